@@ -1,0 +1,263 @@
+"""Every reason that yolo_fs ever gives, and the two forms a reason travels in.
+
+`Reason` is a closed list: code and sentence, shown to agents and never renamed.
+A `Finding` says what is wrong with an agent's file and is a value; a `YoloError` says what is
+wrong with the environment and is raised. Source: document 004 ("Enrich context_health.log"),
+whose five reasons are the first rows.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+from typing import Any
+
+
+class Reason(StrEnum):
+    """A reason code and the sentence that explains it."""
+
+    sentence: str
+
+    def __new__(cls, code: str, sentence: str) -> Reason:
+        member = str.__new__(cls, code)
+        member._value_ = code
+        member.sentence = sentence
+        return member
+
+    # Document 004: why a handoff was read the way it was.
+    FILE_MISSING = "file_missing", "the expected path does not exist"
+    JSON_PARSE_ERROR = "json_parse_error", "the text is not valid JSON"
+    SCHEMA_INVALID = "schema_invalid", "valid JSON, but not the shape that the protocol asks"
+    TEXT_FALLBACK_OK = "text_fallback_ok", "the ---HANDOFF--- text block was parsed instead"
+    TEXT_FALLBACK_FAIL = "text_fallback_fail", "the ---HANDOFF--- text block failed as well"
+
+    # The file itself.
+    NOT_REGULAR = "not_regular", "a link, pipe, device, socket or folder stands where a file must be"
+    HARD_LINKED = "hard_linked", "the file has a second name elsewhere"
+    FOREIGN_OWNER = "foreign_owner", "the file belongs to another user"
+    UNREADABLE = "unreadable", "the file cannot be read"
+    EMPTY_FILE = "empty_file", "the file has no content"
+    FILE_TOO_LARGE = "file_too_large", "the file is larger than the limit"
+    LINE_TOO_LONG = "line_too_long", "a line is longer than the limit"
+
+    # Its bytes.
+    NOT_UTF8 = "not_utf8", "the bytes are not UTF-8"
+    BYTE_ORDER_MARK = "byte_order_mark", "the file begins with a byte order mark"
+    NUL_BYTE = "nul_byte", "the file holds a NUL byte"
+    CARRIAGE_RETURN = "carriage_return", "a line ends in CR LF, or holds a bare CR"
+    CONTROL_CHARACTER = "control_character", "the text holds a control or bidirectional character"
+    CONFLICT_MARKER = "conflict_marker", "the file holds a git conflict marker"
+    UNTERMINATED = "unterminated", "the last line has no newline: it is still being written, or torn"
+
+    # Its JSON.
+    FENCED_JSON = "fenced_json", "the JSON is wrapped in a Markdown fence"
+    BLANK_LINE = "blank_line", "a line is blank"
+    NESTING_TOO_DEEP = "nesting_too_deep", "the JSON is nested deeper than the limit"
+    NUMBER_TOO_LARGE = "number_too_large", "a number has more digits than the limit"
+    NOT_FINITE = "not_finite", "NaN, Infinity or a number that overflows is not JSON"
+    DUPLICATE_KEY = "duplicate_key", "an object names the same key twice"
+    LONE_SURROGATE = "lone_surrogate", "a string holds half of a surrogate pair"
+    NOT_AN_OBJECT = "not_an_object", "the line is JSON, but not an object"
+
+    # Its shape.
+    MISSING_KEY = "missing_key", "a required key is absent"
+    WRONG_TYPE = "wrong_type", "a value has the wrong type"
+    UNKNOWN_VALUE = "unknown_value", "a value is none of those that the protocol lists"
+    BAD_FORMAT = "bad_format", "a value does not have the prescribed form"
+    OUT_OF_RANGE = "out_of_range", "a number is outside its range"
+    EMPTY_VALUE = "empty_value", "a value that must say something is empty"
+    TOO_LONG = "too_long", "a value is longer than the protocol allows"
+    UNKNOWN_KEY = "unknown_key", "the protocol does not know this key"
+    LEGACY_KEY = "legacy_key", "an old name of a key"
+    RIVAL_SHAPE = "rival_shape", "an older, rival shape of this artifact"
+    UNKNOWN_TYPE = "unknown_type", "no message has this type"
+    WRONG_LINE_COUNT = "wrong_line_count", "the artifact has too many or too few lines"
+    TOTALS_DISAGREE = "totals_disagree", "counts that must agree do not"
+    STATE_CONFLICT = "state_conflict", "two values that exclude each other stand side by side"
+
+    # Its references.
+    NAME_MISMATCH = "name_mismatch", "the content names another artifact than the file name"
+    PHASE_MISMATCH = "phase_mismatch", "the content names another phase than the directory"
+    DUPLICATE_ID = "duplicate_id", "an id stands twice"
+    UNKNOWN_REFERENCE = "unknown_reference", "a reference points at nothing"
+    SELF_REFERENCE = "self_reference", "something depends on itself"
+    DEPENDENCY_CYCLE = "dependency_cycle", "the dependencies run in a circle"
+    WAVE_ORDER = "wave_order", "a plan depends on a plan of the same or a later wave"
+    UNKNOWN_COMMIT = "unknown_commit", "no commit of this repository has this hash"
+    PATH_ESCAPES = "path_escapes", "a path is absolute, or leaves the repository"
+    SECTION_MISSING = "section_missing", "a section that the protocol names is absent"
+    TOON_INVALID = "toon_invalid", "the text is not valid TOON"
+
+    # Its front matter (document 001).
+    FRONT_MATTER_MISSING = "front_matter_missing", "the file does not begin with front matter"
+    FRONT_MATTER_UNCLOSED = "front_matter_unclosed", "the front matter is never closed"
+    FRONT_MATTER_SHAPE = "front_matter_shape", "the front matter is not one flat `handoff:` mapping"
+    YAML_INVALID = "yaml_invalid", "the front matter is not YAML"
+    YAML_FEATURE = "yaml_feature", "tags, anchors, aliases, merges, flow and block scalars are refused"
+    YAML_TAB = "yaml_tab", "the front matter is indented with a tab"
+    SECOND_DOCUMENT = "second_document", "the front matter holds a second YAML document"
+
+    # Held: the artifact is good, the moment or the place is not.
+    SECRET = "secret", "the content looks like a credential"
+    MERGE_IN_PROGRESS = "merge_in_progress", "a merge is in progress"
+    REBASE_IN_PROGRESS = "rebase_in_progress", "a rebase or `git am` is in progress"
+    CHERRY_PICK_IN_PROGRESS = "cherry_pick_in_progress", "a cherry-pick is in progress"
+    REVERT_IN_PROGRESS = "revert_in_progress", "a revert is in progress"
+    BISECT_IN_PROGRESS = "bisect_in_progress", "a bisect is in progress"
+    UNMERGED_INDEX = "unmerged_index", "the index holds unresolved conflicts"
+    INDEX_LOCKED = "index_locked", "another git command holds index.lock"
+    USER_COMMITTING = "user_committing", "a `git commit` of this repository is running"
+    DETACHED_HEAD = "detached_head", "HEAD is detached: a commit here would belong to no branch"
+    PROTECTED_BRANCH = "protected_branch", "the configuration protects this branch"
+    BRANCH_BROKEN = "branch_broken", "the branch has a past, but its tip cannot be resolved"
+    GITIGNORED = "gitignored", "git ignores this path"
+    ATTR_FILTER = "attr_filter", "a git attribute would rewrite this content"
+    UNDONE_BY_USER = "undone_by_user", "the user moved the branch away from a commit with this content"
+    REF_LOCKED = "ref_locked", "another git command holds the lock of the branch"
+    BRANCH_MOVED = "branch_moved", "the branch moved under the commit, again and again"
+    NO_SPACE = "no_space", "the disk is full"
+    STORAGE_FAILED = "storage_failed", "the file system refuses to store objects"
+    OBJECT_MISSING = "object_missing", "an object of the branch is missing or damaged"
+
+    # Pending: it will be looked at again by itself.
+    SETTLING = "settling", "the file changed a moment ago"
+    BEING_WRITTEN = "being_written", "a process has the file open for writing"
+    QUEUED = "queued", "waits for its turn to be committed"
+
+    # Ignored, and whatever else is said about a path.
+    UNCHANGED = "unchanged", "the content is committed"
+    NOT_AN_ARTIFACT = "not_an_artifact", "the protocol names no artifact at this path"
+    DELETED = "deleted", "committed, but no longer in the work tree"
+    INDEX_DIVERGED = "index_diverged", "the user has staged another version of this path"
+
+    # Committed history that breaks a rule.
+    SEVERAL_PATHS = "several_paths", "a coordination commit changes more than one path"
+    SUBJECT_MISMATCH = "subject_mismatch", "the subject is not the prescribed one"
+    TRAILER_MISMATCH = "trailer_mismatch", "the trailers do not describe the artifact"
+
+    # The environment.
+    NOT_A_REPOSITORY = "not_a_repository", "there is no git repository here"
+    BARE_REPOSITORY = "bare_repository", "the repository has no work tree"
+    NOT_INITIALISED = "not_initialised", "there is no planning tree here"
+    UNSAFE_REPOSITORY = "unsafe_repository", "the repository belongs to somebody else, or is open to others"
+    NETWORK_FILESYSTEM = "network_filesystem", "locks cannot be trusted on this file system"
+    NOT_RUNNING = "not_running", "no daemon watches this work tree"
+    ALREADY_RUNNING = "already_running", "a daemon watches this work tree already"
+    LOCK_TIMEOUT = "lock_timeout", "a lock was not free in time"
+    LOCK_LOST = "lock_lost", "the daemon's lock file was replaced"
+    WATCH_LIMIT = "watch_limit", "the system's limit of file watches is reached"
+    GIT_MISSING = "git_missing", "no usable git was found"
+    GIT_FAILED = "git_failed", "git ended with an error"
+    GIT_TIMEOUT = "git_timeout", "git did not answer in time"
+    BAD_CONFIG = "bad_config", "the configuration is invalid"
+    BAD_NAME = "bad_name", "a name has characters that it may not have"
+    UNKNOWN_NAME = "unknown_name", "no such name in the protocol"
+    DEADLINE_PASSED = "deadline_passed", "the time allowed for waiting is over"
+    INTERNAL_ERROR = "internal_error", "a defect of yolo_fs itself"
+
+
+class Level(StrEnum):
+    """How grave a finding is: an error rejects the artifact, a warning accompanies it."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
+class Exit(IntEnum):
+    """Exit codes of every command. Source: cli, "Exit codes"."""
+
+    DONE = 0
+    FINDINGS = 1
+    USAGE = 2
+    NOT_HERE = 3
+    LOCK_TIMEOUT = 4
+    GIT_FAILED = 5
+    UNREADABLE = 65
+    DEFECT = 70
+    TRY_AGAIN = 75
+    BAD_CONFIG = 78
+    INTERRUPTED = 130
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What is wrong with an agent's file, where, what was expected and what to do next."""
+
+    reason: Reason
+    path: str = ""
+    """POSIX path relative to the repository root, as found on disk."""
+    line: int = 0
+    """Line number from 1; 0 when the finding concerns the whole file."""
+    at: str = ""
+    """JSON pointer into the line, such as `/mh/tr`; empty for the whole line."""
+    message: str = ""
+    """What was seen. May quote the file: escape with `safe` before it meets a terminal."""
+    expected: str = ""
+    """What the protocol asks, with an example."""
+    hint: str = ""
+    """What to do next."""
+    level: Level = Level.ERROR
+
+    def __str__(self) -> str:
+        place = ":".join(part for part in (safe(self.path), str(self.line or "")) if part)
+        pointer = f" at {safe(self.at)}" if self.at else ""
+        said = safe(self.message) or self.reason.sentence
+        expected = f"; expected {safe(self.expected)}" if self.expected else ""
+        hint = f". {safe(self.hint)}" if self.hint else ""
+        return f"{place or '-'}{pointer}: {self.reason.value}: {said}{expected}{hint}"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the finding as the member of `findings` that every `--json` envelope carries."""
+        return {
+            "reason": self.reason.value,
+            "path": self.path,
+            "line": self.line,
+            "at": self.at,
+            "message": self.message or self.reason.sentence,
+            "expected": self.expected,
+            "hint": self.hint,
+            "level": self.level.value,
+        }
+
+
+def errors(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return the findings that reject, leaving the warnings out."""
+    return tuple(finding for finding in findings if finding.level is Level.ERROR)
+
+
+class YoloError(Exception):
+    """The environment is wrong; raised at an edge, printed once at the boundary."""
+
+    def __init__(self, reason: Reason, message: str = "", *, hint: str = "", exit_code: Exit = Exit.FINDINGS):
+        super().__init__(message or reason.sentence)
+        self.reason = reason
+        self.message = message or reason.sentence
+        self.hint = hint
+        self.exit_code = exit_code
+
+    def as_finding(self) -> Finding:
+        """Return the error in the form that the JSON envelope carries."""
+        return Finding(self.reason, message=self.message, hint=self.hint)
+
+
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+_SHOWN_LENGTH = 200
+
+
+def safe(text: str, limit: int = _SHOWN_LENGTH) -> str:
+    r"""Return untrusted text fit for a terminal or a log: controls escaped, length capped.
+
+    C0, C1, DEL, bidirectional and other invisible characters become `\xNN` or `\uNNNN`.
+    Source: reliability F56.
+    """
+    shown = "".join(_escaped(char) for char in text[: limit + 1])
+    return shown if len(text) <= limit else shown[:limit] + "…"
+
+
+def _escaped(char: str) -> str:
+    if unicodedata.category(char) not in _HIDDEN:
+        return char
+    code = ord(char)
+    return f"\\x{code:02x}" if code <= 0xFF else f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
