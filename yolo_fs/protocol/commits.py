@@ -1,0 +1,52 @@
+"""Commit every artifact: which step commits what, immediately after it was made.
+
+Source: document 002 ("Commit-Every-Artifact Protocol").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from yolo_fs.protocol.names import Role
+from yolo_fs.subject import Subject
+
+ARTIFACT_FORMAT = Subject("docs({phase}): {artifact}")
+"""Format of artifact commits."""
+
+SOURCE_FORMAT = Subject("{type}({plan}): {task}")
+"""Format of a Dev's source commits; the document's `{phase}-{plan}` is what our gap `{plan}` spells: NN-MM."""
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """What one step commits."""
+
+    name: str
+    """The step as printed."""
+    step: str
+    """Its key in the workflow."""
+    agents: tuple[Role, ...]
+    """Who makes the commit's content."""
+    commits: tuple[str, ...]
+    """What is committed, as printed."""
+    note: str = ""
+    """What the agent column adds in parentheses."""
+    via: Role | None = None
+    """Who writes the file for an agent that cannot."""
+    source: str = 'document 002 ("Commit-Every-Artifact Protocol")'
+    """Section that the row restates."""
+
+
+COMMITS = (
+    Committed("Critique", "critique", (Role.CRITIC,), ("critique.jsonl",), "via Lead", via=Role.LEAD),
+    Committed("Architecture", "architecture", (Role.ARCHITECT,), ("architecture.toon",)),
+    Committed("Planning", "planning", (Role.LEAD,), ("{plan}.plan.jsonl",)),
+    Committed("Design Review", "design_review", (Role.SENIOR,), ("enriched plan.jsonl (spec + ts)",)),
+    Committed("Test Authoring", "test_authoring", (Role.TESTER,), ("test files", "test-plan.jsonl")),
+    Committed("Implementation", "implementation", (Role.DEV,), ("source code per task", "summary.jsonl")),
+    Committed("Code Review", "code_review", (Role.SENIOR,), ("code-review.jsonl",)),
+    Committed("Documentation", "documentation", (Role.DOCUMENTER,), ("docs.jsonl",), "config-gated"),
+    Committed("QA", "qa", (Role.QA, Role.QA_CODE), ("verification.jsonl", "qa-code.jsonl")),
+    Committed("Security", "security", (Role.SECURITY,), ("security-audit.jsonl",)),
+    Committed("Sign-off", "signoff", (Role.LEAD,), ("state.json", "ROADMAP.md")),
+)

@@ -1,0 +1,236 @@
+"""Context isolation: what each role, and each department, receives and never receives.
+
+Source: document 002 ("Context Isolation").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from yolo_fs.protocol.names import Dept, Role
+
+
+class What(StrEnum):
+    """A kind of context that the isolation tables speak of; bound to paths by the rules of access."""
+
+    CONTEXT = "context file of the department"
+    OTHER_CONTEXTS = "context files of other departments"
+    ALL_CONTEXTS = "context files of any department"
+    ROADMAP = "roadmap"
+    REQUIREMENTS = "requirements"
+    CODEBASE_MAP = "codebase mapping"
+    CODEBASE_PATTERNS = "codebase patterns"
+    ARCHITECTURE = "architecture"
+    CRITIQUE = "critique"
+    RESEARCH = "research"
+    PLAN = "plan"
+    SUMMARY = "summary"
+    TEST_PLAN = "test plan"
+    TEST_FILES = "test files"
+    GIT_DIFF = "git diff"
+    GAPS = "gaps"
+    CODE_REVIEW = "code review"
+    SECURITY_AUDIT = "security audit"
+    QA_ARTIFACTS = "artifacts of QA"
+    SOURCE_CODE = "source code"
+    SOURCE_EDITS = "changes of source code"
+    OTHER_ARTIFACTS = "artifacts of other departments"
+    CTX_QA = "compiled context of qa"
+    CTX_QA_CODE = "compiled context of qa-code"
+    HANDOFF = "handoff artifacts"
+    DESIGN_TOKENS = "design tokens"
+    COMPONENT_SPECS = "component specs"
+    API_CONTRACTS = "API contracts"
+    PLANS_AND_ARCHITECTURE = "plans and architecture"
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One entry of a cell."""
+
+    text: str
+    """As printed."""
+    what: What
+    """The kind of context that is meant."""
+    fields: tuple[str, ...] = ()
+    """The only keys of its lines that are meant; empty for all."""
+    department: Dept | None = None
+    """The department whose context is meant, where the entry names one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What one role receives and never receives within its department."""
+
+    role: Role
+    """Whose context it is."""
+    receives: tuple[Item, ...]
+    """What it gets."""
+    never: tuple[Item, ...]
+    """What it must not see."""
+    mode: str = ""
+    """The work during which it holds, such as `Code Review`; empty for all of the role's work."""
+    source: str = 'document 002 ("Per-Agent Context Scoping")'
+    """Section that the row restates."""
+
+
+SCOPES = (
+    Scope(
+        role=Role.LEAD,
+        receives=(
+            Item("Dept CONTEXT", What.CONTEXT),
+            Item("ROADMAP", What.ROADMAP),
+            Item("REQUIREMENTS", What.REQUIREMENTS),
+            Item("architecture.toon", What.ARCHITECTURE),
+            Item("prior summaries", What.SUMMARY),
+            Item("codebase mapping", What.CODEBASE_MAP),
+        ),
+        never=(
+            Item("Other dept contexts", What.OTHER_CONTEXTS),
+            Item("code-review.jsonl", What.CODE_REVIEW),
+            Item("gaps.jsonl", What.GAPS),
+            Item("security-audit.jsonl", What.SECURITY_AUDIT),
+        ),
+    ),
+    Scope(
+        role=Role.ARCHITECT,
+        receives=(
+            Item("Dept CONTEXT", What.CONTEXT),
+            Item("REQUIREMENTS", What.REQUIREMENTS),
+            Item("critique.jsonl", What.CRITIQUE),
+            Item("codebase mapping", What.CODEBASE_MAP),
+            Item("research.jsonl", What.RESEARCH),
+        ),
+        never=(
+            Item("Other dept contexts", What.OTHER_CONTEXTS),
+            Item("implementation code", What.SOURCE_CODE),
+            Item("QA artifacts", What.QA_ARTIFACTS),
+        ),
+    ),
+    Scope(
+        role=Role.SENIOR,
+        mode="Design Review",
+        receives=(
+            Item("architecture.toon", What.ARCHITECTURE),
+            Item("plan.jsonl tasks", What.PLAN),
+            Item("codebase patterns", What.CODEBASE_PATTERNS),
+            Item("critique.jsonl", What.CRITIQUE),
+        ),
+        never=(
+            Item("Full CONTEXT file directly (only via architecture.toon)", What.ALL_CONTEXTS),
+            Item("other dept artifacts", What.OTHER_ARTIFACTS),
+        ),
+    ),
+    Scope(
+        role=Role.SENIOR,
+        mode="Code Review",
+        receives=(
+            Item("plan.jsonl", What.PLAN),
+            Item("git diff", What.GIT_DIFF),
+            Item("test-plan.jsonl", What.TEST_PLAN),
+        ),
+        never=(
+            Item("CONTEXT files", What.ALL_CONTEXTS),
+            Item("ROADMAP directly", What.ROADMAP),
+        ),
+    ),
+    Scope(
+        role=Role.TESTER,
+        receives=(
+            Item("Enriched plan.jsonl (tasks with `ts` field)", What.PLAN),
+            Item("codebase patterns", What.CODEBASE_PATTERNS),
+        ),
+        never=(
+            Item("CONTEXT files", What.ALL_CONTEXTS),
+            Item("architecture.toon", What.ARCHITECTURE),
+            Item("critique.jsonl", What.CRITIQUE),
+        ),
+    ),
+    Scope(
+        role=Role.DEV,
+        receives=(
+            Item("Enriched plan.jsonl (`spec` field ONLY)", What.PLAN, fields=("spec",)),
+            Item("test files (RED targets)", What.TEST_FILES),
+        ),
+        never=(
+            Item("architecture.toon", What.ARCHITECTURE),
+            Item("CONTEXT files", What.ALL_CONTEXTS),
+            Item("critique.jsonl", What.CRITIQUE),
+            Item("ROADMAP", What.ROADMAP),
+            Item("REQUIREMENTS", What.REQUIREMENTS),
+        ),
+    ),
+    Scope(
+        role=Role.QA,
+        receives=(
+            Item("plan.jsonl", What.PLAN),
+            Item("summary.jsonl", What.SUMMARY),
+            Item(".ctx-qa.toon", What.CTX_QA),
+        ),
+        never=(
+            Item("Source code modifications", What.SOURCE_EDITS),
+            Item("CONTEXT files", What.ALL_CONTEXTS),
+        ),
+    ),
+    Scope(
+        role=Role.QA_CODE,
+        receives=(
+            Item("summary.jsonl (file list)", What.SUMMARY, fields=("fm",)),
+            Item("test-plan.jsonl", What.TEST_PLAN),
+            Item(".ctx-qa-code.toon", What.CTX_QA_CODE),
+        ),
+        never=(
+            Item("CONTEXT files", What.ALL_CONTEXTS),
+            Item("architecture.toon", What.ARCHITECTURE),
+        ),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Border:
+    """What one department receives and never receives when several are active."""
+
+    department: Dept
+    """Whose context it is."""
+    receives: tuple[Item, ...]
+    """What its agents get."""
+    never: tuple[Item, ...]
+    """What its agents must not see."""
+    source: str = 'document 002 ("Cross-Department Context Isolation")'
+    """Section that the row restates."""
+
+
+BORDERS = (
+    Border(
+        department=Dept.BACKEND,
+        receives=(Item("`{phase}-CONTEXT-backend.md`", What.CONTEXT, department=Dept.BACKEND),),
+        never=(
+            Item("UX context", What.CONTEXT, department=Dept.UIUX),
+            Item("FE context", What.CONTEXT, department=Dept.FRONTEND),
+            Item("design tokens", What.DESIGN_TOKENS, department=Dept.UIUX),
+            Item("component specs", What.COMPONENT_SPECS, department=Dept.UIUX),
+        ),
+    ),
+    Border(
+        department=Dept.UIUX,
+        receives=(Item("`{phase}-CONTEXT-uiux.md`", What.CONTEXT, department=Dept.UIUX),),
+        never=(
+            Item("BE context", What.CONTEXT, department=Dept.BACKEND),
+            Item("FE context", What.CONTEXT, department=Dept.FRONTEND),
+            Item("API contracts", What.API_CONTRACTS),
+        ),
+    ),
+    Border(
+        department=Dept.FRONTEND,
+        receives=(
+            Item("`{phase}-CONTEXT-frontend.md`", What.CONTEXT, department=Dept.FRONTEND),
+            Item("UX handoff artifacts", What.HANDOFF, department=Dept.UIUX),
+        ),
+        never=(
+            Item("BE context", What.CONTEXT, department=Dept.BACKEND),
+            Item("UX internal plans/architecture", What.PLANS_AND_ARCHITECTURE, department=Dept.UIUX),
+        ),
+    ),
+)

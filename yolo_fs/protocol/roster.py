@@ -1,0 +1,190 @@
+"""The roster: every agent of the company, the department variants derived from the printed rows.
+
+Source: document 002 ("Agent Roster", "Multi-Department Structure").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from yolo_fs.protocol.departments import DEPARTMENTS, Department
+from yolo_fs.protocol.names import Dept, Role, Team
+from yolo_fs.reasons import Exit, Reason, YoloError
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """One agent of the company."""
+
+    name: str
+    """Short name, such as `fe-lead`; the documents prefix it with `yolo-`."""
+    role: Role
+    """What it does, whatever the department."""
+    title: str
+    """Column Role of the roster."""
+    model: str
+    """Class of model that the roster assigns; empty where the roster says nothing."""
+    tools: tuple[str, ...]
+    """Tools it may use; `All` for every tool."""
+    produces: tuple[str, ...]
+    """Artifacts it writes, as the roster names them."""
+    token_budget: int
+    """Size of its compiled context in tokens; 0 where the roster says nothing."""
+    team: Team | None
+    """The first team that lists it; None for agents that no team lists."""
+    department: Dept | None = Dept.BACKEND
+    """Its department; None for the layer before the departments (Analyze, PO, Questionary, Roadmap)."""
+    read_only: bool = False
+    """The roster says so beside the tools."""
+    source: str = 'document 002 ("Agent Roster")'
+    """Section that the row restates."""
+
+    @property
+    def full_name(self) -> str:
+        """Name as the documents print it, such as `yolo-fe-lead`."""
+        return f"yolo-{self.name}"
+
+
+_READ = ("Read", "Glob", "Grep")
+_FE_READ = ("Read", "Grep", "Glob")
+
+ROSTER = (
+    Agent(
+        "analyze", Role.ANALYZE, "Complexity Classifier / Intent Detector", "Opus",
+        _READ, ("analysis.json",), 1000, Team.PLANNING, None,
+    ),
+    Agent(
+        "po", Role.PO, "Product Owner / Vision & Scope", "Opus",
+        (*_READ, "Write"), ("scope-document.json", "user_presentation"), 3000, Team.PLANNING, None,
+    ),
+    Agent(
+        "questionary", Role.QUESTIONARY, "Scope Clarification / Requirements Analyst", "Sonnet",
+        _READ, ("scope_clarification JSON",), 2000, Team.PLANNING, None,
+    ),
+    Agent(
+        "roadmap", Role.ROADMAP, "Dependency & Roadmap Planner", "Sonnet",
+        (*_READ, "Write"), ("roadmap_plan JSON",), 2000, Team.PLANNING, None,
+    ),
+    Agent(
+        "critic", Role.CRITIC, "Brainstorm / Gap Analyst", "Opus",
+        (*_READ, "WebSearch", "WebFetch"), ("critique.jsonl",), 4000, Team.PLANNING, Dept.SHARED,
+    ),
+    Agent(
+        "architect", Role.ARCHITECT, "VP Eng / Solutions Architect", "Opus",
+        (*_READ, "Write", "WebSearch", "WebFetch"), ("architecture.toon", "ROADMAP.md"), 5000, Team.PLANNING,
+    ),
+    Agent(
+        "lead", Role.LEAD, "Tech Lead", "Sonnet",
+        (*_READ, "Write", "Bash", "WebFetch"), ("plan.jsonl", "orchestration"), 3000, Team.PLANNING,
+    ),
+    Agent(
+        "senior", Role.SENIOR, "Senior Engineer", "Opus",
+        (*_READ, "Write", "Edit", "Bash"), ("enriched plan specs (spec+ts)", "code-review.jsonl"), 4000,
+        Team.EXECUTION,
+    ),
+    Agent(
+        "tester", Role.TESTER, "TDD Test Author", "Sonnet",
+        (*_READ, "Write", "Bash"), ("test files", "test-plan.jsonl"), 3000, Team.EXECUTION,
+    ),
+    Agent(
+        "dev", Role.DEV, "Junior Developer", "Sonnet",
+        ("All",), ("source code", "summary.jsonl"), 2000, Team.EXECUTION,
+    ),
+    Agent(
+        "qa", Role.QA, "QA Lead", "Sonnet",
+        _READ, ("verification.jsonl",), 2000, Team.QUALITY, read_only=True,
+    ),
+    Agent(
+        "qa-code", Role.QA_CODE, "QA Engineer", "Sonnet",
+        (*_READ, "Bash"), ("qa-code.jsonl",), 3000, Team.QUALITY,
+    ),
+    Agent(
+        "security", Role.SECURITY, "Backend Security Engineer", "Sonnet",
+        (*_READ, "Bash", "SendMessage"), ("security-audit.jsonl",), 3000, Team.QUALITY,
+    ),
+    Agent(
+        "fe-security", Role.SECURITY, "FE Security Reviewer", "Sonnet",
+        (*_FE_READ, "Bash", "SendMessage"), ("security-audit.jsonl",), 3000, Team.QUALITY, Dept.FRONTEND,
+    ),
+    Agent(
+        "ux-security", Role.SECURITY, "UX Security Reviewer", "Sonnet",
+        (*_FE_READ, "SendMessage"), ("security-audit.jsonl",), 2000, Team.QUALITY, Dept.UIUX,
+    ),
+    Agent(
+        "documenter", Role.DOCUMENTER, "Backend Documenter", "Haiku",
+        (*_READ, "Write", "Bash"), ("docs.jsonl",), 2000, None,
+    ),
+    Agent(
+        "fe-documenter", Role.DOCUMENTER, "FE Documenter", "Haiku",
+        (*_READ, "Write"), ("docs.jsonl",), 2000, None, Dept.FRONTEND,
+    ),
+    Agent(
+        "ux-documenter", Role.DOCUMENTER, "UX Documenter", "Haiku",
+        (*_READ, "Write"), ("docs.jsonl",), 2000, None, Dept.UIUX,
+    ),
+    Agent(
+        "scout", Role.SCOUT, "Research Analyst", "Haiku",
+        (*_READ, "WebSearch", "WebFetch"), ("research.jsonl",), 1000, Team.PLANNING, Dept.SHARED,
+    ),
+    Agent(
+        "debugger", Role.DEBUGGER, "Incident Responder", "Sonnet",
+        ("All",), ("debug-report.jsonl",), 3000, Team.EXECUTION, Dept.SHARED,
+    ),
+    Agent(
+        "integration-gate", Role.INTEGRATION_GATE, "Integration Gate / Cross-Dept Validator", "Sonnet",
+        _READ, ("integration-gate-result.jsonl",), 2000, Team.INTEGRATION, Dept.SHARED,
+    ),
+)  # fmt: skip
+"""The printed rows, in the order of the document."""
+
+OWNER = Agent(
+    name="owner",
+    role=Role.OWNER,
+    title="Owner",
+    model="",
+    tools=(),
+    produces=(),
+    token_budget=0,
+    team=Team.INTEGRATION,
+    department=Dept.SHARED,
+    source='document 002 ("Multi-Department Structure"); the roster has no row for it',
+)
+
+
+def _variant(agent: Agent, row: Department) -> Agent:
+    """Return the agent that does the work of a backend agent in another department."""
+    return replace(
+        agent,
+        name=row.prefix + agent.name,
+        title=f"{row.prefix[:2].upper()} {agent.title}",
+        department=row.name,
+        source='document 002 ("Multi-Department Structure"), derived from the backend row',
+    )
+
+
+def _agents() -> dict[str, Agent]:
+    known = {row.name: row for row in (*ROSTER, OWNER)}
+    for row in DEPARTMENTS:
+        for role, name in zip(row.roles, row.agents, strict=True):
+            if name not in known:
+                known[name] = _variant(known[role], row)
+    return known
+
+
+AGENT_BY_NAME = _agents()
+"""Every agent by its short name; printed rows first."""
+
+AGENTS = tuple(AGENT_BY_NAME.values())
+
+
+def agent(name: str) -> Agent:
+    """Return the agent of that name, with or without `yolo-`; raise `unknown_name` when there is none."""
+    found = AGENT_BY_NAME.get(name.removeprefix("yolo-"))
+    if found is None:
+        raise YoloError(
+            Reason.UNKNOWN_NAME,
+            f"no agent is named {name!r}",
+            hint=f"the agents are {', '.join(AGENT_BY_NAME)}",
+            exit_code=Exit.USAGE,
+        )
+    return found
