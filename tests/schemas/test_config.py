@@ -1,0 +1,87 @@
+"""The configuration: its examples, its defaults and its ranges."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from yolo_fs.reasons import Level, Reason
+from yolo_fs.schemas.base import Mode, Wire, check
+from yolo_fs.schemas.config import Config, Policy
+
+EXAMPLES = Path(__file__).parents[2] / "fixtures" / "examples" / "configs" / "config"
+KEYS = {
+    "effort", "autonomy", "auto_commit", "verification_tier", "context_compiler", "max_tasks_per_plan", "agent_teams",
+    "team_mode", "model_profile", "model_overrides", "security_audit", "approval_gates", "departments",
+    "department_workflow", "cross_team_handoff", "qa_gates", "escalation", "review_loop", "research_requests", "po",
+    "critique", "integration_gate", "documenter", "delivery", "complexity_routing", "yolo_fs",
+}  # fmt: skip
+
+
+def load(path: Path) -> dict[str, Any]:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("ok/*.json")), ids=lambda path: path.stem)
+def test_good_configuration_has_no_fault(path: Path) -> None:
+    shaped, faults = check(Config, load(path), Mode(strict=True))
+    assert shaped is not None
+    assert faults == ()
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("bad/*.json")), ids=lambda path: path.stem)
+def test_bad_configuration_fails_for_the_reason_in_its_name(path: Path) -> None:
+    shaped, faults = check(Config, load(path))
+    assert shaped is None
+    assert [f.reason for f in faults if f.level is Level.ERROR] == [Reason(path.stem.partition("__")[0])]
+
+
+def test_configuration_has_its_examples() -> None:
+    assert len(list(EXAMPLES.glob("ok/*.json"))) >= 2
+    assert len(list(EXAMPLES.glob("bad/*.json"))) >= 3
+
+
+def test_configuration_knows_every_key_of_the_protocol() -> None:
+    assert set(Config.model_fields) == KEYS
+
+
+def test_every_default_is_valid_itself() -> None:
+    written = json.loads(json.dumps(Config().model_dump()))
+    assert check(Config, written) == (Config(), ())
+
+
+def test_documented_numbers_are_the_defaults() -> None:
+    config = Config()
+    assert (config.max_tasks_per_plan, config.escalation.timeout_seconds, config.escalation.max_round_trips) == (
+        5,
+        300,
+        2,
+    )
+    assert (config.review_loop.max_cycles, config.critique.max_rounds, config.critique.confidence_threshold) == (
+        2,
+        3,
+        85,
+    )
+    assert (config.integration_gate.timeout_seconds, config.po.confidence_threshold) == (600, 0.85)
+    assert (config.complexity_routing.trivial, config.complexity_routing.medium) == (0.85, 0.7)
+
+
+def test_policy_is_inert_by_default() -> None:
+    policy = Config().yolo_fs
+    assert not any((policy.strict, policy.legacy, policy.commit_ignored, policy.allow_detached))
+    assert (policy.protected, policy.secrets_allowed, policy.commits_per_minute) == ([], [], 0)
+    assert (policy.durability, policy.directive_roots) == ("fsync", ["apps/web/.local/directives"])
+    assert policy.required_reading == "apps/web/docs/guides/component-paradigm.md"
+
+
+@pytest.mark.parametrize("shape", [Config, *(f.annotation for f in Config.model_fields.values()), Policy])
+def test_every_key_is_optional(shape: object) -> None:
+    if isinstance(shape, type) and issubclass(shape, Wire):
+        assert not [name for name, field in shape.model_fields.items() if field.is_required()]
+
+
+def test_two_configurations_share_no_default() -> None:
+    assert Config().yolo_fs.protected is not Config().yolo_fs.protected

@@ -1,0 +1,378 @@
+"""The one door to pydantic: the base of every shape, the formats, and faults with place and example.
+
+A shape is a `Wire` class with a docstring under each field. `check` reports *all* faults of a value.
+Source: design 4 and 6; protocol 1.3 for the formats.
+"""
+
+from __future__ import annotations
+
+import types
+import typing
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar, Union
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails, PydanticCustomError
+
+from yolo_fs.reasons import Level, Reason
+
+__all__ = [
+    "AfterValidator", "Commit", "Count", "EscalationName", "Fault", "Field", "FindingName", "Fraction", "IsoDate",
+    "IsoInstant", "Mode", "Number", "OneLine", "Percent", "PhaseNumber", "PlanName", "Positive", "Record",
+    "RelativePath", "Summary500", "TaskName", "TaskPath", "Text", "Wire", "check", "fault", "invariant",
+]  # fmt: skip
+
+
+class Record(NamedTuple):
+    """One strict JSON object and the line that it stands on (from 1)."""
+
+    line: int
+    value: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What is wrong with one value: a finding that does not know its file and line yet."""
+
+    reason: Reason
+    at: str = ""
+    """JSON pointer."""
+    message: str = ""
+    expected: str = ""
+    hint: str = ""
+    level: Level = Level.ERROR
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """How strictly shapes are read. Source: design 6, "Unknown keys"."""
+
+    strict: bool = False
+    """Unknown keys reject instead of warn."""
+    legacy: bool = False
+    """Known old spellings warn instead of reject."""
+
+
+class Wire(BaseModel):
+    """The base of every shape: strict types, frozen, unknown keys kept."""
+
+    model_config = ConfigDict(extra="allow", frozen=True, strict=True, defer_build=True)
+
+    former: ClassVar[Mapping[str, str]] = {}
+    """Old key → present key, as found in real planning trees (protocol 1.3 and 9.1)."""
+
+    open_ended: ClassVar[bool] = False
+    """Further keys are the writer's own: only those that the protocol names are checked."""
+
+    @classmethod
+    def recognises(cls, value: Mapping[str, Any]) -> bool:
+        """Tell whether a record is meant to have this shape, where a line may have one of several."""
+        return True
+
+
+# --- formats ---------------------------------------------------------------------------------------------------------
+
+
+def fault(reason: Reason, message: str, *, expected: str = "", at: str = "") -> PydanticCustomError:
+    """Return the error that a validator raises so that `check` reports `reason` at `at`.
+
+    `at` is a JSON pointer relative to the validated value, for invariants of a whole object.
+    """
+    return PydanticCustomError(reason.value, "{message}", {"message": message, "expected": expected, "at": at})
+
+
+def _written_as(pattern: str, example: str, meaning: str) -> Any:
+    return Field(pattern=pattern, examples=[example], description=meaning)
+
+
+def _real_date(text: str) -> str:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        raise fault(Reason.BAD_FORMAT, f"{text!r} is no day of the calendar", expected="2026-02-19") from None
+    return text
+
+
+def _real_instant(text: str) -> str:
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        raise fault(Reason.BAD_FORMAT, f"{text!r} is no moment", expected="2026-02-19T08:00:00Z") from None
+    return text
+
+
+def _stays_inside(text: str) -> str:
+    parts = text.split("/")
+    if text.startswith("/") or ".." in parts or "\\" in text or any(ord(char) < 32 for char in text):
+        raise fault(
+            Reason.PATH_ESCAPES, f"{text!r} leaves the repository", expected="a relative POSIX path such as src/auth.ts"
+        )
+    return text
+
+
+Text = Annotated[str, Field(min_length=1, examples=["a sentence"])]
+"""A text that says something."""
+OneLine = Annotated[str, _written_as(r"^[^\r\n]*\S[^\r\n]*$", "one line of text", "one line that says something")]
+Summary500 = Annotated[str, Field(min_length=1, max_length=500, examples=["two or three sentences"])]
+"""At most 500 characters. Source: document 003, "Size Limits"."""
+Number = float
+"""A whole number is a number too."""
+Count = Annotated[int, Field(ge=0, examples=[3])]
+Positive = Annotated[int, Field(ge=1, examples=[1])]
+Percent = Annotated[float, Field(ge=0, le=100, examples=[50])]
+Fraction = Annotated[float, Field(ge=0, le=1, examples=[0.92])]
+PhaseNumber = Annotated[str, _written_as(r"^[0-9]{2}$", "01", "phase number, two digits")]
+PlanName = Annotated[str, _written_as(r"^[0-9]{2}-[0-9]{2}$", "01-02", "plan id NN-MM")]
+TaskName = Annotated[str, _written_as(r"^T[1-9][0-9]*$", "T1", "task id within its plan")]
+TaskPath = Annotated[str, _written_as(r"^[0-9]{2}-[0-9]{2}/T[1-9][0-9]*$", "01-02/T3", "task reference NN-MM/Tk")]
+FindingName = Annotated[str, _written_as(r"^C[1-9][0-9]*$", "C1", "finding id")]
+EscalationName = Annotated[
+    str, _written_as(r"^ESC-[0-9]{2}-[0-9]{2}-T[1-9][0-9]*$", "ESC-01-02-T3", "escalation id ESC-NN-MM-Tk")
+]
+Commit = Annotated[str, _written_as(r"^[0-9a-f]{7,64}$", "abc1234", "commit hash, 7 digits or more")]
+IsoDate = Annotated[
+    str, _written_as(r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$", "2026-02-19", "a day"), AfterValidator(_real_date)
+]
+IsoInstant = Annotated[
+    str,
+    _written_as(
+        r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})$",
+        "2026-02-19T08:00:00Z",
+        "a moment with its zone",
+    ),
+    AfterValidator(_real_instant),
+]
+RelativePath = Annotated[
+    str, Field(min_length=1, examples=["src/auth.ts"], description="relative path"), AfterValidator(_stays_inside)
+]
+
+_Checked = TypeVar("_Checked", bound=Wire)
+
+
+def invariant(check_: Callable[[_Checked], object]) -> Any:
+    """Mark a method as an invariant of the whole object: it returns a `fault(…)` or None."""
+
+    def run(self: _Checked) -> _Checked:
+        if isinstance(broken := check_(self), Exception):
+            raise broken
+        return self
+
+    run.__name__ = check_.__name__
+    run.__doc__ = check_.__doc__
+    return model_validator(mode="after")(run)
+
+
+# --- faults ----------------------------------------------------------------------------------------------------------
+
+
+def check(shape: type[Wire], value: Mapping[str, Any], mode: Mode = Mode()) -> tuple[Wire | None, tuple[Fault, ...]]:
+    """Return the value as its shape, or None, with all of its faults in the order of the keys' places."""
+    keys = tuple(_unknown_keys(shape, value, mode))
+    renames = tuple(fault for fault in keys if fault.reason is Reason.LEGACY_KEY)
+    unknown = tuple(fault for fault in keys if fault.reason is not Reason.LEGACY_KEY)
+    try:
+        shaped = shape.model_validate(_renamed(shape, value) if mode.legacy else value)
+    except ValidationError as error:
+        details = dict.fromkeys(_fault(shape, detail) for detail in error.errors(include_url=False))
+        return None, (*renames, *details, *unknown)
+    return shaped, renames + unknown
+
+
+_OWN_REASONS = {reason.value: reason for reason in Reason}
+"""Types of the errors that `fault` raises."""
+
+_REASON_OF_TYPE = {
+    "missing": Reason.MISSING_KEY,
+    "literal_error": Reason.UNKNOWN_VALUE,
+    "enum": Reason.UNKNOWN_VALUE,
+    "union_tag_invalid": Reason.UNKNOWN_VALUE,
+    "union_tag_not_found": Reason.MISSING_KEY,
+    "string_pattern_mismatch": Reason.BAD_FORMAT,
+    "string_too_short": Reason.EMPTY_VALUE,
+    "too_short": Reason.EMPTY_VALUE,
+    "string_too_long": Reason.TOO_LONG,
+    "too_long": Reason.TOO_LONG,
+    "greater_than": Reason.OUT_OF_RANGE,
+    "greater_than_equal": Reason.OUT_OF_RANGE,
+    "less_than": Reason.OUT_OF_RANGE,
+    "less_than_equal": Reason.OUT_OF_RANGE,
+}
+
+
+def _fault(shape: type[Wire], detail: ErrorDetails) -> Fault:
+    context = detail.get("ctx", {})
+    location, field = _place(shape, detail["loc"])
+    at = _pointer(location) + context.get("at", "")
+    seen = detail["input"]
+    if own := _OWN_REASONS.get(detail["type"]):
+        return Fault(own, at, context["message"], context["expected"])
+    reason = _REASON_OF_TYPE.get(detail["type"], Reason.WRONG_TYPE)
+    if seen == "" and reason in (Reason.BAD_FORMAT, Reason.UNKNOWN_VALUE):
+        reason = Reason.EMPTY_VALUE
+    message = f"{location[-1]!r} is absent" if reason is Reason.MISSING_KEY else f"got {_shown(seen)}"
+    return Fault(reason, at, message, _expected(field, detail))
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:80] + "…"
+
+
+def _pointer(location: tuple[str | int, ...]) -> str:
+    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in location)
+
+
+def _place(shape: type[Wire], loc: tuple[str | int, ...]) -> tuple[tuple[str | int, ...], FieldInfo | None]:
+    """Return the real location (union branches left out) and the last field on the way to it."""
+    real: list[str | int] = []
+    field: FieldInfo | None = None
+    inside: tuple[type[Wire], ...] = (shape,)
+    for part in loc:
+        found = next((f for s in inside if (f := _field(s, part)) is not None), None)
+        if found is not None:
+            field, inside = found, tuple(_shapes_in(found.annotation))
+            real.append(part)
+        elif not _names_a_branch(part):
+            real.append(part)
+    return tuple(real), field
+
+
+_BRANCHES = frozenset({"str", "int", "float", "bool", "constrained-str", "constrained-int"})
+
+
+def _names_a_branch(part: str | int) -> bool:
+    """Tell whether pydantic put a union branch (a class or type name) into the location."""
+    return isinstance(part, str) and (part[:1].isupper() or "[" in part or part in _BRANCHES)
+
+
+def _field(shape: type[Wire], key: str | int) -> FieldInfo | None:
+    for name, field in shape.model_fields.items():
+        if key in (name, field.alias):
+            return field
+    return None
+
+
+def _shapes_in(annotation: Any) -> Iterator[type[Wire]]:
+    if isinstance(annotation, type) and issubclass(annotation, Wire):
+        yield annotation
+    for part in typing.get_args(annotation):
+        yield from _shapes_in(part)
+
+
+def _expected(field: FieldInfo | None, detail: ErrorDetails) -> str:
+    if field is None:
+        return str(detail["msg"])
+    if values := _literals(field.annotation):
+        return " or ".join(", ".join(value or repr(value) for value in values).rsplit(", ", 1))
+    described = _described(field)
+    parts = [described.description or _kind(described.annotation)]
+    if detail["type"] in _BOUNDS:
+        parts.append(str(detail["msg"]).removeprefix("Input should be ").removeprefix("String should have "))
+    if described.examples:
+        parts.append(f"such as {described.examples[0]}")
+    return ", ".join(parts)
+
+
+_BOUNDS = frozenset({"string_too_long", "greater_than_equal", "less_than_equal", "greater_than", "less_than"})
+
+
+def _described(field: FieldInfo) -> FieldInfo:
+    """Return the field itself, or what an alternative such as `IsoDate | None` or an item says of itself."""
+    if field.description or field.examples:
+        return field
+    inner = (info for part in typing.get_args(field.annotation) for info in _infos(part))
+    return next(inner, field)
+
+
+def _infos(annotation: Any) -> Iterator[FieldInfo]:
+    if typing.get_origin(annotation) is Annotated:
+        plain, *metadata = typing.get_args(annotation)
+        for info in metadata:
+            if isinstance(info, FieldInfo):
+                info.annotation = plain
+                yield info
+
+
+def _literals(annotation: Any) -> tuple[str, ...]:
+    if typing.get_origin(annotation) is Literal:
+        return tuple(str(value) for value in typing.get_args(annotation))
+    if typing.get_origin(annotation) in (Union, types.UnionType, list, Annotated):
+        return tuple(value for part in typing.get_args(annotation) for value in _literals(part))
+    return ()
+
+
+_KIND_NAMES = {
+    str: "text",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    list: "a list",
+    dict: "an object",
+}
+
+
+def _kind(annotation: Any) -> str:
+    origin = typing.get_origin(annotation) or annotation
+    if origin in (Union, types.UnionType):
+        return " or ".join(_kind(part) for part in typing.get_args(annotation) if part is not type(None))
+    if isinstance(origin, type) and issubclass(origin, Wire):
+        keys = ", ".join(field.alias or name for name, field in origin.model_fields.items() if field.is_required())
+        return f"an object with {keys}"
+    return _KIND_NAMES.get(origin, "a value of another type")
+
+
+def _unknown_keys(shape: type[Wire], value: Mapping[str, Any], mode: Mode, at: str = "") -> Iterator[Fault]:
+    """Yield the keys that no field has, in nested objects as well."""
+    fields = {field.alias or name: field for name, field in shape.model_fields.items()}
+    for key, item in value.items():
+        place = at + _pointer((key,))
+        if key not in fields:
+            if not shape.open_ended or key in shape.former:
+                yield _unknown_key(shape, key, place, mode)
+        elif len(nested := tuple(_shapes_in(fields[key].annotation))) == 1:
+            for step, object_ in _objects_in(item, keyed=_is_keyed(fields[key].annotation)):
+                yield from _unknown_keys(nested[0], object_, mode, place + step)
+
+
+def _objects_in(item: Any, *, keyed: bool) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    if isinstance(item, list):
+        yield from ((f"/{index}", part) for index, part in enumerate(item) if isinstance(part, dict))
+    elif isinstance(item, dict) and keyed:
+        yield from ((_pointer((key,)), part) for key, part in item.items() if isinstance(part, dict))
+    elif isinstance(item, dict):
+        yield "", item
+
+
+def _is_keyed(annotation: Any) -> bool:
+    """Tell whether a field maps free names to objects."""
+    parts = typing.get_args(annotation)
+    return typing.get_origin(annotation) is dict or any(_is_keyed(part) for part in parts)
+
+
+def _unknown_key(shape: type[Wire], key: str, at: str, mode: Mode) -> Fault:
+    if key in shape.former:
+        level = Level.WARNING if mode.legacy else Level.ERROR
+        return Fault(Reason.LEGACY_KEY, at, f"{key!r} is the old name", f"the key {shape.former[key]!r}", level=level)
+    level = Level.ERROR if mode.strict else Level.WARNING
+    return Fault(Reason.UNKNOWN_KEY, at, f"{key!r} is not in the protocol", level=level)
+
+
+def _renamed(shape: type[Wire], value: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the value with its old keys under their present names; a present key wins over an old one."""
+    if shape.former.keys().isdisjoint(value):
+        return value
+    fresh = {key: item for key, item in value.items() if key not in shape.former}
+    for old, new in shape.former.items():
+        if old in value:
+            fresh.setdefault(new, value[old])
+    return fresh

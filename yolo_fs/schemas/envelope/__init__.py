@@ -1,0 +1,5 @@
+"""The envelope in which product agents hand work to each other. Source: document 003."""
+
+from yolo_fs.schemas.envelope.envelope import PAYLOADS, Envelope, payload_shape, read_envelope
+
+__all__ = ["PAYLOADS", "Envelope", "payload_shape", "read_envelope"]

@@ -1,0 +1,130 @@
+"""What the integration gate found, and what the Product Owner says about it.
+
+Source: protocol 1.3 (rows `integration-gate-result` and `po-qa-verdict`), 10 #1 and #4. The verdict itself is document
+000's message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from yolo_fs.reasons import Reason
+from yolo_fs.schemas.base import IsoDate, Text, Wire, fault, invariant
+from yolo_fs.schemas.messages.product import PoQaVerdict
+
+Outcome = Literal["pass", "fail", "skip"]
+
+
+class IntegrationChecks(Wire):
+    """The four checks across departments."""
+
+    api: Outcome
+    """API contracts are agreed."""
+    design: Outcome
+    """Ready components are built."""
+    handoffs: Outcome
+    """Every department has handed over."""
+    tests: Outcome
+    """No department has a failing test."""
+
+    def failed(self) -> tuple[str, ...]:
+        """Return the names of the checks that failed."""
+        outcomes = {"api": self.api, "design": self.design, "handoffs": self.handoffs, "tests": self.tests}
+        return tuple(name for name, outcome in outcomes.items() if outcome == "fail")
+
+
+class IntegrationFailure(Wire):
+    """Why a check failed."""
+
+    check: Text
+    """Check."""
+    detail: Text
+    """What is wrong."""
+    file: str
+    """File that shows it; empty when there is none."""
+
+
+class IntegrationResult(Wire):
+    """The result of one run."""
+
+    r: Literal["PASS", "FAIL", "PARTIAL"]
+    """Result."""
+    checks: IntegrationChecks
+    """Checks."""
+    failures: list[IntegrationFailure]
+    """Failures."""
+    dt: IsoDate
+    """Day of the run."""
+
+    @invariant
+    def pass_has_no_failed_check(self) -> object:
+        """A run with a failed check does not pass."""
+        if self.r != "PASS" or not (failed := self.checks.failed()):
+            return None
+        return fault(
+            Reason.STATE_CONFLICT, f"PASS although {', '.join(failed)} failed", expected="FAIL or PARTIAL", at="/r"
+        )
+
+
+class GateOutput(Wire):
+    """What the gate script prints, in the place of the artifact: the two are different shapes."""
+
+    gate: Any = None
+    """Key of the output."""
+    departments: Any = None
+    """Key of the output."""
+    cross_checks: Any = None
+    """Key of the output."""
+    timeout_remaining: Any = None
+    """Key of the output."""
+    dt: Any = None
+    """Key of both."""
+
+    @classmethod
+    def recognises(cls, value: Mapping[str, Any]) -> bool:
+        return "gate" in value and "r" not in value
+
+    @invariant
+    def is_another_shape(self) -> object:
+        """Explain how the output becomes a line."""
+        return fault(
+            Reason.RIVAL_SHAPE,
+            "this is the output of the gate script",
+            expected="r (gate in capitals), checks (cross_checks), failures, dt",
+        )
+
+
+class RivalVerdict(Wire):
+    """One of the two older shapes of `po_qa_verdict`, in the place of the message."""
+
+    r: Any = None
+    """Key of both rival shapes."""
+    phase: Any = None
+    """Key of the first."""
+    scope_match: Any = None
+    """Key of the first."""
+    findings: Any = None
+    """Key of the first."""
+    action: Any = None
+    """Key of the first."""
+    scope_alignment: Any = None
+    """Key of the second."""
+    missing: Any = None
+    """Key of the second."""
+    extra: Any = None
+    """Key of the second."""
+    verdict_note: Any = None
+    """Key of the second."""
+    dt: Any = None
+    """Key of all three."""
+
+    @classmethod
+    def recognises(cls, value: Mapping[str, Any]) -> bool:
+        return PoQaVerdict.rival(value) is not None
+
+    @invariant
+    def is_another_shape(self) -> object:
+        """Explain how the rival becomes a verdict."""
+        found = PoQaVerdict.rival(self.model_dump(exclude_unset=True))
+        return found and fault(found.reason, found.message, expected=found.expected, at=found.at)

@@ -1,0 +1,162 @@
+"""Plans with their tasks, and the project's requirements.
+
+Source: protocol 1.3 (rows `plan` and `reqs`, and the turbo relaxation at its end), 9.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
+
+from yolo_fs.schemas.base import Field, PhaseNumber, PlanName, Positive, RelativePath, TaskName, Text, Wire
+
+PlanNumber = Annotated[
+    str, Field(pattern=r"^[0-9]{2}$", examples=["02"], description="plan number within its phase, two digits")
+]
+
+
+class RequiredArtifact(Wire):
+    """A file that must exist when the plan is done."""
+
+    p: RelativePath
+    """Path."""
+    pv: Text
+    """What it provides."""
+    c: str
+    """What it contains; empty when its existence is enough."""
+
+
+class KeyLink(Wire):
+    """A connection that must hold between two parts."""
+
+    fr: Text
+    """From: the part that refers."""
+    to: Text
+    """To: the part that is referred to."""
+    vi: Text
+    """Via: how it refers."""
+
+
+class MustHaves(Wire):
+    """What QA verifies when the plan is done."""
+
+    tr: list[Text]
+    """Truths: statements that must hold."""
+    ar: list[RequiredArtifact]
+    """Artifacts that must exist."""
+    kl: list[KeyLink]
+    """Key links that must be wired."""
+
+
+class CrossDependency(Wire):
+    """A dependency on the artifact of another phase."""
+
+    p: PhaseNumber
+    """Phase."""
+    n: PlanNumber
+    """Plan number in that phase."""
+    a: RelativePath
+    """Artifact."""
+    r: Text
+    """Reason."""
+
+
+class TurboPlanHeader(Wire):
+    """Line 1 of a turbo plan: `eff` says turbo, or `mh` is absent. `mh` may be anything."""
+
+    former: ClassVar[Mapping[str, str]] = {
+        "phase": "p", "plan": "n", "title": "t", "wave": "w", "depends_on": "d", "must_haves": "mh",
+    }  # fmt: skip
+
+    p: PhaseNumber
+    """Phase."""
+    n: PlanNumber
+    """Plan number: `p` and `n` together are the plan id."""
+    t: Text
+    """Title."""
+    w: Positive
+    """Wave in which the plan runs."""
+    d: list[PlanName]
+    """Depends on: plans that must be complete first."""
+    mh: Any = None
+    """Must-haves, not checked in a turbo plan."""
+    obj: Text
+    """Objective."""
+    xd: list[CrossDependency] = Field(default_factory=list)
+    """Cross-phase dependencies."""
+    eff: Text = ""
+    """Effort profile."""
+    sk: list[Text] = Field(default_factory=list)
+    """Skills that the tasks need."""
+    fm: list[RelativePath] = Field(default_factory=list)
+    """Files modified: those that the tasks may touch."""
+    auto: bool = True
+    """Autonomous: no checkpoint asks a person."""
+
+    @classmethod
+    def recognises(cls, value: Mapping[str, Any]) -> bool:
+        """Tell whether the turbo relaxation applies. An old spelling of `mh` is not its absence."""
+        return value.get("eff") == "turbo" or not ("mh" in value or "must_haves" in value)
+
+
+class PlanHeader(TurboPlanHeader):
+    """Line 1 of a plan."""
+
+    mh: MustHaves
+    """Must-haves."""
+
+    @classmethod
+    def recognises(cls, value: Mapping[str, Any]) -> bool:
+        """Tell whether the turbo relaxation does not apply."""
+        return not TurboPlanHeader.recognises(value)
+
+
+class TurboTask(Wire):
+    """A task of a turbo plan, which may leave its type out."""
+
+    former: ClassVar[Mapping[str, str]] = {
+        "action": "a", "n": "a", "title": "a", "desc": "a", "file": "f", "files": "f", "ac": "v", "tests": "ts",
+    }  # fmt: skip
+
+    id: TaskName
+    """Task id within the plan."""
+    tp: Text = ""
+    """Type: `auto`, `checkpoint:…` or any other word. Source: protocol 9.1 (free text)."""
+    a: Text
+    """Action: what to do."""
+    f: list[RelativePath]
+    """Files to touch."""
+    v: Text
+    """Verify: how to see that it works."""
+    done: Text
+    """What is true when the task is done."""
+    spec: Text = ""
+    """Specification, written by the Senior at design review: all that the Dev gets."""
+    ts: Text = ""
+    """Test specification, written by the Senior at design review: all that the Tester gets."""
+    td: list[TaskName] = Field(default_factory=list)
+    """Task dependencies: tasks of this plan that come first."""
+
+
+class PlanTask(TurboTask):
+    """A task of a plan."""
+
+    tp: Text
+    """Type: `auto`, `checkpoint:…` or any other word. Source: protocol 9.1 (free text)."""
+
+
+class Requirement(Wire):
+    """One requirement of the project, a line of `reqs.jsonl`."""
+
+    former: ClassVar[Mapping[str, str]] = {"p": "pri", "d": "ac"}
+
+    id: Text
+    """Requirement id."""
+    t: Text
+    """Title."""
+    pri: Literal["must", "should", "nice"]
+    """Priority."""
+    st: Literal["open", "done"] = "open"
+    """Status."""
+    ac: Text = ""
+    """Acceptance criterion."""

@@ -1,0 +1,326 @@
+"""Verification, code quality, security, and the results of the QA gates.
+
+Source: protocol 1.3 (rows `verification`, `qa-code`, `security-audit`, `.qa-gate-results`), 9.1 and 10 #25.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
+
+from yolo_fs.reasons import Reason
+from yolo_fs.schemas.base import (
+    Count,
+    Field,
+    IsoDate,
+    IsoInstant,
+    Number,
+    PhaseNumber,
+    PlanName,
+    RelativePath,
+    TaskName,
+    Text,
+    Wire,
+    fault,
+    invariant,
+)
+
+# --- verification ----------------------------------------------------------------------------------------------------
+
+
+class Verification(Wire):
+    """Line 1 of a verification: the counts of its checks."""
+
+    tier: Literal["quick", "standard", "deep"]
+    """Depth of the verification."""
+    r: Literal["PASS", "FAIL", "PARTIAL"]
+    """Result."""
+    ps: Count
+    """Checks passed."""
+    fl: Count
+    """Checks failed."""
+    tt: Count
+    """Checks in total; a check that only warned is in neither of the two."""
+    dt: IsoDate
+    """Day of the verification."""
+
+    @invariant
+    def counts_within_total(self) -> object:
+        """`ps` and `fl` together are at most `tt`."""
+        if self.ps + self.fl <= self.tt:
+            return None
+        return fault(
+            Reason.TOTALS_DISAGREE,
+            f"{self.ps} passed + {self.fl} failed of {self.tt}",
+            expected="ps + fl ≤ tt",
+            at="/tt",
+        )
+
+
+class VerificationCheck(Wire):
+    """One check."""
+
+    former: ClassVar[Mapping[str, str]] = {"check": "c", "result": "r", "detail": "ev"}
+
+    c: Text
+    """Check: what was looked at."""
+    r: Literal["pass", "fail", "warn"]
+    """Result."""
+    ev: Text
+    """Evidence."""
+    cat: Literal["must_have", "artifact", "key_link", "anti_pattern", "convention"]
+    """Category."""
+
+
+# --- code quality ----------------------------------------------------------------------------------------------------
+
+
+class SuiteRun(Wire):
+    """Result of a test run."""
+
+    ps: Count
+    """Passed."""
+    fl: Count
+    """Failed."""
+    sk: Count
+    """Skipped."""
+
+
+class LintRun(Wire):
+    """Result of a lint run."""
+
+    err: Count
+    """Errors."""
+    warn: Count
+    """Warnings."""
+
+
+class TddCoverage(Wire):
+    """How many tasks had their tests first."""
+
+    covered: Count
+    """Tasks with tests."""
+    total: Count
+    """Tasks in total."""
+    missing: Any = None
+    """The others: their number or their ids."""
+
+
+class CodeQuality(Wire):
+    """Line 1 of a code quality review."""
+
+    r: Literal["PASS", "FAIL", "PARTIAL"]
+    """Result."""
+    tests: SuiteRun
+    """Test run."""
+    lint: LintRun
+    """Lint run."""
+    dt: IsoDate
+    """Day of the review."""
+    tdd: TddCoverage | None = None
+    """Test-first coverage."""
+
+    @invariant
+    def covered_within_total(self) -> object:
+        """At most all tasks are covered."""
+        if self.tdd is None or self.tdd.covered <= self.tdd.total:
+            return None
+        message = f"{self.tdd.covered} tasks covered of {self.tdd.total}"
+        return fault(Reason.TOTALS_DISAGREE, message, expected="covered no larger than total", at="/tdd/covered")
+
+
+class QualityFinding(Wire):
+    """One finding of a code quality review."""
+
+    f: RelativePath
+    """File."""
+    ln: Count
+    """Line number from 1; 0 when the finding concerns the whole file."""
+    sev: Literal["critical", "major", "minor"]
+    """Severity."""
+    issue: Text
+    """What is wrong."""
+    sug: Text
+    """Suggestion."""
+
+
+# --- security --------------------------------------------------------------------------------------------------------
+
+
+class SecurityAudit(Wire):
+    """Line 1 of a security audit."""
+
+    r: Literal["PASS", "FAIL", "WARN"]
+    """Result; FAIL stops everything until the user decides."""
+    findings: Count
+    """Number of findings."""
+    critical: Count
+    """How many of them are critical."""
+    dt: IsoDate
+    """Day of the audit."""
+
+    @invariant
+    def critical_within_findings(self) -> object:
+        """Critical findings are findings."""
+        if self.critical <= self.findings:
+            return None
+        return fault(
+            Reason.TOTALS_DISAGREE,
+            f"{self.critical} critical of {self.findings} findings",
+            expected="critical no larger than findings",
+            at="/critical",
+        )
+
+
+class SecurityFinding(Wire):
+    """One finding of a security audit."""
+
+    cat: Literal["owasp", "secrets", "deps", "config"]
+    """Category."""
+    sev: Literal["critical", "high", "medium", "low"]
+    """Severity."""
+    f: RelativePath
+    """File."""
+    issue: Text
+    """What is wrong."""
+    fix: Text
+    """How to mend it."""
+
+
+# --- QA gates --------------------------------------------------------------------------------------------------------
+
+
+class PassFail(Wire):
+    """Passed and failed."""
+
+    ps: Count
+    """Passed."""
+    fl: Count
+    """Failed."""
+
+
+class PassFailTotal(PassFail):
+    """Passed and failed of a total."""
+
+    tt: Count
+    """Total."""
+
+
+class GateRecord(Wire):
+    """What every record of a gate says; reads the records whose level `gl` no gate has."""
+
+    gl: Literal["post-task", "post-plan", "post-phase"]
+    """Gate level."""
+    r: Literal["PASS", "FAIL", "WARN"]
+    """Result."""
+    dt: IsoInstant
+    """Moment the gate was run."""
+
+
+class PostTaskGate(GateRecord):
+    """Gate after a task."""
+
+    gl: Literal["post-task"]
+    """Gate level."""
+    plan: PlanName
+    """Plan."""
+    task: TaskName
+    """Task."""
+    tst: PassFail
+    """Tests."""
+    dur: Number = Field(ge=0)
+    """Duration of the gate."""
+    f: list[RelativePath]
+    """Files that the task touched."""
+
+    @classmethod
+    def recognises(cls, value: Mapping[str, Any]) -> bool:
+        return value.get("gl") == "post-task"
+
+
+class PostPlanGate(GateRecord):
+    """Gate after a plan."""
+
+    gl: Literal["post-plan"]
+    """Gate level."""
+    plan: PlanName
+    """Plan."""
+    tc: Count
+    """Tasks completed."""
+    tt: Count
+    """Tasks in total."""
+    tst: PassFail
+    """Tests."""
+    dur: Number = Field(ge=0)
+    """Duration of the gate."""
+    mh: PassFailTotal
+    """Must-haves."""
+
+    @classmethod
+    def recognises(cls, value: Mapping[str, Any]) -> bool:
+        return value.get("gl") == "post-plan"
+
+    @invariant
+    def completed_within_total(self) -> object:
+        """`tc` is at most `tt`."""
+        if self.tc <= self.tt:
+            return None
+        return fault(
+            Reason.TOTALS_DISAGREE, f"{self.tc} tasks completed of {self.tt}", expected="tc no larger than tt", at="/tc"
+        )
+
+
+class PostPhaseGate(GateRecord):
+    """Gate after a phase."""
+
+    gl: Literal["post-phase"]
+    """Gate level."""
+    ph: PhaseNumber
+    """Phase."""
+    plans: list[PlanName]
+    """Plans of the phase."""
+    tst: PassFail
+    """Tests."""
+    dur: Number = Field(ge=0)
+    """Duration of the gate."""
+    esc: Count
+    """Escalations that are open."""
+    gates: PassFailTotal
+    """Gates before this one."""
+
+    @classmethod
+    def recognises(cls, value: Mapping[str, Any]) -> bool:
+        return value.get("gl") == "post-phase"
+
+
+class ScriptGate(Wire):
+    """A record as the gate script itself writes it, told apart by its `gate`, `steps` or `tm`."""
+
+    gl: Literal["post-task", "post-plan", "post-phase"]
+    """Gate level."""
+    r: Literal["PASS", "FAIL", "WARN", "SKIPPED"]
+    """Result."""
+    dt: IsoDate
+    """Day the gate was run."""
+    gate: Any = None
+    """Verdict of the gate."""
+    tm: Any = None
+    """Duration of the gate."""
+    steps: Any = None
+    """Workflow steps that were looked at."""
+    plan: str = ""
+    """Plan."""
+    plans: dict[str, Any] | None = None
+    """Plans complete and in total."""
+    ph: str = ""
+    """Phase."""
+    task: str = ""
+    """Task."""
+    tst: dict[str, Any] | None = None
+    """Tests."""
+    mh: dict[str, Any] | None = None
+    """Must-haves: truths, artifacts, key links."""
+
+    @classmethod
+    def recognises(cls, value: Mapping[str, Any]) -> bool:
+        return bool({"gate", "steps", "tm"} & value.keys())

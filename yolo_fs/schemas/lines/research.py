@@ -1,0 +1,98 @@
+"""What Scouts found, what agents asked for, and what is kept for later phases.
+
+Source: protocol 1.3 (rows `research` and `research-archive`), 8.14 (pending requests), 9.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
+
+from yolo_fs.schemas.base import IsoDate, IsoInstant, OneLine, Text, Wire
+
+Confidence = Literal["high", "medium", "low"]
+Requester = Literal["dev", "senior", "tester", "lead", "architect", "critic", "orchestrator"]
+"""Protocol 1.3 lists five; document 000 (`research_request`) adds the Lead and the Architect."""
+RequestType = Literal["blocking", "informational"]
+
+
+class ResearchFinding(Wire):
+    """One finding of a Scout."""
+
+    former: ClassVar[Mapping[str, str]] = {
+        "directive": "q", "source": "src", "findings": "finding", "relevance": "rel",
+    }  # fmt: skip
+
+    q: Text
+    """Question."""
+    src: Literal["web", "docs", "codebase"]
+    """Source of the answer."""
+    finding: Text
+    """Answer."""
+    conf: Confidence
+    """Confidence in it."""
+    dt: IsoDate
+    """Day it was found."""
+    rel: Text
+    """Relevance: what it means for this phase."""
+    brief_for: Text = ""
+    """Critique finding, or agent, that the answer is for."""
+    mode: Literal["pre-critic", "post-critic", "standalone"] = "standalone"
+    """Moment of the research in the workflow."""
+    priority: Literal["high", "medium", "low"] = "medium"
+    """Priority of the request."""
+    ra: Requester | None = None
+    """Requesting agent."""
+    rt: RequestType | None = None
+    """Request type."""
+    resolved_at: IsoInstant | None = None
+    """Moment the request was answered."""
+
+
+class ResearchRequest(Wire):
+    """A request that waits for its Scout: the router appends it without an answer."""
+
+    q: Text
+    """Question."""
+    src: Literal["pending"]
+    """No source yet."""
+    finding: Literal[""] = ""
+    """No answer yet."""
+    conf: Literal[""] = ""
+    """No confidence yet."""
+    dt: IsoDate | None = None
+    """Day of the request."""
+    rel: str = ""
+    """Relevance, when the requester told it."""
+    brief_for: Text = ""
+    """Critique finding, or agent, that the answer is for."""
+    mode: Literal["pre-critic", "post-critic", "standalone"] = "standalone"
+    """Moment of the research in the workflow."""
+    priority: Literal["high", "medium", "low"] = "medium"
+    """Priority of the request."""
+    ra: Requester
+    """Requesting agent."""
+    rt: RequestType
+    """Request type."""
+
+    @classmethod
+    def recognises(cls, value: Mapping[str, Any]) -> bool:
+        """Tell whether the line is a request rather than a finding."""
+        return value.get("src") == "pending"
+
+
+class ArchivedFinding(Wire):
+    """A finding kept for the phases to come."""
+
+    q: Text
+    """Question."""
+    finding: Text
+    """Answer."""
+    conf: Confidence
+    """Confidence in it."""
+    phase: OneLine
+    """Phase that it comes from."""
+    dt: IsoInstant
+    """Moment it was archived."""
+    src: Literal["scout", "architect", "lead"]
+    """Agent that it comes from."""

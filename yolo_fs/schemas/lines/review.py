@@ -1,0 +1,119 @@
+"""What people and agents say about finished code: review, gaps, documentation, manual QA.
+
+Source: protocol 1.3 (rows `code-review`, `docs`, `manual-qa`, `gaps`), 9.1 and 10 #21.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
+
+from yolo_fs.schemas.base import Count, Field, IsoDate, OneLine, PlanName, RelativePath, Text, Wire
+
+Cycle = Annotated[int, Field(ge=1, le=3, examples=[1], description="review cycle 1, 2 or 3")]
+ManualTestName = Annotated[str, Field(pattern=r"^MQ-[1-9][0-9]*$", examples=["MQ-1"], description="manual test id")]
+
+
+class ReviewVerdict(Wire):
+    """The first line of a review. Several reviews may share a file, each with its own verdict line."""
+
+    former: ClassVar[Mapping[str, str]] = {"plans": "plan"}
+
+    plan: PlanName
+    """Plan that was reviewed."""
+    r: Literal["approve", "changes_requested"]
+    """Result."""
+    cycle: Cycle
+    """Review cycle."""
+    dt: IsoDate
+    """Day of the review."""
+    tdd: Literal["pass", "fail", "skip"] | None = None
+    """Whether tests came before code."""
+    sg_reviewed: Count | None = None
+    """Number of the Dev's suggestions that were looked at."""
+    sg_promoted: list[Text] = Field(default_factory=list)
+    """Suggestions that became work."""
+
+    @classmethod
+    def recognises(cls, value: Mapping[str, Any]) -> bool:
+        """Tell whether a line begins a review rather than reports a finding."""
+        return "r" in value or "cycle" in value
+
+
+class ReviewFinding(Wire):
+    """One finding of a review."""
+
+    former: ClassVar[Mapping[str, str]] = {"file": "f", "line": "ln", "finding": "issue", "fix": "sug"}
+
+    plan: PlanName | None = None
+    """Plan of the finding, where several share the file."""
+    f: RelativePath
+    """File."""
+    ln: Count
+    """Line number from 1; 0 when the finding concerns the whole file."""
+    sev: Literal["critical", "major", "minor", "nit"]
+    """Severity."""
+    issue: Text
+    """What is wrong."""
+    sug: Text
+    """Suggestion."""
+
+
+class DocEntry(Wire):
+    """One piece of documentation that was written."""
+
+    type: Literal["api", "script", "adr", "changelog"]
+    """Type of documentation."""
+    path: RelativePath
+    """File that it went into."""
+    content: Text
+    """What it says, in short."""
+    section: Text
+    """Section of the file."""
+    sev: Literal["warn", "error"] | None = None
+    """Severity, when the entry reports a fault of the documentation."""
+
+
+class ManualTest(Wire):
+    """One thing that the user tried."""
+
+    id: ManualTestName
+    """Manual test id."""
+    desc: Text
+    """What was tried."""
+    r: Literal["pass", "fail"]
+    """Result."""
+    notes: str
+    """What the user said about it."""
+
+
+class ManualQa(Wire):
+    """The only line of a manual QA: what the user tried, and how it went."""
+
+    r: Literal["PASS", "FAIL", "PARTIAL"]
+    """Result."""
+    tests: list[ManualTest] = Field(min_length=1)
+    """What was tried."""
+    dt: IsoDate
+    """Day of the test."""
+
+
+class Gap(Wire):
+    """One difference between what the plan promises and what the code does."""
+
+    id: OneLine
+    """Gap id."""
+    sev: Literal["critical", "major", "minor"]
+    """Severity."""
+    desc: Text
+    """What is missing."""
+    exp: Text
+    """Expected."""
+    act: Text
+    """Actual."""
+    st: Literal["open", "fixed", "accepted"]
+    """Status; the Dev flips it."""
+    res: str = ""
+    """Resolution; empty while the gap is open."""
+    retry_context: Text = ""
+    """What the next attempt must know."""

@@ -1,0 +1,99 @@
+"""Messages that are left as files: from phase to phase, and from department to department.
+
+Source: document 000 ("Cross-Phase Handoff Artifacts").
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from yolo_fs.reasons import Reason
+from yolo_fs.schemas.base import Count, IsoInstant, PhaseNumber, RelativePath, Text, Wire, fault, invariant
+from yolo_fs.schemas.messages.message import Department, Direction, Message, Texts
+
+
+class PhaseHandoff(Message):
+    """Key outputs, decisions and open items of a phase, for the next one; one line of phase-handoff.jsonl."""
+
+    sender = ("orchestrator",)
+    receiver = ("critic", "architect")
+    direction = Direction.FORWARD
+    source = 'document 000 ("phase-handoff.jsonl")'
+
+    type: Literal["phase_handoff"]
+    from_phase: PhaseNumber
+    """Source phase."""
+    to_phase: PhaseNumber
+    """Target phase."""
+    dt: IsoInstant
+    """Timestamp."""
+    decisions: Texts
+    """Key decisions carried forward."""
+    open_items: Texts
+    """Deferred or unresolved items."""
+    artifacts: list[RelativePath]
+    """Names of the files produced."""
+    research_refs: Texts
+    """References into the research archive."""
+    escalations_resolved: Count
+    """Number of escalations resolved."""
+    escalations_pending: Count
+    """Number of escalations still pending."""
+
+    @invariant
+    def next_phase_comes_later(self) -> object:
+        """`to_phase` > `from_phase`: the handoff goes to a phase that follows."""
+        if self.to_phase > self.from_phase:
+            return None
+        return fault(
+            Reason.STATE_CONFLICT,
+            f"phase {self.to_phase} does not follow phase {self.from_phase}",
+            expected="a phase after " + self.from_phase,
+            at="/to_phase",
+        )
+
+
+class Contract(Wire):
+    """One API or component contract."""
+
+    name: Text
+    """What it is about."""
+    spec: Text
+    """Where it is specified: a file, and an entry in it after `#`."""
+
+
+class DeptHandoff(Message):
+    """Artifacts and contracts of a department on which another depends; one line of dept-handoff.jsonl."""
+
+    sender = ("lead",)
+    receiver = ("lead",)
+    direction = Direction.ACROSS
+    source = 'document 000 ("dept-handoff.jsonl")'
+
+    type: Literal["dept_handoff"]
+    from_dept: Department
+    """Source department."""
+    to_dept: Department
+    """Target department."""
+    dt: IsoInstant
+    """Timestamp."""
+    artifacts: list[RelativePath]
+    """Names of the files shared."""
+    contracts: list[Contract]
+    """API and component contracts; the integration gate checks that each is satisfied."""
+    blockers: Texts
+    """Unresolved blockers; the integration gate fails while there are any."""
+    notes: str
+    """The Lead's commentary; may be empty."""
+
+    @invariant
+    def departments_differ(self) -> object:
+        """`to_dept` is another department than `from_dept`."""
+        if self.to_dept != self.from_dept:
+            return None
+        return fault(
+            Reason.SELF_REFERENCE,
+            f"{self.from_dept} hands off to itself",
+            expected="another department",
+            at="/to_dept",
+        )

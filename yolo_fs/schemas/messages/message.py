@@ -1,0 +1,134 @@
+"""What every message has in common, and the catalogue in which each message enters itself.
+
+Source: document 000 ("YOLO Structured Handoff Schemas"); protocol Appendix A for the groups.
+"""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Annotated, Any, ClassVar, Literal
+
+from yolo_fs.reasons import Reason
+from yolo_fs.schemas.base import Fault, Field, Text, Wire, fault
+
+
+class Direction(StrEnum):
+    """Which way a message travels through the hierarchy of document 002."""
+
+    UP = "up"
+    """Towards the report-to, or to the orchestrator."""
+    DOWN = "down"
+    """Towards those who report to the sender."""
+    ACROSS = "across"
+    """Between the Leads of two departments; the only way over that border."""
+    INTERNAL = "internal"
+    """Never sent: the Lead's own record."""
+    ENTRY = "entry"
+    """From the user into the team."""
+    FORWARD = "forward"
+    """From one phase to the next."""
+
+
+CATALOGUE: dict[str, type[Message]] = {}
+"""Type → message, in the order in which the classes were written."""
+
+DEPARTMENTS = ("backend", "frontend", "uiux")
+ANY = ("any",)
+"""Sender or receiver where the document says "Any agent": every role of the roster."""
+TEAMMATE = ("teammate",)
+"""The agents that a Lead has registered in team_mode=teammate."""
+
+
+class Message(Wire):
+    """One JSON object that an agent sends, told from the others by its `type`.
+
+    Roles are those of the roster without department prefix; a message stays within one department
+    unless its direction is `ACROSS`, or its sender or receiver is shared (owner, orchestrator, …).
+    """
+
+    sender: ClassVar[tuple[str, ...]]
+    """Roles that send it."""
+    receiver: ClassVar[tuple[str, ...]]
+    """Roles that it is meant for."""
+    via: ClassVar[tuple[str, ...]] = ()
+    """Roles that pass it on, in order, between sender and receiver."""
+    direction: ClassVar[Direction]
+    source: ClassVar[str]
+    """Document and section that this class restates."""
+    sender_departments: ClassVar[tuple[str, ...]] = DEPARTMENTS
+    receiver_departments: ClassVar[tuple[str, ...]] = DEPARTMENTS
+    team_mode: ClassVar[str] = ""
+    """The only team mode in which it occurs; empty when it occurs in each."""
+
+    type: str
+    """Discriminator: the name of the message."""
+
+    @classmethod
+    def recognises(cls, value: Mapping[str, Any]) -> bool:
+        """Tell a message from the bare lines that some files hold in its place (protocol 10, #9 and #10)."""
+        return "type" in value
+
+    @classmethod
+    def rival(cls, value: Mapping[str, Any]) -> Fault | None:
+        """Return the fault of an older, rival shape of this message, or None when `value` is not one."""
+        return None
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        # pydantic's own form of __init_subclass__: the plain one runs before the fields are known.
+        super().__pydantic_init_subclass__(**kwargs)
+        for name in typing.get_args(cls.model_fields["type"].annotation):
+            if name in CATALOGUE:
+                raise TypeError(f"two messages are called {name!r}")
+            CATALOGUE[name] = cls
+
+
+# --- words that several messages share -------------------------------------------------------------------------------
+
+Department = Literal["backend", "frontend", "uiux"]
+Level3 = Literal["high", "medium", "low"]
+"""Confidence and priority."""
+RequestType = Literal["blocking", "informational"]
+"""blocking: the agent cannot proceed; informational: it goes on with an assumption."""
+Severity = Literal["blocking", "major", "minor"]
+TaskStatus = Literal["complete", "partial", "failed"]
+CheckResult = Literal["PASS", "FAIL", "PARTIAL"]
+AuditResult = Literal["PASS", "FAIL", "WARN"]
+RoleName = Annotated[
+    str, Field(pattern=r"^[a-z][a-z0-9-]*$", examples=["dev"], description="a role of the roster in lower case")
+]
+Texts = list[Text]
+SomeTexts = Annotated[Texts, Field(min_length=1, description="a list of at least one text")]
+Departments = list[Department]
+SomeDepartments = Annotated[
+    Departments, Field(min_length=1, description="a list of at least one department", examples=['["backend"]'])
+]
+Cycle = Annotated[int, Field(ge=1, le=3, examples=[1])]
+"""Review cycle, 1 to 3. Source: protocol 1.3, `code-review.jsonl`."""
+
+
+# --- invariants that several messages share --------------------------------------------------------------------------
+
+
+def exceeds(message: Wire, part: str, whole: str) -> Exception | None:
+    """Return the fault of a count that is larger than the count it is a part of."""
+    seen, limit = getattr(message, part), getattr(message, whole)
+    if seen <= limit:
+        return None
+    return fault(
+        Reason.TOTALS_DISAGREE, f"{part} is {seen}, {whole} only {limit}", expected=f"at most {whole}", at=f"/{part}"
+    )
+
+
+def foreign_task(task: str, plan_id: str) -> Exception | None:
+    """Return the fault of a task reference `NN-MM/Tk` whose plan is not `plan_id`."""
+    if not task or task.startswith(f"{plan_id}/"):
+        return None
+    return fault(
+        Reason.STATE_CONFLICT,
+        f"task {task} is not a task of plan {plan_id or '(none)'}",
+        expected=task.partition("/")[0],
+        at="/plan_id",
+    )

@@ -1,0 +1,162 @@
+"""Verification of a plan, of its code and of its security.
+
+Source: document 000 ("qa_result", "qa_code_result", "security_audit").
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from yolo_fs.reasons import Reason
+from yolo_fs.schemas.base import Count, RelativePath, Text, Wire, fault, invariant
+from yolo_fs.schemas.messages.message import AuditResult, CheckResult, Direction, Message, exceeds
+
+
+class CheckCounts(Wire):
+    """How many checks were made, and how they ended."""
+
+    passed: Count
+    """Number of checks that passed."""
+    failed: Count
+    """Number of checks that failed."""
+    total: Count
+    """Number of checks made."""
+
+    @invariant
+    def passed_and_failed_make_the_total(self) -> object:
+        """`passed` + `failed` = `total`."""
+        made = self.passed + self.failed
+        if made == self.total:
+            return None
+        return fault(
+            Reason.TOTALS_DISAGREE,
+            f"total is {self.total}, but passed + failed is {made}",
+            expected=str(made),
+            at="/total",
+        )
+
+
+class CheckFailure(Wire):
+    """One check that failed."""
+
+    check: Text
+    """What was checked."""
+    expected: Text
+    """What should have been found."""
+    actual: str
+    """What was found; empty when it was nothing."""
+    evidence: Text
+    """Where that can be seen."""
+
+
+class QaResult(Message):
+    """Results of the verification of plans."""
+
+    sender = ("qa",)
+    receiver = ("lead",)
+    direction = Direction.UP
+    source = 'document 000 ("qa_result")'
+
+    type: Literal["qa_result"]
+    tier: Literal["quick", "standard", "deep"]
+    """How deep the verification went."""
+    result: CheckResult
+    """The verdict."""
+    checks: CheckCounts
+    """The counts behind the verdict."""
+    failures: list[CheckFailure]
+    """Failed checks worth telling; not necessarily all of them."""
+    artifact: RelativePath
+    """verification.jsonl of the phase, relative to the planning root."""
+    committed: bool
+    """Whether the artifact is committed."""
+
+    @invariant
+    def failures_are_failed_checks(self) -> object:
+        """`failures` lists no more entries than `checks.failed` counts."""
+        if len(self.failures) <= self.checks.failed:
+            return None
+        return fault(
+            Reason.TOTALS_DISAGREE,
+            f"{len(self.failures)} failures are listed, but checks.failed is {self.checks.failed}",
+            expected=f"at most {self.checks.failed}",
+            at="/failures",
+        )
+
+
+class SuiteCounts(Wire):
+    """How the test suite ended."""
+
+    passed: Count
+    """Number of tests that passed."""
+    failed: Count
+    """Number of tests that failed."""
+    skipped: Count
+    """Number of tests that were not run."""
+
+
+class LintCounts(Wire):
+    """What the linter found."""
+
+    errors: Count
+    """Number of errors."""
+    warnings: Count
+    """Number of warnings."""
+
+
+class QaCodeResult(Message):
+    """Results of the verification of code, by QA in code mode."""
+
+    sender = ("qa-code",)
+    receiver = ("lead",)
+    direction = Direction.UP
+    source = 'document 000 ("qa_code_result")'
+
+    type: Literal["qa_code_result"]
+    result: CheckResult
+    """The verdict."""
+    tests: SuiteCounts
+    """How the tests ended."""
+    lint: LintCounts
+    """What the linter found."""
+    findings_count: Count
+    """Number of findings of every severity."""
+    critical: Count
+    """Number of critical findings among them."""
+    artifact: RelativePath
+    """qa-code.jsonl of the phase, relative to the planning root."""
+    committed: bool
+    """Whether the artifact is committed."""
+
+    @invariant
+    def critical_is_part_of_the_findings(self) -> object:
+        """`critical` ≤ `findings_count`: the critical findings are counted among the findings."""
+        return exceeds(self, "critical", "findings_count")
+
+
+class SecurityAudit(Message):
+    """Results of a security audit; FAIL is a hard stop."""
+
+    sender = ("security",)
+    receiver = ("lead",)
+    direction = Direction.UP
+    source = 'document 000 ("security_audit")'
+
+    type: Literal["security_audit"]
+    result: AuditResult
+    """The verdict."""
+    findings: Count
+    """Number of findings of every severity."""
+    critical: Count
+    """Number of critical findings among them."""
+    categories: list[Literal["secrets", "owasp", "deps", "config"]]
+    """Categories that were examined."""
+    artifact: RelativePath
+    """security-audit.jsonl of the phase, relative to the planning root."""
+    committed: bool
+    """Whether the artifact is committed."""
+
+    @invariant
+    def critical_is_part_of_the_findings(self) -> object:
+        """`critical` ≤ `findings`: the critical findings are counted among the findings."""
+        return exceeds(self, "critical", "findings")

@@ -1,0 +1,138 @@
+"""Research and debugging: questions, what Scout found, and what the Debugger concluded.
+
+Source: document 000 ("scout_findings" to "debugger_report").
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from yolo_fs.schemas.base import Field, IsoInstant, RelativePath, Text, Wire, invariant
+from yolo_fs.schemas.messages.message import ANY, Direction, Level3, Message, RequestType, RoleName, Texts, foreign_task
+
+
+class ScoutFinding(Wire):
+    """One answer of Scout."""
+
+    query: Text
+    """What was asked."""
+    finding: Text
+    """What was found."""
+    confidence: Level3
+    """How sure Scout is."""
+
+
+class ScoutFindings(Message):
+    """Research findings on one topic."""
+
+    sender = ("scout",)
+    receiver = ("lead",)
+    direction = Direction.UP
+    source = 'document 000 ("scout_findings")'
+
+    type: Literal["scout_findings"]
+    domain: Literal["tech-stack", "architecture", "quality", "concerns"]
+    """Topic that was investigated."""
+    findings: list[ScoutFinding]
+    """What was found; may be nothing."""
+    artifact: RelativePath
+    """research.jsonl of the phase, relative to the planning root; the orchestrator writes it."""
+    committed: bool
+    """Whether the artifact is committed."""
+
+
+class ResearchRequest(Message):
+    """Research asked for by an agent that lacks external information."""
+
+    sender = ANY
+    receiver = ("orchestrator",)
+    direction = Direction.UP
+    source = 'document 000 ("research_request")'
+
+    type: Literal["research_request"]
+    from_: RoleName = Field(alias="from")
+    """Role of the agent that asks."""
+    task: Annotated[
+        str,
+        Field(
+            pattern=r"^([0-9]{2}-[0-9]{2}/T[1-9][0-9]*)?$",
+            examples=["01-02/T3"],
+            description="task reference NN-MM/Tk, or empty",
+        ),
+    ]
+    """Task reference; empty when an Architect or Lead asks before there are tasks."""
+    plan_id: Annotated[
+        str,
+        Field(pattern=r"^([0-9]{2}-[0-9]{2})?$", examples=["01-02"], description="plan id NN-MM, or empty"),
+    ]
+    """Plan identifier; empty when an Architect or Lead asks before there are plans."""
+    query: Text
+    """Research question."""
+    context: Text
+    """Why the information is needed."""
+    request_type: RequestType
+    """blocking: the agent cannot proceed; informational: it goes on with an assumption."""
+    priority: Level3
+    """How urgent it is."""
+
+    @invariant
+    def task_is_of_the_plan(self) -> object:
+        """`task` NN-MM/Tk, when there is one, names a task of `plan_id`."""
+        return foreign_task(self.task, self.plan_id)
+
+
+class ResearchFinding(Wire):
+    """One finding, with the keys of research.jsonl."""
+
+    q: Text
+    """Question."""
+    src: Literal["web", "docs", "codebase"]
+    """Where the answer comes from. Source: protocol 1.3, `research.jsonl`."""
+    finding: Text
+    """Answer."""
+    conf: Level3
+    """Confidence."""
+
+
+class ResearchResponse(Message):
+    """Response to a `research_request`, delivered to the agent that asked."""
+
+    sender = ("orchestrator",)
+    receiver = ANY
+    direction = Direction.DOWN
+    source = 'document 000 ("research_response")'
+
+    type: Literal["research_response"]
+    request_from: RoleName
+    """Role that asked."""
+    query: Text
+    """The question as it was asked, for correlation."""
+    findings: list[ResearchFinding]
+    """What Scout found; may be nothing."""
+    request_type: RequestType
+    """Echoed from the request."""
+    resolved_at: IsoInstant
+    """When the response was produced."""
+
+
+class DebuggerReport(Message):
+    """What an investigation of competing hypotheses found."""
+
+    sender = ("debugger",)
+    receiver = ("lead",)
+    direction = Direction.UP
+    source = 'document 000 ("debugger_report")'
+
+    type: Literal["debugger_report"]
+    hypothesis: Text
+    """Supposed cause."""
+    evidence_for: Texts
+    """What speaks for it."""
+    evidence_against: Texts
+    """What speaks against it."""
+    confidence: Level3
+    """How sure the Debugger is."""
+    recommended_fix: str
+    """What to do about it; empty when the investigation found no fix. The Lead decides."""
+    artifact: RelativePath
+    """debug-report.jsonl of the phase, relative to the planning root."""

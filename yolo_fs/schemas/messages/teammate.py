@@ -1,0 +1,238 @@
+"""What a Lead and its teammates tell each other, and what the Lead notes for itself.
+
+Source: document 000 ("agent_health_event" to "shutdown_response").
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from yolo_fs.reasons import Reason
+from yolo_fs.schemas.base import (
+    Commit,
+    Count,
+    Field,
+    IsoInstant,
+    Percent,
+    PhaseNumber,
+    PlanName,
+    Positive,
+    RelativePath,
+    TaskName,
+    Text,
+    fault,
+    invariant,
+)
+from yolo_fs.schemas.messages.message import TEAMMATE, Department, Direction, Message, TaskStatus, Texts, exceeds
+
+InstantOrEmpty = Annotated[
+    str,
+    Field(
+        pattern=r"^([0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
+        r"T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2}))?$",
+        examples=["2026-02-17T10:30:00Z"],
+        description="a moment with its zone, or empty",
+    ),
+]
+
+
+class AgentHealthEvent(Message):
+    """The Lead's record of a change in an agent's health; logged, never sent."""
+
+    sender = ("lead",)
+    receiver = ("lead",)
+    direction = Direction.INTERNAL
+    source = 'document 000 ("agent_health_event")'
+    team_mode = "teammate"
+
+    type: Literal["agent_health_event"]
+    agent_id: Text
+    """Agent instance, such as `dev-1`."""
+    dept: Department
+    """Department of the agent."""
+    state: Literal["start", "idle", "stop", "disappeared"]
+    """What happened."""
+    timestamp: IsoInstant
+    """When it happened."""
+    prev_state: Literal["start", "idle", "stop", "disappeared", ""]
+    """State before; empty when the agent has just been started."""
+    timeout_triggered: bool
+    """Whether a timeout, not the agent, caused the change."""
+
+
+class CircuitBreakerState(Message):
+    """The Lead's record of a department's circuit breaker, which decides on fallback; never sent."""
+
+    sender = ("lead",)
+    receiver = ("lead",)
+    direction = Direction.INTERNAL
+    source = 'document 000 ("circuit_breaker_state")'
+    team_mode = "teammate"
+
+    type: Literal["circuit_breaker_state"]
+    dept: Department
+    """Department that the breaker guards."""
+    state: Literal["closed", "open", "half-open"]
+    """closed: work flows; open: fallback; half-open: one probe is under way."""
+    opened_at: InstantOrEmpty
+    """When it last opened; empty when it never did."""
+    failure_count: Count
+    """Failures counted so far."""
+    last_probe_at: InstantOrEmpty
+    """When the last probe was made; empty when there was none."""
+
+    @invariant
+    def what_is_open_was_opened(self) -> object:
+        """`opened_at` says when, unless `state` is `closed`."""
+        if self.opened_at or self.state == "closed":
+            return None
+        return fault(
+            Reason.EMPTY_VALUE,
+            f"the breaker is {self.state}, but was never opened",
+            expected="a moment with its zone, such as 2026-02-17T10:30:00Z",
+            at="/opened_at",
+        )
+
+
+class TaskClaim(Message):
+    """A Dev has claimed a task of the shared list; its files are taken until it is complete."""
+
+    sender = ("dev",)
+    receiver = ("lead",)
+    direction = Direction.UP
+    source = 'document 000 ("task_claim")'
+    team_mode = "teammate"
+
+    type: Literal["task_claim"]
+    task_id: TaskName
+    """Task within the plan."""
+    plan_id: PlanName
+    """Plan of the task."""
+    files: list[RelativePath]
+    """Files that the task will change, relative to the repository root."""
+    claimed_at: IsoInstant
+    """When it was claimed."""
+
+
+class TaskComplete(Message):
+    """A Dev has committed a task; for the Lead's accounting, where `dev_progress` is for the Senior."""
+
+    sender = ("dev",)
+    receiver = ("lead",)
+    direction = Direction.UP
+    source = 'document 000 ("task_complete")'
+    team_mode = "teammate"
+
+    type: Literal["task_complete"]
+    task_id: TaskName
+    """Task within the plan."""
+    plan_id: PlanName
+    """Plan of the task."""
+    commit: Commit
+    """Commit of the task; the message is sent after it."""
+    files_modified: list[RelativePath]
+    """Files that the commit changed, relative to the repository root."""
+    status: TaskStatus
+    """How far the task came, in the words of `dev_progress`."""
+    deviations: Texts
+    """Where the work departs from the spec."""
+
+
+class SummaryAggregation(Message):
+    """What the Lead collects from `task_complete` messages in order to write a plan's summary; never sent."""
+
+    sender = ("lead",)
+    receiver = ("lead",)
+    direction = Direction.INTERNAL
+    source = 'document 000 ("summary_aggregation")'
+    team_mode = "teammate"
+
+    type: Literal["summary_aggregation"]
+    plan_id: PlanName
+    """Plan that is summed up."""
+    tasks_completed: Count
+    """Number of tasks done."""
+    tasks_total: Count
+    """Number of tasks in the plan."""
+    commit_hashes: list[Commit]
+    """Commits of the tasks."""
+    files_modified: list[RelativePath]
+    """Files that they changed, relative to the repository root."""
+    deviations: Texts
+    """Where the work departs from the specs."""
+    status: TaskStatus
+    """How far the plan came; becomes `s` of its summary."""
+
+    @invariant
+    def completed_tasks_are_tasks(self) -> object:
+        """`tasks_completed` ≤ `tasks_total`."""
+        return exceeds(self, "tasks_completed", "tasks_total")
+
+
+class PhaseProgress(Message):
+    """Progress within a phase, sent at each step for display and timeout calculation."""
+
+    sender = ("lead",)
+    receiver = ("orchestrator",)
+    direction = Direction.UP
+    source = 'document 000 ("phase_progress")'
+
+    type: Literal["phase_progress"]
+    department: Department
+    """Department that reports."""
+    phase: PhaseNumber
+    """Phase that it works on."""
+    step: Annotated[
+        str,
+        Field(pattern=r"^[a-z][a-z0-9_]*$", examples=["implementation"], description="the key of a workflow step"),
+    ]
+    """Key of the workflow step."""
+    plans_complete: Count
+    """Number of plans done."""
+    plans_total: Count
+    """Number of plans in the phase."""
+    percent_complete: Percent
+    """Share of the phase that is done, 0 to 100."""
+    blockers: Texts
+    """What stands in the way."""
+    eta: str
+    """When the phase should be done, in any form; empty when unknown."""
+
+    @invariant
+    def complete_plans_are_plans(self) -> object:
+        """`plans_complete` ≤ `plans_total`."""
+        return exceeds(self, "plans_complete", "plans_total")
+
+
+class ShutdownRequest(Message):
+    """The Lead asks its teammates to stop, at sign-off or after an error."""
+
+    sender = ("lead",)
+    receiver = TEAMMATE
+    direction = Direction.DOWN
+    source = 'document 000 ("shutdown_request")'
+    team_mode = "teammate"
+
+    type: Literal["shutdown_request"]
+    reason: Literal["phase_complete", "timeout", "error"]
+    """Why the team stops."""
+    deadline_seconds: Positive
+    """Seconds that a teammate has to answer."""
+
+
+class ShutdownResponse(Message):
+    """A teammate's answer to `shutdown_request`."""
+
+    sender = TEAMMATE
+    receiver = ("lead",)
+    direction = Direction.UP
+    source = 'document 000 ("shutdown_response")'
+    team_mode = "teammate"
+
+    type: Literal["shutdown_response"]
+    status: Literal["clean", "in_progress", "error"]
+    """How the teammate stands."""
+    pending_work: Texts
+    """What is not done."""
+    artifacts_committed: bool
+    """Whether everything it wrote is committed."""

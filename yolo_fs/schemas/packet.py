@@ -1,0 +1,122 @@
+"""The handoff packet between roles, and the HANDOFF.md that holds one.
+
+Source: document 001 ("Handoff contract", "Directive-contained handoff").
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Literal
+
+from yolo_fs.reasons import Reason
+from yolo_fs.schemas.base import AfterValidator, Field, OneLine, RelativePath, Wire, fault
+
+__all__ = ["BranchName", "DirectivePacket", "Guid", "HandoffFile", "Packet", "Role"]
+
+Role = Literal["architect", "executor", "pair", "auditor"]
+"""The four roles. Source: document 001, `from_role` and `to_role`."""
+
+_NOT_IN_A_BRANCH = re.compile(
+    r"[\x00-\x20\x7f~^:?*\[\\]"  # control characters, space and what revisions and globs are made of
+    r"|\.\.|@\{|//|^[/-]|[/.]$|^@$|^HEAD$"
+    r"|(?:^|/)\.|\.lock(?:/|$)"
+)
+"""What no branch name holds. Source: git-check-ref-format(1), rules 1 to 10 and `--branch`."""
+
+_PLACEHOLDER = re.compile(r"\s*<[^<>]*>\s*")
+
+
+def _names_a_branch(text: str) -> str:
+    if text == "n/a" or _NOT_IN_A_BRANCH.search(text):
+        raise fault(Reason.BAD_FORMAT, f"{text!r} names no git branch", expected="a branch name such as feature/login")
+    return text
+
+
+def _filled_in(text: str) -> str:
+    if _PLACEHOLDER.fullmatch(text):
+        raise fault(Reason.EMPTY_VALUE, f"the placeholder {text!r} was never filled in", expected="the value itself")
+    return text
+
+
+def _is_given(text: str) -> str:
+    if text == "n/a":
+        raise fault(
+            Reason.BAD_FORMAT,
+            "'n/a' is for packets outside a directive session",
+            expected="the task's path, such as tasks/02-login-form.md",
+        )
+    return text
+
+
+Guid = Annotated[
+    str,
+    Field(
+        pattern=r"^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$",
+        examples=["4f1d2c7a-93b8-4c0e-a6d5-2f8e7b1c9d30"],
+        description="a GUID",
+    ),
+]
+GuidOrNot = Annotated[
+    str,
+    Field(
+        pattern=r"^(n/a|[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})$",
+        examples=["4f1d2c7a-93b8-4c0e-a6d5-2f8e7b1c9d30"],
+        description="a GUID or n/a",
+    ),
+]
+TriggerName = Annotated[
+    str,
+    Field(
+        pattern=r"^[a-z][a-z0-9_-]{0,63}$",
+        examples=["architect_ultra_detected"],
+        description="a short trigger id",
+    ),
+]
+BranchName = Annotated[
+    str,
+    Field(min_length=1, examples=["feature/login"], description="a git branch name"),
+    AfterValidator(_names_a_branch),
+]
+"""A branch that git would accept. `n/a` would be one, yet here it only ever means that the branch is absent."""
+FilledLine = Annotated[OneLine, AfterValidator(_filled_in)]
+"""One line that is no `<placeholder>` of the packet's template."""
+FilledPath = Annotated[RelativePath, AfterValidator(_filled_in)]
+
+
+class Packet(Wire):
+    """`=== AUTO HANDOFF ===`: nine fields, in this order. Source: document 001, "Handoff contract"."""
+
+    from_role: Role
+    """Role that stops."""
+    to_role: Role
+    """Role that goes on."""
+    trigger: TriggerName
+    """Short deterministic id of the trigger; which triggers exist is a rule, not a shape."""
+    session_id: GuidOrNot
+    """Directive session, or `n/a`."""
+    task_file: FilledPath
+    """Path of the task, or `n/a`."""
+    directive_branch: BranchName
+    """Branch that the receiver must be on before any edit."""
+    required_reading: FilledPath
+    """What the receiver reads first; the document's is `apps/web/docs/guides/component-paradigm.md`."""
+    objective: FilledLine
+    """What the receiving role is to reach, in one line."""
+    blocking_rule: FilledLine
+    """Rule that keeps the sender from going on, in one line."""
+
+
+class DirectivePacket(Packet):
+    """A packet inside a directive session, where the session and its task are always known."""
+
+    session_id: Guid
+    """Directive session."""
+    task_file: Annotated[FilledPath, AfterValidator(_is_given)]
+    """Path of the task."""
+
+
+class HandoffFile(Wire):
+    """Front matter of `HANDOFF.md`. Source: document 001, "Directive-contained handoff"."""
+
+    handoff: DirectivePacket
+    """The packet."""

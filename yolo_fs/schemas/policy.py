@@ -1,0 +1,55 @@
+"""The section `yolo_fs` of the configuration: what the coordinator itself may do here.
+
+A repository's own configuration is as trustworthy as its last pull, so it may only tighten. Each field says
+which way that is; a value that loosens counts only when it comes from the user's own configuration.
+Source: reliability 4.5; design 6.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from yolo_fs.schemas.base import Count, Field, Positive, RelativePath, Text, Wire
+
+__all__ = ["Policy"]
+
+_FINGERPRINT = r"^[0-9a-f]{8,64}$"
+
+
+class Policy(Wire):
+    """What the coordinator may do in this repository, and how patient it is."""
+
+    strict: bool = False
+    """Unknown keys reject instead of warn. Tightens: true."""
+    legacy: bool = False
+    """Known old spellings warn instead of reject. Loosens: true."""
+    commit_ignored: bool = False
+    """Commit artifacts that git ignores instead of holding them. Loosens: true."""
+    allow_detached: bool = False
+    """Commit on a detached HEAD instead of holding. Loosens: true."""
+    protected: list[Text] = Field(default_factory=list)
+    """Branch names or globs on which nothing is committed. Tightens: every entry."""
+    durability: Literal["fsync", "none"] = "fsync"
+    """Whether a commit is on the disk before it is acknowledged. Loosens: none."""
+    settle_ms: Count = 300
+    """Quiet time before a file that is not provably complete is read. Tightens: longer."""
+    grace_s: Count = 30
+    """Time after which a last line without newline becomes a finding. Neither way: it only tells sooner or later."""
+    rescan_s: Positive = 30
+    """Time between two looks at the whole tree. Neither way: the watcher tells sooner."""
+    max_file_bytes: Positive = 8 * 1024 * 1024
+    """Largest artifact. Tightens: smaller."""
+    max_line_bytes: Positive = 1024 * 1024
+    """Longest line of an artifact. Tightens: smaller."""
+    max_depth: Positive = 64
+    """Deepest nesting of JSON. Tightens: smaller."""
+    directive_roots: list[RelativePath] = Field(default_factory=lambda: ["apps/web/.local/directives"])
+    """Folders whose sessions may hold a `HANDOFF.md`. Source: document 001. Loosens: every entry, yet never outside."""
+    required_reading: RelativePath = "apps/web/docs/guides/component-paradigm.md"
+    """What every packet must name as required reading. Source: document 001. Neither way."""
+    secrets_allowed: list[Annotated[str, Field(pattern=_FINGERPRINT, examples=["9f86d081884c7d65"])]] = Field(
+        default_factory=list
+    )
+    """Fingerprints of lines that look like a credential and are none. Loosens: every entry."""
+    commits_per_minute: Count = 0
+    """Most commits in a minute; 0 sets no limit. Tightens: any other number."""

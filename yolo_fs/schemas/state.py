@@ -1,0 +1,330 @@
+"""The state files: department status, execution state, orchestration, project state, pending escalations.
+
+All are projections that yolo_fs can compute anew; other writers exist, so keys that only some of them
+write are optional here. Source: protocol 2.1, 2.3, 3.2, 3.3, 4.2, 4.3 and 1.3 (`state.json`).
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from yolo_fs.reasons import Reason
+from yolo_fs.schemas.base import (
+    AfterValidator,
+    Count,
+    EscalationName,
+    Field,
+    IsoDate,
+    IsoInstant,
+    Percent,
+    PhaseNumber,
+    PlanName,
+    Positive,
+    TaskPath,
+    Text,
+    Wire,
+    fault,
+    invariant,
+)
+
+Department = Literal["backend", "frontend", "uiux"]
+Step = Literal[
+    "po", "critique", "research", "architecture", "planning", "design_review", "test_authoring", "implementation",
+    "code_review", "documentation", "qa", "security", "signoff", "integration_gate", "delivery",
+]  # fmt: skip
+"""The steps of the workflow. Source: protocol 2.1."""
+
+
+def _real_moment(text: str) -> str:
+    try:
+        if text:
+            datetime.fromisoformat(text)
+    except ValueError:
+        raise fault(Reason.BAD_FORMAT, f"{text!r} is no moment", expected="2026-02-19T08:00:00Z") from None
+    return text
+
+
+Moment = Annotated[
+    str,
+    Field(
+        pattern=r"^([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2}))?$",
+        examples=["2026-02-19T08:00:00Z"],
+        description="a moment with its zone, or nothing",
+    ),
+    AfterValidator(_real_moment),
+]
+"""An instant, or `""` for what has not happened."""
+CurrentTask = Annotated[
+    str,
+    Field(
+        pattern=r"^([0-9]{2}-[0-9]{2}/T[1-9][0-9]*)?$",
+        examples=["01-02/T3"],
+        description="task reference NN-MM/Tk, or nothing",
+    ),
+]
+
+
+class DeptStatus(Wire):
+    """`.dept-status-{dept}.json`: eight keys in this order, then what newer writers add. Source: protocol 3.2."""
+
+    dept: Department
+    """Department."""
+    status: Literal["pending", "running", "complete", "failed"]
+    """How its work stands."""
+    step: Literal[Step, ""]
+    """Step that it is at; empty before the first."""
+    started_at: Moment
+    """First write; survives later ones."""
+    updated_at: IsoInstant
+    """Last write."""
+    plans_complete: Count
+    """Plans with a summary that says complete."""
+    plans_total: Count
+    """Plans of the department."""
+    error: str
+    """First problem, or empty."""
+    percent_complete: Percent | None = None
+    """Share of the work done. Source: document 000, `phase_progress`."""
+    blockers: list[Text] | None = None
+    """What holds it up. Source: document 000, `phase_progress`."""
+    eta: str | None = None
+    """When it should be done, in free words. Source: document 000, `phase_progress`."""
+    seq: Count | None = None
+    """Number of the write, counted up by yolo_fs so that a reader can tell old from new."""
+
+
+class PlanState(Wire):
+    """One plan in the execution state."""
+
+    id: PlanName
+    """Plan id."""
+    title: str
+    """Title of the plan."""
+    wave: Positive
+    """Wave that it belongs to."""
+    status: Literal["pending", "complete"]
+    """Complete once its summary says so."""
+    dept: Department | None = None
+    """Department, where several work on the phase."""
+
+
+class StepState(Wire):
+    """One step in the execution state."""
+
+    status: Literal["pending", "running", "complete", "skipped"]
+    """How the step stands."""
+    started_at: Moment = ""
+    """When it began."""
+    completed_at: Moment = ""
+    """When it was done."""
+    skipped_at: Moment = ""
+    """When it was skipped."""
+    artifact: str = ""
+    """What it produced; real files hold paths, prose and nothing."""
+    reason: str = ""
+    """Why it was skipped."""
+    verdict: Literal["approve", "patch", "major", ""] = ""
+    """Verdict of `delivery`."""
+    feedback_rounds: Annotated[int, Field(ge=0, le=2, examples=[1])] = 0
+    """Rounds of feedback that `delivery` took."""
+
+
+class DepartmentState(Wire):
+    """One department in the execution state: the mirror of its status file."""
+
+    status: Literal["pending", "running", "complete", "failed"]
+    """How its work stands."""
+    step: Literal[Step, ""]
+    """Step that it is at."""
+
+
+class EscalationEntry(Wire):
+    """One escalation in the execution state. Source: protocol 4.2; document 000, `original_escalation`."""
+
+    id: EscalationName
+    """`ESC-NN-MM-Tk`."""
+    task: TaskPath
+    """Blocked task."""
+    plan: PlanName
+    """Its plan."""
+    severity: Literal["blocking", "major", "minor"]
+    """How grave."""
+    status: Literal["pending", "resolved"]
+    """Resolved only after the Dev resumes. Source: document 002, "Escalation Round-Trip"."""
+    level: Literal["senior", "lead", "architect", "owner", "user"]
+    """Who holds it now."""
+    escalated_at: IsoInstant
+    """First report."""
+    last_escalated_at: IsoInstant
+    """Last move to another level; timeouts count from here."""
+    resolved_at: Moment = ""
+    """When it was resolved."""
+    round_trips: Count = 0
+    """Times that it went up and came back."""
+    resolution: str = ""
+    """Decision text."""
+
+    @invariant
+    def names_agree(self) -> object:
+        """The id, the task and the plan name one task."""
+        plan, _, number = self.task.partition("/")
+        if self.plan == plan and self.id == f"ESC-{plan}-{number}":
+            return None
+        return fault(
+            Reason.NAME_MISMATCH,
+            f"{self.id}, task {self.task} and plan {self.plan} are not one",
+            expected=f"ESC-{plan}-{number} of plan {plan}",
+            at="/id",
+        )
+
+
+class ExecutionState(Wire):
+    """`.execution-state.json`. Source: protocol 2.3; document 002, "Resume Protocol"."""
+
+    phase: Count
+    """Number of the phase."""
+    phase_name: Text
+    """Name of the phase, with or without its number."""
+    status: Literal["running", "complete"]
+    """Whether the phase still runs."""
+    started_at: Moment
+    """When the phase began."""
+    step: Step
+    """Step that the phase is at."""
+    plans: list[PlanState]
+    """The plans of the phase."""
+    steps: dict[Literal[Step, "post_task_qa", "post_plan_qa"], StepState]
+    """Any subset of the steps, and the two quality gates that can be skipped."""
+    completed_at: Moment = ""
+    """When the phase was done; only then present."""
+    wave: Count = 1
+    """Smallest wave with unfinished plans."""
+    total_waves: Count = 1
+    """Largest wave."""
+    escalations: list[EscalationEntry] = Field(default_factory=list)
+    """Escalations of the phase; the implementation cannot end while one is pending."""
+    departments: dict[Department, DepartmentState] = Field(default_factory=dict)
+    """Departments of the phase."""
+    current_task: CurrentTask = ""
+    """Task that is being worked on."""
+    correlation_id: str = ""
+    """Id that joins log records; free."""
+    team_mode: str = ""
+    """Team mode that the phase runs in."""
+    multi_dept: bool = False
+    """Whether several departments work on the phase."""
+
+
+class DepartmentProgress(Wire):
+    """One department in the orchestration."""
+
+    status: Literal["pending", "running", "complete", "failed"]
+    """How its work stands."""
+    step: Literal[Step, ""]
+    """Step that it is at; empty before the first."""
+    started: Moment
+    """When it began."""
+    completed: Moment
+    """When it was done."""
+    updated_at: Moment = ""
+    """Last change; only some writers add it."""
+
+
+class GateProgress(Wire):
+    """One gate in the orchestration."""
+
+    status: Literal["pending", "passed", "failed", "timeout"]
+    """How the gate stands."""
+    passed_at: Moment
+    """When it passed."""
+
+
+class Stage(Wire):
+    """One of the closing stages in the orchestration."""
+
+    status: Text
+    """`pending` at first, later its result."""
+
+
+class Orchestration(Wire):
+    """`.phase-orchestration.json`. Source: protocol 3.3; document 002, "Multi-Department Structure"."""
+
+    phase: PhaseNumber
+    """Number of the phase, two digits."""
+    multi_dept: bool
+    """Whether several departments work on the phase."""
+    workflow: Literal["backend_only", "sequential", "parallel"]
+    """How the departments are dispatched."""
+    departments: dict[Department, DepartmentProgress]
+    """Active departments."""
+    gates: dict[Literal["ux-complete", "api-contract", "all-depts"], GateProgress]
+    """Gates between them."""
+    integration_qa: Stage
+    """Integration checks."""
+    security: Stage
+    """Security audits."""
+    owner_signoff: Stage
+    """The Owner's SHIP or HOLD."""
+    started_at: IsoInstant
+    """When the phase began."""
+    timeout_minutes: Positive
+    """How long a gate is waited for."""
+
+
+class StateFile(Wire):
+    """`state.json`. Source: protocol 1.3 and 2.4; document 002, "Resume Protocol"."""
+
+    ms: Text
+    """Milestone."""
+    ph: Count
+    """Phase."""
+    tt: Count
+    """Phases in total."""
+    st: Literal["planning", "executing", "verifying", "complete"]
+    """Status."""
+    step: Literal[Step, "plan"]
+    """Step; `plan` is what one hook writes for `planning`."""
+    pr: Percent
+    """Progress."""
+    started: IsoDate
+    """Day of the start."""
+
+
+class PendingEscalation(Wire):
+    """An escalation that waits. Source: protocol 4.3."""
+
+    agent: Text
+    """Who escalated."""
+    reason: Text
+    """Why."""
+    severity: Literal["blocking", "major", "minor", "medium"]
+    """How grave; `medium` is what the reference writer says when it was not told."""
+    target: Text
+    """Who is asked."""
+    phase: PhaseNumber
+    """Phase, two digits."""
+    created_at: IsoInstant
+    """When it was written."""
+    status: Literal["pending"]
+    """Always `pending`."""
+
+
+class ResolvedEscalation(PendingEscalation):
+    """An escalation that is over."""
+
+    status: Literal["resolved"]  # type: ignore[assignment]
+    """Always `resolved`."""
+    resolved_at: IsoInstant
+    """When it was resolved."""
+    resolution: Text
+    """Decision text."""
+
+
+class EscalationState(Wire):
+    """`.escalation-state.json`: what survives a lost session. Source: protocol 4.3."""
+
+    pending: list[PendingEscalation]
+    """Escalations that wait."""
+    resolved: list[ResolvedEscalation]
+    """Escalations that are over."""
