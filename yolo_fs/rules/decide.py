@@ -1,0 +1,41 @@
+"""From verdicts to actions: commit what was accepted, tell what is new. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from yolo_fs.rules.actions import Action, Commit, Tell
+from yolo_fs.rules.facts import Accepted, Committed, Held, Ignored, Missing, Rejected, Verdict, Waiting
+
+
+def decide(before: Mapping[str, Verdict], seen: Mapping[str, Verdict]) -> tuple[Action, ...]:
+    """Return what is to be done, in the order in which the paths were seen."""
+    return tuple(action for path, verdict in seen.items() for action in _actions(path, before.get(path), verdict))
+
+
+def _actions(path: str, before: Verdict | None, now: Verdict) -> Iterator[Action]:
+    if isinstance(now, Accepted):
+        yield Commit(now)
+    elif now != before and (event := _EVENTS.get(type(now))):
+        yield Tell(event, path, describe(now))
+
+
+_EVENTS: Mapping[type, str] = {
+    Rejected: "artifact.rejected",
+    Held: "artifact.held",
+    Missing: "artifact.missing",
+}
+
+
+def describe(verdict: Verdict) -> dict[str, Any]:
+    """Return a verdict as events and `status --json` show it."""
+    match verdict:
+        case Rejected(findings):
+            return {"reason": findings[0].reason.value, "findings": [finding.as_json() for finding in findings]}
+        case Held(reason, findings):
+            return {"reason": reason.value, "findings": [finding.as_json() for finding in findings]}
+        case Waiting(reason) | Missing(reason) | Ignored(reason) | Committed(_, reason):
+            return {"reason": reason.value, "findings": []}
+        case Accepted():
+            return {"reason": "queued", "findings": [finding.as_json() for finding in verdict.warnings]}
