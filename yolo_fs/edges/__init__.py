@@ -1,0 +1,1 @@
+"""Where it touches: git, files, locks and events, one door each."""

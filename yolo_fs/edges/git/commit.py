@@ -1,0 +1,111 @@
+"""The commit engine: each artifact its own commit, many in one chain, one durable move of the branch.
+
+The bytes that were validated are the bytes that are hashed. The work tree and the user's staging take no
+part. Source: document 002 ("Commit-Every-Artifact Protocol"); design 4; reliability 0.3, G1 to G4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from yolo_fs.edges.git.index import Follow, IndexFollower
+from yolo_fs.edges.git.objects import PACK_FROM, GitObject
+from yolo_fs.edges.git.refs import Branches
+from yolo_fs.edges.git.repository import Head, Repository
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One artifact to commit."""
+
+    path: str
+    data: bytes
+    subject: str
+    trailers: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def message(self) -> str:
+        """Subject, and our trailers as the only body. No free text of an artifact ever enters (F55)."""
+        trailers = "".join(f"{key}: {value}\n" for key, value in self.trailers)
+        return f"{self.subject}\n\n{trailers}" if trailers else f"{self.subject}\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What became of one entry."""
+
+    path: str
+    blob: str
+    commit: str | None
+    """The new commit; None when the branch had this content already."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Chain:
+    """Commits built on a tip, not yet visible to anybody."""
+
+    tip: str | None
+    made: tuple[Made, ...]
+    objects: tuple[GitObject, ...]
+    follows: tuple[Follow, ...]
+
+
+class Committer:
+    """Turns entries into commits on top of a branch."""
+
+    def __init__(
+        self, repository: Repository, branches: Branches, follower: IndexFollower, now: Callable[[], datetime]
+    ):
+        self._repository = repository
+        self._branches = branches
+        self._follower = follower
+        self._now = now
+        self._identity = repository.identity()
+
+    def commit(self, entries: Sequence[Entry], head: Head) -> tuple[Made, ...]:
+        """Commit the entries, in order, on the branch that `head` captured before their files were read.
+
+        When this returns, every commit is durable. When it raises, the branch is where it was.
+
+        Raises:
+            YoloError: BRANCH_MOVED (look again and retry), REF_LOCKED, NO_SPACE, STORAGE_FAILED,
+                OBJECT_MISSING, GIT_FAILED.
+
+        """
+        chain = self._build(entries, head)
+        if chain.tip is not None and chain.tip != head.tip:
+            self._follower.expect(chain.follows)
+            self._repository.objects.write(chain.objects, packed=len(chain.follows) >= PACK_FROM)
+            self._branches.move(head.ref or "HEAD", chain.tip, head.tip)
+        return chain.made
+
+    def _build(self, entries: Sequence[Entry], head: Head) -> _Chain:
+        tip, made, objects, follows = head.tip, [], [], []
+        for entry in entries:
+            blob = self._repository.objects.hashing.name("blob", entry.data)
+            former = self._repository.blob_at(tip, entry.path)
+            if former == blob.oid:
+                made.append(Made(entry.path, blob.oid, None))
+                continue
+            root = self._repository.root_tree(tip) if tip else None
+            splice = self._repository.trees.splice(root, entry.path, blob.oid)
+            commit = self._commit_object(splice.root, tip, entry.message)
+            self._repository.note_tree(commit.oid, splice.root)
+            objects += [blob, *splice.made, commit]
+            made.append(Made(entry.path, blob.oid, commit.oid))
+            follows.append(Follow(entry.path, blob.oid, frozenset({former})))
+            tip = commit.oid
+        return _Chain(tip, tuple(made), tuple(objects), tuple(follows))
+
+    def _commit_object(self, tree: str, parent: str | None, message: str) -> GitObject:
+        now = self._now().astimezone()
+        signature = f"{self._identity} {int(now.timestamp())} {now:%z}"
+        lines = [
+            f"tree {tree}",
+            *([f"parent {parent}"] if parent else []),
+            f"author {signature}",
+            f"committer {signature}",
+        ]
+        return self._repository.hashing.name("commit", "\n".join([*lines, "", message]).encode())

@@ -1,0 +1,91 @@
+"""What the log and the reflog say. Source: performance 7; reliability F04, F05, F28."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from yolo_fs.edges.git.repository import Repository
+
+_FORMAT = "%H%x00%P%x00%ct%x00%s%x00%(trailers:only,unfold)"
+_REFLOG_DEPTH = 100
+_ABANDONED_MOST = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedCommit:
+    """One commit of the log."""
+
+    oid: str
+    parents: tuple[str, ...]
+    at_s: int
+    """Committer time, seconds since the epoch."""
+    subject: str
+    trailers: tuple[tuple[str, str], ...]
+    changes: tuple[tuple[str, str], ...] = ()
+    """(status letter, path) of each path that differs from the first parent."""
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether a coordinator made it."""
+        return any(key == "Yolo-Artifact" for key, _ in self.trailers)
+
+
+def log(repository: Repository, *selection: str, limit: int | None = None) -> Iterator[LoggedCommit]:
+    """Yield commits with their changed paths, newest first. `selection`: revisions and ranges."""
+    count = [f"--max-count={limit}"] if limit is not None else []
+    answer = repository.git.run(
+        "log", "-z", f"--format={_FORMAT}", "--no-mailmap", "--name-status", "--no-renames", "-m", "--first-parent",
+        "--root", *count, "--end-of-options", *selection, "--",
+    )  # fmt: skip
+    yield from _commits(os.fsdecode(answer.out).split("\0"))
+
+
+def _commits(fields: Sequence[str]) -> Iterator[LoggedCommit]:
+    """Read the fields: five per commit, then status and path by turns until the next commit begins."""
+    position = 0
+    while position + 5 <= len(fields) and fields[position].strip():
+        oid, parents, at, subject, trailers = fields[position : position + 5]
+        position += 5
+        changes = []
+        while position + 1 < len(fields) and _is_status(fields[position]):
+            changes.append((fields[position].strip(), fields[position + 1]))
+            position += 2
+        yield LoggedCommit(oid.strip(), tuple(parents.split()), int(at), subject, _trailers(trailers), tuple(changes))
+
+
+def _is_status(field: str) -> bool:
+    return field.strip() in {"A", "M", "D", "T"}
+
+
+def _trailers(text: str) -> tuple[tuple[str, str], ...]:
+    pairs = (line.partition(": ") for line in text.splitlines())
+    return tuple((key, value) for key, colon, value in pairs if colon)
+
+
+@dataclass(frozen=True, slots=True)
+class Abandoned:
+    """Commits that the branch was moved away from by the user."""
+
+    commits: tuple[str, ...]
+    moved_at_s: int
+    """When the branch was last moved by somebody else."""
+
+
+def abandoned(repository: Repository, ref: str, tip: str) -> Abandoned:
+    """Return the commits of the branch's recent past that its tip no longer contains (F28)."""
+    answer = repository.git.run(
+        "log", "-g", f"--max-count={_REFLOG_DEPTH}", "--date=unix", "--format=%H %gd %gs",
+        "--end-of-options", ref, "--", ok=(0, 128),
+    )  # fmt: skip
+    entries = [line.split(" ", 2) for line in os.fsdecode(answer.out).splitlines()]
+    pasts = {entry[0] for entry in entries if entry}
+    if not pasts - {tip}:
+        return Abandoned((), 0)
+    given = "\n".join([*sorted(pasts), f"^{tip}", ""]).encode()
+    lost = repository.git.run("rev-list", f"--max-count={_ABANDONED_MOST}", "--stdin", given=given, ok=(0, 128))
+    moves = [
+        int(entry[1].rpartition("@{")[2].rstrip("}")) for entry in entries if len(entry) == 3 and entry[2] != "yolo-fs"
+    ]
+    return Abandoned(tuple(lost.out.decode().split()), max(moves, default=0))

@@ -1,0 +1,121 @@
+"""The user's index after a commit: exactly our path's entry follows, and only where they staged nothing else.
+
+Moving a branch without this leaves a staged *reverse* of the artifact, which the user's next commit
+would carry out. Source: performance 1e; reliability F05, F21, F22, F32.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.reasons import YoloError
+
+_AT_ONCE = 1_000
+"""Paths in one command line, far below the system's limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Follow:
+    """One path whose index entry is to become the committed blob."""
+
+    path: str
+    blob: str
+    former: frozenset[str | None]
+    """Blobs that the branch had here before; an entry that is none of these was staged by the user."""
+
+    def after(self, earlier: Follow | None) -> Follow:
+        """Return this step joined with an earlier one that the index has not followed yet."""
+        return Follow(self.path, self.blob, self.former | earlier.former) if earlier else self
+
+
+class IndexFollower:
+    """Keeps the entries that the index still has to follow, across crashes, and lets it follow in batches."""
+
+    def __init__(self, repository: Repository):
+        self._repository = repository
+        self._note = f"{repository.own_dir}/index-pending.json"
+        self.pending: dict[str, Follow] = _read(self._note)
+        self.diverged: set[str] = set()
+        """Paths where the user has staged content of their own."""
+
+    def expect(self, follows: Iterable[Follow]) -> None:
+        """Note entries *before* the branch moves, so that a restart can finish the work."""
+        for follow in follows:
+            self.pending[follow.path] = follow.after(self.pending.get(follow.path))
+        self._save()
+
+    def follow(self) -> bool:
+        """Let the index follow all that is pending; return whether it did (False: index.lock is held).
+
+        Entries whose commit never came about are dropped: only what HEAD holds is ever put in.
+        """
+        if not self.pending:
+            return True
+        head = self._repository.head()
+        in_head = {path: self._repository.blob_at(head.tip, path) for path in self.pending}
+        staged = self._staged(self.pending)
+        entries: list[tuple[str, str]] = []
+        for path, follow in self.pending.items():
+            if in_head[path] != follow.blob or staged[path] == follow.blob:
+                continue
+            if staged[path] in follow.former:
+                entries.append((path, follow.blob))
+            else:
+                self.diverged.add(path)
+        if not self._put(entries):
+            return False
+        self.pending.clear()
+        self._save()
+        return True
+
+    def _staged(self, paths: Iterable[str]) -> Mapping[str, str | None]:
+        """Return what the index has for each path; an `add -N` entry counts as nothing staged."""
+        wanted = list(paths)
+        staged: dict[str, str | None] = dict.fromkeys(wanted)
+        listed = b"".join(
+            self._repository.git.run("ls-files", "--stage", "-z", "--", *wanted[at : at + _AT_ONCE]).out
+            for at in range(0, len(wanted), _AT_ONCE)
+        )
+        for line in filter(None, listed.split(b"\0")):
+            facts, _, name = line.partition(b"\t")
+            _, oid, stage = facts.decode().split(" ")
+            staged[os.fsdecode(name)] = oid if stage == "0" else "unmerged"
+        intended = self._repository.hashing.name("blob", b"").oid
+        return {path: None if oid == intended else oid for path, oid in staged.items()}
+
+    def _put(self, entries: list[tuple[str, str]]) -> bool:
+        if not entries:
+            return True
+        given = b"".join(b"100644 %s\t%s\0" % (blob.encode(), os.fsencode(path)) for path, blob in entries)
+        try:
+            self._repository.git.run("update-index", "-z", "--add", "--index-info", given=given)
+        except YoloError as error:
+            if "index.lock" in error.message:
+                return False
+            raise
+        return True
+
+    def _save(self) -> None:
+        note = [
+            [follow.path, follow.blob, sorted(blob or "" for blob in follow.former)] for follow in self.pending.values()
+        ]
+        with contextlib.suppress(OSError):  # the note only speeds repair up; recovery also reads the log
+            temporary = f"{self._note}.tmp"
+            with open(temporary, "w") as file:
+                json.dump(note, file)
+            os.replace(temporary, self._note)
+
+
+def _read(path: str) -> dict[str, Follow]:
+    try:
+        with open(path) as file:
+            note = json.load(file)
+        follows = [Follow(name, blob, frozenset(old or None for old in former)) for name, blob, former in note]
+    except (OSError, ValueError, TypeError):
+        return {}
+    return {follow.path: follow for follow in follows}

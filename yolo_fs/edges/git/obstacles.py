@@ -1,0 +1,132 @@
+"""Why nothing may be committed right now: the states of a repository in which it is the user's turn.
+
+Source: reliability F23, F25, F26, F35, F63.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Collection
+from fnmatch import fnmatchcase
+
+from yolo_fs.edges.git.repository import Head, Repository
+from yolo_fs.reasons import Reason
+
+SURGERY = {
+    "MERGE_HEAD": Reason.MERGE_IN_PROGRESS,
+    "rebase-merge": Reason.REBASE_IN_PROGRESS,
+    "rebase-apply": Reason.REBASE_IN_PROGRESS,
+    "CHERRY_PICK_HEAD": Reason.CHERRY_PICK_IN_PROGRESS,
+    "REVERT_HEAD": Reason.REVERT_IN_PROGRESS,
+    "sequencer": Reason.CHERRY_PICK_IN_PROGRESS,
+    "BISECT_LOG": Reason.BISECT_IN_PROGRESS,
+    "index.lock": Reason.INDEX_LOCKED,
+}
+"""File or folder in the git directory → what its presence means, the most telling first."""
+
+_CALM_NS = 100_000_000
+"""Time after which a rewritten index is no sign of a git command at work any more."""
+
+
+class Obstacles:
+    """Looks for what stands in the way of a commit."""
+
+    def __init__(self, repository: Repository, *, protected: Collection[str] = (), allow_detached: bool = False):
+        self._repository = repository
+        self._protected = tuple(protected)
+        self._allow_detached = allow_detached
+        self._index_seen: tuple[int, ...] | None = None
+        self._unmerged = False
+        self._message_seen: int | None = None
+
+    def find(self, head: Head, now_ns: int) -> Reason | None:
+        """Return the reason to hold everything, or None when a commit may be made.
+
+        `now_ns`: wall clock, to be compared with the times of files.
+        """
+        present = set(os.listdir(self._repository.git_dir))
+        for name, reason in SURGERY.items():
+            if name in present:
+                return reason
+        if head.ref is None and not self._allow_detached:
+            return Reason.DETACHED_HEAD
+        if any(fnmatchcase(head.branch, pattern) for pattern in self._protected):
+            return Reason.PROTECTED_BRANCH
+        if head.tip is None and self._has_a_past(head):
+            return Reason.BRANCH_BROKEN
+        index = _stamp(f"{self._repository.git_dir}/index")
+        if self._index_just_rewritten(index, now_ns):
+            return Reason.INDEX_LOCKED
+        if self._index_is_unmerged(index):
+            return Reason.UNMERGED_INDEX
+        if self._user_is_committing():
+            return Reason.USER_COMMITTING
+        return None
+
+    def _has_a_past(self, head: Head) -> bool:
+        """Tell a branch that power loss tore (F04) from one that was never born."""
+        past = _stamp(f"{self._repository.common_dir}/logs/{head.ref}")
+        present = _stamp(f"{self._repository.common_dir}/{head.ref}")
+        return past is not None and past[1] > 0 and present is not None
+
+    def _index_just_rewritten(self, index: tuple[int, ...] | None, now_ns: int) -> bool:
+        """Tell whether a git command wrote the index a moment ago and may be about to move the branch.
+
+        `git reset` and `git checkout` change the work tree and the index first, and only then HEAD (F28).
+        """
+        return index is not None and index != self._index_seen and 0 <= now_ns - index[2] < _CALM_NS
+
+    def _index_is_unmerged(self, index: tuple[int, ...] | None) -> bool:
+        """Tell whether the index holds conflicts, as `git stash pop` leaves them without any MERGE_HEAD."""
+        if index != self._index_seen:
+            self._unmerged = bool(self._repository.git.run("ls-files", "--unmerged", "-z").out) if index else False
+            self._index_seen = index
+        return self._unmerged
+
+    def index_rewritten(self) -> None:
+        """Note that we ourselves rewrote the index, which never adds conflicts: it need not be read again."""
+        self._index_seen = _stamp(f"{self._repository.git_dir}/index")
+
+    def _user_is_committing(self) -> bool:
+        """Tell whether somebody is in the editor of a `git commit` of this work tree.
+
+        git writes COMMIT_EDITMSG before it starts the editor, so as long as that file has not changed since
+        the last look no process needs to be searched for.
+        """
+        stamp = _stamp(f"{self._repository.git_dir}/COMMIT_EDITMSG")
+        written = stamp[-1] if stamp else None
+        if written == self._message_seen:
+            return False
+        if written is not None and _commit_runs_in(self._repository.root):
+            return True
+        self._message_seen = written
+        return False
+
+
+def _commit_runs_in(root: str) -> bool:
+    """Search the running processes for a `git commit` whose work tree is `root`."""
+    for pid in filter(str.isdigit, _names("/proc")):
+        with contextlib.suppress(OSError):
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                words = file.read(4096).split(b"\0")
+            if os.path.basename(words[0]) == b"git" and b"commit" in words:
+                where = os.path.realpath(os.readlink(f"/proc/{pid}/cwd"))
+                if where == root or where.startswith(root + "/"):
+                    return True
+    return False
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
+
+
+def _stamp(path: str) -> tuple[int, ...] | None:
+    try:
+        facts = os.stat(path)
+    except OSError:
+        return None
+    return (facts.st_ino, facts.st_size, facts.st_ctime_ns, facts.st_mtime_ns)

@@ -1,0 +1,131 @@
+"""Branches move by compare-and-swap through one long-running `git update-ref --stdin`.
+
+Source: performance 1 ("refs move only through"), reliability F02, F03, F08, F24.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+
+from yolo_fs.edges.git.objects import sync_directory
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.git.runner import Conversation
+from yolo_fs.edges.machine import boot_id, start_time
+from yolo_fs.reasons import Exit, Reason, YoloError
+
+REFLOG_MESSAGE = "yolo-fs"
+"""How our moves of a branch are told from the user's in the reflog."""
+
+
+class Branches:
+    """Moves branches of one repository."""
+
+    def __init__(self, repository: Repository, *, durable: bool = True):
+        self._repository = repository
+        self._durable = durable
+        self._helper: Conversation | None = None
+        self._notes = _LockNotes(f"{repository.own_dir}/ref-locks.json")
+
+    def move(self, ref: str, new: str, old: str | None) -> None:
+        """Let `ref` point at `new` if it still points at `old` (None: if it does not exist yet).
+
+        Raises:
+            YoloError: BRANCH_MOVED when it points elsewhere by now, REF_LOCKED when another git
+                holds its lock, NO_SPACE or GIT_FAILED. After every failure the ref is read again:
+                a move that was made and then reported as failed counts as made (F08).
+
+        """
+        try:
+            self._transact(ref, new, old or self._repository.hashing.zero)
+        except YoloError as error:
+            self.close()
+            if self._repository.tip(ref) != new:
+                raise _told_apart(error) from None
+        if self._durable:
+            self._make_name_durable(ref)
+
+    def close(self) -> None:
+        """End the helper process; an unfinished transaction is dropped by git."""
+        if self._helper is not None:
+            self._helper.close()
+            self._helper = None
+
+    def clear_own_stale_locks(self) -> tuple[str, ...]:
+        """Remove ref locks that a dead helper of ours left, and only those; return their paths (F24)."""
+        return self._notes.clear_stale()
+
+    def _transact(self, ref: str, new: str, old: str) -> None:
+        if self._helper is None:
+            self._helper = self._repository.git.converse(
+                "update-ref", "--create-reflog", "-m", REFLOG_MESSAGE, "--stdin"
+            )
+        helper = self._helper
+        helper.ask(b"start\nupdate %s %s %s\nprepare\n" % (os.fsencode(ref), new.encode(), old.encode()))
+        for step in (b"start: ok", b"prepare: ok"):
+            _expect(helper, step)
+        self._notes.write(
+            helper.pid, (f"{self._repository.common_dir}/{ref}.lock", f"{self._repository.git_dir}/HEAD.lock")
+        )
+        helper.ask(b"commit\n")
+        _expect(helper, b"commit: ok")
+
+    def _make_name_durable(self, ref: str) -> None:
+        # git syncs the ref's content, not the directory that the finished ref was renamed in.
+        with contextlib.suppress(OSError):
+            sync_directory(os.path.dirname(f"{self._repository.common_dir}/{ref}"))
+
+
+def _expect(helper: Conversation, said: bytes) -> None:
+    if (answer := helper.line()) != said:
+        raise YoloError(Reason.GIT_FAILED, f"update-ref answered {answer!r}", exit_code=Exit.GIT_FAILED)
+
+
+def _told_apart(error: YoloError) -> YoloError:
+    """Return the error of a failed move with the reason that its words amount to."""
+    if (
+        " but expected " in error.message
+        or "reference already exists" in error.message
+        or "unable to resolve" in error.message
+    ):
+        return YoloError(Reason.BRANCH_MOVED, error.message, exit_code=Exit.TRY_AGAIN)
+    if ".lock" in error.message and "File exists" in error.message:
+        return YoloError(Reason.REF_LOCKED, error.message, exit_code=Exit.TRY_AGAIN)
+    return error
+
+
+class _LockNotes:
+    """Remembers which ref locks our helper holds, so that after its death they can be proved ours."""
+
+    def __init__(self, path: str):
+        self._path = path
+
+    def write(self, pid: int, locks: tuple[str, ...]) -> None:
+        held = [[path, mark] for path in locks if (mark := _mark(path))]
+        note = {"pid": pid, "started": start_time(pid), "boot": boot_id(), "locks": held}
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+        with contextlib.suppress(OSError), open(os.open(self._path, flags, 0o600), "w") as file:
+            json.dump(note, file)
+
+    def clear_stale(self) -> tuple[str, ...]:
+        try:
+            with open(self._path) as file:
+                note = json.load(file)
+            alive = note["boot"] == boot_id() and note["started"] == start_time(note["pid"]) is not None
+            stale = [] if alive else [path for path, mark in note["locks"] if mark == _mark(path)]
+        except (OSError, ValueError, KeyError, TypeError):
+            return ()
+        for path in stale:
+            with contextlib.suppress(OSError):
+                os.unlink(path)
+        return tuple(stale)
+
+
+def _mark(path: str) -> list[int]:
+    """Return what tells one lock file from the next: inode numbers are used again at once, change times are not."""
+    try:
+        facts = os.lstat(path)
+    except OSError:
+        return []
+    return [facts.st_dev, facts.st_ino, facts.st_ctime_ns]

@@ -1,0 +1,184 @@
+"""Where the repository is, which branch stands out, and what it holds: facts only, nothing is changed.
+
+Source: reliability F26, F27, F29, F30, F37; 4.2.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+from yolo_fs.edges.git.objects import Hashing, ObjectStore
+from yolo_fs.edges.git.runner import Answer, Git, discover
+from yolo_fs.edges.git.trees import Trees
+from yolo_fs.reasons import Exit, Reason, YoloError
+
+FALLBACK_IDENTITY = "yolo_fs <yolo_fs@localhost>"
+_BRANCHES = "refs/heads/"
+
+
+class Head(NamedTuple):
+    """What HEAD stands for."""
+
+    ref: str | None
+    """Full name of the branch, such as `refs/heads/main`; None when HEAD is detached."""
+    tip: str | None
+    """Commit id; None on an unborn branch."""
+
+    @property
+    def branch(self) -> str:
+        """The branch's short name; empty when HEAD is detached."""
+        return self.ref.removeprefix(_BRANCHES) if self.ref else ""
+
+
+class Repository:
+    """One work tree and the git directories behind it."""
+
+    def __init__(self, start: str, *, keep_open: Sequence[int] = (), durable: bool = True):
+        """Find the repository that `start` lies in.
+
+        `keep_open`: descriptors that git children inherit. `durable`: objects survive power loss.
+
+        Raises:
+            YoloError: NOT_A_REPOSITORY, BARE_REPOSITORY, GIT_MISSING.
+
+        """
+        found = discover(start)
+        self.root = os.path.realpath(str(found.working_tree_dir))
+        self.git_dir = os.path.realpath(str(found.git_dir))
+        self.common_dir = os.path.realpath(str(found.common_dir))
+        found.close()
+        self.git = Git(self.root, self.git_dir, keep_open=keep_open)
+        self.objects = ObjectStore(self.git, f"{self.common_dir}/objects", self.hashing, durable=durable)
+        self.trees = Trees(self.objects)
+        self._root_trees: dict[str, str] = {}
+
+    @cached_property
+    def hashing(self) -> Hashing:
+        """The hash that names this repository's objects."""
+        return Hashing(self.git.text("rev-parse", "--show-object-format"))
+
+    @cached_property
+    def own_dir(self) -> str:
+        """Where we keep our own files for this work tree: `.git/yolo-fs`, never inside the work tree."""
+        return os.path.join(self.root, self.git.text("rev-parse", "--git-path", "yolo-fs"))
+
+    @cached_property
+    def _plain_refs(self) -> bool:
+        """Whether HEAD and branches are plain files; a reftable repository is asked through git (F37)."""
+        return self.git.run("config", "--get", "extensions.refStorage", ok=(0, 1)).out.strip() in (b"", b"files")
+
+    def head(self) -> Head:
+        """Return the branch that HEAD stands for and its tip. A stale answer is caught by the compare-and-swap."""
+        ref = self._head_ref()
+        return Head(ref, self.tip(ref or "HEAD"))
+
+    def tip(self, ref: str) -> str | None:
+        """Return the commit that a full ref name points at, or None when it does not exist."""
+        if self._plain_refs and ref.startswith("refs/"):
+            loose = _first_line(f"{self.common_dir}/{ref}")
+            if len(loose) == 2 * self.hashing.size:
+                return loose
+        answer = self.git.run(
+            "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}", ok=(0, 1, 128)
+        )
+        return answer.out.decode().strip() or None
+
+    def root_tree(self, commit: str) -> str:
+        """Return the tree of a commit.
+
+        Raises:
+            YoloError: OBJECT_MISSING.
+
+        """
+        if commit not in self._root_trees:
+            found = self.objects.read(commit)
+            if found is None or found.kind != "commit":
+                raise YoloError(
+                    Reason.OBJECT_MISSING,
+                    f"commit {commit} cannot be read",
+                    hint="See 'yolo-fs doctor'.",
+                    exit_code=Exit.GIT_FAILED,
+                )
+            self.note_tree(commit, found.body[5 : found.body.index(b"\n")].decode())
+        return self._root_trees[commit]
+
+    def note_tree(self, commit: str, tree: str) -> None:
+        """Remember the tree of a commit that was just made."""
+        if len(self._root_trees) > 10_000:
+            self._root_trees.clear()
+        self._root_trees[commit] = tree
+
+    def blob_at(self, commit: str | None, path: str) -> str | None:
+        """Return the blob id that a commit has at a path, or None."""
+        entry = self.trees.find(self.root_tree(commit), path) if commit else None
+        return entry.oid if entry and entry.mode.startswith("100") else None
+
+    def files_at(self, commit: str | None, folder: str) -> dict[str, str]:
+        """Return the regular files that a commit has below a folder: path → blob id."""
+        return self.trees.files_below(self.root_tree(commit), folder) if commit else {}
+
+    def commits_exist(self, names: Sequence[str]) -> dict[str, bool]:
+        """Tell for each (abbreviated) hash whether it names a commit of this repository."""
+        found = {name: self.objects.read(f"{name}^{{commit}}") for name in names}
+        return {name: object_ is not None and object_.kind == "commit" for name, object_ in found.items()}
+
+    def identity(self) -> str:
+        """Return `Name <mail>` of the user, or ours when they have configured none (F34)."""
+        answer = self.git.run("var", "GIT_COMMITTER_IDENT", ok=(0, 1, 128))
+        if answer.code != 0:
+            self.git.identity = {"GIT_COMMITTER_NAME": "yolo_fs", "GIT_COMMITTER_EMAIL": "yolo_fs@localhost"}
+            return FALLBACK_IDENTITY
+        return answer.out.decode("utf-8", "replace").rsplit(" ", 2)[0]
+
+    def config(self, key: str) -> str:
+        """Return a git configuration value, or nothing."""
+        return self._quiet("config", "--get", key).out.decode("utf-8", "replace").strip()
+
+    def refuse_unsafe(self) -> None:
+        """Refuse a repository of another user, or one that others may write to.
+
+        Raises:
+            YoloError: UNSAFE_REPOSITORY. Source: reliability 4.2.
+
+        """
+        for place in (self.root, self.git_dir):
+            facts = os.stat(place)
+            if facts.st_uid != os.geteuid():
+                raise YoloError(
+                    Reason.UNSAFE_REPOSITORY,
+                    f"{place} belongs to user {facts.st_uid}",
+                    hint="Run as the owner of the repository.",
+                    exit_code=Exit.NOT_HERE,
+                )
+            if facts.st_mode & 0o022 and not self.config("core.sharedRepository"):
+                raise YoloError(
+                    Reason.UNSAFE_REPOSITORY,
+                    f"{place} may be written by others",
+                    hint="Take the write permission of group and others away, or set core.sharedRepository.",
+                    exit_code=Exit.NOT_HERE,
+                )
+
+    def close(self) -> None:
+        """End the helper processes."""
+        self.objects.close()
+
+    def _head_ref(self) -> str | None:
+        if self._plain_refs:
+            line = _first_line(f"{self.git_dir}/HEAD")
+            if line.startswith("ref: ") or len(line) == 2 * self.hashing.size:
+                return line[5:].strip() if line.startswith("ref: ") else None
+        return self._quiet("symbolic-ref", "--quiet", "HEAD").out.decode().strip() or None
+
+    def _quiet(self, *arguments: str) -> Answer:
+        return self.git.run(*arguments, ok=(0, 1, 128))
+
+
+def _first_line(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            return file.readline(4096).rstrip("\n")
+    except OSError:
+        return ""

@@ -1,0 +1,220 @@
+"""Runs git: hardened, with a time limit, in its own session, never through a shell.
+
+GitPython does the running; we decide the arguments and the environment. Nothing that the repository
+contains (hooks, filters, fsmonitor, aliases, replace refs) takes part, and no inherited `GIT_*`
+variable reaches a child. Source: reliability 4.3, F02, F03, F48, F57.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from typing import IO, NamedTuple, cast
+
+from yolo_fs.reasons import Exit, Reason, YoloError, safe
+
+os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
+import git
+
+TIMEOUT_S = 10.0
+"""Longest wait for one answer of git."""
+
+ENVIRONMENT = {
+    "LANG": "C.UTF-8",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_LITERAL_PATHSPECS": "1",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_EDITOR": "false",
+    "GIT_PAGER": "cat",
+}
+
+_SETTINGS = (
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.untrackedCache=keep",
+    "core.pager=cat",
+    "core.fsync=committed,reference",
+    "core.fsyncMethod=fsync",
+    "core.quotePath=false",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "commit.gpgSign=false",
+    "credential.helper=",
+    "protocol.allow=never",
+    "safe.bareRepository=explicit",
+    "log.showSignature=false",
+)
+
+
+class Answer(NamedTuple):
+    """What a git command said."""
+
+    code: int
+    out: bytes
+    err: str
+
+
+def forget_inherited_environment() -> dict[str, str]:
+    """Drop every `GIT_*` variable of this process and return what was dropped.
+
+    Called once at the boundary of each command: a hook that started us names *its* repository.
+    """
+    inherited = {name: value for name, value in os.environ.items() if name.startswith("GIT_") and "PYTHON" not in name}
+    for name in inherited:
+        del os.environ[name]
+    return inherited
+
+
+class Git:
+    """Runs git commands in one work tree."""
+
+    def __init__(self, root: str, git_dir: str | None = None, *, keep_open: Sequence[int] = ()):
+        """Run in `root`; children also inherit the descriptors `keep_open` (the daemon's lock, F02)."""
+        forget_inherited_environment()
+        executable = git.Git.GIT_PYTHON_GIT_EXECUTABLE
+        if not executable:
+            raise YoloError(Reason.GIT_MISSING, hint="Install git 2.34 or newer.", exit_code=Exit.GIT_FAILED)
+        settings = [part for setting in _SETTINGS for part in ("-c", setting)]
+        place = [f"--git-dir={git_dir}", f"--work-tree={root}"] if git_dir else []
+        self._prefix = [executable, *settings, *place]
+        self._git = git.Git(root)
+        self._keep_open = tuple(keep_open)
+        self.identity: dict[str, str] = {}
+        """`GIT_COMMITTER_*` for children when the user has configured no identity."""
+
+    def run(self, *arguments: str, given: bytes | None = None, ok: Sequence[int] = (0,)) -> Answer:
+        """Run one command to its end and return its answer.
+
+        Raises:
+            YoloError: GIT_FAILED when the exit code is not in `ok`, GIT_TIMEOUT after `TIMEOUT_S`.
+
+        """
+        process = self._start(arguments)
+        try:
+            out, err = process.communicate(given, timeout=TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            raise YoloError(
+                Reason.GIT_TIMEOUT, f"git {arguments[0]} took longer than {TIMEOUT_S:.0f} s", exit_code=Exit.GIT_FAILED
+            ) from None
+        answer = Answer(process.returncode, out, err.decode("utf-8", "replace"))
+        if answer.code not in ok:
+            raise failure(arguments[0], answer)
+        return answer
+
+    def text(self, *arguments: str) -> str:
+        """Return what a command prints, without its final newline."""
+        return os.fsdecode(self.run(*arguments).out).removesuffix("\n")
+
+    def converse(self, *arguments: str, more: Mapping[str, str] = {}) -> Conversation:
+        """Start a command that answers line by line until it is closed; `more` is added to its environment."""
+        return Conversation(arguments[0], self._start(arguments, more))
+
+    def _start(self, arguments: Sequence[str], more: Mapping[str, str] = {}) -> subprocess.Popen[bytes]:
+        started = self._git.execute(
+            [*self._prefix, *arguments],
+            istream=subprocess.PIPE,
+            as_process=True,
+            env={**ENVIRONMENT, **self.identity, **more},
+            start_new_session=True,
+            pass_fds=self._keep_open,
+        )
+        # AutoInterrupt would kill git half-way when it is collected; the bare process may finish (F02).
+        process = cast("subprocess.Popen[bytes]", started.proc)
+        started.proc = None
+        return process
+
+
+def failure(command: str, answer: Answer) -> YoloError:
+    """Return the error that an answer of git amounts to."""
+    said = safe(answer.err.strip().replace("\n", " ")) or f"exit code {answer.code}"
+    if "No space left on device" in answer.err or "Disk quota exceeded" in answer.err:
+        return YoloError(Reason.NO_SPACE, f"git {command}: {said}", exit_code=Exit.TRY_AGAIN)
+    return YoloError(Reason.GIT_FAILED, f"git {command}: {said}", exit_code=Exit.GIT_FAILED)
+
+
+class Conversation:
+    """A git process that is asked and answers over pipes, such as `cat-file --batch`."""
+
+    def __init__(self, command: str, process: subprocess.Popen[bytes]):
+        self.command = command
+        self.pid = process.pid
+        self._process = process
+        self._in = cast("IO[bytes]", process.stdin)
+        self._out = cast("IO[bytes]", process.stdout)
+
+    def ask(self, question: bytes) -> None:
+        """Send bytes.
+
+        Raises:
+            YoloError: the process is gone; says what it complained about.
+
+        """
+        try:
+            self._in.write(question)
+            self._in.flush()
+        except (BrokenPipeError, ValueError):
+            raise self._ended() from None
+
+    def line(self) -> bytes:
+        """Return the next line of the answer without its newline."""
+        return self.until(b"\n")
+
+    def until(self, end: bytes) -> bytes:
+        """Return the answer up to the byte `end`."""
+        answer = self._out.readline() if end == b"\n" else b"".join(iter(self._byte, end)) + end
+        if not answer.endswith(end):
+            raise self._ended()
+        return answer[:-1]
+
+    def exactly(self, size_bytes: int) -> bytes:
+        """Return that many bytes of the answer."""
+        answer = self._out.read(size_bytes)
+        if len(answer) != size_bytes:
+            raise self._ended()
+        return answer
+
+    def close(self) -> None:
+        """End the conversation; the process sees the end of its input and stops."""
+        with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+            self._process.communicate(timeout=1)
+
+    def _byte(self) -> bytes:
+        byte = self._out.read(1)
+        if not byte:
+            raise self._ended()
+        return byte
+
+    def _ended(self) -> YoloError:
+        try:
+            _, err = self._process.communicate(timeout=TIMEOUT_S)
+        except (ValueError, subprocess.TimeoutExpired):
+            err = b""
+        return failure(self.command, Answer(self._process.returncode or 0, b"", err.decode("utf-8", "replace")))
+
+
+def discover(start: str) -> git.Repo:
+    """Return the repository that `start` lies in.
+
+    Raises:
+        YoloError: NOT_A_REPOSITORY, or BARE_REPOSITORY when it has no work tree.
+
+    """
+    forget_inherited_environment()
+    try:
+        found = git.Repo(start, search_parent_directories=True)
+    except (git.exc.InvalidGitRepositoryError, git.exc.NoSuchPathError, ValueError, OSError):
+        raise YoloError(
+            Reason.NOT_A_REPOSITORY,
+            f"no git repository at {safe(start)}",
+            hint="Go into one, or use -C.",
+            exit_code=Exit.NOT_HERE,
+        ) from None
+    if found.bare or found.working_tree_dir is None:
+        raise YoloError(Reason.BARE_REPOSITORY, exit_code=Exit.NOT_HERE)
+    return found

@@ -1,0 +1,44 @@
+"""What the machine says of itself: this boot, its processes, its file systems."""
+
+from __future__ import annotations
+
+import os
+
+NETWORK_FILESYSTEMS = frozenset(
+    {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "fuse.sshfs", "fuse.s3fs"}
+)
+"""Where flock cannot be trusted. Source: reliability F46."""
+
+
+def boot_id() -> str:
+    """Return the identity of this boot; empty where the system has none."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id") as file:
+            return file.read().strip()
+    except OSError:
+        return ""
+
+
+def start_time(pid: int) -> int | None:
+    """Return when a process started, in ticks since boot, or None: with the pid it names a process for good."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return int(file.read().rsplit(b")", 1)[1].split()[19])
+    except (OSError, IndexError, ValueError):
+        return None
+
+
+def filesystem_type(path: str) -> str:
+    """Return the type of the file system that a path lies on; empty when it cannot be told."""
+    best, type_ = "", ""
+    wanted = os.path.realpath(path).rstrip("/") + "/"
+    try:
+        with open("/proc/self/mountinfo") as file:
+            for line in file:
+                fields, _, rest = line.partition(" - ")
+                point = fields.split(" ")[4].replace("\\040", " ").rstrip("/") + "/"
+                if wanted.startswith(point) and len(point) >= len(best):
+                    best, type_ = point, rest.split(" ")[0]
+    except (OSError, IndexError):
+        return ""
+    return type_
