@@ -26,6 +26,18 @@ class Reason(StrEnum):
         member.sentence = sentence
         return member
 
+    @classmethod
+    def of(cls, code: str) -> Reason:
+        """Return the reason with this code.
+
+        Raises:
+            ValueError: there is none.
+        """
+        for reason in cls:
+            if reason.value == code:
+                return reason
+        raise ValueError(f"no reason is called {code!r}")
+
     # Document 004: why a handoff was read the way it was.
     FILE_MISSING = "file_missing", "the expected path does not exist"
     JSON_PARSE_ERROR = "json_parse_error", "the text is not valid JSON"

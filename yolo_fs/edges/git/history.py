@@ -89,3 +89,14 @@ def abandoned(repository: Repository, ref: str, tip: str) -> Abandoned:
         int(entry[1].rpartition("@{")[2].rstrip("}")) for entry in entries if len(entry) == 3 and entry[2] != "yolo-fs"
     ]
     return Abandoned(tuple(lost.out.decode().split()), max(moves, default=0))
+
+
+def last_good_tip(repository: Repository, ref: str) -> str | None:
+    """Return the youngest commit that the reflog file of a broken branch names and that can be read (F04)."""
+    try:
+        with open(os.path.join(repository.common_dir, "logs", ref), "rb") as file:
+            lines = file.read().splitlines()
+    except OSError:
+        return None
+    tips = (os.fsdecode(line.split(b" ")[1]) for line in reversed(lines) if line.count(b" ") > 1)
+    return next((tip for tip in tips if (found := repository.objects.read(tip)) and found.kind == "commit"), None)

@@ -54,7 +54,15 @@ class Branches:
 
     def clear_own_stale_locks(self) -> tuple[str, ...]:
         """Remove ref locks that a dead helper of ours left, and only those; return their paths (F24)."""
-        return self._notes.clear_stale()
+        stale = self._notes.stale()
+        for path in stale:
+            with contextlib.suppress(OSError):
+                os.unlink(path)
+        return stale
+
+    def own_stale_locks(self) -> tuple[str, ...]:
+        """Return the ref locks that are provably ours and whose holder is dead."""
+        return self._notes.stale()
 
     def _transact(self, ref: str, new: str, old: str) -> None:
         if self._helper is None:
@@ -108,18 +116,14 @@ class _LockNotes:
         with contextlib.suppress(OSError), open(os.open(self._path, flags, 0o600), "w") as file:
             json.dump(note, file)
 
-    def clear_stale(self) -> tuple[str, ...]:
+    def stale(self) -> tuple[str, ...]:
         try:
             with open(self._path) as file:
                 note = json.load(file)
             alive = note["boot"] == boot_id() and note["started"] == start_time(note["pid"]) is not None
-            stale = [] if alive else [path for path, mark in note["locks"] if mark == _mark(path)]
+            return () if alive else tuple(path for path, mark in note["locks"] if mark == _mark(path))
         except (OSError, ValueError, KeyError, TypeError):
             return ()
-        for path in stale:
-            with contextlib.suppress(OSError):
-                os.unlink(path)
-        return tuple(stale)
 
 
 def _mark(path: str) -> list[int]:

@@ -1,0 +1,48 @@
+"""From verdicts to actions."""
+
+from __future__ import annotations
+
+from yolo_fs.reasons import Finding, Reason
+from yolo_fs.rules.actions import Commit, Tell
+from yolo_fs.rules.classify import classify
+from yolo_fs.rules.decide import decide
+from yolo_fs.rules.facts import Accepted, Committed, Held, Ignored, Missing, Rejected, Waiting
+
+PATH = ".yolo-planning/phases/01-auth/critique.jsonl"
+REJECTED = Rejected((Finding(Reason.NUL_BYTE, PATH, 1),))
+PLACE = classify(PATH)
+assert PLACE is not None
+ACCEPTED = Accepted(PLACE, b"{}\n", "0" * 40, "docs(01): critique and gap analysis", ())
+
+
+def test_an_accepted_artifact_is_committed_even_if_nothing_else_changed() -> None:
+    assert decide({PATH: ACCEPTED}, {PATH: ACCEPTED}) == (Commit(ACCEPTED),)
+
+
+def test_a_rejection_is_told_once() -> None:
+    (told,) = decide({}, {PATH: REJECTED})
+    assert isinstance(told, Tell)
+    assert (told.event, told.path, told.data["reason"]) == ("artifact.rejected", PATH, "nul_byte")
+    assert decide({PATH: REJECTED}, {PATH: REJECTED}) == ()
+
+
+def test_a_changed_reason_is_told_again() -> None:
+    (told,) = decide({PATH: Held(Reason.MERGE_IN_PROGRESS)}, {PATH: Held(Reason.DETACHED_HEAD)})
+    assert isinstance(told, Tell)
+    assert (told.event, told.data["reason"]) == ("artifact.held", "detached_head")
+
+
+def test_what_needs_no_word_gets_none() -> None:
+    quiet = {"a": Waiting(Reason.SETTLING), "b": Ignored(), "c": Committed("0" * 40)}
+    assert decide({}, quiet) == ()
+
+
+def test_a_deletion_is_told_and_never_committed() -> None:
+    (told,) = decide({PATH: Committed("0" * 40)}, {PATH: Missing()})
+    assert isinstance(told, Tell)
+    assert told.event == "artifact.missing"
+
+
+def test_actions_keep_the_order_of_arrival() -> None:
+    actions = decide({}, {"b": REJECTED, "a": ACCEPTED, "c": Missing()})
+    assert [type(action) for action in actions] == [Tell, Commit, Tell]

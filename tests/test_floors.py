@@ -1,0 +1,106 @@
+"""The floors of the house: imports only go down, and each library has one door."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "yolo_fs"
+
+FLOORS = {
+    "reasons": 0,
+    "ids": 0,
+    "subject": 0,
+    "protocol": 1,
+    "schemas": 2,
+    "rules": 3,
+    "edges": 4,
+    "services": 5,
+    "demo": 6,
+    "cli": 6,
+    "__main__": 7,
+}
+
+DOORS = {
+    "pydantic": "yolo_fs/schemas/base.py",
+    "pydantic_core": "yolo_fs/schemas/base.py",
+    "git": "yolo_fs/edges/git/runner.py",
+    "filelock": "yolo_fs/edges/store.py",
+    "watchdog": "yolo_fs/edges/watch.py",
+    "yaml": "yolo_fs/edges/front_matter.py",
+    "toon_format": "yolo_fs/edges/toon.py",
+}
+
+PURE = {"subprocess", "os", "time", "socket", "threading", "random"}
+
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+
+def imports(path: Path) -> set[str]:
+    """Return the dotted names that a module imports at run time, wherever in it."""
+    tree = ast.parse(path.read_text())
+    skipped = {id(node) for block in ast.walk(tree) if is_type_checking(block) for node in ast.walk(block)}
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if id(node) in skipped:
+            continue
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module)
+    return found
+
+
+def is_type_checking(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+
+
+def floor_of(dotted: str) -> int | None:
+    parts = dotted.split(".")
+    return FLOORS.get(parts[1]) if parts[0] == "yolo_fs" and len(parts) > 1 else None
+
+
+def name_of(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_imports_only_go_down(path: Path) -> None:
+    own = floor_of(name_of(path))
+    if own is None:
+        return
+    upward = {name for name in imports(path) if (floor := floor_of(name)) is not None and floor > own}
+    assert not upward, f"{name_of(path)} (floor {own}) imports {sorted(upward)}"
+
+
+def test_every_module_stands_on_a_floor() -> None:
+    homeless = {path.name for path in MODULES if len(path.relative_to(PACKAGE).parts) == 1} - {"__init__.py"}
+    assert {name.removesuffix(".py") for name in homeless} <= FLOORS.keys()
+
+
+@pytest.mark.parametrize("library", DOORS)
+def test_each_library_has_one_door(library: str) -> None:
+    importers = {str(path.relative_to(ROOT)) for path in MODULES if any(n.split(".")[0] == library for n in imports(path))}
+    assert importers == {DOORS[library]}
+
+
+def test_edges_know_no_rules() -> None:
+    for path in (PACKAGE / "edges").rglob("*.py"):
+        assert not {name for name in imports(path) if floor_of(name) == FLOORS["rules"]}, path
+
+
+@pytest.mark.parametrize("path", sorted((PACKAGE / "rules").rglob("*.py")), ids=name_of)
+def test_rules_touch_neither_clock_nor_disk(path: Path) -> None:
+    assert not {name.split(".")[0] for name in imports(path)} & PURE
+
+
+def test_git_is_run_in_one_place_only() -> None:
+    runners = {
+        str(path.relative_to(ROOT))
+        for path in MODULES
+        if "subprocess" in imports(path) and '"git"' in path.read_text() and "demo" not in path.parts
+    }
+    assert runners <= {"yolo_fs/edges/git/runner.py"}

@@ -1,0 +1,45 @@
+"""`yolo-fs doctor`: what is wrong, and how to mend it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from yolo_fs.cli.reply import Asked, Reply, verb
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.reasons import Exit, errors, safe
+from yolo_fs.services.checkup import Symptom, examine_repository
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+@verb("doctor", example="yolo-fs doctor --fix --dry-run")
+@click.option("--fix", is_flag=True, help="Mend what can be mended without losing anything.")
+@click.option("--dry-run", is_flag=True, help="With --fix: only say what would be done.")
+def doctor(asked: Asked, *, fix: bool, dry_run: bool) -> Reply:
+    """Look at git, the planning tree, the locks, the index and the daemon, and say what is wrong.
+
+    Nothing is ever deleted that is not provably ours, and no branch is ever moved.
+    """
+    repository = Repository(asked.start)
+    symptoms = tuple(examine_repository(repository))
+    mended = [symptom for symptom in symptoms if fix and symptom.mend is not None]
+    for symptom in mended:
+        if symptom.mend is not None and not dry_run:
+            symptom.mend()
+    left = symptoms if dry_run else tuple(symptom for symptom in symptoms if symptom not in mended)
+    findings = [symptom.finding for symptom in left]
+    data = {"symptoms": len(symptoms), "mended": [symptom.mending for symptom in mended], "dry_run": dry_run}
+    code = Exit.FINDINGS if errors(findings) else Exit.DONE
+    return Reply(data, findings, code, lambda console: _show(console, symptoms, mended, dry_run=dry_run))
+
+
+def _show(console: Console, symptoms: tuple[Symptom, ...], mended: list[Symptom], *, dry_run: bool) -> None:
+    if not symptoms:
+        console.print("all is well", style="green")
+    for symptom in mended:
+        console.print(f"{'would ' if dry_run else ''}{safe(symptom.mending)}")
+    if not mended and any(symptom.mend for symptom in symptoms):
+        console.print("some of this can be mended: yolo-fs doctor --fix --dry-run")

@@ -1,0 +1,50 @@
+"""`yolo-fs events`: the journal."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from yolo_fs.cli.reply import Asked, Reply, verb
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.journal import PREFIX, Journal
+from yolo_fs.reasons import safe
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+@verb("events", example="yolo-fs events --follow --type artifact.rejected")
+@click.option("--follow", is_flag=True, help="Go on with what comes, until interrupted.")
+@click.option("--since", default=0, metavar="SEQ", help="Only events numbered above SEQ.")
+@click.option("--type", "type_", default=None, metavar="T", help="Only this type, such as artifact.committed.")
+def events(asked: Asked, *, follow: bool, since: int, type_: str | None) -> Reply:
+    """Show what happened, in order. Each event carries a number that only grows, so nothing is missed or read twice."""
+    repository = Repository(asked.start)
+    journal = Journal(repository.own_dir, source=repository.root, now=lambda: datetime.now(UTC))
+    if follow:
+        _follow(asked, journal.follow(threading.Event(), since, type_))
+    found = list(journal.read(since, type_))
+    return Reply(found, show=lambda console: _show(console, found))
+
+
+def _follow(asked: Asked, stream: Iterator[dict[str, Any]]) -> None:
+    for event in stream:
+        print(json.dumps(event) if asked.as_json else _line(event), flush=True)
+
+
+def _show(console: Console, found: list[dict[str, Any]]) -> None:
+    for event in found:
+        console.print(_line(event))
+
+
+def _line(event: dict[str, Any]) -> str:
+    data = event.get("data") or {}
+    gist = data.get("subject") or data.get("reason") or data.get("what") or ""
+    type_ = safe(event["type"].removeprefix(PREFIX))
+    return f"{event['seq']:>6}  {event['time']}  {type_:22} {safe(event['subject'])}  {safe(str(gist))}".rstrip()

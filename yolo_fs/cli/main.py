@@ -1,0 +1,109 @@
+"""The table of verbs, and the one boundary where errors are printed.
+
+Each verb lives in a file of its own, which is imported only when it is typed. Source: cli; interfaces 5.
+"""
+
+from __future__ import annotations
+
+import importlib
+import signal
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import click
+
+from yolo_fs import __version__
+from yolo_fs.cli.reply import complain
+from yolo_fs.reasons import Exit, Reason, YoloError
+
+
+class Verb(NamedTuple):
+    """One command that people type."""
+
+    name: str
+    summary: str
+    module: str = ""
+    """Module below `yolo_fs.cli`, where it is not named like the verb."""
+
+    def load(self) -> click.Command:
+        """Import the verb's file and return its command."""
+        module = importlib.import_module(f"yolo_fs.cli.{self.module or self.name}")
+        command: click.Command = getattr(module, self.name)
+        return command
+
+
+VERBS = (
+    Verb("init", "make a repository ready for a team of agents"),
+    Verb("phase", "make a new phase, or list those there are"),
+    Verb("run", "watch and commit, in the foreground"),
+    Verb("start", "start the daemon in the background", "background"),
+    Verb("stop", "stop the daemon", "background"),
+    Verb("restart", "stop the daemon and start it again", "background"),
+    Verb("logs", "what the daemon wrote", "background"),
+    Verb("service", "run the daemon as a service of the system"),
+    Verb("status", "the team on one screen"),
+    Verb("validate", "check artifacts against the protocol"),
+    Verb("verify", "check committed history against the protocol"),
+    Verb("events", "the journal: what happened, in order"),
+    Verb("schema", "the shape of every message, line and file"),
+    Verb("doctor", "what is wrong, and how to mend it"),
+    Verb("demo", "see it work: a phase played by scripted agents"),
+)
+
+
+class _Verbs(click.Group):
+    """Lists verbs from the table, so that help needs no import."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [verb.name for verb in VERBS]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        return next((verb.load() for verb in VERBS if verb.name == cmd_name), None)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(verb.name, verb.summary) for verb in VERBS])
+
+
+@click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="yolo-fs")
+def yolo_fs() -> None:
+    """Coordinate a team of coding agents that share one git repository.
+
+    Watches the artifacts that agents write, validates each against the protocol, commits it at once and
+    alone, and tells anybody at any time where the team stands.
+
+    \b
+    Start here:
+      yolo-fs demo              see it work
+      yolo-fs init              make this repository ready
+      yolo-fs run               watch and commit
+      yolo-fs status            where the team stands
+    """
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command; print whatever goes wrong, once; return the exit code."""
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    as_json = "--json" in arguments
+    try:
+        result = yolo_fs.main(args=list(arguments), prog_name="yolo-fs", standalone_mode=False)
+        return int(result or 0)
+    except click.exceptions.Exit as ended:
+        return ended.exit_code
+    except click.exceptions.Abort:
+        return Exit.INTERRUPTED
+    except click.ClickException as error:
+        error.show()
+        return Exit.USAGE
+    except YoloError as error:
+        complain(error, as_json=as_json)
+        return error.exit_code
+    except KeyboardInterrupt:
+        return Exit.INTERRUPTED
+    except Exception as defect:
+        if "-v" in arguments or "--verbose" in arguments:
+            raise
+        hint = "This is a defect of yolo-fs. Run it again with -v and report what it prints."
+        complain(YoloError(Reason.INTERNAL_ERROR, f"{type(defect).__name__}: {defect}", hint=hint), as_json=as_json)
+        return Exit.DEFECT

@@ -1,0 +1,119 @@
+"""How a command answers: data to stdout, talk to stderr, and one envelope for machines.
+
+Source: cli ("`--json` prints one envelope"); reliability F56: what is untrusted is escaped by `safe`.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from yolo_fs.reasons import Exit, Finding, Level, YoloError, safe
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What every command is told: where, and how to answer."""
+
+    start: str
+    """Directory that the command works from."""
+    as_json: bool
+    quiet: bool
+    verbose: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a command has to say."""
+
+    data: Any = None
+    """Goes into the envelope. JSON values only."""
+    findings: Sequence[Finding] = ()
+    exit_code: Exit = Exit.DONE
+    show: Callable[[Console], None] | None = None
+    """Prints the data for people."""
+
+
+def verb(
+    name: str, *, example: str, parent: click.Group | None = None
+) -> Callable[[Callable[..., Reply]], click.Command]:
+    """Make a function `(asked, **options) -> Reply` a command with the options that all commands take."""
+
+    def make(function: Callable[..., Reply]) -> click.Command:
+        @functools.wraps(function)
+        def answer(start: str, as_json: bool, quiet: bool, verbose: bool, **options: Any) -> int:
+            asked = Asked(start, as_json, quiet, verbose)
+            schema = f"{parent.name}-{name}" if parent is not None else name
+            return emit(schema, function(asked, **options), asked)
+
+        for option in _COMMON:
+            option(answer)
+        made = click.command(name, epilog=f"Example:  {example}")(answer)
+        if parent is not None:
+            parent.add_command(made)
+        return made
+
+    return make
+
+
+_COMMON = (
+    click.option("-v", "--verbose", is_flag=True, help="Say more."),
+    click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors."),
+    click.option("--json", "as_json", is_flag=True, help="Print one JSON envelope."),
+    click.option("-C", "start", default=".", metavar="DIR", help="Run as if started there."),
+)
+
+
+def emit(command: str, reply: Reply, asked: Asked) -> int:
+    """Print a reply and return its exit code."""
+    if asked.as_json:
+        print(envelope(command, reply.data, reply.findings, ok=reply.exit_code is Exit.DONE))
+    elif not asked.quiet:
+        console = console_for(sys.stdout)
+        if reply.show is not None:
+            reply.show(console)
+        for finding in reply.findings:
+            print_finding(finding)
+    return int(reply.exit_code)
+
+
+def envelope(command: str, data: Any, findings: Sequence[Finding], *, ok: bool) -> str:
+    """Return the JSON envelope; the same input gives the same bytes."""
+    value = {
+        "ok": ok,
+        "data": data,
+        "findings": [finding.as_json() for finding in findings],
+        "schema": f"yolo-fs/{command}/1",
+    }
+    return json.dumps(value, ensure_ascii=True)
+
+
+def complain(error: YoloError, *, as_json: bool) -> None:
+    """Print an error of the environment: what, and what to do next."""
+    if as_json:
+        print(envelope("error", None, [error.as_finding()], ok=False))
+        return
+    hint = f"\nHint: {safe(error.hint, 500)}" if error.hint else ""
+    print(f"yolo-fs: {error.reason.value}: {safe(error.message, 500)}{hint}", file=sys.stderr)
+
+
+def print_finding(finding: Finding) -> None:
+    """Print one finding for people."""
+    mark = "warning: " if finding.level is Level.WARNING else ""
+    print(f"{mark}{finding}", file=sys.stderr)
+
+
+def console_for(stream: Any) -> Console:
+    """Return a console that shows colour only on a terminal, and never reads markup in what it prints."""
+    from rich.console import Console
+
+    return Console(file=stream, highlight=False, markup=False, emoji=False, soft_wrap=not stream.isatty())

@@ -1,0 +1,321 @@
+"""The only place that opens files of the work tree: nothing outside it, nothing but plain files, nothing half-written.
+
+Every path is walked folder by folder from the root's descriptor and no link is ever followed, so that a
+folder which is swapped for a link under our hands leads nowhere.
+Source: reliability F14, F16, F50, F52; design 4 ("settle").
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import signal
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple
+
+from yolo_fs.reasons import Finding, Reason
+
+Root = int | str | bytes
+"""The folder that every path starts from: an open descriptor, or a trusted path."""
+
+MAX_FOLDERS = 64
+"""Folders deeper than this are not entered: each look walks from the root, so depth costs its square."""
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_CHUNK_BYTES = 1 << 20
+_SET_LEASE_SIGNAL = 10
+"""F_SETSIG of Linux, which the standard library does not name."""
+
+
+class Stamp(NamedTuple):
+    """What changes when a file does. Equal stamps prove nothing within the clock's grain (reliability F18)."""
+
+    dev: int
+    ino: int
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+
+    @classmethod
+    def of(cls, status: os.stat_result) -> Stamp:
+        return cls(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+
+class Writer(Enum):
+    """Whether any process has the file open for writing."""
+
+    NONE = "none"
+    SOME = "some"
+    UNKNOWN = "unknown"
+    """The file system grants no leases, or this is not Linux: nothing is proven."""
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """The bytes of one file as they were at one look."""
+
+    data: bytes
+    stamp: Stamp
+    """Taken after the last byte was read."""
+    being_written: bool
+    """The file changed during the read, or a process has it open for writing."""
+    writer: Writer
+
+    @property
+    def is_proven_complete(self) -> bool:
+        """Nobody was writing; where the system cannot tell, only a quiet time can."""
+        return not self.being_written and self.writer is Writer.NONE
+
+
+class Entry(NamedTuple):
+    """Something that stands in the work tree and is not a folder that can be entered."""
+
+    path: str
+    """POSIX path relative to the root; bytes that are not UTF-8 stand as lone surrogates (`os.fsencode` restores)."""
+    stamp: Stamp
+    refused: Reason | None = None
+    """None for a regular file; otherwise why it cannot be read as one."""
+
+
+def read(root: Root, relative: str | bytes, limit_bytes: int) -> Content | Finding:
+    """Return the content of a regular file below `root`, or what stands in its place. Raises nothing.
+
+    A lease tells whether anybody is writing. It is given back at once; the signal that a writer
+    arriving in these two microseconds would cause is one that the system ignores by default.
+    """
+    path = os.fsdecode(relative)
+    if (parts := _parts(path)) is None:
+        return _finding(Reason.PATH_ESCAPES, path, "not a relative path below the root")
+    try:
+        owner_uid = os.stat(root).st_uid
+        with _folder(root, parts[:-1]) as parent:
+            return _read_in(parent, parts[-1], path, owner_uid, limit_bytes)
+    except (OSError, ValueError) as error:
+        return _finding(_reason(error), path, _said(error))
+
+
+def stamp_of(root: Root, relative: str | bytes) -> Stamp | Finding:
+    """Return the stamp of whatever stands at a path, without opening it. Raises nothing."""
+    path = os.fsdecode(relative)
+    if (parts := _parts(path)) is None:
+        return _finding(Reason.PATH_ESCAPES, path, "not a relative path below the root")
+    try:
+        with _folder(root, parts[:-1]) as parent:
+            return Stamp.of(os.stat(parts[-1], dir_fd=parent, follow_symlinks=False))
+    except (OSError, ValueError) as error:
+        return _finding(_reason(error), path, _said(error))
+
+
+def walk(root: Root, relative: str | bytes = "") -> Iterator[Entry]:
+    """Yield every file below a folder, sorted within each folder, and what is no file with its reason.
+
+    Links are never followed. What vanishes during the walk is left out; a folder that cannot be
+    entered is an entry itself, so that nothing is skipped in silence.
+    """
+    pending = [os.fsdecode(relative)]
+    while pending:
+        entries, folders = _listed(root, pending.pop())
+        yield from entries
+        pending.extend(reversed(folders))
+
+
+def ignore_lease_breaks() -> None:
+    """Ignore SIGIO, the default signal of a lease break, which would end the process.
+
+    `read` asks for another signal, so this is a second belt. Call it once from the main thread.
+    """
+    signal.signal(signal.SIGIO, signal.SIG_IGN)
+
+
+# --- reading ---------------------------------------------------------------------------------------------------------
+
+
+def _read_in(parent: int, name: str, path: str, owner_uid: int, limit_bytes: int) -> Content | Finding:
+    # To open a device, or a pipe that a writer waits at, has effects of its own: look before opening, and again after.
+    seen = os.stat(name, dir_fd=parent, follow_symlinks=False)
+    if refused := _refused(seen, path, owner_uid, limit_bytes):
+        return refused
+    fd = os.open(name, _FILE, dir_fd=parent)
+    try:
+        before = os.fstat(fd)
+        if refused := _refused(before, path, owner_uid, limit_bytes):
+            return refused
+        return _content(fd, before, path, limit_bytes)
+    finally:
+        os.close(fd)
+
+
+def _content(fd: int, before: os.stat_result, path: str, limit_bytes: int) -> Content | Finding:
+    data = _drained(fd, before.st_size, limit_bytes)
+    if len(data) > limit_bytes:
+        return _too_large(path, len(data), limit_bytes)
+    writer = _writer(fd)
+    stamp = Stamp.of(os.fstat(fd))
+    changed = stamp != Stamp.of(before) or stamp.size != len(data)
+    return Content(data, stamp, changed or writer is Writer.SOME, writer)
+
+
+def _drained(fd: int, size: int, limit_bytes: int) -> bytes:
+    """Return what the file holds, at most one byte more than the limit, whatever its size claims."""
+    chunks: list[bytes] = []
+    left = limit_bytes + 1
+    step = min(max(size + 1, 4096), _CHUNK_BYTES)
+    while left > 0 and (chunk := os.read(fd, min(left, step))):
+        chunks.append(chunk)
+        left -= len(chunk)
+    return b"".join(chunks)
+
+
+def _writer(fd: int) -> Writer:
+    """Tell whether anybody has the file open for writing, by asking for a read lease and giving it back."""
+    if not hasattr(fcntl, "F_SETLEASE"):
+        return Writer.UNKNOWN
+    try:
+        # SIGIO, the default, ends a process that has not been told about it; SIGURG is ignored by default.
+        fcntl.fcntl(fd, _SET_LEASE_SIGNAL, signal.SIGURG)
+        fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+        fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+    except BlockingIOError:
+        return Writer.SOME
+    except OSError:
+        return Writer.UNKNOWN
+    return Writer.NONE
+
+
+def _refused(status: os.stat_result, path: str, owner_uid: int, limit_bytes: int) -> Finding | None:
+    if not stat.S_ISREG(status.st_mode):
+        return _finding(Reason.NOT_REGULAR, path, f"a {_kind(status.st_mode)} stands where a file must be")
+    if status.st_nlink != 1:
+        return _finding(Reason.HARD_LINKED, path, f"the file has {status.st_nlink} names")
+    if status.st_uid not in (owner_uid, os.geteuid()):
+        return _finding(Reason.FOREIGN_OWNER, path, f"the file belongs to user {status.st_uid}")
+    if status.st_size > limit_bytes:
+        return _too_large(path, status.st_size, limit_bytes)
+    return None
+
+
+_KINDS = {
+    stat.S_IFLNK: "symbolic link",
+    stat.S_IFIFO: "named pipe",
+    stat.S_IFSOCK: "socket",
+    stat.S_IFCHR: "character device",
+    stat.S_IFBLK: "block device",
+    stat.S_IFDIR: "folder",
+}
+
+
+def _kind(mode: int) -> str:
+    return _KINDS.get(stat.S_IFMT(mode), "thing of an unknown kind")
+
+
+# --- walking ---------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _folder(root: Root, parts: Sequence[str]) -> Iterator[int]:
+    """Open a folder below the root without following a link on the way."""
+    fd = os.dup(root) if isinstance(root, int) else os.open(root, _FOLDER)
+    try:
+        for part in parts:
+            below = os.open(part, _FOLDER | os.O_NOFOLLOW, dir_fd=fd)
+            os.close(fd)
+            fd = below
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def _listed(root: Root, folder: str) -> tuple[list[Entry], list[str]]:
+    """Return the entries of one folder and the folders in it."""
+    parts = _parts(folder) if folder else []
+    if parts is None:
+        return [], []
+    if len(parts) > MAX_FOLDERS:
+        return _blocked(root, folder, Reason.UNREADABLE), []
+    try:
+        with _folder(root, parts) as fd, os.scandir(fd) as found:
+            return _sorted_apart(folder, list(found))
+    except (OSError, ValueError) as error:
+        return _blocked(root, folder, _reason(error)), []
+
+
+def _sorted_apart(folder: str, found: list[os.DirEntry[str]]) -> tuple[list[Entry], list[str]]:
+    entries: list[Entry] = []
+    folders: list[str] = []
+    for item in sorted(found, key=lambda item: item.name):
+        path = f"{folder}/{item.name}" if folder else item.name
+        with suppress(FileNotFoundError):
+            status = item.stat(follow_symlinks=False)
+            if stat.S_ISDIR(status.st_mode):
+                folders.append(path)
+            else:
+                regular = stat.S_ISREG(status.st_mode)
+                entries.append(Entry(path, Stamp.of(status), None if regular else Reason.NOT_REGULAR))
+    return entries, folders
+
+
+def _blocked(root: Root, folder: str, reason: Reason) -> list[Entry]:
+    """Return the entry of a folder that cannot be entered; none when it has vanished."""
+    stamp = stamp_of(root, folder)
+    return [Entry(folder, stamp, reason)] if isinstance(stamp, Stamp) else []
+
+
+# --- findings --------------------------------------------------------------------------------------------------------
+
+
+def _parts(path: str) -> list[str] | None:
+    parts = path.split("/")
+    return None if {"", ".", ".."} & set(parts) else parts
+
+
+_REASONS = {
+    errno.ENOENT: Reason.FILE_MISSING,
+    errno.ELOOP: Reason.NOT_REGULAR,
+    errno.ENOTDIR: Reason.NOT_REGULAR,
+    errno.ENXIO: Reason.NOT_REGULAR,
+    errno.ENODEV: Reason.NOT_REGULAR,
+    errno.EAGAIN: Reason.BEING_WRITTEN,
+}
+"""EAGAIN: another process holds a write lease, which `O_NONBLOCK` does not wait for."""
+
+
+def _reason(error: OSError | ValueError) -> Reason:
+    if isinstance(error, OSError):
+        return _REASONS.get(error.errno or 0, Reason.UNREADABLE)
+    return Reason.BAD_NAME
+
+
+def _said(error: OSError | ValueError) -> str:
+    if not isinstance(error, OSError):
+        return "the name holds a NUL or cannot be encoded"
+    if error.errno in (errno.ENOTDIR, errno.ELOOP):
+        return "a link, or something that is no folder, stands on the way to the file"
+    return error.strerror or "the system gave no reason"
+
+
+def _too_large(path: str, size_bytes: int, limit_bytes: int) -> Finding:
+    return _finding(Reason.FILE_TOO_LARGE, path, f"{size_bytes} bytes or more; the limit is {limit_bytes}")
+
+
+_ADVICE = {
+    Reason.FILE_MISSING: ("a file at this path", "write it, or correct the path"),
+    Reason.NOT_REGULAR: ("a regular file, in real folders", "replace it by a file of its own"),
+    Reason.HARD_LINKED: ("a file with one name", "copy it, then rename the copy over it"),
+    Reason.FOREIGN_OWNER: ("a file of the user who owns the work tree", "let its owner hand it over with chown"),
+    Reason.FILE_TOO_LARGE: ("a file within the limit", "split it, or refer to the data instead"),
+    Reason.UNREADABLE: ("a file that can be read", "check its permissions and the disk"),
+    Reason.PATH_ESCAPES: ("a relative path without `..`, such as phases/01-auth/critique.jsonl", "correct the path"),
+    Reason.BAD_NAME: ("a name without NUL", "rename the file"),
+    Reason.BEING_WRITTEN: ("a file that nobody is writing", "nothing: it is looked at again"),
+}
+
+
+def _finding(reason: Reason, path: str, message: str) -> Finding:
+    expected, hint = _ADVICE[reason]
+    return Finding(reason, path, message=message, expected=expected, hint=hint)

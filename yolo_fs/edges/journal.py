@@ -1,0 +1,264 @@
+"""Remembers what happened: one line per fact, numbered, in the shape of CloudEvents 1.0.
+
+One process writes (the daemon, by right of its lock), anybody reads. Nothing is true because it stands here:
+a full disk costs events, never work. Source: interfaces 8 ("Events first"); reliability 4.2 and F06.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import stat
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from yolo_fs.edges.store import private_directory
+from yolo_fs.reasons import YoloError
+
+PREFIX = "dev.yolo_fs."
+"""Begins every event type; `append`, `read` and `follow` take the type without it as well."""
+
+_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+class Journal:
+    """Numbered events in `events.jsonl` and its rotated predecessors, `events.1.jsonl` being the youngest."""
+
+    def __init__(
+        self, directory: str, *, source: str, now: Callable[[], datetime], size_bytes: int = 1_000_000, files: int = 5
+    ) -> None:
+        """Name the journal; nothing is made on disk before the first `append`."""
+        self._directory = directory
+        self._source = source
+        self._now = now
+        self._size_bytes = size_bytes
+        self._files = files
+        self._lock = threading.Lock()
+        self._out = _Out()
+        self._seq: int | None = None
+
+    def append(self, type_: str, subject: str, data: Mapping[str, Any] | None = None) -> bool:
+        """Write one fact with the next number; False when the system refuses, for which nobody must stop."""
+        with self._lock:
+            try:
+                self._prepare()
+                return self._put(type_, subject, data or {})
+            except (OSError, YoloError):
+                return False
+
+    def close(self) -> None:
+        """Close the file; a later `append` opens it again."""
+        with self._lock:
+            self._out.close()
+
+    def read(self, since: int = 0, type_: str | None = None) -> Iterator[dict[str, Any]]:
+        """Yield the events numbered above `since`, oldest first, leaving out what is torn."""
+        sieve = _Sieve(since, type_)
+        sources = self._sources()
+        try:
+            for source in sources:
+                yield from sieve.new(source)
+        finally:
+            _close(sources)
+
+    def follow(
+        self, stop: threading.Event, since: int = 0, type_: str | None = None, *, poll_s: float = 0.2
+    ) -> Iterator[dict[str, Any]]:
+        """Yield the events above `since`, then each new one, until `stop` is set and all is read."""
+        sieve = _Sieve(since, type_)
+        sources: list[_In] = []
+        try:
+            while True:
+                stopping = stop.is_set()
+                if self._is_superseded(sources):
+                    _close(sources)
+                    sources = self._sources()
+                for source in sources:
+                    yield from sieve.new(source)
+                _close(sources[:-1])
+                sources = sources[-1:]
+                if stopping:
+                    return
+                stop.wait(poll_s)
+        finally:
+            _close(sources)
+
+    def _is_superseded(self, sources: list[_In]) -> bool:
+        """Tell whether a file began after those that are open; what those still hold is then under another name."""
+        current = _identity(self._path(0))
+        return not sources or (current is not None and sources[-1].identity != current)
+
+    # --- writing -----------------------------------------------------------------------------------------------------
+
+    def _prepare(self) -> None:
+        if self._out.identity is None or self._out.identity != _identity(self._path(0)):
+            self._out.close()
+            private_directory(self._directory)
+            self._seq = max(self._seq or 0, self._last_seq())
+            self._out.open(self._path(0))
+
+    def _put(self, type_: str, subject: str, data: Mapping[str, Any]) -> bool:
+        seq = (self._seq or 0) + 1
+        # ASCII: paths may hold bytes that are no UTF-8, and nothing here may steer a terminal (reliability F56).
+        line = json.dumps(self._event(seq, type_, subject, data), separators=(",", ":"), allow_nan=False)
+        if self._out.size_bytes and self._out.size_bytes + len(line) >= self._size_bytes:
+            self._rotate()
+        whole, written = self._out.write(line.encode("ascii") + b"\n")
+        if written:
+            self._seq = seq
+        return whole
+
+    def _event(self, seq: int, type_: str, subject: str, data: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            "specversion": "1.0",
+            "id": secrets.token_hex(16),
+            "source": self._source,
+            "type": _full(type_),
+            "time": self._now().astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            "subject": subject,
+            "seq": seq,
+            "data": dict(data),
+        }
+
+    def _rotate(self) -> None:
+        self._out.close()
+        # A refused rename makes a file too long, which is better than no events.
+        with contextlib.suppress(OSError):
+            for age in range(self._files - 1, 0, -1):
+                if os.path.lexists(self._path(age - 1)):
+                    os.replace(self._path(age - 1), self._path(age))
+        self._out.open(self._path(0))
+
+    def _last_seq(self) -> int:
+        """Return the highest number on disk, that of an unterminated but complete last line included."""
+        sources = self._sources()
+        try:
+            for source in reversed(sources):
+                events = [*source.events(), *_events([source.rest])]
+                if events:
+                    return max(int(event["seq"]) for event in events)
+        finally:
+            _close(sources)
+        return 0
+
+    # --- reading -----------------------------------------------------------------------------------------------------
+
+    def _path(self, age: int) -> str:
+        return os.path.join(self._directory, f"events.{age}.jsonl" if age else "events.jsonl")
+
+    def _sources(self) -> list[_In]:
+        """Open what there is, oldest first.
+
+        Opened youngest first: a rotation meanwhile then shows a file twice, which the numbers tell, and hides none.
+        """
+        found: list[_In] = []
+        for age in range(self._files):
+            with contextlib.suppress(OSError):
+                found.append(_In(self._path(age)))
+        return found[::-1]
+
+
+class _Out:
+    """The file that is appended to, one `write` per line."""
+
+    def __init__(self) -> None:
+        self._descriptor = -1
+        self._torn = False
+        self.identity: tuple[int, int] | None = None
+        self.size_bytes = 0
+
+    def open(self, path: str) -> None:
+        self._descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | _FLAGS, 0o600)
+        found = os.fstat(self._descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            self.close()
+            raise OSError(f"{path} is no regular file")
+        self.identity, self.size_bytes = (found.st_dev, found.st_ino), found.st_size
+        self._torn = bool(found.st_size) and os.pread(self._descriptor, 1, found.st_size - 1) != b"\n"
+
+    def write(self, line: bytes) -> tuple[bool, int]:
+        """Return whether the line is whole, and how many bytes of it are there.
+
+        A torn line is ended first, so that it spoils no other.
+        """
+        data = b"\n" + line if self._torn else line
+        written = os.write(self._descriptor, data)
+        self.size_bytes += written
+        if written:
+            self._torn = written < len(data)
+        return written == len(data), written
+
+    def close(self) -> None:
+        descriptor, self._descriptor = self._descriptor, -1
+        self.identity, self.size_bytes = None, 0
+        if descriptor >= 0:
+            with contextlib.suppress(OSError):
+                os.close(descriptor)
+
+
+class _In:
+    """One file being read; the last line is left until it is terminated."""
+
+    def __init__(self, path: str) -> None:
+        self._descriptor = os.open(path, os.O_RDONLY | _FLAGS)
+        found = os.fstat(self._descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            self.close()
+            raise OSError(f"{path} is no regular file")
+        self.identity = (found.st_dev, found.st_ino)
+        self.rest = b""
+
+    def events(self) -> Iterator[dict[str, Any]]:
+        """Yield what was appended since the last call."""
+        while block := os.read(self._descriptor, 1 << 20):
+            *lines, self.rest = (self.rest + block).split(b"\n")
+            yield from _events(lines)
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+
+class _Sieve:
+    """Lets each number pass once, and only those that were asked for."""
+
+    def __init__(self, since: int, type_: str | None) -> None:
+        self._since = since
+        self._type = None if type_ is None else _full(type_)
+
+    def new(self, source: _In) -> Iterator[dict[str, Any]]:
+        for event in source.events():
+            if event["seq"] > self._since:
+                self._since = event["seq"]
+                if self._type in (None, event.get("type")):
+                    yield event
+
+
+def _close(sources: list[_In]) -> None:
+    for source in sources:
+        source.close()
+
+
+def _events(lines: list[bytes]) -> Iterator[dict[str, Any]]:
+    for line in lines:
+        try:
+            event = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(event, dict) and type(event.get("seq")) is int:
+            yield event
+
+
+def _full(type_: str) -> str:
+    return type_ if type_.startswith(PREFIX) else PREFIX + type_
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

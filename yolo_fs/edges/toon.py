@@ -1,0 +1,70 @@
+"""Reads TOON documents strictly, such as architecture.toon, with the official decoder.
+
+Source: protocol 1.3 (`architecture.toon`); design 6 ("TOON").
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import toon_format
+
+from yolo_fs.edges.text import Limits, Reading, Report, decode, examine_conflicts, examine_controls, finish
+from yolo_fs.reasons import Reason
+from yolo_fs.schemas.base import Record
+
+_INDENT = 2
+
+
+def read_toon(data: bytes, path: str, limits: Limits = Limits()) -> Reading:
+    """Read a TOON document that is an object: one record, of line 1. Raises nothing."""
+    report = Report(path)
+    text = decode(data, limits, report)
+    if text is None or text.refused:
+        return finish(report, text)
+    lines = text.whole()
+    examine_controls(lines, report)
+    if examine_conflicts(lines, report):
+        return finish(report, text)
+    if (deep := _too_deep_line(lines, limits.max_depth)) is not None:
+        report.add(Reason.NESTING_TOO_DEEP, deep, f"deeper than {limits.max_depth} levels")
+        return finish(report, text)
+    value = _value("\n".join(lines), limits, report)
+    if value is not None and not isinstance(value, dict):
+        report.add(Reason.NOT_AN_OBJECT, 1)
+    return finish(report, text, [Record(1, value)] if isinstance(value, dict) else [])
+
+
+def _value(text: str, limits: Limits, report: Report) -> Any:
+    """Return the decoded value, or None with its finding."""
+    try:
+        value = toon_format.loads(text, strict=True, indent_size=_INDENT, parse_int=_bounded(limits.max_digits))
+    except toon_format.ToonDecodeError as error:
+        told = Reason.NUMBER_TOO_LARGE if error.msg == Reason.NUMBER_TOO_LARGE.value else Reason.TOON_INVALID
+        report.add(told, error.line or 0, "" if told is Reason.NUMBER_TOO_LARGE else error.msg)
+        return None
+    except Exception as error:
+        # A decoder of another house, over bytes that anybody may write: no way of failing may end the daemon.
+        report.add(Reason.TOON_INVALID, 0, f"{type(error).__name__} while reading it")
+        return None
+    if value is None:
+        report.add(Reason.NOT_AN_OBJECT, 1)
+    return value
+
+
+def _bounded(max_digits: int) -> Any:
+    def parse_int(token: str) -> int:
+        if len(token.removeprefix("-")) > max_digits:
+            raise ValueError(Reason.NUMBER_TOO_LARGE.value)
+        return int(token)
+
+    return parse_int
+
+
+def _too_deep_line(lines: list[str], max_depth: int) -> int | None:
+    """Return the number of the first line that is indented, or opens nested field groups, beyond the limit."""
+    for number, line in enumerate(lines, 1):
+        indent = len(line) - len(line.lstrip(" "))
+        if indent > max_depth * _INDENT or line.count("{") > max_depth:
+            return number
+    return None

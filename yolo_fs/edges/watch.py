@@ -1,0 +1,429 @@
+"""Tells which files below a directory may have changed, and when that can no longer be known.
+
+The one importer of watchdog. Events are an accelerator, never the truth: a `Hint` means "look at this
+path", a `Doubt` means "look at everything". The periodic scan is what makes the program right.
+Source: performance 2 ("Recommended watchdog set-up"); reliability F10 to F13 and F36.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import logging
+import os
+import stat
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from watchdog.events import (
+    DirCreatedEvent,
+    DirDeletedEvent,
+    DirMovedEvent,
+    FileClosedEvent,
+    FileCreatedEvent,
+    FileDeletedEvent,
+    FileMovedEvent,
+    FileSystemEvent,
+    FileSystemEventHandler,
+)
+
+from yolo_fs.reasons import Reason
+
+_log = logging.getLogger(__name__)
+
+
+class Hint(StrEnum):
+    """What was seen of a file."""
+
+    CLOSED = "closed"
+    """A writer closed it, or it was renamed into place: ready to be looked at."""
+    CREATED = "created"
+    """It is there, perhaps still being written: let it settle."""
+    GONE = "gone"
+    """Deleted, or renamed away."""
+
+
+class Doubt(StrEnum):
+    """Why everything has to be looked at."""
+
+    OVERFLOW = "overflow"
+    """The kernel dropped events."""
+    WATCH_LIMIT = "watch_limit"
+    """The kernel refused to watch a directory."""
+    UNWATCHED = "unwatched"
+    """Fewer directories are watched than exist."""
+    ROOT_MISSING = "root_missing"
+    ROOT_REPLACED = "root_replaced"
+    """Another directory stands at the root's path, or one has come back."""
+    EMITTER_DIED = "emitter_died"
+    """A thread of the watcher ended, or failed on an event."""
+    MOVED_OUT = "moved_out"
+    """A directory left the tree; nothing is said of the files in it."""
+    CALLBACK_FAILED = "callback_failed"
+    """`on_path` or `wants` raised, so a hint is lost."""
+    RETRIED = "retried"
+    """The watches were set up again after a degraded time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Degraded:
+    """Why events are missing, so that only the periodic scan finds changes."""
+
+    reason: Reason
+    detail: str
+    hint: str = ""
+
+
+_EVENTS: list[type[FileSystemEvent]] = [
+    FileClosedEvent,
+    FileMovedEvent,
+    FileCreatedEvent,
+    FileDeletedEvent,
+    DirMovedEvent,
+    DirCreatedEvent,
+    DirDeletedEvent,
+]
+"""Never Opened, ClosedNoWrite or Modified: walking 20,000 directories would then overflow the queue,
+and the answer to the overflow is to walk again. Source: performance, trap 4."""
+
+_OUT_OF_WATCHES = frozenset({errno.ENOSPC, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+_SYSCTL = "sysctl fs.inotify.max_user_watches fs.inotify.max_user_instances shows the limits; root may raise them"
+
+
+class Watcher:
+    """Watches one directory tree. `on_path` and `on_doubt` are called from other threads and only enqueue."""
+
+    def __init__(
+        self,
+        root: str,
+        on_path: Callable[[str, Hint], None],
+        on_doubt: Callable[[str], None],
+        *,
+        wants: Callable[[str], bool] = lambda _path: True,
+        retry_s: float = 60.0,
+    ) -> None:
+        """Prepare to watch `root`; paths given to `on_path` and `wants` are POSIX paths below it."""
+        self.root = os.path.abspath(root)
+        self._prefix = self.root.rstrip("/") + "/"
+        self._on_path = on_path
+        self._on_doubt = on_doubt
+        self._wants = wants
+        self._retry_s = retry_s
+        self._lock = threading.RLock()
+        """Orders `start`, `stop` and `check`. Never taken by a callback: `stop` joins their threads."""
+        self._running = False
+        self._session: _Session | None = None
+        self._identity: tuple[int, int] | None = None
+        self._degraded: Degraded | None = None
+        self._retry_at = 0.0
+        self._lost: Doubt | None = None
+        self._tree_changed = False
+        self._short_before = False
+
+    @property
+    def degraded(self) -> Degraded | None:
+        """Why there are no events for part of the tree, or None when all of it is watched."""
+        return self._degraded
+
+    def start(self) -> None:
+        """Watch from now on. Start first, scan then: what happens between is seen twice, never missed."""
+        with self._lock:
+            if not self._running:
+                self._running = True
+                self._arm()
+
+    def stop(self) -> None:
+        """End all threads; no callback comes after the return."""
+        with self._lock:
+            self._running = False
+            self._disarm()
+
+    def check(self) -> None:
+        """Find out whether the watches still cover the tree, and set them up again if not."""
+        with self._lock:
+            if not self._running:
+                return
+            identity = _identity(self.root)
+            if identity is None:
+                self._lose_root()
+            elif why := self._why_rearm(identity):
+                self._disarm()
+                self._arm()
+                self._doubt(why)
+
+    def _why_rearm(self, identity: tuple[int, int]) -> Doubt | None:
+        if identity != self._identity:
+            return Doubt.ROOT_REPLACED
+        if self._lost is not None:
+            return self._lost
+        if self._session is not None and not self._session.is_alive():
+            return Doubt.EMITTER_DIED
+        if self._session is None or self._degraded is not None:
+            return Doubt.RETRIED if time.monotonic() >= self._retry_at else None
+        if self._tree_changed:
+            self._count_watches(self._session)
+        return None
+
+    def _count_watches(self, session: _Session) -> None:
+        """Compare watches with directories, twice in a row: one lagging moment is no lasting gap."""
+        self._tree_changed = False
+        expected = sum(1 for _ in _directories(self.root))
+        watched = session.watched()
+        if watched >= expected:
+            self._short_before = False
+        elif self._short_before:
+            self._degrade(Reason.WATCH_LIMIT, f"{watched} of {expected} directories are watched", _SYSCTL)
+            self._doubt(Doubt.UNWATCHED)
+        else:
+            self._short_before = self._tree_changed = True
+
+    def _lose_root(self) -> None:
+        if self._identity is None:
+            return
+        self._disarm()
+        self._identity = None
+        self._degrade(Reason.NOT_INITIALISED, f"{self.root} is not there")
+        self._doubt(Doubt.ROOT_MISSING)
+
+    # --- watches -----------------------------------------------------------------------------------------------------
+
+    def _arm(self) -> None:
+        self._identity = _identity(self.root)
+        self._lost = self._degraded = None
+        self._tree_changed, self._short_before = True, False
+        try:
+            self._session = _open_session(self.root, self._heed, self._lose, self._refused)
+        except OSError as error:
+            self._degrade(*_blame(self.root, error))
+
+    def _disarm(self) -> None:
+        session, self._session = self._session, None
+        if session is not None:
+            session.close()
+
+    def _degrade(self, reason: Reason, detail: str, hint: str = "") -> None:
+        self._retry_at = time.monotonic() + self._retry_s
+        self._degraded = Degraded(reason, detail, hint)
+
+    def _refused(self, path: bytes, error: OSError) -> None:
+        if self._degraded is None and error.errno in _OUT_OF_WATCHES:
+            self._degrade(Reason.WATCH_LIMIT, f"{os.fsdecode(path)}: {error.strerror}", _SYSCTL)
+            self._doubt(Doubt.WATCH_LIMIT)
+
+    def _lose(self, why: Doubt) -> None:
+        """Ask for a scan now, and for new watches (and one more scan) at the next `check`."""
+        self._lost = why
+        self._doubt(why)
+
+    def _doubt(self, why: Doubt) -> None:
+        try:
+            self._on_doubt(why)
+        except Exception:
+            _log.exception("a request to scan %s was lost (%s)", self.root, why)
+
+    # --- events, on watchdog's dispatching thread --------------------------------------------------------------------
+
+    def _heed(self, event: FileSystemEvent) -> None:
+        # An exception here would end watchdog's thread for good, and silently. Source: reliability F13.
+        try:
+            if event.is_directory:
+                self._heed_directory(event)
+            else:
+                self._heed_file(event)
+        except Exception:
+            _log.exception("an event below %s was lost", self.root)
+            self._doubt(Doubt.CALLBACK_FAILED)
+
+    def _heed_file(self, event: FileSystemEvent) -> None:
+        source, target = os.fsdecode(event.src_path), os.fsdecode(event.dest_path)
+        match event:
+            case FileClosedEvent():
+                self._tell(source, Hint.CLOSED)
+            case FileCreatedEvent():
+                self._tell(source, Hint.CREATED)
+            case FileDeletedEvent():
+                self._tell(source, Hint.GONE)
+            case FileMovedEvent():
+                # Renamed in from outside: no source. Moved along with its directory: synthetic, maybe still open.
+                self._tell(source, Hint.GONE)
+                self._tell(target, Hint.CREATED if event.is_synthetic else Hint.CLOSED)
+
+    def _heed_directory(self, event: FileSystemEvent) -> None:
+        self._tree_changed = True
+        if isinstance(event, DirCreatedEvent):
+            self._look_into(os.fsdecode(event.src_path))
+        elif isinstance(event, DirMovedEvent) and event.dest_path:
+            self._look_into(os.fsdecode(event.dest_path))
+        elif isinstance(event, DirMovedEvent):
+            self._lose(Doubt.MOVED_OUT)
+
+    def _look_into(self, directory: str) -> None:
+        # Whatever was written before the watch was there has sent no event. Source: performance, trap 5.
+        for parent in _directories(directory):
+            with contextlib.suppress(OSError), os.scandir(parent) as entries:
+                for entry in entries:
+                    if not entry.is_dir(follow_symlinks=False):
+                        self._tell(entry.path, Hint.CREATED)
+
+    def _tell(self, path: str, hint: Hint) -> None:
+        if not path.startswith(self._prefix):
+            return
+        relative = path.removeprefix(self._prefix)
+        if self._wants(relative):
+            self._on_path(relative, hint)
+
+
+def _identity(root: str) -> tuple[int, int] | None:
+    try:
+        found = os.lstat(root)
+    except OSError:
+        return None
+    return (found.st_dev, found.st_ino) if stat.S_ISDIR(found.st_mode) else None
+
+
+def _directories(root: str) -> Iterator[str]:
+    """Yield each readable directory of the tree, links not followed."""
+    waiting = [root]
+    while waiting:
+        parent = waiting.pop()
+        try:
+            with os.scandir(parent) as entries:
+                waiting.extend(entry.path for entry in entries if entry.is_dir(follow_symlinks=False))
+        except OSError:
+            continue
+        yield parent
+
+
+def _blame(root: str, error: OSError) -> tuple[Reason, str, str]:
+    if error.errno in (errno.ENOENT, errno.ENOTDIR):
+        return Reason.NOT_INITIALISED, f"{root} is not there", ""
+    hint = _SYSCTL if error.errno in _OUT_OF_WATCHES else "changes are found by the periodic scan"
+    return Reason.WATCH_LIMIT, f"no file events here: {error.strerror}", hint
+
+
+# --- watchdog --------------------------------------------------------------------------------------------------------
+
+
+class _Relay(FileSystemEventHandler):
+    def __init__(self, heed: Callable[[FileSystemEvent], None]) -> None:
+        self._heed = heed
+
+    def dispatch(self, event: FileSystemEvent) -> None:
+        self._heed(event)
+
+
+if sys.platform == "linux":
+    from watchdog.observers.api import BaseObserver
+    from watchdog.observers.inotify import InotifyFullEmitter
+    from watchdog.observers.inotify_c import (
+        CallbackId,
+        InotifyEvent,
+        InotifyFD,
+        Mask,
+        WatchCallback,
+        WatchDescriptor,
+    )
+
+    class _Kernel(InotifyFD):
+        """The reader of the inotify queue, made to tell what watchdog 7.1 keeps to itself."""
+
+        def __init__(self, on_loss: Callable[[Doubt], None], on_refusal: Callable[[bytes, OSError], None]) -> None:
+            super().__init__()
+            self._on_loss = on_loss
+            self._on_refusal = on_refusal
+
+        def handle_event(self, event: InotifyEvent) -> None:
+            if event.is_queue_overflow:
+                # watchdog would remove and add every watch right here, unread. Each removal queues an event, so
+                # that above `max_queued_events` directories its answer overflows the queue again, for ever.
+                self._on_loss(Doubt.OVERFLOW)
+                return
+            try:
+                super().handle_event(event)
+            except Exception as error:
+                # Two directories that stood at one path one after the other, and the older one, kept alive by
+                # whoever had it open, is reported gone last: watchdog looks for it twice. Nothing is lost.
+                if not (event.is_ignored and isinstance(error, KeyError)):
+                    _log.exception("inotify event lost: %r", event)
+                    self._on_loss(Doubt.EMITTER_DIED)
+
+        def add_callback(self, path: bytes, mask: Mask, callback: WatchCallback, id_: CallbackId) -> WatchDescriptor:
+            # The base class warns when a directory is added twice, which `mkdir -p` does each time, takes EACCES
+            # for success, and its caller swallows ENOSPC. Source: reliability F11.
+            if not os.access(path, os.R_OK):
+                code = errno.EACCES if os.path.lexists(path) else errno.ENOENT
+                raise OSError(code, os.strerror(code))
+            try:
+                with self._lock:
+                    watch = self._get_or_create_watch(path, mask)
+                    watch.callbacks[id_] = callback
+                    return watch.wd
+            except OSError as error:
+                self._on_refusal(path, error)
+                raise
+
+        def watched(self) -> int:
+            return len(self._watch_for_wd)
+
+    class _Session:
+        """The threads of one set of watches. What InotifyObserver(generate_full_events=True) is, with our reader."""
+
+        def __init__(self, root: str, relay: _Relay, kernel: _Kernel) -> None:
+            self._kernel = kernel
+            self._observer = BaseObserver(InotifyFullEmitter, inotify_fd=kernel)
+            self._observer.schedule(relay, root, recursive=True, event_filter=_EVENTS)
+            kernel.start()
+            try:
+                self._observer.start()
+            except BaseException:
+                self._end_kernel()
+                raise
+
+        def is_alive(self) -> bool:
+            emitters = self._observer.emitters
+            threads = (self._kernel, self._observer, *emitters)
+            return bool(emitters) and all(thread.is_alive() for thread in threads)
+
+        def watched(self) -> int:
+            return self._kernel.watched()
+
+        def close(self) -> None:
+            self._observer.stop()
+            self._observer.join()
+            self._end_kernel()
+
+        def _end_kernel(self) -> None:
+            self._kernel.stop()
+            self._kernel.join()
+
+    def _open_session(
+        root: str,
+        heed: Callable[[FileSystemEvent], None],
+        on_loss: Callable[[Doubt], None],
+        on_refusal: Callable[[bytes, OSError], None],
+    ) -> _Session:
+        return _Session(root, _Relay(heed), _Kernel(on_loss, on_refusal))
+
+else:
+
+    class _Session:
+        def is_alive(self) -> bool:
+            return False
+
+        def watched(self) -> int:
+            return 0
+
+        def close(self) -> None:
+            return
+
+    def _open_session(
+        root: str,
+        heed: Callable[[FileSystemEvent], None],
+        on_loss: Callable[[Doubt], None],
+        on_refusal: Callable[[bytes, OSError], None],
+    ) -> _Session:
+        raise OSError(errno.ENOSYS, "only Linux reports them")

@@ -1,0 +1,1 @@
+"""How it runs: rules and edges put to work."""

@@ -1,0 +1,83 @@
+"""Carries actions out: commits in one chain, then what is to be told, then the user's index.
+
+The only place where a decision becomes a change. Source: design 3 ("Decide, then do").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from yolo_fs.edges.git.commit import Committer, Entry, Made
+from yolo_fs.edges.git.index import IndexFollower
+from yolo_fs.edges.git.obstacles import Obstacles
+from yolo_fs.edges.git.repository import Head
+from yolo_fs.reasons import YoloError
+from yolo_fs.rules.actions import Action, Commit, Tell
+from yolo_fs.rules.facts import Accepted, Committed, Held, Verdict
+
+Telling = Callable[[str, str, Mapping[str, Any]], object]
+"""Takes an event's type, the path that it is about, and its data."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of the artifacts that were to be committed."""
+
+    verdicts: dict[str, Verdict]
+    """Path → `Committed`, or `Held` with the reason why not."""
+    made: tuple[Made, ...] = ()
+
+
+class Applier:
+    """Puts actions into effect in one repository."""
+
+    def __init__(self, committer: Committer, follower: IndexFollower, obstacles: Obstacles, tell: Telling):
+        self._committer = committer
+        self._follower = follower
+        self._obstacles = obstacles
+        self._tell = tell
+
+    def carry_out(self, actions: Sequence[Action], head: Head) -> Outcome:
+        """Commit first, tell afterwards; a failed commit is told and leaves everything as it was."""
+        accepted = [action.accepted for action in actions if isinstance(action, Commit)]
+        outcome = self._commit(accepted, head)
+        for action in actions:
+            if isinstance(action, Tell):
+                self._tell(action.event, action.path, action.data)
+        return outcome
+
+    def let_index_follow(self) -> bool:
+        """Bring the user's index up to date for our paths; False while somebody holds index.lock."""
+        if not self._follower.pending:
+            return True
+        followed = self._follower.follow()
+        if followed:
+            self._obstacles.index_rewritten()
+        return followed
+
+    def _commit(self, accepted: Sequence[Accepted], head: Head) -> Outcome:
+        if not accepted:
+            return Outcome({})
+        entries = [Entry(each.place.path, each.data, each.subject, each.trailers) for each in accepted]
+        try:
+            made = self._committer.commit(entries, head)
+        except YoloError as error:
+            held = Held(error.reason, (error.as_finding(),))
+            return Outcome({each.place.path: held for each in accepted})
+        for each, one in zip(accepted, made, strict=True):
+            if one.commit:
+                self._tell_commit(each, one, head)
+        return Outcome({one.path: Committed(one.blob) for one in made}, made)
+
+    def _tell_commit(self, accepted: Accepted, made: Made, head: Head) -> None:
+        data = {
+            "commit": made.commit,
+            "blob": made.blob,
+            "subject": accepted.subject,
+            "branch": head.branch,
+            "kind": accepted.place.artifact.kind,
+            "warnings": [warning.as_json() for warning in accepted.warnings],
+        }
+        self._tell("artifact.committed", accepted.place.path, data)

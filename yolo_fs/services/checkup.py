@@ -1,0 +1,182 @@
+"""What is wrong with a repository or its daemon, and what would mend it. A mend is reversible or it is not offered.
+
+Source: cli, `doctor`; reliability F04, F05, F11, F24, F46; peers, pain 20.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from yolo_fs.edges.git.history import last_good_tip
+from yolo_fs.edges.git.index import IndexFollower
+from yolo_fs.edges.git.obstacles import Obstacles
+from yolo_fs.edges.git.paths import PathRules
+from yolo_fs.edges.git.refs import Branches
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.machine import NETWORK_FILESYSTEMS, filesystem_type
+from yolo_fs.edges.store import reap_temporaries
+from yolo_fs.reasons import Finding, Level, Reason, YoloError
+from yolo_fs.rules.classify import PLANNING_ROOT
+from yolo_fs.services.settings import CONFIG, load
+from yolo_fs.services.status import health
+
+OLDEST_GIT = (2, 34)
+OLD_LOCK_S = 300.0
+"""Age from which a foreign lock is worth a word. Source: reliability F24."""
+
+
+@dataclass(frozen=True, slots=True)
+class Symptom:
+    """One thing that is not as it should be."""
+
+    finding: Finding
+    mend: Callable[[], object] | None = None
+    """Does away with it; None when only a person can."""
+    mending: str = ""
+    """What `mend` would do."""
+
+
+Look = Callable[[Repository], Iterator[Symptom]]
+
+
+def examine_repository(repository: Repository) -> Iterator[Symptom]:
+    """Yield every symptom, in the order in which they should be mended."""
+    for look in LOOKS:
+        yield from look(repository)
+
+
+def _git_version(repository: Repository) -> Iterator[Symptom]:
+    said = repository.git.text("version")
+    found = re.search(r"(\d+)\.(\d+)", said)
+    if found and (int(found[1]), int(found[2])) < OLDEST_GIT:
+        yield _symptom(Reason.GIT_MISSING, said, "git 2.34 or newer", "Update git.")
+
+
+def _safety(repository: Repository) -> Iterator[Symptom]:
+    try:
+        repository.refuse_unsafe()
+    except YoloError as error:
+        yield Symptom(error.as_finding())
+
+
+def _file_system(repository: Repository) -> Iterator[Symptom]:
+    type_ = filesystem_type(repository.git_dir)
+    if type_ in NETWORK_FILESYSTEMS:
+        hint = "Keep one daemon only, on one machine; commits stay safe, locks may not."
+        yield _symptom(Reason.NETWORK_FILESYSTEM, f"the repository lies on {type_}", "a local file system", hint)
+
+
+def _planning_tree(repository: Repository) -> Iterator[Symptom]:
+    if not os.path.isdir(os.path.join(repository.root, PLANNING_ROOT)):
+        yield _symptom(Reason.NOT_INITIALISED, "", f"a folder {PLANNING_ROOT}", "Run 'yolo-fs init'.")
+        return
+    rules = PathRules(repository)
+    sample = f"{PLANNING_ROOT}/phases/01-sample/critique.jsonl"
+    reason = rules.reason_to_hold(sample, in_head=False)
+    rules.close()
+    if reason is Reason.GITIGNORED:
+        hint = "Take the line out of .gitignore, or set commit_ignored in your own configuration."
+        yield _symptom(
+            reason, "artifacts will be held", "a planning tree that git does not ignore", hint, PLANNING_ROOT
+        )
+    elif reason:
+        hint = f"Keep {PLANNING_ROOT} out of that attribute."
+        yield _symptom(reason, "artifacts will be held", "no filter on the planning tree", hint, PLANNING_ROOT)
+
+
+def _configuration(repository: Repository) -> Iterator[Symptom]:
+    try:
+        load(repository.root)
+    except YoloError as error:
+        yield Symptom(Finding(error.reason, CONFIG, message=error.message, hint=error.hint))
+
+
+def _branch(repository: Repository) -> Iterator[Symptom]:
+    head = repository.head()
+    obstacle = Obstacles(repository).find(head, time.time_ns())
+    if obstacle is Reason.BRANCH_BROKEN:
+        good = last_good_tip(repository, head.ref or "HEAD")
+        known = (
+            f"The reflog's last commit that can be read is {good}." if good else "The reflog names no readable commit."
+        )
+        yield _symptom(obstacle, head.branch, "a branch that names a commit", known)
+    elif obstacle and obstacle is not Reason.INDEX_LOCKED:
+        yield _symptom(obstacle, "artifacts are held until it is over", "", "", level=Level.WARNING)
+
+
+def _locks(repository: Repository) -> Iterator[Symptom]:
+    branches = Branches(repository)
+    for path in branches.own_stale_locks():
+        yield Symptom(
+            Finding(Reason.REF_LOCKED, path, message="left by a dead helper of ours"),
+            branches.clear_own_stale_locks,
+            "remove the lock, which is provably ours",
+        )
+    for path, reason in _foreign_locks(repository):
+        age_s = time.time() - os.lstat(path).st_mtime
+        if age_s > OLD_LOCK_S:
+            hint = "If no git command runs here any more, remove that file by hand."
+            yield _symptom(reason, f"held for {age_s:.0f} s by somebody else", "", hint, path)
+
+
+def _foreign_locks(repository: Repository) -> Iterator[tuple[str, Reason]]:
+    head = repository.head()
+    places = [
+        (f"{repository.git_dir}/index.lock", Reason.INDEX_LOCKED),
+        (f"{repository.git_dir}/HEAD.lock", Reason.REF_LOCKED),
+    ]
+    if head.ref:
+        places.append((f"{repository.common_dir}/{head.ref}.lock", Reason.REF_LOCKED))
+    ours = Branches(repository).own_stale_locks()
+    yield from ((path, reason) for path, reason in places if os.path.lexists(path) and path not in ours)
+
+
+def _index(repository: Repository) -> Iterator[Symptom]:
+    follower = IndexFollower(repository)
+    if follower.pending and health(repository).pid is None:
+        message = f"{len(follower.pending)} committed artifacts are not in the index yet"
+        yield Symptom(
+            Finding(Reason.INDEX_DIVERGED, message=message), follower.follow, "let the index follow our commits"
+        )
+
+
+def _leftovers(repository: Repository) -> Iterator[Symptom]:
+    if os.path.isdir(repository.own_dir) and any(".yolo-tmp." in name for name in os.listdir(repository.own_dir)):
+        yield Symptom(
+            Finding(Reason.STORAGE_FAILED, message="temporary files of a killed writer", level=Level.WARNING),
+            lambda: reap_temporaries(repository.own_dir, 0),
+            "remove temporary files of our dead processes",
+        )
+
+
+def _daemon(repository: Repository) -> Iterator[Symptom]:
+    found = health(repository)
+    if found.pid is None:
+        yield _symptom(Reason.NOT_RUNNING, "", "", "Start it with 'yolo-fs start'.", level=Level.WARNING)
+    elif found.degraded:
+        reason = Reason.of(found.degraded["reason"])
+        yield _symptom(reason, found.degraded["detail"], "", found.degraded["hint"], level=Level.WARNING)
+
+
+LOOKS: tuple[Look, ...] = (
+    _git_version,
+    _safety,
+    _file_system,
+    _planning_tree,
+    _configuration,
+    _branch,
+    _locks,
+    _index,
+    _leftovers,
+    _daemon,
+)
+
+
+def _symptom(
+    reason: Reason, message: str, expected: str, hint: str, path: str = "", *, level: Level = Level.ERROR
+) -> Symptom:
+    return Symptom(Finding(reason, path, message=message, expected=expected, hint=hint, level=level))

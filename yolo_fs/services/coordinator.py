@@ -1,0 +1,182 @@
+"""One round of the coordinator: look at paths, decide, do, and remember. Used by the daemon and by `run --once`.
+
+Source: design 1 and 4.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+from yolo_fs.edges.git.commit import Committer, Made
+from yolo_fs.edges.git.history import Abandoned, abandoned
+from yolo_fs.edges.git.index import IndexFollower
+from yolo_fs.edges.git.obstacles import SURGERY, Obstacles
+from yolo_fs.edges.git.refs import Branches
+from yolo_fs.edges.git.repository import Head, Repository
+from yolo_fs.reasons import Reason
+from yolo_fs.rules.decide import decide
+from yolo_fs.rules.facts import Accepted, Committed, Held, Ignored, Verdict, Waiting
+from yolo_fs.services.apply import Applier, Outcome, Telling
+from yolo_fs.services.intake import Intake, Seen
+from yolo_fs.services.settings import Settings
+from yolo_fs.services.survey import Glance, candidates, changed
+
+TRIES = 8
+"""Rounds in a row that may find the branch moved under them."""
+LARGEST_ROUND = 500
+"""Paths judged before their commits are made; bounds memory and the length of a chain."""
+
+_STATES = (
+    Reason.UNMERGED_INDEX, Reason.USER_COMMITTING, Reason.DETACHED_HEAD, Reason.PROTECTED_BRANCH, Reason.BRANCH_BROKEN,
+    Reason.REF_LOCKED, Reason.BRANCH_MOVED, Reason.NO_SPACE, Reason.STORAGE_FAILED, Reason.OBJECT_MISSING,
+    Reason.GIT_FAILED, Reason.GIT_TIMEOUT,
+)  # fmt: skip
+PASSING = frozenset({*SURGERY.values(), *_STATES})
+"""Reasons to hold that pass by themselves; the others need somebody to change something."""
+
+
+class Coordinator:
+    """Knows every candidate of one work tree and brings each as far as it may go."""
+
+    def __init__(self, repository: Repository, settings: Settings, tell: Telling):
+        """Coordinate one work tree; `tell` hears every fact worth remembering."""
+        self.repository = repository
+        durable = settings.policy.durability == "fsync"
+        self._branches = Branches(repository, durable=durable)
+        self.follower = IndexFollower(repository)
+        self._obstacles = Obstacles(
+            repository, protected=settings.policy.protected, allow_detached=settings.policy.allow_detached
+        )
+        committer = Committer(repository, self._branches, self.follower, _now)
+        self._applier = Applier(committer, self.follower, self._obstacles, tell)
+        self._intake = Intake(repository, settings)
+        self.known: dict[str, Glance] = {}
+        self.head = repository.head()
+        """The branch as we last saw or left it."""
+        self._abandoned: Abandoned | None = None
+
+    @property
+    def verdicts(self) -> dict[str, Verdict]:
+        """Path → verdict of the last look."""
+        return {path: glance.seen.verdict for path, glance in self.known.items()}
+
+    def waiting(self) -> tuple[str, ...]:
+        """Return the paths that could not be judged yet."""
+        return tuple(path for path, verdict in self.verdicts.items() if isinstance(verdict, Waiting | Accepted))
+
+    def reconcile(self, *, thorough: bool = False) -> tuple[Made, ...]:
+        """Look at whatever may have changed since the last look; `thorough`: at everything."""
+        now = candidates(self.repository, self.repository.head())
+        for path in self.known.keys() - now.keys():
+            del self.known[path]
+        unsettled = [path for path, verdict in self.verdicts.items() if not isinstance(verdict, Committed)]
+        paths = now if thorough else dict.fromkeys([*changed(now, self.known), *unsettled])
+        return self.round(paths)
+
+    def round(self, paths: Iterable[str]) -> tuple[Made, ...]:
+        """Judge the paths and commit what is accepted; return what was committed."""
+        made: list[Made] = []
+        pending = list(dict.fromkeys(paths))
+        for start in range(0, len(pending), LARGEST_ROUND):
+            made += self._some(pending[start : start + LARGEST_ROUND])
+        return tuple(made)
+
+    def let_index_follow(self) -> bool:
+        """Bring the user's index up to date for the paths that were committed."""
+        return self._applier.let_index_follow()
+
+    def moved_by_others(self) -> bool:
+        """Tell whether HEAD or its branch moved since we last looked, by another hand than ours."""
+        return self.repository.head() != self.head
+
+    def released(self) -> tuple[str, ...]:
+        """Return the held paths that nothing holds any more."""
+        held = self._held_in_passing()
+        free = bool(held) and self._obstacles.find(self.repository.head(), time.time_ns()) is None
+        return held if free else ()
+
+    def unfinished(self) -> tuple[str, ...]:
+        """Return the paths that time alone will bring further."""
+        return self.waiting() + self._held_in_passing()
+
+    def clear_own_stale_locks(self) -> tuple[str, ...]:
+        """Remove ref locks that a dead helper of ours left (F24)."""
+        return self._branches.clear_own_stale_locks()
+
+    def close(self) -> None:
+        """End every helper process."""
+        self._intake.close()
+        self._branches.close()
+        self.repository.close()
+
+    def _held_in_passing(self) -> tuple[str, ...]:
+        return tuple(
+            path for path, verdict in self.verdicts.items() if isinstance(verdict, Held) and verdict.reason in PASSING
+        )
+
+    def _some(self, paths: list[str]) -> tuple[Made, ...]:
+        made: list[Made] = []
+        for attempt in range(TRIES):
+            outcome = self._once(paths)
+            made += [one for one in outcome.made if one.commit]
+            paths = [path for path in paths if self._is_moved(outcome.verdicts.get(path))]
+            if not paths:
+                break
+            time.sleep(random.uniform(0, 0.002 * 2**attempt))
+        return tuple(made)
+
+    def _once(self, paths: list[str]) -> Outcome:
+        head = self._heed_head()
+        obstacle = self._obstacles.find(head, time.time_ns())
+        looks = {path: self._look(path, head, obstacle) for path in paths}
+        seen = {path: self._not_undone(glance) for path, glance in looks.items()}
+        actions = decide(self.verdicts, {path: glance.seen.verdict for path, glance in seen.items()})
+        outcome = self._applier.carry_out(actions, head)
+        for path, glance in seen.items():
+            self._remember(path, glance, outcome.verdicts.get(path))
+        if tips := [one.commit for one in outcome.made if one.commit]:
+            self.head = Head(head.ref, tips[-1])
+        return outcome
+
+    def _look(self, path: str, head: Head, obstacle: Reason | None) -> Glance:
+        read_at_ns = time.time_ns()
+        return Glance(self._intake.look(path, head, obstacle), read_at_ns)
+
+    def _remember(self, path: str, glance: Glance, became: Verdict | None) -> None:
+        verdict = became or glance.seen.verdict
+        if isinstance(verdict, Ignored):
+            self.known.pop(path, None)
+        else:
+            self.known[path] = Glance(Seen(path, verdict, glance.seen.stamp), glance.read_at_ns)
+
+    def _heed_head(self) -> Head:
+        head = self.repository.head()
+        if head != self.head or self._abandoned is None:
+            self._abandoned = (
+                abandoned(self.repository, head.ref, head.tip) if head.ref and head.tip else Abandoned((), 0)
+            )
+            self.head = head
+        return head
+
+    def _not_undone(self, glance: Glance) -> Glance:
+        """Hold content that the user moved the branch away from and that nobody wrote since (F28)."""
+        verdict, stamp, lost = glance.seen.verdict, glance.seen.stamp, self._abandoned
+        if not isinstance(verdict, Accepted) or stamp is None or lost is None or not lost.commits:
+            return glance
+        if stamp.ctime_ns // 1_000_000_000 > lost.moved_at_s:
+            return glance
+        path = glance.seen.path
+        if any(self.repository.blob_at(commit, path) == verdict.blob for commit in lost.commits):
+            return Glance(Seen(path, Held(Reason.UNDONE_BY_USER), stamp), glance.read_at_ns)
+        return glance
+
+    @staticmethod
+    def _is_moved(verdict: Verdict | None) -> bool:
+        return isinstance(verdict, Held) and verdict.reason is Reason.BRANCH_MOVED
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

@@ -1,0 +1,288 @@
+"""The daemon: one per work tree, one worker, correct with every event dropped.
+
+Events say "look at this path"; the reconcile scan is the source of truth. Source: design 1 and 4;
+reliability F06 to F20, F36, F40; interfaces 4.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from yolo_fs.edges.files import ignore_lease_breaks
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.store import Held as HeldLock
+from yolo_fs.edges.store import hold, holder, private_directory, reap_temporaries, write_json
+from yolo_fs.edges.watch import Hint, Watcher
+from yolo_fs.reasons import Exit, Reason, YoloError
+from yolo_fs.rules.classify import PLANNING_ROOT, classify
+from yolo_fs.rules.facts import Held, Rejected
+from yolo_fs.services.apply import Telling
+from yolo_fs.services.coordinator import Coordinator
+from yolo_fs.services.inbox import Inbox
+from yolo_fs.services.places import health_path, lock_path
+from yolo_fs.services.recovery import recover
+from yolo_fs.services.settings import CONFIG, load
+
+RETRY_S = 0.05
+"""Between two looks at what waits to be judged, or at what holds everything up."""
+INDEX_EVERY_S = 0.1
+"""At most one refresh of the user's index in this time; it costs a rewrite of the whole file."""
+CHECK_EVERY_S = 2.0
+"""Between two looks at the lock, the watcher and the repository itself."""
+ONCE_PATIENCE_S = 2.0
+"""How long `run --once` waits for files that are being written."""
+
+
+def take_lock(start: str) -> tuple[Repository, HeldLock]:
+    """Become the one daemon of the work tree that `start` lies in.
+
+    Raises:
+        YoloError: ALREADY_RUNNING with the holder's pid, NOT_INITIALISED, UNSAFE_REPOSITORY, and
+            whatever finding the repository raises.
+
+    """
+    probe = Repository(start)
+    probe.refuse_unsafe()
+    if not os.path.isdir(os.path.join(probe.root, PLANNING_ROOT)):
+        raise YoloError(Reason.NOT_INITIALISED, hint="Run 'yolo-fs init' first.", exit_code=Exit.NOT_HERE)
+    private_directory(probe.own_dir)
+    lock = hold(lock_path(probe))
+    if lock is None:
+        other = holder(lock_path(probe))
+        raise YoloError(
+            Reason.ALREADY_RUNNING, f"the daemon is process {other.pid if other else 'unknown'}", exit_code=Exit.DONE
+        )
+    durable = load(probe.root).policy.durability == "fsync"
+    probe.close()
+    return Repository(start, keep_open=(lock.fd,), durable=durable), lock
+
+
+@dataclass
+class _Clocks:
+    """When each periodic duty is due next, on the monotonic clock."""
+
+    rescan_at: float = 0.0
+    check_at: float = 0.0
+    index_at: float = 0.0
+    retry_at: float = 0.0
+    held_back: dict[str, float] = field(default_factory=dict)
+    """Paths committed a moment ago → when the next look at them is due, so that a run of appends is one commit."""
+
+
+class Daemon:
+    """Runs until told to stop, until its lock is lost, or until the repository is gone."""
+
+    def __init__(self, repository: Repository, lock: HeldLock, tell: Telling):
+        self._repository = repository
+        self._lock = lock
+        self._tell = tell
+        self._settings = load(repository.root)
+        self._coordinator = Coordinator(repository, self._settings, tell)
+        self._inbox = Inbox()
+        planning = os.path.join(repository.root, PLANNING_ROOT)
+        self._watcher = Watcher(planning, self._on_path, self._inbox.doubt, wants=_wanted)
+        self._git_identity = _identity(repository.git_dir)
+        self._clocks = _Clocks()
+        self._stopping = False
+        self._committed_recently: dict[str, float] = {}
+
+    # --- life ---
+
+    def run(self, ready: Callable[[], object] = lambda: None) -> None:
+        """Watch and commit until `stop` is called; `ready` is called once the first scan is done."""
+        ignore_lease_breaks()
+        self._watcher.start()  # first watch, then scan: nothing falls between the two
+        try:
+            self._begin()
+            ready()
+            while not self._stopping and self._may_go_on():
+                self._turn()
+        finally:
+            self._end()
+
+    def run_once(self) -> None:
+        """One full reconcile: commit what can be committed now, then end."""
+        ignore_lease_breaks()
+        try:
+            self._begin()
+            deadline = time.monotonic() + ONCE_PATIENCE_S
+            while (late := self._coordinator.unfinished()) and time.monotonic() < deadline:
+                time.sleep(RETRY_S)
+                self._coordinator.round(late)
+        finally:
+            self._end()
+
+    def stop(self) -> None:
+        """Ask the daemon to finish the work in hand and end."""
+        self._stopping = True
+        self._inbox.wake()
+
+    def _begin(self) -> None:
+        reap_temporaries(self._repository.own_dir, 0)
+        for fact in recover(self._repository, self._coordinator):
+            self._tell("repository.repaired", fact.path, {"what": fact.what})
+        self._tell("daemon.started", "", {"pid": os.getpid()})
+        self._coordinator.reconcile(thorough=True)
+        self._say_health()
+
+    def _end(self) -> None:
+        self._watcher.stop()
+        if not _is_gone(self._repository.git_dir, self._git_identity):
+            self._coordinator.let_index_follow()
+            self._say_health(running=False)
+            self._tell("daemon.stopped", "", {"pid": os.getpid()})
+        self._coordinator.close()
+        self._lock.release()
+
+    def _may_go_on(self) -> bool:
+        now = time.monotonic()
+        if now < self._clocks.check_at:
+            return True
+        self._clocks.check_at = now + CHECK_EVERY_S
+        if _is_gone(self._repository.git_dir, self._git_identity):
+            return False
+        if not self._lock.still_mine():
+            self._tell("daemon.lock_lost", "", {"reason": Reason.LOCK_LOST.value})
+            return False
+        self._watcher.check()
+        return True
+
+    # --- one turn ---
+
+    def _turn(self) -> None:
+        mail = self._inbox.take(self._sleep_s())
+        if CONFIG_BELOW in mail.paths:
+            self._reload()
+        self._round(f"{PLANNING_ROOT}/{path}" for path in mail.paths)
+        self._retry()
+        if mail.doubts or time.monotonic() >= self._clocks.rescan_at or self._coordinator.moved_by_others():
+            self._rescan(mail.doubts)
+        self._follow_index()
+
+    def _round(self, paths: Any) -> None:
+        now = time.monotonic()
+        due = []
+        for path in paths:
+            if now - self._committed_recently.get(path, -1e9) < self._settle_s:
+                self._clocks.held_back[path] = now + self._settle_s
+            else:
+                due.append(path)
+        if due:
+            self._note(self._coordinator.round(due))
+
+    def _retry(self) -> None:
+        now = time.monotonic()
+        late = [path for path, at in self._clocks.held_back.items() if at <= now]
+        for path in late:
+            del self._clocks.held_back[path]
+        if now >= self._clocks.retry_at:
+            self._clocks.retry_at = now + RETRY_S
+            late += self._coordinator.waiting()
+            late += self._coordinator.released()
+        if late:
+            self._note(self._coordinator.round(late))
+
+    def _rescan(self, doubts: tuple[str, ...]) -> None:
+        for why in doubts:
+            self._tell("daemon.doubt", "", {"why": why})
+        self._clocks.rescan_at = time.monotonic() + self._settings.policy.rescan_s
+        self._note(self._coordinator.reconcile())
+        self._say_health()
+
+    def _note(self, made: Any) -> None:
+        now = time.monotonic()
+        self._committed_recently = {
+            path: at for path, at in self._committed_recently.items() if now - at < self._settle_s
+        } | {one.path: now for one in made}
+
+    def _follow_index(self) -> None:
+        now = time.monotonic()
+        if self._coordinator.follower.pending and now >= self._clocks.index_at:
+            self._coordinator.let_index_follow()
+            self._clocks.index_at = time.monotonic() + INDEX_EVERY_S
+
+    def _sleep_s(self) -> float:
+        """Return how long nothing is due, if no mail comes."""
+        now = time.monotonic()
+        due = [self._clocks.rescan_at, self._clocks.check_at, now + 1.0, *self._clocks.held_back.values()]
+        if self._coordinator.unfinished():
+            due.append(self._clocks.retry_at)
+        if self._coordinator.follower.pending:
+            due.append(self._clocks.index_at)
+        return max(0.0, min(due) - now)
+
+    @property
+    def _settle_s(self) -> float:
+        return self._settings.policy.settle_ms / 1000
+
+    # --- around it ---
+
+    def _on_path(self, path: str, _: Hint) -> None:
+        self._inbox.put(path)
+
+    def _reload(self) -> None:
+        """Take over a changed configuration; an invalid one leaves the old in force and is told."""
+        try:
+            self._settings = load(self._repository.root)
+        except YoloError as error:
+            self._tell("config.rejected", CONFIG, error.as_finding().as_json())
+            return
+        self._coordinator.close()
+        self._coordinator = Coordinator(self._repository, self._settings, self._tell)
+        self._clocks.rescan_at = 0.0
+        self._tell("config.loaded", CONFIG, {})
+
+    def _say_health(self, *, running: bool = True) -> None:
+        degraded = self._watcher.degraded
+        verdicts = self._coordinator.verdicts.values()
+        health: Mapping[str, Any] = {
+            "pid": os.getpid(),
+            "running": running,
+            "last_scan_at": time.time(),
+            "degraded": {"reason": degraded.reason.value, "detail": degraded.detail, "hint": degraded.hint}
+            if degraded
+            else None,
+            "candidates": len(self._coordinator.known),
+            "held": sum(isinstance(verdict, Held) for verdict in verdicts),
+            "rejected": sum(isinstance(verdict, Rejected) for verdict in verdicts),
+        }
+        try:
+            write_json(health_path(self._repository), dict(health), durable=False)
+        except (OSError, YoloError):
+            return  # a full disk costs the report, never the work
+
+
+CONFIG_BELOW = CONFIG.removeprefix(f"{PLANNING_ROOT}/")
+
+
+def _wanted(path: str) -> bool:
+    return path == CONFIG_BELOW or classify(f"{PLANNING_ROOT}/{path}") is not None
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    try:
+        facts = os.stat(path)
+    except OSError:
+        return None
+    return (facts.st_dev, facts.st_ino)
+
+
+def _is_gone(path: str, identity: tuple[int, int] | None) -> bool:
+    return _identity(path) != identity
+
+
+def stop_on_signals(daemon: Daemon) -> None:
+    """Let TERM and INT end the daemon cleanly, and a second one at once."""
+
+    def heed(_number: int, _frame: object) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        daemon.stop()
+
+    signal.signal(signal.SIGTERM, heed)
+    signal.signal(signal.SIGINT, heed)

@@ -1,0 +1,157 @@
+"""From a path to its verdict: classify, read, compare, examine, and ask git's rules. Changes nothing.
+
+Source: design 4 ("One artifact").
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from yolo_fs.edges.files import Content, Stamp, Writer, read
+from yolo_fs.edges.front_matter import read_front_matter
+from yolo_fs.edges.git.paths import PathRules
+from yolo_fs.edges.git.repository import Head, Repository
+from yolo_fs.edges.lines import Limits, Reading, read_lines, read_object, read_text
+from yolo_fs.edges.toon import read_toon
+from yolo_fs.ids import PlanId
+from yolo_fs.reasons import Finding, Reason, errors
+from yolo_fs.rules.artifacts import Check, Shape
+from yolo_fs.rules.checks import commits_mentioned, plan_facts
+from yolo_fs.rules.classify import classify
+from yolo_fs.rules.examine import examine
+from yolo_fs.rules.facts import (
+    Accepted,
+    Committed,
+    Held,
+    Ignored,
+    Missing,
+    Place,
+    PlanFacts,
+    Rejected,
+    Surroundings,
+    Verdict,
+    Waiting,
+)
+from yolo_fs.rules.naming import subject_of, trailers_of
+from yolo_fs.rules.secrets import find_secrets
+from yolo_fs.schemas.base import Record
+from yolo_fs.services.patience import Patience
+from yolo_fs.services.settings import Settings
+
+READERS: Mapping[Shape, Callable[[bytes, str, Limits], Reading]] = {
+    Shape.HEADER_AND_BODY: read_lines,
+    Shape.BLOCKS: read_lines,
+    Shape.RECORDS: read_lines,
+    Shape.ONE_LINE: read_lines,
+    Shape.OBJECT: read_object,
+    Shape.TOON: read_toon,
+    Shape.FRONT_MATTER: read_front_matter,
+    Shape.TEXT: read_text,
+}
+
+PLAN_SUFFIX = ".plan.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One look at one path."""
+
+    path: str
+    verdict: Verdict
+    stamp: Stamp | None = None
+    """What the file was when it was read; None when it was not."""
+
+
+class Intake:
+    """Judges paths of one work tree."""
+
+    def __init__(self, repository: Repository, settings: Settings):
+        self._repository = repository
+        self._settings = settings
+        self._rules = PathRules(repository, commit_ignored=settings.policy.commit_ignored)
+        self._patience = Patience()
+        self._headers: dict[str, tuple[Stamp, PlanFacts | None]] = {}
+
+    def look(self, path: str, head: Head, obstacle: Reason | None) -> Seen:
+        """Return the verdict on a path.
+
+        `obstacle`: why nothing may be committed now, if so; the file is examined all the same, so that
+        its writer hears of faults at once.
+        """
+        place = classify(path)
+        if place is None:
+            return Seen(path, Ignored())
+        in_head = self._repository.blob_at(head.tip, path)
+        content = read(self._repository.root, path, self._settings.policy.max_file_bytes)
+        if isinstance(content, Finding):
+            gone = content.reason is Reason.FILE_MISSING
+            return Seen(path, (Missing() if in_head else Ignored()) if gone else Rejected((content,)))
+        return Seen(path, self._judge(place, content, in_head, obstacle), content.stamp)
+
+    def close(self) -> None:
+        """End the helper processes."""
+        self._rules.close()
+
+    def _judge(self, place: Place, content: Content, in_head: str | None, obstacle: Reason | None) -> Verdict:
+        blob = self._repository.objects.hashing.name("blob", content.data).oid
+        if blob == in_head:
+            return Committed(blob)
+        quiet_s = self._patience.quiet_s(place.path, content.stamp)
+        if content.being_written or content.writer is Writer.SOME:
+            return Waiting(Reason.BEING_WRITTEN)
+        reading = READERS[place.artifact.shape](content.data, place.path, self._settings.limits)
+        if reading.torn and quiet_s < self._settings.policy.grace_s:
+            return Waiting(Reason.BEING_WRITTEN)
+        findings = (*reading.findings, *self._examine(place, reading.records))
+        provably_complete = content.writer is Writer.NONE and not errors(findings)
+        if not provably_complete and quiet_s * 1000 < self._settings.policy.settle_ms:
+            return Waiting(Reason.SETTLING)
+        if errors(findings):
+            return Rejected(findings)
+        if held := self._held(place, content.data, in_head, obstacle):
+            return held
+        return Accepted(place, content.data, blob, subject_of(place, reading.records), trailers_of(place), findings)
+
+    def _held(self, place: Place, data: bytes, in_head: str | None, obstacle: Reason | None) -> Held | None:
+        secrets = find_secrets(data, place.path, frozenset(self._settings.policy.secrets_allowed))
+        if secrets:
+            return Held(Reason.SECRET, secrets)
+        if obstacle:
+            return Held(obstacle)
+        if reason := self._rules.reason_to_hold(place.path, in_head=in_head is not None):
+            return Held(reason)
+        return None
+
+    def _examine(self, place: Place, records: tuple[Record, ...]) -> tuple[Finding, ...]:
+        if not records:
+            return ()
+        plans = self._plans_beside(place) if Check.WAVES in place.artifact.checks else {}
+        commits = self._repository.commits_exist(commits_mentioned(place, records))
+        return examine(place, records, Surroundings(plans, commits), self._settings.mode)
+
+    def _plans_beside(self, place: Place) -> dict[str, PlanFacts]:
+        """Return the facts of the other plans of the same phase, read from their headers."""
+        folder = os.path.join(self._repository.root, place.folder)
+        names = [name for name in _listed(folder) if name.endswith(PLAN_SUFFIX) and name != place.name]
+        found = {name.removesuffix(PLAN_SUFFIX): self._plan_facts(f"{place.folder}/{name}") for name in names}
+        return {name: facts for name, facts in found.items() if facts and PlanId.parse(name)}
+
+    def _plan_facts(self, path: str) -> PlanFacts | None:
+        content = read(self._repository.root, path, self._settings.policy.max_file_bytes)
+        if isinstance(content, Finding):
+            return None
+        known = self._headers.get(path)
+        if known is None or known[0] != content.stamp:
+            first = content.data[: content.data.find(b"\n") + 1]
+            records = read_lines(first, path, self._settings.limits).records
+            self._headers[path] = (content.stamp, plan_facts(records[0].value) if records else None)
+        return self._headers[path][1]
+
+
+def _listed(folder: str) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except OSError:
+        return []

@@ -1,0 +1,25 @@
+"""Where our own files lie: `.git/yolo-fs/` of each work tree, never in the work tree itself.
+
+Source: design 6 ("Where the daemon keeps its own files"); reliability 4.2.
+"""
+
+from __future__ import annotations
+
+import os
+
+from yolo_fs.edges.git.repository import Repository
+
+
+def lock_path(repository: Repository) -> str:
+    """Return the lock that makes a daemon the only one of its work tree."""
+    return os.path.join(repository.own_dir, "daemon.lock")
+
+
+def health_path(repository: Repository) -> str:
+    """Return the file in which the daemon says how it is."""
+    return os.path.join(repository.own_dir, "health.json")
+
+
+def log_path(repository: Repository) -> str:
+    """Return the file that a daemon in the background writes to."""
+    return os.path.join(repository.own_dir, "daemon.log")

@@ -1,0 +1,107 @@
+"""What a start repairs after a crash or a power loss: only what is provably ours.
+
+Source: reliability F04, F05, F24; G1, G7.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from yolo_fs.edges.files import read
+from yolo_fs.edges.git.history import LoggedCommit, log
+from yolo_fs.edges.git.index import Follow
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.machine import boot_id
+from yolo_fs.edges.store import Damaged, read_json, write_json
+from yolo_fs.reasons import Finding, YoloError
+from yolo_fs.rules.classify import PLANNING_ROOT
+from yolo_fs.services.coordinator import Coordinator
+
+OWN_COMMITS = 1_000
+"""How far back a start after a reboot looks for entries that the index did not follow."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repaired:
+    """One thing that was mended."""
+
+    path: str
+    what: str
+
+
+def recover(repository: Repository, coordinator: Coordinator) -> tuple[Repaired, ...]:
+    """Mend what a crash of ours left behind, and return what was mended."""
+    return tuple(_steps(repository, coordinator))
+
+
+def _steps(repository: Repository, coordinator: Coordinator) -> Iterator[Repaired]:
+    for path in coordinator.clear_own_stale_locks():
+        yield Repaired(path, "removed the lock that a dead helper of ours held")
+    if _is_first_start_since_boot(repository):
+        yield from _set_empty_objects_aside(repository)
+        yield from _write_lost_blobs(repository)
+        _expect_index_of_recent_commits(repository, coordinator)
+    pending = tuple(coordinator.follower.pending)
+    if pending and coordinator.let_index_follow():
+        for path in pending:
+            yield Repaired(path, "let the index follow a commit of ours")
+
+
+def _is_first_start_since_boot(repository: Repository) -> bool:
+    path = os.path.join(repository.own_dir, "boot.json")
+    before = read_json(path)
+    now = {"boot": boot_id()}
+    if before == now:
+        return False
+    with contextlib.suppress(OSError, YoloError):
+        write_json(path, now, durable=False)
+    return before is not None or isinstance(before, Damaged)
+
+
+def _set_empty_objects_aside(repository: Repository) -> Iterator[Repaired]:
+    """Move zero-length objects, which power loss leaves and git never repairs, out of git's way (F04)."""
+    objects = os.path.join(repository.common_dir, "objects")
+    quarantine = os.path.join(repository.own_dir, "quarantine")
+    for folder in filter(lambda name: len(name) == 2, os.listdir(objects)):
+        for entry in os.scandir(os.path.join(objects, folder)):
+            if entry.is_file(follow_symlinks=False) and entry.stat().st_size == 0 and not entry.name.startswith("tmp_"):
+                os.makedirs(quarantine, mode=0o700, exist_ok=True)
+                os.rename(entry.path, os.path.join(quarantine, folder + entry.name))
+                yield Repaired(entry.path, "set an empty object aside")
+
+
+def _write_lost_blobs(repository: Repository) -> Iterator[Repaired]:
+    """Store again the blobs that the branch names and the work tree still has."""
+    head = repository.head()
+    with contextlib.suppress(YoloError):
+        for path, blob in repository.files_at(head.tip, PLANNING_ROOT).items():
+            if repository.objects.read(blob) is not None:
+                continue
+            content = read(repository.root, path, 1 << 30)
+            if isinstance(content, Finding):
+                continue
+            again = repository.hashing.name("blob", content.data)
+            if again.oid == blob:
+                repository.objects.write((again,), packed=False)
+                yield Repaired(path, "stored a lost blob again")
+
+
+def _expect_index_of_recent_commits(repository: Repository, coordinator: Coordinator) -> None:
+    """Without a note of ours, take from the log which entries the index may not have followed (F05)."""
+    with contextlib.suppress(YoloError):
+        commits = [commit for commit in log(repository, "HEAD", limit=OWN_COMMITS) if commit.is_ours]
+        coordinator.follower.expect(
+            follow for commit in reversed(commits) if (follow := _follow_of(repository, commit)) is not None
+        )
+
+
+def _follow_of(repository: Repository, commit: LoggedCommit) -> Follow | None:
+    if len(commit.changes) != 1:
+        return None
+    path = commit.changes[0][1]
+    blob = repository.blob_at(commit.oid, path)
+    former = repository.blob_at(commit.parents[0], path) if commit.parents else None
+    return Follow(path, blob, frozenset({former})) if blob else None

@@ -1,0 +1,117 @@
+"""The settings in force: the repository's configuration, which may tighten, and the user's, which may loosen.
+
+Source: reliability 4.5 ("config from the repo may only *tighten*"); design 6.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from yolo_fs.edges.lines import Limits, read_object
+from yolo_fs.reasons import Exit, Finding, Reason, YoloError
+from yolo_fs.rules.classify import PLANNING_ROOT
+from yolo_fs.schemas.base import Mode, Wire, check
+from yolo_fs.schemas.config import Config, Policy
+
+_Shape = TypeVar("_Shape", bound=Wire)
+
+CONFIG = f"{PLANNING_ROOT}/config.json"
+
+LOOSENING: Mapping[str, object] = {
+    "legacy": True,
+    "commit_ignored": True,
+    "allow_detached": True,
+    "durability": "none",
+}
+"""Policy values that a repository cannot give itself; they count from the user's own configuration only."""
+
+_CAPPED = ("max_file_bytes", "max_line_bytes", "max_depth")
+"""Limits that a repository may lower, not raise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The settings of one repository."""
+
+    config: Config
+    policy: Policy
+
+    @property
+    def mode(self) -> Mode:
+        """How strictly shapes are read."""
+        return Mode(strict=self.policy.strict, legacy=self.policy.legacy)
+
+    @property
+    def limits(self) -> Limits:
+        """How large and deep files may be."""
+        policy = self.policy
+        return Limits(
+            max_line_bytes=policy.max_line_bytes, max_file_bytes=policy.max_file_bytes, max_depth=policy.max_depth
+        )
+
+
+def user_config_path() -> str:
+    """Return where the user's own configuration is looked for."""
+    home = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+    return os.path.join(home, "yolo-fs", "config.json")
+
+
+def load(root: str) -> Settings:
+    """Return the settings for the work tree `root`; files that are absent leave the defaults.
+
+    Raises:
+        YoloError: BAD_CONFIG, naming the file and its first fault.
+
+    """
+    config = _read(os.path.join(root, CONFIG), CONFIG, Config)
+    user = _read_object(user_config_path(), "the user's configuration")
+    own = user.get("policy", {}), user.get("repositories", {}).get(root, {})
+    policy = _tightened(config.yolo_fs) | own[0] | own[1]
+    return Settings(config, _shaped(Policy, policy, "the user's configuration"))
+
+
+def _tightened(policy: Policy) -> dict[str, Any]:
+    """Return the repository's policy without the values that only the user may give."""
+    values = policy.model_dump()
+    defaults = Policy().model_dump()
+    for name, loose in LOOSENING.items():
+        if values[name] == loose:
+            values[name] = defaults[name]
+    return (
+        values
+        | {name: min(values[name], defaults[name]) for name in _CAPPED}
+        | {"secrets_allowed": values["secrets_allowed"]}
+    )
+
+
+def _read(path: str, name: str, shape: type[Config]) -> Config:
+    return _shaped(shape, _read_object(path, name), name)
+
+
+def _shaped(shape: type[_Shape], value: Mapping[str, Any], name: str) -> _Shape:
+    shaped, faults = check(shape, value)
+    if not isinstance(shaped, shape):
+        fault = faults[0]
+        raise _bad(Finding(fault.reason, name, 1, fault.at, fault.message, fault.expected, fault.hint))
+    return shaped
+
+
+def _read_object(path: str, name: str) -> dict[str, Any]:
+    try:
+        with open(path, "rb") as file:
+            data = file.read(Limits().max_file_bytes + 1)
+    except OSError:
+        return {}
+    reading = read_object(data, name, Limits())
+    if not reading.records:
+        raise _bad(reading.findings[0])
+    return reading.records[0].value
+
+
+def _bad(finding: Finding) -> YoloError:
+    return YoloError(
+        Reason.BAD_CONFIG, str(finding), hint="Mend it; 'yolo-fs validate' shows all faults.", exit_code=Exit.BAD_CONFIG
+    )

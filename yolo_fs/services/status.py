@@ -1,0 +1,149 @@
+"""Where everything stands, computed afresh from files and git; a running daemon is only asked for its health.
+
+Every candidate is in exactly one of committed, pending, held, rejected. Source: reliability G5; cli, `status`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from yolo_fs.edges.git.history import LoggedCommit, log
+from yolo_fs.edges.git.obstacles import Obstacles
+from yolo_fs.edges.git.repository import Head, Repository
+from yolo_fs.edges.store import holder, read_json
+from yolo_fs.reasons import Reason
+from yolo_fs.rules.classify import classify
+from yolo_fs.rules.decide import describe
+from yolo_fs.rules.facts import Accepted, Committed, Held, Ignored, Missing, Rejected, Verdict, Waiting
+from yolo_fs.services.intake import Intake
+from yolo_fs.services.places import health_path, lock_path
+from yolo_fs.services.settings import Settings
+from yolo_fs.services.survey import candidates
+
+LAST_COMMITS = 10
+
+
+class Standing(StrEnum):
+    """Where a candidate stands."""
+
+    COMMITTED = "committed"
+    PENDING = "pending"
+    HELD = "held"
+    REJECTED = "rejected"
+
+
+_STANDING_OF = {
+    Committed: Standing.COMMITTED,
+    Missing: Standing.COMMITTED,
+    Accepted: Standing.PENDING,
+    Waiting: Standing.PENDING,
+    Held: Standing.HELD,
+    Rejected: Standing.REJECTED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One artifact on disk or on the branch."""
+
+    path: str
+    verdict: Verdict
+
+    @property
+    def standing(self) -> Standing:
+        """Where it stands."""
+        return _STANDING_OF[type(self.verdict)]
+
+    @property
+    def phase(self) -> str:
+        """The phase directory that it lies in; empty at the planning root."""
+        place = classify(self.path)
+        return str(place.phase) if place and place.phase else ""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the candidate as `status --json` shows it."""
+        return {"path": self.path, "standing": self.standing.value, **describe(self.verdict)}
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """How the daemon of this work tree is."""
+
+    pid: int | None
+    """None when none runs."""
+    scanned_s_ago: float | None
+    degraded: dict[str, Any] | None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the health as `status --json` shows it, without what changes by itself."""
+        return {"running": self.pid is not None, "pid": self.pid, "degraded": self.degraded}
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The state of one work tree at one moment."""
+
+    root: str
+    head: Head
+    obstacle: Reason | None
+    health: Health
+    candidates: tuple[Candidate, ...]
+    last: tuple[LoggedCommit, ...]
+    """The latest coordination commits, newest first."""
+
+    def counts(self, candidates: Iterable[Candidate] | None = None) -> Counter[Standing]:
+        """Count candidates by standing."""
+        return Counter(candidate.standing for candidate in (self.candidates if candidates is None else candidates))
+
+    def with_standing(self, *standings: Standing) -> tuple[Candidate, ...]:
+        """Return the candidates that stand so."""
+        return tuple(candidate for candidate in self.candidates if candidate.standing in standings)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the report as the data of `status --json`."""
+        return {
+            "root": self.root,
+            "branch": self.head.branch,
+            "head": self.head.tip,
+            "obstacle": self.obstacle.value if self.obstacle else None,
+            "daemon": self.health.as_json(),
+            "counts": {standing.value: self.counts()[standing] for standing in Standing},
+            "candidates": [candidate.as_json() for candidate in self.candidates],
+            "last_commits": [{"commit": commit.oid, "subject": commit.subject} for commit in self.last],
+        }
+
+
+def report(repository: Repository, settings: Settings) -> Report:
+    """Look at everything once and return what was found. Changes nothing."""
+    head = repository.head()
+    policy = settings.policy
+    obstacles = Obstacles(repository, protected=policy.protected, allow_detached=policy.allow_detached)
+    obstacle = obstacles.find(head, time.time_ns())
+    intake = Intake(repository, settings)
+    seen = [intake.look(path, head, obstacle) for path in sorted(candidates(repository, head))]
+    intake.close()
+    found = tuple(Candidate(one.path, one.verdict) for one in seen if not isinstance(one.verdict, Ignored))
+    return Report(repository.root, head, obstacle, health(repository), found, _last(repository, head))
+
+
+def health(repository: Repository) -> Health:
+    """Return how the daemon of this work tree is; the lock is the truth, the file only adds to it (F41)."""
+    held_by = holder(lock_path(repository))
+    if held_by is None:
+        return Health(None, None, None)
+    said = read_json(health_path(repository))
+    if not isinstance(said, dict) or said.get("pid") != held_by.pid:
+        return Health(held_by.pid, None, None)
+    return Health(held_by.pid, max(0.0, time.time() - float(said["last_scan_at"])), said.get("degraded"))
+
+
+def _last(repository: Repository, head: Head) -> tuple[LoggedCommit, ...]:
+    if head.tip is None:
+        return ()
+    recent = log(repository, head.tip, limit=LAST_COMMITS * 10)
+    return tuple(commit for commit in recent if commit.is_ours)[:LAST_COMMITS]

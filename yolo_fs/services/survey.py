@@ -1,0 +1,51 @@
+"""Every candidate of a work tree: what lies on disk and what the branch has, each with one verdict.
+
+Source: design 1 ("The reconcile scan is the source of truth"); reliability G5, G8, F61.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from yolo_fs.edges.files import Entry, Stamp, walk
+from yolo_fs.edges.git.repository import Head, Repository
+from yolo_fs.rules.classify import PLANNING_ROOT, classify
+from yolo_fs.services.intake import Seen
+
+RACY_NS = 2_000_000_000
+"""A file younger than this when it was read may change without its stamp showing it. Source: reliability F18."""
+
+
+def candidates(repository: Repository, head: Head) -> dict[str, Stamp | None]:
+    """Return every path that may be an artifact, with its stamp on disk (None: only the branch has it)."""
+    on_disk: dict[str, Stamp | None] = {entry.path: entry.stamp for entry in artifacts_on_disk(repository.root)}
+    for path in repository.files_at(head.tip, PLANNING_ROOT):
+        if path not in on_disk and classify(path):
+            on_disk[path] = None
+    return on_disk
+
+
+def artifacts_on_disk(root: str) -> Iterator[Entry]:
+    """Yield what lies at an artifact's place, regular files and whatever else pretends to be one."""
+    return (entry for entry in walk(root, PLANNING_ROOT) if classify(entry.path))
+
+
+@dataclass(frozen=True, slots=True)
+class Glance:
+    """What was known of a path when it was last judged."""
+
+    seen: Seen
+    read_at_ns: int
+    """Wall clock, to be compared with the times of the file."""
+
+    def still_holds(self, stamp: Stamp | None) -> bool:
+        """Tell whether the file cannot have changed since."""
+        if stamp is None or self.seen.stamp != stamp:
+            return False
+        return self.read_at_ns - max(stamp.mtime_ns, stamp.ctime_ns) > RACY_NS
+
+
+def changed(now: Mapping[str, Stamp | None], known: Mapping[str, Glance]) -> tuple[str, ...]:
+    """Return the paths that have to be judged anew."""
+    return tuple(path for path, stamp in now.items() if path not in known or not known[path].still_holds(stamp))
