@@ -5,6 +5,8 @@ The only place where a decision becomes a change. Source: design 3 ("Decide, the
 
 from __future__ import annotations
 
+import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +15,7 @@ from yolo_fs.edges.git.commit import Committer, Entry, Made
 from yolo_fs.edges.git.index import IndexFollower
 from yolo_fs.edges.git.obstacles import Obstacles
 from yolo_fs.edges.git.repository import Head
-from yolo_fs.reasons import YoloError
+from yolo_fs.reasons import Reason, YoloError
 from yolo_fs.rules.actions import Action, Commit, Tell
 from yolo_fs.rules.facts import Accepted, Committed, Held, Verdict
 
@@ -30,14 +32,40 @@ class Outcome:
     made: tuple[Made, ...] = ()
 
 
+class Budget:
+    """How many commits a minute may have: a breaker for loops between tools. Source: peers, pain 7."""
+
+    def __init__(self, per_minute: int):
+        """Allow that many; 0 sets no limit."""
+        self._per_minute = per_minute
+        self._spent: deque[float] = deque()
+
+    def allowance(self) -> int | None:
+        """Return how many commits may be made now; None for any number."""
+        if not self._per_minute:
+            return None
+        while self._spent and time.monotonic() - self._spent[0] > 60:
+            self._spent.popleft()
+        return max(0, self._per_minute - len(self._spent))
+
+    def spend(self) -> None:
+        """Note one commit."""
+        if self._per_minute:
+            self._spent.append(time.monotonic())
+
+
 class Applier:
     """Puts actions into effect in one repository."""
 
-    def __init__(self, committer: Committer, follower: IndexFollower, obstacles: Obstacles, tell: Telling):
+    def __init__(
+        self, committer: Committer, follower: IndexFollower, obstacles: Obstacles, budget: Budget, tell: Telling
+    ):
         self._committer = committer
         self._follower = follower
         self._obstacles = obstacles
+        self._budget = budget
         self._tell = tell
+        self._diverged: frozenset[str] = frozenset()
 
     def carry_out(self, actions: Sequence[Action], head: Head) -> Outcome:
         """Commit first, tell afterwards; a failed commit is told and leaves everything as it was."""
@@ -55,21 +83,28 @@ class Applier:
         followed = self._follower.follow()
         if followed:
             self._obstacles.index_rewritten()
+        for path in self._follower.diverged - self._diverged:
+            self._tell("index.diverged", path, {"reason": Reason.INDEX_DIVERGED.value})
+        self._diverged = frozenset(self._follower.diverged)
         return followed
 
     def _commit(self, accepted: Sequence[Accepted], head: Head) -> Outcome:
+        allowed = self._budget.allowance()
+        accepted, late = accepted[:allowed], accepted[allowed:]
+        verdicts: dict[str, Verdict] = {each.place.path: Held(Reason.COMMIT_BUDGET) for each in late}
         if not accepted:
-            return Outcome({})
+            return Outcome(verdicts)
         entries = [Entry(each.place.path, each.data, each.subject, each.trailers) for each in accepted]
         try:
             made = self._committer.commit(entries, head)
         except YoloError as error:
             held = Held(error.reason, (error.as_finding(),))
-            return Outcome({each.place.path: held for each in accepted})
+            return Outcome(verdicts | {each.place.path: held for each in accepted})
         for each, one in zip(accepted, made, strict=True):
             if one.commit:
+                self._budget.spend()
                 self._tell_commit(each, one, head)
-        return Outcome({one.path: Committed(one.blob) for one in made}, made)
+        return Outcome(verdicts | {one.path: Committed(one.blob) for one in made}, made)
 
     def _tell_commit(self, accepted: Accepted, made: Made, head: Head) -> None:
         data = {

@@ -97,7 +97,7 @@ def _configuration(repository: Repository) -> Iterator[Symptom]:
 
 def _branch(repository: Repository) -> Iterator[Symptom]:
     head = repository.head()
-    obstacle = Obstacles(repository).find(head, time.time_ns())
+    obstacle = Obstacles(repository).find(head)
     if obstacle is Reason.BRANCH_BROKEN:
         good = last_good_tip(repository, head.ref or "HEAD")
         known = (

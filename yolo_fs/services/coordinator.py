@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 import time
+import traceback
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
@@ -16,10 +17,10 @@ from yolo_fs.edges.git.index import IndexFollower
 from yolo_fs.edges.git.obstacles import SURGERY, Obstacles
 from yolo_fs.edges.git.refs import Branches
 from yolo_fs.edges.git.repository import Head, Repository
-from yolo_fs.reasons import Reason
+from yolo_fs.reasons import Finding, Reason, YoloError
 from yolo_fs.rules.decide import decide
 from yolo_fs.rules.facts import Accepted, Committed, Held, Ignored, Verdict, Waiting
-from yolo_fs.services.apply import Applier, Outcome, Telling
+from yolo_fs.services.apply import Applier, Budget, Outcome, Telling
 from yolo_fs.services.intake import Intake, Seen
 from yolo_fs.services.settings import Settings
 from yolo_fs.services.survey import Glance, candidates, changed
@@ -32,7 +33,7 @@ LARGEST_ROUND = 500
 _STATES = (
     Reason.UNMERGED_INDEX, Reason.USER_COMMITTING, Reason.DETACHED_HEAD, Reason.PROTECTED_BRANCH, Reason.BRANCH_BROKEN,
     Reason.REF_LOCKED, Reason.BRANCH_MOVED, Reason.NO_SPACE, Reason.STORAGE_FAILED, Reason.OBJECT_MISSING,
-    Reason.GIT_FAILED, Reason.GIT_TIMEOUT,
+    Reason.GIT_FAILED, Reason.GIT_TIMEOUT, Reason.COMMIT_BUDGET,
 )  # fmt: skip
 PASSING = frozenset({*SURGERY.values(), *_STATES})
 """Reasons to hold that pass by themselves; the others need somebody to change something."""
@@ -44,6 +45,7 @@ class Coordinator:
     def __init__(self, repository: Repository, settings: Settings, tell: Telling):
         """Coordinate one work tree; `tell` hears every fact worth remembering."""
         self.repository = repository
+        self._tell = tell
         durable = settings.policy.durability == "fsync"
         self._branches = Branches(repository, durable=durable)
         self.follower = IndexFollower(repository)
@@ -51,7 +53,8 @@ class Coordinator:
             repository, protected=settings.policy.protected, allow_detached=settings.policy.allow_detached
         )
         committer = Committer(repository, self._branches, self.follower, _now)
-        self._applier = Applier(committer, self.follower, self._obstacles, tell)
+        budget = Budget(settings.policy.commits_per_minute)
+        self._applier = Applier(committer, self.follower, self._obstacles, budget, tell)
         self._intake = Intake(repository, settings)
         self.known: dict[str, Glance] = {}
         self.head = repository.head()
@@ -69,7 +72,7 @@ class Coordinator:
 
     def reconcile(self, *, thorough: bool = False) -> tuple[Made, ...]:
         """Look at whatever may have changed since the last look; `thorough`: at everything."""
-        now = candidates(self.repository, self.repository.head())
+        now = candidates(self.repository, self._heed_head())
         for path in self.known.keys() - now.keys():
             del self.known[path]
         unsettled = [path for path, verdict in self.verdicts.items() if not isinstance(verdict, Committed)]
@@ -143,7 +146,16 @@ class Coordinator:
 
     def _look(self, path: str, head: Head, obstacle: Reason | None) -> Glance:
         read_at_ns = time.time_ns()
-        return Glance(self._intake.look(path, head, obstacle), read_at_ns)
+        try:
+            seen = self._intake.look(path, head, obstacle)
+        except YoloError as error:
+            seen = Seen(path, Held(error.reason, (error.as_finding(),)))
+        except Exception as defect:  # a defect of ours must cost one path, not the daemon
+            self._tell("daemon.defect", path, {"what": repr(defect), "trace": traceback.format_exc()})
+            seen = Seen(
+                path, Held(Reason.INTERNAL_ERROR, (Finding(Reason.INTERNAL_ERROR, path, message=repr(defect)),))
+            )
+        return Glance(seen, read_at_ns)
 
     def _remember(self, path: str, glance: Glance, became: Verdict | None) -> None:
         verdict = became or glance.seen.verdict

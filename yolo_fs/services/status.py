@@ -17,7 +17,7 @@ from yolo_fs.edges.git.obstacles import Obstacles
 from yolo_fs.edges.git.repository import Head, Repository
 from yolo_fs.edges.store import holder, read_json
 from yolo_fs.reasons import Reason
-from yolo_fs.rules.classify import classify
+from yolo_fs.rules.classify import PLANNING_ROOT, classify
 from yolo_fs.rules.decide import describe
 from yolo_fs.rules.facts import Accepted, Committed, Held, Ignored, Missing, Rejected, Verdict, Waiting
 from yolo_fs.services.intake import Intake
@@ -123,12 +123,24 @@ def report(repository: Repository, settings: Settings) -> Report:
     head = repository.head()
     policy = settings.policy
     obstacles = Obstacles(repository, protected=policy.protected, allow_detached=policy.allow_detached)
-    obstacle = obstacles.find(head, time.time_ns())
+    obstacle = obstacles.find(head)
     intake = Intake(repository, settings)
     seen = [intake.look(path, head, obstacle) for path in sorted(candidates(repository, head))]
     intake.close()
-    found = tuple(Candidate(one.path, one.verdict) for one in seen if not isinstance(one.verdict, Ignored))
+    staged = repository.staged_below(PLANNING_ROOT)
+    found = tuple(
+        Candidate(one.path, _with_index(one.verdict, staged.get(one.path)))
+        for one in seen
+        if not isinstance(one.verdict, Ignored)
+    )
     return Report(repository.root, head, obstacle, health(repository), found, _last(repository, head))
+
+
+def _with_index(verdict: Verdict, staged: str | None) -> Verdict:
+    """Return the verdict, saying so where the user has staged another version of a committed artifact (F22)."""
+    if isinstance(verdict, Committed) and staged not in (None, verdict.blob):
+        return Committed(verdict.blob, Reason.INDEX_DIVERGED)
+    return verdict
 
 
 def health(repository: Repository) -> Health:

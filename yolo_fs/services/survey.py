@@ -5,11 +5,13 @@ Source: design 1 ("The reconcile scan is the source of truth"); reliability G5, 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from yolo_fs.edges.files import Entry, Stamp, walk
 from yolo_fs.edges.git.repository import Head, Repository
+from yolo_fs.reasons import YoloError
 from yolo_fs.rules.classify import PLANNING_ROOT, classify
 from yolo_fs.services.intake import Seen
 
@@ -20,9 +22,10 @@ RACY_NS = 2_000_000_000
 def candidates(repository: Repository, head: Head) -> dict[str, Stamp | None]:
     """Return every path that may be an artifact, with its stamp on disk (None: only the branch has it)."""
     on_disk: dict[str, Stamp | None] = {entry.path: entry.stamp for entry in artifacts_on_disk(repository.root)}
-    for path in repository.files_at(head.tip, PLANNING_ROOT):
-        if path not in on_disk and classify(path):
-            on_disk[path] = None
+    with contextlib.suppress(YoloError):  # a branch that cannot be read holds every path, one by one, with its reason
+        for path in repository.files_at(head.tip, PLANNING_ROOT):
+            if path not in on_disk and classify(path):
+                on_disk[path] = None
     return on_disk
 
 

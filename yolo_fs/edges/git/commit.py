@@ -72,7 +72,6 @@ class Committer:
         Raises:
             YoloError: BRANCH_MOVED (look again and retry), REF_LOCKED, NO_SPACE, STORAGE_FAILED,
                 OBJECT_MISSING, GIT_FAILED.
-
         """
         chain = self._build(entries, head)
         if chain.tip is not None and chain.tip != head.tip:

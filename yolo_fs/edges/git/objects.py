@@ -98,7 +98,6 @@ class ObjectStore:
 
         Raises:
             YoloError: NO_SPACE or STORAGE_FAILED; nothing refers to what was written so far.
-
         """
         try:
             if packed:

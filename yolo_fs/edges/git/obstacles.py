@@ -5,7 +5,6 @@ Source: reliability F23, F25, F26, F35, F63.
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Collection
 from fnmatch import fnmatchcase
@@ -39,11 +38,13 @@ class Obstacles:
         self._index_seen: tuple[int, ...] | None = None
         self._unmerged = False
         self._message_seen: int | None = None
+        self._committing = ""
+        """Process id of the `git commit` that was last found."""
 
-    def find(self, head: Head, now_ns: int) -> Reason | None:
+    def find(self, head: Head, now_ns: int | None = None) -> Reason | None:
         """Return the reason to hold everything, or None when a commit may be made.
 
-        `now_ns`: wall clock, to be compared with the times of files.
+        `now_ns`: wall clock; with it, an index that was rewritten a moment ago counts as locked.
         """
         present = set(os.listdir(self._repository.git_dir))
         for name, reason in SURGERY.items():
@@ -70,12 +71,14 @@ class Obstacles:
         present = _stamp(f"{self._repository.common_dir}/{head.ref}")
         return past is not None and past[1] > 0 and present is not None
 
-    def _index_just_rewritten(self, index: tuple[int, ...] | None, now_ns: int) -> bool:
+    def _index_just_rewritten(self, index: tuple[int, ...] | None, now_ns: int | None) -> bool:
         """Tell whether a git command wrote the index a moment ago and may be about to move the branch.
 
         `git reset` and `git checkout` change the work tree and the index first, and only then HEAD (F28).
         """
-        return index is not None and index != self._index_seen and 0 <= now_ns - index[2] < _CALM_NS
+        if index is None or now_ns is None or index == self._index_seen:
+            return False
+        return 0 <= now_ns - index[2] < _CALM_NS
 
     def _index_is_unmerged(self, index: tuple[int, ...] | None) -> bool:
         """Tell whether the index holds conflicts, as `git stash pop` leaves them without any MERGE_HEAD."""
@@ -98,23 +101,29 @@ class Obstacles:
         written = stamp[-1] if stamp else None
         if written == self._message_seen:
             return False
-        if written is not None and _commit_runs_in(self._repository.root):
+        if written is not None and not _runs_commit(self._committing, self._repository.root):
+            self._committing = _commit_in(self._repository.root)
+        if written is not None and self._committing:
             return True
         self._message_seen = written
         return False
 
 
-def _commit_runs_in(root: str) -> bool:
-    """Search the running processes for a `git commit` whose work tree is `root`."""
-    for pid in filter(str.isdigit, _names("/proc")):
-        with contextlib.suppress(OSError):
-            with open(f"/proc/{pid}/cmdline", "rb") as file:
-                words = file.read(4096).split(b"\0")
-            if os.path.basename(words[0]) == b"git" and b"commit" in words:
-                where = os.path.realpath(os.readlink(f"/proc/{pid}/cwd"))
-                if where == root or where.startswith(root + "/"):
-                    return True
-    return False
+def _commit_in(root: str) -> str:
+    """Return the process id of a `git commit` whose work tree is `root`; empty when none runs."""
+    return next((pid for pid in filter(str.isdigit, _names("/proc")) if _runs_commit(pid, root)), "")
+
+
+def _runs_commit(pid: str, root: str) -> bool:
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            words = file.read(4096).split(b"\0")
+        if os.path.basename(words[0]) != b"git" or b"commit" not in words:
+            return False
+        where = os.path.realpath(os.readlink(f"/proc/{pid}/cwd"))
+    except OSError:
+        return False
+    return where == root or where.startswith(root + "/")
 
 
 def _names(folder: str) -> list[str]:

@@ -35,7 +35,6 @@ class Branches:
             YoloError: BRANCH_MOVED when it points elsewhere by now, REF_LOCKED when another git
                 holds its lock, NO_SPACE or GIT_FAILED. After every failure the ref is read again:
                 a move that was made and then reported as failed counts as made (F08).
-
         """
         try:
             self._transact(ref, new, old or self._repository.hashing.zero)

@@ -6,6 +6,7 @@ Source: reliability F26, F27, F29, F30, F37; 4.2.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple
@@ -16,6 +17,7 @@ from yolo_fs.edges.git.trees import Trees
 from yolo_fs.reasons import Exit, Reason, YoloError
 
 FALLBACK_IDENTITY = "yolo_fs <yolo_fs@localhost>"
+_HASH = re.compile(r"[0-9a-f]{4,64}")
 _BRANCHES = "refs/heads/"
 
 
@@ -43,7 +45,6 @@ class Repository:
 
         Raises:
             YoloError: NOT_A_REPOSITORY, BARE_REPOSITORY, GIT_MISSING.
-
         """
         found = discover(start)
         self.root = os.path.realpath(str(found.working_tree_dir))
@@ -91,7 +92,6 @@ class Repository:
 
         Raises:
             YoloError: OBJECT_MISSING.
-
         """
         if commit not in self._root_trees:
             found = self.objects.read(commit)
@@ -122,7 +122,8 @@ class Repository:
 
     def commits_exist(self, names: Sequence[str]) -> dict[str, bool]:
         """Tell for each (abbreviated) hash whether it names a commit of this repository."""
-        found = {name: self.objects.read(f"{name}^{{commit}}") for name in names}
+        sound = {name for name in names if _HASH.fullmatch(name)}  # anything else could ask git for more than one thing
+        found = {name: self.objects.read(f"{name}^{{commit}}") if name in sound else None for name in names}
         return {name: object_ is not None and object_.kind == "commit" for name, object_ in found.items()}
 
     def identity(self) -> str:
@@ -133,6 +134,17 @@ class Repository:
             return FALLBACK_IDENTITY
         return answer.out.decode("utf-8", "replace").rsplit(" ", 2)[0]
 
+    def staged_below(self, folder: str) -> dict[str, str]:
+        """Return what the index has below a folder: path → blob id; conflicts are left out."""
+        answer = self.git.run("ls-files", "--stage", "-z", "--", folder)
+        staged = {}
+        for line in filter(None, answer.out.split(b"\0")):
+            facts, _, name = line.partition(b"\t")
+            _, oid, stage = facts.decode().split(" ")
+            if stage == "0":
+                staged[os.fsdecode(name)] = oid
+        return staged
+
     def config(self, key: str) -> str:
         """Return a git configuration value, or nothing."""
         return self._quiet("config", "--get", key).out.decode("utf-8", "replace").strip()
@@ -142,7 +154,6 @@ class Repository:
 
         Raises:
             YoloError: UNSAFE_REPOSITORY. Source: reliability 4.2.
-
         """
         for place in (self.root, self.git_dir):
             facts = os.stat(place)
@@ -153,7 +164,7 @@ class Repository:
                     hint="Run as the owner of the repository.",
                     exit_code=Exit.NOT_HERE,
                 )
-            if facts.st_mode & 0o022 and not self.config("core.sharedRepository"):
+            if _open_to_others(facts) and not self.config("core.sharedRepository"):
                 raise YoloError(
                     Reason.UNSAFE_REPOSITORY,
                     f"{place} may be written by others",
@@ -174,6 +185,11 @@ class Repository:
 
     def _quiet(self, *arguments: str) -> Answer:
         return self.git.run(*arguments, ok=(0, 1, 128))
+
+
+def _open_to_others(facts: os.stat_result) -> bool:
+    """Tell whether others may write: anybody, or a group that is not the user's own."""
+    return bool(facts.st_mode & 0o002) or bool(facts.st_mode & 0o020 and facts.st_gid != os.getegid())
 
 
 def _first_line(path: str) -> str:

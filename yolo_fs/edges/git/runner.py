@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import subprocess
 from collections.abc import Mapping, Sequence
 from typing import IO, NamedTuple, cast
@@ -91,7 +92,6 @@ class Git:
 
         Raises:
             YoloError: GIT_FAILED when the exit code is not in `ok`, GIT_TIMEOUT after `TIMEOUT_S`.
-
         """
         process = self._start(arguments)
         try:
@@ -99,9 +99,7 @@ class Git:
         except subprocess.TimeoutExpired:
             process.kill()
             process.communicate()
-            raise YoloError(
-                Reason.GIT_TIMEOUT, f"git {arguments[0]} took longer than {TIMEOUT_S:.0f} s", exit_code=Exit.GIT_FAILED
-            ) from None
+            raise _too_slow(arguments[0]) from None
         answer = Answer(process.returncode, out, err.decode("utf-8", "replace"))
         if answer.code not in ok:
             raise failure(arguments[0], answer)
@@ -138,6 +136,10 @@ def failure(command: str, answer: Answer) -> YoloError:
     return YoloError(Reason.GIT_FAILED, f"git {command}: {said}", exit_code=Exit.GIT_FAILED)
 
 
+def _too_slow(command: str) -> YoloError:
+    return YoloError(Reason.GIT_TIMEOUT, f"git {command} took longer than {TIMEOUT_S:.0f} s", exit_code=Exit.GIT_FAILED)
+
+
 class Conversation:
     """A git process that is asked and answers over pipes, such as `cat-file --batch`."""
 
@@ -146,14 +148,15 @@ class Conversation:
         self.pid = process.pid
         self._process = process
         self._in = cast("IO[bytes]", process.stdin)
-        self._out = cast("IO[bytes]", process.stdout)
+        self._out = cast("IO[bytes]", process.stdout).fileno()
+        self._ahead = b""
+        """Read from the process, not yet asked for."""
 
     def ask(self, question: bytes) -> None:
         """Send bytes.
 
         Raises:
             YoloError: the process is gone; says what it complained about.
-
         """
         try:
             self._in.write(question)
@@ -167,28 +170,39 @@ class Conversation:
 
     def until(self, end: bytes) -> bytes:
         """Return the answer up to the byte `end`."""
-        answer = self._out.readline() if end == b"\n" else b"".join(iter(self._byte, end)) + end
-        if not answer.endswith(end):
-            raise self._ended()
-        return answer[:-1]
+        while (at := self._ahead.find(end)) < 0:
+            self._ahead += self._more()
+        answer, self._ahead = self._ahead[:at], self._ahead[at + 1 :]
+        return answer
 
     def exactly(self, size_bytes: int) -> bytes:
         """Return that many bytes of the answer."""
-        answer = self._out.read(size_bytes)
-        if len(answer) != size_bytes:
-            raise self._ended()
-        return answer
+        parts, size = [self._ahead], len(self._ahead)
+        while size < size_bytes:
+            parts.append(self._more())
+            size += len(parts[-1])
+        whole = b"".join(parts)
+        self._ahead = whole[size_bytes:]
+        return whole[:size_bytes]
 
     def close(self) -> None:
         """End the conversation; the process sees the end of its input and stops."""
         with contextlib.suppress(OSError, subprocess.TimeoutExpired):
             self._process.communicate(timeout=1)
 
-    def _byte(self) -> bytes:
-        byte = self._out.read(1)
-        if not byte:
+    def _more(self) -> bytes:
+        """Return what comes next, however little.
+
+        Raises:
+            YoloError: GIT_TIMEOUT after `TIMEOUT_S` of silence; GIT_FAILED when the process is gone.
+        """
+        if not select.select([self._out], [], [], TIMEOUT_S)[0]:
+            self._process.kill()
+            raise _too_slow(self.command)
+        piece = os.read(self._out, 1 << 16)
+        if not piece:
             raise self._ended()
-        return byte
+        return piece
 
     def _ended(self) -> YoloError:
         try:
@@ -203,7 +217,6 @@ def discover(start: str) -> git.Repo:
 
     Raises:
         YoloError: NOT_A_REPOSITORY, or BARE_REPOSITORY when it has no work tree.
-
     """
     forget_inherited_environment()
     try:

@@ -88,7 +88,6 @@ class Trees:
 
         Raises:
             YoloError: OBJECT_MISSING; also in a partial clone that lacks it (F31).
-
         """
         if (tree := self._seen.get(oid)) is not None:
             return tree
