@@ -131,6 +131,7 @@ class Reason(StrEnum):
     BRANCH_MOVED = "branch_moved", "the branch moved under the commit, again and again"
     NO_SPACE = "no_space", "the disk is full"
     STORAGE_FAILED = "storage_failed", "the file system refuses to store objects"
+    AUTO_COMMIT_OFF = "auto_commit_off", "the configuration turns automatic commits off"
     COMMIT_BUDGET = "commit_budget", "the configured number of commits per minute is reached"
     OBJECT_MISSING = "object_missing", "an object of the branch is missing or damaged"
 

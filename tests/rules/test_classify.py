@@ -18,6 +18,7 @@ PHASE = ".yolo-planning/phases/01-auth"
         (f"{PHASE}/ux-architecture.toon", "architecture", "uiux"),
         (f"{PHASE}/01-02.plan.jsonl", "plan", "backend"),
         (f"{PHASE}/01-02.summary.jsonl", "summary", "backend"),
+        (f"{PHASE}/fe-01-02.plan.jsonl", "plan", "frontend"),
         (f"{PHASE}/01-CONTEXT-frontend.md", "context", "frontend"),
         (f"{PHASE}/.execution-state.json", "execution-state", "backend"),
         (f"{PHASE}/HANDOFF.md", "handoff", "backend"),

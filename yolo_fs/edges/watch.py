@@ -61,6 +61,8 @@ class Doubt(StrEnum):
     """Another directory stands at the root's path, or one has come back."""
     EMITTER_DIED = "emitter_died"
     """A thread of the watcher ended, or failed on an event."""
+    MOVED = "moved"
+    """A directory was renamed; directories in it may have lost their watch."""
     MOVED_OUT = "moved_out"
     """A directory left the tree; nothing is said of the files in it."""
     CALLBACK_FAILED = "callback_failed"
@@ -122,7 +124,7 @@ class Watcher:
         self._retry_at = 0.0
         self._lost: Doubt | None = None
         self._tree_changed = False
-        self._short_before = False
+        self._short_counts = 0
 
     @property
     def degraded(self) -> Degraded | None:
@@ -164,22 +166,26 @@ class Watcher:
             return Doubt.EMITTER_DIED
         if self._session is None or self._degraded is not None:
             return Doubt.RETRIED if time.monotonic() >= self._retry_at else None
-        if self._tree_changed:
-            self._count_watches(self._session)
-        return None
+        return self._count_watches(self._session) if self._tree_changed else None
 
-    def _count_watches(self, session: _Session) -> None:
-        """Compare watches with directories, twice in a row: one lagging moment is no lasting gap."""
+    def _count_watches(self, session: _Session) -> Doubt | None:
+        """Compare watches with directories.
+
+        One short count may be a lagging one, the second is cured by new watches, and if it is not, it stays.
+        """
         self._tree_changed = False
         expected = sum(1 for _ in _directories(self.root))
         watched = session.watched()
         if watched >= expected:
-            self._short_before = False
-        elif self._short_before:
+            self._short_counts = 0
+            return None
+        self._short_counts += 1
+        if self._short_counts >= 4:
             self._degrade(Reason.WATCH_LIMIT, f"{watched} of {expected} directories are watched", _SYSCTL)
             self._doubt(Doubt.UNWATCHED)
-        else:
-            self._short_before = self._tree_changed = True
+            return None
+        self._tree_changed = True
+        return Doubt.UNWATCHED if self._short_counts == 2 else None
 
     def _lose_root(self) -> None:
         if self._identity is None:
@@ -194,7 +200,7 @@ class Watcher:
     def _arm(self) -> None:
         self._identity = _identity(self.root)
         self._lost = self._degraded = None
-        self._tree_changed, self._short_before = True, False
+        self._tree_changed = True
         try:
             self._session = _open_session(self.root, self._heed, self._lose, self._refused)
         except OSError as error:
@@ -254,10 +260,15 @@ class Watcher:
 
     def _heed_directory(self, event: FileSystemEvent) -> None:
         self._tree_changed = True
+        if event.is_synthetic:
+            return  # what it lies in was looked into
         if isinstance(event, DirCreatedEvent):
             self._look_into(os.fsdecode(event.src_path))
         elif isinstance(event, DirMovedEvent) and event.dest_path:
             self._look_into(os.fsdecode(event.dest_path))
+            # Renamed while watchdog walked it, its subdirectories stay unwatched, and watchdog does not notice.
+            if event.src_path:
+                self._lost = self._lost or Doubt.MOVED
         elif isinstance(event, DirMovedEvent):
             self._lose(Doubt.MOVED_OUT)
 

@@ -261,7 +261,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
     # Steps 4 to 7.
     Artifact(
         kind="plan",
-        file="{plan}.plan.jsonl",
+        file="{dept}{plan}.plan.jsonl",
         shape=Shape.HEADER_AND_BODY,
         subjects=(Subject("docs({phase}): plan {plan}"), Subject("docs({phase}): enrich plan {plan} specs")),
         source="document 002, 11-Step Workflow (steps 4 and 5)",
@@ -289,7 +289,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
     ),
     Artifact(
         kind="summary",
-        file="{plan}.summary.jsonl",
+        file="{dept}{plan}.summary.jsonl",
         shape=Shape.ONE_LINE,
         subjects=(Subject("docs({phase}): summary {plan}"),),
         source="document 002, Commit-Every-Artifact Protocol; protocol 1.3",

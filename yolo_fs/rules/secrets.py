@@ -47,12 +47,14 @@ def _token(name: str, anchors: str, rest: str, example: str) -> Rule:
 
 
 _PLACEHOLDERS = b"password|passwd|pass|pwd|secret|token|example|changeme|placeholder|redacted|xxx+"
+_QUOTE = rb"""\\{0,4}["']"""
+"""Text within JSON within JSON has its quotes escaped more than once."""
 _PASSWORD = re.compile(
-    rb"""(?i:password|passwd|pwd)\\?["']?[ ]?(?:=[ ]?\\?["']?|:[ ]?\\?["'])"""  # after a colon only in quotes: prose
+    rb"""(?i:password|passwd|pwd)(?:%s)?[ ]?(?:=[ ]?(?:%s)?|:[ ]?%s)"""  # after a colon only in quotes: prose
     rb"""(?=[^\s"'\\]{0,63}[0-9])(?=[^\s"'\\]{0,63}[A-Za-z])"""
     rb"""(?!(?i:your|my|some|the|min|max|test|example|changeme|placeholder|redacted|xxx))"""
     rb"""(?![0-9a-f-]{7,64}(?:["'\s,;\\]|$))"""  # hashes and UUIDs
-    rb"""(?P<value>[A-Za-z0-9!@#%^&*+=~_-]{8,64})(?=\\?["']|[\s,;]|\\n|$)"""
+    rb"""(?P<value>[A-Za-z0-9!@#%%^&*+=~_-]{8,64})(?=%s|[\s,;]|\\{1,4}n|$)""" % ((_QUOTE,) * 4)
 )
 
 RULES: tuple[Rule, ...] = (
@@ -60,7 +62,7 @@ RULES: tuple[Rule, ...] = (
         "private_key",
         (b"-----BEGIN ",),
         re.compile(
-            rb"-----BEGIN [A-Z0-9 ]{0,24}PRIVATE KEY(?: BLOCK)?-----(?:\\r|\\n|\s){1,8}"
+            rb"-----BEGIN [A-Z0-9 ]{0,24}PRIVATE KEY(?: BLOCK)?-----(?:\\{1,4}[rn]|\s){1,8}"
             rb"(?:Proc-Type|Version|Comment|[A-Za-z0-9+/=]{24})"
         ),
         b"-----BEGIN " + b"RSA PRIVATE KEY-----\n" + b"MIIEow" * 6,
@@ -70,8 +72,8 @@ RULES: tuple[Rule, ...] = (
         "aws_secret_access_key",
         (b"aws_secret_access_key", b"secretaccesskey"),
         re.compile(
-            rb"""(?i:aws_secret_access_key|secretaccesskey)\\?["']?[ ]?[:=][ ]?\\?["']?(?P<value>[A-Za-z0-9/+]{40})"""
-            rb"(?<!EXAMPLEKEY)(?![A-Za-z0-9/+])"
+            rb"(?i:aws_secret_access_key|secretaccesskey)(?:%s)?[ ]?[:=][ ]?(?:%s)?(?P<value>[A-Za-z0-9/+]{40})"
+            rb"(?<!EXAMPLEKEY)(?![A-Za-z0-9/+])" % (_QUOTE, _QUOTE)
         ),
         b"aws_secret_access_key" + b" = " + b"aB3/" * 10,
         folded=True,
@@ -144,8 +146,8 @@ RULES: tuple[Rule, ...] = (
         "authorization_header",
         (b"authorization",),
         re.compile(
-            rb"""(?i:authorization)\\?["']?[ ]?[:=][ ]?\\?["']?(?i:bearer|basic|token)[ ]+"""
-            rb"(?P<value>[A-Za-z0-9._~+/-]{20,4096}=*)"
+            rb"(?i:authorization)(?:%s)?[ ]?[:=][ ]?(?:%s)?(?i:bearer|basic|token)[ ]{1,4}"
+            rb"(?P<value>[A-Za-z0-9._~+/-]{20,4096}=*)" % (_QUOTE, _QUOTE)
         ),
         b"Authorization: " + b"Bearer " + b"aB3d" * 8,
         folded=True,

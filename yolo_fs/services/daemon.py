@@ -44,7 +44,6 @@ def take_lock(start: str) -> tuple[Repository, HeldLock]:
     Raises:
         YoloError: ALREADY_RUNNING with the holder's pid, NOT_INITIALISED, UNSAFE_REPOSITORY, and
             whatever finding the repository raises.
-
     """
     probe = Repository(start)
     probe.refuse_unsafe()

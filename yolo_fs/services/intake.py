@@ -15,7 +15,6 @@ from yolo_fs.edges.git.paths import PathRules
 from yolo_fs.edges.git.repository import Head, Repository
 from yolo_fs.edges.lines import Limits, Reading, read_lines, read_object, read_text
 from yolo_fs.edges.toon import read_toon
-from yolo_fs.ids import PlanId
 from yolo_fs.reasons import Finding, Reason, errors
 from yolo_fs.rules.artifacts import Check, Shape
 from yolo_fs.rules.checks import commits_mentioned, plan_facts
@@ -50,8 +49,6 @@ READERS: Mapping[Shape, Callable[[bytes, str, Limits], Reading]] = {
     Shape.FRONT_MATTER: read_front_matter,
     Shape.TEXT: read_text,
 }
-
-PLAN_SUFFIX = ".plan.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +115,8 @@ class Intake:
         secrets = find_secrets(data, place.path, frozenset(self._settings.policy.secrets_allowed))
         if secrets:
             return Held(Reason.SECRET, secrets)
+        if not self._settings.config.auto_commit:
+            return Held(Reason.AUTO_COMMIT_OFF)
         if obstacle:
             return Held(obstacle)
         if reason := self._rules.reason_to_hold(place.path, in_head=in_head is not None):
@@ -133,10 +132,10 @@ class Intake:
 
     def _plans_beside(self, place: Place) -> dict[str, PlanFacts]:
         """Return the facts of the other plans of the same phase, read from their headers."""
-        folder = os.path.join(self._repository.root, place.folder)
-        names = [name for name in _listed(folder) if name.endswith(PLAN_SUFFIX) and name != place.name]
-        found = {name.removesuffix(PLAN_SUFFIX): self._plan_facts(f"{place.folder}/{name}") for name in names}
-        return {name: facts for name, facts in found.items() if facts and PlanId.parse(name)}
+        names = _listed(os.path.join(self._repository.root, place.folder))
+        others = [other for name in names if (other := classify(f"{place.folder}/{name}")) and other.name != place.name]
+        found = {str(other.plan): self._plan_facts(other.path) for other in others if other.artifact is place.artifact}
+        return {name: facts for name, facts in found.items() if facts}
 
     def _plan_facts(self, path: str) -> PlanFacts | None:
         content = read(self._repository.root, path, self._settings.policy.max_file_bytes)

@@ -64,7 +64,6 @@ def load(root: str) -> Settings:
 
     Raises:
         YoloError: BAD_CONFIG, naming the file and its first fault.
-
     """
     config = _read(os.path.join(root, CONFIG), CONFIG, Config)
     user = _read_object(user_config_path(), "the user's configuration")
