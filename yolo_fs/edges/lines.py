@@ -20,7 +20,7 @@ __all__ = ["Limits", "Reading", "Record", "read_lines", "read_object", "read_tex
 def read_lines(data: bytes, path: str, limits: Limits = Limits()) -> Reading:
     """Read a JSONL file: one object per line. A torn last line is reported, not parsed."""
     report = Report(path)
-    text = decode(data, limits, report)
+    text = _json_text(data, limits, report)
     if text is None:
         return finish(report, None)
     if _is_one_value_on_many_lines(text, limits):
@@ -37,7 +37,7 @@ def read_object(data: bytes, path: str, limits: Limits = Limits()) -> Reading:
     nothing is missing.
     """
     report = Report(path)
-    text = decode(data, limits, report)
+    text = _json_text(data, limits, report)
     if text is None or text.refused:
         return finish(report, text)
     lines = text.whole()
@@ -50,6 +50,13 @@ def read_object(data: bytes, path: str, limits: Limits = Limits()) -> Reading:
     if text.torn:
         report.add(Reason.UNTERMINATED, len(lines), level=Level.WARNING)
     return Reading((Record(1, value),), report.findings(), torn=False)
+
+
+def _json_text(data: bytes, limits: Limits, report: Report) -> Text | None:
+    if len(data) <= limits.max_file_bytes and data.count(b"{") + data.count(b"[") > limits.max_brackets:
+        report.add(Reason.FILE_TOO_LARGE, 0, f"more objects and arrays than the limit of {limits.max_brackets}")
+        return None
+    return decode(data, limits, report)
 
 
 def _records(data: bytes, text: Text, limits: Limits, report: Report) -> list[Record]:

@@ -47,7 +47,7 @@ def quick_decoder(data: bytes, limits: Limits) -> Callable[[str | bytes], dict[s
 
     def loads(line: str | bytes) -> dict[str, Any]:
         text = str(line)
-        if text.count("{") + text.count("[") > limits.max_depth:
+        if _too_deep(text, limits.max_depth):
             raise NotVouchedForError
         if has_surrogates and _MAYBE_LONE.search(text):
             raise NotVouchedForError

@@ -34,7 +34,9 @@ class Limits:
     max_digits: int = 20
     """Digits of a whole number."""
     max_lines: int = 100_000
-    """Bounds memory: a record of two bytes costs two hundred."""
+    """Lines in a file. Bounds memory: a record of two bytes costs two hundred."""
+    max_brackets: int = 500_000
+    """Objects and arrays in a file; the opening brackets within its strings count too. Bounds memory as well."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,503 @@
+"""The safe door to files: nothing but plain files of this tree, and nothing half-written."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from yolo_fs.edges import files
+from yolo_fs.edges.files import Content, Entry, Stamp, Writer, read, stamp_of, walk
+from yolo_fs.reasons import Finding, Reason
+
+LIMIT = 1 << 20
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make device nodes and give files away")
+needs_leases = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has leases")
+
+
+def reason(found: Content | Finding) -> Reason | None:
+    return found.reason if isinstance(found, Finding) else None
+
+
+def test_a_plain_file_is_read_with_its_stamp(tmp_path: Path) -> None:
+    (tmp_path / "phases/01-auth").mkdir(parents=True)
+    file = tmp_path / "phases/01-auth/critique.jsonl"
+    file.write_bytes(b'{"id":"C1"}\n')
+
+    found = read(str(tmp_path), "phases/01-auth/critique.jsonl", LIMIT)
+
+    assert isinstance(found, Content)
+    assert (found.data, found.stamp) == (b'{"id":"C1"}\n', Stamp.of(file.stat()))
+    assert not found.being_written
+
+
+def test_the_root_may_be_a_descriptor_and_stays_open(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(b"1\n")
+    root = os.open(tmp_path, os.O_RDONLY)
+
+    assert [reason(read(root, b"x", LIMIT)) for _ in range(3)] == [None] * 3
+    os.close(root)
+
+
+def test_reading_leaves_no_descriptor_open(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(b"1\n")
+    os.symlink("x", tmp_path / "link")
+    before = os.listdir("/proc/self/fd")
+
+    for name in ("x", "link", "absent", "x/y", "../x"):
+        read(str(tmp_path), name, LIMIT)
+    list(walk(str(tmp_path)))
+
+    assert os.listdir("/proc/self/fd") == before
+
+
+@pytest.mark.parametrize(
+    ("relative", "expected"),
+    [
+        ("absent", Reason.FILE_MISSING),
+        ("absent/absent", Reason.FILE_MISSING),
+        ("../etc/passwd", Reason.PATH_ESCAPES),
+        ("a/../x", Reason.PATH_ESCAPES),
+        ("/etc/passwd", Reason.PATH_ESCAPES),
+        ("", Reason.PATH_ESCAPES),
+        ("./x", Reason.PATH_ESCAPES),
+        ("x//y", Reason.PATH_ESCAPES),
+        ("x\0y", Reason.BAD_NAME),
+        (b"x\0y", Reason.BAD_NAME),
+        ("\ud800", Reason.BAD_NAME),
+        ("x" * 300, Reason.UNREADABLE),
+        ("x/y", Reason.NOT_REGULAR),
+    ],
+)
+def test_a_path_that_leads_to_no_file_is_refused(tmp_path: Path, relative: str | bytes, expected: Reason) -> None:
+    (tmp_path / "x").write_bytes(b"1\n")
+
+    assert reason(read(str(tmp_path), relative, LIMIT)) is expected
+
+
+def test_a_vanished_root_is_a_missing_file(tmp_path: Path) -> None:
+    assert reason(read(str(tmp_path / "gone"), "x", LIMIT)) is Reason.FILE_MISSING
+
+
+def make_pipe(place: Path) -> None:
+    os.mkfifo(place)
+
+
+def make_socket(place: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(place))
+
+
+def make_link_to_shadow(place: Path) -> None:
+    os.symlink("/etc/shadow", place)
+
+
+def make_link_to_sibling(place: Path) -> None:
+    (place.parent / "real.jsonl").write_bytes(b"{}\n")
+    os.symlink("real.jsonl", place)
+
+
+def make_dangling_link(place: Path) -> None:
+    os.symlink("nowhere", place)
+
+
+def make_folder(place: Path) -> None:
+    place.mkdir()
+
+
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize(
+    "make",
+    [make_pipe, make_socket, make_link_to_shadow, make_link_to_sibling, make_dangling_link, make_folder],
+    ids=lambda make: make.__name__,
+)
+def test_what_is_no_regular_file_is_refused(tmp_path: Path, make: Callable[[Path], None]) -> None:
+    make(tmp_path / "x.jsonl")
+
+    assert reason(read(str(tmp_path), "x.jsonl", LIMIT)) is Reason.NOT_REGULAR
+
+
+@needs_root
+@pytest.mark.timeout(10)
+def test_a_device_is_refused(tmp_path: Path) -> None:
+    try:
+        os.mknod(tmp_path / "x.jsonl", 0o600 | 0o020000, os.makedev(1, 5))
+    except PermissionError:
+        pytest.skip("this sandbox does not let root make device nodes")
+
+    assert reason(read(str(tmp_path), "x.jsonl", LIMIT)) is Reason.NOT_REGULAR
+
+
+def test_what_is_refused_is_not_even_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    os.mkfifo(tmp_path / "x")
+    opened: list[object] = []
+    real_open = os.open
+    monkeypatch.setattr(
+        files.os, "open", lambda name, *rest, **more: opened.append(name) or real_open(name, *rest, **more)
+    )
+
+    read(str(tmp_path), "x", LIMIT)
+
+    assert opened == [str(tmp_path)]
+
+
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize("make", [make_link_to_shadow, make_pipe, make_folder], ids=lambda make: make.__name__)
+def test_a_file_replaced_between_the_look_and_the_opening_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Callable[[Path], None]
+) -> None:
+    (tmp_path / "x").write_bytes(b"{}\n")
+    real_open = os.open
+
+    def replace_and_open(name: str, flags: int, dir_fd: int | None = None) -> int:
+        if name == "x":
+            (tmp_path / "x").unlink()
+            make(tmp_path / "x")
+        return real_open(name, flags, dir_fd=dir_fd)
+
+    monkeypatch.setattr(files.os, "open", replace_and_open)
+
+    assert reason(read(str(tmp_path), "x", LIMIT)) is Reason.NOT_REGULAR
+
+
+def test_a_hard_link_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(b"{}\n")
+    os.link(tmp_path / "x", tmp_path / "y")
+
+    assert reason(read(str(tmp_path), "x", LIMIT)) is Reason.HARD_LINKED
+
+
+@needs_root
+def test_a_file_of_another_user_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(b"{}\n")
+    os.chown(tmp_path / "x", 12345, 12345)
+
+    assert reason(read(str(tmp_path), "x", LIMIT)) is Reason.FOREIGN_OWNER
+
+
+@needs_root
+def test_a_file_of_the_owner_of_the_work_tree_is_read(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(b"{}\n")
+    os.chown(tmp_path, 12345, 12345)
+    os.chown(tmp_path / "x", 12345, 12345)
+
+    assert reason(read(str(tmp_path), "x", LIMIT)) is None
+
+
+@needs_root
+def test_a_file_without_permission_is_unreadable(tmp_path: Path) -> None:
+    program = """
+import os, sys
+sys.path.insert(0, sys.argv[2])
+from yolo_fs.edges.files import read
+os.setgroups([]); os.setgid(65534); os.setuid(65534)
+print(read(sys.argv[1], "x", 100).reason)
+"""
+    (tmp_path / "x").write_bytes(b"{}\n")
+    os.chmod(tmp_path / "x", 0)
+    os.chown(tmp_path, 65534, 65534)
+    os.chown(tmp_path / "x", 65534, 65534)
+    root = os.open(tmp_path, os.O_RDONLY)
+    project = Path(__file__).parents[2]
+
+    run = subprocess.run(
+        [sys.executable, "-c", program.replace("sys.argv[1]", f"{root}"), "-", project],
+        capture_output=True, text=True, check=True, pass_fds=[root],
+    )  # fmt: skip
+    os.close(root)
+
+    assert run.stdout.strip() == Reason.UNREADABLE
+
+
+def test_a_sparse_file_of_ten_gigabytes_is_refused_unread(tmp_path: Path) -> None:
+    (tmp_path / "x").touch()
+    os.truncate(tmp_path / "x", 10 << 30)
+
+    assert reason(read(str(tmp_path), "x", LIMIT)) is Reason.FILE_TOO_LARGE
+
+
+@pytest.mark.parametrize(("size", "expected"), [(99, None), (100, None), (101, Reason.FILE_TOO_LARGE)])
+def test_the_limit_is_exact(tmp_path: Path, size: int, expected: Reason | None) -> None:
+    (tmp_path / "x").write_bytes(b"x" * size)
+
+    assert reason(read(str(tmp_path), "x", 100)) is expected
+
+
+def test_a_file_that_grows_during_the_read_stays_within_the_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "x").write_bytes(b"x" * 100)
+    real_read = os.read
+
+    def read_and_grow(fd: int, size: int) -> bytes:
+        with open(tmp_path / "x", "ab") as file:
+            file.write(b"y" * 5000)
+        return real_read(fd, size)
+
+    monkeypatch.setattr(files.os, "read", read_and_grow)
+
+    assert reason(read(str(tmp_path), "x", 9000)) is Reason.FILE_TOO_LARGE
+
+
+def test_a_change_during_the_read_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "x").write_bytes(b"old\n")
+    real_read = os.read
+
+    def read_then_change(fd: int, size: int) -> bytes:
+        data = real_read(fd, size)
+        if data:
+            (tmp_path / "x").write_bytes(b"new and longer\n")
+        return data
+
+    monkeypatch.setattr(files.os, "read", read_then_change)
+    found = read(str(tmp_path), "x", LIMIT)
+
+    assert isinstance(found, Content)
+    assert found.being_written
+
+
+def test_a_read_that_fails_is_a_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "x").write_bytes(b"{}\n")
+
+    def fail(*_: object) -> bytes:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(files.os, "read", fail)
+
+    assert reason(read(str(tmp_path), "x", LIMIT)) is Reason.UNREADABLE
+
+
+def test_a_name_with_a_newline_is_read(tmp_path: Path) -> None:
+    (tmp_path / "a\nb.jsonl").write_bytes(b"{}\n")
+
+    assert reason(read(str(tmp_path), "a\nb.jsonl", LIMIT)) is None
+
+
+# --- links on the way ------------------------------------------------------------------------------------------------
+
+
+def test_a_linked_folder_is_refused(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "x").write_bytes(b"secret\n")
+    root = tmp_path / "root"
+    root.mkdir()
+    os.symlink(outside, root / "phase")
+
+    assert reason(read(str(root), "phase/x", LIMIT)) is Reason.NOT_REGULAR
+
+
+@pytest.fixture
+def swapped(tmp_path: Path) -> Iterator[Path]:
+    """A root whose folder `phase` is by turns a real folder and a link to one outside, as fast as can be."""
+    root, outside = tmp_path / "root", tmp_path / "outside"
+    for folder, content in ((root / "phase", b"inside\n"), (outside, b"outside\n")):
+        folder.mkdir(parents=True)
+        (folder / "x").write_bytes(content)
+    stop = threading.Event()
+
+    def swap() -> None:
+        while not stop.is_set():
+            os.rename(root / "phase", root / "aside")
+            os.symlink(outside, root / "phase")
+            os.unlink(root / "phase")
+            os.rename(root / "aside", root / "phase")
+
+    swapper = threading.Thread(target=swap)
+    swapper.start()
+    yield root
+    stop.set()
+    swapper.join()
+
+
+def test_a_folder_swapped_for_a_link_never_leads_outside(swapped: Path) -> None:
+    seen: set[object] = set()
+    for turn in range(20_000):
+        found = read(str(swapped), "phase/x", LIMIT)
+        seen.add(found.data if isinstance(found, Content) else found.reason)
+        if turn >= 500 and seen >= {b"inside\n", Reason.NOT_REGULAR}:
+            break
+
+    assert {b"inside\n", Reason.NOT_REGULAR} <= seen <= {b"inside\n", Reason.NOT_REGULAR, Reason.FILE_MISSING}
+
+
+def test_a_walk_past_a_swapped_folder_never_leads_outside(swapped: Path) -> None:
+    outside = (swapped.parent / "outside/x").stat().st_ino
+    for _ in range(500):
+        assert outside not in {entry.stamp.ino for entry in walk(str(swapped))}
+
+
+# --- writers ---------------------------------------------------------------------------------------------------------
+
+
+@needs_leases
+def test_a_file_that_nobody_writes_is_proven_complete(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(b"{}\n")
+
+    found = read(str(tmp_path), "x", LIMIT)
+
+    assert isinstance(found, Content)
+    assert found.is_proven_complete
+    assert found.writer is Writer.NONE
+
+
+@needs_leases
+def test_an_open_writer_is_noticed_although_it_writes_nothing(tmp_path: Path) -> None:
+    with open(tmp_path / "x", "wb") as file:
+        file.write(b"{}\n")
+        file.flush()
+        found = read(str(tmp_path), "x", LIMIT)
+
+    assert isinstance(found, Content)
+    assert (found.being_written, found.writer, found.is_proven_complete) == (True, Writer.SOME, False)
+
+
+def test_without_leases_nothing_is_proven(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "x").write_bytes(b"{}\n")
+    monkeypatch.delattr(files.fcntl, "F_SETLEASE", raising=False)
+
+    found = read(str(tmp_path), "x", LIMIT)
+
+    assert isinstance(found, Content)
+    assert (found.being_written, found.writer, found.is_proven_complete) == (False, Writer.UNKNOWN, False)
+
+
+def test_a_refused_lease_proves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "x").write_bytes(b"{}\n")
+
+    def refuse(*_: object) -> int:
+        raise OSError(22, "Invalid argument")
+
+    monkeypatch.setattr(files.fcntl, "fcntl", refuse)
+    found = read(str(tmp_path), "x", LIMIT)
+
+    assert isinstance(found, Content)
+    assert found.writer is Writer.UNKNOWN
+
+
+@needs_leases
+def test_a_writer_that_arrives_at_the_lease_does_not_end_the_process(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(b"{}\n")
+    project = Path(__file__).parents[2]
+    program = """
+import sys
+sys.path.insert(0, sys.argv[2])
+from yolo_fs.edges.files import read
+for _ in range(20000):
+    read(sys.argv[1], "x", 100)
+print("alive")
+"""
+    reader = subprocess.Popen([sys.executable, "-c", program, tmp_path, project], stdout=subprocess.PIPE, text=True)
+    opened = 0
+    while reader.poll() is None:
+        os.close(os.open(tmp_path / "x", os.O_WRONLY))
+        opened += 1
+    out, _ = reader.communicate()
+
+    assert (out, reader.returncode) == ("alive\n", 0)
+    assert opened > 100
+
+
+def test_lease_breaks_can_be_ignored_altogether() -> None:
+    before = signal.getsignal(signal.SIGIO)
+    try:
+        files.ignore_lease_breaks()
+        os.kill(os.getpid(), signal.SIGIO)
+    finally:
+        signal.signal(signal.SIGIO, before)
+
+
+# --- stamps and walks ------------------------------------------------------------------------------------------------
+
+
+def test_a_stamp_changes_when_the_content_does_and_the_times_are_put_back(tmp_path: Path) -> None:
+    file = tmp_path / "x"
+    file.write_bytes(b"one\n")
+    before, status = stamp_of(str(tmp_path), "x"), file.stat()
+
+    file.write_bytes(b"two\n")
+    os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+    assert stamp_of(str(tmp_path), "x") != before
+
+
+def test_the_stamp_of_nothing_is_a_finding(tmp_path: Path) -> None:
+    for relative in ("absent", "../x", "x\0"):
+        assert isinstance(stamp_of(str(tmp_path), relative), Finding)
+
+
+def test_a_walk_yields_every_file_in_order_and_flags_the_rest(tmp_path: Path) -> None:
+    (tmp_path / "b/deep").mkdir(parents=True)
+    (tmp_path / "empty").mkdir()
+    for name in ("z", "b/y", "b/deep/x"):
+        (tmp_path / name).write_bytes(b"{}\n")
+    os.symlink("b", tmp_path / "link")
+    os.mkfifo(tmp_path / "pipe")
+
+    assert [(entry.path, entry.refused) for entry in walk(str(tmp_path))] == [
+        ("link", Reason.NOT_REGULAR),
+        ("pipe", Reason.NOT_REGULAR),
+        ("z", None),
+        ("b/y", None),
+        ("b/deep/x", None),
+    ]
+
+
+def test_a_walk_below_a_folder_keeps_paths_relative_to_the_root(tmp_path: Path) -> None:
+    (tmp_path / "a/b").mkdir(parents=True)
+    (tmp_path / "a/b/x").write_bytes(b"{}\n")
+
+    assert list(walk(str(tmp_path), "a")) == [Entry("a/b/x", Stamp.of((tmp_path / "a/b/x").stat()))]
+
+
+def test_a_walk_does_not_enter_a_linked_start(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real/x").write_bytes(b"{}\n")
+    os.symlink("real", tmp_path / "start")
+
+    assert [(entry.path, entry.refused) for entry in walk(str(tmp_path), "start")] == [("start", Reason.NOT_REGULAR)]
+
+
+@pytest.mark.parametrize("relative", ["absent", "../..", "/etc"])
+def test_a_walk_of_nothing_yields_nothing(tmp_path: Path, relative: str) -> None:
+    assert list(walk(str(tmp_path), relative)) == []
+
+
+def test_a_folder_that_vanishes_during_the_walk_is_left_out(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "x").write_bytes(b"{}\n")
+    found = walk(str(tmp_path))
+
+    assert next(found).path == "a/x"
+    (tmp_path / "b/x").unlink()
+    (tmp_path / "b").rmdir()
+    assert list(found) == []
+
+
+def test_names_that_are_not_utf8_survive_the_way_back(tmp_path: Path) -> None:
+    with open(os.fsencode(tmp_path) + b"/caf\xe9.jsonl", "wb") as file:
+        file.write(b"{}\n")
+
+    (entry,) = walk(str(tmp_path))
+
+    assert os.fsencode(entry.path) == b"caf\xe9.jsonl"
+    assert reason(read(str(tmp_path), entry.path, LIMIT)) is None
+    assert reason(read(str(tmp_path), os.fsencode(entry.path), LIMIT)) is None
+
+
+def test_folders_beyond_the_depth_limit_are_shown_and_not_entered(tmp_path: Path) -> None:
+    deep = tmp_path.joinpath(*["d"] * (files.MAX_FOLDERS + 1))
+    deep.mkdir(parents=True)
+    (deep / "x").write_bytes(b"{}\n")
+
+    (entry,) = walk(str(tmp_path))
+
+    assert (entry.path.count("/"), entry.refused) == (files.MAX_FOLDERS, Reason.UNREADABLE)
