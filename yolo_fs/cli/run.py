@@ -20,13 +20,14 @@ from yolo_fs.services.daemon import Daemon, stop_on_signals, take_lock
 
 @verb("run", example="yolo-fs run --once")
 @click.option("--once", is_flag=True, help="One full reconcile, then end.")
-def run(asked: Asked, *, once: bool) -> Reply:
+@click.option("--unsafe-fs", is_flag=True, help="Run although locks cannot be trusted on this file system.")
+def run(asked: Asked, *, once: bool, unsafe_fs: bool) -> Reply:
     """Watch the planning tree; commit each valid artifact at once and alone.
 
     Runs until it is interrupted. With --json every event is one line on stdout.
     """
     try:
-        repository, lock = take_lock(asked.start)
+        repository, lock = take_lock(asked.start, unsafe_fs=unsafe_fs)
     except YoloError as error:
         if error.reason is not Reason.ALREADY_RUNNING:
             raise

@@ -15,6 +15,7 @@ from typing import Any
 
 from yolo_fs.edges.files import ignore_lease_breaks
 from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.machine import NETWORK_FILESYSTEMS, filesystem_type
 from yolo_fs.edges.store import Held as HeldLock
 from yolo_fs.edges.store import hold, holder, private_directory, reap_temporaries, write_json
 from yolo_fs.edges.watch import Hint, Watcher
@@ -38,15 +39,17 @@ ONCE_PATIENCE_S = 2.0
 """How long `run --once` waits for files that are being written."""
 
 
-def take_lock(start: str) -> tuple[Repository, HeldLock]:
+def take_lock(start: str, *, unsafe_fs: bool = False) -> tuple[Repository, HeldLock]:
     """Become the one daemon of the work tree that `start` lies in.
 
     Raises:
-        YoloError: ALREADY_RUNNING with the holder's pid, NOT_INITIALISED, UNSAFE_REPOSITORY, and
-            whatever finding the repository raises.
+        YoloError: ALREADY_RUNNING with the holder's pid, NOT_INITIALISED, UNSAFE_REPOSITORY,
+            NETWORK_FILESYSTEM unless `unsafe_fs`, and whatever finding the repository raises.
     """
     probe = Repository(start)
     probe.refuse_unsafe()
+    if not unsafe_fs:
+        _refuse_network(probe)
     if not os.path.isdir(os.path.join(probe.root, PLANNING_ROOT)):
         raise YoloError(Reason.NOT_INITIALISED, hint="Run 'yolo-fs init' first.", exit_code=Exit.NOT_HERE)
     private_directory(probe.own_dir)
@@ -59,6 +62,16 @@ def take_lock(start: str) -> tuple[Repository, HeldLock]:
     durable = load(probe.root).policy.durability == "fsync"
     probe.close()
     return Repository(start, keep_open=(lock.fd,), durable=durable), lock
+
+
+def _refuse_network(repository: Repository) -> None:
+    """Refuse a file system on which neither locks nor leases can be trusted (F46)."""
+    type_ = filesystem_type(repository.git_dir)
+    if type_ in NETWORK_FILESYSTEMS:
+        hint = "Work on a local clone, or accept the risk with --unsafe-fs."
+        raise YoloError(
+            Reason.NETWORK_FILESYSTEM, f"the repository lies on {type_}", hint=hint, exit_code=Exit.NOT_HERE
+        )
 
 
 @dataclass

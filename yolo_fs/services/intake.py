@@ -83,8 +83,7 @@ class Intake:
         in_head = self._repository.blob_at(head.tip, path)
         content = read(self._repository.root, path, self._settings.policy.max_file_bytes)
         if isinstance(content, Finding):
-            gone = content.reason is Reason.FILE_MISSING
-            return Seen(path, (Missing() if in_head else Ignored()) if gone else Rejected((content,)))
+            return Seen(path, _unread(content, in_head))
         return Seen(path, self._judge(place, content, in_head, obstacle), content.stamp)
 
     def close(self) -> None:
@@ -147,6 +146,13 @@ class Intake:
             records = read_lines(first, path, self._settings.limits).records
             self._headers[path] = (content.stamp, plan_facts(records[0].value) if records else None)
         return self._headers[path][1]
+
+
+def _unread(why: Finding, in_head: str | None) -> Verdict:
+    """Return what a file that gave no content comes to."""
+    if why.reason is Reason.FILE_MISSING:
+        return Missing() if in_head else Ignored()
+    return Waiting(why.reason) if why.reason is Reason.BEING_WRITTEN else Rejected((why,))
 
 
 def _listed(folder: str) -> list[str]:
