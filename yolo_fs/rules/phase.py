@@ -1,0 +1,151 @@
+"""What is known of one phase: committed artifacts, commits, settings. The fold reads nothing else.
+
+Source: document 002 ("11-Step Workflow", "Resume Protocol"); design 3 (`Facts`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from yolo_fs.ids import PhaseId, PlanId
+from yolo_fs.protocol.departments import WORKING
+from yolo_fs.protocol.names import Dept
+from yolo_fs.rules.facts import Place
+from yolo_fs.schemas.config import Config
+
+
+@dataclass(frozen=True, slots=True)
+class Filed:
+    """One artifact as the branch has it."""
+
+    place: Place
+    lines: tuple[Mapping[str, Any], ...]
+    """Its records; one for a document."""
+    valid: bool
+    """Whether it passes the protocol. The daemon commits nothing else, people may."""
+    commit: str = ""
+    """The commit that gave it this content; empty when unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceCommit:
+    """A commit of the branch, as evidence for a plan."""
+
+    oid: str
+    subject: str
+    files: frozenset[str]
+    """Paths that it changed."""
+    at_s: int
+    """Committer time, seconds since the epoch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Switches:
+    """What the configuration and the command line turn off. Source: protocol 2.1, column "Skip when"."""
+
+    config: Config
+    skip_qa: bool = False
+    skip_security: bool = False
+    complexity: str = ""
+    """`trivial`, `medium` or `high` where complexity routing is enabled; empty for all steps."""
+
+    @property
+    def departments(self) -> tuple[Dept, ...]:
+        """The active departments, backend first; backend alone unless the workflow says otherwise."""
+        if self.config.department_workflow == "backend_only":
+            return (Dept.BACKEND,)
+        wanted = self.config.departments
+        active = tuple(row.name for row in WORKING if getattr(wanted, row.name.value))
+        return active or (Dept.BACKEND,)
+
+    @property
+    def several_departments(self) -> bool:
+        """Whether the company has more than the backend. Source: protocol 3.1."""
+        return any(dept is not Dept.BACKEND for dept in self.departments)
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseFacts:
+    """Everything that a rule may know of a phase."""
+
+    phase: PhaseId
+    filed: tuple[Filed, ...]
+    """Artifacts of the phase, and those of the planning root that concern it."""
+    switches: Switches
+    commits: Mapping[str, SourceCommit] = field(default_factory=dict)
+    """Hash as a summary spells it → the commit, where the branch contains it."""
+    task_commits: Mapping[str, str] = field(default_factory=dict)
+    """`NN-MM/Tk` → the commit whose subject names that task."""
+    earlier_plans: Mapping[str, bool] = field(default_factory=dict)
+    """Plan id of another phase → whether its summary says complete, for `xd`."""
+
+    def of_kind(self, kind: str, department: Dept | None = None) -> tuple[Filed, ...]:
+        """Return the valid artifacts of a kind, of one department or of all."""
+        return tuple(
+            filed
+            for filed in self.filed
+            if filed.valid
+            and filed.place.artifact.kind == kind
+            and (department is None or filed.place.department == department)
+        )
+
+    def lines_of(self, kind: str, department: Dept | None = None) -> tuple[Mapping[str, Any], ...]:
+        """Return all records of a kind."""
+        return tuple(line for filed in self.of_kind(kind, department) for line in filed.lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A plan with its tasks, as its file says."""
+
+    id: PlanId
+    department: Dept
+    title: str
+    wave: float
+    needs: tuple[str, ...]
+    """Plans of this phase that must be complete first."""
+    foreign: tuple[Mapping[str, Any], ...]
+    """`xd`: dependencies on other phases."""
+    files: frozenset[str]
+    """Files that the plan may touch: its `fm`, and the `f` of its tasks."""
+    tasks: tuple[Mapping[str, Any], ...]
+    commit: str
+
+
+def plans_of(facts: PhaseFacts, department: Dept | None = None) -> tuple[Plan, ...]:
+    """Return the phase's plans in the order of their ids."""
+    plans = [_plan(filed) for filed in facts.of_kind("plan", department) if filed.lines and filed.place.plan]
+    return tuple(sorted(plans, key=lambda plan: plan.id))
+
+
+def _plan(filed: Filed) -> Plan:
+    header, *tasks = filed.lines
+    assert filed.place.plan is not None
+    phase = filed.place.plan.phase
+    needs = tuple(f"{phase}-{name}" if len(name) == 2 else name for name in texts(header.get("d")))
+    files = frozenset([*texts(header.get("fm")), *(path for task in tasks for path in texts(task.get("f")))])
+    wave = header.get("w")
+    return Plan(
+        id=filed.place.plan,
+        department=Dept(filed.place.department),
+        title=str(header.get("t", "")),
+        wave=wave if isinstance(wave, int | float) else 1,
+        needs=needs,
+        foreign=tuple(item for item in header.get("xd") or () if isinstance(item, dict)),
+        files=files,
+        tasks=tuple(tasks),
+        commit=filed.commit,
+    )
+
+
+def texts(value: object) -> tuple[str, ...]:
+    """Return the texts of a list, leaving out what is none."""
+    return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()
+
+
+def all_present(lines: Iterable[Mapping[str, Any]], key: str) -> bool:
+    """Tell whether there are lines and each says something under `key`."""
+    listed = list(lines)
+    return bool(listed) and all(line.get(key) for line in listed)

@@ -1,0 +1,56 @@
+"""Which rule skips a step: each member of `Skip` bound to its predicate.
+
+Source: document 002 ("11-Step Workflow", column Skip), protocol 2.1 ("Skip when", "Effort profiles",
+"Complexity routing").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from yolo_fs.protocol.workflow import COMPLEXITIES, Skip, Step
+from yolo_fs.rules.view import View
+
+
+def skip_rule(view: View, step: Step) -> str:
+    """Return the rule that skips the step, as the tables print it; empty when none does."""
+    if step.mandatory and not _outside_route(view, step):
+        return ""
+    by_row = next((skip for skip in step.skips if SKIPS[skip](view, step)), None)
+    if by_row is not None:
+        return by_row.value
+    return f"complexity {view.facts.switches.complexity}" if _outside_route(view, step) else ""
+
+
+def _outside_route(view: View, step: Step) -> bool:
+    """Tell whether the complexity routing of this phase leaves the step out."""
+    complexity = view.facts.switches.complexity
+    route = next((row for row in COMPLEXITIES if row.name == complexity), None)
+    return route is not None and step.key not in route.runs + route.inline
+
+
+def _output_exists(view: View, step: Step) -> bool:
+    """The artifact is there, though it does not meet the step's exit gate (`critique.jsonl` without `cf`)."""
+    return any(view.of_step(step))
+
+
+def _no_task_has_ts(view: View, _: Step) -> bool:
+    tasks = [task for plan in view.plan_files for task in plan.tasks]
+    return bool(tasks) and not any(task.get("ts") for task in tasks)
+
+
+SKIPS: Mapping[Skip, Callable[[View, Step], bool]] = {
+    Skip.TURBO: lambda view, _: view.config.effort == "turbo",
+    Skip.FAST: lambda view, _: view.config.effort == "fast",
+    Skip.EXISTS: _output_exists,
+    Skip.NO_TS: _no_task_has_ts,
+    Skip.SKIP_QA: lambda view, _: view.facts.switches.skip_qa,
+    Skip.SKIP_SECURITY: lambda view, _: view.facts.switches.skip_security,
+    Skip.CONFIG: lambda view, _: view.config.documenter == "never",
+    Skip.PO_OFF: lambda view, _: not view.config.po.enabled,
+    Skip.CRITIQUE_OFF: lambda view, _: not view.config.critique.enabled,
+    Skip.SECURITY_OFF: lambda view, _: not view.config.security_audit,
+    Skip.INTEGRATION_OFF: lambda view, _: (
+        not view.facts.switches.several_departments and not view.config.integration_gate.enabled
+    ),
+}
