@@ -36,7 +36,8 @@ def log(repository: Repository, *selection: str, limit: int | None = None) -> It
     """Yield commits with their changed paths, newest first. `selection`: revisions and ranges."""
     count = [f"--max-count={limit}"] if limit is not None else []
     answer = repository.git.run(
-        "log", "-z", f"--format={_FORMAT}", "--no-mailmap", "--name-status", "--no-renames", "-m", "--first-parent",
+        "log", "-z", f"--format={_FORMAT}", "--no-mailmap", "--name-status", "--no-renames",
+        "--diff-merges=first-parent",
         "--root", *count, "--end-of-options", *selection, "--",
     )  # fmt: skip
     yield from _commits(os.fsdecode(answer.out).split("\0"))

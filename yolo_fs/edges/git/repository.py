@@ -134,6 +134,10 @@ class Repository:
             return FALLBACK_IDENTITY
         return answer.out.decode("utf-8", "replace").rsplit(" ", 2)[0]
 
+    def is_ancestor(self, older: str, younger: str) -> bool:
+        """Tell whether a commit is contained in another's history."""
+        return self.git.run("merge-base", "--is-ancestor", older, younger, ok=(0, 1, 128)).code == 0
+
     def staged_below(self, folder: str) -> dict[str, str]:
         """Return what the index has below a folder: path → blob id; conflicts are left out."""
         answer = self.git.run("ls-files", "--stage", "-z", "--", folder)

@@ -1,0 +1,88 @@
+"""The facts of every phase, gathered from one commit: the same for now and for any moment of the past.
+
+Source: design 1 ("Files + git are the only truth"); cli, `status --at`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.ids import PhaseId
+from yolo_fs.reasons import Level, errors
+from yolo_fs.rules.classify import PLANNING_ROOT, classify
+from yolo_fs.rules.examine import shape_faults
+from yolo_fs.rules.facts import Place
+from yolo_fs.rules.phase import Filed, PhaseFacts, SourceCommit, Switches, texts
+from yolo_fs.rules.progress import PhaseProgress, fold
+from yolo_fs.services.chronicle import Chronicle
+from yolo_fs.services.intake import READERS
+from yolo_fs.services.settings import Settings
+
+
+class Team:
+    """Gathers facts and folds them; remembers what it has read, for blobs and commits never change."""
+
+    def __init__(self, repository: Repository, settings: Settings):
+        self._repository = repository
+        self._settings = settings
+        self._filed: dict[tuple[str, str], Filed] = {}
+        self.chronicle = Chronicle(repository)
+
+    def progress(self, commit: str | None, switches: Switches | None = None) -> tuple[PhaseProgress, ...]:
+        """Return where each phase stands as of a commit, in the order of their numbers."""
+        return tuple(fold(facts) for facts in self.facts(commit, switches))
+
+    def facts(self, commit: str | None, switches: Switches | None = None) -> tuple[PhaseFacts, ...]:
+        """Return the facts of each phase as of a commit."""
+        if commit is None:
+            return ()
+        self.chronicle.read_up_to(commit)
+        filed = [self._file(path, blob) for path, blob in self._repository.files_at(commit, PLANNING_ROOT).items()]
+        present = [one for one in filed if one]
+        phases = sorted({one.place.phase for one in present if one.place.phase})
+        chosen = switches or Switches(self._settings.config)
+        done = _plans_done(present)
+        return tuple(self._phase(phase, present, chosen, done) for phase in phases)
+
+    def _phase(self, phase: PhaseId, filed: list[Filed], switches: Switches, done: Mapping[str, bool]) -> PhaseFacts:
+        own = tuple(one for one in filed if one.place.phase in (phase, None))
+        return PhaseFacts(
+            phase=phase,
+            filed=own,
+            switches=switches,
+            commits=self._commits_named(own),
+            task_commits=self.chronicle.by_task,
+            earlier_plans=done,
+        )
+
+    def _commits_named(self, filed: Iterable[Filed]) -> dict[str, SourceCommit]:
+        names = {name for one in filed for line in one.lines for name in texts(line.get("ch"))}
+        return {name: commit for name in names if (commit := self.chronicle.commit(name))}
+
+    def _file(self, path: str, blob: str) -> Filed | None:
+        place = classify(path)
+        if place is None:
+            return None
+        if (path, blob) not in self._filed:
+            self._filed[path, blob] = self._read(place, blob)
+        return replace(self._filed[path, blob], commit=self.chronicle.by_path.get(path, ""))
+
+    def _read(self, place: Place, blob: str) -> Filed:
+        found = self._repository.objects.read(blob)
+        if found is None:
+            return Filed(place, (), valid=False)
+        reading = READERS[place.artifact.shape](found.body, place.path, self._settings.limits)
+        faults = [fault for _, fault in shape_faults(place.artifact, reading.records, self._settings.mode)]
+        sound = not errors(reading.findings) and not any(fault.level is Level.ERROR for fault in faults)
+        return Filed(place, tuple(record.value for record in reading.records), valid=sound)
+
+
+def _plans_done(filed: Iterable[Filed]) -> dict[str, bool]:
+    """Return for each plan of any phase whether its summary says complete."""
+    return {
+        str(one.place.plan): one.valid and one.lines[0].get("s") == "complete"
+        for one in filed
+        if one.place.artifact.kind == "summary" and one.lines
+    }
