@@ -33,7 +33,9 @@ def reasons(where: Place, *lines: dict[str, Any], **around: Any) -> list[tuple[R
     return [(f.reason, f.line, f.at) for f in examine(where, records, Surroundings(**around), Mode())]
 
 
-def plan(*tasks: dict[str, Any], plans: dict[str, PlanFacts] = FIRST_WAVE, **header: Any) -> list[tuple[Reason, int, str]]:
+def plan(
+    *tasks: dict[str, Any], plans: dict[str, PlanFacts] = FIRST_WAVE, **header: Any
+) -> list[tuple[Reason, int, str]]:
     return reasons(place("01-02.plan.jsonl"), HEADER | header, *(tasks or (TASK,)), plans=plans)
 
 
@@ -56,7 +58,9 @@ def test_each_check_of_the_table_is_bound_to_a_predicate() -> None:
         ({"w": 1}, (Reason.WAVE_ORDER, 1, "/d/0")),
     ],
 )
-def test_a_plan_that_contradicts_its_place_is_told_where(header: dict[str, Any], expected: tuple[Reason, int, str]) -> None:
+def test_a_plan_that_contradicts_its_place_is_told_where(
+    header: dict[str, Any], expected: tuple[Reason, int, str]
+) -> None:
     assert expected in plan(**header)
 
 
@@ -75,7 +79,9 @@ def test_a_circle_of_plans_is_named() -> None:
         ([], (Reason.WRONG_LINE_COUNT, 1, "")),
     ],
 )
-def test_tasks_that_cannot_be_done_in_order_are_told(tasks: list[dict[str, Any]], expected: tuple[Reason, int, str]) -> None:
+def test_tasks_that_cannot_be_done_in_order_are_told(
+    tasks: list[dict[str, Any]], expected: tuple[Reason, int, str]
+) -> None:
     found = reasons(place("01-02.plan.jsonl"), HEADER, *tasks, plans=FIRST_WAVE)
     assert expected in found
 
@@ -95,7 +101,15 @@ def test_a_summary_may_only_name_commits_that_exist() -> None:
 
 
 def test_records_of_one_escalation_move_forward_in_time() -> None:
-    line = {"id": "ESC-01-02-T1", "agent": "dev", "reason": "r", "sb": "a", "tgt": "senior", "sev": "major", "st": "open"}
+    line = {
+        "id": "ESC-01-02-T1",
+        "agent": "dev",
+        "reason": "r",
+        "sb": "a",
+        "tgt": "senior",
+        "sev": "major",
+        "st": "open",
+    }
     first, second = line | {"dt": "2026-02-19T08:00:00Z"}, line | {"dt": "2026-02-19T07:59:59Z"}
     assert (Reason.OUT_OF_RANGE, 2, "/dt") in reasons(place("escalation.jsonl"), first, second)
     assert reasons(place("escalation.jsonl"), second, first) == []

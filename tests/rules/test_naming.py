@@ -51,7 +51,9 @@ def subject(name: str, *lines: dict[str, Any], home: str = PHASE) -> str:
         (".qa-gate-results.jsonl", [{}], "docs(01): qa-gate-results"),
     ],
 )
-def test_each_artifact_is_committed_under_its_prescribed_subject(name: str, lines: list[dict[str, Any]], expected: str) -> None:
+def test_each_artifact_is_committed_under_its_prescribed_subject(
+    name: str, lines: list[dict[str, Any]], expected: str
+) -> None:
     assert subject(name, *lines) == expected
 
 
@@ -70,7 +72,9 @@ def test_a_state_file_is_called_after_the_transition_that_it_records(state: dict
 
 
 def test_a_completed_phase_has_its_own_subject() -> None:
-    assert subject("state.json", {"ph": 3, "st": "complete"}, home=".yolo-planning/") == "chore(state): phase 3 complete"
+    assert (
+        subject("state.json", {"ph": 3, "st": "complete"}, home=".yolo-planning/") == "chore(state): phase 3 complete"
+    )
 
 
 def test_every_subject_obeys_the_grammar() -> None:

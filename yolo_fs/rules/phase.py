@@ -82,14 +82,15 @@ class PhaseFacts:
     """Plan id of another phase → whether its summary says complete, for `xd`."""
 
     def of_kind(self, kind: str, department: Dept | None = None) -> tuple[Filed, ...]:
-        """Return the valid artifacts of a kind, of one department or of all."""
-        return tuple(
+        """Return the valid artifacts of a kind, of one department or of all, in the order of their paths."""
+        found = (
             filed
             for filed in self.filed
             if filed.valid
             and filed.place.artifact.kind == kind
             and (department is None or filed.place.department == department)
         )
+        return tuple(sorted(found, key=lambda filed: filed.place.path))
 
     def lines_of(self, kind: str, department: Dept | None = None) -> tuple[Mapping[str, Any], ...]:
         """Return all records of a kind."""

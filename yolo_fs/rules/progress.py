@@ -12,7 +12,7 @@ from enum import StrEnum
 from yolo_fs.ids import PhaseId
 from yolo_fs.protocol.gates import Outcome
 from yolo_fs.protocol.names import Dept
-from yolo_fs.protocol.workflow import STEPS, Step
+from yolo_fs.protocol.workflow import STEPS, Skip, Step
 from yolo_fs.rules.evidence import PlanProgress, PlanStanding, plan_progress
 from yolo_fs.rules.phase import PhaseFacts
 from yolo_fs.rules.skips import skip_rule
@@ -173,7 +173,8 @@ def _step(view: View, step: Step, passed: Passed) -> StepProgress:
     lacking = tuple(lack for gate in step.exit for lack in exit_lacks(view, gate))
     if not closed and not lacking:
         return StepProgress(step, StepStanding.COMPLETE, _proof(view, step))
-    if rule := skip_rule(view, step):
+    rule = skip_rule(view, step)
+    if rule and not (closed and rule == Skip.EXISTS):  # a file made out of turn opens no gate
         return StepProgress(step, StepStanding.SKIPPED, rule)
     if closed:
         return StepProgress(step, StepStanding.PENDING, missing=closed)
