@@ -220,7 +220,7 @@ def discover(start: str) -> git.Repo:
     """
     forget_inherited_environment()
     try:
-        found = git.Repo(start, search_parent_directories=True)
+        found = git.Repo(os.path.abspath(start), search_parent_directories=True, expand_vars=False)
     except (git.exc.InvalidGitRepositoryError, git.exc.NoSuchPathError, ValueError, OSError):
         raise YoloError(
             Reason.NOT_A_REPOSITORY,

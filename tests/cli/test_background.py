@@ -1,0 +1,275 @@
+"""The daemon in the background: started once, found by its lock, stopped for good; its log is kept small and private."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from yolo_fs.cli.main import run
+from yolo_fs.edges.store import Holder, holder
+from yolo_fs.reasons import Exit, Reason, YoloError
+from yolo_fs.services import background
+
+PATIENCE_S = 30.0
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A repository with a planning tree; whatever daemon a test leaves there is ended."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    work_tree = tmp_path / "work tree"
+    subprocess.run(["git", "init", "-q", str(work_tree)], check=True)
+    (work_tree / ".yolo-planning" / "phases").mkdir(parents=True)
+    yield work_tree.resolve()
+    while found := holder(lock(work_tree)):
+        with suppress(ProcessLookupError):
+            os.kill(found.pid, 9)
+        until(lambda found=found: holder(lock(work_tree)) != found)
+
+
+def lock(root: Path) -> str:
+    return str(root / ".git" / "yolo-fs" / "daemon.lock")
+
+
+def log(root: Path) -> Path:
+    return root / ".git" / "yolo-fs" / "daemon.log"
+
+
+def until(is_so: Callable[[], object]) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not is_so():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.01)
+
+
+def cli(root: Path, *arguments: str) -> tuple[int, dict[str, Any]]:
+    """Run a command as a process of its own, as people do, since a daemon outlives it."""
+    command = [sys.executable, "-m", "yolo_fs", *arguments, "-C", str(root), "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)
+    assert done.stdout, done.stderr
+    return done.returncode, json.loads(done.stdout)
+
+
+def state(answer: tuple[int, dict[str, Any]]) -> tuple[int, str]:
+    return answer[0], answer[1]["data"]["state"]
+
+
+def pid_of(root: Path) -> int:
+    found = holder(lock(root))
+    assert found is not None
+    return found.pid
+
+
+@pytest.fixture
+def own(root: Path) -> Path:
+    """The directory of our own files, as a daemon leaves it."""
+    (root / ".git" / "yolo-fs").mkdir(mode=0o700)
+    return root / ".git" / "yolo-fs"
+
+
+# --- start and stop --------------------------------------------------------------------------------------------------
+
+
+def test_start_waits_for_the_first_scan_and_stop_for_the_end(root: Path) -> None:
+    (root / ".yolo-planning" / "ROADMAP.md").write_text("# Roadmap\n")
+    code, answer = cli(root, "start", "--wait")
+    assert (code, answer["data"]) == (Exit.DONE, {"state": "started", "pid": pid_of(root)})
+    subject = subprocess.run(["git", "-C", str(root), "log", "-1", "--format=%s"], capture_output=True, check=True)
+    assert subject.stdout == b"chore(state): ROADMAP\n"
+    assert state(cli(root, "stop")) == (Exit.DONE, "stopped")
+    assert holder(lock(root)) is None
+
+
+def test_a_start_is_found_by_the_stop_that_follows(root: Path) -> None:
+    assert state(cli(root, "start")) == (Exit.DONE, "starting")
+    assert state(cli(root, "stop")) == (Exit.DONE, "stopped")
+    assert holder(lock(root)) is None
+
+
+def test_a_second_start_finds_the_first(root: Path) -> None:
+    _, first = cli(root, "start")
+    code, second = cli(root, "start", "--wait")
+    assert (code, second["data"]) == (Exit.DONE, {"state": "already_running", "pid": first["data"]["pid"]})
+    assert json.loads((root / ".git" / "yolo-fs" / "health.json").read_text())["running"] is True
+
+
+def test_restart_gives_another_process(root: Path) -> None:
+    assert state(cli(root, "restart", "--wait")) == (Exit.DONE, "started")
+    before = pid_of(root)
+    assert state(cli(root, "restart")) == (Exit.DONE, "starting")
+    assert pid_of(root) != before
+
+
+def test_the_daemon_is_detached_and_its_log_private(root: Path) -> None:
+    cli(root, "start")
+    pid = pid_of(root)
+    assert os.getsid(pid) == pid
+    assert os.readlink(f"/proc/{pid}/fd/0") == "/dev/null"
+    assert {os.readlink(f"/proc/{pid}/fd/{number}") for number in (1, 2)} == {str(log(root))}
+    assert stat.S_IMODE(log(root).stat().st_mode) == 0o600
+
+
+def test_modules_of_the_users_repository_are_not_imported(root: Path) -> None:
+    for name in ("yolo_fs.py", "click.py", "json.py"):
+        (root / name).write_text("raise SystemExit('imported from the repository')\n")
+    assert state(cli(root, "start", "--wait")) == (Exit.DONE, "started")
+
+
+def test_stop_without_a_daemon_says_so(root: Path) -> None:
+    code, answer = cli(root, "stop")
+    assert (code, answer["findings"][0]["reason"]) == (Exit.NOT_HERE, "not_running")
+
+
+def test_a_lock_file_without_a_lock_is_no_daemon(root: Path, own: Path) -> None:
+    dead = {"pid": os.getpid(), "started_at": "", "start_time": 1, "boot_id": "", "version": ""}
+    (own / "daemon.lock").write_text(json.dumps(dead))
+    code, _ = cli(root, "stop")
+    assert code == Exit.NOT_HERE
+
+
+def test_a_daemon_that_does_not_end_in_time_is_told(root: Path) -> None:
+    cli(root, "start", "--wait")
+    os.kill(pid_of(root), 19)
+    code, answer = cli(root, "stop", "--timeout", "0.1")
+    assert (code, answer["findings"][0]["reason"]) == (Exit.TRY_AGAIN, "deadline_passed")
+
+
+def test_a_broken_configuration_is_told_at_once(root: Path) -> None:
+    (root / ".yolo-planning" / "config.json").write_text("{")
+    code, answer = cli(root, "start")
+    assert (code, answer["findings"][0]["reason"]) == (Exit.BAD_CONFIG, "bad_config")
+    assert not log(root).exists()
+
+
+def test_a_daemon_that_dies_early_leaves_its_last_words(root: Path, own: Path, tmp_path: Path) -> None:
+    (tmp_path / "other").touch()
+    os.link(tmp_path / "other", own / "daemon.lock")  # no daemon takes a lock file with two names
+    log(root).write_text("from an earlier run\n")
+    code, answer = cli(root, "start")
+    assert (code, answer["data"]["state"], answer["data"]["exit_code"]) == (Exit.NOT_HERE, "failed", Exit.NOT_HERE)
+    assert answer["findings"][0]["reason"] == "not_running"
+    assert [line.split(":")[1] for line in answer["data"]["lines"] if line.startswith("yolo-fs:")] == [" hard_linked"]
+    assert "from an earlier run" not in answer["data"]["lines"]
+
+
+@pytest.mark.parametrize("verb", ["start", "stop", "restart", "logs"])
+def test_without_a_planning_tree_it_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str], verb: str) -> None:
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    code = run([verb, "-C", str(tmp_path), "--json"])
+    assert code == Exit.NOT_HERE
+    assert json.loads(capsys.readouterr().out)["findings"][0]["reason"] == "not_initialised"
+
+
+# --- whom stop may signal --------------------------------------------------------------------------------------------
+
+
+def _repository(root: Path) -> Any:
+    from yolo_fs.edges.git.repository import Repository
+
+    return Repository(str(root))
+
+
+def _held_by(own: Path, pid: int, start_time: int) -> int:
+    """Lock the daemon's lock ourselves, signed by somebody else."""
+    boot_id = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    signed = {"pid": pid, "started_at": "", "start_time": start_time, "boot_id": boot_id, "version": ""}
+    (own / "daemon.lock").write_text(json.dumps(signed))
+    descriptor = os.open(own / "daemon.lock", os.O_RDWR)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    return descriptor
+
+
+def test_a_process_that_inherited_the_number_is_not_signalled(root: Path, own: Path) -> None:
+    bystander = subprocess.Popen(["sleep", "60"])
+    descriptor = _held_by(own, bystander.pid, start_time=1)
+    try:
+        with pytest.raises(YoloError) as caught:
+            background.stop(_repository(root), 0.1)
+        assert caught.value.reason is Reason.DEADLINE_PASSED
+        assert bystander.poll() is None
+    finally:
+        os.close(descriptor)
+        bystander.kill()
+        bystander.wait()
+
+
+def test_a_holder_that_does_not_say_who_it_is_is_not_signalled(root: Path, own: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(background, "holder", lambda _: Holder(0, "", None, "", ""))
+    with pytest.raises(YoloError) as caught:
+        background.stop(_repository(root), 0.1)
+    assert (caught.value.reason, caught.value.exit_code) == (Reason.NOT_RUNNING, Exit.NOT_HERE)
+
+
+def test_a_start_outwaits_what_a_killed_daemon_left(root: Path, own: Path) -> None:
+    descriptor = _held_by(own, 2**22 + 1, start_time=1)
+    starting = subprocess.Popen([sys.executable, "-m", "yolo_fs", "start", "-C", str(root)], stdout=subprocess.PIPE)
+    try:
+        with pytest.raises(subprocess.TimeoutExpired):
+            starting.wait(timeout=1.5)
+    finally:
+        os.close(descriptor)
+    out, _ = starting.communicate(timeout=PATIENCE_S)
+    assert out.startswith(b"The daemon starts as process")
+
+
+# --- the log ---------------------------------------------------------------------------------------------------------
+
+
+def test_logs_shows_the_last_lines(root: Path, own: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log(root).write_text("one\ntwo\nthree \x1b[31m\nhalf a li")
+    run(["logs", "-n", "2", "-C", str(root)])
+    assert capsys.readouterr().out == "two\nthree \\x1b[31m\n"
+
+
+def test_logs_of_a_repository_without_a_log_are_empty(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["logs", "-C", str(root), "--json"]) == Exit.DONE
+    assert json.loads(capsys.readouterr().out)["data"]["lines"] == []
+
+
+def test_follow_goes_on_across_a_rotation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(background, "FOLLOW_S", 0.001)
+    path = tmp_path / "daemon.log"
+    path.write_text("old\nlast\nhalf")
+    lines = background.follow(str(path), 1)
+    assert next(lines) == "last"
+    with path.open("a") as file:
+        file.write(" and half\nnext\n")
+    assert list(islice(lines, 2)) == ["half and half", "next"]
+    path.rename(tmp_path / "daemon.log.1")
+    path.write_text("fresh\n")
+    assert next(lines) == "fresh"
+
+
+def test_follow_as_one_envelope_is_a_usage_error(root: Path) -> None:
+    assert run(["logs", "-f", "--json", "-C", str(root)]) == Exit.USAGE
+
+
+def test_five_logs_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(background, "LOG_BYTES", 4)
+    path = tmp_path / "daemon.log"
+    for number in range(8):
+        path.write_text(f"log {number}")
+        background.rotate(str(path))
+    assert {file.name: file.read_text() for file in tmp_path.iterdir()} == {
+        f"daemon.log.{age}": f"log {8 - age}" for age in (1, 2, 3, 4)
+    }
+
+
+def test_a_small_log_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "daemon.log"
+    background.rotate(str(path))
+    path.write_text("short")
+    background.rotate(str(path))
+    assert [file.name for file in tmp_path.iterdir()] == ["daemon.log"]

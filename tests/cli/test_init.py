@@ -1,0 +1,270 @@
+"""`init` plants a valid tree, twice the same, never over somebody's file, and says what stands in the way."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from yolo_fs.cli.main import run
+from yolo_fs.edges.git.paths import PathRules
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.protocol.names import Dept
+from yolo_fs.reasons import Exit
+from yolo_fs.rules.artifacts import RUNTIME
+from yolo_fs.rules.classify import classify
+from yolo_fs.schemas.base import check
+from yolo_fs.schemas.config import Config
+from yolo_fs.services.planting import AddLines, Create, Keep, carry_out, example_paths, plan, template
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    work_tree = tmp_path / "work tree"
+    subprocess.run(["git", "init", "-q", str(work_tree)], check=True)
+    return work_tree.resolve()
+
+
+def init(root: Path, capsys: pytest.CaptureFixture[str], *options: str) -> tuple[int, dict[str, Any]]:
+    code = run(["init", "-C", str(root), "--json", *options])
+    return code, json.loads(capsys.readouterr().out)
+
+
+def tree(root: Path) -> dict[str, bytes]:
+    planning = root / ".yolo-planning"
+    return {str(path.relative_to(planning)): path.read_bytes() for path in planning.rglob("*") if path.is_file()}
+
+
+def reasons(answer: dict[str, Any]) -> list[str]:
+    return [finding["reason"] for finding in answer["findings"]]
+
+
+def is_ignored(root: Path, path: str) -> bool:
+    return (
+        subprocess.run(["git", "-C", str(root), "check-ignore", "-q", "--no-index", path], check=False).returncode == 0
+    )
+
+
+# --- what is planted -------------------------------------------------------------------------------------------------
+
+
+def test_every_file_of_the_template_is_planted(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, answer = init(root, capsys)
+    assert (code, answer["ok"], answer["data"]["state"]) == (Exit.DONE, True, "initialised")
+    assert tree(root).keys() == {*template(), ".gitignore", ".gitattributes"}
+    assert {deed["did"] for deed in answer["data"]["deeds"]} == {"created"}
+
+
+def test_a_second_init_changes_nothing_and_says_so(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    init(root, capsys)
+    before = tree(root)
+    code, answer = init(root, capsys)
+    assert (code, answer["data"]["state"], tree(root)) == (Exit.DONE, "already_initialised", before)
+
+
+def test_a_dry_run_names_every_deed_and_does_none(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, answer = init(root, capsys, "--dry-run")
+    assert (code, answer["data"]["state"]) == (Exit.DONE, "would_initialise")
+    assert not (root / ".yolo-planning").exists()
+    assert {deed["path"] for deed in answer["data"]["deeds"]} >= {
+        ".yolo-planning/config.json",
+        ".yolo-planning/.gitignore",
+    }
+
+
+def test_a_file_that_is_there_is_never_overwritten(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (root / ".yolo-planning").mkdir()
+    (root / ".yolo-planning" / "PROJECT.md").write_text("mine\n")
+    (root / ".yolo-planning" / "REQUIREMENTS.md").symlink_to("nowhere")
+    init(root, capsys)
+    assert (root / ".yolo-planning" / "PROJECT.md").read_text() == "mine\n"
+    assert os.readlink(root / ".yolo-planning" / "REQUIREMENTS.md") == "nowhere"
+
+
+def test_a_file_that_appears_after_the_plan_is_kept(root: Path) -> None:
+    deeds = plan(str(root))
+    (root / ".yolo-planning").mkdir()
+    (root / ".yolo-planning" / "PROJECT.md").write_text("faster\n")
+    done = carry_out(str(root), deeds)
+    assert Keep(".yolo-planning/PROJECT.md") in done
+    assert (root / ".yolo-planning" / "PROJECT.md").read_text() == "faster\n"
+
+
+def test_a_tree_that_has_phases_gets_no_placeholder(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (root / ".yolo-planning" / "phases" / "01-auth").mkdir(parents=True)
+    init(root, capsys)
+    assert "phases/.gitkeep" not in tree(root)
+
+
+def test_from_a_folder_below_the_tree_is_planted_at_the_root(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (root / "src" / "deep").mkdir(parents=True)
+    init(root / "src" / "deep", capsys)
+    assert (root / ".yolo-planning" / "config.json").is_file()
+
+
+@pytest.mark.parametrize("kind", ["link", "file"])
+def test_a_planning_tree_that_is_no_folder_is_refused(
+    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    if kind == "link":
+        (root / ".yolo-planning").symlink_to(tmp_path / "elsewhere")
+    else:
+        (root / ".yolo-planning").write_text("")
+    code, answer = init(root, capsys)
+    assert (code, reasons(answer)) == (Exit.NOT_HERE, ["not_regular"])
+    assert not list((tmp_path / "elsewhere").iterdir())
+
+
+def test_outside_a_repository_it_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, answer = init(tmp_path, capsys)
+    assert (code, reasons(answer)) == (Exit.NOT_HERE, ["not_a_repository"])
+
+
+# --- the configuration -----------------------------------------------------------------------------------------------
+
+
+def test_the_planted_configuration_says_the_documented_defaults() -> None:
+    said = json.loads(template()["config.json"])
+    config, faults = check(Config, said)
+    assert (config, faults) == (Config(), ())
+    assert json.dumps(said, indent=2) + "\n" == template()["config.json"].decode()
+
+
+@pytest.mark.parametrize(
+    ("asked", "active", "workflow"),
+    [
+        ("backend", {"backend"}, "backend_only"),
+        ("frontend", {"backend", "frontend"}, "parallel"),
+        ("uiux, backend,frontend", {"backend", "frontend", "uiux"}, "parallel"),
+    ],
+)
+def test_departments_go_into_the_configuration(
+    root: Path, capsys: pytest.CaptureFixture[str], asked: str, active: set[str], workflow: str
+) -> None:
+    code, _ = init(root, capsys, "--departments", asked)
+    config = json.loads((root / ".yolo-planning" / "config.json").read_text())
+    assert (code, check(Config, config)[1]) == (Exit.DONE, ())
+    assert {name for name, is_active in config["departments"].items() if is_active} == active
+    assert config["department_workflow"] == workflow
+
+
+def test_an_unknown_department_is_a_usage_error(root: Path) -> None:
+    assert run(["init", "-C", str(root), "--departments", "backend,legal"]) == Exit.USAGE
+    assert not (root / ".yolo-planning").exists()
+
+
+def test_departments_that_the_kept_configuration_lacks_are_a_finding(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    init(root, capsys)
+    code, answer = init(root, capsys, "--departments", "frontend")
+    assert (code, reasons(answer)) == (Exit.FINDINGS, ["state_conflict"])
+    assert init(root, capsys, "--departments", "backend")[0] == Exit.DONE
+
+
+# --- our own rules of git --------------------------------------------------------------------------------------------
+
+
+def test_runtime_files_are_ignored_and_the_configuration_is_not(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    init(root, capsys)
+    names = [pattern.replace("*", "backend.json") for pattern in RUNTIME if pattern.startswith(".")]
+    assert names
+    assert all(is_ignored(root, f".yolo-planning/phases/01-auth/{name}") for name in names)
+    assert not is_ignored(root, ".yolo-planning/config.json")
+
+
+def test_our_rules_hold_no_artifact(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    init(root, capsys)
+    rules = PathRules(Repository(str(root)))
+    held = {path: rules.reason_to_hold(path, in_head=False) for path in example_paths()}
+    rules.close()
+    assert set(held.values()) == {None}, held
+
+
+def test_each_example_path_is_an_artifact() -> None:
+    assert all(classify(path) for path in example_paths())
+
+
+def test_lines_that_our_gitignore_lacks_are_added_below_what_is_there(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ignore = root / ".yolo-planning" / ".gitignore"
+    ignore.parent.mkdir()
+    ignore.write_text("my-notes.md\n.ctx-*")
+    _, answer = init(root, capsys)
+    lines = ignore.read_text().splitlines()
+    deed = next(deed for deed in answer["data"]["deeds"] if deed["path"] == ".yolo-planning/.gitignore")
+    assert lines[:2] == ["my-notes.md", ".ctx-*"]
+    assert (deed["did"], lines[2:]) == ("extended", deed["lines"])
+    assert len(set(lines)) == len(lines)
+
+
+def test_the_users_own_rules_are_not_touched(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (root / ".gitignore").write_text("build/")
+    init(root, capsys)
+    assert (root / ".gitignore").read_text() == "build/"
+    assert not (root / ".gitattributes").exists()
+
+
+# --- the user's rules of git -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rule", [".yolo-planning/", "*.jsonl"])
+def test_a_rule_that_ignores_artifacts_is_named_with_its_line(
+    root: Path, capsys: pytest.CaptureFixture[str], rule: str
+) -> None:
+    (root / ".gitignore").write_text(f"build/\n{rule}\n")
+    code, answer = init(root, capsys)
+    (finding,) = answer["findings"]
+    assert (code, finding["reason"], finding["level"]) == (Exit.DONE, "gitignored", "warning")
+    assert (finding["path"], finding["line"]) == (".gitignore", 2)
+    assert rule in finding["message"]
+    assert "commit_ignored" in finding["hint"]
+
+
+def test_who_commits_ignored_artifacts_hears_nothing_of_it(
+    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (root / ".gitignore").write_text(".yolo-planning/\n")
+    (tmp_path / "config" / "yolo-fs").mkdir(parents=True)
+    (tmp_path / "config" / "yolo-fs" / "config.json").write_text('{"policy": {"commit_ignored": true}}')
+    assert init(root, capsys)[1]["findings"] == []
+
+
+def test_a_filter_on_artifacts_is_told(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (root / ".gitattributes").write_text("*.jsonl filter=lfs\n")
+    code, answer = init(root, capsys)
+    assert (code, reasons(answer)) == (Exit.DONE, ["attr_filter"])
+
+
+# --- the plan --------------------------------------------------------------------------------------------------------
+
+
+def test_the_plan_is_made_of_values_and_touches_nothing(root: Path) -> None:
+    deeds = plan(str(root), [Dept.UIUX])
+    assert all(isinstance(deed, Create) for deed in deeds)
+    assert deeds == plan(str(root), [Dept.UIUX])
+    assert not (root / ".yolo-planning").exists()
+
+
+def test_half_a_file_is_not_left_behind(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    assert run(["init", "-C", str(root), "-q"]) == Exit.TRY_AGAIN
+    assert tree(root) == {}
+
+
+def test_lines_are_added_once(root: Path) -> None:
+    carry_out(str(root), plan(str(root)))
+    (root / ".yolo-planning" / ".gitattributes").write_text("*.json text eol=lf\r\n*.md text\r\n")
+    (added,) = (deed for deed in plan(str(root)) if not isinstance(deed, Keep))
+    assert isinstance(added, AddLines)
+    assert added.lines == ("*.jsonl text eol=lf", "*.toon text eol=lf", "*.md text eol=lf")

@@ -1,0 +1,157 @@
+"""`yolo-fs start`, `stop`, `restart` and `logs`: the daemon in the background."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from yolo_fs.cli.reply import Asked, Reply, verb
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.store import Holder
+from yolo_fs.reasons import Exit, Finding, Reason, YoloError, safe
+from yolo_fs.services.background import (
+    Launched,
+    follow,
+    launch,
+    running,
+    said_since,
+    tail,
+    wait_for_heirs,
+    wait_locked,
+    wait_ready,
+)
+from yolo_fs.services.background import stop as end
+from yolo_fs.services.phases import planning_root
+from yolo_fs.services.places import log_path
+
+_LINE_LENGTH = 4000
+
+_wait_option = click.option("--wait", is_flag=True, help="Return when the first scan is done.")
+
+
+def _timeout_option(default_s: float, what: str) -> Callable[[Any], Any]:
+    return click.option(
+        "--timeout",
+        "timeout_s",
+        type=click.FloatRange(min=0),
+        default=default_s,
+        show_default=True,
+        metavar="SECONDS",
+        help=what,
+    )
+
+
+@verb("start", example="yolo-fs start --wait")
+@_wait_option
+@_timeout_option(60.0, "How long --wait waits.")
+def start(asked: Asked, *, wait: bool, timeout_s: float) -> Reply:
+    """Start the daemon in the background; one that runs already is fine.
+
+    It writes to .git/yolo-fs/daemon.log, which 'yolo-fs logs' shows.
+    """
+    return _start(_repository(asked), timeout_s if wait else None)
+
+
+@verb("stop", example="yolo-fs stop")
+@_timeout_option(30.0, "How long to wait for it to finish the work in hand.")
+def stop(asked: Asked, *, timeout_s: float) -> Reply:
+    """Stop the daemon and wait until it is gone."""
+    pid = end(_repository(asked), timeout_s)
+    return _reply("stopped", pid, f"The daemon (process {pid}) has stopped.")
+
+
+@verb("restart", example="yolo-fs restart --wait")
+@_wait_option
+@_timeout_option(60.0, "How long to wait for the old one to end, and with --wait for the new one.")
+def restart(asked: Asked, *, wait: bool, timeout_s: float) -> Reply:
+    """Stop the daemon, if one runs, and start it again."""
+    repository = _repository(asked)
+    if running(repository):
+        try:
+            end(repository, timeout_s)
+        except YoloError as error:
+            if error.reason is not Reason.NOT_RUNNING:
+                raise
+    return _start(repository, timeout_s if wait else None)
+
+
+@verb("logs", example="yolo-fs logs -f")
+@click.option("-f", "--follow", "is_followed", is_flag=True, help="Go on with what is written from now on.")
+@click.option("-n", "--lines", "count", type=click.IntRange(min=0), default=50, show_default=True, help="Last lines.")
+def logs(asked: Asked, *, is_followed: bool, count: int) -> Reply:
+    """Show what the daemon in the background wrote.
+
+    A daemon in the foreground, or one that is a service, writes elsewhere; the journal of 'yolo-fs events' has all.
+    """
+    if is_followed and asked.as_json:
+        raise click.UsageError(
+            "--follow never ends, --json is one envelope; 'yolo-fs events --follow --json' has both."
+        )
+    path = log_path(_repository(asked))
+    if is_followed:
+        for line in follow(path, count):
+            print(safe(line, _LINE_LENGTH), flush=True)
+    lines = tail(path, count)
+    return Reply({"path": path, "lines": lines}, show=lambda _: _print(lines, path))
+
+
+def _repository(asked: Asked) -> Repository:
+    repository = Repository(asked.start)
+    repository.close()
+    planning_root(repository.root)
+    return repository
+
+
+def _start(repository: Repository, wait_s: float | None) -> Reply:
+    repository.refuse_unsafe()
+    if other := wait_for_heirs(repository):
+        return _already(repository, other, wait_s)
+    launched = launch(repository)
+    pid = launched.process.pid
+    if wait_locked(repository, launched):
+        if wait_s is None:
+            return _reply("starting", pid, f"The daemon starts as process {pid}.")
+        if wait_ready(repository, pid, wait_s):
+            return _reply("started", pid, f"The daemon runs as process {pid}.")
+    elif launched.process.returncode == Exit.DONE and (other := running(repository)):
+        return _already(repository, other, wait_s)  # another start was faster
+    return _died(repository, launched)
+
+
+def _already(repository: Repository, other: Holder, wait_s: float | None) -> Reply:
+    if other.pid and wait_s is not None:
+        wait_ready(repository, other.pid, wait_s)
+    name = f"process {other.pid}" if other.pid else "a process that does not say who it is"
+    return _reply("already_running", other.pid or None, f"The daemon runs already: {name}.")
+
+
+def _died(repository: Repository, launched: Launched) -> Reply:
+    code = launched.process.wait()
+    lines = said_since(repository, launched)
+    finding = Finding(
+        Reason.NOT_RUNNING,
+        log_path(repository),
+        message=f"the daemon ended with exit code {code} before its first scan was done",
+        hint="What it said last stands above; 'yolo-fs run' shows it live.",
+    )
+    known = code in Exit._value2member_map_ and code != Exit.DONE
+    return Reply(
+        {"state": "failed", "exit_code": code, "lines": lines},
+        [finding],
+        Exit(code) if known else Exit.NOT_HERE if code == 0 else Exit.DEFECT,
+        lambda _: _print(lines, "", stream=sys.stderr),
+    )
+
+
+def _reply(state: str, pid: int | None, sentence: str) -> Reply:
+    return Reply({"state": state, "pid": pid}, show=lambda _: print(sentence))
+
+
+def _print(lines: list[str], path: str, *, stream: Any = None) -> None:
+    for line in lines:
+        print(safe(line, _LINE_LENGTH), file=stream)
+    if not lines and path:
+        print(f"Nothing is written yet to {safe(path)}", file=sys.stderr)

@@ -1,0 +1,120 @@
+"""`yolo-fs init`: make a repository ready for a team of agents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from yolo_fs.cli.reply import Asked, Reply, verb
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.protocol.names import Dept
+from yolo_fs.reasons import Exit, Finding, Reason
+from yolo_fs.services.planting import AddLines, Create, Deed, carry_out, obstacles, plan, workflow_of
+from yolo_fs.services.settings import CONFIG, load
+
+_CHOICES = tuple(dept.value for dept in Dept if dept is not Dept.SHARED)
+
+
+def _departments(_context: click.Context, _parameter: click.Parameter, text: str) -> tuple[Dept, ...]:
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    for name in names:
+        if name not in _CHOICES:
+            raise click.BadParameter(f"{name!r} is none of {', '.join(_CHOICES)}")
+    return tuple(Dept(name) for name in _CHOICES if name in names)
+
+
+@verb("init", example="yolo-fs init --departments backend,frontend,uiux")
+@click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
+@click.option(
+    "--departments",
+    default="",
+    metavar="LIST",
+    callback=_departments,
+    help=f"Who works on a phase: {','.join(_CHOICES)}. Backend always does; several work in parallel.",
+)
+@click.option("--no-hooks", is_flag=True, help="Reserved: init installs no git hooks.")
+def init(asked: Asked, *, dry_run: bool, departments: tuple[Dept, ...], no_hooks: bool) -> Reply:
+    """Make the planning tree `.yolo-planning/` in this repository.
+
+    Never overwrites a file and never touches your own .gitignore; a second time it does nothing.
+    """
+    repository = Repository(asked.start)
+    try:
+        deeds = plan(repository.root, departments)
+        if not dry_run:
+            deeds = carry_out(repository.root, deeds)
+        settings = load(repository.root)
+        findings = [*obstacles(repository, commit_ignored=settings.policy.commit_ignored)]
+    finally:
+        repository.close()
+    kept_config = not any(isinstance(deed, Create) and deed.path == CONFIG for deed in deeds)
+    refused = _disagreement(settings.config.departments.model_dump(), departments) if kept_config else []
+    return Reply(
+        {"root": repository.root, "state": _state(deeds, dry_run=dry_run), "deeds": [_as_json(deed) for deed in deeds]},
+        [*findings, *refused],
+        Exit.FINDINGS if refused else Exit.DONE,
+        lambda _: _show(deeds, dry_run=dry_run),
+    )
+
+
+def _disagreement(config: dict[str, Any], departments: Sequence[Dept]) -> list[Finding]:
+    """Return a finding when departments were asked for that the configuration, which is kept, does not have."""
+    active = {name for name in _CHOICES if config[name]} | {Dept.BACKEND.value}
+    wanted = {*departments, Dept.BACKEND.value}
+    if not departments or active == wanted:
+        return []
+    return [
+        Finding(
+            Reason.STATE_CONFLICT,
+            CONFIG,
+            at="/departments",
+            message=f"the file is kept as it is, with {_listed(active)}",
+            expected=f"{_listed(wanted)}, as asked",
+            hint=f"Edit its departments, and set department_workflow to {workflow_of(departments)}.",
+        )
+    ]
+
+
+def _listed(names: set[str]) -> str:
+    return ",".join(name for name in _CHOICES if name in names)
+
+
+def _state(deeds: Sequence[Deed], *, dry_run: bool) -> str:
+    if not any(isinstance(deed, Create | AddLines) for deed in deeds):
+        return "already_initialised"
+    return "would_initialise" if dry_run else "initialised"
+
+
+def _as_json(deed: Deed) -> dict[str, Any]:
+    lines = {"lines": list(deed.lines)} if isinstance(deed, AddLines) else {}
+    return {"path": deed.path, "did": _word(deed), **lines}
+
+
+def _word(deed: Deed) -> str:
+    match deed:
+        case Create():
+            return "created"
+        case AddLines():
+            return "extended"
+    return "kept"
+
+
+_NEXT = """
+Next:
+  describe the project in .yolo-planning/PROJECT.md
+  commit these files yourself, this once
+  yolo-fs phase new SLUG    make the first phase
+  yolo-fs start             watch, and commit what agents write"""
+
+
+def _show(deeds: Sequence[Deed], *, dry_run: bool) -> None:
+    if dry_run:
+        print("Nothing is changed. This would be done:")
+    for deed in deeds:
+        print(f"{_word(deed):9} {deed.path}")
+        for line in deed.lines if isinstance(deed, AddLines) else ():
+            print(f"          + {line}")
+    if not dry_run and any(isinstance(deed, Create) for deed in deeds):
+        print(_NEXT)

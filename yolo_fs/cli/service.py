@@ -1,0 +1,80 @@
+"""`yolo-fs service`: the daemon as a service of the user's session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from yolo_fs.cli.reply import Asked, Reply, verb
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.store import private_directory
+from yolo_fs.services.phases import planning_root
+from yolo_fs.services.places import log_path
+from yolo_fs.services.units import System, Unit, unit_for
+from yolo_fs.services.units import install as write
+from yolo_fs.services.units import uninstall as remove
+
+
+@click.group("service")
+def service() -> None:
+    """Let systemd or launchd run the daemon of this repository at each login.
+
+    Nothing is ever enabled for you: the command that does is printed.
+    """
+
+
+def _system_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    launchd = click.option("--launchd", "system", flag_value=System.LAUNCHD.value, help="A launchd job (macOS).")
+    systemd = click.option("--systemd", "system", flag_value=System.SYSTEMD.value, help="A systemd user unit (Linux).")
+    return systemd(launchd(function))
+
+
+@verb("print", example="yolo-fs service print --systemd > yolo-fs.service", parent=service)
+@_system_options
+def print_(asked: Asked, *, system: str | None) -> Reply:
+    """Print the service file."""
+    unit = _unit(_repository(asked), system)
+    return Reply({**_as_json(unit), "text": unit.text}, show=lambda _: print(unit.text, end=""))
+
+
+@verb("install", example="yolo-fs service install", parent=service)
+@_system_options
+def install(asked: Asked, *, system: str | None) -> Reply:
+    """Write the service file, and say how to enable it."""
+    repository = _repository(asked)
+    unit = _unit(repository, system)
+    private_directory(repository.own_dir)  # launchd opens the log in it before we run
+    state = write(unit)
+    return _reply(unit, state, f"Enable it with:  {unit.enable}")
+
+
+@verb("uninstall", example="yolo-fs service uninstall", parent=service)
+@_system_options
+def uninstall(asked: Asked, *, system: str | None) -> Reply:
+    """Remove the service file, once it is no longer enabled."""
+    unit = _unit(_repository(asked), system)
+    state = remove(unit)
+    return _reply(unit, state, f"If it still runs:  {unit.disable}" if state == "uninstalled" else "")
+
+
+def _repository(asked: Asked) -> Repository:
+    repository = Repository(asked.start)
+    repository.close()
+    planning_root(repository.root)
+    return repository
+
+
+def _unit(repository: Repository, system: str | None) -> Unit:
+    chosen = System(system) if system else System.of_this_machine()
+    return unit_for(repository.root, log_path(repository), chosen)
+
+
+def _as_json(unit: Unit) -> dict[str, str]:
+    return {"name": unit.name, "path": unit.path, "enable": unit.enable, "disable": unit.disable}
+
+
+def _reply(unit: Unit, state: str, advice: str) -> Reply:
+    said = "\n".join(filter(None, (f"{state.replace('_', ' ')}: {unit.path}", advice)))
+    return Reply({"state": state, **_as_json(unit)}, show=lambda _: print(said))

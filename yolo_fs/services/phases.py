@@ -1,0 +1,158 @@
+"""The phase directories of the planning tree in force: which there are, and the next one.
+
+Source: protocol 1.1 ("Layout", `ACTIVE`), 2.4 (the words of the roadmap's status), 6.1 (the active milestone).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+
+from yolo_fs.edges.files import Content, read, stamp_of, walk
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.store import Held, hold, private_directory
+from yolo_fs.ids import PHASE_DIRECTORY, PhaseId
+from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError
+from yolo_fs.rules.classify import PLANNING_ROOT
+
+_MILESTONE = re.compile(r"[a-z0-9][a-z0-9-]*")
+_NUMBERED = re.compile(r"(?P<number>[0-9]+)-.*")
+_LAST = 99
+_LOCK_TRIES = 200
+"""Each takes `hold` 50 ms, so that another `phase new` has 10 s to end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """One phase directory and how far its plans are."""
+
+    name: str
+    """Name of the directory, such as `01-auth`."""
+    path: str
+    """POSIX path relative to the repository."""
+    plans: int
+    summaries: int
+
+    @property
+    def status(self) -> str:
+        """`empty`, `planned`, `in progress` or `complete`."""
+        if not self.plans:
+            return "empty"
+        if self.summaries >= self.plans:
+            return "complete"
+        return "in progress" if self.summaries else "planned"
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """The answer to a wish for a phase."""
+
+    path: str
+    is_new: bool
+    """False when a phase with this slug was there."""
+
+
+def planning_root(root: str) -> str:
+    """Return where phases live: the planning tree, or the milestone that its file `ACTIVE` names.
+
+    A milestone that does not exist falls back to the planning tree.
+
+    Raises:
+        YoloError: NOT_INITIALISED.
+    """
+    if not os.path.isdir(os.path.join(root, PLANNING_ROOT)):
+        raise YoloError(Reason.NOT_INITIALISED, hint="Run 'yolo-fs init' first.", exit_code=Exit.NOT_HERE)
+    active = read(root, f"{PLANNING_ROOT}/ACTIVE", 4096)
+    slug = active.data.decode("utf-8", "replace").strip() if isinstance(active, Content) else ""
+    milestone = f"{PLANNING_ROOT}/milestones/{slug}"
+    known = _MILESTONE.fullmatch(slug) and os.path.isdir(os.path.join(root, milestone))
+    return milestone if known else PLANNING_ROOT
+
+
+def phases(root: str) -> tuple[Phase, ...]:
+    """Return the phases in force, in order."""
+    folder = f"{planning_root(root)}/phases"
+    return tuple(_phase(root, f"{folder}/{name}") for name in _folders(root, folder) if PHASE_DIRECTORY.fullmatch(name))
+
+
+def misnamed(root: str) -> tuple[Finding, ...]:
+    """Return directories that stand among the phases and whose artifacts nobody looks at."""
+    folder = f"{planning_root(root)}/phases"
+    return tuple(
+        Finding(
+            Reason.BAD_NAME,
+            f"{folder}/{name}",
+            message="not the name of a phase: no artifact is looked for in it",
+            expected="two digits, a hyphen and a slug, such as 01-auth",
+            level=Level.WARNING,
+        )
+        for name in _folders(root, folder)
+        if not PHASE_DIRECTORY.fullmatch(name)
+    )
+
+
+def make_phase(repository: Repository, slug: str) -> Made:
+    """Make the directory of the next phase; a phase that has this slug already is the answer itself.
+
+    Raises:
+        YoloError: NOT_INITIALISED; OUT_OF_RANGE after phase 99; LOCK_TIMEOUT; STORAGE_FAILED.
+    """
+    folder = f"{planning_root(repository.root)}/phases"
+    with _alone(repository):  # two agents at once must not get the same number
+        names = _folders(repository.root, folder)
+        for name in names:
+            phase = PhaseId.parse(name)
+            if phase and phase.slug == slug:
+                return Made(f"{folder}/{name}", is_new=False)
+        path = f"{folder}/{_next_number(names):02}-{slug}"
+        _make(repository.root, path)
+        return Made(path, is_new=True)
+
+
+def _next_number(names: tuple[str, ...]) -> int:
+    numbers = [int(found["number"]) for name in names if (found := _NUMBERED.fullmatch(name))]
+    number = max(numbers, default=0) + 1
+    if number > _LAST:
+        raise YoloError(Reason.OUT_OF_RANGE, f"phase {number} has no two digits", hint="Begin a milestone.")
+    return number
+
+
+def _make(root: str, path: str) -> None:
+    there = stamp_of(root, path)
+    if isinstance(there, Finding) and there.reason is not Reason.FILE_MISSING:
+        raise YoloError(there.reason, f"{path}: {there.message}", hint=there.hint, exit_code=Exit.NOT_HERE)
+    try:
+        os.makedirs(os.path.join(root, path))
+    except OSError as error:
+        raise YoloError(
+            Reason.STORAGE_FAILED,
+            f"{path}: {error.strerror or error}",
+            hint="Free space or check permissions.",
+            exit_code=Exit.TRY_AGAIN,
+        ) from error
+
+
+def _alone(repository: Repository) -> Held:
+    private_directory(repository.own_dir)
+    lock = os.path.join(repository.own_dir, "phases.lock")
+    for _ in range(_LOCK_TRIES):
+        if held := hold(lock):
+            return held
+    raise YoloError(Reason.LOCK_TIMEOUT, f"{lock} was not free in time", exit_code=Exit.LOCK_TIMEOUT)
+
+
+def _folders(root: str, folder: str) -> tuple[str, ...]:
+    try:
+        with os.scandir(os.path.join(root, folder)) as entries:
+            return tuple(sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False)))
+    except FileNotFoundError:
+        return ()
+
+
+def _phase(root: str, path: str) -> Phase:
+    # An empty file is no artifact yet: protocol 1.1.
+    files = [os.path.split(entry.path) for entry in walk(root, path) if entry.refused is None and entry.stamp.size]
+    names = [name for folder, name in files if folder == path]
+    plans, summaries = (sum(name.endswith(suffix) for name in names) for suffix in (".plan.jsonl", ".summary.jsonl"))
+    return Phase(os.path.basename(path), path, plans, summaries)
