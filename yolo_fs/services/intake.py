@@ -99,7 +99,7 @@ class Intake:
             return Waiting(Reason.BEING_WRITTEN)
         reading = READERS[place.artifact.shape](content.data, place.path, self._settings.limits)
         if reading.torn and quiet_s < self._settings.policy.grace_s:
-            return Waiting(Reason.BEING_WRITTEN)
+            return Waiting(Reason.UNTERMINATED)
         findings = (*reading.findings, *self._examine(place, reading.records))
         provably_complete = content.writer is Writer.NONE and not errors(findings)
         if not provably_complete and quiet_s * 1000 < self._settings.policy.settle_ms:

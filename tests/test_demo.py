@@ -1,0 +1,252 @@
+"""The demo plays what its story says before the real daemon, leaves nothing behind, and admits what differs."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from yolo_fs.cli import demo as cli_demo
+from yolo_fs.cli.main import run
+from yolo_fs.demo.agents import MANNERS, write
+from yolo_fs.demo.plays import PLAYS
+from yolo_fs.demo.stage import read
+from yolo_fs.demo.story import Answer, Commits, Holds, Manner, Play, Refuses, Scene, Source, Write
+from yolo_fs.edges.lines import Limits
+from yolo_fs.protocol.names import Dept, Role
+from yolo_fs.protocol.workflow import STEPS
+from yolo_fs.reasons import Reason, errors
+from yolo_fs.rules.classify import classify
+from yolo_fs.rules.examine import examine
+from yolo_fs.rules.facts import PlanFacts, Surroundings
+from yolo_fs.schemas.base import Mode
+from yolo_fs.services.intake import READERS
+
+PLAY = PLAYS[0]
+FAST = [sys.executable, "-m", "yolo_fs", "demo", "--speed", "100"]
+TASK = re.compile(r"@[0-9]{2}-[0-9]{2}/T[0-9]+@")
+
+
+class Played(NamedTuple):
+    exit_code: int
+    envelope: dict[str, Any]
+    left: list[str]
+    """What stayed in the folder for temporary files."""
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    return os.environ | {"TMPDIR": str(folder), "PYTHONPATH": os.getcwd()}
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
+    folder = tmp_path_factory.mktemp("demo")
+    done = subprocess.run([*FAST, "--json"], env=_environment(folder), capture_output=True, check=False)
+    assert done.stderr == b""
+    return Played(done.returncode, json.loads(done.stdout), os.listdir(folder))
+
+
+def test_all_goes_as_the_story_says(played: Played) -> None:
+    assert (played.exit_code, played.envelope["ok"], played.envelope["findings"]) == (0, True, [])
+
+
+def test_every_proof_holds(played: Played) -> None:
+    proofs = played.envelope["data"]["proofs"]
+
+    assert len(proofs) == 5
+    assert [proof["claim"] for proof in proofs if not proof["holds"]] == []
+
+
+def test_commits_and_their_subjects_are_those_of_the_story_in_its_order(played: Played) -> None:
+    wanted = [(scene.answer.path, scene.answer.subject) for scene in PLAY.scenes if isinstance(scene.answer, Commits)]
+
+    assert [(one["path"], one["subject"]) for one in played.envelope["data"]["commits"]] == wanted
+
+
+def test_each_refusal_says_where_what_and_what_was_expected(played: Played) -> None:
+    said = [one["said"] for one in played.envelope["data"]["refusals"]]
+
+    assert said == [
+        'line 1 /w duplicate_key: the key "w" stands twice; expected each key once',
+        "line 2 /sev unknown_value: got 'high'; expected critical, major, minor or nit",
+    ]
+
+
+def test_the_credential_is_held_and_never_shown(played: Played) -> None:
+    (held,) = [one for one in played.envelope["data"]["held"] if one["path"].endswith("decisions.jsonl")]
+
+    assert "github_token" in held["said"]
+    assert "ghp_" not in json.dumps(played.envelope)
+
+
+def test_nothing_stays_behind(played: Played) -> None:
+    assert played.left == []
+
+
+def test_on_a_plain_stdout_everything_is_ascii_and_the_kept_repository_is_sound(tmp_path: Path) -> None:
+    environment = _environment(tmp_path) | {"PYTHONIOENCODING": "ascii"}
+
+    done = subprocess.run([*FAST, "--keep"], env=environment, capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.isascii()
+    assert "ok all 21 commits" in done.stdout
+    kept = done.stdout.rpartition("The repository is ")[2].strip(".\n")
+    assert os.listdir(tmp_path) == [os.path.basename(kept)]
+    subprocess.run(["git", "-C", kept, "fsck", "--strict"], check=True, capture_output=True)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_ends_the_daemon_and_removes_everything(tmp_path: Path, number: signal.Signals) -> None:
+    with subprocess.Popen(FAST, env=_environment(tmp_path), stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        next(line for line in process.stdout if "docs(01): critique" in line)
+        process.send_signal(number)
+        process.stdout.read()
+
+    assert process.returncode == 130
+    assert os.listdir(tmp_path) == []
+    assert list(_processes_in(tmp_path)) == []
+
+
+def _processes_in(folder: Path) -> Iterator[int]:
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            where = os.readlink(process / "cwd")
+        except OSError:
+            continue
+        if where.startswith(f"{folder}/"):
+            yield int(process.name)
+
+
+CRITIQUE = ".yolo-planning/phases/01-auth/critique.jsonl"
+BROKEN: dict[str, Answer] = {
+    "another subject": Commits(CRITIQUE, "docs(01): something else"),
+    "a refusal": Refuses(CRITIQUE, Reason.MISSING_KEY, 1, "/id"),
+    "a hold": Holds(CRITIQUE, Reason.SECRET),
+    "a source commit": Source("feat(01-01): T1 nothing of the kind"),
+}
+
+
+@pytest.mark.parametrize("wanted", BROKEN)
+def test_a_story_that_expects_something_else_ends_with_exit_code_1(
+    wanted: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = PLAY.acts[0]
+    scene = replace(first.scenes[0], answer=BROKEN[wanted])
+    monkeypatch.setattr(cli_demo, "PLAY", replace(PLAY, acts=(replace(first, scenes=(scene,)),)))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+    code = run(["demo", "--speed", "100", "--json"])
+
+    envelope = json.loads(capsys.readouterr().out)
+    assert (code, envelope["ok"]) == (1, False)
+    assert envelope["findings"][0]["message"].startswith("Critic writes critique.jsonl, via the Lead: expected ")
+    assert os.listdir(tmp_path) == []
+
+
+def test_an_answer_that_never_comes_is_awaited_until_the_deadline_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = PLAY.acts[0]
+    scene = replace(first.scenes[0], deeds=(Write("notes.md", "0-opening/README.md"),), deadline_s=0.2)
+    scene = replace(scene, answer=Commits("notes.md", "docs(01): notes"))
+    monkeypatch.setattr(cli_demo, "PLAY", replace(PLAY, acts=(replace(first, scenes=(scene,)),)))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+    assert run(["demo", "--speed", "100", "--json"]) == 1
+
+    assert json.loads(capsys.readouterr().out)["findings"][0]["reason"] == "deadline_passed"
+
+
+def test_a_proof_that_does_not_hold_ends_with_exit_code_1(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(cli_demo, "PLAY", replace(PLAY, acts=PLAY.acts[:1], leaves=("?? nobody wrote this",)))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+    assert run(["demo", "--speed", "100", "--json"]) == 1
+
+    finding = json.loads(capsys.readouterr().out)["findings"][0]
+    assert finding["expected"] == "the work tree holds no other open change"
+
+
+def test_the_play_has_an_act_for_each_of_the_eleven_steps_in_their_order() -> None:
+    keys = [step.key for step in STEPS]
+
+    assert [act.step for act in PLAY.acts] == keys[keys.index("critique") : keys.index("signoff") + 1]
+
+
+@pytest.mark.parametrize("act", PLAY.acts, ids=lambda act: act.step)
+def test_each_act_makes_the_commits_that_its_step_prescribes(act: Any) -> None:
+    step = next(step for step in STEPS if step.key == act.step)
+    made = [scene.answer.subject for scene in act.scenes if isinstance(scene.answer, Commits | Source)]
+    first = (step.commits or step.state)[0]
+
+    assert any(first.match(subject) for subject in made)
+
+
+def _written() -> list[tuple[Play, Commits, Write]]:
+    return [
+        (play, scene.answer, deed)
+        for play in PLAYS
+        for scene in play.scenes
+        for deed in scene.deeds
+        if isinstance(scene.answer, Commits) and isinstance(deed, Write) and deed.path == scene.answer.path
+    ]
+
+
+@pytest.mark.parametrize(("play", "wanted", "deed"), _written(), ids=lambda value: getattr(value, "content", None))
+def test_each_artifact_of_the_plays_is_valid(play: Play, wanted: Commits, deed: Write) -> None:
+    place = classify(wanted.path)
+    assert place is not None
+    commit = "0123456789abcdef0123456789abcdef01234567"
+    data = TASK.sub(commit, read(play, deed.content)).encode()
+
+    reading = READERS[place.artifact.shape](data, wanted.path, Limits())
+    around = Surroundings({"01-01": PlanFacts(1, ())} if str(place.plan) != "01-01" else {}, {commit: True})
+
+    assert errors((*reading.findings, *examine(place, reading.records, around, Mode()))) == ()
+
+
+@pytest.mark.parametrize("play", PLAYS, ids=lambda play: play.name)
+def test_each_slip_stands_for_exactly_one_text_of_its_file(play: Play) -> None:
+    slips = [deed for scene in play.scenes for deed in scene.deeds if isinstance(deed, Write) and deed.slip]
+
+    assert slips
+    assert [read(play, deed.content).count(deed.slip.right) for deed in slips if deed.slip] == [1] * len(slips)
+
+
+@pytest.mark.parametrize("manner", Manner, ids=lambda manner: manner.name)
+def test_each_manner_leaves_the_whole_content_and_only_torn_leaves_a_part(manner: Manner, tmp_path: Path) -> None:
+    path, data = tmp_path / "a.jsonl", b'{"id":"1"}\n{"id":"2"}\n'
+    if manner is Manner.REWRITE:
+        path.write_bytes(b"something much longer than what replaces it\n")
+    if manner is Manner.REST:
+        path.write_bytes(data[:15])
+
+    write(str(path), data, manner, lambda: None)
+
+    written = path.read_bytes()
+    assert written == data[:16] if manner is Manner.TORN else written == data
+    assert os.listdir(tmp_path) == ["a.jsonl"]
+
+
+def test_every_manner_is_bound() -> None:
+    assert set(MANNERS) == set(Manner)
+
+
+def test_an_actor_of_another_department_is_named_with_it() -> None:
+    scene = Scene(Role.DEV, "does nothing", (), Commits("", ""))
+
+    assert (scene.actor, replace(scene, dept=Dept.FRONTEND).actor) == ("Dev", "FE Dev")

@@ -1,0 +1,222 @@
+"""`yolo-fs demo`: a phase played by scripted agents before the real daemon, in a temporary repository."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from yolo_fs.cli.reply import Asked, Reply, console_for, verb
+from yolo_fs.demo.player import Mark, Outcome, Pace, Player
+from yolo_fs.demo.plays import PLAYS
+from yolo_fs.demo.proofs import Proof, prove
+from yolo_fs.demo.stage import stage_for
+from yolo_fs.demo.story import Act, Holds, Play, Refuses, Scene, Waits
+from yolo_fs.protocol.workflow import STEP_BY_KEY
+from yolo_fs.reasons import Exit, Finding, Reason, safe
+
+if TYPE_CHECKING:
+    from rich.status import Status
+
+PLAY = PLAYS[0]
+
+_SIGNS = {
+    Mark.COMMITTED: ("✔", "ok", "green"),
+    Mark.REFUSED: ("✘", "no", "red"),
+    Mark.HELD: ("‖", "==", "yellow"),
+    Mark.WAITING: ("…", "..", "yellow"),
+    Mark.OWN: ("·", "--", "dim"),
+    Mark.DIFFERENT: ("✘", "!!", "bold red"),
+}
+"""Mark → sign, what stands for it where the sign cannot be printed, and style."""
+
+NEXT = (
+    ("yolo-fs init", "make a repository of yours ready"),
+    ("yolo-fs run", "watch it and commit"),
+    ("yolo-fs status", "see where the team stands"),
+)
+
+
+@verb("demo", example="yolo-fs demo --speed 3")
+@click.option("--keep", is_flag=True, help="Keep the temporary repository and say where it is.")
+@click.option("--speed", type=click.FloatRange(0.1, 100), default=1.0, show_default=True, help="How fast it plays.")
+def demo(asked: Asked, *, keep: bool, speed: float) -> Reply:
+    """Play a whole phase: scripted agents write files, the real daemon commits, refuses and holds them.
+
+    Everything happens in a temporary repository, which is removed at the end. Exit code 0: all went as the
+    play says; 1: something differed, and what.
+    """
+    screen = None if asked.as_json or asked.quiet else Screen(PLAY)
+    proofs: tuple[Proof, ...] = ()
+    with _ended_cleanly(), stage_for(PLAY, keep=keep) as stage, closing(screen or Silence()) as audience:
+        kept = stage.root if keep else ""
+        player = Player(stage, Pace.of(speed), audience)
+        if screen:
+            screen.begin(kept)
+        stage.open()
+        findings = player.play(PLAY)
+        if not findings:
+            proofs = prove(PLAY, stage, player)
+        history = stage.git.text("log", "--oneline", "--no-decorate").splitlines()
+        if screen:
+            screen.end(player, proofs, history, kept)
+    findings += tuple(_broken(proof) for proof in proofs if not proof.holds)
+    return Reply(_data(player, proofs, history, kept or None), findings, Exit.FINDINGS if findings else Exit.DONE)
+
+
+@contextmanager
+def _ended_cleanly() -> Iterator[None]:
+    """Let a closed pipe, a hang-up and TERM end the play as Ctrl-C does: with the daemon ended and nothing left."""
+
+    def interrupt(_number: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    heeded: dict[signal.Signals, Callable[[int, Any], None] | signal.Handlers] = {
+        signal.SIGPIPE: signal.SIG_IGN,
+        signal.SIGTERM: interrupt,
+        signal.SIGHUP: interrupt,
+    }
+    before = {number: signal.signal(number, heed) for number, heed in heeded.items()}
+    try:
+        yield
+    finally:
+        for number, heed in before.items():
+            signal.signal(number, heed)
+
+
+def _broken(proof: Proof) -> Finding:
+    return Finding(Reason.INTERNAL_ERROR, message=proof.seen or "it is not so", expected=proof.claim)
+
+
+def _data(player: Player, proofs: Sequence[Proof], history: Sequence[str], repository: str | None) -> dict[str, Any]:
+    def scenes(*marks: Mark) -> list[dict[str, str]]:
+        return [
+            {"who": scene.actor, "does": scene.does, "path": scene.answer.path, "said": outcome.said}
+            for scene, outcome in player.outcomes
+            if outcome.mark in marks and isinstance(scene.answer, Refuses | Holds | Waits)
+        ]
+
+    return {
+        "commits": [{"commit": event.commit, "path": event.path, "subject": event.subject} for event in player.told],
+        "refusals": scenes(Mark.REFUSED),
+        "held": scenes(Mark.HELD, Mark.WAITING),
+        "proofs": [{"claim": proof.claim, "holds": proof.holds} for proof in proofs],
+        "history": list(history),
+        "repository": repository,
+    }
+
+
+class Silence:
+    """An audience that wants the end only."""
+
+    def act(self, act: Act) -> None: ...
+    def scene(self, scene: Scene) -> None: ...
+    def outcome(self, scene: Scene, outcome: Outcome) -> None: ...
+    def close(self) -> None: ...
+
+
+class Screen:
+    """Shows a play as it goes, one line per scene."""
+
+    def __init__(self, play: Play):
+        """Show it on stdout, in letters that stdout can print."""
+        self._play = play
+        self._fancy = _can_print("".join(sign for sign, _, _ in _SIGNS.values()))
+        if hasattr(sys.stdout, "reconfigure"):
+            sys.stdout.reconfigure(errors="backslashreplace")
+        self._console = console_for(sys.stdout)
+        self._actor_width = max(len(scene.actor) for scene in play.scenes)
+        self._does_width = max(len(scene.does) for scene in play.scenes)
+        self._waiting: Status | None = None
+
+    def begin(self, repository: str) -> None:
+        """Say what is about to be seen."""
+        place = f"in {repository}" if repository else "in a temporary git repository"
+        self._console.print("yolo-fs demo", style="bold")
+        self._console.print(f"{self._play.intro}\nIt happens {place}.")
+
+    def act(self, act: Act) -> None:
+        """Print the heading of a step."""
+        from rich.text import Text
+
+        step = STEP_BY_KEY[act.step]
+        name = f"\nStep {step.number}  {step.key.replace('_', ' ')}"
+        self._console.print(Text.assemble((name, "bold"), (f"  {act.title}", "dim")))
+
+    def scene(self, scene: Scene) -> None:
+        """Show on a terminal that an answer is waited for."""
+        if self._console.is_terminal:
+            words = f"  {scene.actor} {scene.does}"
+            self._waiting = self._console.status(words, spinner="dots" if self._fancy else "line")
+            self._waiting.start()
+
+    def outcome(self, scene: Scene, outcome: Outcome) -> None:
+        """Print the line of a scene."""
+        self.close()
+        sign, plain, style = _SIGNS[outcome.mark]
+        self._line(scene, sign if self._fancy else plain, style, outcome)
+
+    def close(self) -> None:
+        """Take away what was shown of a scene under way."""
+        if self._waiting:
+            self._waiting.stop()
+            self._waiting = None
+
+    def _line(self, scene: Scene, sign: str, style: str, outcome: Outcome) -> None:
+        from rich.table import Table
+        from rich.text import Text
+
+        said = Text(outcome.said, style=style)
+        if outcome.commit:
+            said = Text.assemble((outcome.commit[:7], "yellow"), f" {outcome.said}")
+        if not self._console.is_terminal:
+            does = f"{scene.actor:{self._actor_width}} {scene.does:{self._does_width}}"
+            self._console.print(f"  {does} {sign} {said.plain}")
+            return
+        row = Table.grid(padding=(0, 1))
+        row.add_column(width=1)
+        row.add_column(width=self._actor_width)
+        row.add_column(width=min(self._does_width, self._console.width // 3))
+        row.add_column(width=1 if self._fancy else 2)
+        row.add_column(overflow="fold")
+        row.add_row("", Text(scene.actor, style="bold cyan"), scene.does, Text(sign, style=style), said)
+        self._console.print(row)
+
+    def end(self, player: Player, proofs: Sequence[Proof], history: Sequence[str], repository: str) -> None:
+        """Print what is left of the play: history, counts, proofs, and what to try next."""
+        self.close()
+        refused = sum(outcome.mark is Mark.REFUSED for _, outcome in player.outcomes)
+        held = sum(outcome.mark is Mark.HELD for _, outcome in player.outcomes)
+        self._head("git log --oneline")
+        for line in history:
+            commit, _, subject = line.partition(" ")
+            self._styled(f"  {commit} ", "yellow", safe(subject))
+        self._head(f"{len(player.told)} artifacts committed, {refused} refused, {held} held for a while")
+        for proof in proofs:
+            sign, plain, style = _SIGNS[Mark.COMMITTED if proof.holds else Mark.DIFFERENT]
+            self._styled(f"  {sign if self._fancy else plain} ", style, proof.claim)
+        self._head("Next")
+        for command, does in NEXT:
+            self._styled(f"  {command:16}", "bold", does)
+        where = f"The repository is {repository}" if repository else "'yolo-fs demo --keep' keeps the repository"
+        self._console.print(f"\n{where}.")
+
+    def _head(self, words: str) -> None:
+        self._console.print(f"\n{words}", style="bold")
+
+    def _styled(self, words: str, style: str, plain: str) -> None:
+        from rich.text import Text
+
+        self._console.print(Text.assemble((words, style), plain))
+
+
+def _can_print(signs: str) -> bool:
+    try:
+        signs.encode(sys.stdout.encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True

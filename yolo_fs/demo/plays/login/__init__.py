@@ -1,0 +1,1 @@
+"""The play of one backend department that builds a JWT login."""

@@ -1,0 +1,142 @@
+"""Where a play takes place: a temporary repository, a home without anybody's configuration, and the daemon.
+
+Source: cli, `demo`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from importlib.resources import files
+from typing import Any
+
+from yolo_fs.demo import agents
+from yolo_fs.demo.daemon import Daemon, command, environment
+from yolo_fs.demo.story import SECRET, Deed, Play, Write
+from yolo_fs.edges.git.objects import Hashing
+from yolo_fs.edges.git.runner import Git
+from yolo_fs.rules.classify import PLANNING_ROOT
+from yolo_fs.rules.secrets import RULES
+
+_WHO = {
+    f"GIT_{part}_{fact}": value
+    for part in ("AUTHOR", "COMMITTER")
+    for fact, value in (("NAME", "Demo"), ("EMAIL", "demo@example.org"))
+}
+"""Whoever acts with git: the play has no real people."""
+_GAP = re.compile(r"@(?:secret|[0-9]{2}-[0-9]{2}/T[0-9]+)@")
+
+
+@contextmanager
+def stage_for(play: Play, *, keep: bool) -> Iterator[Stage]:
+    """Give a stage; at the end its daemon is ended and everything is removed, but the repository if it is kept."""
+    with ExitStack() as afterwards:
+        aside = _folder(afterwards, "yolo-fs-demo-home-", keep=False)
+        root = _folder(afterwards, "yolo-fs-demo-", keep=keep)
+        stage = Stage(play, root, aside)
+        afterwards.callback(stage.close)
+        yield stage
+
+
+def _folder(afterwards: ExitStack, prefix: str, *, keep: bool) -> str:
+    path = os.path.realpath(tempfile.mkdtemp(prefix=prefix))
+    if not keep:
+        afterwards.callback(shutil.rmtree, path, ignore_errors=True)
+    return path
+
+
+class Stage:
+    """One repository for one play, and whoever acts in it."""
+
+    def __init__(self, play: Play, root: str, aside: str):
+        """Play in the empty folder `root`; the folder `aside` is home to no configuration."""
+        self.root = root
+        self._play = play
+        self._aside = aside
+        self._environment = environment(aside)
+        self.git = Git(root)
+        self.git.identity = _WHO | {name: self._environment[name] for name in ("HOME", "XDG_CONFIG_HOME")}
+        self.secret = next(rule.example for rule in RULES if rule.name == "github_token")
+        """What agents paste where they should not; no real credential."""
+        self.tasks: dict[str, str] = {}
+        """`NN-MM/Tk` → the commit that did it."""
+        self._daemon: Daemon | None = None
+
+    def open(self) -> None:
+        """Make the repository as the play begins, and start the daemon."""
+        self.git.run("init", "--quiet", "--template=", "--initial-branch=main")
+        os.chmod(f"{self.root}/.git", 0o700)  # the daemon refuses what a lax umask opens to others
+        os.mkdir(f"{self.root}/{PLANNING_ROOT}")
+        for deed in self._play.opening:
+            self.do(deed, lambda: None)
+        self._daemon = Daemon(self.root, self._environment, os.path.join(self._aside, "daemon.err"))
+
+    def close(self) -> None:
+        """End the daemon, if it runs."""
+        if self._daemon is not None:
+            self._daemon.stop()
+
+    @property
+    def daemon(self) -> Daemon:
+        """The running daemon."""
+        assert self._daemon is not None, "the stage is not open"
+        return self._daemon
+
+    def do(self, deed: Deed, rest: agents.Rest) -> None:
+        """Do what an actor does; `rest` is called where it takes its time."""
+        if isinstance(deed, Write):
+            agents.write(os.path.join(self.root, deed.path), self.content(deed), deed.manner, rest)
+        else:
+            self.git.run(*deed.arguments)
+
+    def content(self, deed: Write) -> bytes:
+        """Return what an actor writes: the file of the play with its slip made and its gaps filled."""
+        text = read(self._play, deed.content)
+        if deed.slip:
+            text = text.replace(deed.slip.right, deed.slip.wrong)
+        return _GAP.sub(lambda gap: self._filling(gap[0]), text).encode()
+
+    def pastes_secret(self, deed: Deed) -> bool:
+        """Tell whether an actor writes the credential."""
+        return isinstance(deed, Write) and deed.slip is not None and SECRET in deed.slip.wrong
+
+    def blob(self, path: str) -> str:
+        """Return the git object that the file at a path is."""
+        with open(os.path.join(self.root, path), "rb") as file:
+            return Hashing("sha1").name("blob", file.read()).oid
+
+    def tip(self) -> tuple[str, str]:
+        """Return the commit that HEAD names, and its subject."""
+        commit, subject = self.git.text("log", "--max-count=1", "--format=%H%n%s").split("\n")
+        return commit, subject
+
+    def open_changes(self) -> tuple[bytes, bytes]:
+        """Return what is staged, and what is changed beyond that, as git prints it."""
+        return self.git.run("diff", "--cached", "--binary").out, self.git.run("diff", "--binary").out
+
+    def index_has_followed(self) -> bool:
+        """Tell whether the index has what the branch has of the planning tree."""
+        return self.git.run("diff-index", "--cached", "--quiet", "HEAD", "--", PLANNING_ROOT, ok=(0, 1)).code == 0
+
+    def standing(self, path: str) -> Mapping[str, Any]:
+        """Return what `yolo-fs status` says of a path; nothing when it does not know it."""
+        asked = subprocess.run(
+            [*command("status"), "--json"], cwd=self.root, env=self._environment, capture_output=True, check=True
+        )
+        candidates = json.loads(asked.stdout)["data"]["candidates"]
+        return next((one for one in candidates if one["path"] == path), {})
+
+    def _filling(self, gap: str) -> str:
+        return self.secret.decode() if gap == SECRET else self.tasks[gap.strip("@")]
+
+
+def read(play: Play, content: str) -> str:
+    """Return a file of a play, as it stands in its folder."""
+    folder = files("yolo_fs.demo.plays") / play.name
+    return folder.joinpath(*content.split("/")).read_text(encoding="utf-8")

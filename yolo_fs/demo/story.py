@@ -1,0 +1,180 @@
+"""What a play is made of: acts and scenes as rows, with what the daemon has to answer to each.
+
+A play is a folder below `demo/plays`: `story.py` with these rows, beside it the files that its agents write.
+Source: cli, `demo`; document 002 ("11-Step Workflow").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from yolo_fs.protocol.departments import DEPARTMENTS
+from yolo_fs.protocol.names import Dept, Role
+from yolo_fs.reasons import Reason
+
+SECRET = "@secret@"
+"""Gap in a file: a made-up credential, put together when the play runs."""
+
+
+class Manner(Enum):
+    """How an agent's tool puts bytes into a file; each is bound to its function in `demo.agents`."""
+
+    PLAIN = "at once"
+    RENAME = "beside it, then renamed over it"
+    LINES = "line by line, with the file open all the time"
+    SLOW = "slowly, with a rest in the middle of a line"
+    TORN = "only as far as the middle of a line"
+    REST = "the rest of a file that was torn"
+    REWRITE = "in place, over what is there"
+
+
+# What somebody does.
+
+
+@dataclass(frozen=True, slots=True)
+class Slip:
+    """What an agent gets wrong: the right text, of which the file has exactly one, and what it writes instead."""
+
+    right: str
+    wrong: str
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """Write a file of the play into the repository."""
+
+    path: str
+    """POSIX path relative to the repository."""
+    content: str
+    """The file of the play, relative to its folder. `@secret@` and `@NN-MM/Tk@` in it are filled."""
+    manner: Manner = Manner.PLAIN
+    slip: Slip | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Git:
+    """Run git as a person or an agent with a shell does."""
+
+    arguments: tuple[str, ...]
+
+
+Deed = Write | Git
+
+
+# What has to come of it.
+
+
+@dataclass(frozen=True, slots=True)
+class Commits:
+    """The daemon commits what the file now holds."""
+
+    path: str
+    subject: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refuses:
+    """The daemon rejects the file and says why and where."""
+
+    path: str
+    reason: Reason
+    line: int
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Holds:
+    """The daemon finds the file good, but does not commit it now."""
+
+    path: str
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """The daemon does not judge the file yet, as `yolo-fs status` says."""
+
+    path: str
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The actor made a commit with git, under this subject; the daemon has no part in it."""
+
+    subject: str
+    task: str = ""
+    """`NN-MM/Tk` by which later files name the commit; empty when none does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stages:
+    """The actor staged something; from here to the end it has to stay as it is, to the byte."""
+
+    said: str
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """Nothing is to be answered."""
+
+    said: str
+
+
+Answer = Commits | Refuses | Holds | Waits | Source | Stages | Nothing
+
+
+# The play itself.
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """Somebody does something, and it is answered."""
+
+    who: Role
+    does: str
+    """One plain sentence without its subject."""
+    deeds: tuple[Deed, ...]
+    answer: Answer
+    dept: Dept = Dept.BACKEND
+    deadline_s: float = 20.0
+    """Longest wait for the answer."""
+
+    @property
+    def actor(self) -> str:
+        """The role as the tables print it, with its department where that is not the backend."""
+        return f"{_PREFIX_OF[self.dept]} {self.who.label}".strip()
+
+
+_PREFIX_OF = {row.name: row.prefix.rstrip("-").upper() for row in DEPARTMENTS}
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """The scenes of one step of the workflow."""
+
+    step: str
+    """Key of the step in `protocol.workflow`."""
+    title: str
+    scenes: tuple[Scene, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Play:
+    """A whole story, from an ordinary repository to the sign-off."""
+
+    name: str
+    """Its folder below `demo/plays`."""
+    intro: str
+    opening: tuple[Deed, ...]
+    """What the repository is before the daemon starts."""
+    acts: tuple[Act, ...]
+    leaves: tuple[str, ...] = ()
+    """What `git status --porcelain` says at the end: what the user left open, and nothing else."""
+
+    @property
+    def scenes(self) -> Iterator[Scene]:
+        """Every scene in its order."""
+        return (scene for act in self.acts for scene in act.scenes)
