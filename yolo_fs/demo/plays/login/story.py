@@ -266,7 +266,7 @@ QA = Act(
             Role.QA,
             "is interrupted within a line of verification.jsonl",
             (Write(f"{PHASE}/verification.jsonl", "9-qa/verification.jsonl", Manner.TORN),),
-            Waits(f"{PHASE}/verification.jsonl", Reason.BEING_WRITTEN),
+            Waits(f"{PHASE}/verification.jsonl", Reason.UNTERMINATED),
         ),
         _hands_over(Role.QA_CODE, "9-qa/qa-code.jsonl", "docs(01): code quality review"),
         _hands_over(
