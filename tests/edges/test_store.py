@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from yolo_fs.edges import lock as locks
 from yolo_fs.edges import store
 from yolo_fs.edges.store import Damaged
 from yolo_fs.reasons import Exit, Reason, YoloError
@@ -44,7 +45,11 @@ def spawn(processes: list[subprocess.Popen[str]], *command: str) -> subprocess.P
 
 def python(processes: list[subprocess.Popen[str]], code: str, *arguments: str) -> subprocess.Popen[str]:
     return spawn(
-        processes, sys.executable, "-c", "import os, sys\nfrom yolo_fs.edges import store\n" + code, *arguments
+        processes,
+        sys.executable,
+        "-c",
+        "import os, sys\nfrom yolo_fs.edges import lock as locks, store\n" + code,
+        *arguments,
     )
 
 
@@ -289,7 +294,7 @@ def test_the_lock_file_stays_and_is_free_after_a_failed_change(directory: Path) 
 def test_a_lock_that_is_no_file_is_refused(directory: Path, make: object) -> None:
     path, lock = str(directory / "state.json"), str(directory / "lock")
     make(lock)  # type: ignore[operator]
-    for lock_it in (lambda: store.update(path, lock, lambda _: {}), lambda: store.hold(lock)):
+    for lock_it in (lambda: store.update(path, lock, lambda _: {}), lambda: locks.hold(lock)):
         with pytest.raises(YoloError) as raised:
             lock_it()
         assert raised.value.reason is Reason.NOT_REGULAR
@@ -301,7 +306,7 @@ def test_a_missing_directory_is_not_made_for_a_lock(directory: Path) -> None:
     with pytest.raises(YoloError):
         store.update(str(gone / "state.json"), str(gone / "lock"), lambda _: {})
     with pytest.raises(YoloError):
-        store.hold(str(gone / "lock"))
+        locks.hold(str(gone / "lock"))
     assert not gone.exists()
 
 
@@ -335,7 +340,7 @@ def test_the_shell_waits_for_our_locks(directory: Path) -> None:
 
     inside: list[bool] = []
     store.update(path, lock, lambda _: inside.append(shell_gets_it()))
-    with store.hold(lock) or pytest.fail("not free"):
+    with locks.hold(lock) or pytest.fail("not free"):
         inside.append(shell_gets_it())
     assert inside == [False, False]
     assert shell_gets_it()
@@ -344,7 +349,7 @@ def test_the_shell_waits_for_our_locks(directory: Path) -> None:
 # --- a lock for life -------------------------------------------------------------------------------------------------
 
 LIFER = """
-held = store.hold(sys.argv[1])
+held = locks.hold(sys.argv[1])
 print("held" if held else "refused", flush=True)
 sys.stdin.readline()
 """
@@ -352,11 +357,11 @@ sys.stdin.readline()
 
 def test_the_second_is_refused_and_told_who_holds(directory: Path, processes: list[subprocess.Popen[str]]) -> None:
     lock = str(directory / "daemon.lock")
-    assert store.holder(lock) is None
+    assert locks.holder(lock) is None
     first = python(processes, LIFER, lock)
     assert said(first) == "held"
-    assert store.hold(lock) is None
-    found = store.holder(lock)
+    assert locks.hold(lock) is None
+    found = locks.holder(lock)
     assert found is not None
     assert (found.pid, found.is_alive()) == (first.pid, True)
     assert stat.S_IMODE(os.stat(lock).st_mode) == 0o600
@@ -371,10 +376,10 @@ def test_a_killed_holder_frees_the_lock_and_its_name_means_nothing(
     first.kill()
     first.communicate()
     assert json.loads(Path(lock).read_text())["pid"] == first.pid
-    assert store.holder(lock) is None
-    with store.hold(lock) or pytest.fail("not free") as held:
+    assert locks.holder(lock) is None
+    with locks.hold(lock) or pytest.fail("not free") as held:
         assert held.still_mine()
-        assert store.holder(lock).pid == os.getpid()  # type: ignore[union-attr]
+        assert locks.holder(lock).pid == os.getpid()  # type: ignore[union-attr]
 
 
 def test_of_many_at_once_exactly_one_holds(directory: Path, processes: list[subprocess.Popen[str]]) -> None:
@@ -389,11 +394,11 @@ def test_of_many_at_once_exactly_one_holds(directory: Path, processes: list[subp
 
 def test_looking_at_a_free_lock_refuses_nobody(directory: Path, processes: list[subprocess.Popen[str]]) -> None:
     lock = str(directory / "daemon.lock")
-    store.hold(lock).release()  # type: ignore[union-attr]
-    looker = python(processes, "print('looking', flush=True)\nwhile True: store.holder(sys.argv[1])", lock)
+    locks.hold(lock).release()  # type: ignore[union-attr]
+    looker = python(processes, "print('looking', flush=True)\nwhile True: locks.holder(sys.argv[1])", lock)
     assert said(looker) == "looking"
     for _ in range(300):
-        with store.hold(lock) or pytest.fail("refused by a mere look"):
+        with locks.hold(lock) or pytest.fail("refused by a mere look"):
             pass
 
 
@@ -401,7 +406,7 @@ def test_looking_at_a_free_lock_refuses_nobody(directory: Path, processes: list[
 def test_a_lost_lock_file_is_noticed(directory: Path, lose: object) -> None:
     lock = str(directory / "daemon.lock")
     Path(lock + ".other").touch()
-    with store.hold(lock) or pytest.fail("not free") as held:
+    with locks.hold(lock) or pytest.fail("not free") as held:
         assert held.still_mine()
         lose(lock)  # type: ignore[operator]
         assert not held.still_mine()
@@ -409,12 +414,12 @@ def test_a_lost_lock_file_is_noticed(directory: Path, lose: object) -> None:
 
 def test_a_released_lock_is_nobodys(directory: Path) -> None:
     lock = str(directory / "daemon.lock")
-    held = store.hold(lock)
+    held = locks.hold(lock)
     assert held is not None
     held.release()
     held.release()
     assert not held.still_mine()
-    assert store.holder(lock) is None
+    assert locks.holder(lock) is None
     assert Path(lock).exists()
 
 
@@ -424,7 +429,7 @@ def test_a_child_given_the_descriptor_keeps_the_lock_when_its_parent_dies(
     lock = str(directory / "daemon.lock")
     code = """
 import subprocess
-held = store.hold(sys.argv[1])
+held = locks.hold(sys.argv[1])
 subprocess.Popen(["sh", "-c", "echo ready; read line"], pass_fds=[held.fd])
 sys.stdin.readline()
 """
@@ -432,46 +437,46 @@ sys.stdin.readline()
     assert said(parent) == "ready"
     parent.kill()
     parent.wait()
-    found = store.holder(lock)
+    found = locks.holder(lock)
     assert found is not None
     assert (found.pid, found.is_alive()) == (parent.pid, False)
-    assert store.hold(lock) is None
+    assert locks.hold(lock) is None
     parent.communicate()
     until_free(lock)
 
 
 def test_a_child_given_the_descriptor_keeps_the_lock_when_we_release_it(directory: Path) -> None:
     lock = str(directory / "daemon.lock")
-    held = store.hold(lock)
+    held = locks.hold(lock)
     assert held is not None
     child = subprocess.Popen(["cat"], stdin=subprocess.PIPE, pass_fds=[held.fd])
     held.release()
-    assert store.holder(lock) is not None
+    assert locks.holder(lock) is not None
     child.communicate()
-    assert store.holder(lock) is None
+    assert locks.holder(lock) is None
 
 
 def test_a_child_not_given_the_descriptor_keeps_nothing(
     directory: Path, processes: list[subprocess.Popen[str]]
 ) -> None:
     lock = str(directory / "daemon.lock")
-    with store.hold(lock) or pytest.fail("not free"):
+    with locks.hold(lock) or pytest.fail("not free"):
         child = spawn(processes, "sh", "-c", "echo ready; read line")
         assert said(child) == "ready"
-    assert store.holder(lock) is None
+    assert locks.holder(lock) is None
 
 
 def until_free(lock: str) -> None:
     deadline = time.monotonic() + 10
-    while store.holder(lock) is not None:
+    while locks.holder(lock) is not None:
         assert time.monotonic() < deadline
 
 
 def test_a_reused_pid_is_not_taken_for_the_holder(directory: Path) -> None:
     lock = directory / "daemon.lock"
-    with store.hold(str(lock)) or pytest.fail("not free"):
+    with locks.hold(str(lock)) or pytest.fail("not free"):
         lock.write_text(json.dumps({**json.loads(lock.read_text()), "pid": 1}))
-        found = store.holder(str(lock))
+        found = locks.holder(str(lock))
     assert found is not None
     assert (found.pid, found.is_alive()) == (1, False)
 
@@ -482,7 +487,7 @@ def test_a_holder_that_says_nothing_is_found_in_the_kernels_list(
     lock = str(directory / "daemon.lock")
     holder = spawn(processes, *(part.format(lock=lock) for part in HOLDER))
     assert said(holder) == "held"
-    found = store.holder(lock)
+    found = locks.holder(lock)
     assert found is not None
     assert found.pid == holder.pid
 
@@ -492,15 +497,15 @@ def test_a_full_disk_costs_the_name_and_not_the_lock(directory: Path, monkeypatc
         raise OSError(28, os.strerror(28))
 
     monkeypatch.setattr(os, "pwrite", refuse)
-    with store.hold(str(directory / "daemon.lock")) or pytest.fail("not free") as held:
+    with locks.hold(str(directory / "daemon.lock")) or pytest.fail("not free") as held:
         assert held.still_mine()
-        assert store.holder(held.path) is not None
+        assert locks.holder(held.path) is not None
 
 
 def test_a_file_with_a_second_name_is_not_written_over(directory: Path, tmp_path: Path) -> None:
     (tmp_path / "victim").write_text("mine")
     os.link(tmp_path / "victim", directory / "daemon.lock")
     with pytest.raises(YoloError) as raised:
-        store.hold(str(directory / "daemon.lock"))
+        locks.hold(str(directory / "daemon.lock"))
     assert raised.value.reason is Reason.HARD_LINKED
     assert (tmp_path / "victim").read_text() == "mine"

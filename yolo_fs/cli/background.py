@@ -10,7 +10,7 @@ import click
 
 from yolo_fs.cli.reply import Asked, Reply, verb
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.store import Holder
+from yolo_fs.edges.lock import Holder
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, safe
 from yolo_fs.services.background import (
     Launched,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from yolo_fs.reasons import safe
+
 NETWORK_FILESYSTEMS = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "fuse.sshfs", "fuse.s3fs"}
 )
@@ -42,3 +44,33 @@ def filesystem_type(path: str) -> str:
     except (OSError, IndexError):
         return ""
     return type_
+
+
+def is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def process_name(pid: int) -> str:
+    try:
+        with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as file:
+            return f"process {pid} ({safe(file.read().strip())})"
+    except OSError:
+        return f"process {pid}"
+
+
+def flock_holders(lock: str) -> tuple[int, ...]:
+    """Return the pids that hold a flock on the file, as far as /proc/locks tells (not on btrfs or overlayfs)."""
+    try:
+        found = os.stat(lock, follow_symlinks=False)
+        with open("/proc/locks", encoding="ascii", errors="replace") as file:
+            rows = [line.split() for line in file]
+    except OSError:
+        return ()
+    place = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}:{found.st_ino}"
+    return tuple(int(row[4]) for row in rows if row[1] == "FLOCK" and row[5] == place and int(row[4]) > 0)

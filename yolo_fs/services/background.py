@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.store import Holder, holder, private_directory, read_json
+from yolo_fs.edges.lock import Holder, holder
+from yolo_fs.edges.store import private_directory, read_json
 from yolo_fs.reasons import Exit, Reason, YoloError
 from yolo_fs.services.places import health_path, lock_path, log_path
 from yolo_fs.services.settings import load

@@ -15,9 +15,10 @@ from typing import Any
 
 from yolo_fs.edges.files import ignore_lease_breaks
 from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.lock import Held as HeldLock
+from yolo_fs.edges.lock import hold, holder
 from yolo_fs.edges.machine import NETWORK_FILESYSTEMS, filesystem_type
-from yolo_fs.edges.store import Held as HeldLock
-from yolo_fs.edges.store import hold, holder, private_directory, reap_temporaries, write_json
+from yolo_fs.edges.store import private_directory, reap_temporaries, write_json
 from yolo_fs.edges.watch import Hint, Watcher
 from yolo_fs.reasons import Exit, Reason, YoloError
 from yolo_fs.rules.classify import PLANNING_ROOT, classify
@@ -35,6 +36,8 @@ INDEX_EVERY_S = 0.1
 """At most one refresh of the user's index in this time; it costs a rewrite of the whole file."""
 CHECK_EVERY_S = 2.0
 """Between two looks at the lock, the watcher and the repository itself."""
+TROUBLE_S = 1.0
+"""After a turn that failed."""
 ONCE_PATIENCE_S = 2.0
 """How long `run --once` waits for files that are being written."""
 
@@ -101,6 +104,8 @@ class Daemon:
         self._git_identity = _identity(repository.git_dir)
         self._clocks = _Clocks()
         self._stopping = False
+        self._trouble = ""
+        """What made the last turn fail, so that it is told once."""
         self._committed_recently: dict[str, float] = {}
 
     # --- life ---
@@ -113,7 +118,7 @@ class Daemon:
             self._begin()
             ready()
             while not self._stopping and self._may_go_on():
-                self._turn()
+                self._turn_or_wait()
         finally:
             self._end()
 
@@ -165,6 +170,18 @@ class Daemon:
         return True
 
     # --- one turn ---
+
+    def _turn_or_wait(self) -> None:
+        """Outlive a turn that fails: a disk may come back, a repository half deleted is soon gone (F07, F36)."""
+        try:
+            self._turn()
+            self._trouble = ""
+        except (OSError, YoloError) as error:
+            if str(error) != self._trouble:
+                self._trouble = str(error)
+                self._tell("daemon.trouble", "", {"what": self._trouble})
+            self._inbox.take(TROUBLE_S)
+            self._clocks.check_at = self._clocks.rescan_at = 0.0  # whatever the mail said is found by the scan
 
     def _turn(self) -> None:
         mail = self._inbox.take(self._sleep_s())

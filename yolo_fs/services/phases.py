@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from yolo_fs.edges.files import Content, read, stamp_of, walk
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.store import Held, hold, private_directory
+from yolo_fs.edges.lock import Held, hold
+from yolo_fs.edges.store import private_directory
 from yolo_fs.ids import PHASE_DIRECTORY, PhaseId
 from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError
 from yolo_fs.rules.classify import PLANNING_ROOT

@@ -73,6 +73,7 @@ class Committer:
             YoloError: BRANCH_MOVED (look again and retry), REF_LOCKED, NO_SPACE, STORAGE_FAILED,
                 OBJECT_MISSING, GIT_FAILED.
         """
+        self._repository.trim()
         chain = self._build(entries, head)
         if chain.tip is not None and chain.tip != head.tip:
             self._follower.expect(chain.follows)

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from yolo_fs.edges.git.repository import Repository
 
 _FORMAT = "%H%x00%P%x00%ct%x00%s%x00%(trailers:only,unfold)"
+LONG_S = 300.0
+"""Longest wait for a walk over the whole history."""
+
 _REFLOG_DEPTH = 100
 _ABANDONED_MOST = 1_000
 
@@ -38,7 +41,7 @@ def log(repository: Repository, *selection: str, limit: int | None = None) -> It
     answer = repository.git.run(
         "log", "-z", f"--format={_FORMAT}", "--no-mailmap", "--name-status", "--no-renames",
         "--diff-merges=first-parent",
-        "--root", *count, "--end-of-options", *selection, "--",
+        "--root", *count, "--end-of-options", *selection, "--", timeout_s=LONG_S,
     )  # fmt: skip
     yield from _commits(os.fsdecode(answer.out).split("\0"))
 

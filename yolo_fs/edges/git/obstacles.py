@@ -65,6 +65,13 @@ class Obstacles:
             return Reason.USER_COMMITTING
         return None
 
+    def came_since(self, head: Head, now_ns: int) -> bool:
+        """Tell whether the user moved HEAD, or began something, since `head` was read: files may be another branch's.
+
+        The compare-and-swap does not see this, for the branch that HEAD left has not moved (F28).
+        """
+        return self._repository.head() != head or self.find(head, now_ns) is not None
+
     def _has_a_past(self, head: Head) -> bool:
         """Tell a branch that power loss tore (F04) from one that was never born."""
         past = _stamp(f"{self._repository.common_dir}/logs/{head.ref}")

@@ -18,6 +18,7 @@ from yolo_fs.reasons import Exit, Reason, YoloError
 
 FALLBACK_IDENTITY = "yolo_fs <yolo_fs@localhost>"
 _HASH = re.compile(r"[0-9a-f]{4,64}")
+_ROOTS_KEPT = 10_000
 _BRANCHES = "refs/heads/"
 
 
@@ -107,9 +108,13 @@ class Repository:
 
     def note_tree(self, commit: str, tree: str) -> None:
         """Remember the tree of a commit that was just made."""
-        if len(self._root_trees) > 10_000:
-            self._root_trees.clear()
         self._root_trees[commit] = tree
+
+    def trim(self) -> None:
+        """Forget what was read when it has grown large; called between two chains of commits."""
+        self.trees.trim()
+        if len(self._root_trees) > _ROOTS_KEPT:
+            self._root_trees.clear()
 
     def blob_at(self, commit: str | None, path: str) -> str | None:
         """Return the blob id that a commit has at a path, or None."""

@@ -48,6 +48,7 @@ _SETTINGS = (
     "protocol.allow=never",
     "safe.bareRepository=explicit",
     "log.showSignature=false",
+    "i18n.logOutputEncoding=UTF-8",
 )
 
 
@@ -87,15 +88,21 @@ class Git:
         self.identity: dict[str, str] = {}
         """`GIT_COMMITTER_*` for children when the user has configured no identity."""
 
-    def run(self, *arguments: str, given: bytes | None = None, ok: Sequence[int] = (0,)) -> Answer:
+    def run(
+        self,
+        *arguments: str,
+        given: bytes | None = None,
+        ok: Sequence[int] = (0,),
+        timeout_s: float = TIMEOUT_S,
+    ) -> Answer:
         """Run one command to its end and return its answer.
 
         Raises:
-            YoloError: GIT_FAILED when the exit code is not in `ok`, GIT_TIMEOUT after `TIMEOUT_S`.
+            YoloError: GIT_FAILED when the exit code is not in `ok`, GIT_TIMEOUT after `timeout_s`.
         """
         process = self._start(arguments)
         try:
-            out, err = process.communicate(given, timeout=TIMEOUT_S)
+            out, err = process.communicate(given, timeout=timeout_s)
         except subprocess.TimeoutExpired:
             process.kill()
             process.communicate()
@@ -133,6 +140,8 @@ def failure(command: str, answer: Answer) -> YoloError:
     said = safe(answer.err.strip().replace("\n", " ")) or f"exit code {answer.code}"
     if "No space left on device" in answer.err or "Disk quota exceeded" in answer.err:
         return YoloError(Reason.NO_SPACE, f"git {command}: {said}", exit_code=Exit.TRY_AGAIN)
+    if "from promisor remote" in answer.err:
+        return YoloError(Reason.OBJECT_MISSING, f"git {command}: {said}", exit_code=Exit.GIT_FAILED)
     return YoloError(Reason.GIT_FAILED, f"git {command}: {said}", exit_code=Exit.GIT_FAILED)
 
 

@@ -101,6 +101,12 @@ class Trees:
             )
         return self._keep(oid, Tree.parse(found.body, self._store.hashing.size))
 
+    def trim(self) -> None:
+        """Forget what was seen when it has grown large. Never while a chain is built: its trees exist here alone."""
+        if self._entries > _CACHED_ENTRIES:
+            self._seen.clear()
+            self._entries = 0
+
     def find(self, root: str, path: str) -> Entry | None:
         """Return what the tree `root` has at a path, file or folder, or None."""
         tree = self.get(root)
@@ -148,9 +154,6 @@ class Trees:
         return stored.oid
 
     def _keep(self, oid: str, tree: Tree) -> Tree:
-        if self._entries > _CACHED_ENTRIES:
-            self._seen.clear()
-            self._entries = 0
         self._seen[oid] = tree
         self._entries += len(tree.keys)
         return tree
