@@ -1,0 +1,445 @@
+"""`validate` judges files wherever they are, by their bytes, at once, and changes none of them."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+import time
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from yolo_fs.cli.annotations import as_github, as_sarif
+from yolo_fs.cli.main import run
+from yolo_fs.reasons import Exit, Finding, Reason
+from yolo_fs.rules.catalogue import FAMILIES, find_kind
+from yolo_fs.rules.repair import diff, mended
+
+EXAMPLES = Path(__file__).parents[2] / "fixtures" / "examples"
+GOOD = EXAMPLES / "artifacts" / "critique" / "ok" / "two_rounds.jsonl"
+FINDING = {"id": "C1", "cat": "gap", "sev": "major", "q": "Why?", "ctx": "Login", "sug": "Ask", "st": "open"}
+PHASE = ".yolo-planning/phases/01-auth"
+
+
+@pytest.fixture(autouse=True)
+def no_user_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "no config"))
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A repository with one phase."""
+    work_tree = tmp_path / "work tree"
+    git(tmp_path, "init", "-q", "-b", "main", str(work_tree))
+    (work_tree / PHASE).mkdir(parents=True)
+    return work_tree.resolve()
+
+
+def git(folder: Path, *arguments: str) -> str:
+    identity = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"]
+    done = subprocess.run(["git", *identity, *arguments], cwd=folder, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def validate(root: Path, capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, Any]]:
+    code = run(["validate", "-C", str(root), "--json", *arguments])
+    return code, json.loads(capsys.readouterr().out)
+
+
+def told(answer: dict[str, Any], *keys: str) -> list[tuple[Any, ...]]:
+    return [tuple(finding[key] for key in keys) for finding in answer["findings"] if finding["level"] == "error"]
+
+
+def reasons(answer: dict[str, Any]) -> list[str]:
+    return [reason for (reason,) in told(answer, "reason")]
+
+
+def jsonl(*records: dict[str, Any]) -> bytes:
+    return b"".join(json.dumps(record).encode() + b"\n" for record in records)
+
+
+def plan(number: str, wave: int, *needs: str) -> bytes:
+    header = {"p": "01", "n": number, "t": "Login", "w": wave, "d": list(needs), "obj": "Log in"}
+    task = {"id": "T1", "tp": "auto", "a": "Do", "f": ["a.ts"], "v": "Look", "done": "Done"}
+    return jsonl({**header, "mh": {"tr": [], "ar": [], "kl": []}}, task)
+
+
+def write(root: Path, name: str, data: bytes) -> Path:
+    path = root / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    return path
+
+
+# --- the planning tree -----------------------------------------------------------------------------------------------
+
+
+def test_good_tree_has_no_error(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(root, f"{PHASE}/critique.jsonl", jsonl(FINDING))
+    write(root, f"{PHASE}/notes.txt", b"free")
+    code, answer = validate(root, capsys)
+    assert (code, answer["ok"], answer["data"]["checked"]) == (Exit.DONE, True, 1)
+
+
+def test_fault_is_told_with_file_and_line(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(root, f"{PHASE}/critique.jsonl", jsonl(FINDING, FINDING | {"id": "C2", "sev": "high"}))
+    code, answer = validate(root, capsys)
+    assert code == Exit.FINDINGS
+    assert told(answer, "reason", "path", "line", "at") == [
+        ("unknown_value", f"{PHASE}/critique.jsonl", 2, "/sev"),
+    ]
+
+
+def test_warnings_alone_do_not_fail(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(root, f"{PHASE}/critique.jsonl", jsonl(FINDING | {"mood": "good"}))
+    code, answer = validate(root, capsys)
+    assert (code, answer["data"]["warnings"]) == (Exit.DONE, 1)
+
+
+def test_plans_are_checked_against_their_neighbours(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(root, f"{PHASE}/01-01.plan.jsonl", plan("01", 2))
+    write(root, f"{PHASE}/01-02.plan.jsonl", plan("02", 2, "01-01"))
+    assert reasons(validate(root, capsys)[1]) == ["wave_order"]
+
+
+def test_commits_of_a_summary_are_looked_up_in_the_own_repository_only(
+    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = (EXAMPLES / "artifacts" / "summary" / "ok" / "complete.jsonl").read_bytes()
+    foreign = write(tmp_path, f"elsewhere/{PHASE}/01-02.summary.jsonl", data)
+    write(root, f"{PHASE}/01-02.summary.jsonl", data)
+    assert "unknown_commit" in reasons(validate(root, capsys)[1])
+    assert "unknown_commit" not in reasons(validate(root, capsys, str(foreign))[1])
+
+
+def test_every_fault_of_a_bad_configuration_is_told(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(root, ".yolo-planning/config.json", b'{"effort": "lazy", "auto_commit": "yes"}\n')
+    write(root, f"{PHASE}/.dept-status-backend.json", b"{}\n")
+    code, answer = validate(root, capsys)
+    assert code == Exit.FINDINGS
+    assert {at for path, at in told(answer, "path", "at") if path.endswith("config.json")} == {
+        "/effort",
+        "/auto_commit",
+    }
+    assert any(path.endswith(".dept-status-backend.json") for (path,) in told(answer, "path"))
+
+
+def test_secret_is_told(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    key = "AKIA" + "IOSFODNN7EXAMPLQ"
+    write(root, f"{PHASE}/critique.jsonl", jsonl(FINDING | {"ctx": f"aws_access_key_id {key}"}))
+    assert reasons(validate(root, capsys)[1]) == ["secret"]
+
+
+def test_link_in_the_place_of_a_phase_is_told(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (root / ".yolo-planning/phases/02-login").symlink_to(root / PHASE)
+    assert reasons(validate(root, capsys)[1]) == ["not_regular"]
+
+
+def test_without_a_planning_tree_nothing_can_be_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert validate(tmp_path, capsys)[0] == Exit.NOT_HERE
+    git(tmp_path, "init", "-q", str(tmp_path))
+    code, answer = validate(tmp_path, capsys)
+    assert (code, reasons(answer)) == (Exit.NOT_HERE, ["not_initialised"])
+
+
+# --- any path --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "example"),
+    [
+        ("critique.jsonl", "artifacts/critique/ok/*"),
+        ("01-02.plan.jsonl", "artifacts/plan/ok/enriched*"),
+        ("architecture.toon", "artifacts/architecture/ok/*"),
+        ("reqs.jsonl", "artifacts/reqs/ok/*"),
+        ("HANDOFF.md", "handoffs/handoff-file/ok/*"),
+        ("handoff.json", "handoffs/handoff-json/ok/*"),
+        (".dept-status-backend.json", "states/dept-status/ok/*"),
+        ("config.json", "configs/config/ok/*"),
+        ("answer.json", "messages/qa_result/ok/*"),
+        ("parcel.json", "envelopes/prd-report/ok/*"),
+    ],
+)
+def test_file_outside_a_tree_is_known_by_its_name_or_content(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, example: str
+) -> None:
+    good = min(EXAMPLES.glob(example)).read_bytes()
+    path = write(tmp_path, name, good)
+    assert validate(tmp_path, capsys, name)[0] == Exit.DONE
+    path.write_bytes(good.replace(b'"', b"", 1).replace(b"handoff:", b"handof:", 1).replace(b"tech_", b"\x00", 1))
+    assert validate(tmp_path, capsys, name)[0] == Exit.FINDINGS
+
+
+def test_file_that_nothing_tells_about_is_refused_with_advice(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path, "notes.txt", b"hello\n")
+    code, answer = validate(tmp_path, capsys, "notes.txt")
+    assert (code, reasons(answer)) == (Exit.FINDINGS, ["unknown_name"])
+    assert "--type" in answer["findings"][0]["hint"]
+
+
+def test_type_says_what_a_file_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(tmp_path, "notes.txt", jsonl(FINDING))
+    assert validate(tmp_path, capsys, "notes.txt", "--type", "critique")[0] == Exit.DONE
+    assert validate(tmp_path, capsys, "notes.txt", "--type", "artifact/decisions")[0] == Exit.FINDINGS
+
+
+@pytest.mark.parametrize(("name", "hint"), [("critiqe", "critique"), ("state", "artifact/state or state/state")])
+def test_unknown_type_is_a_usage_error_with_the_nearest_names(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, hint: str
+) -> None:
+    code, answer = validate(tmp_path, capsys, "x", "--type", name)
+    assert code == Exit.USAGE
+    assert hint in answer["findings"][0]["hint"]
+
+
+def test_message_of_another_type_is_not_the_one_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    good = min((EXAMPLES / "messages" / "qa_result" / "ok").iterdir())
+    write(tmp_path, "a.json", good.read_bytes())
+    assert told(validate(tmp_path, capsys, "a.json", "--type", "dev_blocker")[1], "at", "expected")[0] == (
+        "/type",
+        "dev_blocker",
+    )
+
+
+def test_folder_yields_what_is_ours_and_leaves_the_rest_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path, "box/package.json", b'{"type": "module"}')
+    write(tmp_path, "box/config.json", b"[]")
+    write(tmp_path, "box/ROADMAP.md", b"one\r\ntwo\r\n")
+    write(tmp_path, "box/critique.jsonl", jsonl(FINDING | {"sev": "high"}))
+    write(tmp_path, f"box/repo/{PHASE}/decisions.jsonl", b"{}\n")
+    _, answer = validate(tmp_path, capsys, "box")
+    assert {path for (path,) in told(answer, "path")} == {
+        "box/critique.jsonl",
+        f"box/repo/{PHASE}/decisions.jsonl",
+    }
+
+
+def test_missing_file_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, answer = validate(tmp_path, capsys, "gone.jsonl")
+    assert (code, told(answer, "reason", "path")) == (Exit.FINDINGS, [("file_missing", "gone.jsonl")])
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("ok/a.jsonl", "unknown_value"),
+        ("bad/missing_key__b.jsonl", "name_mismatch"),
+        ("bad/unknown_value__c.jsonl", ""),
+    ],
+)
+def test_example_must_be_what_its_name_says(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, reason: str
+) -> None:
+    write(tmp_path, f"artifacts/critique/{name}", jsonl(FINDING | {"sev": "high"}))
+    code, answer = validate(tmp_path, capsys, ".")
+    assert (code, reasons(answer)) == ((1, [reason]) if reason else (0, []))
+    assert answer["data"]["examples"]["disagree"] == bool(reason)
+
+
+# --- hostile files ---------------------------------------------------------------------------------------------------
+
+
+def _sparse(path: Path) -> None:
+    with path.open("wb") as file:
+        file.truncate(1 << 30)
+
+
+HOSTILE: dict[str, tuple[str, Callable[[Path], object], str]] = {
+    "brackets": ("critique.jsonl", lambda path: path.write_bytes(b"[" * 200_000 + b"\n"), "nesting_too_deep"),
+    "brackets without a kind": ("x.json", lambda path: path.write_bytes(b"[" * 200_000 + b"\n"), "nesting_too_deep"),
+    "sparse": ("critique.jsonl", _sparse, "file_too_large"),
+    "sparse without a kind": ("x.json", _sparse, "file_too_large"),
+    "pipe": ("critique.jsonl", os.mkfifo, "not_regular"),
+    "link": ("critique.jsonl", lambda path: path.symlink_to(GOOD), "not_regular"),
+    "name with a newline": ("crit\nique.jsonl", lambda path: path.write_bytes(jsonl(FINDING)), "unknown_name"),
+    "folder": ("HANDOFF.md/x", lambda path: (path.parent.mkdir(), path.write_bytes(b"x")), "unknown_name"),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE, ids=str)
+def test_hostile_file_gives_one_clear_finding_at_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], case: str
+) -> None:
+    name, make, reason = HOSTILE[case]
+    make(tmp_path / name)
+    tracemalloc.start()
+    started = time.monotonic()
+    code, answer = validate(tmp_path, capsys, name)
+    took_s, peak_bytes = time.monotonic() - started, tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (code, reasons(answer)) == (Exit.FINDINGS, [reason])
+    assert took_s < 5
+    assert peak_bytes < 32 << 20
+
+
+def test_terminal_never_sees_a_control_character_of_a_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(["validate", "-C", str(tmp_path), "a\n\x1b[31mred"])
+    out = capsys.readouterr().out
+    assert "\x1b" not in out
+    assert "a\\x0a\\x1b[31mred" in out
+
+
+# --- stdin -----------------------------------------------------------------------------------------------------------
+
+
+def said(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+
+
+def test_stdin_is_a_message(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said(monkeypatch, b'{"type": "dev_bloker"}')
+    code, answer = validate(tmp_path, capsys, "-")
+    assert (code, told(answer, "reason", "path", "expected")) == (1, [("unknown_type", "-", "dev_blocker")])
+
+
+def test_stdin_is_what_type_says(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said(monkeypatch, jsonl(FINDING))
+    assert validate(tmp_path, capsys, "-", "--type", "critique")[0] == Exit.DONE
+
+
+def test_endless_stdin_is_cut_off(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said(monkeypatch, b" " + b"x" * (9 << 20))
+    assert reasons(validate(tmp_path, capsys, "-")[1]) == ["file_too_large"]
+
+
+# --- what is staged --------------------------------------------------------------------------------------------------
+
+
+def test_staged_content_is_judged_not_the_work_tree(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write(root, f"{PHASE}/critique.jsonl", jsonl(FINDING | {"sev": "high"}))
+    git(root, "add", "-f", ".")
+    path.write_bytes(jsonl(FINDING))
+    assert reasons(validate(root, capsys, "--staged")[1]) == ["unknown_value"]
+    git(root, "add", "-f", ".")
+    path.write_bytes(b"{}\n")
+    assert validate(root, capsys, "--staged")[0] == Exit.DONE
+
+
+def test_staged_means_different_from_head(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(root, f"{PHASE}/critique.jsonl", b"{}\n")
+    git(root, "add", "-f", ".")
+    git(root, "commit", "-qm", "bad, but there")
+    write(root, f"{PHASE}/decisions.jsonl", b"{}\n")
+    git(root, "add", "-f", ".")
+    _, answer = validate(root, capsys, "--staged")
+    assert {path for (path,) in told(answer, "path")} == {f"{PHASE}/decisions.jsonl"}
+
+
+def test_staged_plan_is_checked_against_staged_plans(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = write(root, f"{PHASE}/01-01.plan.jsonl", plan("01", 1))
+    write(root, f"{PHASE}/01-02.plan.jsonl", plan("02", 2, "01-01"))
+    git(root, "add", "-f", ".")
+    other.unlink()
+    assert validate(root, capsys, "--staged")[0] == Exit.DONE
+
+
+def test_index_that_a_hook_is_given_is_the_one_that_counts(
+    root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(root, f"{PHASE}/critique.jsonl", b"{}\n")
+    monkeypatch.setenv("GIT_INDEX_FILE", str(root / ".git" / "next-index"))
+    git(root, "add", "-f", ".")
+    assert validate(root, capsys, "--staged")[1]["data"]["checked"] == 1
+    monkeypatch.delenv("GIT_INDEX_FILE", raising=False)
+    assert validate(root, capsys, "--staged")[1]["data"]["checked"] == 0
+
+
+def test_huge_staged_file_is_not_read(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(root, f"{PHASE}/critique.jsonl", b" " * (9 << 20))
+    git(root, "add", "-f", ".")
+    assert reasons(validate(root, capsys, "--staged", PHASE)[1]) == ["file_too_large"]
+    assert validate(root, capsys, "--staged", "src")[1]["data"]["checked"] == 0
+
+
+# --- formats ---------------------------------------------------------------------------------------------------------
+
+
+def test_github_commands_are_escaped() -> None:
+    finding = Finding(Reason.UNKNOWN_VALUE, "a,b:c%\n.jsonl", 3, "/sev", "50%\n::error::x", "critical")
+    (line,) = as_github([finding]).splitlines()
+    assert line == (
+        "::error file=a%2Cb%3Ac%25\\x0a.jsonl,line=3,title=unknown_value"
+        "::at /sev: 50%25\\x0a::error::x; expected critical"
+    )
+
+
+def test_sarif_names_rule_place_and_level() -> None:
+    log = json.loads(as_sarif([Finding(Reason.UNKNOWN_VALUE, "a b/\udcff.jsonl", 3, "/sev", "high")]))
+    (result,) = log["runs"][0]["results"]
+    assert (log["version"], result["ruleId"], result["level"]) == ("2.1.0", "unknown_value", "error")
+    assert log["runs"][0]["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == "unknown_value"
+    place = result["locations"][0]["physicalLocation"]
+    assert place == {"artifactLocation": {"uri": "a%20b/%FF.jsonl"}, "region": {"startLine": 3}}
+
+
+def test_each_format_goes_to_stdout_alone(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(root, f"{PHASE}/critique.jsonl", jsonl(FINDING | {"sev": "high"}))
+    said_by = {}
+    for form in ("text", "json", "github", "sarif"):
+        assert run(["validate", "-C", str(root), "--format", form]) == Exit.FINDINGS
+        said_by[form] = capsys.readouterr()
+    assert {seen.err for seen in said_by.values()} == {""}
+    assert all("unknown_value" in seen.out for seen in said_by.values())
+    run(["validate", "-C", str(root), "--json"])
+    assert capsys.readouterr().out == said_by["json"].out
+
+
+# --- suggestions -----------------------------------------------------------------------------------------------------
+
+
+def test_suggestion_is_a_patch_that_git_applies_and_nothing_is_written(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record = json.dumps(FINDING | {"done": ["a", "b"]}).replace('"b"]', '"b",]')
+    before = f"\ufeff```json\r\n{record},\r\n```".encode()
+    path = write(root, f"{PHASE}/critique.jsonl", before)
+    assert run(["validate", "-C", str(root), "--suggest"]) == Exit.FINDINGS
+    patch = capsys.readouterr().out
+    assert path.read_bytes() == before
+    subprocess.run(["git", "apply", "-"], input=patch, text=True, cwd=root, check=True)
+    assert validate(root, capsys)[0] == Exit.DONE
+
+
+def test_old_names_of_own_keys_are_replaced_and_no_others() -> None:
+    kind = find_kind("plan")
+    assert kind is not None
+    before = (
+        b'{"mh":{"phase":"phase"},"phase":"01","n":"\\"plan\\":","title":"old","t":"kept"}\n{"id":"T1","desc":"x"}\n'
+    )
+    after = b'{"mh":{"phase":"phase"},"p":"01","n":"\\"plan\\":","title":"old","t":"kept"}\n{"id":"T1","a":"x"}\n'
+    assert mended(before, kind) == after
+
+
+def test_what_is_right_already_is_left_alone() -> None:
+    kind = find_kind("critique")
+    assert kind is not None
+    assert mended(GOOD.read_bytes(), kind) is None
+    assert mended(b"\xff\n", kind) is None
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_repair_is_done_after_one_pass_and_never_makes_good_examples_other(family: str) -> None:
+    for path in sorted(EXAMPLES.glob(f"{family}/*/*/*")):
+        kind = find_kind(FAMILIES[family] + path.parts[-3])
+        assert kind is not None
+        data = path.read_bytes()
+        once = mended(data, kind)
+        assert once is None or (mended(once, kind) is None and diff(data, once, path.name).startswith("--- a/")), path
+        assert path.parts[-2] == "bad" or once is None, path

@@ -1,0 +1,217 @@
+"""`verify` reads history again: what the engine committed passes, and one altered byte is found and named."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from yolo_fs.cli.main import run
+from yolo_fs.edges.git.commit import Committer, Entry
+from yolo_fs.edges.git.index import IndexFollower
+from yolo_fs.edges.git.refs import Branches
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.reasons import Exit
+from yolo_fs.rules.classify import classify
+from yolo_fs.rules.naming import subject_of, trailers_of
+from yolo_fs.services.intake import READERS
+from yolo_fs.services.settings import load
+
+PHASE = ".yolo-planning/phases/01-auth"
+FINDING = {"id": "C1", "cat": "gap", "sev": "major", "q": "Why?", "ctx": "Login", "sug": "Ask", "st": "open"}
+Commit = Callable[..., str]
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "no config"))
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    work_tree = tmp_path / "repository"
+    subprocess.run(["git", "init", "-q", "-b", "main", str(work_tree)], check=True)
+    return work_tree.resolve()
+
+
+@pytest.fixture
+def commit(root: Path) -> Iterator[Commit]:
+    """Commit artifacts through the engine, each alone, and return the id of the last commit."""
+    repository = Repository(str(root), durable=False)
+    os.makedirs(repository.own_dir, exist_ok=True)
+    branches = Branches(repository, durable=False)
+    committer = Committer(repository, branches, IndexFollower(repository), lambda: datetime.now(UTC))
+
+    def commit(*artifacts: tuple[str, bytes]) -> str:
+        made = committer.commit([entry(repository, *artifact) for artifact in artifacts], repository.head())
+        return str(made[-1].commit)
+
+    yield commit
+    branches.close()
+    repository.close()
+
+
+def entry(repository: Repository, name: str, data: bytes) -> Entry:
+    place = classify(f"{PHASE}/{name}")
+    assert place is not None
+    records = READERS[place.artifact.shape](data, place.path, load(repository.root).limits).records
+    return Entry(place.path, data, subject_of(place, records), trailers_of(place))
+
+
+def jsonl(*records: dict[str, Any]) -> bytes:
+    return b"".join(json.dumps(record).encode() + b"\n" for record in records)
+
+
+def plan(number: str, wave: int, *needs: str) -> bytes:
+    header = {"p": "01", "n": number, "t": "Login", "w": wave, "d": list(needs), "obj": "Log in"}
+    task = {"id": "T1", "tp": "auto", "a": "Do", "f": ["a.ts"], "v": "Look", "done": "Done"}
+    return jsonl({**header, "mh": {"tr": [], "ar": [], "kl": []}}, task)
+
+
+CRITIQUE = ("critique.jsonl", jsonl(FINDING, FINDING | {"id": "C2", "q": "Where?"}))
+DECISION = ("decisions.jsonl", jsonl({"ts": "2026-02-19T08:00:00Z", "agent": "dev", "dec": "Yes", "reason": "Why not"}))
+
+
+def git(root: Path, *arguments: str) -> str:
+    identity = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"]
+    done = subprocess.run(["git", *identity, *arguments], cwd=root, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def rewrite(root: Path, before: bytes, after: bytes) -> None:
+    """Rewrite history by plumbing, with something of the same length in the place of something else."""
+    assert len(before) == len(after)
+    history = subprocess.run(["git", "fast-export", "main"], cwd=root, capture_output=True, check=True).stdout
+    assert before in history
+    changed = history.replace(before, after)
+    subprocess.run(["git", "fast-import", "--force", "--quiet"], cwd=root, input=changed, check=True)
+
+
+def verify(root: Path, capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, Any]]:
+    code = run(["verify", "-C", str(root), "--json", *arguments])
+    return code, json.loads(capsys.readouterr().out)
+
+
+def faults(answer: dict[str, Any], *keys: str) -> list[tuple[Any, ...]]:
+    return [tuple(fault[key] for key in keys) for fault in answer["data"]["faults"]]
+
+
+# --- what is right ---------------------------------------------------------------------------------------------------
+
+
+def test_what_the_engine_commits_passes(root: Path, commit: Commit, capsys: pytest.CaptureFixture[str]) -> None:
+    commit(CRITIQUE, ("01-01.plan.jsonl", plan("01", 1)), ("01-02.plan.jsonl", plan("02", 2, "01-01")), DECISION)
+    code, answer = verify(root, capsys)
+    assert (code, answer["ok"], answer["data"]) == (Exit.DONE, True, {"verified": 4, "faults": []})
+
+
+def test_each_commit_is_judged_by_its_own_tree(root: Path, commit: Commit, capsys: pytest.CaptureFixture[str]) -> None:
+    commit(("01-01.plan.jsonl", plan("01", 1)), ("01-02.plan.jsonl", plan("02", 2, "01-01")))
+    commit(("01-01.plan.jsonl", plan("01", 7)))
+    assert verify(root, capsys)[0] == Exit.DONE
+    alone = commit(("01-03.plan.jsonl", plan("03", 3, "01-01")))
+    assert faults(verify(root, capsys)[1], "commit", "reason") == [(alone, "wave_order")]
+
+
+def test_commits_of_people_are_not_looked_at(root: Path, commit: Commit, capsys: pytest.CaptureFixture[str]) -> None:
+    commit(CRITIQUE)
+    (root / "broken.json").write_text("{")
+    git(root, "add", "broken.json")
+    git(root, "commit", "-qm", "whatever")
+    assert verify(root, capsys)[1]["data"]["verified"] == 1
+
+
+def test_range_chooses_the_commits(root: Path, commit: Commit, capsys: pytest.CaptureFixture[str]) -> None:
+    commit(CRITIQUE, DECISION)
+    assert verify(root, capsys, "HEAD~1..HEAD")[1]["data"]["verified"] == 1
+    assert verify(root, capsys, "nowhere")[0] == Exit.GIT_FAILED
+    assert verify(root, capsys, "--", "--all")[0] == Exit.GIT_FAILED
+
+
+def test_repository_without_a_commit_has_nothing_wrong(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, answer = verify(root, capsys)
+    assert (code, answer["data"]["verified"]) == (Exit.DONE, 0)
+
+
+# --- what was altered ------------------------------------------------------------------------------------------------
+
+
+def test_altered_byte_is_named_by_commit_file_and_line(
+    root: Path, commit: Commit, capsys: pytest.CaptureFixture[str]
+) -> None:
+    commit(CRITIQUE)
+    commit(DECISION)
+    rewrite(root, b'"C2", "cat": "gap"', b'"C2", "cat": "gaq"')
+    altered = git(root, "rev-parse", "main~1")
+    code, answer = verify(root, capsys)
+    assert code == Exit.FINDINGS
+    assert faults(answer, "commit", "reason", "path", "line", "at") == [
+        (altered, "unknown_value", f"{PHASE}/critique.jsonl", 2, "/cat")
+    ]
+    assert answer["findings"][0]["path"] == f"{altered[:12]}:{PHASE}/critique.jsonl"
+
+
+def test_line_of_broken_json_is_named(root: Path, commit: Commit, capsys: pytest.CaptureFixture[str]) -> None:
+    commit(CRITIQUE)
+    rewrite(root, b'"q": "Where?"', b'"q": "Where? ')
+    assert faults(verify(root, capsys)[1], "reason", "line")[0] == ("json_parse_error", 2)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "reason"),
+    [
+        (b"docs(01): critique", b"docs(02): critique", "subject_mismatch"),
+        (b"Yolo-Phase: 01-auth", b"Yolo-Phase: 02-auth", "trailer_mismatch"),
+        (b"Yolo-Dept: backend", b"Yolo-Dept: uiux   ", "trailer_mismatch"),
+        (f"{PHASE}/critique.jsonl".encode(), f"{PHASE}/critiqua.jsonl".encode(), "not_an_artifact"),
+        (b"M 100644 :", b"M 120000 :", "not_regular"),
+        (b"01-auth/critique", b"02-auth/critique", "subject_mismatch"),
+    ],
+)
+def test_altered_message_or_name_is_found(
+    root: Path, commit: Commit, capsys: pytest.CaptureFixture[str], before: bytes, after: bytes, reason: str
+) -> None:
+    commit(CRITIQUE)
+    rewrite(root, before, after)
+    assert faults(verify(root, capsys)[1], "commit", "reason")[0] == (git(root, "rev-parse", "main"), reason)
+
+
+def test_second_path_in_a_commit_is_found(root: Path, commit: Commit, capsys: pytest.CaptureFixture[str]) -> None:
+    commit(CRITIQUE)
+    (root / "more.txt").write_text("more")
+    git(root, "read-tree", "HEAD")
+    git(root, "add", "more.txt")
+    git(root, "commit", "-q", "--amend", "--no-edit")
+    assert [reason for (reason,) in faults(verify(root, capsys)[1], "reason")] == ["several_paths"]
+
+
+def test_deletion_in_our_name_is_found(root: Path, commit: Commit, capsys: pytest.CaptureFixture[str]) -> None:
+    commit(CRITIQUE)
+    message = git(root, "log", "-1", "--format=%B")
+    git(root, "read-tree", "--empty")
+    git(root, "commit", "-qm", message)
+    assert [reason for (reason,) in faults(verify(root, capsys)[1], "reason")] == ["deleted"]
+
+
+def test_lost_blob_is_a_fault_of_its_commit_alone(
+    root: Path, commit: Commit, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = commit(CRITIQUE)
+    commit(DECISION)
+    blob = git(root, "rev-parse", f"{first}:{PHASE}/critique.jsonl")
+    (root / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
+    _, answer = verify(root, capsys)
+    assert answer["data"]["verified"] == 2
+    assert faults(answer, "commit", "reason") == [(first, "object_missing")]
+
+
+def test_people_read_how_many_are_wrong(root: Path, commit: Commit, capsys: pytest.CaptureFixture[str]) -> None:
+    commit(CRITIQUE, DECISION)
+    rewrite(root, b"docs(01): critique", b"docs(02): critique")
+    assert run(["verify", "-C", str(root)]) == Exit.FINDINGS
+    seen = capsys.readouterr()
+    assert seen.out == "2 commits verified: 1 of them are not what they should be\n"
+    assert "subject_mismatch" in seen.err

@@ -1,0 +1,105 @@
+"""`yolo-fs schema`: the shape of every message, line and file, as JSON Schema 2020-12."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from yolo_fs.cli.reply import Asked, Reply, verb
+from yolo_fs.reasons import Exit, Reason, YoloError
+from yolo_fs.rules.catalogue import KINDS, Kind, find_kind, kind_named
+from yolo_fs.rules.export import all_schemas, file_of, schemas_of, written
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+@click.group("schema")
+def schema() -> None:
+    """Every kind of message, line and file has a name, such as message/critique_result or artifact/plan."""
+
+
+@verb("list", example="yolo-fs schema list", parent=schema)
+def list_(asked: Asked) -> Reply:
+    """List every kind: how it is read, and its file name where the protocol gives one."""
+    return Reply([_row(kind) for kind in KINDS], show=_show_list)
+
+
+@verb("show", example="yolo-fs schema show artifact/plan/task", parent=schema)
+@click.argument("kind")
+def show(asked: Asked, *, kind: str) -> Reply:
+    """Print the JSON Schema of a kind, or of one of its lines. Several lines give one object, schema by name."""
+    found, schemas = _schemas(kind)
+    if not schemas:
+        return Reply(_row(found), show=lambda console: console.print(_instead(found), soft_wrap=True))
+    data = next(iter(schemas.values())) if len(schemas) == 1 else schemas
+    return Reply(data, show=lambda console: _write(console, written(data)))
+
+
+@verb("export", example="yolo-fs schema export schemas", parent=schema)
+@click.argument("folder", metavar="DIR")
+def export(asked: Asked, *, folder: str) -> Reply:
+    """Write one file per schema below DIR. Files that are right already are left alone; none is removed."""
+    schemas = {file_of(name): written(schema) for name, schema in all_schemas().items()}
+    fresh = _written_files(os.path.join(asked.start, folder), schemas)
+    data = {"written": fresh, "unchanged": len(schemas) - len(fresh)}
+    return Reply(
+        data, show=lambda console: console.print(f"{len(fresh)} written, {data['unchanged']} were right already")
+    )
+
+
+def _instead(kind: Kind) -> str:
+    """Return what is said of a kind without a schema of its own."""
+    if members := [one.name for one in KINDS if one.name.startswith(f"{kind.name}/")]:
+        return f"{kind.name}: one of {', '.join(members)}"
+    return f"{kind.name}: {kind.medium.value}, read as such; no JSON Schema describes it. Source: {kind.source}."
+
+
+def _row(kind: Kind) -> dict[str, Any]:
+    row = {"kind": kind.name, "read": kind.medium.value, "how": kind.how, "file": kind.file, "source": kind.source}
+    return row | {"lines": [line.name for line in kind.lines if line.name]}
+
+
+def _show_list(console: Console) -> None:
+    for kind in KINDS:
+        lines = ", ".join(line.name for line in kind.lines if line.name)
+        told = "; ".join(filter(None, (kind.file, kind.medium.value, kind.how, f"lines {lines}" if lines else "")))
+        console.print(f"{kind.name:34} {told}", soft_wrap=True)
+
+
+def _write(console: Console, text: str) -> None:
+    console.file.write(text)
+
+
+def _schemas(name: str) -> tuple[Kind, Mapping[str, Any]]:
+    """Return a kind and its schemas; the name may end in one of its lines."""
+    kind = find_kind(name)
+    if kind is not None:
+        return kind, schemas_of(kind)
+    family, _, line = name.rpartition("/")
+    if (kind := find_kind(family)) and (found := schemas_of(kind).get(f"{kind.name}/{line}")):
+        return kind, {name: found}
+    return (kind := kind_named(name)), schemas_of(kind)
+
+
+def _written_files(folder: str, files: Mapping[str, str]) -> Sequence[str]:
+    """Write the files that are absent or differ, and return their names."""
+    try:
+        return [name for name, text in files.items() if _is_written(os.path.join(folder, name), text)]
+    except OSError as error:
+        message = f"{error.filename or folder}: {error.strerror}"
+        raise YoloError(Reason.STORAGE_FAILED, message, exit_code=Exit.TRY_AGAIN) from error
+
+
+def _is_written(path: str, text: str) -> bool:
+    if os.path.isfile(path):
+        with open(path, "rb") as file:
+            if file.read() == text.encode():
+                return False
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "wb") as file:
+        file.write(text.encode())
+    return True

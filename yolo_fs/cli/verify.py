@@ -1,0 +1,60 @@
+"""`yolo-fs verify`: check committed history against the protocol."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from yolo_fs.cli.reply import Asked, Reply, verb
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.reasons import Exit
+from yolo_fs.services.settings import load
+from yolo_fs.services.verification import HEAD, Fault, Verified, Verifier
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_PROGRESS_EVERY = 100
+
+
+@verb("verify", example="yolo-fs verify main..feature/login")
+@click.argument("revisions", nargs=-1, metavar="[REV-RANGE]")
+def verify(asked: Asked, *, revisions: Sequence[str]) -> Reply:
+    """Check every commit that a coordinator made: one artifact each, its content, its references, subject, trailers.
+
+    Needs no daemon and no network. Without REV-RANGE: everything that HEAD contains.
+    """
+    repository = Repository(asked.start)
+    verifier = Verifier(repository, load(repository.root))
+    faults: list[Fault] = []
+    count = 0
+    try:
+        for one in verifier.verify(*(revisions or (HEAD,))):
+            count = one.number
+            faults += one.faults
+            _progress(one, asked)
+    finally:
+        verifier.close()
+        repository.close()
+    data = {"verified": count, "faults": [{"commit": fault.commit, **fault.finding.as_json()} for fault in faults]}
+    findings = [replace(fault.finding, path=f"{fault.commit[:12]}:{fault.finding.path}") for fault in faults]
+    exit_code = Exit.FINDINGS if faults else Exit.DONE
+    return Reply(data, findings, exit_code, lambda console: _show(console, count, faults))
+
+
+def _show(console: Console, count: int, faults: Sequence[Fault]) -> None:
+    wrong = len({fault.commit for fault in faults})
+    verdict = f"{wrong} of them are not what they should be" if wrong else "all are what they should be"
+    console.print(f"{count} commits verified: {verdict}")
+
+
+def _progress(one: Verified, asked: Asked) -> None:
+    if asked.quiet or not sys.stderr.isatty():
+        return
+    if one.number % _PROGRESS_EVERY == 0 or one.number == one.of:
+        end = "\n" if one.number == one.of else ""
+        print(f"\r{one.number} of {one.of} commits", end=end, file=sys.stderr, flush=True)

@@ -1,0 +1,197 @@
+"""Every kind of thing that people and machines write, except artifacts: its name, its shapes, how it is read.
+
+The artifacts are added on the next floor, where they are known (`rules.catalogue`).
+Source: documents 000, 001, 003 and 004; protocol 1.3, 2.3, 3.2, 3.3, 4.3 and Appendix B.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from yolo_fs.reasons import Reason
+from yolo_fs.schemas import state
+from yolo_fs.schemas.base import Fault, Mode, Record, Wire, check
+from yolo_fs.schemas.config import Config
+from yolo_fs.schemas.envelope import PAYLOADS, Envelope, payload_shape, read_envelope
+from yolo_fs.schemas.envelope.reports import ErrorReport
+from yolo_fs.schemas.handoff_json import HandoffJson, read_handoff_json
+from yolo_fs.schemas.messages import MESSAGES, read_message
+from yolo_fs.schemas.packet import HandoffFile, Packet
+
+Located = tuple[int, Fault]
+"""A line number (0: the whole file) and what is wrong there."""
+Faults = Callable[[Sequence[Record], Mode], Iterator[Located]]
+
+
+class Medium(StrEnum):
+    """How the bytes of a kind are laid out; value as `yolo-fs schema list` says it."""
+
+    OBJECT = "one JSON object"
+    LINES = "JSONL: one JSON object per line"
+    FRONT_MATTER = "Markdown whose front matter is a handoff packet"
+    TOON = "TOON"
+    TEXT = "text"
+
+
+class LineShape(NamedTuple):
+    """One shape that a line of a kind may have."""
+
+    name: str
+    """Such as `header` or `task`; empty where the kind has one shape only."""
+    shape: type[Wire]
+
+
+class Route(NamedTuple):
+    """Who hands an envelope to whom."""
+
+    source: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One entry of the catalogue."""
+
+    name: str
+    """Such as `message/critique_result` or `artifact/plan`."""
+    medium: Medium
+    """How its bytes are laid out."""
+    lines: tuple[LineShape, ...]
+    """Shapes that its lines have; none where no JSON is read."""
+    source: str
+    """Document and section, or section of the protocol."""
+    faults: Faults
+    """Reads its records."""
+    how: str = ""
+    """What `medium` leaves unsaid of how it is read."""
+    file: str = ""
+    """File name, where the protocol prescribes one."""
+    payload: type[Wire] | None = None
+    """Shape of an envelope's `payload`."""
+    route: Route | None = None
+    """Route of an envelope."""
+
+    @property
+    def own_name(self) -> str:
+        """The name without its family."""
+        return self.name.rpartition("/")[2]
+
+
+def in_words(class_name: str) -> tuple[str, ...]:
+    """Return the words of a class name in small letters: `PlanTask` → `plan`, `task`."""
+    return tuple(word.lower() for word in re.findall(r"[A-Z][a-z0-9]*", class_name))
+
+
+# --- readers ---------------------------------------------------------------------------------------------------------
+
+
+def _first(read: Callable[[Mapping[str, Any], Mode], tuple[Fault, ...]]) -> Faults:
+    """Return the reader of a kind that is one object."""
+
+    def faults(records: Sequence[Record], mode: Mode) -> Iterator[Located]:
+        for line, value in records[:1]:
+            yield from ((line, fault) for fault in read(value, mode))
+
+    return faults
+
+
+def _shaped(shape: type[Wire]) -> Faults:
+    return _first(lambda value, mode: check(shape, value, mode)[1])
+
+
+def _message_named(name: str) -> Faults:
+    def read(value: Mapping[str, Any], mode: Mode) -> tuple[Fault, ...]:
+        faults = read_message(value, mode)[1]
+        said = value.get("type")
+        if said == name or said not in MESSAGES:
+            return faults
+        return (Fault(Reason.UNKNOWN_VALUE, "/type", f"a {said}", name), *faults)
+
+    return _first(read)
+
+
+def _envelope_with(payload: type[Wire], name: str) -> Faults:
+    def read(value: Mapping[str, Any], mode: Mode) -> tuple[Fault, ...]:
+        faults = read_envelope(value, mode)[1]
+        carried = payload_shape(value)
+        if carried in (payload, None):
+            return faults
+        other = Fault(Reason.UNKNOWN_VALUE, "/payload", f"the payload of envelope/{payload_name(carried)}", name)
+        return (*faults, other)
+
+    return _first(read)
+
+
+def payload_name(shape: type[Wire] | None) -> str:
+    """Return what an envelope with that payload is called below `envelope/`."""
+    if shape is None or shape is ErrorReport:
+        return "error"
+    return "-".join(in_words(shape.__name__))
+
+
+# --- the catalogue ---------------------------------------------------------------------------------------------------
+
+
+def _messages() -> Iterator[Kind]:
+    for name, shape in MESSAGES.items():
+        yield Kind(f"message/{name}", Medium.OBJECT, (LineShape("", shape),), shape.source, _message_named(name))
+
+
+def _envelopes() -> Iterator[Kind]:
+    for (source, target), payload in PAYLOADS.items():
+        route = Route(source, target)
+        yield _envelope(payload, "document 003, Phase-Specific Payloads", f"from {source} to {target}", route)
+    yield _envelope(ErrorReport, "document 003, Error Handoff", "on any route, when `payload` has `error`")
+
+
+def _envelope(payload: type[Wire], source: str, how: str, route: Route | None = None) -> Kind:
+    name = f"envelope/{payload_name(payload)}"
+    lines = (LineShape("", Envelope),)
+    return Kind(name, Medium.OBJECT, lines, source, _envelope_with(payload, name), how, payload=payload, route=route)
+
+
+def _one(name: str, shape: type[Wire], source: str, file: str, faults: Faults | None = None) -> Kind:
+    return Kind(name, Medium.OBJECT, (LineShape("", shape),), source, faults or _shaped(shape), file=file)
+
+
+KINDS: tuple[Kind, ...] = (
+    *_messages(),
+    *_envelopes(),
+    _one("handoff/packet", Packet, "document 001, Handoff contract", ""),
+    Kind(
+        "handoff/handoff-file",
+        Medium.FRONT_MATTER,
+        (LineShape("", HandoffFile),),
+        "document 001, Directive-contained handoff",
+        _shaped(HandoffFile),
+        how="the schema is that of the front matter",
+        file="HANDOFF.md",
+    ),
+    _one(
+        "handoff/handoff-json",
+        HandoffJson,
+        "document 004, Add a handoff.json schema check after each agent invocation",
+        "handoff.json",
+        _first(lambda value, _: read_handoff_json(value)[1]),
+    ),
+    _one("state/dept-status", state.DeptStatus, "protocol 3.2", ".dept-status-{department}.json"),
+    _one("state/execution-state", state.ExecutionState, "protocol 2.3", ".execution-state.json"),
+    _one("state/orchestration", state.Orchestration, "protocol 3.3", ".phase-orchestration.json"),
+    _one("state/state", state.StateFile, "protocol 1.3 and 2.4", "state.json"),
+    _one("state/escalation-state", state.EscalationState, "protocol 4.3", ".escalation-state.json"),
+    _one("config", Config, "protocol 8.4 and Appendix B; reliability 4.5", "config.json"),
+)
+"""Families in the order of the documents; within a family the document's own order."""
+
+ANY_MESSAGE = Kind(
+    "message", Medium.OBJECT, (), "document 000", _first(lambda value, mode: read_message(value, mode)[1])
+)
+"""A message of whichever type it names."""
+ANY_ENVELOPE = Kind(
+    "envelope", Medium.OBJECT, (), "document 003", _first(lambda value, mode: read_envelope(value, mode)[1])
+)
+"""An envelope of whichever route it names."""

@@ -1,0 +1,140 @@
+"""Verifies committed history offline: every commit of a coordinator still is what the protocol prescribes.
+
+Each is judged by what it holds itself: one path, the content in the strict reader, the references in its own tree,
+the subject and the trailers that path and content give. Source: cli ("verify"); document 002
+("Commit-Every-Artifact Protocol"); reliability G1, G2, F55.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from yolo_fs.edges.git.history import LoggedCommit, log
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.reasons import Finding, Reason, YoloError, errors
+from yolo_fs.rules.classify import classify
+from yolo_fs.rules.facts import Place
+from yolo_fs.rules.naming import subject_of, trailers_of
+from yolo_fs.services.examination import AtCommit, Blobs, Examined, Examiner
+from yolo_fs.services.settings import Settings
+
+HEAD = "HEAD"
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What is wrong with one commit."""
+
+    commit: str
+    finding: Finding
+    """Names the file and the line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """One commit of a coordinator that was looked at."""
+
+    commit: LoggedCommit
+    faults: tuple[Fault, ...]
+    number: int
+    """From 1."""
+    of: int
+    """How many there are in all."""
+
+
+class Verifier:
+    """Judges commits of one repository."""
+
+    def __init__(self, repository: Repository, settings: Settings):
+        self._repository = repository
+        self._known: dict[str, bool] = {}
+        self._blobs = Blobs(repository, settings.policy.max_file_bytes)
+        self._examiner = Examiner(settings.limits, settings.mode, self._commits_exist)
+
+    def verify(self, *revisions: str) -> Iterator[Verified]:
+        """Judge the coordinator's commits among `revisions`, newest first.
+
+        Raises:
+            YoloError: GIT_FAILED when git does not know the revisions.
+
+        """
+        if revisions == (HEAD,) and self._repository.head().tip is None:
+            return
+        own = [commit for commit in log(self._repository, *revisions) if commit.is_ours]
+        for number, commit in enumerate(own, 1):
+            faults = tuple(Fault(commit.oid, finding) for finding in self._found_in(commit))
+            yield Verified(commit, faults, number, len(own))
+
+    def close(self) -> None:
+        """End the helper processes."""
+        self._blobs.close()
+
+    def _found_in(self, commit: LoggedCommit) -> tuple[Finding, ...]:
+        try:
+            return tuple(self._findings(commit))
+        except YoloError as error:
+            # Damaged or lacking objects are a fault of this commit; the others can still be judged.
+            return (replace(error.as_finding(), path=commit.changes[0][1] if commit.changes else ""),)
+
+    def _findings(self, commit: LoggedCommit) -> Iterator[Finding]:
+        if len(commit.changes) != 1:
+            yield _several(commit)
+            return
+        [(status, path)] = commit.changes
+        place = classify(path)
+        if place is None:
+            yield Finding(Reason.NOT_AN_ARTIFACT, path, expected="a path of the protocol")
+        elif status not in ("A", "M"):
+            message = "the commit deletes it" if status == "D" else "the commit makes it something else than a file"
+            yield Finding(Reason.DELETED if status == "D" else Reason.NOT_REGULAR, path, message=message)
+        else:
+            yield from self._findings_at(commit, place)
+
+    def _findings_at(self, commit: LoggedCommit, place: Place) -> Iterator[Finding]:
+        snapshot = AtCommit(self._repository, commit.oid, self._blobs)
+        data = snapshot.content(place.path)
+        if isinstance(data, Finding):
+            yield data
+            return
+        examined = self._examiner.examine(place, data, snapshot)
+        wrong = errors(examined.findings)
+        yield from wrong
+        # What is not valid prescribes no subject; the trailers come from the path alone.
+        if not wrong:
+            yield from _subject_fault(commit, place, examined)
+        yield from _trailer_faults(commit, place)
+
+    def _commits_exist(self, names: Sequence[str]) -> Mapping[str, bool]:
+        unknown = [name for name in names if name not in self._known]
+        self._known |= self._repository.commits_exist(unknown)
+        return {name: self._known[name] for name in names}
+
+
+def _several(commit: LoggedCommit) -> Finding:
+    paths = [path for _, path in commit.changes]
+    message = f"{len(paths)} paths: {', '.join(paths[:3])}{' …' if len(paths) > 3 else ''}" if paths else "no path"
+    return Finding(Reason.SEVERAL_PATHS, paths[0] if paths else "", message=message, expected="exactly one artifact")
+
+
+def _subject_fault(commit: LoggedCommit, place: Place, examined: Examined) -> Iterator[Finding]:
+    prescribed = subject_of(place, examined.records)
+    if commit.subject != prescribed:
+        yield Finding(Reason.SUBJECT_MISMATCH, place.path, 0, "", f"the subject is {commit.subject!r}", prescribed)
+
+
+def _trailer_faults(commit: LoggedCommit, place: Place) -> Iterator[Finding]:
+    prescribed = trailers_of(place)
+    if commit.trailers != prescribed:
+        yield Finding(
+            Reason.TRAILER_MISMATCH,
+            place.path,
+            0,
+            "",
+            f"the trailers are {_joined(commit.trailers)}",
+            _joined(prescribed),
+        )
+
+
+def _joined(trailers: Sequence[tuple[str, str]]) -> str:
+    return "; ".join(f"{key}: {value}" for key, value in trailers) or "absent"
