@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 
 from yolo_fs.edges.git.repository import Repository
+from yolo_fs.ids import PhaseId
+from yolo_fs.rules.classify import PLANNING_ROOT
 
 
 def lock_path(repository: Repository) -> str:
@@ -23,3 +25,8 @@ def health_path(repository: Repository) -> str:
 def log_path(repository: Repository) -> str:
     """Return the file that a daemon in the background writes to."""
     return os.path.join(repository.own_dir, "daemon.log")
+
+
+def phase_folder(root: str, phase: PhaseId) -> str:
+    """Return the directory of a phase."""
+    return os.path.join(root, PLANNING_ROOT, "phases", str(phase))

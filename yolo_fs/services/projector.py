@@ -1,0 +1,167 @@
+"""Writes down what the fold says, after a commit and at start: department status, state files, sentinels.
+
+A projection is a function of history alone, so a crash between a commit and this heals at the next look. Only what
+is there, or what several departments need, is maintained: a project that keeps no state files gets none.
+Source: protocol 2.3, 3.2 to 3.4; design 1; reliability G9.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.store import SHARED, Damaged, read_json, reap_temporaries, update, write_json
+from yolo_fs.reasons import Reason, YoloError
+from yolo_fs.rules.classify import PLANNING_ROOT
+from yolo_fs.rules.facts import Rejected, Verdict
+from yolo_fs.rules.gates import GateProgress, gates_of, sentinels_of
+from yolo_fs.rules.phase import PhaseFacts
+from yolo_fs.rules.progress import DepartmentProgress, PhaseProgress, fold
+from yolo_fs.rules.projections import department_status, execution_state, project_state
+from yolo_fs.services.apply import Telling
+from yolo_fs.services.places import phase_folder
+from yolo_fs.services.team import Team
+
+EXECUTION_STATE = ".execution-state.json"
+PROJECT_STATE = f"{PLANNING_ROOT}/state.json"
+
+
+class Projector:
+    """Keeps the projections of one work tree true."""
+
+    def __init__(self, repository: Repository, team: Team, tell: Telling):
+        self._repository = repository
+        self._team = team
+        self._tell = tell
+        self._open: set[tuple[str, str]] = set()
+        """(phase, gate) that were open at the last look."""
+        self._done: object = None
+
+    def bring_up_to_date(self, commit: str | None, verdicts: Mapping[str, Verdict]) -> None:
+        """Write every projection as of a commit; nothing is written that is true already."""
+        errors = _first_errors(verdicts)
+        if (commit, errors) == self._done:
+            return
+        phases = [(facts, fold(facts)) for facts in self._team.facts(commit)]
+        for facts, progress in phases:
+            self._departments(facts, progress, errors)
+            self._execution_state(progress)
+            self._gates(facts, progress)
+        self._project_state(tuple(progress for _, progress in phases))
+        self._done = (commit, errors)
+
+    # --- department status ---
+
+    def _departments(self, facts: PhaseFacts, progress: PhaseProgress, errors: Mapping[str, str]) -> None:
+        folder = self._folder(progress)
+        for department in progress.departments:
+            path = os.path.join(folder, f".dept-status-{department.department}.json")
+            if facts.switches.several_departments or os.path.lexists(path):
+                self._status(folder, path, department, errors.get(str(progress.phase), ""))
+
+    def _status(self, folder: str, path: str, department: DepartmentProgress, error: str) -> None:
+        lock = os.path.join(folder, f".dept-lock-{department.department}")
+        with self._told(path):
+            reap_temporaries(folder, 0)
+            update(path, lock, _merge(department, error), timeout_s=2.0, mode=SHARED)
+
+    # --- state files ---
+
+    def _execution_state(self, progress: PhaseProgress) -> None:
+        path = os.path.join(self._folder(progress), EXECUTION_STATE)
+        before = read_json(path) if os.path.lexists(path) else None
+        if not isinstance(before, dict):
+            return
+        fresh = execution_state(progress, before, self._times(progress))
+        self._replace(path, before, fresh)
+
+    def _project_state(self, phases: tuple[PhaseProgress, ...]) -> None:
+        path = os.path.join(self._repository.root, PROJECT_STATE)
+        before = read_json(path) if phases and os.path.lexists(path) else None
+        if isinstance(before, dict) and before.get("st") != "complete":
+            self._replace(path, before, project_state(phases, before))
+
+    def _replace(self, path: str, before: Mapping[str, Any], fresh: dict[str, Any]) -> None:
+        if fresh != before:
+            with self._told(path):
+                write_json(path, fresh, mode=SHARED)
+
+    def _times(self, progress: PhaseProgress) -> dict[str, str]:
+        """Return when each commit that completed a step was made."""
+        every = [one for department in progress.departments for one in department.steps] + list(progress.steps)
+        found = {one.by: self._team.chronicle.commit(one.by) for one in every if one.by}
+        return {name: _iso(commit.at_s) for name, commit in found.items() if commit}
+
+    # --- gates ---
+
+    def _gates(self, facts: PhaseFacts, progress: PhaseProgress) -> None:
+        gates = gates_of(facts, progress)
+        for gate in gates:
+            self._note_gate(progress, gate)
+        if facts.switches.several_departments:
+            for name, content in sentinels_of(facts, progress).items():
+                self._sentinel(os.path.join(self._folder(progress), name), content)
+
+    def _note_gate(self, progress: PhaseProgress, gate: GateProgress) -> None:
+        key = (str(progress.phase), gate.name)
+        if gate.is_open and key not in self._open:
+            self._open.add(key)
+            self._tell("gate.opened", key[0], {"gate": gate.name, "evidence": [list(pair) for pair in gate.evidence]})
+        elif not gate.is_open and key in self._open:
+            self._open.discard(key)
+            self._tell("gate.closed", key[0], {"gate": gate.name, "why": str(gate.missing[0])})
+
+    def _sentinel(self, path: str, content: str) -> None:
+        """Write a sentinel that is missing or stale. A link or a folder in its place is left, and shown as forged."""
+        value = json.loads(content)
+        if read_json(path) == value or (os.path.lexists(path) and not _is_plain_file(path)):
+            return
+        with self._told(path):
+            write_json(path, value, mode=SHARED)
+
+    # --- around it ---
+
+    def _folder(self, progress: PhaseProgress) -> str:
+        return phase_folder(self._repository.root, progress.phase)
+
+    @contextlib.contextmanager
+    def _told(self, path: str) -> Any:
+        """Tell of a projection that could not be written, and go on: the next look tries again."""
+        try:
+            yield
+        except (OSError, YoloError) as error:
+            reason = error.reason if isinstance(error, YoloError) else Reason.STORAGE_FAILED
+            self._tell("projection.failed", os.path.relpath(path, self._repository.root), {"reason": reason.value})
+            self._done = None
+
+
+def _merge(department: DepartmentProgress, error: str) -> Callable[[Any], dict[str, Any] | None]:
+    def merged(before: dict[str, Any] | Damaged | None) -> dict[str, Any] | None:
+        old = before if isinstance(before, dict) else {}
+        fresh = department_status(department, old, _iso(datetime.now(UTC).timestamp()), error)
+        return fresh if fresh != before else None
+
+    return merged
+
+
+def _first_errors(verdicts: Mapping[str, Verdict]) -> dict[str, str]:
+    """Return for each phase the first finding of its first rejected artifact."""
+    found: dict[str, str] = {}
+    for path, verdict in sorted(verdicts.items()):
+        parts = path.split("/")
+        if isinstance(verdict, Rejected) and "phases" in parts:
+            found.setdefault(parts[parts.index("phases") + 1], str(verdict.findings[0]))
+    return found
+
+
+def _is_plain_file(path: str) -> bool:
+    return os.path.isfile(path) and not os.path.islink(path)
+
+
+def _iso(at_s: float) -> str:
+    return datetime.fromtimestamp(int(at_s), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
