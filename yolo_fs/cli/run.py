@@ -49,14 +49,15 @@ def run(asked: Asked, *, once: bool, unsafe_fs: bool) -> Reply:
 
 
 def _show(asked: Asked, event: str, path: str, data: Mapping[str, Any]) -> None:
-    if asked.as_json:
-        print(json.dumps({"event": event, "path": path, "data": data}), flush=True)
-    elif not asked.quiet:
-        print(
-            f"{datetime.now():%H:%M:%S} {event:20} {safe(path)} {_gist(event, data)}".rstrip(),
-            file=sys.stderr,
-            flush=True,
-        )
+    stream = sys.stdout if asked.as_json else sys.stderr
+    line = f"{datetime.now():%H:%M:%S} {event:20} {safe(path)} {_gist(event, data)}".rstrip()
+    try:
+        if asked.as_json:
+            line = json.dumps({"event": event, "path": path, "data": data})
+        if asked.as_json or not asked.quiet:
+            print(line, file=stream, flush=True)
+    except BrokenPipeError:  # the reader left; the work goes on
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _gist(event: str, data: Mapping[str, Any]) -> str:

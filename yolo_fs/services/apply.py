@@ -94,6 +94,8 @@ class Applier:
         verdicts: dict[str, Verdict] = {each.place.path: Held(Reason.COMMIT_BUDGET) for each in late}
         if not accepted:
             return Outcome(verdicts)
+        if self._obstacles.came_since(head, time.time_ns()):
+            return Outcome(verdicts | {each.place.path: Held(Reason.BRANCH_MOVED) for each in accepted})
         entries = [Entry(each.place.path, each.data, each.subject, each.trailers) for each in accepted]
         try:
             made = self._committer.commit(entries, head)

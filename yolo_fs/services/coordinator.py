@@ -87,6 +87,15 @@ class Coordinator:
             made += self._some(pending[start : start + LARGEST_ROUND])
         return tuple(made)
 
+    def judge(self, paths: Iterable[str], now_ns: int | None) -> tuple[Head, Reason | None, dict[str, Glance]]:
+        """Look at the paths and change nothing; return HEAD, why nothing may be committed, and what was seen.
+
+        `now_ns`: as `Obstacles.find` takes it.
+        """
+        head = self._heed_head()
+        obstacle = self._obstacles.find(head, now_ns)
+        return head, obstacle, {path: self._not_undone(self._look(path, head, obstacle)) for path in paths}
+
     def let_index_follow(self) -> bool:
         """Bring the user's index up to date for the paths that were committed."""
         return self._applier.let_index_follow()
@@ -96,10 +105,10 @@ class Coordinator:
         return self.repository.head() != self.head
 
     def released(self) -> tuple[str, ...]:
-        """Return the held paths that nothing holds any more."""
+        """Return the held paths that nothing holds any more, or that something else holds by now."""
         held = self._held_in_passing()
-        free = bool(held) and self._obstacles.find(self.repository.head(), time.time_ns()) is None
-        return held if free else ()
+        obstacle = self._obstacles.find(self.repository.head(), time.time_ns()) if held else None
+        return tuple(path for path in held if self.known[path].seen.verdict != Held(obstacle)) if obstacle else held
 
     def unfinished(self) -> tuple[str, ...]:
         """Return the paths that time alone will bring further."""
@@ -132,10 +141,7 @@ class Coordinator:
         return tuple(made)
 
     def _once(self, paths: list[str]) -> Outcome:
-        head = self._heed_head()
-        obstacle = self._obstacles.find(head, time.time_ns())
-        looks = {path: self._look(path, head, obstacle) for path in paths}
-        seen = {path: self._not_undone(glance) for path, glance in looks.items()}
+        head, _, seen = self.judge(paths, time.time_ns())
         actions = decide(self.verdicts, {path: glance.seen.verdict for path, glance in seen.items()})
         outcome = self._applier.carry_out(actions, head)
         for path, glance in seen.items():

@@ -112,7 +112,7 @@ class Daemon:
 
     def run(self, ready: Callable[[], object] = lambda: None) -> None:
         """Watch and commit until `stop` is called; `ready` is called once the first scan is done."""
-        ignore_lease_breaks()
+        _outlive_signals()
         self._watcher.start()  # first watch, then scan: nothing falls between the two
         try:
             self._begin()
@@ -124,7 +124,7 @@ class Daemon:
 
     def run_once(self) -> None:
         """One full reconcile: commit what can be committed now, then end."""
-        ignore_lease_breaks()
+        _outlive_signals()
         try:
             self._begin()
             deadline = time.monotonic() + ONCE_PATIENCE_S
@@ -284,6 +284,12 @@ class Daemon:
             write_json(health_path(self._repository), dict(health), durable=False)
         except (OSError, YoloError):
             return  # a full disk costs the report, never the work
+
+
+def _outlive_signals() -> None:
+    """A lease that breaks, and a helper of git or a reader of ours that is gone, must not end the process."""
+    ignore_lease_breaks()
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
 
 
 CONFIG_BELOW = CONFIG.removeprefix(f"{PLANNING_ROOT}/")

@@ -13,14 +13,14 @@ from enum import StrEnum
 from typing import Any
 
 from yolo_fs.edges.git.history import LoggedCommit, log
-from yolo_fs.edges.git.obstacles import Obstacles
 from yolo_fs.edges.git.repository import Head, Repository
-from yolo_fs.edges.store import holder, read_json
-from yolo_fs.reasons import Reason
+from yolo_fs.edges.lock import holder
+from yolo_fs.edges.store import read_json
+from yolo_fs.reasons import Reason, YoloError
 from yolo_fs.rules.classify import PLANNING_ROOT, classify
 from yolo_fs.rules.decide import describe
 from yolo_fs.rules.facts import Accepted, Committed, Held, Ignored, Missing, Rejected, Verdict, Waiting
-from yolo_fs.services.intake import Intake
+from yolo_fs.services.coordinator import Coordinator
 from yolo_fs.services.places import health_path, lock_path
 from yolo_fs.services.settings import Settings
 from yolo_fs.services.survey import candidates
@@ -120,13 +120,10 @@ class Report:
 
 def report(repository: Repository, settings: Settings) -> Report:
     """Look at everything once and return what was found. Changes nothing."""
-    head = repository.head()
-    policy = settings.policy
-    obstacles = Obstacles(repository, protected=policy.protected, allow_detached=policy.allow_detached)
-    obstacle = obstacles.find(head)
-    intake = Intake(repository, settings)
-    seen = [intake.look(path, head, obstacle) for path in sorted(candidates(repository, head))]
-    intake.close()
+    coordinator = Coordinator(repository, settings, lambda *_: None)
+    head, obstacle, looks = coordinator.judge(sorted(candidates(repository, repository.head())), None)
+    seen = [look.seen for look in looks.values()]
+    coordinator.close()
     staged = repository.staged_below(PLANNING_ROOT)
     found = tuple(
         Candidate(one.path, _with_index(one.verdict, staged.get(one.path)))
@@ -157,5 +154,8 @@ def health(repository: Repository) -> Health:
 def _last(repository: Repository, head: Head) -> tuple[LoggedCommit, ...]:
     if head.tip is None:
         return ()
-    recent = log(repository, head.tip, limit=LAST_COMMITS * 10)
+    try:
+        recent = list(log(repository, head.tip, limit=LAST_COMMITS * 10))
+    except YoloError:
+        return ()  # a clone without its trees has no log, and a status all the same
     return tuple(commit for commit in recent if commit.is_ours)[:LAST_COMMITS]

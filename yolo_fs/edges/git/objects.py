@@ -195,7 +195,8 @@ def _create(path: str, folder: str) -> int:
     try:
         return os.open(path, flags, 0o444)
     except FileNotFoundError:
-        os.makedirs(folder, exist_ok=True)
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(folder)  # never its parent: a store that is gone must not be made anew (F36)
         return os.open(path, flags, 0o444)
 
 
