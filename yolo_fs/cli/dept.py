@@ -1,0 +1,62 @@
+"""`yolo-fs dept`: department status under its lock."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from yolo_fs.cli.reply import Asked, Reply, verb
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.reasons import safe
+from yolo_fs.services.departments import Declaration, declare, find_department, find_phase, shown
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+@click.group("dept", short_help="department status under its lock")
+def dept() -> None:
+    """Declare or show how a department stands.
+
+    What a Lead declares is kept beside what the evidence says; `status` shows where the two part.
+    """
+
+
+@verb("update", example="yolo-fs dept update frontend --phase 1 --status running --step planning", parent=dept)
+@click.argument("department")
+@click.option("--phase", required=True, help="Number or directory name of the phase.")
+@click.option("--status", help="pending, running, complete or failed.")
+@click.option("--step", help="Step of the workflow, such as implementation.")
+@click.option("--plans-complete", type=click.IntRange(min=0), help="Plans that are done.")
+@click.option("--plans-total", type=click.IntRange(min=0), help="Plans there are.")
+@click.option("--error", help="First problem; empty takes it away.")
+@click.option("--eta", help="When it should be done, in free words.")
+@click.option("--blocker", "blockers", multiple=True, help="What holds it up; may be repeated.")
+@click.option("--expect-seq", type=click.IntRange(min=0), help="Write only if the status still has this number.")
+def update(
+    asked: Asked, *, department: str, phase: str, blockers: tuple[str, ...], expect_seq: int | None, **values: Any
+) -> Reply:
+    """Declare how a department stands. Nothing is lost when several write at once."""
+    root = Repository(asked.start).root
+    given = {key: value for key, value in values.items() if value is not None}
+    said = Declaration(given, blockers or None, expect_seq)
+    written = declare(root, find_department(department), find_phase(root, phase), said)
+    return Reply(written, show=lambda console: _show(console, {department: written}))
+
+
+@verb("show", example="yolo-fs dept show --phase 1", parent=dept)
+@click.option("--phase", required=True, help="Number or directory name of the phase.")
+def show(asked: Asked, *, phase: str) -> Reply:
+    """Show the status files of a phase."""
+    root = Repository(asked.start).root
+    found = shown(root, find_phase(root, phase))
+    return Reply(found, show=lambda console: _show(console, found))
+
+
+def _show(console: Console, found: dict[str, dict[str, Any]]) -> None:
+    for name, value in found.items():
+        plans = f"{value.get('plans_complete')}/{value.get('plans_total')} plans"
+        console.print(
+            safe(f"{name:10} {value.get('status')}, step {value.get('step')}, {plans}, number {value.get('seq')}")
+        )

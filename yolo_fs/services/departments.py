@@ -1,0 +1,134 @@
+"""What a Lead says of its department, written under the department's lock and merged with what the evidence says.
+
+Source: cli, `dept update`; protocol 3.2, 8.1; reliability F47, F51, G9.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from yolo_fs.edges.store import SHARED, Damaged, read_json, update
+from yolo_fs.ids import PHASE_DIRECTORY, PhaseId
+from yolo_fs.protocol.names import Dept
+from yolo_fs.protocol.workflow import STEP_BY_KEY
+from yolo_fs.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.rules.classify import PLANNING_ROOT
+from yolo_fs.rules.projections import DECLARABLE, department_of
+from yolo_fs.services.places import phase_folder
+
+STATUSES = ("pending", "running", "complete", "failed")
+"""Source: protocol 3.2."""
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """What a Lead declares; None leaves a value as it is."""
+
+    values: Mapping[str, Any] = field(default_factory=dict)
+    """Any of `status`, `step`, `plans_complete`, `plans_total`, `error`, `eta`."""
+    blockers: tuple[str, ...] | None = None
+    expect_seq: int | None = None
+    """Write only if the file still has this number."""
+
+
+def declare(root: str, department: Dept, phase: PhaseId, said: Declaration) -> dict[str, Any]:
+    """Write a declaration and return the file as it is afterwards.
+
+    Raises:
+        YoloError: UNKNOWN_NAME for a status or step that the protocol does not know, LOCK_TIMEOUT,
+            STATE_CONFLICT when the file has another number than expected.
+    """
+    _refuse_unknown(said.values)
+    folder = phase_folder(root, phase)
+    path = os.path.join(folder, f".dept-status-{department}.json")
+    lock = os.path.join(folder, f".dept-lock-{department}")
+    written = update(path, lock, lambda before: _declared(department, before, said), mode=SHARED)
+    return written or {}
+
+
+def shown(root: str, phase: PhaseId) -> dict[str, dict[str, Any]]:
+    """Return the status files of a phase, department by department, as they are."""
+    folder = phase_folder(root, phase)
+    found = {dept.value: read_json(os.path.join(folder, f".dept-status-{dept}.json")) for dept in Dept}
+    return {name: value for name, value in found.items() if isinstance(value, dict)}
+
+
+def find_phase(root: str, spelled: str) -> PhaseId:
+    """Return the phase that a number (`1`, `01`) or a directory name spells.
+
+    Raises:
+        YoloError: BAD_NAME, or UNKNOWN_NAME when there is no such phase.
+    """
+    folder = os.path.join(root, PLANNING_ROOT, "phases")
+    present = sorted(name for name in _listed(folder) if PHASE_DIRECTORY.fullmatch(name))
+    wanted = spelled.zfill(2) if spelled.isdigit() else spelled
+    if not wanted.replace("-", "").isalnum():
+        raise YoloError(Reason.BAD_NAME, f"{safe(spelled)!r} is no phase", exit_code=Exit.USAGE)
+    for name in present:
+        phase = PhaseId.parse(name)
+        if phase and wanted in (phase.number, name):
+            return phase
+    hint = f"There are: {', '.join(present) or 'none'}."
+    raise YoloError(Reason.UNKNOWN_NAME, f"no phase {safe(spelled)!r}", hint=hint, exit_code=Exit.USAGE)
+
+
+def find_department(name: str) -> Dept:
+    """Return the department of a name.
+
+    Raises:
+        YoloError: UNKNOWN_NAME.
+    """
+    found = department_of(name)
+    if found is None:
+        hint = "Departments are backend, frontend and uiux."
+        raise YoloError(Reason.UNKNOWN_NAME, f"no department {safe(name)!r}", hint=hint, exit_code=Exit.USAGE)
+    return found
+
+
+def _refuse_unknown(values: Mapping[str, Any]) -> None:
+    known = {"status": STATUSES, "step": tuple(STEP_BY_KEY)}
+    for key, allowed in known.items():
+        if key in values and values[key] not in allowed:
+            hint = f"One of: {', '.join(allowed)}."
+            raise YoloError(
+                Reason.UNKNOWN_NAME, f"no {key} {safe(str(values[key]))!r}", hint=hint, exit_code=Exit.USAGE
+            )
+
+
+def _declared(department: Dept, before: dict[str, Any] | Damaged | None, said: Declaration) -> dict[str, Any]:
+    old = before if isinstance(before, dict) else {}
+    seq = int(old.get("seq") or 0)
+    if said.expect_seq is not None and said.expect_seq != seq:
+        message = f"the status has number {seq}, not {said.expect_seq}"
+        raise YoloError(Reason.STATE_CONFLICT, message, hint="Read it again, then decide anew.")
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    empty = {
+        "dept": department.value,
+        "status": "running",
+        "step": "planning",
+        "started_at": now,
+        "updated_at": now,
+        "plans_complete": 0,
+        "plans_total": 0,
+        "error": "",
+        "percent_complete": 0,
+        "blockers": [],
+        "eta": "",
+        "seq": 0,
+    }
+    declared = dict(old.get("declared") or {}) | {key: said.values[key] for key in DECLARABLE if key in said.values}
+    fresh = {**empty, **old, **said.values, "updated_at": now, "seq": seq + 1}
+    if said.blockers is not None:
+        fresh["blockers"] = list(said.blockers)
+    return fresh | ({"declared": declared} if declared else {})
+
+
+def _listed(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
