@@ -45,8 +45,11 @@ VERBS = (
     Verb("validate", "check artifacts against the protocol"),
     Verb("verify", "check committed history against the protocol"),
     Verb("events", "the journal: what happened, in order"),
+    Verb("dept", "declare or show how a department stands"),
+    Verb("gate", "gates between departments: open or closed, and why not"),
     Verb("schema", "the shape of every message, line and file"),
     Verb("doctor", "what is wrong, and how to mend it"),
+    Verb("compat", "what the reference's shell scripts do"),
     Verb("demo", "see it work: a phase played by scripted agents"),
 )
 

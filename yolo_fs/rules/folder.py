@@ -34,6 +34,11 @@ class PhaseFolder(Protocol):
         """Return the one JSON object of a file; empty when there is none."""
 
 
+def first(rows: Sequence[Row]) -> Mapping[str, Any]:
+    """Return the first line; empty when there is none, or when it is no JSON object."""
+    return (rows[0] if rows else None) or {}
+
+
 def says(row: Row, key: str, *values: object) -> bool:
     """Tell whether a line says one of the values under a key."""
     return row is not None and row.get(key) in values

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from yolo_fs.ids import PlanId
-from yolo_fs.rules.folder import PhaseFolder, says
+from yolo_fs.rules.folder import PhaseFolder, first, says
 
 PLAN = ".plan.jsonl"
 
@@ -58,7 +58,7 @@ def _red_tests(folder: PhaseFolder) -> Iterator[str]:
 def _summaries(folder: PhaseFolder) -> Iterator[str]:
     yield from _some_plan(folder)
     for name in folder.names("", PLAN):
-        header = next(iter(folder.rows(name)), None) or {}
+        header = first(folder.rows(name))
         plan = PlanId.parse(f"{header.get('p')}-{header.get('n')}")
         if plan is None:
             yield f"{name}: its header names no plan"
@@ -69,7 +69,7 @@ def _summaries(folder: PhaseFolder) -> Iterator[str]:
 def _approved(folder: PhaseFolder) -> Iterator[str]:
     if not folder.has("code-review.jsonl"):
         yield "code-review.jsonl"
-    elif not says(next(iter(folder.rows("code-review.jsonl")), None), "r", "approve"):
+    elif not says(first(folder.rows("code-review.jsonl")), "r", "approve"):
         yield 'code-review.jsonl with r "approve" on line 1'
 
 

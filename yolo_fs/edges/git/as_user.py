@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import cast
 
 from yolo_fs.edges.git.runner import Answer, discover, forget_inherited_environment
 
@@ -34,5 +33,4 @@ def run_as_user(start: str, arguments: Sequence[str]) -> Answer:
             )
     finally:
         os.environ.update(inherited)
-    code, out, err = cast("tuple[int, bytes, str]", answer)
-    return Answer(code, out, err)
+    return Answer(*answer)

@@ -1,0 +1,34 @@
+"""`yolo-fs compat`: the drop-in scripts, each under the name that it has in `scripts/`."""
+
+from __future__ import annotations
+
+import click
+
+from yolo_fs.compat.scripts import SCRIPTS, run
+
+
+class _Unparsed(click.Command):
+    """Leaves every argument to the script, `--` and `--help` among them."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.args = list(args)
+        return []
+
+
+@click.command("compat", cls=_Unparsed, add_help_option=False, options_metavar="NAME [ARG]...")
+@click.pass_context
+def compat(ctx: click.Context) -> int:
+    """Do what one of the reference's shell scripts does: same arguments, same output, same exit codes.
+
+    The scripts in scripts/ call this; docs/scripts.md tells where they differ. An unknown NAME lists them all.
+
+    \b
+    Example:  yolo-fs compat dept-gate --gate all-depts --phase-dir .yolo-planning/phases/01-auth --no-poll
+    """
+    name, *arguments = ctx.args or ["--help"]
+    if name in ("-h", "--help"):
+        click.echo(ctx.get_help())
+        return 0
+    if name not in SCRIPTS:
+        raise click.UsageError(f"no script is named {name!r}; there are {', '.join(SCRIPTS)}", ctx)
+    return run(name, arguments)

@@ -1,0 +1,116 @@
+"""`dept-status`: reads or writes `.dept-status-{dept}.json`, under the lock that flock(1) knows.
+
+Source: protocol 8.1, 3.2, 11 #5; reliability F47, F51.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from yolo_fs.compat.arguments import Given, UsageError, parse
+from yolo_fs.compat.output import now
+from yolo_fs.compat.scripts import complain
+from yolo_fs.edges.store import SHARED, Damaged, update
+from yolo_fs.protocol.departments import WORKING
+from yolo_fs.protocol.workflow import STEP_BY_KEY
+from yolo_fs.reasons import Reason, YoloError
+
+STATUSES = ("pending", "running", "complete", "failed")
+"""As `schemas.state.DeptStatus` has them, which costs 100 ms to import."""
+DECLARED = ("status", "step", "plans_complete", "plans_total")
+"""As `rules.projections.DECLARABLE` has them, which costs as much."""
+LOCK_TIMEOUT_S = 10.0
+LOCKED = 2
+
+_FLAGS = (
+    "--dept", "--phase-dir", "--action", "--status", "--step", "--error", "--plans-complete", "--plans-total",
+)  # fmt: skip
+
+
+def run(arguments: Sequence[str]) -> int:
+    given = parse(arguments, valued=_FLAGS)
+    dept = given.choose("--dept", [row.name.value for row in WORKING])
+    folder = given.need_folder("--phase-dir")
+    if given.choose("--action", ("read", "write")) == "read":
+        return _read(folder, f".dept-status-{dept}.json")
+    return _write(folder, dept, given)
+
+
+def _read(folder: str, name: str) -> int:
+    from yolo_fs.compat.folder import Folder
+
+    data = Folder(folder).content(name)
+    if isinstance(data, bytes):
+        sys.stdout.buffer.write(data)
+        return 0
+    missing = data.reason is Reason.FILE_MISSING
+    raise YoloError(
+        data.reason, f"status file {'not found' if missing else 'refused'}: {folder}/{name}: {data.message}"
+    )
+
+
+def _write(folder: str, dept: str, given: Given) -> int:
+    fresh = {
+        "dept": dept,
+        "status": given.choose("--status", STATUSES),
+        "step": given.choose("--step", STEP_BY_KEY),
+        "started_at": "",
+        "updated_at": now(),
+        "plans_complete": _count(given, "--plans-complete"),
+        "plans_total": _count(given, "--plans-total"),
+        "error": given.values.get("--error", ""),
+    }
+    path = os.path.join(folder, f".dept-status-{dept}.json")
+    lock = os.path.join(folder, f".dept-lock-{dept}")
+    try:
+        update(path, lock, lambda before: _merged(path, before, fresh), LOCK_TIMEOUT_S, mode=SHARED)
+    except YoloError as error:
+        if error.reason is not Reason.LOCK_TIMEOUT:
+            raise
+        complain(error)
+        return LOCKED
+    return 0
+
+
+def _count(given: Given, flag: str) -> int:
+    """Return a counter; 0 when it is omitted, whatever the file said before (protocol 3.2)."""
+    text = given.values.get(flag, "0")
+    if text.isascii() and text.isdigit() and len(text) < 10:
+        return int(text)
+    raise UsageError(f"{flag}: not a count: {text}")
+
+
+def _merged(path: str, before: Mapping[str, Any] | Damaged | None, fresh: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the eight keys, then what others added to the file."""
+    if isinstance(before, Damaged):
+        hint = "look at what it is, then remove it; the next write makes it anew"
+        raise YoloError(before.reason, f"{path}: {before.reason.sentence}: {before.detail}", hint=hint)
+    old = before or {}
+    value = {**fresh, "started_at": _started(old, fresh["updated_at"])}
+    others = {key: item for key, item in old.items() if key not in value}
+    return value | others | _declaration(value, others)
+
+
+def _declaration(value: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
+    """Say in a file of the coordinator that a Lead wrote it, for the fold compares what was declared with the evidence.
+
+    A file without `seq` is none of the coordinator's and keeps the eight keys.
+    """
+    if not isinstance(number := others.get("seq"), int):
+        return {}
+    return {"seq": number + 1, "declared": {key: value[key] for key in DECLARED}}
+
+
+def _started(old: Mapping[str, Any], moment: str) -> str:
+    """Return the first write's time; now when the file gives none, or one that has not come yet."""
+    started = old.get("started_at")
+    try:
+        at = datetime.fromisoformat(started) if isinstance(started, str) else None
+        is_past = at is not None and at <= datetime.now(UTC)
+    except (ValueError, TypeError):
+        is_past = False
+    return str(started) if is_past else moment

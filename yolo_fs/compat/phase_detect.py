@@ -1,0 +1,167 @@
+"""`phase-detect`: where the project stands, as `key=value` lines. Always 0. Source: protocol 8.13, 10 #37."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from yolo_fs.compat.arguments import parse
+from yolo_fs.compat.folder import Folder
+from yolo_fs.ids import NAME
+from yolo_fs.reasons import YoloError, safe
+
+ROOT = ".yolo-planning"
+_PLACEHOLDER = b"{project-description}"
+_PLANS, _SUMMARIES = (".plan.jsonl", "-PLAN.md"), (".summary.jsonl", "-SUMMARY.md")
+_CONFIG = (
+    "effort", "autonomy", "auto_commit", "verification_tier", "agent_teams", "max_tasks_per_plan", "context_compiler",
+    "security_audit",
+)  # fmt: skip
+_ROUTING = {
+    "config_complexity_routing": "enabled",
+    "config_trivial_threshold": "trivial",
+    "config_medium_threshold": "medium",
+    "config_fallback_path": "fallback_path",
+}
+_STATE = {
+    "current_phase": ("ph", "none"),
+    "total_phases": ("tt", "0"),
+    "workflow_status": ("st", "none"),
+    "workflow_step": ("step", "none"),
+    "progress": ("pr", "0"),
+}
+
+
+def run(arguments: Sequence[str]) -> int:
+    parse(arguments)
+    for key, value in _lines():
+        print(f"{key}={_word(value)}")
+    return 0
+
+
+def _word(value: object) -> str:
+    """Return a value on one line: what a file says must not become another line."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return safe(str(value))
+
+
+def _lines() -> Iterator[tuple[str, object]]:
+    there = os.path.isdir(ROOT)
+    root = Folder(ROOT)
+    project = root.content("PROJECT.md") if there else b""
+    milestone, is_wrong = _milestone(root) if there else ("none", False)
+    home = ROOT if milestone == "none" else f"{ROOT}/milestones/{milestone}"
+    phases = _phases(f"{home}/phases")
+    following = next((phase for phase in phases if not phase.is_done), None)
+    yield "jq_available", shutil.which("jq") is not None
+    yield "planning_dir_exists", there
+    yield "project_exists", isinstance(project, bytes) and bool(project) and _PLACEHOLDER not in project
+    yield "active_milestone", milestone
+    if there:
+        yield "active_milestone_error", is_wrong
+    yield "phases_dir", f"{home}/phases" if there else "none"
+    yield "phase_count", len(phases)
+    yield "next_phase", following.number if following else "none"
+    yield "next_phase_slug", following.name if following else "none"
+    yield "next_phase_state", following.state if following else "all_done" if phases else "no_phases"
+    yield "next_phase_plans", following.plans if following else 0
+    yield "next_phase_summaries", following.summaries if following else 0
+    yield from _config(root, there=there)
+    yield "has_codebase_map", os.path.isdir(f"{ROOT}/codebase") and bool(Folder(f"{ROOT}/codebase").names("", ".md"))
+    yield "brownfield", _tracks_files()
+    if there:
+        yield from _state(Folder(home))
+    execution = {**root.object(".execution-state.json"), **Folder(home).object(".execution-state.json")}
+    yield "execution_state", execution.get("status") or "none"
+
+
+# --- phases ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Phase:
+    name: str
+    plans: int
+    summaries: int
+
+    @property
+    def number(self) -> str:
+        return self.name.partition("-")[0]
+
+    @property
+    def is_done(self) -> bool:
+        return 0 < self.plans <= self.summaries
+
+    @property
+    def state(self) -> str:
+        return "needs_execute" if self.plans else "needs_plan_and_execute"
+
+
+def _phases(folder: str) -> Sequence[_Phase]:
+    if not os.path.isdir(folder):
+        return ()
+    names = sorted(name for name in os.listdir(folder) if os.path.isdir(f"{folder}/{name}"))
+    return [_Phase(name, _count(f"{folder}/{name}", _PLANS), _count(f"{folder}/{name}", _SUMMARIES)) for name in names]
+
+
+def _count(folder: str, endings: Sequence[str]) -> int:
+    return sum(len(Folder(folder).names("", ending)) for ending in endings)
+
+
+def _milestone(root: Folder) -> tuple[str, bool]:
+    """Return the active milestone, and whether ACTIVE names one that is not there."""
+    data = root.content("ACTIVE")
+    name = data.decode("utf-8", "replace").partition("\n")[0].strip() if isinstance(data, bytes) else ""
+    if not name:
+        return "none", False
+    if NAME.fullmatch(name) and os.path.isdir(f"{ROOT}/milestones/{name}"):
+        return name, False
+    return "none", True
+
+
+# --- what files say --------------------------------------------------------------------------------------------------
+
+
+def _config(root: Folder, *, there: bool) -> Iterator[tuple[str, object]]:
+    from yolo_fs.schemas.config import Config
+
+    has_file = there and root.has("config.json")
+    defaults = Config().model_dump()
+    said = root.object("config.json") if has_file else {}
+    gates, routing = ({**defaults[key], **_section(said, key)} for key in ("approval_gates", "complexity_routing"))
+    for key in _CONFIG:
+        yield f"config_{key}", _plain(said.get(key), defaults[key])
+    for key in ("qa_fail", "security_warn"):
+        yield f"config_approval_{key}", gates[key]
+    yield "config_team_mode", _plain(said.get("team_mode"), "auto" if has_file else "task")
+    for key, name in _ROUTING.items():
+        yield key, _plain(routing[name], defaults["complexity_routing"][name])
+
+
+def _section(said: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    found = said.get(key)
+    return found if isinstance(found, dict) else {}
+
+
+def _plain(value: object, default: object) -> object:
+    """Return the value, or the default where it is absent or no plain value; `false` is a value (protocol 11 #1)."""
+    return value if isinstance(value, str | int | float) else default
+
+
+def _state(home: Folder) -> Iterator[tuple[str, object]]:
+    state = home.object("state.json")
+    for key, (name, default) in _STATE.items():
+        yield key, _plain(state.get(name), default)
+
+
+def _tracks_files() -> bool:
+    from yolo_fs.edges.git.as_user import run_as_user
+
+    try:
+        return bool(run_as_user(".", ["ls-files", "-z"]).out)
+    except YoloError:
+        return False

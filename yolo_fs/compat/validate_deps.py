@@ -1,0 +1,37 @@
+"""`validate --type deps --roadmap-json F`: whether the phases of a roadmap can be done in some order.
+
+Source: protocol 8.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from yolo_fs.compat.arguments import UsageError, parse
+from yolo_fs.compat.folder import read_object
+from yolo_fs.compat.output import print_json
+from yolo_fs.compat.shapes import in_words
+from yolo_fs.reasons import Level, YoloError, safe
+from yolo_fs.rules.roadmap import oddities
+from yolo_fs.schemas.base import check
+from yolo_fs.schemas.lines.product import RoadmapPlan
+
+
+def run(arguments: Sequence[str]) -> int:
+    errors, warnings = _judge(parse(arguments, valued=("--roadmap-json",)).need("--roadmap-json"))
+    print_json({"valid": not errors, "errors": errors, "warnings": warnings})
+    return 1 if errors else 0
+
+
+def _judge(path: str) -> tuple[list[str], list[str]]:
+    try:
+        value = read_object(path)
+        if value is None:
+            raise UsageError(f"File not found: {path}")
+    except YoloError as error:
+        return [safe(error.message, 500)], []
+    roadmap, faults = check(RoadmapPlan, value)
+    errors = [f"{safe(fault.at)}: {in_words(fault)}" for fault in faults if fault.level is Level.ERROR]
+    if not isinstance(roadmap, RoadmapPlan):
+        return errors, []
+    return errors, [safe(said) for said in oddities(roadmap.phases)]
