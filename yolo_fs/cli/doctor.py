@@ -23,12 +23,12 @@ def doctor(asked: Asked, *, fix: bool, dry_run: bool) -> Reply:
 
     Nothing is ever deleted that is not provably ours, and no branch is ever moved.
     """
-    repository = Repository(asked.start)
-    symptoms = tuple(examine_repository(repository))
-    mended = [symptom for symptom in symptoms if fix and symptom.mend is not None]
-    for symptom in mended:
-        if symptom.mend is not None and not dry_run:
-            symptom.mend()
+    with Repository(asked.start) as repository:
+        symptoms = tuple(examine_repository(repository))
+        mended = [symptom for symptom in symptoms if fix and symptom.mend is not None]
+        for symptom in mended:
+            if symptom.mend is not None and not dry_run:
+                symptom.mend()
     left = symptoms if dry_run else tuple(symptom for symptom in symptoms if symptom not in mended)
     findings = [symptom.finding for symptom in left]
     data = {"symptoms": len(symptoms), "mended": [symptom.mending for symptom in mended], "dry_run": dry_run}

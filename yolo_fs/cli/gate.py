@@ -61,18 +61,18 @@ def list_(asked: Asked, *, phase: str) -> Reply:
 @click.option("--timeout", default=1800.0, show_default=True, help="Seconds to wait.")
 def wait(asked: Asked, *, names: tuple[str, ...], phase: str, timeout: float) -> Reply:
     """Wait until all the gates are open. Exit 1 with what is missing when the time is over."""
-    repository = Repository(asked.start)
-    wanted = find_phase(repository.root, phase)
-    found = wait_for_gates(repository, load(repository.root), wanted, names, timeout)
+    with Repository(asked.start) as repository:
+        wanted = find_phase(repository.root, phase)
+        found = wait_for_gates(repository, load(repository.root), wanted, names, timeout)
     closed = [one for name in names if not (one := found.named(name)).is_open]
     code = Exit.FINDINGS if closed else Exit.DONE
     return Reply(_all_as_json(found), (), code, lambda console: _show_each(console, closed))
 
 
 def _gates(asked: Asked, phase: str) -> Gates:
-    repository = Repository(asked.start)
-    wanted = find_phase(repository.root, phase)
-    return gates_at(repository, Team(repository, load(repository.root)), wanted, repository.head().tip)
+    with Repository(asked.start) as repository:
+        wanted = find_phase(repository.root, phase)
+        return gates_at(repository, Team(repository, load(repository.root)), wanted, repository.head().tip)
 
 
 def _code(found: GateProgress) -> Exit:

@@ -30,11 +30,10 @@ def status(asked: Asked, *, watch: bool) -> Reply:
     Committed: the branch has it. Pending: looked at again by itself in a moment. Held: valid, but git or the
     configuration stands in the way. Rejected: invalid, with each fault and its place.
     """
-    repository = Repository(asked.start)
-    settings = load(repository.root)
-    if watch and not asked.as_json:
-        _watch(repository, asked)
-    found = report(repository, settings)
+    with Repository(asked.start) as repository:
+        if watch and not asked.as_json:
+            _watch(repository, asked)
+        found = report(repository, load(repository.root))
     return Reply(found.as_json(), show=lambda console: show(console, found))
 
 

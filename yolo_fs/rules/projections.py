@@ -1,8 +1,8 @@
-"""What the fold writes down: department status, execution state, project state. Pure; merges, never overwrites blind.
+"""What the fold writes down of a department. Pure; merges, never overwrites blind.
 
 What can be computed is computed; what only its writer knows (`started_at`, `blockers`, `eta`, a declared failure,
 keys that we do not know) survives. A declaration that the evidence does not bear out is kept beside the derived
-value and shown as drift. Source: protocol 2.3, 2.4, 3.2; design 1; peers, pain 16.
+value and shown as drift. Source: protocol 3.2; design 1; peers, pain 16.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from yolo_fs.protocol.names import Dept
-from yolo_fs.rules.evidence import PlanStanding
-from yolo_fs.rules.progress import DepartmentProgress, PhaseProgress, StepProgress, StepStanding
+from yolo_fs.rules.progress import DepartmentProgress, StepStanding
 
 DECLARABLE = ("status", "step", "plans_complete", "plans_total")
 """Keys of a department's status that a Lead may declare and the fold derives."""
@@ -98,107 +97,6 @@ def drift_of_department(progress: DepartmentProgress, status: Mapping[str, Any])
     for key, value in declarations(status, derived).items():
         if not (key == "status" and value == "failed"):
             yield Drift(progress.department.value, key, value, derived[key])
-
-
-def execution_state(progress: PhaseProgress, before: Mapping[str, Any], times: Mapping[str, str]) -> dict[str, Any]:
-    """Return the execution state of a phase, with everything in `before` that cannot be computed.
-
-    `times`: commit → ISO time, so that the file depends on history alone and not on when it is written.
-    Source: protocol 2.3.
-    """
-    steps = {one.step.key: one for one in _all_steps(progress)}
-    old_steps: Mapping[str, Any] = steps_ if isinstance(steps_ := before.get("steps"), dict) else {}
-    plans = [plan for department in progress.departments for plan in department.plans]
-    old_plans = {plan.get("id"): plan for plan in before.get("plans") or () if isinstance(plan, dict)}
-    waves = [int(plan.wave) for plan in plans]
-    open_waves = [int(plan.wave) for plan in plans if not plan.is_done]
-    fresh: dict[str, Any] = {
-        "phase": int(progress.phase.number),
-        "phase_name": before.get("phase_name") or str(progress.phase),
-        "status": "complete" if progress.is_complete else "running",
-        "started_at": before.get("started_at") or min(times.values(), default=""),
-        "step": progress.step,
-        "wave": min(open_waves or waves, default=1),
-        "total_waves": max(waves, default=1),
-        "plans": [
-            dict(old_plans.get(str(plan.id), {}))
-            | {
-                "id": str(plan.id),
-                "title": plan.title,
-                "wave": max(1, int(plan.wave)),
-                "status": "complete" if plan.standing is PlanStanding.COMPLETE else "pending",
-            }
-            for plan in plans
-        ],
-        "steps": {key: _step_state(one, old_steps.get(key) or {}, times) for key, one in steps.items()},
-        "escalations": before.get("escalations") or [],
-    }
-    if progress.is_complete:
-        fresh["completed_at"] = before.get("completed_at") or max(times.values(), default="")
-    if len(progress.departments) > 1:
-        fresh["departments"] = {
-            one.department.value: {key: derived_status(one)[key] for key in ("status", "step")}
-            for one in progress.departments
-        }
-    return fresh | {key: value for key, value in before.items() if key not in fresh}
-
-
-def _all_steps(progress: PhaseProgress) -> list[StepProgress]:
-    """Return one entry per step, in the workflow's order; of several departments the one that is furthest behind."""
-    behind: dict[str, StepProgress] = {}
-    for department in progress.departments:
-        for one in department.steps:
-            known = behind.get(one.step.key)
-            if known is None or _RANK[one.standing] < _RANK[known.standing]:
-                behind[one.step.key] = one
-    every = [*behind.values(), *progress.steps]
-    return sorted(every, key=lambda one: float(one.step.number))
-
-
-_RANK = {
-    StepStanding.PENDING: 0,
-    StepStanding.READY: 1,
-    StepStanding.RUNNING: 2,
-    StepStanding.SKIPPED: 3,
-    StepStanding.COMPLETE: 4,
-}
-_STEP_STATUS = {
-    StepStanding.PENDING: "pending",
-    StepStanding.READY: "pending",
-    StepStanding.RUNNING: "running",
-    StepStanding.SKIPPED: "skipped",
-    StepStanding.COMPLETE: "complete",
-}
-
-
-def _step_state(one: StepProgress, before: Mapping[str, Any], times: Mapping[str, str]) -> dict[str, Any]:
-    status = _STEP_STATUS[one.standing]
-    fresh: dict[str, Any] = {**before, "status": status}
-    if status == "complete":
-        fresh |= {"completed_at": before.get("completed_at") or times.get(one.by, ""), "reason": ""}
-        fresh.setdefault("artifact", ", ".join(one.step.outputs))
-    elif status == "skipped":
-        fresh |= {"reason": one.by}
-        fresh.setdefault("skipped_at", "")
-    return fresh
-
-
-def project_state(phases: tuple[PhaseProgress, ...], before: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `state.json`: the first phase that is not complete, or the last one. Source: protocol 1.3, 2.4."""
-    current = next((one for one in phases if not one.is_complete), phases[-1])
-    plans = [plan for phase in phases for department in phase.departments for plan in department.plans]
-    done = sum(plan.is_done for plan in plans)
-    everything = all(one.is_complete for one in phases)
-    fresh = {
-        "ms": before.get("ms") or "default",
-        "ph": int(current.phase.number),
-        "tt": len(phases),
-        "st": "complete" if everything else "executing" if plans else "planning",
-        "step": current.step,
-        "pr": 100 * done // len(plans) if plans else 0,
-        "started": before.get("started") or "",
-    }
-    return fresh | {key: value for key, value in before.items() if key not in fresh}
 
 
 def department_of(name: str) -> Dept | None:

@@ -27,6 +27,7 @@ from yolo_fs.services.apply import Telling
 from yolo_fs.services.coordinator import Coordinator
 from yolo_fs.services.inbox import Inbox
 from yolo_fs.services.places import health_path, lock_path
+from yolo_fs.services.projector import Projector
 from yolo_fs.services.recovery import recover
 from yolo_fs.services.settings import CONFIG, load
 
@@ -98,6 +99,7 @@ class Daemon:
         self._tell = tell
         self._settings = load(repository.root)
         self._coordinator = Coordinator(repository, self._settings, tell)
+        self._projector = Projector(repository, self._settings, tell)
         self._inbox = Inbox()
         planning = os.path.join(repository.root, PLANNING_ROOT)
         self._watcher = Watcher(planning, self._on_path, self._inbox.doubt, wants=_wanted)
@@ -131,6 +133,7 @@ class Daemon:
             while (late := self._coordinator.unfinished()) and time.monotonic() < deadline:
                 time.sleep(RETRY_S)
                 self._coordinator.round(late)
+            self._project()
         finally:
             self._end()
 
@@ -145,6 +148,7 @@ class Daemon:
             self._tell("repository.repaired", fact.path, {"what": fact.what})
         self._tell("daemon.started", "", {"pid": os.getpid()})
         self._coordinator.reconcile(thorough=True)
+        self._project()
         self._say_health()
 
     def _end(self) -> None:
@@ -203,6 +207,7 @@ class Daemon:
                 due.append(path)
         if due:
             self._note(self._coordinator.round(due))
+            self._project()
 
     def _retry(self) -> None:
         now = time.monotonic()
@@ -215,13 +220,21 @@ class Daemon:
             late += self._coordinator.released()
         if late:
             self._note(self._coordinator.round(late))
+            self._project()
 
     def _rescan(self, doubts: tuple[str, ...]) -> None:
         for why in doubts:
             self._tell("daemon.doubt", "", {"why": why})
         self._clocks.rescan_at = time.monotonic() + self._settings.policy.rescan_s
         self._note(self._coordinator.reconcile())
+        self._project()
         self._say_health()
+
+    def _project(self) -> None:
+        try:
+            self._projector.bring_up_to_date(self._repository.head().tip, self._coordinator.verdicts)
+        except YoloError as error:
+            self._tell("projection.failed", "", {"reason": error.reason.value, "what": error.message})
 
     def _note(self, made: Any) -> None:
         now = time.monotonic()
@@ -263,6 +276,7 @@ class Daemon:
             return
         self._coordinator.close()
         self._coordinator = Coordinator(self._repository, self._settings, self._tell)
+        self._projector = Projector(self._repository, self._settings, self._tell)
         self._clocks.rescan_at = 0.0
         self._tell("config.loaded", CONFIG, {})
 

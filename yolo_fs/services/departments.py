@@ -106,7 +106,7 @@ def _declared(department: Dept, before: dict[str, Any] | Damaged | None, said: D
         message = f"the status has number {seq}, not {said.expect_seq}"
         raise YoloError(Reason.STATE_CONFLICT, message, hint="Read it again, then decide anew.")
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    empty = {
+    empty: dict[str, Any] = {
         "dept": department.value,
         "status": "running",
         "step": "planning",

@@ -1,8 +1,7 @@
-"""Writes down what the fold says, after a commit and at start: department status, state files, sentinels.
+"""Writes down what the fold says of departments that work side by side: their status, their sentinels, their gates.
 
-A projection is a function of history alone, so a crash between a commit and this heals at the next look. Only what
-is there, or what several departments need, is maintained: a project that keeps no state files gets none.
-Source: protocol 2.3, 3.2 to 3.4; design 1; reliability G9.
+A projection is a function of history alone, so a crash between a commit and this heals at the next look. A project
+with one department keeps none of these files and gets none. Source: protocol 3.2 to 3.4; design 1; reliability G9.
 """
 
 from __future__ import annotations
@@ -17,26 +16,24 @@ from typing import Any
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import SHARED, Damaged, read_json, reap_temporaries, update, write_json
 from yolo_fs.reasons import Reason, YoloError
-from yolo_fs.rules.classify import PLANNING_ROOT
 from yolo_fs.rules.facts import Rejected, Verdict
 from yolo_fs.rules.gates import GateProgress, gates_of, sentinels_of
-from yolo_fs.rules.phase import PhaseFacts
+from yolo_fs.rules.phase import PhaseFacts, Switches
 from yolo_fs.rules.progress import DepartmentProgress, PhaseProgress, fold
-from yolo_fs.rules.projections import department_status, execution_state, project_state
+from yolo_fs.rules.projections import department_status
 from yolo_fs.services.apply import Telling
 from yolo_fs.services.places import phase_folder
+from yolo_fs.services.settings import Settings
 from yolo_fs.services.team import Team
-
-EXECUTION_STATE = ".execution-state.json"
-PROJECT_STATE = f"{PLANNING_ROOT}/state.json"
 
 
 class Projector:
     """Keeps the projections of one work tree true."""
 
-    def __init__(self, repository: Repository, team: Team, tell: Telling):
+    def __init__(self, repository: Repository, settings: Settings, tell: Telling):
         self._repository = repository
-        self._team = team
+        self._switches = Switches(settings.config)
+        self._team = Team(repository, settings)
         self._tell = tell
         self._open: set[tuple[str, str]] = set()
         """(phase, gate) that were open at the last look."""
@@ -45,24 +42,21 @@ class Projector:
     def bring_up_to_date(self, commit: str | None, verdicts: Mapping[str, Verdict]) -> None:
         """Write every projection as of a commit; nothing is written that is true already."""
         errors = _first_errors(verdicts)
-        if (commit, errors) == self._done:
+        if not self._switches.several_departments or (commit, errors) == self._done:
             return
         phases = [(facts, fold(facts)) for facts in self._team.facts(commit)]
         for facts, progress in phases:
-            self._departments(facts, progress, errors)
-            self._execution_state(progress)
+            self._departments(progress, errors)
             self._gates(facts, progress)
-        self._project_state(tuple(progress for _, progress in phases))
         self._done = (commit, errors)
 
     # --- department status ---
 
-    def _departments(self, facts: PhaseFacts, progress: PhaseProgress, errors: Mapping[str, str]) -> None:
+    def _departments(self, progress: PhaseProgress, errors: Mapping[str, str]) -> None:
         folder = self._folder(progress)
         for department in progress.departments:
             path = os.path.join(folder, f".dept-status-{department.department}.json")
-            if facts.switches.several_departments or os.path.lexists(path):
-                self._status(folder, path, department, errors.get(str(progress.phase), ""))
+            self._status(folder, path, department, errors.get(str(progress.phase), ""))
 
     def _status(self, folder: str, path: str, department: DepartmentProgress, error: str) -> None:
         lock = os.path.join(folder, f".dept-lock-{department.department}")
@@ -70,42 +64,13 @@ class Projector:
             reap_temporaries(folder, 0)
             update(path, lock, _merge(department, error), timeout_s=2.0, mode=SHARED)
 
-    # --- state files ---
-
-    def _execution_state(self, progress: PhaseProgress) -> None:
-        path = os.path.join(self._folder(progress), EXECUTION_STATE)
-        before = read_json(path) if os.path.lexists(path) else None
-        if not isinstance(before, dict):
-            return
-        fresh = execution_state(progress, before, self._times(progress))
-        self._replace(path, before, fresh)
-
-    def _project_state(self, phases: tuple[PhaseProgress, ...]) -> None:
-        path = os.path.join(self._repository.root, PROJECT_STATE)
-        before = read_json(path) if phases and os.path.lexists(path) else None
-        if isinstance(before, dict) and before.get("st") != "complete":
-            self._replace(path, before, project_state(phases, before))
-
-    def _replace(self, path: str, before: Mapping[str, Any], fresh: dict[str, Any]) -> None:
-        if fresh != before:
-            with self._told(path):
-                write_json(path, fresh, mode=SHARED)
-
-    def _times(self, progress: PhaseProgress) -> dict[str, str]:
-        """Return when each commit that completed a step was made."""
-        every = [one for department in progress.departments for one in department.steps] + list(progress.steps)
-        found = {one.by: self._team.chronicle.commit(one.by) for one in every if one.by}
-        return {name: _iso(commit.at_s) for name, commit in found.items() if commit}
-
     # --- gates ---
 
     def _gates(self, facts: PhaseFacts, progress: PhaseProgress) -> None:
-        gates = gates_of(facts, progress)
-        for gate in gates:
+        for gate in gates_of(facts, progress):
             self._note_gate(progress, gate)
-        if facts.switches.several_departments:
-            for name, content in sentinels_of(facts, progress).items():
-                self._sentinel(os.path.join(self._folder(progress), name), content)
+        for name, content in sentinels_of(facts, progress).items():
+            self._sentinel(os.path.join(self._folder(progress), name), content)
 
     def _note_gate(self, progress: PhaseProgress, gate: GateProgress) -> None:
         key = (str(progress.phase), gate.name)

@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from yolo_fs.edges.git.objects import Hashing, ObjectStore
 from yolo_fs.edges.git.runner import Answer, Git, discover
@@ -184,6 +184,12 @@ class Repository:
     def close(self) -> None:
         """End the helper processes."""
         self.objects.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def _head_ref(self) -> str | None:
         if self._plain_refs:
