@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from yolo_fs.cli.main import run
-from yolo_fs.edges.store import Holder, holder
+from yolo_fs.edges.lock import Holder, holder
 from yolo_fs.reasons import Exit, Reason, YoloError
 from yolo_fs.services import background
 

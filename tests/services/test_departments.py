@@ -29,7 +29,7 @@ def phase(tmp_path: Path) -> Path:
 
 def place(phase: Path, kind: str, name: str = "") -> None:
     """Let an agent write a good example of an artifact."""
-    example = sorted((EXAMPLES / kind / "ok").iterdir())[0]
+    example = min((EXAMPLES / kind / "ok").iterdir())
     (phase / (name or f"{kind}{example.suffix}")).write_bytes(example.read_bytes())
 
 

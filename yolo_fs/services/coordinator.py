@@ -31,7 +31,8 @@ LARGEST_ROUND = 500
 """Paths judged before their commits are made; bounds memory and the length of a chain."""
 
 _STATES = (
-    Reason.UNMERGED_INDEX, Reason.USER_COMMITTING, Reason.DETACHED_HEAD, Reason.PROTECTED_BRANCH, Reason.BRANCH_BROKEN,
+    Reason.UNMERGED_INDEX, Reason.USER_COMMITTING, Reason.GC_RUNNING, Reason.DETACHED_HEAD, Reason.PROTECTED_BRANCH,
+    Reason.BRANCH_BROKEN,
     Reason.REF_LOCKED, Reason.BRANCH_MOVED, Reason.NO_SPACE, Reason.STORAGE_FAILED, Reason.OBJECT_MISSING,
     Reason.GIT_FAILED, Reason.GIT_TIMEOUT, Reason.COMMIT_BUDGET,
 )  # fmt: skip

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from yolo_fs.edges.git.runner import Answer, discover, forget_inherited_environment
+from yolo_fs.edges.git.runner import Answer, forget_inherited_environment, open_repository
 
 
 def run_as_user(start: str, arguments: Sequence[str]) -> Answer:
@@ -20,7 +20,7 @@ def run_as_user(start: str, arguments: Sequence[str]) -> Answer:
     """
     inherited = forget_inherited_environment()
     try:
-        with discover(start) as repository:
+        with open_repository(start) as repository:
             git = repository.git
             # GitPython sets both of these to C for its children, and thereby for the user's hooks.
             language = {name: os.environ.get(name, "") for name in ("LANGUAGE", "LC_ALL")}

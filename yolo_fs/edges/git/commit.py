@@ -12,8 +12,10 @@ from datetime import datetime
 
 from yolo_fs.edges.git.index import Follow, IndexFollower
 from yolo_fs.edges.git.objects import PACK_FROM, GitObject
+from yolo_fs.edges.git.obstacles import collects_garbage
 from yolo_fs.edges.git.refs import Branches
 from yolo_fs.edges.git.repository import Head, Repository
+from yolo_fs.reasons import Exit, Reason, YoloError
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,16 +79,27 @@ class Committer:
         chain = self._build(entries, head)
         if chain.tip is not None and chain.tip != head.tip:
             self._follower.expect(chain.follows)
-            self._repository.objects.write(chain.objects, packed=len(chain.follows) >= PACK_FROM)
+            self._store(chain)
+            if self._repository.head() != head:  # the user may stand on another branch by now, whose tip is the same
+                raise YoloError(Reason.BRANCH_MOVED, exit_code=Exit.TRY_AGAIN)
             self._branches.move(head.ref or "HEAD", chain.tip, head.tip)
         return chain.made
+
+    def _store(self, chain: _Chain) -> None:
+        """Store the chain's objects so that they are there when the branch moves, whatever else prunes meanwhile."""
+        store, packed = self._repository.objects, len(chain.follows) >= PACK_FROM
+        store.write(chain.objects, packed=packed)
+        if collects_garbage(self._repository):
+            raise YoloError(Reason.GC_RUNNING, exit_code=Exit.TRY_AGAIN)
+        if not store.is_stored(chain.objects, packed=packed):
+            store.write(chain.objects, packed=packed)
 
     def _build(self, entries: Sequence[Entry], head: Head) -> _Chain:
         tip, made, objects, follows = head.tip, [], [], []
         for entry in entries:
             blob = self._repository.objects.hashing.name("blob", entry.data)
-            former = self._repository.blob_at(tip, entry.path)
-            if former == blob.oid:
+            former = self._repository.oid_at(tip, entry.path)
+            if self._repository.blob_at(tip, entry.path) == blob.oid:
                 made.append(Made(entry.path, blob.oid, None))
                 continue
             root = self._repository.root_tree(tip) if tip else None
@@ -95,9 +108,14 @@ class Committer:
             self._repository.note_tree(commit.oid, splice.root)
             objects += [blob, *splice.made, commit]
             made.append(Made(entry.path, blob.oid, commit.oid))
-            follows.append(Follow(entry.path, blob.oid, frozenset({former})))
+            follows.append(Follow(entry.path, blob.oid, frozenset({former, *self._displaced(tip, entry.path)})))
             tip = commit.oid
         return _Chain(tip, tuple(made), tuple(objects), tuple(follows))
+
+    def _displaced(self, tip: str | None, path: str) -> list[str]:
+        """Return the file that stood where a folder of the path comes to stand, if there was one."""
+        above = [path[:at] for at, char in enumerate(path) if char == "/"]
+        return [oid for folder in above if (oid := self._repository.oid_at(tip, folder))]
 
     def _commit_object(self, tree: str, parent: str | None, message: str) -> GitObject:
         now = self._now().astimezone()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from yolo_fs.edges.git.repository import Repository
 
-_FORMAT = "%H%x00%P%x00%ct%x00%s%x00%(trailers:only,unfold)"
+_FORMAT = "%H%x00%P%x00%ct%x00%s%x00%b"
+_TRAILER = re.compile(r"(?P<key>[A-Za-z0-9-]+): (?P<value>.*)")
 LONG_S = 300.0
 """Longest wait for a walk over the whole history."""
 
@@ -39,7 +41,7 @@ def log(repository: Repository, *selection: str, limit: int | None = None) -> It
     """Yield commits with their changed paths, newest first. `selection`: revisions and ranges."""
     count = [f"--max-count={limit}"] if limit is not None else []
     answer = repository.git.run(
-        "log", "-z", f"--format={_FORMAT}", "--no-mailmap", "--name-status", "--no-renames",
+        "log", "-z", "-O/dev/null", f"--format={_FORMAT}", "--no-mailmap", "--name-status", "--no-renames",
         "--diff-merges=first-parent",
         "--root", *count, "--end-of-options", *selection, "--", timeout_s=LONG_S,
     )  # fmt: skip
@@ -63,9 +65,11 @@ def _is_status(field: str) -> bool:
     return field.strip() in {"A", "M", "D", "T"}
 
 
-def _trailers(text: str) -> tuple[tuple[str, str], ...]:
-    pairs = (line.partition(": ") for line in text.splitlines())
-    return tuple((key, value) for key, colon, value in pairs if colon)
+def _trailers(body: str) -> tuple[tuple[str, str], ...]:
+    """Return the trailers of a body. Read by ourselves: the user's settings change what git takes for one."""
+    last = body.strip("\n").rpartition("\n\n")[2].split("\n")
+    found = [_TRAILER.fullmatch(line) for line in last]
+    return tuple((pair["key"], pair["value"]) for pair in found if pair) if all(found) else ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.reasons import YoloError
+from yolo_fs.edges.git.runner import GitError
 
-_AT_ONCE = 1_000
-"""Paths in one command line, far below the system's limit."""
+CONFLICT = "conflict"
+"""Stands for the id of an entry that is not merged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Follow:
 
     def after(self, earlier: Follow | None) -> Follow:
         """Return this step joined with an earlier one that the index has not followed yet."""
-        return Follow(self.path, self.blob, self.former | earlier.former) if earlier else self
+        return Follow(self.path, self.blob, self.former | earlier.former | {earlier.blob}) if earlier else self
 
 
 class IndexFollower:
@@ -61,10 +61,11 @@ class IndexFollower:
         staged = self._staged(self.pending)
         entries: list[tuple[str, str]] = []
         for path, follow in self.pending.items():
-            if in_head[path] != follow.blob or staged[path] == follow.blob:
+            target = in_head[path]
+            if target is None or target not in follow.former | {follow.blob} or staged[path] == target:
                 continue
             if staged[path] in follow.former:
-                entries.append((path, follow.blob))
+                entries.append((path, target))
             else:
                 self.diverged.add(path)
         if not self._put(entries):
@@ -74,31 +75,52 @@ class IndexFollower:
         return True
 
     def _staged(self, paths: Iterable[str]) -> Mapping[str, str | None]:
-        """Return what the index has for each path; an `add -N` entry counts as nothing staged."""
+        """Return what the index has for each path, or where a folder of it is; `add -N` counts as nothing."""
         wanted = list(paths)
-        staged: dict[str, str | None] = dict.fromkeys(wanted)
-        listed = b"".join(
-            self._repository.git.run("ls-files", "--stage", "-z", "--", *wanted[at : at + _AT_ONCE]).out
-            for at in range(0, len(wanted), _AT_ONCE)
-        )
+        tops = sorted({path.partition("/")[0] for path in wanted})
+        listed = self._repository.git.run("ls-files", "--stage", "-z", "--", *tops).out
+        present: dict[str, str] = {}
         for line in filter(None, listed.split(b"\0")):
             facts, _, name = line.partition(b"\t")
             _, oid, stage = facts.decode().split(" ")
-            staged[os.fsdecode(name)] = oid if stage == "0" else "unmerged"
-        intended = self._repository.hashing.name("blob", b"").oid
-        return {path: None if oid == intended else oid for path, oid in staged.items()}
+            present[os.fsdecode(name)] = oid if stage == "0" else CONFLICT
+        staged = {path: present.get(path) or _file_above(path, present) for path in wanted}
+        return staged | dict.fromkeys(self._only_intended(staged))
+
+    def _only_intended(self, staged: Mapping[str, str | None]) -> list[str]:
+        """Return the paths of `add -N`: the index holds an empty file for them that no comparison with HEAD sees."""
+        empty = self._repository.hashing.name("blob", b"").oid
+        suspects = [path for path, oid in staged.items() if oid == empty]
+        if not suspects:
+            return []
+        compared = self._repository.git.run(
+            "diff-index", "--cached", "--ita-invisible-in-index", "--raw", "--no-renames", "-z", "HEAD", "--", *suspects
+        )
+        fields = os.fsdecode(compared.out).split("\0")
+        deleted = {path for facts, path in zip(fields[::2], fields[1::2], strict=False) if facts.endswith("D")}
+        return [path for path in suspects if path in deleted]
 
     def _put(self, entries: list[tuple[str, str]]) -> bool:
         if not entries:
             return True
         given = b"".join(b"100644 %s\t%s\0" % (blob.encode(), os.fsencode(path)) for path, blob in entries)
         try:
-            self._repository.git.run("update-index", "-z", "--add", "--index-info", given=given)
-        except YoloError as error:
-            if "index.lock" in error.message:
+            # Writing the index, git compares every file as young as the index itself, through its filter: none may run.
+            settings = self._repository.filters_off()
+            self._repository.git.run("update-index", "-z", "--add", "--index-info", given=given, settings=settings)
+        except GitError as error:
+            if "index.lock" in error.said:
                 return False
-            raise
+            return self._put_each(entries)
         return True
+
+    def _put_each(self, entries: list[tuple[str, str]]) -> bool:
+        """One by one, so that a path where the user staged a file in a folder's place keeps no other from following."""
+        if len(entries) == 1:
+            self.diverged.add(entries[0][0])
+            return True
+        followed = [self._put([entry]) for entry in entries]
+        return all(followed)
 
     def _save(self) -> None:
         note = [
@@ -111,11 +133,21 @@ class IndexFollower:
             os.replace(temporary, self._note)
 
 
+def _file_above(path: str, present: Mapping[str, str]) -> str | None:
+    """Return what the index has where a folder of the path is; git would let ours replace it."""
+    while path := path.rpartition("/")[0]:
+        if path in present:
+            return present[path]
+    return None
+
+
 def _read(path: str) -> dict[str, Follow]:
     try:
         with open(path) as file:
             note = json.load(file)
-        follows = [Follow(name, blob, frozenset(old or None for old in former)) for name, blob, former in note]
+        follows = [
+            Follow(str(name), str(blob), frozenset(old or None for old in former)) for name, blob, former in note
+        ]
     except (OSError, ValueError, TypeError):
         return {}
     return {follow.path: follow for follow in follows}

@@ -9,12 +9,14 @@ import contextlib
 import errno
 import hashlib
 import os
+import secrets
+import stat
 import struct
 import zlib
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from yolo_fs.edges.git.runner import Conversation, Git
+from yolo_fs.edges.git.runner import Conversation, Git, GitError
 from yolo_fs.reasons import Exit, Reason, YoloError
 
 PACK_FROM = 8
@@ -58,11 +60,15 @@ class Hashing(NamedTuple):
 class ObjectStore:
     """Reads objects through one `cat-file --batch`, and writes them itself."""
 
-    def __init__(self, git: Git, directory: str, hashing: Hashing, *, durable: bool = True):
+    def __init__(self, git: Git, directory: str, hashing: Hashing, *, durable: bool = True, shared: int = 0):
+        """Store objects in `directory`; `shared` are the permissions that others are given beside the user's umask."""
         self._git = git
         self._directory = directory
         self.hashing = hashing
         self._durable = durable
+        self._shared = shared
+        self._pack = ""
+        """The pack that was written last."""
         self._reader: Conversation | None = None
 
     # --- reading ---
@@ -73,7 +79,13 @@ class ObjectStore:
             return self._ask(name)
         except YoloError:
             self.close()  # a helper that outlived a repack or a config change may be wrong: ask a fresh one once
+        try:
             return self._ask(name)
+        except GitError as error:
+            self.close()
+            if "promisor remote" in error.said:  # a partial clone lacks it, and we fetch nothing
+                return None
+            raise
 
     def close(self) -> None:
         """End the reading process."""
@@ -108,23 +120,30 @@ class ObjectStore:
             reason = Reason.NO_SPACE if error.errno in _FULL else Reason.STORAGE_FAILED
             raise YoloError(reason, f"objects: {error.strerror}", exit_code=Exit.TRY_AGAIN) from error
 
+    def is_stored(self, objects: Sequence[GitObject], *, packed: bool) -> bool:
+        """Tell whether what `write` stored is still on the disk; a reader that has it open would not notice."""
+        if packed:
+            return os.path.exists(self._pack)
+        return all(os.path.exists(f"{self._directory}/{each.oid[:2]}/{each.oid[2:]}") for each in objects)
+
     def _write_loose(self, objects: Iterable[GitObject]) -> None:
-        folders = {folder for object_ in objects if (folder := self._write_one(object_))}
+        folders = {self._write_one(object_) for object_ in objects}
         if self._durable:
             for folder in folders | {self._directory}:
                 sync_directory(folder)
 
-    def _write_one(self, object_: GitObject) -> str | None:
-        """Write one loose object and return its folder, or None when it is there already."""
+    def _write_one(self, object_: GitObject) -> str:
+        """Let one loose object stand in the store, sound and on the disk, and return its folder."""
         folder = f"{self._directory}/{object_.oid[:2]}"
         final = f"{folder}/{object_.oid[2:]}"
-        if _refresh_existing(final):
-            return None
-        temporary = f"{folder}/tmp_obj_yolo{os.getpid()}"  # git's own prefix, so that its prune knows it
-        stored = zlib.compress(b"%s %d\0" % (object_.kind.encode(), len(object_.body)) + object_.body, 1)
-        descriptor = _create(temporary, folder)
+        whole = b"%s %d\0" % (object_.kind.encode(), len(object_.body)) + object_.body
+        if _is_sound(final, whole):
+            self._keep(final)
+            return folder
+        temporary = f"{folder}/tmp_obj_yolo{secrets.token_hex(8)}"  # git's own prefix, so that its prune knows it
+        descriptor = self._create(temporary, folder)
         try:
-            _write_all(descriptor, stored)
+            _write_all(descriptor, zlib.compress(whole, 1))
             if self._durable:
                 os.fsync(descriptor)
         except BaseException:
@@ -136,6 +155,28 @@ class ObjectStore:
         os.rename(temporary, final)
         return folder
 
+    def _keep(self, path: str) -> None:
+        """Make an object that is there young, so that a running prune spares it (F09), and durable."""
+        os.utime(path)
+        if self._durable:
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+
+    def _create(self, path: str, folder: str) -> int:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+        mode = 0o444 | (self._shared & 0o044)
+        try:
+            return os.open(path, flags, mode)
+        except FileNotFoundError:
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(folder)  # never its parent: a store that is gone must not be made anew (F36)
+                if self._shared:
+                    os.chmod(folder, stat.S_IMODE(os.stat(folder).st_mode) | self._shared)
+            return os.open(path, flags, mode)
+
     def _write_pack(self, objects: Sequence[GitObject]) -> None:
         unique = {object_.oid: object_ for object_ in objects}
         pack = pack_of(unique.values(), self.hashing)
@@ -143,6 +184,7 @@ class ObjectStore:
         stored = answer.out.split()[-1].decode()
         if stored != pack[-self.hashing.size :].hex():
             raise YoloError(Reason.STORAGE_FAILED, "the stored pack is not the pack that was sent")
+        self._pack = f"{self._directory}/pack/pack-{stored}.pack"
         if self._durable:
             sync_directory(f"{self._directory}/pack")
 
@@ -176,28 +218,13 @@ def sync_directory(path: str) -> None:
         os.close(descriptor)
 
 
-def _refresh_existing(path: str) -> bool:
-    """Tell whether a sound object is there, and make it young, so that a running prune spares it (F09).
-
-    A zero-length object is what power loss leaves behind (F04): it is written anew.
-    """
+def _is_sound(path: str, whole: bytes) -> bool:
+    """Tell whether a loose object is there and holds what it is named after; power loss leaves others (F04)."""
     try:
-        if os.stat(path).st_size == 0:
-            return False
-        os.utime(path)
-    except OSError:
+        with open(path, "rb") as file:
+            return zlib.decompress(file.read()) == whole
+    except (OSError, zlib.error):
         return False
-    return True
-
-
-def _create(path: str, folder: str) -> int:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
-    try:
-        return os.open(path, flags, 0o444)
-    except FileNotFoundError:
-        with contextlib.suppress(FileExistsError):
-            os.mkdir(folder)  # never its parent: a store that is gone must not be made anew (F36)
-        return os.open(path, flags, 0o444)
 
 
 def _write_all(descriptor: int, data: bytes) -> None:

@@ -6,10 +6,12 @@ Source: reliability F23, F25, F26, F35, F63.
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Collection
 from fnmatch import fnmatchcase
 
 from yolo_fs.edges.git.repository import Head, Repository
+from yolo_fs.edges.machine import is_running
 from yolo_fs.reasons import Reason
 
 SURGERY = {
@@ -50,6 +52,8 @@ class Obstacles:
         for name, reason in SURGERY.items():
             if name in present:
                 return reason
+        if collects_garbage(self._repository):
+            return Reason.GC_RUNNING
         if head.ref is None and not self._allow_detached:
             return Reason.DETACHED_HEAD
         if any(fnmatchcase(head.branch, pattern) for pattern in self._protected):
@@ -73,10 +77,11 @@ class Obstacles:
         return self._repository.head() != head or self.find(head, now_ns) is not None
 
     def _has_a_past(self, head: Head) -> bool:
-        """Tell a branch that power loss tore (F04) from one that was never born."""
-        past = _stamp(f"{self._repository.common_dir}/logs/{head.ref}")
-        present = _stamp(f"{self._repository.common_dir}/{head.ref}")
-        return past is not None and past[1] > 0 and present is not None
+        """Tell a branch that power loss tore (F04) from one that was never born: it has a file, or a reflog."""
+        log = f"{self._repository.common_dir}/logs/{head.ref}"
+        return os.path.isfile(f"{self._repository.common_dir}/{head.ref}") or (
+            os.path.isfile(log) and os.path.getsize(log) > 0
+        )
 
     def _index_just_rewritten(self, index: tuple[int, ...] | None, now_ns: int | None) -> bool:
         """Tell whether a git command wrote the index a moment ago and may be about to move the branch.
@@ -102,8 +107,10 @@ class Obstacles:
         """Tell whether somebody is in the editor of a `git commit` of this work tree.
 
         git writes COMMIT_EDITMSG before it starts the editor, so as long as that file has not changed since
-        the last look no process needs to be searched for.
+        the last look no process needs to be searched for. Only a pre-commit hook runs before that.
         """
+        if os.access(f"{self._repository.hooks_dir}/pre-commit", os.X_OK) and _commit_in(self._repository.root):
+            return True
         stamp = _stamp(f"{self._repository.git_dir}/COMMIT_EDITMSG")
         written = stamp[-1] if stamp else None
         if written == self._message_seen:
@@ -131,6 +138,16 @@ def _runs_commit(pid: str, root: str) -> bool:
     except OSError:
         return False
     return where == root or where.startswith(root + "/")
+
+
+def collects_garbage(repository: Repository) -> bool:
+    """Tell whether a `git gc` runs, here or elsewhere: it could take an object that no branch has yet (F09)."""
+    try:
+        with open(f"{repository.common_dir}/gc.pid") as file:
+            pid, host = file.read(300).split()
+    except (OSError, ValueError):
+        return False
+    return host != socket.gethostname() or (pid.isdigit() and is_running(int(pid)))
 
 
 def _names(folder: str) -> list[str]:

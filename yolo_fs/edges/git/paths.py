@@ -1,6 +1,6 @@
-"""What git's own rules say of a path: ignored, or rewritten by a filter. Nothing named there is ever run.
+"""What git's own rules say of a path: ignored, rewritten by a filter, or another repository's. Nothing is ever run.
 
-Source: reliability F33, F62; performance 1f ("clean filters / LFS").
+Source: reliability F30, F33, F62; performance 1f ("clean filters / LFS").
 """
 
 from __future__ import annotations
@@ -9,32 +9,36 @@ import os
 
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.git.runner import Conversation
-from yolo_fs.reasons import Reason
+from yolo_fs.reasons import Reason, YoloError
 
 _REWRITING = ("filter", "ident", "working-tree-encoding")
 _NOT_SET = (b"unspecified", b"unset")
 
+Stamp = tuple[int, int, int, int] | None
+
 
 class PathRules:
-    """Asks `check-ignore` and `check-attr`, which run as long as the files they read stay the same."""
+    """Asks `check-ignore` and `check-attr`, which run as long as the files that they read stay the same."""
 
     def __init__(self, repository: Repository, *, commit_ignored: bool = False):
         self._repository = repository
         self._commit_ignored = commit_ignored
-        self._sources: dict[str, tuple[object, ...]] = {}
+        self._sources: dict[str, Stamp] = {}
+        """File that rules are read from → what it was when its rules were read."""
         self._known: dict[str, Reason | None] = {}
         self._ignore: Conversation | None = None
         self._attributes: Conversation | None = None
+        self._everywhere: tuple[str, ...] | None = None
 
     def reason_to_hold(self, path: str, *, in_head: bool) -> Reason | None:
-        """Return why this path is not ours to commit, or None. A path that HEAD has is not ignored."""
-        folder = os.path.dirname(path)
-        sources = self._fingerprint(folder)
-        if self._sources.setdefault(folder, sources) != sources:
-            self.close()
-            self._sources[folder] = sources
+        """Return why this path is not ours to commit, or None. A path that HEAD has is not ignored.
+
+        Raises:
+            YoloError: git refuses to judge the path, or cannot be run.
+        """
+        self._forget_if_changed(path)
         if path not in self._known:
-            self._known[path] = self._filtered(path) or self._ignored(path)
+            self._known[path] = self._judge(path)
         reason = self._known[path]
         if reason is Reason.GITIGNORED and (in_head or self._commit_ignored):
             return None
@@ -45,9 +49,26 @@ class PathRules:
         for helper in (self._ignore, self._attributes):
             if helper is not None:
                 helper.close()
-        self._ignore = self._attributes = None
+        self._ignore = self._attributes = self._everywhere = None
         self._known.clear()
         self._sources.clear()
+
+    def _judge(self, path: str) -> Reason | None:
+        if self._lies_in_another_repository(path):
+            return Reason.FOREIGN_REPOSITORY
+        try:
+            return self._filtered(path) or self._ignored(path)
+        except YoloError:
+            self.close()  # a helper may have been killed; a fresh one is asked once
+            self._forget_if_changed(path)
+        try:
+            return self._filtered(path) or self._ignored(path)
+        except YoloError:
+            self.close()
+            raise
+
+    def _lies_in_another_repository(self, path: str) -> bool:
+        return any(os.path.lexists(f"{folder}/.git") for folder in self._folders(path)[1:])
 
     def _ignored(self, path: str) -> Reason | None:
         if self._ignore is None:
@@ -72,22 +93,40 @@ class PathRules:
         values = [[self._attributes.until(b"\0") for _ in range(3)][2] for _ in _REWRITING]
         return Reason.ATTR_FILTER if any(value not in _NOT_SET for value in values) else None
 
-    def _fingerprint(self, folder: str) -> tuple[object, ...]:
-        """Return what changes when a file that these rules are read from changes."""
+    # --- when to ask anew ---
+
+    def _forget_if_changed(self, path: str) -> None:
+        now = {name: _stamp(name) for name in self._rule_files(path)}
+        if any(self._sources.get(name, stamp) != stamp for name, stamp in now.items()):
+            self.close()
+        self._sources.update(now)
+
+    def _rule_files(self, path: str) -> list[str]:
+        if self._everywhere is None:
+            self._everywhere = self._files_for_every_path()
+        own = [f"{folder}/{name}" for folder in self._folders(path) for name in (".gitignore", ".gitattributes")]
+        return [*own, *self._everywhere]
+
+    def _folders(self, path: str) -> list[str]:
+        """Return the folders from the root of the work tree down to that of the path."""
         folders = [self._repository.root]
-        for part in folder.split("/"):
+        for part in filter(None, os.path.dirname(path).split("/")):
             folders.append(f"{folders[-1]}/{part}")
-        names = [f"{folder}/{name}" for folder in folders for name in (".gitignore", ".gitattributes")]
-        info = f"{self._repository.common_dir}/info"
-        return tuple(
-            _changed(name)
-            for name in (*names, f"{info}/exclude", f"{info}/attributes", f"{self._repository.common_dir}/config")
-        )
+        return folders
+
+    def _files_for_every_path(self) -> tuple[str, ...]:
+        home = os.path.expanduser("~")
+        user = os.path.join(os.environ.get("XDG_CONFIG_HOME") or f"{home}/.config", "git")
+        named = [self._repository.config_path(key) for key in ("core.excludesFile", "core.attributesFile")]
+        common = self._repository.common_dir
+        inside = [f"{common}/info/exclude", f"{common}/info/attributes", f"{common}/config"]
+        outside = [f"{home}/.gitconfig", f"{user}/config", f"{user}/ignore", f"{user}/attributes"]
+        return (*inside, *outside, *filter(None, named))
 
 
-def _changed(path: str) -> tuple[str, int, int] | None:
+def _stamp(path: str) -> Stamp:
     try:
         facts = os.stat(path)
     except OSError:
         return None
-    return (path, facts.st_mtime_ns, facts.st_size)
+    return (facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns)

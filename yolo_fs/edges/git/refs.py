@@ -11,7 +11,7 @@ import os
 
 from yolo_fs.edges.git.objects import sync_directory
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.git.runner import Conversation
+from yolo_fs.edges.git.runner import Conversation, GitError
 from yolo_fs.edges.machine import boot_id, start_time
 from yolo_fs.reasons import Exit, Reason, YoloError
 
@@ -36,6 +36,8 @@ class Branches:
                 holds its lock, NO_SPACE or GIT_FAILED. After every failure the ref is read again:
                 a move that was made and then reported as failed counts as made (F08).
         """
+        if old is None and self._repository.tip(ref) is None and os.path.isfile(f"{self._repository.common_dir}/{ref}"):
+            raise YoloError(Reason.BRANCH_BROKEN, hint="See 'yolo-fs doctor'.", exit_code=Exit.GIT_FAILED)
         try:
             self._transact(ref, new, old or self._repository.hashing.zero)
         except YoloError as error:
@@ -43,7 +45,7 @@ class Branches:
             if self._repository.tip(ref) != new:
                 raise _told_apart(error) from None
         if self._durable:
-            self._make_name_durable(ref)
+            self._make_name_durable(ref, is_new=old is None)
 
     def close(self) -> None:
         """End the helper process; an unfinished transaction is dropped by git."""
@@ -78,10 +80,15 @@ class Branches:
         helper.ask(b"commit\n")
         _expect(helper, b"commit: ok")
 
-    def _make_name_durable(self, ref: str) -> None:
-        # git syncs the ref's content, not the directory that the finished ref was renamed in.
+    def _make_name_durable(self, ref: str, *, is_new: bool) -> None:
+        """Git syncs the ref's content, not the directory that the finished ref was renamed in."""
+        folder = os.path.dirname(f"{self._repository.common_dir}/{ref}")
+        top = f"{self._repository.common_dir}/refs"
         with contextlib.suppress(OSError):
-            sync_directory(os.path.dirname(f"{self._repository.common_dir}/{ref}"))
+            sync_directory(folder)
+            while is_new and folder.startswith(top + "/"):
+                folder = os.path.dirname(folder)
+                sync_directory(folder)
 
 
 def _expect(helper: Conversation, said: bytes) -> None:
@@ -90,14 +97,13 @@ def _expect(helper: Conversation, said: bytes) -> None:
 
 
 def _told_apart(error: YoloError) -> YoloError:
-    """Return the error of a failed move with the reason that its words amount to."""
-    if (
-        " but expected " in error.message
-        or "reference already exists" in error.message
-        or "unable to resolve" in error.message
-    ):
+    """Return the error of a failed move with the reason that git's words amount to."""
+    said = error.said if isinstance(error, GitError) else ""
+    if "reference broken" in said:
+        return YoloError(Reason.BRANCH_BROKEN, error.message, hint="See 'yolo-fs doctor'.", exit_code=Exit.GIT_FAILED)
+    if any(words in said for words in (" but expected ", "reference already exists", "unable to resolve")):
         return YoloError(Reason.BRANCH_MOVED, error.message, exit_code=Exit.TRY_AGAIN)
-    if ".lock" in error.message and "File exists" in error.message:
+    if ".lock" in said and "File exists" in said:
         return YoloError(Reason.REF_LOCKED, error.message, exit_code=Exit.TRY_AGAIN)
     return error
 

@@ -18,6 +18,8 @@ from yolo_fs.reasons import Exit, Reason, YoloError
 
 FALLBACK_IDENTITY = "yolo_fs <yolo_fs@localhost>"
 _HASH = re.compile(r"[0-9a-f]{4,64}")
+_LONGEST_CHAIN = 5
+"""Symbolic refs that git itself follows."""
 _ROOTS_KEPT = 10_000
 _BRANCHES = "refs/heads/"
 
@@ -48,12 +50,11 @@ class Repository:
             YoloError: NOT_A_REPOSITORY, BARE_REPOSITORY, GIT_MISSING.
         """
         found = discover(start)
-        self.root = os.path.realpath(str(found.working_tree_dir))
-        self.git_dir = os.path.realpath(str(found.git_dir))
-        self.common_dir = os.path.realpath(str(found.common_dir))
-        found.close()
+        self.root, self.git_dir, self.common_dir, self.hooks_dir = found
         self.git = Git(self.root, self.git_dir, keep_open=keep_open)
-        self.objects = ObjectStore(self.git, f"{self.common_dir}/objects", self.hashing, durable=durable)
+        self.objects = ObjectStore(
+            self.git, f"{self.common_dir}/objects", self.hashing, durable=durable, shared=self._shared_bits()
+        )
         self.trees = Trees(self.objects)
         self._root_trees: dict[str, str] = {}
 
@@ -81,7 +82,7 @@ class Repository:
         """Return the commit that a full ref name points at, or None when it does not exist."""
         if self._plain_refs and ref.startswith("refs/"):
             loose = _first_line(f"{self.common_dir}/{ref}")
-            if len(loose) == 2 * self.hashing.size:
+            if self._is_oid(loose):
                 return loose
         answer = self.git.run(
             "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}", ok=(0, 1, 128)
@@ -121,6 +122,11 @@ class Repository:
         entry = self.trees.find(self.root_tree(commit), path) if commit else None
         return entry.oid if entry and entry.mode.startswith("100") else None
 
+    def oid_at(self, commit: str | None, path: str) -> str | None:
+        """Return the id of the file, link or submodule that a commit has at a path, or None."""
+        entry = self.trees.find(self.root_tree(commit), path) if commit else None
+        return entry.oid if entry and entry.mode != "40000" else None
+
     def files_at(self, commit: str | None, folder: str) -> dict[str, str]:
         """Return the regular files that a commit has below a folder: path → blob id."""
         return self.trees.files_below(self.root_tree(commit), folder) if commit else {}
@@ -154,9 +160,28 @@ class Repository:
                 staged[os.fsdecode(name)] = oid
         return staged
 
+    def _shared_bits(self) -> int:
+        """Return the permissions that core.sharedRepository adds. Source: git-config(1)."""
+        value = self.config("core.sharedRepository").lower()
+        if value in ("group", "true", "1", "yes", "on"):
+            return 0o2070
+        return 0o2075 if value in ("all", "world", "everybody", "2") else 0
+
     def config(self, key: str) -> str:
         """Return a git configuration value, or nothing."""
         return self._quiet("config", "--get", key).out.decode("utf-8", "replace").strip()
+
+    def filters_off(self) -> list[str]:
+        """Return the settings under which git runs no content filter that the configuration names (F57)."""
+        named = self._quiet(
+            "config", "--null", "--name-only", "--get-regexp", r"^filter\..*\.(clean|smudge|process|required)$"
+        )
+        keys = sorted({os.fsdecode(key) for key in named.out.split(b"\0") if key})
+        return [f"{key}=false" if key.endswith(".required") else f"{key}=" for key in keys]
+
+    def config_path(self, key: str) -> str:
+        """Return a path of the git configuration with `~` resolved, or nothing."""
+        return os.fsdecode(self._quiet("config", "--path", "--get", key).out).strip()
 
     def refuse_unsafe(self) -> None:
         """Refuse a repository of another user, or one that others may write to.
@@ -192,11 +217,25 @@ class Repository:
         self.close()
 
     def _head_ref(self) -> str | None:
-        if self._plain_refs:
+        """Return the branch at the end of the chain that HEAD begins; a branch may stand for another."""
+        if self._plain_refs and not os.path.islink(f"{self.git_dir}/HEAD"):
             line = _first_line(f"{self.git_dir}/HEAD")
-            if line.startswith("ref: ") or len(line) == 2 * self.hashing.size:
-                return line[5:].strip() if line.startswith("ref: ") else None
+            if self._is_oid(line):
+                return None
+            if line.startswith("ref: "):
+                return self._end_of_chain(line[5:].strip())
         return self._quiet("symbolic-ref", "--quiet", "HEAD").out.decode().strip() or None
+
+    def _end_of_chain(self, ref: str) -> str:
+        for _ in range(_LONGEST_CHAIN):
+            line = _first_line(f"{self.common_dir}/{ref}")
+            if not line.startswith("ref: "):
+                break
+            ref = line[5:].strip()
+        return ref
+
+    def _is_oid(self, text: str) -> bool:
+        return len(text) == 2 * self.hashing.size and bool(_HASH.fullmatch(text)) and text != self.hashing.zero
 
     def _quiet(self, *arguments: str) -> Answer:
         return self.git.run(*arguments, ok=(0, 1, 128))

@@ -22,12 +22,15 @@ import git
 TIMEOUT_S = 10.0
 """Longest wait for one answer of git."""
 
+_COMPLAINTS_BYTES = 1 << 16
+
 ENVIRONMENT = {
     "LANG": "C.UTF-8",
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_LITERAL_PATHSPECS": "1",
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_NO_LAZY_FETCH": "1",
+    "GIT_ALLOW_PROTOCOL": "none",  # beats every protocol.NAME.allow of the repository, which protocol.allow does not
     "GIT_NO_REPLACE_OBJECTS": "1",
     "GIT_EDITOR": "false",
     "GIT_PAGER": "cat",
@@ -50,6 +53,15 @@ _SETTINGS = (
     "log.showSignature=false",
     "i18n.logOutputEncoding=UTF-8",
 )
+
+
+class GitError(YoloError):
+    """git ended with an error."""
+
+    def __init__(self, reason: Reason, message: str, said: str, exit_code: Exit):
+        super().__init__(reason, message, exit_code=exit_code)
+        self.said = said
+        """All that git complained about, uncut and unescaped: to be searched, never to be shown."""
 
 
 class Answer(NamedTuple):
@@ -79,7 +91,7 @@ class Git:
         forget_inherited_environment()
         executable = git.Git.GIT_PYTHON_GIT_EXECUTABLE
         if not executable:
-            raise YoloError(Reason.GIT_MISSING, hint="Install git 2.34 or newer.", exit_code=Exit.GIT_FAILED)
+            raise _no_git()
         settings = [part for setting in _SETTINGS for part in ("-c", setting)]
         place = [f"--git-dir={git_dir}", f"--work-tree={root}"] if git_dir else []
         self._prefix = [executable, *settings, *place]
@@ -94,13 +106,14 @@ class Git:
         given: bytes | None = None,
         ok: Sequence[int] = (0,),
         timeout_s: float = TIMEOUT_S,
+        settings: Sequence[str] = (),
     ) -> Answer:
-        """Run one command to its end and return its answer.
+        """Run one command to its end and return its answer; `settings` (`key=value`) hold for it alone.
 
         Raises:
             YoloError: GIT_FAILED when the exit code is not in `ok`, GIT_TIMEOUT after `timeout_s`.
         """
-        process = self._start(arguments)
+        process = self._start([*(part for setting in settings for part in ("-c", setting)), *arguments])
         try:
             out, err = process.communicate(given, timeout=timeout_s)
         except subprocess.TimeoutExpired:
@@ -121,28 +134,33 @@ class Git:
         return Conversation(arguments[0], self._start(arguments, more))
 
     def _start(self, arguments: Sequence[str], more: Mapping[str, str] = {}) -> subprocess.Popen[bytes]:
-        started = self._git.execute(
-            [*self._prefix, *arguments],
-            istream=subprocess.PIPE,
-            as_process=True,
-            env={**ENVIRONMENT, **self.identity, **more},
-            start_new_session=True,
-            pass_fds=self._keep_open,
-        )
+        try:
+            started = self._git.execute(
+                [*self._prefix, *arguments],
+                istream=subprocess.PIPE,
+                as_process=True,
+                env={**ENVIRONMENT, **self.identity, **more},
+                start_new_session=True,
+                pass_fds=self._keep_open,
+            )
+        except git.exc.GitCommandNotFound:
+            raise _no_git() from None
         # AutoInterrupt would kill git half-way when it is collected; the bare process may finish (F02).
         process = cast("subprocess.Popen[bytes]", started.proc)
         started.proc = None
         return process
 
 
-def failure(command: str, answer: Answer) -> YoloError:
+def failure(command: str, answer: Answer) -> GitError:
     """Return the error that an answer of git amounts to."""
-    said = safe(answer.err.strip().replace("\n", " ")) or f"exit code {answer.code}"
-    if "No space left on device" in answer.err or "Disk quota exceeded" in answer.err:
-        return YoloError(Reason.NO_SPACE, f"git {command}: {said}", exit_code=Exit.TRY_AGAIN)
-    if "from promisor remote" in answer.err:
-        return YoloError(Reason.OBJECT_MISSING, f"git {command}: {said}", exit_code=Exit.GIT_FAILED)
-    return YoloError(Reason.GIT_FAILED, f"git {command}: {said}", exit_code=Exit.GIT_FAILED)
+    shown = safe(answer.err.strip().replace("\n", " ")) or f"exit code {answer.code}"
+    full = "No space left on device" in answer.err or "Disk quota exceeded" in answer.err
+    reason, code = (Reason.NO_SPACE, Exit.TRY_AGAIN) if full else (Reason.GIT_FAILED, Exit.GIT_FAILED)
+    return GitError(reason, f"git {command}: {shown}", answer.err, code)
+
+
+def _no_git() -> YoloError:
+    return YoloError(Reason.GIT_MISSING, hint="Install git 2.34 or newer.", exit_code=Exit.GIT_FAILED)
 
 
 def _too_slow(command: str) -> YoloError:
@@ -158,8 +176,11 @@ class Conversation:
         self._process = process
         self._in = cast("IO[bytes]", process.stdin)
         self._out = cast("IO[bytes]", process.stdout).fileno()
+        self._err = cast("IO[bytes]", process.stderr).fileno()
         self._ahead = b""
         """Read from the process, not yet asked for."""
+        self._complaints = b""
+        """The last of what it complained about; read as it comes, or it would fill the pipe and stop."""
 
     def ask(self, question: bytes) -> None:
         """Send bytes.
@@ -196,8 +217,12 @@ class Conversation:
 
     def close(self) -> None:
         """End the conversation; the process sees the end of its input and stops."""
-        with contextlib.suppress(OSError, subprocess.TimeoutExpired):
-            self._process.communicate(timeout=1)
+        try:
+            with contextlib.suppress(OSError, ValueError):
+                self._process.communicate(timeout=1)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.communicate()
 
     def _more(self) -> bytes:
         """Return what comes next, however little.
@@ -205,24 +230,44 @@ class Conversation:
         Raises:
             YoloError: GIT_TIMEOUT after `TIMEOUT_S` of silence; GIT_FAILED when the process is gone.
         """
-        if not select.select([self._out], [], [], TIMEOUT_S)[0]:
-            self._process.kill()
-            raise _too_slow(self.command)
-        piece = os.read(self._out, 1 << 16)
-        if not piece:
-            raise self._ended()
-        return piece
+        listened = [self._out, self._err]
+        while ready := select.select(listened, [], [], TIMEOUT_S)[0]:
+            if self._err in ready:
+                said = os.read(self._err, 1 << 16)
+                self._complaints = (self._complaints + said)[-_COMPLAINTS_BYTES:]
+                if not said:
+                    listened.remove(self._err)
+            if self._out in ready:
+                piece = os.read(self._out, 1 << 16)
+                if not piece:
+                    raise self._ended()
+                return piece
+        self._process.kill()
+        raise _too_slow(self.command)
 
     def _ended(self) -> YoloError:
         try:
             _, err = self._process.communicate(timeout=TIMEOUT_S)
         except (ValueError, subprocess.TimeoutExpired):
             err = b""
-        return failure(self.command, Answer(self._process.returncode or 0, b"", err.decode("utf-8", "replace")))
+        said = (self._complaints + err).decode("utf-8", "replace")
+        return failure(self.command, Answer(self._process.returncode or 0, b"", said))
 
 
-def discover(start: str) -> git.Repo:
-    """Return the repository that `start` lies in.
+class Found(NamedTuple):
+    """Where a repository and its parts lie."""
+
+    root: str
+    """Top of the work tree."""
+    git_dir: str
+    common_dir: str
+    """Differs from `git_dir` in a linked work tree."""
+    hooks_dir: str
+    """Where the user's hooks are. We run none, and our own commands point the setting elsewhere."""
+
+
+def open_repository(start: str) -> git.Repo:
+    """Return the repository that `start` lies in, to be closed by the caller.
 
     Raises:
         YoloError: NOT_A_REPOSITORY, or BARE_REPOSITORY when it has no work tree.
@@ -231,12 +276,18 @@ def discover(start: str) -> git.Repo:
     try:
         found = git.Repo(os.path.abspath(start), search_parent_directories=True, expand_vars=False)
     except (git.exc.InvalidGitRepositoryError, git.exc.NoSuchPathError, ValueError, OSError):
-        raise YoloError(
-            Reason.NOT_A_REPOSITORY,
-            f"no git repository at {safe(start)}",
-            hint="Go into one, or use -C.",
-            exit_code=Exit.NOT_HERE,
-        ) from None
+        message, hint = f"no git repository at {safe(start)}", "Go into one, or use -C."
+        raise YoloError(Reason.NOT_A_REPOSITORY, message, hint=hint, exit_code=Exit.NOT_HERE) from None
     if found.bare or found.working_tree_dir is None:
+        found.close()
         raise YoloError(Reason.BARE_REPOSITORY, exit_code=Exit.NOT_HERE)
     return found
+
+
+def discover(start: str) -> Found:
+    """Find the repository that `start` lies in. Raises as `open_repository`."""
+    with open_repository(start) as found, found.config_reader() as config:
+        root, common_dir = os.path.realpath(str(found.working_tree_dir)), os.path.realpath(str(found.common_dir))
+        hooks = os.path.expanduser(str(config.get_value("core", "hooksPath", "")))
+        git_dir = os.path.realpath(str(found.git_dir))
+    return Found(root, git_dir, common_dir, os.path.join(root, hooks or f"{common_dir}/hooks"))

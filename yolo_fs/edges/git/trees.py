@@ -13,6 +13,7 @@ from yolo_fs.reasons import Exit, Reason, YoloError
 
 _FILE = b"100644"
 _FOLDER = b"40000"
+_SUBMODULE = "160000"
 _CACHED_ENTRIES = 200_000
 
 
@@ -39,7 +40,7 @@ class Tree(NamedTuple):
             end_of_name = body.index(b"\0", start)
             mode, name = body[start:end_of_name].split(b" ", 1)
             end = end_of_name + 1 + oid_size
-            keys.append(name + b"/" if mode == _FOLDER else name)
+            keys.append(name + b"/" if mode.lstrip(b"0") == _FOLDER else name)
             raws.append(body[start:end])
             start = end
         return cls(tuple(keys), tuple(raws))
@@ -65,7 +66,7 @@ class Tree(NamedTuple):
 
 def _read(raw: bytes) -> Entry:
     head, _, tail = raw.partition(b"\0")
-    return Entry(head.split(b" ", 1)[0].decode(), tail.hex())
+    return Entry(head.split(b" ", 1)[0].lstrip(b"0").decode(), tail.hex())
 
 
 class Splice(NamedTuple):
@@ -143,6 +144,8 @@ class Trees:
         tree = self.get(oid) if oid else Tree((), ())
         name, rest = parts[0], parts[1:]
         if rest:
+            if (there := tree.get(name)) and there.mode == _SUBMODULE:
+                raise YoloError(Reason.FOREIGN_REPOSITORY, f"{name.decode()} is a submodule", exit_code=Exit.FINDINGS)
             below = tree.get(name + b"/")
             key, raw = name + b"/", _raw(_FOLDER, name, self._splice(below.oid if below else None, rest, blob, made))
         else:

@@ -1,0 +1,75 @@
+"""The real daemon in a process of its own, and what it says."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, Any, cast
+
+START_S = 60
+
+
+class Daemon:
+    """A running `yolo-fs run --json`."""
+
+    def __init__(self, process: subprocess.Popen[bytes]):
+        self.process = process
+        out = cast("IO[bytes]", process.stdout)
+        self.fd = out.fileno()
+        """Readable as soon as the daemon said something."""
+        self._rest = b""
+
+    def events(self) -> list[dict[str, Any]]:
+        """Return what the daemon says; waits until it says something.
+
+        Raises:
+            RuntimeError: it has ended.
+
+        """
+        read = os.read(self.fd, 1 << 20)
+        if not read:
+            raise RuntimeError("the daemon ended")
+        *lines, self._rest = (self._rest + read).split(b"\n")
+        return [json.loads(line) for line in lines]
+
+
+@contextmanager
+def running(root: str, *, durable: bool = True) -> Iterator[Daemon]:
+    """Run the daemon in a work tree for as long as the context lasts."""
+    with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ready:
+        _configure(folder, durable=durable)
+        address = f"{folder}/ready"
+        ready.bind(address)
+        ready.settimeout(START_S)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "yolo_fs", "run", "--json", "-C", root],
+            stdout=subprocess.PIPE,
+            env={**os.environ, "NOTIFY_SOCKET": address, "XDG_CONFIG_HOME": folder},
+        )
+        try:
+            ready.recv(64)
+            yield Daemon(process)
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.communicate(timeout=START_S)
+
+
+def _configure(home: str, *, durable: bool) -> None:
+    """Write the configuration of a user, who alone may do without syncing."""
+    os.mkdir(f"{home}/yolo-fs")
+    with open(f"{home}/yolo-fs/config.json", "w") as file:
+        json.dump({"policy": {"durability": "fsync" if durable else "none"}}, file)
+
+
+def memory_mb(pid: int) -> float:
+    """Return the resident memory of a process."""
+    with open(f"/proc/{pid}/status") as file:
+        line = next(line for line in file if line.startswith("VmRSS"))
+    return int(line.split()[1]) / 1024

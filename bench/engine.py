@@ -1,0 +1,35 @@
+"""The commit engine of yolo_fs without its daemon, put together for one work tree."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from yolo_fs.edges.git.commit import Committer, Entry, Made
+from yolo_fs.edges.git.index import IndexFollower
+from yolo_fs.edges.git.refs import Branches
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.store import private_directory
+
+
+class Engine:
+    """Commits artifacts on the branch of one work tree."""
+
+    def __init__(self, root: str, *, durable: bool):
+        self.repository = Repository(root, durable=durable)
+        private_directory(self.repository.own_dir)
+        self.follower = IndexFollower(self.repository)
+        self._branches = Branches(self.repository, durable=durable)
+        self._committer = Committer(self.repository, self._branches, self.follower, lambda: datetime.now(UTC))
+
+    def commit(self, *files: tuple[str, bytes]) -> tuple[Made, ...]:
+        """Commit each file on its own, in one chain."""
+        entries = [Entry(path, data, "docs(01): summary 01-01", _TRAILERS) for path, data in files]
+        return self._committer.commit(entries, self.repository.head())
+
+    def close(self) -> None:
+        """End the helper processes."""
+        self._branches.close()
+        self.repository.close()
+
+
+_TRAILERS = (("Yolo-Artifact", "summary"), ("Yolo-Phase", "01-bench"), ("Yolo-Dept", "backend"))

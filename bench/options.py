@@ -1,0 +1,29 @@
+"""What a benchmark is told. Source: performance ("all as ratios measured in one interleaved run")."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+_Value = TypeVar("_Value")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How large, and where."""
+
+    place: str
+    """Directory for the repositories, which are kept between runs."""
+    scratch: str
+    """Directory for copies of them and for whatever else is written. Removed when all is measured, not before: right
+    after many files were removed, new ones cost several times more for a while."""
+    small: bool = False
+    """Only prove that it runs: least sizes and rounds."""
+    gitwatch: str | None = None
+    """Path of the script `gitwatch`, a peer that is not distributed as a package."""
+    seed: int = 1
+    """Of the random pauses."""
+
+    def pick(self, full: _Value, small: _Value) -> _Value:
+        """Return the size that was asked for."""
+        return small if self.small else full

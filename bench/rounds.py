@@ -1,0 +1,78 @@
+"""Interleaved rounds: each way once a round, in turning order, so that a noisy moment hits all of them.
+
+Source: performance 1 ("only *interleaved* tables carry ratios between fast approaches").
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+WARM_UP = 2
+"""Rounds that are run and not counted."""
+
+
+def _nothing(_round: int) -> None:
+    return
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way to do the thing that is compared."""
+
+    name: str
+    once: Callable[[int], object]
+    """Does it once; is given the number of the round."""
+    before: Callable[[int], object] = _nothing
+    """Preparation of one round, not timed."""
+    after: Callable[[int], object] = _nothing
+    """What follows one round, not timed."""
+
+
+@dataclass(slots=True)
+class Sample:
+    """Times of one way, in seconds."""
+
+    times_s: list[float] = field(default_factory=list)
+
+    def quantile(self, part: float) -> float:
+        """Return the least time that `part` of all times do not exceed."""
+        ordered = sorted(self.times_s)
+        return ordered[min(len(ordered) - 1, int(part * len(ordered)))]
+
+    @property
+    def p50(self) -> float:
+        """The median."""
+        return self.quantile(0.5)
+
+    @property
+    def p99(self) -> float:
+        """The 99th percentile; the longest time where there are fewer than 100."""
+        return self.quantile(0.99)
+
+    @property
+    def spread(self) -> str:
+        """The middle half of the times, as percent of the median: how noisy the machine was."""
+        return f"±{50 * (self.quantile(0.75) - self.quantile(0.25)) / self.p50:.0f} %"
+
+
+def interleave(ways: Sequence[Way], rounds: int) -> dict[str, Sample]:
+    """Run all ways `rounds` times and return their samples by name."""
+    samples = {way.name: Sample() for way in ways}
+    for number in range(WARM_UP + rounds):
+        turn = number % len(ways)
+        for way in (*ways[turn:], *ways[:turn]):
+            taken = _timed(way, number)
+            if number >= WARM_UP:
+                samples[way.name].times_s.append(taken)
+    return samples
+
+
+def _timed(way: Way, number: int) -> float:
+    way.before(number)
+    began = time.perf_counter()
+    way.once(number)
+    taken = time.perf_counter() - began
+    way.after(number)
+    return taken

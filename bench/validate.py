@@ -1,0 +1,164 @@
+"""Reading and validating 50,000 lines, beside the bare parser and beside jsonlines with jsonschema.
+
+Source: performance 3; goals "validation MB/s vs json.loads" and "validation vs jsonlines+jsonschema".
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jsonlines
+import jsonschema  # type: ignore[import-untyped]
+
+from bench.options import Options
+from bench.rounds import Sample, Way, interleave
+from bench.table import Goal, Table, goal_table, rate, times
+from yolo_fs.edges.lines import Limits, read_lines
+from yolo_fs.rules.artifacts import ARTIFACTS, Artifact, Shape
+from yolo_fs.rules.examine import shape_faults
+from yolo_fs.schemas.base import Mode, Wire
+
+FLOOR = "json.loads"
+MODEL = "json.loads, pydantic"
+READER = "strict reader"
+WHOLE = "strict reader and shapes"
+PEER = "jsonlines, jsonschema"
+
+_EXAMPLES = Path(__file__).parent.parent / "fixtures" / "examples" / "artifacts"
+_LIMITS = Limits(max_file_bytes=1 << 30)
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """Lines of one kind."""
+
+    artifact: Artifact
+    shape: type[Wire]
+    validator: Any
+    lines: tuple[bytes, ...]
+
+    @property
+    def data(self) -> bytes:
+        return b"".join(self.lines)
+
+
+def run(options: Options) -> Iterator[Table]:
+    """Measure files of the kinds whose every line has the same shape, an equal share of each."""
+    files = _files(options.pick(50_000, 200))
+    ways = (
+        _way(FLOOR, _bare, files),
+        _way(MODEL, _modelled, files),
+        _way(READER, _read, files),
+        _way(WHOLE, _examined, files),
+    )
+    part = [_File(file.artifact, file.shape, file.validator, file.lines[:200]) for file in files]
+    slow = (_way(PEER, _by_peer, part),)
+    samples = interleave((*ways, *slow), options.pick(7, 1))
+    counts = {way.name: part if way.name == PEER else files for way in (*ways, *slow)}
+    yield _table(samples, counts)
+    yield goal_table("Goals: validation", _goals(samples, counts))
+
+
+def _way(name: str, look: Callable[[_File], None], files: list[_File]) -> Way:
+    def all_files(_round: int) -> None:
+        for file in files:
+            look(file)
+
+    return Way(name, all_files)
+
+
+def _files(lines: int) -> list[_File]:
+    kinds = [one for one in ARTIFACTS if one.shape is Shape.RECORDS and len(one.body) == 1 and _examples(one)]
+    share = -(-lines // len(kinds))
+    return [_file(artifact, share) for artifact in kinds]
+
+
+def _file(artifact: Artifact, count: int) -> _File:
+    records = _examples(artifact)
+    lines = tuple(_line(records[number % len(records)], number) for number in range(count))
+    shape = artifact.body[0]
+    return _File(artifact, shape, jsonschema.Draft202012Validator(shape.model_json_schema()), lines)
+
+
+def _examples(artifact: Artifact) -> list[dict[str, Any]]:
+    paths = sorted((_EXAMPLES / artifact.kind / "ok").glob("*.jsonl"))
+    return [json.loads(line) for path in paths for line in path.read_text().splitlines()]
+
+
+def _line(record: dict[str, Any], number: int) -> bytes:
+    """Return a record as a line that differs from the others in its longest prose, if it has any."""
+    prose = {key: value for key, value in record.items() if isinstance(value, str) and " " in value}
+    longest = max(prose, key=lambda key: len(prose[key]), default=None)
+    varied = {longest: f"{prose[longest]} {number}"} if longest else {}
+    return json.dumps({**record, **varied}, ensure_ascii=False).encode() + b"\n"
+
+
+def _bare(file: _File) -> None:
+    for line in file.lines:
+        json.loads(line)
+
+
+def _modelled(file: _File) -> None:
+    for line in file.lines:
+        file.shape.model_validate(json.loads(line))
+
+
+def _read(file: _File) -> None:
+    reading = read_lines(file.data, "bench", _LIMITS)
+    if reading.findings or len(reading.records) != len(file.lines):
+        raise RuntimeError(f"{file.artifact.kind}: {reading.findings[:1]}")
+
+
+def _examined(file: _File) -> None:
+    reading = read_lines(file.data, "bench", _LIMITS)
+    faults = list(shape_faults(file.artifact, reading.records, Mode()))
+    if reading.findings or faults:
+        raise RuntimeError(f"{file.artifact.kind}: {[*reading.findings, *faults][:1]}")
+
+
+def _by_peer(file: _File) -> None:
+    with jsonlines.Reader(io.BytesIO(file.data)) as reader:
+        for record in reader:
+            file.validator.validate(record)
+
+
+def _rate(sample: Sample, files: list[_File]) -> float:
+    return sum(len(file.lines) for file in files) / sample.p50
+
+
+def _table(samples: dict[str, Sample], counts: dict[str, list[_File]]) -> Table:
+    base = _rate(samples[FLOOR], counts[FLOOR])
+    rows = []
+    for name, sample in samples.items():
+        lines = sum(len(file.lines) for file in counts[name])
+        size_mb = sum(len(file.data) for file in counts[name]) / 1e6
+        speed = _rate(sample, counts[name])
+        rows.append(
+            (
+                name,
+                f"{lines:,}",
+                rate(speed / 1000),
+                rate(size_mb / sample.p50),
+                times(speed / base),
+                sample.spread,
+            )
+        )
+    notes = (
+        f"{len(counts[FLOOR])} kinds of artifact; the strict reader refuses what json.loads lets pass: duplicate keys, "
+        "NaN, lone surrogates, depth.",
+    )
+    columns = ("50,000 lines", "lines", "1,000 lines/s", "MB/s", "x json.loads", "spread")
+    return Table("Validation", columns, tuple(rows), notes)
+
+
+def _goals(samples: dict[str, Sample], counts: dict[str, list[_File]]) -> list[Goal]:
+    found = {name: _rate(sample, counts[name]) for name, sample in samples.items()}
+    return [
+        Goal(f"{READER} / {FLOOR}", found[READER] / found[FLOOR], 0.75, at_least=True),
+        Goal(f"{WHOLE} / {PEER}", found[WHOLE] / found[PEER], 25, at_least=True),
+    ]

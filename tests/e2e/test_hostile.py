@@ -1,0 +1,372 @@
+"""Hostile trees, names, contents, configurations and environments. Source: reliability F48, F50, F52, F53, F56, F57, F60; G12."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.artifacts import PLANNING, artifact, mixed
+from tests.e2e.daemon import Daemon, until
+from tests.e2e.history import History
+from tests.e2e.repo import Repo
+
+Start = Callable[..., Daemon]
+SECRET = "root:x:0:0:never to be read"
+
+# --- F50: what is no file --------------------------------------------------------------------------------------------
+
+
+def symbolic_link(path: Path, outside: Path) -> None:
+    path.symlink_to(outside)
+
+
+def symbolic_link_within_the_tree(path: Path, outside: Path) -> None:
+    (path.parent / "other.jsonl").write_text(SECRET)
+    path.symlink_to("other.jsonl")
+
+
+def dangling_link(path: Path, _: Path) -> None:
+    path.symlink_to("/nonexistent")
+
+
+def hard_link(path: Path, outside: Path) -> None:
+    path.hardlink_to(outside)
+
+
+def named_pipe(path: Path, _: Path) -> None:
+    os.mkfifo(path)
+
+
+def endless_device(path: Path, _: Path) -> None:
+    os.mknod(path, 0o644 | stat.S_IFCHR, os.makedev(1, 5))
+
+
+def huge_sparse_file(path: Path, _: Path) -> None:
+    with open(path, "wb") as file:
+        file.truncate(10 << 30)
+
+
+THINGS: dict[Callable[[Path, Path], None], str] = {
+    symbolic_link: "not_regular",
+    symbolic_link_within_the_tree: "not_regular",
+    dangling_link: "not_regular",
+    hard_link: "hard_linked",
+    named_pipe: "not_regular",
+    endless_device: "not_regular",
+    huge_sparse_file: "file_too_large",
+}
+
+
+@pytest.mark.parametrize("make", THINGS)
+def test_what_is_no_plain_file_is_rejected_and_stops_nothing(
+    repo: Repo, start: Start, make: Callable[[Path, Path], None]
+) -> None:
+    outside = repo.root.parent / "outside"
+    outside.write_bytes(artifact("summary", 0).data)
+    before, thing, after = artifact("plan", 0), artifact("summary", 0), artifact("plan", 1)
+    history, daemon = History(repo), start(repo)
+    repo.write(before)
+    daemon.wait_committed([before])
+    try:
+        make(repo.root / thing.path, outside)
+    except PermissionError:
+        pytest.skip("may not make such a thing here")
+    daemon.wait_for("artifact.rejected", thing.path, THINGS[make])
+    repo.write(after)
+    daemon.wait_committed([after])
+    (repo.root / thing.path).unlink()
+    repo.write(thing)
+    daemon.wait_committed([thing])
+    assert outside.read_bytes() == thing.data
+    assert daemon.stop() == 0
+    assert sorted(history.subjects()) == sorted(one.subject for one in (before, thing, after))
+
+
+def test_a_folder_named_as_an_artifact_stops_nothing(repo: Repo, start: Start) -> None:
+    thing, after = artifact("summary", 0), artifact("plan", 1)
+    daemon = start(repo)
+    (repo.root / thing.path).mkdir(parents=True)
+    repo.write(after)
+    daemon.wait_committed([after])
+    assert (repo.root / thing.path).is_dir()
+    (repo.root / thing.path).rmdir()
+    repo.write(thing)
+    daemon.wait_committed([thing])
+
+
+@pytest.mark.parametrize("level", ["phase", "phases"])
+def test_a_folder_that_is_a_link_to_the_outside_leads_nowhere(repo: Repo, start: Start, level: str) -> None:
+    inside, after = artifact("plan", 0), artifact("plan", 1)
+    outside = repo.root.parent / "outside"
+    (outside / "01-phase-1").mkdir(parents=True)
+    (outside / "01-phase-1/01-01.plan.jsonl").write_bytes(inside.data)
+    daemon = start(repo)
+    phases = repo.root / PLANNING / "phases"
+    if level == "phases":
+        phases.rename(phases.with_name("away"))
+        phases.symlink_to(outside)
+    else:
+        (phases / "01-phase-1").symlink_to(outside / "01-phase-1")
+        repo.write(after)
+        daemon.wait_committed([after])
+    last = artifact("critique", 2)
+    if level == "phases":
+        phases.unlink()
+        phases.mkdir()
+    repo.write(last)
+    daemon.wait_committed([last])
+    assert daemon.stop() == 0
+    assert inside.subject not in repo.subjects()
+
+
+# --- F52, F56: names and contents that speak to terminals ------------------------------------------------------------
+
+NAMES = (
+    b"-rf", b"--help", b":(exclude)x.jsonl", b"a\nb.jsonl", b"\x1b[2Jclear.jsonl", b"caf\xe9.jsonl", b"*.jsonl",
+    b"critique.jsonl ", b" critique.jsonl", b"critique.jsonl\r", "critique\u202e.jsonl".encode(), b"%s%n.jsonl",
+    b"$(touch pwned).jsonl", b"`id`.jsonl", b"; rm -rf x.jsonl", b"01-01.plan.jsonl\n", b"\xff\xfe", b"x" * 255,
+    "kritik\u00e9.jsonl".encode(), b"01-\xd9\xa0\xd9\xa1.plan.jsonl", b"\"quoted\".jsonl", b"tab\t.jsonl",
+)  # fmt: skip
+
+
+def test_hostile_names_are_no_artifacts_and_stop_nothing(repo: Repo, start: Start) -> None:
+    one = artifact("critique", 0)
+    folder = os.fsencode(repo.root / one.path).rpartition(b"/")[0]
+    os.makedirs(folder)
+    history, daemon = History(repo), start(repo)
+    for name in NAMES:
+        with open(folder + b"/" + name, "wb") as file:
+            file.write(one.data)
+    os.makedirs(os.fsencode(repo.root) + b"/" + PLANNING.encode() + b"/phases/02-\x1b]0;title\x07/")
+    with open(
+        os.fsencode(repo.root) + b"/" + PLANNING.encode() + b"/phases/02-\x1b]0;title\x07/HANDOFF.md", "wb"
+    ) as file:
+        file.write(b"---\nnothing\n---\n")
+    repo.write(one)
+    daemon.wait_committed([one])
+    assert_no_control_byte(repo)
+    assert daemon.stop() == 0
+    assert [commit.changes[0][2] for commit in history.commits()] == [one.path]
+
+
+HOSTILE_TEXT = "\x1b[31mred\x1b[0m \x07 \x9b2J \u202e\u2066 \r overwritten \x00 \x7f"
+
+
+def test_no_control_byte_reaches_the_terminal(repo: Repo, start: Start) -> None:
+    good = artifact("decisions", 0)
+    hostile = good.data.replace(b"architect", b"\\u001b[31mred\\u0007\\u202e\\r").replace(
+        b"Opaque tokens", b"\\u009b2J"
+    )
+    raw = artifact("critique", 0).data.replace(b"gap", HOSTILE_TEXT.encode())
+    key = artifact("summary", 0).data.replace(b'"built"', b'"\\u001b]0;title\\u0007"')
+    daemon = start(repo)
+    repo.write(good._replace(data=hostile), artifact("critique", 0)._replace(data=raw))
+    repo.write(artifact("summary", 0)._replace(data=key))
+    daemon.wait_for("artifact.rejected", artifact("critique", 0).path)
+    daemon.wait_for("artifact.rejected", artifact("summary", 0).path)
+    until(lambda: repo.standing(good.path)[0] in ("committed", "rejected"), "judged")
+    assert_no_control_byte(repo)
+
+
+def assert_no_control_byte(repo: Repo) -> None:
+    for words in (["status"], ["status", "--json"], ["events"], ["events", "--json"], ["validate"], ["validate", "--json"],
+                  ["verify"], ["verify", "--json"], ["run", "--once"]):  # fmt: skip
+        said = repo.yolo_fs(*words, ok=(0, 1))
+        text = (said.stdout + said.stderr).decode()
+        wild = {
+            char for char in text if (char < " " and char != "\n") or "\x7f" <= char <= "\x9f" or char in "\u202e\u2066"
+        }
+        assert not wild, (words, wild)
+
+
+# --- F53: contents ---------------------------------------------------------------------------------------------------
+
+CONTENTS = {
+    "deep": b"[" * 100_000 + b"\n",
+    "deep objects": b'{"a":' * 50_000 + b"1" + b"}" * 50_000 + b"\n",
+    "huge line": b'{"a":"' + b"x" * 2_000_000 + b'"}\n',
+    "many lines": b"{}\n" * 200_000,
+    "huge number": b'{"a":' + b"9" * 5_000 + b"}\n",
+    "surrogate": b'{"a":"\\ud800"}\n',
+    "NaN": b'{"a":NaN}\n',
+    "not UTF-8": b'{"a":"\xff"}\n',
+    "NUL": b"\0" * 4096 + b"\n",
+    "duplicate key": b'{"id":"C1","id":"C2"}\n',
+    "no object": b"12\n",
+    "empty": b"",
+    "blank": b"\n\n\n",
+}
+
+
+@pytest.mark.timeout(300)
+def test_hostile_contents_are_rejected_one_by_one_and_stop_nothing(repo: Repo, start: Start) -> None:
+    paths = [artifact("critique", n).path for n in range(len(CONTENTS))]
+    history, daemon, good = History(repo), start(repo), mixed(10)
+    for path, data in zip(paths, CONTENTS.values(), strict=True):
+        repo.write(artifact("critique", 0)._replace(path=path, data=data))
+    repo.write(*good)
+    daemon.wait_committed(good)
+    for path in paths:
+        daemon.wait_for("artifact.rejected", path)
+    assert not [one for one in daemon.mailbox.events if one["event"] == "daemon.defect"]
+    assert peak_memory_mib(daemon.pid) < 200
+    assert daemon.stop() == 0
+    assert sorted(history.subjects()) == sorted(one.subject for one in good)
+
+
+def test_a_torn_last_line_waits_for_its_end(repo: Repo, start: Start) -> None:
+    repo.configure(grace_s=0)
+    one, last = artifact("plan", 0), artifact("plan", 1)
+    history, daemon = History(repo), start(repo)
+    repo.write(one._replace(data=one.data[:-20]))
+    daemon.wait_for("artifact.rejected", one.path, "unterminated")
+    repo.write(last, one)
+    daemon.wait_committed([one, last])
+    assert daemon.stop() == 0
+    history.check([one, last])
+
+
+def peak_memory_mib(pid: int) -> int:
+    line = next(line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmHWM"))
+    return int(line.split()[1]) // 1024
+
+
+# --- F57, F48: code and variables that are not ours ------------------------------------------------------------------
+
+
+def test_no_command_that_the_repository_names_ever_runs(repo: Repo, start: Start) -> None:
+    set_times(repo, 1_700_000_000)
+    fired = plant_canaries(repo)
+    daemon, artifacts = start(repo), mixed(30)
+    repo.write(*artifacts[:10])
+    daemon.wait_committed(artifacts[:10])
+    for one in artifacts[10:]:
+        repo.write(one)
+    daemon.wait_committed(artifacts)
+    until(lambda: not _planning_differs(repo), "the index follows")
+    for words in (["status"], ["events"], ["validate"], ["verify"]):
+        repo.yolo_fs(*words, ok=(0, 1))
+    assert daemon.stop() == 0
+    assert sorted(path.name for path in fired.iterdir()) == []
+    repo.git("commit", "-q", "--allow-empty", "-m", "chore: these canaries do sing")
+    assert list(fired.iterdir())
+
+
+def test_a_filter_for_a_file_that_changed_as_the_index_did_does_not_run_either(repo: Repo, start: Start) -> None:
+    """git compares the content of such a file, through its filter, whenever it writes the index."""
+    set_times(repo, time.time() + 3_600)
+    fired, one = plant_canaries(repo), artifact("plan", 0)
+    daemon = start(repo)
+    repo.write(one)
+    daemon.wait_committed([one])
+    until(lambda: not _planning_differs(repo), "the index follows")
+    assert daemon.stop() == 0
+    assert sorted(path.name for path in fired.iterdir()) == []
+
+
+def set_times(repo: Repo, at_s: float) -> None:
+    """Let the user's files have changed at some time, and the index know of it."""
+    for path in (repo.root / "README.md", *(repo.root / "src").iterdir()):
+        os.utime(path, (at_s, at_s))
+    repo.git("update-index", "--refresh", "-q")
+
+
+def _planning_differs(repo: Repo) -> bool:
+    """Compare the index with HEAD through plumbing that runs no command of the repository."""
+    return bool(repo.look("-c", "core.fsmonitor=false", "diff-index", "--cached", "--raw", "HEAD", "--", PLANNING))
+
+
+def plant_canaries(repo: Repo) -> Path:
+    """Let every hook and every setting that names a command leave a file when it runs; return the folder for these."""
+    fired = repo.root.parent / "fired"
+    fired.mkdir()
+    hooks = repo.git_dir / "hooks"
+    for hook in ("applypatch-msg", "pre-applypatch", "pre-commit", "prepare-commit-msg", "commit-msg", "post-commit",
+                 "post-index-change", "reference-transaction", "pre-auto-gc", "post-rewrite", "post-checkout",
+                 "fsmonitor-watchman", "pre-push", "update", "post-update"):  # fmt: skip
+        _script(hooks / hook, f"touch {fired}/hook-{hook}")
+    for number, name in enumerate(
+        ("core.fsmonitor", "core.pager", "core.editor", "sequence.editor", "gpg.program", "gpg.ssh.program", "core.sshCommand",
+         "core.askPass", "credential.helper", "diff.external", "filter.canary.clean", "filter.canary.smudge",
+         "filter.canary.process", "diff.canary.textconv", "diff.canary.command", "merge.canary.driver",
+         "interactive.diffFilter", "core.alternateRefsCommand", "uploadpack.packObjectsHook", "trailer.canary.command",
+         "trailer.canary.cmd", "gc.recentObjectsHook")
+    ):  # fmt: skip
+        script = repo.git_dir / f"canary{number}"
+        _script(script, f"touch {fired}/{name}; cat")
+        repo.git("config", name, str(script))
+    repo.git("config", "pager.log", str(repo.git_dir / "canary0"))
+    repo.git("config", "commit.gpgSign", "true")
+    repo.git("config", "log.showSignature", "true")
+    for alias in ("log", "cat-file", "update-ref", "update-index", "ls-files", "rev-parse", "check-attr"):
+        repo.git("config", f"alias.{alias}", f"!touch {fired}/alias-{alias}")
+    repo.git("config", "commit.gpgSign", "false")
+    (repo.git_dir / "info").mkdir(exist_ok=True)
+    (repo.git_dir / "info/attributes").write_text("*.jsonl diff=canary merge=canary\n*.md filter=canary\n")
+    return fired
+
+
+def _script(path: Path, line: str) -> None:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{line}\n")
+    path.chmod(0o755)
+
+
+def test_git_variables_in_the_environment_reach_no_other_repository(
+    repo: Repo, new_repo: Callable[..., Repo], start: Start
+) -> None:
+    decoy = new_repo("decoy")
+    before = _digest(decoy.root)
+    poison = {
+        "GIT_DIR": str(decoy.root / ".git"), "GIT_WORK_TREE": str(decoy.root),
+        "GIT_INDEX_FILE": str(decoy.root / ".git/index"), "GIT_OBJECT_DIRECTORY": str(decoy.root / ".git/objects"),
+        "GIT_COMMON_DIR": str(decoy.root / ".git"), "GIT_NAMESPACE": "decoy", "GIT_PREFIX": "src/",
+        "GIT_CEILING_DIRECTORIES": str(repo.root.parent), "GIT_CONFIG_GLOBAL": "/nonexistent", "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": "core.hooksPath", "GIT_CONFIG_VALUE_0": "/nonexistent",
+        "GIT_REPLACE_REF_BASE": "refs/evil/", "GIT_QUARANTINE_PATH": str(decoy.root / ".git/objects"),
+        "GIT_DEFAULT_HASH": "sha256", "GIT_EXTERNAL_DIFF": "/bin/false", "GIT_AUTHOR_DATE": "1 +0000",
+        "GIT_SHALLOW_FILE": "/dev/null", "GIT_GRAFT_FILE": "/dev/null", "GIT_ALTERNATE_OBJECT_DIRECTORIES": "/tmp",
+    }  # fmt: skip
+    history, artifacts = History(repo), mixed(20)
+    daemon = start(repo, **poison)
+    repo.write(*artifacts)
+    daemon.wait_committed(artifacts)
+    repo.yolo_fs("status", more=poison)
+    assert daemon.stop() == 0
+    assert _digest(decoy.root) == before
+    history.check(artifacts)
+
+
+def _digest(root: Path) -> str:
+    digest = hashlib.sha256()
+    for path in sorted(root.rglob("*")):
+        digest.update(str(path).encode() + (path.read_bytes() if path.is_file() else b""))
+    return digest.hexdigest()
+
+
+# --- F60: noise ------------------------------------------------------------------------------------------------------
+
+
+def test_five_thousand_files_of_noise_cost_no_commit_and_little_memory(repo: Repo, start: Start) -> None:
+    history, daemon, artifacts = History(repo), start(repo), mixed(20)
+    for path in _noise(repo):
+        path.write_bytes(b"{}\n")
+    repo.write(*artifacts)
+    daemon.wait_committed(artifacts)
+    assert peak_memory_mib(daemon.pid) < 200
+    assert daemon.stop() == 0
+    assert sorted(history.subjects()) == sorted(one.subject for one in artifacts)
+    assert repo.look("status", "--porcelain", "--", f"{PLANNING}/phases/*.plan.jsonl") == ""
+
+
+def _noise(repo: Repo) -> Iterator[Path]:
+    for number in range(5_000):
+        folder = repo.root / PLANNING / "phases" / f"{number % 20 + 1:02d}-phase-{number % 20 + 1}"
+        folder.mkdir(exist_ok=True)
+        yield folder / (f"noise-{number}.jsonl" if number % 2 else f".ctx-{number}.toon")

@@ -1,0 +1,201 @@
+"""The log and the reflog are read whole, whatever the user has configured. Source: performance 7; reliability F04, F05, F28."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from tests.edges.git.conftest import PLAN, Engine, Engines, Make, User
+from yolo_fs.edges.git.commit import Entry
+from yolo_fs.edges.git.history import Abandoned, LoggedCommit, abandoned, log
+
+LINE = '{"p":"01"}\n'
+MAIN = "refs/heads/main"
+TRAILERS = (("Yolo-Artifact", "plan"), ("Yolo-Phase", "01-auth"), ("Yolo-Schema", "artifact/plan/1"))
+
+
+def put(one: Engine, path: str = PLAN, data: str = LINE, subject: str = "docs(01): plan") -> str:
+    commit = one.commit(Entry(path, data.encode(), subject, TRAILERS))[0].commit
+    assert commit
+    return commit
+
+
+def test_our_commit_is_told_with_its_trailers_and_its_one_path(user: User, engine: Engines) -> None:
+    one, base = engine(user), user.tip()
+    tip = put(one)
+    (commit,) = log(one.repository, f"{base}..HEAD")
+    assert commit == LoggedCommit(tip, (base,), commit.at_s, "docs(01): plan", TRAILERS, (("A", PLAN),))
+    assert commit.is_ours and commit.at_s == int(user.text("log", "-1", "--format=%ct"))
+
+
+def test_the_log_says_what_git_says_newest_first(user: User, engine: Engines) -> None:
+    one = engine(user)
+    for number in range(5):
+        user.commit_file(f"f{number}", "x\n", f"user {number}")
+        put(one, data=LINE * (number + 1))
+    told = list(log(one.repository, "HEAD"))
+    assert [commit.oid for commit in told] == user.text("rev-list", "HEAD").split()
+    assert [commit.is_ours for commit in told] == [True, False] * 5 + [False]
+    assert [commit.oid for commit in log(one.repository, "HEAD", limit=3)] == [commit.oid for commit in told[:3]]
+
+
+def test_every_kind_of_change_is_told(user: User, engine: Engines) -> None:
+    for name in ("modified", "deleted", "typed", "A", "M"):
+        user.add(name, "x\n")
+    user.commit()
+    user.add("modified", "y\n")
+    user.git("rm", "--quiet", "deleted")
+    (user.root / "typed").unlink()
+    (user.root / "typed").symlink_to("x")
+    user.git("mv", "A", "D")
+    user.git("add", "--all")
+    user.commit()
+    (commit,) = log(engine(user).repository, "HEAD", limit=1)
+    assert set(commit.changes) == {("M", "modified"), ("D", "deleted"), ("T", "typed"), ("D", "A"), ("A", "D")}
+
+
+@pytest.mark.parametrize("name", ["ünï", "a b", "new\nline", 'quo"te', "tab\tx", "A", "M", "-x", ":(top)x", "f" * 40])
+def test_odd_names_are_told_as_they_are(user: User, engine: Engines, name: str) -> None:
+    user.write(name, "x\n")
+    user.git("--literal-pathspecs", "add", "--", name)
+    user.commit()
+    put(engine(user))
+    told = list(log(engine(user).repository, "HEAD"))
+    assert told[1].changes == (("A", name),) and len(told) == 3
+
+
+@pytest.mark.parametrize(
+    "message", ["", "\n\n", "one\ntwo\n\nbody\n", "x\n\nYolo-Artifact:\n", "ü €\n", "A\n", "x\n\nKey: a: b\n more\n"]
+)
+def test_odd_messages_do_not_confuse_the_reader(user: User, engine: Engines, message: str) -> None:
+    tree, base = user.tip("HEAD^{tree}"), user.tip()
+    odd = user.text("commit-tree", tree, "-p", base, given=message.encode())
+    user.git("update-ref", "HEAD", odd)
+    one = engine(user)
+    tip = put(one)
+    told = list(log(one.repository, "HEAD"))
+    assert [commit.oid for commit in told] == [tip, odd, base]
+    assert told[1].subject == user.text("log", "-1", "--format=%s", odd) and told[1].changes == ()
+
+
+def test_a_merge_is_told_against_its_first_parent(user: User, engine: Engines) -> None:
+    user.git("checkout", "--quiet", "-b", "side")
+    user.commit_file("side", "x\n")
+    user.git("checkout", "--quiet", "main")
+    user.commit_file("main", "x\n")
+    user.git("merge", "--quiet", "--no-edit", "side")
+    told = list(log(engine(user).repository, "HEAD"))
+    assert told[0].changes == (("A", "side"),) and len(told[0].parents) == 2
+    assert [commit.oid for commit in told] == user.text("rev-list", "HEAD").split()
+
+
+def test_a_shallow_clone_has_the_log_that_it_has(user: User, engine: Engines) -> None:
+    for number in range(3):
+        user.commit_file(f"f{number}", "x\n")
+    user.git("clone", "--quiet", "--depth=2", f"file://{user.root}", "../shallow")
+    assert len(list(log(engine(user.root.parent / "shallow").repository, "HEAD"))) == 2
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"log.showSignature": "true"},
+        {"log.date": "relative", "log.decorate": "full", "log.abbrevCommit": "true"},
+        {"format.pretty": "oneline", "log.showRoot": "false", "log.mailmap": "true"},
+        {"color.ui": "always", "color.diff": "always"},
+        {"diff.renames": "copies", "diff.noprefix": "true", "diff.relative": "true", "diff.mnemonicPrefix": "true"},
+        {"core.quotePath": "true", "core.commentChar": "Y"},
+        {"i18n.logOutputEncoding": "ISO-8859-1"},
+        {"trailer.separators": "=#"},
+        {"trailer.yolo-artifact.key": "Other: "},
+        {"log.diffMerges": "separate", "log.follow": "true"},
+        {"diff.orderFile": "/does/not/exist"},
+        {"diff.submodule": "log", "diff.ignoreSubmodules": "all", "diff.external": "/bin/false"},
+        {"core.pager": "false", "pager.log": "true"},
+    ],
+    ids=lambda settings: " ".join(settings),
+)
+def test_no_setting_of_the_user_changes_what_is_read(user: User, engine: Engines, settings: dict[str, str]) -> None:
+    one = engine(user)
+    user.commit_file("ü", "x\n", "grüße")
+    put(one, subject="docs(01): plän")
+    before = list(log(one.repository, "HEAD"))
+    for name, value in settings.items():
+        user.git("config", name, value)
+    assert list(log(engine(user).repository, "HEAD")) == before
+
+
+def test_a_selection_that_looks_like_an_option_is_none(user: User, engine: Engines) -> None:
+    with pytest.raises(Exception, match="log"):
+        list(log(engine(user).repository, "--all"))
+
+
+# --- what the user moved the branch away from ---
+
+
+def test_nothing_is_abandoned_in_a_straight_history(user: User, engine: Engines) -> None:
+    one = engine(user)
+    put(one)
+    user.commit("on top")
+    assert abandoned(one.repository, MAIN, user.tip()).commits == ()
+
+
+@pytest.mark.parametrize("how", ["--hard", "--soft", "--keep"])
+def test_commits_that_the_user_reset_away_are_abandoned(user: User, engine: Engines, how: str) -> None:
+    one, before = engine(user), int(time.time())
+    lost = {put(one), put(one, data=LINE * 2)}
+    assert one.follower.follow()
+    user.git("reset", how, "HEAD~2", GIT_COMMITTER_DATE="")
+    told = abandoned(one.repository, MAIN, user.tip())
+    assert set(told.commits) == lost and told.moved_at_s >= before
+
+
+def test_a_branch_that_another_name_keeps_is_still_abandoned_here(user: User, engine: Engines) -> None:
+    one = engine(user)
+    lost = put(one)
+    user.git("branch", "kept")
+    user.git("reset", "--quiet", "--hard", "HEAD~1")
+    assert abandoned(one.repository, MAIN, user.tip()).commits == (lost,)
+
+
+def test_an_amended_commit_is_abandoned(user: User, engine: Engines) -> None:
+    one = engine(user)
+    lost = put(one)
+    user.git("commit", "--quiet", "--amend", "--allow-empty", "-m", "mine now")
+    assert abandoned(one.repository, MAIN, user.tip()).commits == (lost,)
+
+
+def test_commits_that_came_back_are_not_abandoned(user: User, engine: Engines) -> None:
+    one = engine(user)
+    put(one)
+    user.git("reset", "--quiet", "--hard", "HEAD~1")
+    user.git("reset", "--quiet", "--hard", "ORIG_HEAD")
+    assert abandoned(one.repository, MAIN, user.tip()).commits == ()
+
+
+@pytest.mark.parametrize("name", ["other", "a/b", "-x", "a}b", "5"])
+def test_any_branch_name_can_be_asked(user: User, engine: Engines, name: str) -> None:
+    ref, base = f"refs/heads/{name}", user.tip()
+    user.git("update-ref", "--create-reflog", ref, base)
+    user.git("symbolic-ref", "HEAD", ref)
+    lost = put(engine(user))
+    user.git("update-ref", "-m", "reset: moving", ref, base)
+    told = abandoned(engine(user).repository, ref, base)
+    assert told.commits == (lost,) and told.moved_at_s == 1_700_000_000
+
+
+def test_without_a_reflog_nothing_is_abandoned(user: User, make: Make, engine: Engines) -> None:
+    (user.root / ".git/logs/refs/heads/main").unlink()
+    assert abandoned(engine(user).repository, MAIN, user.tip()) == Abandoned((), 0)
+
+
+def test_an_entry_whose_commit_was_pruned_does_not_hide_the_others(user: User, engine: Engines) -> None:
+    """The reflog of a branch outlives a commit when the object store is repaired by hand, or copied."""
+    one = engine(user)
+    pruned = put(one)
+    user.git("reset", "--quiet", "--hard", "HEAD~1")
+    lost = put(one, data=LINE * 2)
+    user.git("reset", "--quiet", "--hard", "HEAD~1")
+    (user.root / ".git/objects" / pruned[:2] / pruned[2:]).unlink()
+    assert abandoned(engine(user).repository, MAIN, user.tip()).commits == (lost,)

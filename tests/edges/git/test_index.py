@@ -1,0 +1,367 @@
+"""The user's index keeps all that is theirs and follows our path. Source: performance 1e; reliability F05, F21, F22, F23, F32; G4."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.edges.git.conftest import PHASE, PLAN, Engine, Engines, Make, User
+from yolo_fs.edges.git.index import IndexFollower
+from yolo_fs.reasons import Reason, YoloError
+
+LINE = '{"p":"01"}\n'
+MAIN = ".git/refs/heads/main"
+
+
+def index_lock(user: User) -> Path:
+    return user.root / ".git/index.lock"
+
+
+def entry(user: User, data: str, flag: str = "H") -> str:
+    return f"{flag} 100644 {user.text('hash-object', '--stdin', given=data.encode())} 0"
+
+
+def fill(user: User) -> None:
+    """Give the user work of every kind."""
+    for name in ("tracked", "assumed", "skipped", "removed", "renamed", "chmod", "gone"):
+        user.commit_file(f"src/{name}", f"{name}\n")
+    user.add_half("src/half")
+    user.add("src/staged", "staged\n")
+    user.add("src/staged-then-changed", "one\n")
+    user.write("src/staged-then-changed", "two\n")
+    user.intend("src/intended", "later\n")
+    user.write("src/tracked", "changed\n")
+    user.write("secret.env", "untracked\n")
+    user.git("update-index", "--assume-unchanged", "src/assumed")
+    user.skip("src/skipped")
+    user.write("src/skipped", "hidden change\n")
+    user.git("rm", "--quiet", "--cached", "src/removed")
+    user.git("mv", "src/renamed", "src/new-name")
+    user.git("update-index", "--chmod=+x", "src/chmod")
+    (user.root / "src/gone").unlink()
+
+
+def test_two_hundred_artifacts_leave_all_work_of_the_user_as_it_was(user: User, engine: Engines) -> None:
+    fill(user)
+    one, before, base = engine(user), user.snapshot(), user.tip()
+    for number in range(200):
+        one.put(f"{PHASE}/{number:03}.plan.jsonl", f'{{"n":{number}}}\n')
+        if number % 20 == 19:
+            assert one.follower.follow()
+    after = user.snapshot()
+    assert {name: after[name] for name in ("staged", "unstaged", "status")} == {
+        name: before[name] for name in ("staged", "unstaged", "status")
+    }
+    assert [line for line in after["index"].split(b"\0") if PHASE.encode() not in line] == before["index"].split(b"\0")
+    assert int(user.text("rev-list", "--count", f"{base}..HEAD")) == 200
+    for commit in user.text("rev-list", f"{base}..HEAD").split():
+        assert len(user.git("diff-tree", "-r", "--name-only", "--no-commit-id", commit).splitlines()) == 1
+    user.fsck()
+
+
+def test_the_stash_the_configuration_and_the_work_tree_stay(user: User, engine: Engines) -> None:
+    user.write("README.md", "changed\n")
+    user.git("stash", "push", "--quiet")
+    fill(user)
+    kept = [*(user.root / ".git/hooks").iterdir(), user.root / ".git/config", *(user.root / "src").iterdir()]
+    before = (user.text("stash", "list", "--format=%H"), [(path, path.read_bytes()) for path in kept])
+    engine(user).put_and_follow(PLAN, LINE)
+    assert (user.text("stash", "list", "--format=%H"), [(path, path.read_bytes()) for path in kept]) == before
+
+
+def test_without_following_the_artifact_would_be_staged_for_removal(user: User, engine: Engines) -> None:
+    """The harm that following prevents; if this stops being so, the other tests prove nothing."""
+    one = engine(user)
+    one.put(PLAN, LINE)
+    assert user.git("diff", "--cached", "--name-status") == b"D\t" + PLAN.encode() + b"\n"
+    assert one.follower.follow()
+    assert user.git("status", "--porcelain") == b""
+
+
+def test_a_new_version_follows_the_former(user: User, engine: Engines) -> None:
+    one = engine(user)
+    one.put_and_follow(PLAN, LINE)
+    one.put(PLAN, LINE * 2)
+    one.put_and_follow(PLAN, LINE * 3)
+    assert user.staged(PLAN) == entry(user, LINE * 3)
+    assert user.git("status", "--porcelain") == b""
+
+
+# --- what the user staged at the artifact's own path ---
+
+
+def test_other_content_that_the_user_staged_stays_and_is_told(user: User, engine: Engines) -> None:
+    user.add(PLAN, "the user's own\n")
+    one = engine(user)
+    one.put_and_follow(PLAN, LINE)
+    assert user.staged(PLAN) == entry(user, "the user's own\n")
+    assert one.follower.diverged == {PLAN}
+    assert user.show(PLAN) == LINE.encode()
+
+
+def test_the_same_content_that_the_user_staged_is_no_divergence(user: User, engine: Engines) -> None:
+    user.add(PLAN, LINE)
+    one = engine(user)
+    one.put_and_follow(PLAN, LINE)
+    assert user.staged(PLAN) == entry(user, LINE) and one.follower.diverged == set()
+
+
+def test_an_intended_artifact_becomes_a_real_entry(user: User, engine: Engines) -> None:
+    user.intend(PLAN, LINE)
+    engine(user).put_and_follow(PLAN, LINE)
+    assert user.staged(PLAN) == entry(user, LINE)
+    assert user.git("status", "--porcelain") == b""
+
+
+def test_an_empty_file_that_the_user_staged_is_no_mere_intention(user: User, engine: Engines) -> None:
+    user.add(PLAN, "")
+    one = engine(user)
+    one.put_and_follow(PLAN, LINE)
+    assert user.staged(PLAN) == entry(user, "")
+    assert one.follower.diverged == {PLAN}
+
+
+def test_an_artifact_that_the_user_removed_from_the_index_stays_removed(user: User, engine: Engines) -> None:
+    one = engine(user)
+    one.put_and_follow(PLAN, LINE)
+    user.git("rm", "--quiet", "--cached", PLAN)
+    one.put_and_follow(PLAN, LINE * 2)
+    assert user.staged(PLAN) == "" and one.follower.diverged == {PLAN}
+
+
+def test_an_unmerged_artifact_stays_unmerged(user: User, engine: Engines) -> None:
+    blob = user.text("hash-object", "-w", "--stdin", given=b"side\n")
+    stages = "".join(f"100644 {blob} {stage}\t{PLAN}\n" for stage in (1, 2, 3))
+    user.git("update-index", "--index-info", given=stages.encode())
+    before, one = user.git("ls-files", "--unmerged"), engine(user)
+    one.put_and_follow(PLAN, LINE)
+    assert user.git("ls-files", "--unmerged") == before and one.follower.diverged == {PLAN}
+
+
+def test_a_link_that_became_a_file_is_followed(user: User, engine: Engines) -> None:
+    link = user.root / PLAN
+    link.parent.mkdir(parents=True)
+    link.symlink_to("elsewhere")
+    user.git("add", "--", PLAN)
+    user.commit()
+    link.unlink()
+    engine(user).put_and_follow(PLAN, LINE)
+    assert user.staged(PLAN) == entry(user, LINE)
+
+
+def test_a_file_that_became_a_folder_is_followed(user: User, engine: Engines) -> None:
+    user.commit_file(PHASE, "once a file\n")
+    (user.root / PHASE).unlink()
+    one = engine(user)
+    one.put_and_follow(PLAN, LINE)
+    assert user.staged(PLAN) == entry(user, LINE)
+    assert user.git("status", "--porcelain") == b""
+
+
+def test_a_file_that_the_user_staged_where_the_folder_is_stays_and_the_other_paths_follow(
+    user: User, engine: Engines
+) -> None:
+    one = engine(user)
+    one.put(PLAN, LINE)
+    one.put("other/x.jsonl", LINE)
+    blob = user.text("hash-object", "-w", "--stdin", given=b"file\n")
+    user.git("update-index", "--add", "--cacheinfo", f"100644,{blob},{PHASE}")
+    assert one.follower.follow()
+    assert user.staged("other/x.jsonl") == entry(user, LINE)
+    assert user.staged(PHASE) == entry(user, "file\n") and one.follower.diverged == {PLAN}
+
+
+# --- when the index cannot be written, and after a restart ---
+
+
+def test_a_held_index_is_left_alone_and_followed_later(user: User, engine: Engines) -> None:
+    one = engine(user)
+    one.put(PLAN, LINE)
+    index_lock(user).touch()
+    before = (user.root / ".git/index").read_bytes()
+    assert not one.follower.follow()
+    assert (user.root / ".git/index").read_bytes() == before and index_lock(user).exists()
+    index_lock(user).unlink()
+    assert one.follower.follow() and user.git("status", "--porcelain") == b""
+
+
+def test_a_held_index_is_told_however_long_its_path_is(make: Make, engine: Engines) -> None:
+    user = make("/".join(["d" * 60] * 4))
+    one = engine(user)
+    one.put(PLAN, LINE)
+    index_lock(user).touch()
+    assert not one.follower.follow()
+
+
+def test_the_note_survives_a_restart(user: User, engine: Engines) -> None:
+    engine(user).put(PLAN, LINE)
+    restarted = IndexFollower(engine(user).repository)
+    assert set(restarted.pending) == {PLAN}
+    assert restarted.follow() and user.git("status", "--porcelain") == b""
+    assert IndexFollower(engine(user).repository).pending == {}
+
+
+def test_versions_made_while_the_index_was_held_are_followed_after_a_restart(user: User, engine: Engines) -> None:
+    one = engine(user)
+    one.put_and_follow(PLAN, LINE)
+    index_lock(user).touch()
+    for count in (2, 3):
+        one.put(PLAN, LINE * count)
+        assert not one.follower.follow()
+    index_lock(user).unlink()
+    assert IndexFollower(engine(user).repository).follow()
+    assert user.staged(PLAN) == entry(user, LINE * 3)
+
+
+def test_what_never_came_to_be_committed_never_enters_the_index(user: User, engine: Engines) -> None:
+    one = engine(user)
+    (user.root / f"{MAIN}.lock").touch()
+    with pytest.raises(YoloError):
+        one.put(PLAN, LINE)
+    (user.root / f"{MAIN}.lock").unlink()
+    assert one.follower.follow() and user.staged(PLAN) == "" and one.follower.diverged == set()
+
+
+def test_a_failed_second_version_does_not_make_the_index_forget_the_first(user: User, engine: Engines) -> None:
+    """Else the first stays staged for removal, and the user's next commit carries that out."""
+    one = engine(user)
+    one.put(PLAN, LINE)
+    (user.root / f"{MAIN}.lock").touch()
+    with pytest.raises(YoloError) as raised:
+        one.put(PLAN, LINE * 2)
+    (user.root / f"{MAIN}.lock").unlink()
+    assert raised.value.reason is Reason.REF_LOCKED
+    assert one.follower.follow()
+    assert user.staged(PLAN) == entry(user, LINE)
+
+
+@pytest.mark.parametrize(
+    "note",
+    ["", "[", "{}", "3", "null", '[["a"]]', '[["a", "b", [1]]]', '{"a": 1}', '[["a", "b", [[]]]]', "[[[], 1, []]]"],
+)
+def test_a_damaged_note_is_no_note(user: User, engine: Engines, note: str) -> None:
+    repository = engine(user).repository
+    Path(repository.own_dir, "index-pending.json").write_text(note)
+    assert IndexFollower(repository).follow()
+
+
+def test_a_user_commit_before_the_index_followed_is_seen(user: User, engine: Engines) -> None:
+    """The user's commit took the artifact back; the index is right then, and nothing is put in."""
+    one = engine(user)
+    one.put(PLAN, LINE)
+    user.commit("user")
+    assert one.follower.follow()
+    assert user.staged(PLAN) == "" and user.git("diff", "--cached") == b""
+
+
+# --- forms that an index can have ---
+
+
+def prepare_sparse(user: User) -> None:
+    for place in ("kept/a", "left-out/b", f"{PHASE}/old"):
+        user.commit_file(place, "x\n")
+    user.git("sparse-checkout", "set", "--cone", "--sparse-index", "kept")
+
+
+def prepare_non_cone(user: User) -> None:
+    for place in ("kept/a", "left-out/b", f"{PHASE}/old"):
+        user.commit_file(place, "x\n")
+    user.git("sparse-checkout", "set", "--no-cone", "/kept/*")
+
+
+FORMS: dict[str, Callable[[User], object]] = {
+    "split": lambda user: user.git("update-index", "--split-index"),
+    "version 4": lambda user: user.git("update-index", "--index-version=4"),
+    "untracked cache": lambda user: (user.git("update-index", "--force-untracked-cache"), user.git("status")),
+    "sparse cone": prepare_sparse,
+    "sparse patterns": prepare_non_cone,
+    "missing": lambda user: (user.root / ".git/index").unlink(),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_an_index_of_any_form_follows(user: User, engine: Engines, form: str) -> None:
+    FORMS[form](user)
+    before = user.snapshot(beside=[PLAN])
+    one = engine(user)
+    one.put_and_follow(PLAN, LINE)
+    assert user.snapshot(beside=[PLAN]) == before
+    assert user.staged(PLAN) == entry(user, LINE)
+    user.fsck()
+
+
+@pytest.mark.parametrize(
+    ("form", "mark"), [("split", b"link"), ("version 4", b"DIRC\0\0\0\4"), ("untracked cache", b"UNTR")]
+)
+def test_the_index_keeps_its_form(user: User, engine: Engines, form: str, mark: bytes) -> None:
+    FORMS[form](user)
+    index = user.root / ".git/index"
+    assert mark in index.read_bytes()
+    engine(user).put_and_follow(PLAN, LINE)
+    assert mark in index.read_bytes()
+
+
+# --- generated states of the user ---
+
+FILES = [f"src/{name}" for name in "abcdef"] + [f"{PHASE}/notes.txt", "top level.txt", "ünï/x"]
+
+
+ARTIFACTS = [PLAN, f"{PHASE}/critique.jsonl", "a.jsonl"]
+CHANGES = (
+    ("add", "--force"), ("add", "--force", "--intent-to-add"), ("rm", "--quiet", "--cached", "--force"), ("rm", "--quiet"),
+    ("update-index", "--skip-worktree"), ("update-index", "--assume-unchanged"), ("update-index", "--chmod=+x"),
+    ("checkout", "--quiet"), ("reset", "--quiet"),
+)  # fmt: skip
+
+
+def change(user: User, rng: random.Random) -> None:
+    """Do one thing as a user does it; git refuses some, such as adding a file that it was told to skip."""
+    path = rng.choice(FILES)
+    if rng.random() < 0.6:
+        user.write(path, f"{rng.random()}\n" * rng.randint(0, 5))
+    if rng.random() < 0.2:
+        path = rng.choice(ARTIFACTS)
+        user.write(path, f"{rng.random()}\n")
+        user.git("add", "--force", *rng.choice([["--intent-to-add"], []]), "--", path)
+    elif rng.random() < 0.05:
+        user.git("stash", "push", "--quiet", "--include-untracked", ok=(0, 1))
+    else:
+        user.git(*rng.choice(CHANGES), "--", path, ok=(0, 1, 128))
+
+
+def expected_entry(user: User, path: str, data: str) -> str:
+    """Return the entry that the artifact must have afterwards, from what the user has staged before."""
+    before, in_head = user.staged(path), user.text("ls-tree", "HEAD", "--", path)
+    if not before or user.text("diff", "--cached", "--name-only", "--ita-invisible-in-index", "--", path) == "":
+        untouched = bool(before) or not in_head
+        return entry(user, data) if untouched else before
+    return before
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_generated_states_of_the_user_stay_as_they_were(make: Make, engine: Engines, seed: int) -> None:
+    """Ten states per seed, each on top of the last."""
+    print(f"seed {seed}")
+    rng, user = random.Random(seed), make()
+    for path in FILES[:4]:
+        user.commit_file(path, f"{path}\n" * 4)
+    one = engine(user, durable=False)
+    for _ in range(10):
+        for _ in range(rng.randint(1, 5)):
+            change(user, rng)
+        check_one_state(user, one, rng)
+
+
+def check_one_state(user: User, one: Engine, rng: random.Random) -> None:
+    wanted = {path: f'{{"n":{rng.random()}}}\n' for path in rng.sample(ARTIFACTS, rng.randint(1, 3))}
+    entries = {path: expected_entry(user, path, data) for path, data in wanted.items()}
+    before, one.follower.diverged = user.snapshot(beside=list(wanted)), set()
+    for path, data in wanted.items():
+        one.put(path, data)
+    assert one.follower.follow()
+    assert user.snapshot(beside=list(wanted)) == before
+    assert {path: user.staged(path) for path in wanted} == entries
+    assert one.follower.diverged == {path for path, data in wanted.items() if entries[path] != entry(user, data)}

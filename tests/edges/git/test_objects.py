@@ -1,0 +1,209 @@
+"""Objects made in process are git's own, stored whole, and young enough for a running prune. Source: reliability F04, F09."""
+
+from __future__ import annotations
+
+import errno
+import os
+import random
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.edges.git.conftest import Engines, Make, User
+from yolo_fs.edges.git.objects import GitObject, Hashing, ObjectStore, pack_of
+from yolo_fs.edges.git.runner import Git
+from yolo_fs.reasons import Reason, YoloError
+
+FORMATS = ("sha1", "sha256")
+SIZES = (0, 1, 15, 16, 17, 2047, 2048, 2049, 70_000)
+"""Around the places where the length of a pack entry takes another byte."""
+SEED = 20260102
+
+
+def store_of(user: User, algorithm: str = "sha1", *, durable: bool = True) -> ObjectStore:
+    return ObjectStore(Git(str(user.root)), str(user.root / ".git/objects"), Hashing(algorithm), durable=durable)
+
+
+def loose(user: User, oid: str) -> Path:
+    return user.root / ".git/objects" / oid[:2] / oid[2:]
+
+
+def damage(path: Path, data: bytes) -> None:
+    path.chmod(0o644)
+    path.write_bytes(data)
+
+
+def some_objects(hashing: Hashing) -> list[GitObject]:
+    rng = random.Random(SEED)
+    blobs = [hashing.name("blob", rng.randbytes(size)) for size in SIZES]
+    tree = hashing.name("tree", b"100644 x\0" + bytes.fromhex(blobs[3].oid))
+    who = "A <a@b> 1700000000 +0000"
+    commit = hashing.name("commit", f"tree {tree.oid}\nauthor {who}\ncommitter {who}\n\nsubject\n".encode())
+    return [*blobs, tree, commit]
+
+
+@pytest.mark.parametrize("algorithm", FORMATS)
+def test_an_object_has_the_name_that_git_gives_it(make: Make, algorithm: str) -> None:
+    user = make("named", f"--object-format={algorithm}", born=False)
+    store_of(user, algorithm).write(some_objects(Hashing(algorithm))[:10], packed=False)
+    for object_ in some_objects(Hashing(algorithm)):
+        assert user.text("hash-object", "-w", "-t", object_.kind, "--stdin", given=object_.body) == object_.oid
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["loose", "packed"])
+@pytest.mark.parametrize("algorithm", FORMATS)
+def test_stored_objects_pass_fsck_and_read_back(make: Make, algorithm: str, packed: bool) -> None:
+    user = make("stored", f"--object-format={algorithm}", born=False)
+    objects = some_objects(Hashing(algorithm))
+    store_of(user, algorithm).write(objects, packed=packed)
+    user.git("update-ref", "refs/heads/main", objects[-1].oid)
+    user.fsck()
+    for object_ in objects:
+        assert user.git("cat-file", object_.kind, object_.oid) == object_.body
+
+
+@pytest.mark.parametrize("algorithm", FORMATS)
+def test_a_pack_passes_the_strict_indexer_in_an_empty_repository(make: Make, algorithm: str) -> None:
+    user = make("empty", f"--object-format={algorithm}", born=False)
+    hashing = Hashing(algorithm)
+    pack = pack_of(some_objects(hashing), hashing)
+    answer = user.text("index-pack", "--strict", "--fsck-objects", "--stdin", given=pack)
+    assert answer.split("\t")[1] == pack[-hashing.size :].hex()
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["loose", "packed"])
+def test_the_store_reads_what_it_wrote(user: User, engine: Engines, packed: bool) -> None:
+    store = engine(user).repository.objects
+    objects = some_objects(store.hashing)
+    assert store.read(objects[0].oid) is None
+    store.write(objects, packed=packed)
+    assert [store.read(object_.oid) for object_ in objects] == objects
+
+
+def test_the_same_object_twice_is_one_entry_of_the_pack(user: User) -> None:
+    hashing = Hashing("sha1")
+    once, twice = hashing.name("blob", b"same"), hashing.name("blob", b"same")
+    store_of(user).write([once, twice, hashing.name("blob", b"other")], packed=True)
+    (index,) = (user.root / ".git/objects/pack").glob("*.idx")
+    assert len(user.git("verify-pack", "-v", str(index)).splitlines()) == 2 + 2
+
+
+@pytest.mark.parametrize(
+    "ruin",
+    [lambda whole: b"", lambda whole: whole[: len(whole) // 2], lambda whole: bytes(len(whole)), lambda whole: b"\0"],
+    ids=["empty", "half", "zeros", "one zero"],
+)
+def test_an_object_that_power_loss_ruined_is_written_anew(user: User, ruin) -> None:
+    store, blob = store_of(user), Hashing("sha1").name("blob", b"precious\n" * 50)
+    store.write([blob], packed=False)
+    path = loose(user, blob.oid)
+    damage(path, ruin(path.read_bytes()))
+    store.write([blob], packed=False)
+    assert user.git("cat-file", "blob", blob.oid, ok=(0, 128)) == blob.body
+
+
+def test_an_object_that_is_there_becomes_young_again_so_that_prune_spares_it(user: User) -> None:
+    store, blob = store_of(user), Hashing("sha1").name("blob", b"old\n")
+    store.write([blob], packed=False)
+    os.utime(loose(user, blob.oid), (1_000_000_000, 1_000_000_000))
+    store.write([blob], packed=False)
+    user.git("prune", "--expire=1.hour.ago")
+    assert loose(user, blob.oid).exists()
+
+
+def test_a_loose_object_is_read_only_and_leaves_no_temporary(user: User) -> None:
+    blob = Hashing("sha1").name("blob", b"x\n")
+    store_of(user).write([blob], packed=False)
+    assert stat.S_IMODE(loose(user, blob.oid).stat().st_mode) & 0o222 == 0
+    assert not list((user.root / ".git/objects").rglob("tmp_*"))
+
+
+@pytest.mark.parametrize(
+    ("number", "reason"), [(errno.ENOSPC, Reason.NO_SPACE), (errno.EDQUOT, Reason.NO_SPACE), (errno.EIO, Reason.STORAGE_FAILED)]
+)  # fmt: skip
+@pytest.mark.parametrize("call", ["write", "fsync"])
+def test_a_storage_fault_has_its_reason_and_leaves_nothing(
+    user: User, monkeypatch: pytest.MonkeyPatch, number: int, reason: Reason, call: str
+) -> None:
+    def fail(*_: object) -> int:
+        raise OSError(number, os.strerror(number))
+
+    blob = Hashing("sha1").name("blob", b"no room\n")
+    monkeypatch.setattr(os, call, fail)
+    with pytest.raises(YoloError) as raised:
+        store_of(user).write([blob], packed=False)
+    monkeypatch.undo()
+    assert raised.value.reason is reason
+    assert not list((user.root / ".git/objects").rglob(f"*{blob.oid[2:]}")) + list(user.root.rglob("tmp_obj*"))
+
+
+def test_a_short_write_is_continued(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = os.write
+    monkeypatch.setattr(os, "write", lambda descriptor, data: whole(descriptor, bytes(data[:7])))
+    blob = Hashing("sha1").name("blob", random.Random(SEED).randbytes(100))
+    store_of(user).write([blob], packed=False)
+    monkeypatch.undo()
+    assert user.git("cat-file", "blob", blob.oid) == blob.body
+
+
+LEFT_OVER = """
+import os, sys
+from yolo_fs.edges.git.objects import Hashing, ObjectStore
+blob = Hashing("sha1").name("blob", b"x\\n")
+folder = f"{sys.argv[1]}/{blob.oid[:2]}"
+os.mkdir(folder)
+os.close(os.open(f"{folder}/tmp_obj_yolo{os.getpid()}", os.O_CREAT | os.O_WRONLY, 0o444))
+ObjectStore(None, sys.argv[1], Hashing("sha1")).write([blob], packed=False)
+"""
+
+
+@pytest.mark.skipif(not shutil.which("setpriv"), reason="without setpriv the modes do not bind root")
+def test_a_temporary_left_by_a_dead_process_with_the_same_number_does_not_stand_in_the_way(tmp_path: Path) -> None:
+    """In a container the daemon has the same process id after every restart."""
+    bound = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
+    done = subprocess.run([*bound, sys.executable, "-c", LEFT_OVER, str(tmp_path)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_reader_that_died_is_started_anew(user: User, engine: Engines) -> None:
+    objects = engine(user).repository.objects
+    tip = user.tip()
+    assert objects.read(tip) is not None
+    os.kill(objects._reader.pid, signal.SIGKILL)
+    found = objects.read(tip)
+    assert found is not None and found.oid == tip
+
+
+def test_an_object_is_found_after_the_user_packed_everything(user: User, engine: Engines) -> None:
+    objects = engine(user).repository.objects
+    assert objects.read(user.tip()) is not None
+    new = user.commit_file("more.txt", "more\n")
+    user.git("gc", "--quiet", "--prune=now")
+    assert objects.read(new) is not None
+
+
+@pytest.mark.parametrize(
+    "name", ["0" * 40, "f" * 40, "nothing-like-it", "HEAD:no/such/path", "refs/heads/none^{commit}"]
+)
+def test_what_is_not_there_is_none_and_the_next_answer_is_right(user: User, engine: Engines, name: str) -> None:
+    objects = engine(user).repository.objects
+    assert objects.read(name) is None
+    assert objects.read(user.tip()).oid == user.tip()
+
+
+def test_an_ambiguous_abbreviation_names_nothing(user: User, engine: Engines) -> None:
+    hashing, seen = Hashing("sha1"), {}
+    for number in range(100_000):
+        blob = hashing.name("blob", b"%d\n" % number)
+        if blob.oid[:5] in seen:
+            break
+        seen[blob.oid[:5]] = blob
+    objects = engine(user).repository.objects
+    objects.write([blob, seen[blob.oid[:5]]], packed=False)
+    assert objects.read(blob.oid[:5]) is None
+    assert objects.read(blob.oid) == blob

@@ -1,0 +1,391 @@
+"""While the user is at work on the repository nothing is committed, and it is said why. Source: reliability F04, F23 to F28, F35, F63."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.edges.git.conftest import PLAN, Engines, Make, User
+from yolo_fs.reasons import Reason, YoloError
+
+LINE = '{"p":"01"}\n'
+
+
+@pytest.fixture
+def torn(user: User) -> User:
+    """A repository with a branch `side` that conflicts with `main`, and one `calm` that does not."""
+    for branch, path in (("side", "x"), ("calm", "y")):
+        user.git("checkout", "--quiet", "-b", branch, "main")
+        user.commit_file(path, f"{branch}\n", f"{branch} 1")
+        user.commit_file("z" + branch, f"{branch}\n", f"{branch} 2")
+    user.git("checkout", "--quiet", "main")
+    user.commit_file("x", "main\n", "main 1")
+    return user
+
+
+def begin_am(user: User) -> None:
+    patch = user.git("format-patch", "-1", "--stdout", "side~1")
+    user.git("am", "--quiet", given=patch, ok=(128,))
+
+
+def begin_stash_pop(user: User) -> None:
+    user.write("x", "stashed\n")
+    user.git("stash", "push", "--quiet")
+    user.commit_file("x", "other\n", "main 2")
+    user.git("stash", "pop", "--quiet", ok=(1,))
+    assert not (user.root / ".git/MERGE_HEAD").exists()
+
+
+def begin_sequence(user: User) -> None:
+    """Stop between two picks, when the user has committed the first and only `sequencer` is left."""
+    user.git("cherry-pick", "main..side", ok=(1,))
+    user.add("x", "resolved\n")
+    user.git("commit", "--quiet", "--no-edit")
+    assert not (user.root / ".git/CHERRY_PICK_HEAD").exists()
+
+
+STATES: dict[str, tuple[Callable[[User], object], Callable[[User], object], Reason]] = {
+    "merge": (
+        lambda user: user.git("merge", "--quiet", "side", ok=(1,)),
+        lambda user: user.git("merge", "--abort"),
+        Reason.MERGE_IN_PROGRESS,
+    ),
+    "merge without conflict": (
+        lambda user: user.git("merge", "--quiet", "--no-commit", "--no-ff", "calm"),
+        lambda user: user.git("merge", "--abort"),
+        Reason.MERGE_IN_PROGRESS,
+    ),
+    "squash with conflict": (
+        lambda user: user.git("merge", "--quiet", "--squash", "side", ok=(1,)),
+        lambda user: user.git("reset", "--quiet", "--hard"),
+        Reason.UNMERGED_INDEX,
+    ),
+    "rebase with conflict": (
+        lambda user: user.git("rebase", "--quiet", "side", ok=(1,)),
+        lambda user: user.git("rebase", "--abort"),
+        Reason.REBASE_IN_PROGRESS,
+    ),
+    "rebase by patches": (
+        lambda user: user.git("rebase", "--quiet", "--apply", "side", ok=(1,)),
+        lambda user: user.git("rebase", "--abort"),
+        Reason.REBASE_IN_PROGRESS,
+    ),
+    "rebase that stops to edit": (
+        lambda user: user.git("rebase", "--quiet", "-i", "HEAD~1", GIT_SEQUENCE_EDITOR="sed -i s/^pick/edit/"),
+        lambda user: user.git("rebase", "--continue", GIT_EDITOR="true"),
+        Reason.REBASE_IN_PROGRESS,
+    ),
+    "am": (begin_am, lambda user: user.git("am", "--abort"), Reason.REBASE_IN_PROGRESS),
+    "cherry-pick": (
+        lambda user: user.git("cherry-pick", "side~1", ok=(1,)),
+        lambda user: user.git("cherry-pick", "--abort"),
+        Reason.CHERRY_PICK_IN_PROGRESS,
+    ),
+    "between two picks": (
+        begin_sequence,
+        lambda user: user.git("cherry-pick", "--quit"),
+        Reason.CHERRY_PICK_IN_PROGRESS,
+    ),
+    "revert": (
+        lambda user: user.git("revert", "--no-commit", "HEAD"),
+        lambda user: user.git("revert", "--abort"),
+        Reason.REVERT_IN_PROGRESS,
+    ),
+    "bisect": (
+        lambda user: user.git("bisect", "start"),
+        lambda user: user.git("bisect", "reset"),
+        Reason.BISECT_IN_PROGRESS,
+    ),
+    "stash pop with conflict": (
+        begin_stash_pop,
+        lambda user: user.git("reset", "--quiet", "--hard"),
+        Reason.UNMERGED_INDEX,
+    ),
+    "detached head": (
+        lambda user: user.git("checkout", "--quiet", "--detach"),
+        lambda user: user.git("checkout", "--quiet", "main"),
+        Reason.DETACHED_HEAD,
+    ),
+    "index.lock": (
+        lambda user: (user.root / ".git/index.lock").touch(),
+        lambda user: (user.root / ".git/index.lock").unlink(),
+        Reason.INDEX_LOCKED,
+    ),
+}
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_surgery_is_seen_while_it_lasts_and_no_longer(torn: User, engine: Engines, state: str) -> None:
+    begin, end, reason = STATES[state]
+    one = engine(torn)
+    assert one.obstacle() is None
+    begin(torn)
+    assert one.obstacle() is reason
+    assert engine(torn).obstacle() is reason
+    end(torn)
+    assert one.obstacle() is None
+
+
+@pytest.mark.parametrize("state", ["merge", "rebase with conflict", "cherry-pick", "stash pop with conflict", "bisect"])
+def test_surgery_in_a_linked_worktree_concerns_only_that_one(torn: User, engine: Engines, state: str) -> None:
+    torn.git("worktree", "add", "--quiet", "../linked", "-b", "linked")
+    linked = User(torn.root.parent / "linked")
+    STATES[state][0](linked)
+    assert engine(linked).obstacle() is STATES[state][2]
+    assert engine(torn).obstacle() is None
+
+
+@pytest.mark.parametrize(
+    ("branch", "pattern", "held"),
+    [
+        ("main", "main", True),
+        ("release/1.0", "release/*", True),
+        ("release/1/2", "release/*", True),
+        ("mainline", "main", False),
+        ("Main", "main", False),
+        ("feature/main", "main", False),
+        ("main", "[mx]ain", True),
+    ],
+)
+def test_a_protected_branch_is_held(user: User, engine: Engines, branch: str, pattern: str, held: bool) -> None:
+    user.git("symbolic-ref", "HEAD", f"refs/heads/{branch}")
+    found = engine(user, protected=("never", pattern)).obstacle()
+    assert found is (Reason.PROTECTED_BRANCH if held else None)
+
+
+def test_a_protected_branch_is_held_under_another_name_too(user: User, engine: Engines) -> None:
+    user.git("symbolic-ref", "refs/heads/alias", "refs/heads/main")
+    user.git("symbolic-ref", "HEAD", "refs/heads/alias")
+    assert engine(user, protected=("main",)).obstacle() is Reason.PROTECTED_BRANCH
+
+
+def test_a_detached_head_may_be_allowed(user: User, engine: Engines) -> None:
+    user.git("checkout", "--quiet", "--detach")
+    one = engine(user, allow_detached=True)
+    assert one.obstacle() is None
+    made = one.put_and_follow(PLAN, LINE)
+    assert user.tip() == made.commit and user.tip("main") != made.commit
+
+
+def test_a_branch_that_the_user_went_back_to_does_not_get_the_commit_of_a_detached_head(
+    user: User, engine: Engines
+) -> None:
+    user.git("checkout", "--quiet", "--detach")
+    one = engine(user, allow_detached=True, protected=("main",))
+    head = one.repository.head()
+    user.git("checkout", "--quiet", "main")
+    tip = user.tip("main")
+    with pytest.raises(YoloError) as raised:
+        one.committer.commit([entry_of(PLAN)], head)
+    assert raised.value.reason is Reason.BRANCH_MOVED and user.tip("main") == tip
+
+
+def entry_of(path: str):
+    from yolo_fs.edges.git.commit import Entry
+
+    return Entry(path, LINE.encode(), "docs(01): plan")
+
+
+# --- the index ---
+
+
+def test_an_index_that_was_rewritten_a_moment_ago_is_left_in_peace(user: User, engine: Engines) -> None:
+    """`git reset` writes the index before it moves the branch."""
+    one = engine(user)
+    changed_ns = os.stat(user.root / ".git/index").st_ctime_ns
+    assert one.obstacle(changed_ns + 1_000_000) is Reason.INDEX_LOCKED
+    assert one.obstacle(changed_ns + 200_000_000) is None
+    assert one.obstacle(changed_ns + 1_000_000) is None
+
+
+def test_our_own_rewriting_of_the_index_holds_nothing(user: User, engine: Engines) -> None:
+    one = engine(user)
+    assert one.obstacle() is None
+    one.put_and_follow(PLAN, LINE)
+    one.obstacles.index_rewritten()
+    assert one.obstacle(os.stat(user.root / ".git/index").st_ctime_ns + 1_000_000) is None
+
+
+def test_a_repository_without_index_has_no_obstacle(make: Make, engine: Engines) -> None:
+    assert engine(make("unborn", born=False)).obstacle() is None
+
+
+@pytest.mark.parametrize("linked", [False, True], ids=["main", "linked worktree"])
+def test_while_git_collects_garbage_nothing_is_written_that_it_would_take(
+    user: User, engine: Engines, linked: bool
+) -> None:
+    """`git gc --prune=now` deletes even the youngest object that no branch has yet: the branch would be left broken."""
+    user.git("worktree", "add", "--quiet", "../linked", "-b", "side")
+    one = engine(user.root.parent / "linked" if linked else user)
+    pid_file = user.write(".git/gc.pid", f"{os.getpid()} {socket.gethostname()}")
+    assert one.obstacle() is not None
+    pid_file.unlink()
+    assert one.obstacle() is None
+
+
+def test_a_collection_of_garbage_that_died_holds_nothing(user: User, engine: Engines) -> None:
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    user.write(".git/gc.pid", f"{ended.pid} {socket.gethostname()}")
+    assert engine(user).obstacle() is None
+
+
+# --- a branch that power loss tore ---
+
+
+def truncate(data: bytes) -> Callable[[User], object]:
+    return lambda user: (user.root / ".git/refs/heads/main").write_bytes(data)
+
+
+def lose_packed_refs(user: User) -> None:
+    user.git("pack-refs", "--all")
+    (user.root / ".git/packed-refs").write_bytes(b"")
+
+
+def lose_without_reflog(user: User) -> None:
+    shutil.rmtree(user.root / ".git/logs")
+    truncate(b"")(user)
+
+
+BREAKS: dict[str, Callable[[User], object]] = {
+    "empty": truncate(b""),
+    "40 zero bytes": truncate(b"\0" * 40),
+    "41 zero bytes": truncate(b"\0" * 41),
+    "half": truncate(b"0123456789abcdef"),
+    "the zero id": truncate(b"0" * 40 + b"\n"),
+    "gone": lambda user: (user.root / ".git/refs/heads/main").unlink(),
+    "packed-refs emptied": lose_packed_refs,
+    "empty and no reflog": lose_without_reflog,
+}
+
+
+@pytest.mark.parametrize("broken", BREAKS)
+def test_a_broken_branch_is_held(user: User, engine: Engines, broken: str) -> None:
+    BREAKS[broken](user)
+    assert engine(user).obstacle() is Reason.BRANCH_BROKEN
+
+
+@pytest.mark.parametrize("broken", [name for name in BREAKS if name not in ("gone", "packed-refs emptied")])
+def test_a_broken_branch_never_becomes_a_new_root_even_if_it_is_tried(user: User, engine: Engines, broken: str) -> None:
+    BREAKS[broken](user)
+    before = (user.root / ".git/refs/heads/main").read_bytes()
+    with pytest.raises(YoloError):
+        engine(user).put(PLAN, LINE)
+    assert (user.root / ".git/refs/heads/main").read_bytes() == before
+
+
+def test_an_orphan_branch_has_no_past(user: User, engine: Engines) -> None:
+    user.git("checkout", "--quiet", "--orphan", "fresh")
+    assert engine(user).obstacle() is None
+
+
+def test_empty_folders_that_a_deleted_branch_left_are_no_past(user: User, engine: Engines) -> None:
+    for place in (".git/refs/heads/a/b", ".git/logs/refs/heads/a/b"):
+        (user.root / place).mkdir(parents=True)
+    user.git("symbolic-ref", "HEAD", "refs/heads/a")
+    assert engine(user).obstacle() is None
+
+
+# --- the user's own commit ---
+
+
+@contextmanager
+def waiting(user: User, tmp_path: Path, *arguments: str, hook: str = "") -> Iterator[subprocess.Popen[bytes]]:
+    """Run a git command whose editor, or whose hook, says that it began and then waits to be let go."""
+    began, go = tmp_path / "began", tmp_path / "go"
+    os.mkfifo(began)
+    os.mkfifo(go)
+    script = f'#!/bin/sh\necho begun >"{began}"\nread _ <"{go}"\ntest -n "$1" && echo message >"$1"\nexit 0\n'
+    place = user.write(f".git/hooks/{hook}" if hook else "../editor", script)
+    place.chmod(0o755)
+    process = user.start(*arguments, GIT_EDITOR="true" if hook else str(place))
+    try:
+        assert began.read_bytes() == b"begun\n"
+        yield process
+    finally:
+        with_go = os.open(go, os.O_RDWR)
+        os.write(with_go, b"go\n")
+        process.communicate(timeout=20)
+        os.close(with_go)
+
+
+def end_of(process: subprocess.Popen[bytes]) -> int:
+    return process.wait(timeout=20)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("commit",),
+        ("-c", "core.quotePath=false", "commit", "--allow-empty"),
+        ("ci",),
+        ("commit", "--amend"),
+        ("commit", "-a"),
+    ],
+    ids=" ".join,
+)
+def test_while_the_user_is_in_the_editor_of_a_commit_nothing_moves(
+    user: User, engine: Engines, tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    user.git("config", "alias.ci", "commit")
+    user.add("mine", "mine\n")
+    one = engine(user)
+    assert one.obstacle() is None
+    with waiting(user, tmp_path, *arguments) as process:
+        assert one.obstacle() in (Reason.USER_COMMITTING, Reason.INDEX_LOCKED)
+        assert one.obstacle() in (Reason.USER_COMMITTING, Reason.INDEX_LOCKED)
+    assert process.returncode == 0
+    assert one.obstacle() is None
+    assert one.put_and_follow(PLAN, LINE).commit == user.tip()
+
+
+@pytest.mark.parametrize("arguments", [("commit", "-m", "mine"), ("commit",)], ids=" ".join)
+@pytest.mark.parametrize("hook", ["pre-commit", "prepare-commit-msg", "commit-msg"])
+def test_while_a_hook_of_the_users_commit_runs_nothing_moves(
+    user: User, engine: Engines, tmp_path: Path, hook: str, arguments: tuple[str, ...]
+) -> None:
+    """`pre-commit` runs before git writes COMMIT_EDITMSG, and often takes longest; the tip was read before it."""
+    user.commit_file("before", "x\n")
+    user.add("mine", "mine\n")
+    one = engine(user)
+    assert one.obstacle() is None
+    with waiting(user, tmp_path, *arguments, hook=hook):
+        assert one.obstacle() is Reason.USER_COMMITTING
+
+
+def test_a_commit_in_another_repository_holds_nothing(user: User, make: Make, engine: Engines, tmp_path: Path) -> None:
+    other = make("work-2")
+    user.commit_file("x", "x\n")
+    with waiting(other, tmp_path, "commit", "--allow-empty"):
+        assert engine(user).obstacle() is None
+
+
+def test_a_running_git_that_only_mentions_commits_holds_nothing(user: User, engine: Engines) -> None:
+    user.commit_file("x", "x\n")
+    one = engine(user)
+    reader = subprocess.Popen(
+        ["git", "-c", "commit.gpgSign=false", "cat-file", "--batch-check"],
+        cwd=user.root, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        reader.stdin.write(b"HEAD\n")
+        reader.stdin.flush()
+        assert reader.stdout.readline().endswith(b"\n")
+        assert one.obstacle() is None
+    finally:
+        reader.communicate()
+
+
+def test_the_users_commit_would_die_if_the_branch_moved(user: User, engine: Engines, tmp_path: Path) -> None:
+    """The harm that holding prevents; if this stops being so, the tests above prove nothing."""
+    user.add("mine", "mine\n")
+    with waiting(user, tmp_path, "commit", "-m", "mine", hook="pre-commit") as process:
+        engine(user).put(PLAN, LINE)
+    assert process.returncode == 128

@@ -1,0 +1,252 @@
+"""A branch moves only from where it was seen, and only locks that are provably ours are removed.
+
+Source: reliability F02, F08, F24, F27; performance 1f ("CAS").
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.edges.git.conftest import Engine, Engines, Make, User
+from yolo_fs.edges.git import refs
+from yolo_fs.edges.git.objects import Hashing
+from yolo_fs.edges.git.refs import REFLOG_MESSAGE
+from yolo_fs.reasons import Reason, YoloError
+
+MAIN = "refs/heads/main"
+
+
+def commits(user: User, count: int) -> list[str]:
+    """Return new commits that no branch has."""
+    tree = user.tip("HEAD^{tree}")
+    return [user.text("commit-tree", "-m", f"c{number}", "-p", "HEAD", tree) for number in range(count)]
+
+
+def reason_of(move: Callable[[], object]) -> Reason:
+    with pytest.raises(YoloError) as raised:
+        move()
+    return raised.value.reason
+
+
+def lock_of(user: User, ref: str = MAIN) -> Path:
+    return user.root / f".git/{ref}.lock"
+
+
+def test_a_branch_moves_and_its_reflog_says_who(user: User, engine: Engines) -> None:
+    old, (new,) = user.tip(), commits(user, 1)
+    engine(user).branches.move(MAIN, new, old)
+    assert user.tip() == new
+    assert (
+        user.text("reflog", "-1", "--format=%gs", MAIN)
+        == REFLOG_MESSAGE
+        == user.text("reflog", "-1", "--format=%gs", "HEAD")
+    )
+
+
+def test_one_helper_moves_many_times(user: User, engine: Engines) -> None:
+    branches, tip = engine(user).branches, user.tip()
+    for new in commits(user, 5):
+        branches.move(MAIN, new, tip)
+        tip = new
+    assert user.tip() == tip
+
+
+def test_a_branch_that_moved_stays_where_the_other_put_it(user: User, engine: Engines) -> None:
+    seen, (new,) = user.tip(), commits(user, 1)
+    moved = user.commit("meanwhile")
+    branches = engine(user).branches
+    assert reason_of(lambda: branches.move(MAIN, new, seen)) is Reason.BRANCH_MOVED
+    assert user.tip() == moved and not lock_of(user).exists()
+    branches.move(MAIN, new, moved)
+    assert user.tip() == new
+
+
+def test_a_branch_that_was_born_meanwhile_is_not_born_again(user: User, engine: Engines) -> None:
+    (new,) = commits(user, 1)
+    assert reason_of(lambda: engine(user).branches.move(MAIN, new, None)) is Reason.BRANCH_MOVED
+
+
+def test_a_branch_that_vanished_counts_as_moved(user: User, engine: Engines) -> None:
+    seen, (new,) = user.tip(), commits(user, 1)
+    user.git("checkout", "--quiet", "--detach")
+    user.git("branch", "-D", "main")
+    assert reason_of(lambda: engine(user).branches.move(MAIN, new, seen)) is Reason.BRANCH_MOVED
+    assert user.text("for-each-ref") == ""
+
+
+@pytest.mark.parametrize("depth", [0, 180], ids=["short path", "long path"])
+def test_a_lock_of_another_git_is_respected(make: Make, engine: Engines, depth: int) -> None:
+    user = make("/".join(["repo", *["d" * 60] * (depth // 60)]))
+    seen, (new,) = user.tip(), commits(user, 1)
+    lock_of(user).touch()
+    branches = engine(user).branches
+    assert reason_of(lambda: branches.move(MAIN, new, seen)) is Reason.REF_LOCKED
+    assert lock_of(user).exists() and user.tip() == seen
+    lock_of(user).unlink()
+    branches.move(MAIN, new, seen)
+    assert user.tip() == new
+
+
+@pytest.mark.parametrize("name", ["short", "long-" + "x" * 150])
+def test_a_moved_branch_is_told_however_long_its_name_is(make: Make, engine: Engines, name: str) -> None:
+    user = make("sha256", "--object-format=sha256")
+    ref = f"refs/heads/{name}"
+    seen, (one, two) = user.tip(), commits(user, 2)
+    user.git("update-ref", ref, one)
+    assert reason_of(lambda: engine(user).branches.move(ref, two, seen)) is Reason.BRANCH_MOVED
+
+
+def test_a_locked_head_stops_the_move(user: User, engine: Engines) -> None:
+    seen, (new,) = user.tip(), commits(user, 1)
+    (user.root / ".git/HEAD.lock").touch()
+    assert reason_of(lambda: engine(user).branches.move(MAIN, new, seen)) is Reason.REF_LOCKED
+    assert user.tip() == seen and not lock_of(user).exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"\0" * 41], ids=["empty", "zeros"])
+def test_a_broken_branch_is_called_broken_and_never_born_again(user: User, engine: Engines, content: bytes) -> None:
+    (new,) = commits(user, 1)
+    (user.root / ".git" / MAIN).write_bytes(content)
+    assert reason_of(lambda: engine(user).branches.move(MAIN, new, None)) is Reason.BRANCH_BROKEN
+    assert (user.root / ".git" / MAIN).read_bytes() == content
+
+
+def test_a_missing_commit_moves_nothing(user: User, engine: Engines) -> None:
+    seen = user.tip()
+    assert reason_of(lambda: engine(user).branches.move(MAIN, "f" * 40, seen)) is Reason.GIT_FAILED
+    assert user.tip() == seen
+
+
+def test_a_move_that_was_made_and_then_reported_as_failed_counts_as_made(
+    user: User, engine: Engines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = refs._expect
+
+    def fail_at_the_end(helper, said: bytes) -> None:
+        whole(helper, said)
+        if said == b"commit: ok":
+            raise YoloError(Reason.GIT_FAILED, "fatal: rename: Input/output error")
+
+    monkeypatch.setattr(refs, "_expect", fail_at_the_end)
+    seen, (new,) = user.tip(), commits(user, 1)
+    engine(user).branches.move(MAIN, new, seen)
+    assert user.tip() == new
+
+
+def test_a_helper_that_died_while_idle_is_replaced(user: User, engine: Engines) -> None:
+    branches, seen, (one, two) = engine(user).branches, user.tip(), commits(user, 2)
+    branches.move(MAIN, one, seen)
+    os.kill(branches._helper.pid, signal.SIGKILL)
+    try:
+        branches.move(MAIN, two, one)
+    except YoloError:
+        branches.move(MAIN, two, one)
+    assert user.tip() == two
+
+
+# --- locks that a dead helper left ---
+
+
+class KilledError(Exception):
+    """Raised in the test in place of the death of the whole daemon."""
+
+
+def die_holding_locks(user: User, one: Engine, monkeypatch: pytest.MonkeyPatch, *, kill: bool = True) -> None:
+    """Let the helper be killed after it took its locks and we noted them."""
+    (new,), branches = commits(user, 1), one.branches
+    whole = branches._notes.write
+
+    def write_then_die(pid: int, locks: tuple[str, ...]) -> None:
+        whole(pid, locks)
+        if kill:
+            os.kill(pid, signal.SIGKILL)
+        raise KilledError
+
+    monkeypatch.setattr(branches._notes, "write", write_then_die)
+    with pytest.raises(KilledError):
+        branches.move(MAIN, new, user.tip())
+    if kill:
+        branches.close()
+    assert lock_of(user).exists()
+
+
+def test_the_lock_of_our_dead_helper_is_removed(user: User, engine: Engines, monkeypatch: pytest.MonkeyPatch) -> None:
+    die_holding_locks(user, engine(user), monkeypatch)
+    restarted = engine(user).branches
+    assert str(lock_of(user)) in restarted.clear_own_stale_locks()
+    assert not lock_of(user).exists() and not (user.root / ".git/HEAD.lock").exists()
+    restarted.move(MAIN, commits(user, 1)[0], user.tip())
+    assert restarted.clear_own_stale_locks() == ()
+
+
+def test_the_lock_of_our_living_helper_stays(user: User, engine: Engines, monkeypatch: pytest.MonkeyPatch) -> None:
+    die_holding_locks(user, engine(user), monkeypatch, kill=False)
+    assert engine(user).branches.clear_own_stale_locks() == ()
+    assert lock_of(user).exists()
+
+
+def recreate(lock: Path) -> None:
+    lock.unlink()
+    lock.touch()
+
+
+def copy_back(lock: Path) -> None:
+    shutil.copy2(lock, lock.with_suffix(".copy"))
+    os.rename(lock.with_suffix(".copy"), lock)
+
+
+@pytest.mark.parametrize(
+    "change", [recreate, copy_back, os.utime], ids=["made anew", "copied", "same inode, other ctime"]
+)
+def test_a_lock_that_is_not_the_one_we_noted_stays(
+    user: User, engine: Engines, monkeypatch: pytest.MonkeyPatch, change: Callable[[Path], object]
+) -> None:
+    die_holding_locks(user, engine(user), monkeypatch)
+    change(lock_of(user))
+    assert str(lock_of(user)) not in engine(user).branches.clear_own_stale_locks()
+    assert lock_of(user).exists()
+
+
+def test_a_reused_process_number_does_not_make_a_dead_helper_alive(
+    user: User, engine: Engines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = engine(user)
+    die_holding_locks(user, one, monkeypatch)
+    note = Path(one.repository.own_dir, "ref-locks.json")
+    note.write_text(json.dumps(json.loads(note.read_text()) | {"pid": os.getpid()}))
+    assert str(lock_of(user)) in engine(user).branches.clear_own_stale_locks()
+
+
+@pytest.mark.parametrize(
+    "note", [None, "", "{}", "[1", '{"pid": 1, "started": 0, "boot": "x", "locks": [["a"]]}', '{"pid": "x"}']
+)
+def test_a_foreign_lock_stays_whatever_our_note_says(user: User, engine: Engines, note: str | None) -> None:
+    one = engine(user)
+    lock_of(user).touch()
+    if note is not None:
+        Path(one.repository.own_dir, "ref-locks.json").write_text(note)
+    assert one.branches.clear_own_stale_locks() == ()
+    assert lock_of(user).exists()
+
+
+def test_only_the_branch_and_head_change(user: User, engine: Engines) -> None:
+    user.git("branch", "other")
+    user.git("tag", "v1")
+    before, (new,) = user.text("for-each-ref"), commits(user, 1)
+    engine(user).branches.move(MAIN, new, user.tip())
+    assert user.text("for-each-ref").replace(new, user.tip("HEAD^")) == before
+
+
+def test_a_first_branch_in_a_new_folder_is_born(make: Make, engine: Engines) -> None:
+    user, hashing = make("unborn", born=False), Hashing("sha1")
+    tree = user.text("mktree", given=b"")
+    new = user.text("commit-tree", "-m", "root", tree)
+    engine(user).branches.move("refs/heads/a/b/c", new, None)
+    assert user.tip("refs/heads/a/b/c") == new != hashing.zero

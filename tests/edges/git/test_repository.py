@@ -1,0 +1,203 @@
+"""Where the repository is and which branch stands out, in every layout that git has. Source: reliability F26 to F31, F37; 4.2."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.edges.git.conftest import Engines, Make, User
+from yolo_fs.edges.git.repository import FALLBACK_IDENTITY, Head, Repository
+from yolo_fs.reasons import Reason, YoloError
+
+
+def head_of(engine: Engines, place: User | Path) -> Head:
+    return engine(place).repository.head()
+
+
+def test_the_head_of_a_normal_repository(user: User, engine: Engines) -> None:
+    head = head_of(engine, user)
+    assert head == Head("refs/heads/main", user.tip())
+    assert head.branch == "main"
+
+
+def test_an_unborn_branch_has_no_tip(make: Make, engine: Engines) -> None:
+    assert head_of(engine, make("unborn", born=False)) == Head("refs/heads/main", None)
+
+
+def test_a_detached_head_has_no_branch(user: User, engine: Engines) -> None:
+    user.git("checkout", "--quiet", "--detach")
+    assert head_of(engine, user) == Head(None, user.tip())
+
+
+def test_a_branch_with_slashes_keeps_its_whole_name(user: User, engine: Engines) -> None:
+    user.git("checkout", "--quiet", "-b", "feature/deep/name")
+    assert head_of(engine, user).branch == "feature/deep/name"
+
+
+@pytest.mark.parametrize("algorithm", ["sha1", "sha256"])
+def test_a_packed_branch_is_read(make: Make, engine: Engines, algorithm: str) -> None:
+    user = make("packed", f"--object-format={algorithm}")
+    user.git("pack-refs", "--all")
+    assert not (user.root / ".git/refs/heads/main").exists()
+    assert head_of(engine, user) == Head("refs/heads/main", user.tip())
+
+
+def test_the_head_is_read_anew_each_time(user: User, engine: Engines) -> None:
+    repository = engine(user).repository
+    first = repository.head()
+    user.commit_file("x", "x\n")
+    user.git("checkout", "--quiet", "-b", "other")
+    assert repository.head() == Head("refs/heads/other", user.tip()) != first
+
+
+def test_a_linked_worktree_has_its_own_head_and_own_directory(user: User, engine: Engines) -> None:
+    user.git("worktree", "add", "--quiet", "../linked", "-b", "side")
+    linked = User(user.root.parent / "linked")
+    repository, main = engine(linked).repository, engine(user).repository
+    assert repository.head() == Head("refs/heads/side", user.tip())
+    assert repository.common_dir == main.common_dir == main.git_dir != repository.git_dir
+    assert Path(repository.own_dir) == Path(repository.git_dir, "yolo-fs") != Path(main.own_dir)
+
+
+def test_a_worktree_of_a_bare_repository_is_a_work_tree(user: User, engine: Engines) -> None:
+    user.git("clone", "--quiet", "--bare", ".", "../hub.git")
+    hub = User(user.root.parent / "hub.git")
+    hub.git("worktree", "add", "--quiet", "../tree", "main")
+    assert head_of(engine, user.root.parent / "tree") == Head("refs/heads/main", user.tip())
+
+
+def test_a_separate_git_dir_is_found(make: Make, engine: Engines, tmp_path: Path) -> None:
+    user = make("apart", f"--separate-git-dir={tmp_path}/elsewhere.git")
+    assert head_of(engine, user) == Head("refs/heads/main", user.tip())
+
+
+def test_a_folder_inside_leads_to_the_root(user: User, engine: Engines) -> None:
+    (user.root / "a/b").mkdir(parents=True)
+    assert Repository(str(user.root / "a/b")).root == os.path.realpath(user.root)
+
+
+def test_a_submodule_is_a_repository_of_its_own(user: User, make: Make, engine: Engines) -> None:
+    inner = make("inner")
+    user.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(inner.root), "sub")
+    head = engine(user.root / "sub").repository
+    assert head.root == os.path.realpath(user.root / "sub")
+    assert head.git_dir == os.path.realpath(user.root / ".git/modules/sub")
+    assert head.head().tip == inner.tip()
+
+
+@pytest.mark.parametrize(
+    "make_it", [lambda place: None, lambda place: (place / ".git").write_text("gitdir: /nowhere\n")]
+)
+def test_a_place_without_repository_is_refused(tmp_path: Path, make_it) -> None:
+    make_it(tmp_path)
+    with pytest.raises(YoloError) as raised:
+        Repository(str(tmp_path))
+    assert raised.value.reason is Reason.NOT_A_REPOSITORY
+
+
+def test_a_bare_repository_is_refused(make: Make) -> None:
+    with pytest.raises(YoloError) as raised:
+        Repository(str(make("bare", "--bare", born=False).root))
+    assert raised.value.reason is Reason.BARE_REPOSITORY
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"\n", b"\0" * 40, b"\0" * 41, b"not a commit\n", b"z" * 40 + b"\n", b"0123"],
+    ids=["empty", "newline", "40 zeros bytes", "41 zero bytes", "words", "no hex", "short"],
+)
+def test_a_broken_branch_has_no_tip(user: User, engine: Engines, content: bytes) -> None:
+    (user.root / ".git/refs/heads/main").write_bytes(content)
+    assert head_of(engine, user) == Head("refs/heads/main", None)
+
+
+def test_a_branch_that_stands_for_another_is_followed_whatever_its_length(user: User, engine: Engines) -> None:
+    """The file then holds `ref: …`, which with this name is exactly as long as a commit id."""
+    target = "refs/heads/" + "t" * (40 - len("ref: refs/heads/"))
+    user.git("update-ref", target, user.tip())
+    user.git("symbolic-ref", "refs/heads/alias", target)
+    user.git("symbolic-ref", "HEAD", "refs/heads/alias")
+    assert head_of(engine, user).tip == user.tip()
+
+
+def test_a_head_that_is_a_symbolic_link_is_attached(user: User, engine: Engines) -> None:
+    (user.root / ".git/HEAD").unlink()
+    (user.root / ".git/HEAD").symlink_to("refs/heads/main")
+    assert user.text("symbolic-ref", "HEAD") == "refs/heads/main"
+    assert head_of(engine, user) == Head("refs/heads/main", user.tip())
+
+
+def test_a_torn_head_is_no_branch(user: User, engine: Engines) -> None:
+    repository = engine(user).repository
+    (user.root / ".git/HEAD").write_bytes(b"")
+    assert repository.head() == Head(None, None)
+
+
+def test_a_missing_commit_or_tree_is_said_and_not_fetched(user: User, engine: Engines) -> None:
+    repository = engine(user).repository
+    for call in (lambda: repository.root_tree("f" * 40), lambda: repository.trees.get("e" * 40)):
+        with pytest.raises(YoloError) as raised:
+            call()
+        assert raised.value.reason is Reason.OBJECT_MISSING
+
+
+def test_blob_and_files_of_a_commit(user: User, engine: Engines) -> None:
+    user.commit_file("d/a", "a\n")
+    tip, repository = user.commit_file("d/e/b", "b\n"), engine(user).repository
+    assert repository.blob_at(tip, "d/a") == user.tip("HEAD:d/a")
+    assert repository.blob_at(tip, "d/e") is None and repository.blob_at(None, "d/a") is None
+    assert repository.files_at(tip, "d") == {"d/a": user.tip("HEAD:d/a"), "d/e/b": user.tip("HEAD:d/e/b")}
+    assert repository.files_at(None, "d") == {}
+
+
+def test_only_commits_count_as_commits(user: User, engine: Engines) -> None:
+    user.git("tag", "-a", "v1", "-m", "tagged")
+    tip, tree, tag = user.tip(), user.tip("HEAD^{tree}"), user.tip("v1")
+    found = engine(user).repository.commits_exist([tip, tip[:10], tree, tag, "f" * 40, "0" * 7])
+    assert found == {tip: True, tip[:10]: True, tree: False, tag: True, "f" * 40: False, "0" * 7: False}
+
+
+def test_replaced_objects_are_read_as_they_were(user: User, engine: Engines) -> None:
+    tip = user.tip()
+    user.git("replace", tip, user.text("commit-tree", "-m", "other", user.text("mktree", given=b"")))
+    repository = engine(user).repository
+    assert repository.blob_at(tip, "README.md") is not None
+
+
+def test_the_user_is_the_author(user: User, engine: Engines) -> None:
+    user.git("config", "user.name", "Žofie  X <y>")
+    assert engine(user).repository.identity().startswith("Žofie  X")
+    assert engine(user).repository.identity().endswith(" <engine@example.org>")
+
+
+def test_without_identity_ours_is_used(user: User, engine: Engines) -> None:
+    user.git("config", "--unset", "user.name")
+    user.git("config", "--unset", "user.email")
+    user.git("config", "user.useConfigOnly", "true")
+    one = engine(user)
+    assert one.repository.identity() == FALLBACK_IDENTITY
+    one.put("a.jsonl", "{}\n")
+    assert user.text("log", "-1", "--format=%an <%ae> %cn <%ce>") == f"{FALLBACK_IDENTITY} {FALLBACK_IDENTITY}"
+
+
+@pytest.mark.parametrize("place", ["", ".git"])
+def test_a_repository_open_to_others_is_refused_unless_it_is_shared(user: User, engine: Engines, place: str) -> None:
+    repository = engine(user).repository
+    repository.refuse_unsafe()
+    (user.root / place).chmod(0o777)
+    with pytest.raises(YoloError) as raised:
+        repository.refuse_unsafe()
+    assert raised.value.reason is Reason.UNSAFE_REPOSITORY
+    user.git("config", "core.sharedRepository", "group")
+    repository.refuse_unsafe()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+def test_a_repository_of_somebody_else_is_refused(user: User, engine: Engines) -> None:
+    repository = engine(user).repository
+    os.chown(user.root / ".git", 65534, 65534)
+    with pytest.raises(YoloError) as raised:
+        repository.refuse_unsafe()
+    assert raised.value.reason is Reason.UNSAFE_REPOSITORY
