@@ -6,7 +6,8 @@ Each verb lives in a file of its own, which is imported only when it is typed. S
 from __future__ import annotations
 
 import importlib
-import signal
+import os
+import sys
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -87,7 +88,6 @@ def yolo_fs() -> None:
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command; print whatever goes wrong, once; return the exit code."""
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     as_json = "--json" in arguments
     try:
         result = yolo_fs.main(args=list(arguments), prog_name="yolo-fs", standalone_mode=False)
@@ -102,6 +102,9 @@ def run(arguments: Sequence[str]) -> int:
     except YoloError as error:
         complain(error, as_json=as_json)
         return error.exit_code
+    except BrokenPipeError:  # whoever read us has heard enough, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return Exit.DONE
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
     except Exception as defect:

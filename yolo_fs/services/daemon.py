@@ -29,10 +29,11 @@ from yolo_fs.services.inbox import Inbox
 from yolo_fs.services.places import health_path, lock_path
 from yolo_fs.services.projector import Projector
 from yolo_fs.services.recovery import recover
-from yolo_fs.services.settings import CONFIG, load
+from yolo_fs.services.settings import CONFIG, load, user_config_path
 
 RETRY_S = 0.05
 """Between two looks at what waits to be judged, or at what holds everything up."""
+LONGEST_PAUSE_S = 0.8
 INDEX_EVERY_S = 0.1
 """At most one refresh of the user's index in this time; it costs a rewrite of the whole file."""
 CHECK_EVERY_S = 2.0
@@ -86,6 +87,10 @@ class _Clocks:
     check_at: float = 0.0
     index_at: float = 0.0
     retry_at: float = 0.0
+    pause_s: float = 0.0
+    """Between two retries, as long as they bring nothing further."""
+    unfinished: tuple[str, ...] = ()
+    """What the last retry was about."""
     held_back: dict[str, float] = field(default_factory=dict)
     """Paths committed a moment ago → when the next look at them is due, so that a run of appends is one commit."""
 
@@ -97,6 +102,7 @@ class Daemon:
         self._repository = repository
         self._lock = lock
         self._tell = tell
+        self._settings_stamps = _settings_stamps(repository.root)
         self._settings = load(repository.root)
         self._coordinator = Coordinator(repository, self._settings, tell)
         self._projector = Projector(repository, self._settings, tell)
@@ -189,7 +195,7 @@ class Daemon:
 
     def _turn(self) -> None:
         mail = self._inbox.take(self._sleep_s())
-        if CONFIG_BELOW in mail.paths:
+        if _settings_stamps(self._repository.root) != self._settings_stamps:
             self._reload()
         self._round(f"{PLANNING_ROOT}/{path}" for path in mail.paths)
         self._retry()
@@ -215,12 +221,20 @@ class Daemon:
         for path in late:
             del self._clocks.held_back[path]
         if now >= self._clocks.retry_at:
-            self._clocks.retry_at = now + RETRY_S
+            self._space_out_retries()
             late += self._coordinator.waiting()
             late += self._coordinator.released()
         if late:
             self._note(self._coordinator.round(late))
             self._project()
+
+    def _space_out_retries(self) -> None:
+        """Wait longer and longer while the same paths stay unfinished: a full disk may stay full for hours (F06)."""
+        unfinished = self._coordinator.unfinished()
+        same = unfinished == self._clocks.unfinished
+        self._clocks.pause_s = min(LONGEST_PAUSE_S, 2 * self._clocks.pause_s) if same else RETRY_S
+        self._clocks.unfinished = unfinished
+        self._clocks.retry_at = time.monotonic() + self._clocks.pause_s
 
     def _rescan(self, doubts: tuple[str, ...]) -> None:
         for why in doubts:
@@ -269,6 +283,7 @@ class Daemon:
 
     def _reload(self) -> None:
         """Take over a changed configuration; an invalid one leaves the old in force and is told."""
+        self._settings_stamps = _settings_stamps(self._repository.root)
         try:
             self._settings = load(self._repository.root)
         except YoloError as error:
@@ -311,6 +326,19 @@ CONFIG_BELOW = CONFIG.removeprefix(f"{PLANNING_ROOT}/")
 
 def _wanted(path: str) -> bool:
     return path == CONFIG_BELOW or classify(f"{PLANNING_ROOT}/{path}") is not None
+
+
+def _settings_stamps(root: str) -> tuple[object, ...]:
+    """Return what changes when one of the two configuration files does."""
+    found: list[object] = []
+    for path in (os.path.join(root, CONFIG), user_config_path()):
+        try:
+            facts = os.stat(path)
+        except OSError:
+            found.append(None)
+        else:
+            found.append((facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns))
+    return tuple(found)
 
 
 def _identity(path: str) -> tuple[int, int] | None:

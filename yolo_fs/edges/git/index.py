@@ -111,16 +111,8 @@ class IndexFollower:
         except GitError as error:
             if "index.lock" in error.said:
                 return False
-            return self._put_each(entries)
+            raise
         return True
-
-    def _put_each(self, entries: list[tuple[str, str]]) -> bool:
-        """One by one, so that a path where the user staged a file in a folder's place keeps no other from following."""
-        if len(entries) == 1:
-            self.diverged.add(entries[0][0])
-            return True
-        followed = [self._put([entry]) for entry in entries]
-        return all(followed)
 
     def _save(self) -> None:
         note = [

@@ -118,8 +118,11 @@ class _LockNotes:
         held = [[path, mark] for path in locks if (mark := _mark(path))]
         note = {"pid": pid, "started": start_time(pid), "boot": boot_id(), "locks": held}
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
-        with contextlib.suppress(OSError), open(os.open(self._path, flags, 0o600), "w") as file:
-            json.dump(note, file)
+        temporary = f"{self._path}.tmp"
+        with contextlib.suppress(OSError):
+            with open(os.open(temporary, flags, 0o600), "w") as file:
+                json.dump(note, file)
+            os.replace(temporary, self._path)
 
     def stale(self) -> tuple[str, ...]:
         try:
