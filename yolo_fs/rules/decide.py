@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from yolo_fs.reasons import Reason
 from yolo_fs.rules.actions import Action, Commit, Tell
 from yolo_fs.rules.facts import Accepted, Committed, Held, Ignored, Missing, Rejected, Verdict, Waiting
 
@@ -38,4 +39,4 @@ def describe(verdict: Verdict) -> dict[str, Any]:
         case Waiting(reason) | Missing(reason) | Ignored(reason) | Committed(_, reason):
             return {"reason": reason.value, "findings": []}
         case Accepted():
-            return {"reason": "queued", "findings": [finding.as_json() for finding in verdict.warnings]}
+            return {"reason": Reason.QUEUED.value, "findings": [finding.as_json() for finding in verdict.warnings]}

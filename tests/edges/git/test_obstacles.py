@@ -6,13 +6,14 @@ import os
 import shutil
 import socket
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from tests.edges.git.conftest import PLAN, Engines, Make, User
+from tests.edges.git.conftest import LATER_NS, PLAN, Engines, Make, User
 from yolo_fs.reasons import Reason, YoloError
 
 LINE = '{"p":"01"}\n'
@@ -225,7 +226,7 @@ def test_while_git_collects_garbage_nothing_is_written_that_it_would_take(
     user.git("worktree", "add", "--quiet", "../linked", "-b", "side")
     one = engine(user.root.parent / "linked" if linked else user)
     pid_file = user.write(".git/gc.pid", f"{os.getpid()} {socket.gethostname()}")
-    assert one.obstacle() is not None
+    assert one.obstacle() is Reason.GC_RUNNING
     pid_file.unlink()
     assert one.obstacle() is None
 
@@ -234,6 +235,14 @@ def test_a_collection_of_garbage_that_died_holds_nothing(user: User, engine: Eng
     ended = subprocess.Popen(["true"])
     ended.wait()
     user.write(".git/gc.pid", f"{ended.pid} {socket.gethostname()}")
+    assert engine(user).obstacle() is None
+
+
+def test_a_collection_of_garbage_of_yesterday_holds_nothing(user: User, engine: Engines) -> None:
+    """Git believes the file for twelve hours; a container that was restarted has another host name."""
+    pid_file = user.write(".git/gc.pid", "1 another-host")
+    assert engine(user).obstacle() is not None
+    os.utime(pid_file, (time.time() - 13 * 3600,) * 2)
     assert engine(user).obstacle() is None
 
 
@@ -279,6 +288,14 @@ def test_a_broken_branch_never_becomes_a_new_root_even_if_it_is_tried(user: User
     with pytest.raises(YoloError):
         engine(user).put(PLAN, LINE)
     assert (user.root / ".git/refs/heads/main").read_bytes() == before
+
+
+def test_a_branch_that_was_born_since_it_was_looked_at_is_not_broken(make: Make, engine: Engines) -> None:
+    user = make("unborn", born=False)
+    one = engine(user)
+    head = one.repository.head()
+    user.commit()
+    assert one.obstacles.find(head, LATER_NS) is not Reason.BRANCH_BROKEN
 
 
 def test_an_orphan_branch_has_no_past(user: User, engine: Engines) -> None:

@@ -150,7 +150,7 @@ def test_a_path_inside_another_repository_is_not_ours(user: User, make: Make, en
     elif kind == "linked worktree":
         user.git("worktree", "add", "--quiet", "inner", "-b", "inner")
     rules = engine(user).rules
-    assert rules.reason_to_hold("inner/deep/x.jsonl", in_head=False) is not None
+    assert rules.reason_to_hold("inner/deep/x.jsonl", in_head=False) is Reason.FOREIGN_REPOSITORY
     assert rules.reason_to_hold("beside/x.jsonl", in_head=False) is None
 
 

@@ -73,6 +73,22 @@ def test_a_branch_that_was_born_meanwhile_is_not_born_again(user: User, engine: 
     assert reason_of(lambda: engine(user).branches.move(MAIN, new, None)) is Reason.BRANCH_MOVED
 
 
+def test_a_branch_that_is_born_under_our_eyes_is_not_taken_for_a_broken_one(
+    user: User, engine: Engines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, (new,), ref = engine(user), commits(user, 1), "refs/heads/young"
+    whole, base = one.repository.tip, user.tip()
+
+    def look_then_be_born(name: str) -> str | None:
+        seen = whole(name)
+        monkeypatch.undo()
+        user.git("update-ref", ref, base)
+        return seen
+
+    monkeypatch.setattr(one.repository, "tip", look_then_be_born)
+    assert reason_of(lambda: one.branches.move(ref, new, None)) is Reason.BRANCH_MOVED
+
+
 def test_a_branch_that_vanished_counts_as_moved(user: User, engine: Engines) -> None:
     seen, (new,) = user.tip(), commits(user, 1)
     user.git("checkout", "--quiet", "--detach")

@@ -222,6 +222,16 @@ def test_a_filter_does_not_run_for_a_file_that_changed_as_the_index_did(
     assert list(birds.iterdir()) == []
 
 
+@pytest.mark.parametrize("name", ["a=b", "a.b", 'a"b', "ü", "core.x=1"])
+def test_a_filter_of_any_name_does_not_run(user: User, engine: Engines, birds: Path, name: str) -> None:
+    make_racy(user)
+    user.git("config", "filter.bird.clean", canary(birds, "filter", "cat"))
+    user.git("config", "--rename-section", "filter.bird", f"filter.{name}")
+    user.write(".git/info/attributes", f"*.jsonl filter={name}\n")
+    engine(user).put_and_follow(PLAN, LINE)
+    assert list(birds.iterdir()) == []
+
+
 @pytest.mark.parametrize("kind", ["filter", "process filter"])
 def test_that_filter_would_run_when_plain_git_writes_the_index(user: User, birds: Path, kind: str) -> None:
     make_racy(user)

@@ -1,0 +1,108 @@
+"""Why an artifact waits or is held, where no other test says so."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from yolo_fs.cli.main import run
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.reasons import Reason
+from yolo_fs.services import daemon
+from yolo_fs.services.coordinator import Coordinator
+from yolo_fs.services.intake import Intake
+from yolo_fs.services.settings import load
+
+LINE = '{"id":"C1","cat":"gap","sev":"major","q":"Who rotates keys?","ctx":"RS256","sug":"Name an owner","st":"open"}\n'
+ARTIFACT = ".yolo-planning/phases/01-auth/critique.jsonl"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    subprocess.run(["git", "init", "-q", "-b", "main", str(tmp_path)], check=True)
+    (tmp_path / ARTIFACT).parent.mkdir(parents=True)
+    (tmp_path / ARTIFACT).write_text(LINE)
+    return tmp_path
+
+
+def configure(root: Path, **values: Any) -> None:
+    (root / ".yolo-planning/config.json").write_text(json.dumps(values))
+
+
+def reasons(root: Path, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    capsys.readouterr()
+    assert run(["status", "--json", "-C", str(root)]) == 0
+    return [each["reason"] for each in json.loads(capsys.readouterr().out)["data"]["candidates"]]
+
+
+def once(root: Path) -> None:
+    assert run(["run", "--once", "-q", "-C", str(root)]) == 0
+
+
+def test_a_valid_artifact_is_queued_until_somebody_commits_it(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert reasons(root, capsys) == ["queued"]
+    once(root)
+    assert reasons(root, capsys) == ["unchanged"]
+
+
+def test_a_file_that_a_process_has_open_is_being_written(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with (root / ARTIFACT).open("a"):
+        assert reasons(root, capsys) == ["being_written"]
+    assert reasons(root, capsys) == ["queued"]
+
+
+def test_what_the_user_staged_beside_a_committed_artifact_is_said(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    once(root)
+    (root / ARTIFACT).write_text(LINE.replace("major", "minor"))
+    subprocess.run(["git", "-C", str(root), "add", "--", ARTIFACT], check=True)
+    (root / ARTIFACT).write_text(LINE)
+    assert reasons(root, capsys) == ["index_diverged"]
+
+
+def test_without_auto_commit_nothing_is_committed(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    configure(root, auto_commit=False)
+    once(root)
+    assert reasons(root, capsys) == ["auto_commit_off"]
+
+
+def test_a_budget_of_commits_is_kept(root: Path) -> None:
+    configure(root, yolo_fs={"commits_per_minute": 1})
+    (root / ARTIFACT).with_name("fe-critique.jsonl").write_text(LINE)
+    told: list[tuple[str, str]] = []
+    with Repository(str(root)) as repository:
+        Path(repository.own_dir).mkdir()
+        coordinator = Coordinator(repository, load(str(root)), lambda event, path, _: told.append((event, path)))
+        coordinator.reconcile()
+        found = [getattr(verdict, "reason", None) for verdict in coordinator.verdicts.values()]
+        coordinator.close()
+    assert sorted(found, key=str) == [Reason.COMMIT_BUDGET, Reason.UNCHANGED]
+    assert [event for event, _ in told] == ["artifact.committed"]
+
+
+def test_a_defect_of_ours_costs_one_path_and_is_told(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def break_down(*_: object) -> None:
+        raise ZeroDivisionError
+
+    told: list[str] = []
+    monkeypatch.setattr(Intake, "look", break_down)
+    with Repository(str(root)) as repository:
+        coordinator = Coordinator(repository, load(str(root)), lambda event, *_: told.append(event))
+        coordinator.reconcile()
+        (verdict,) = coordinator.verdicts.values()
+        coordinator.close()
+    assert getattr(verdict, "reason", None) is Reason.INTERNAL_ERROR
+    assert told == ["daemon.defect", "artifact.held"]
+
+
+def test_a_network_file_system_is_refused(
+    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(daemon, "filesystem_type", lambda _: "nfs4")
+    assert run(["run", "--once", "-C", str(root)]) == 3
+    assert "network_filesystem" in capsys.readouterr().err

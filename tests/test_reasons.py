@@ -1,0 +1,34 @@
+"""The closed list of reasons: each is reached by a test or named by a fixture."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from yolo_fs.reasons import Reason
+
+ROOT = Path(__file__).parent.parent
+
+RESERVED = {Reason.SCHEMA_INVALID, Reason.TEXT_FALLBACK_OK, Reason.TEXT_FALLBACK_FAIL}
+"""Words of document 004 for reading an agent's handoff.json, whose schema is here and whose reader is not yet."""
+
+TESTS = "\n".join(path.read_text() for path in (ROOT / "tests").rglob("*.py") if path != Path(__file__))
+FIXTURES = {path.name.split("__")[0] for path in (ROOT / "fixtures").rglob("bad/*")}
+
+
+@pytest.mark.parametrize("reason", sorted(set(Reason) - RESERVED))
+def test_every_reason_is_reached(reason: Reason) -> None:
+    by_name = rf"\bReason\.{reason.name}\b|\b{reason.value}\b"
+    assert reason.value in FIXTURES or re.search(by_name, TESTS)
+
+
+def test_every_reason_says_what_it_means_in_a_sentence_of_its_own() -> None:
+    sentences = [reason.sentence for reason in Reason]
+    assert len(set(sentences)) == len(sentences)
+    assert all(sentence and not sentence.endswith(".") for sentence in sentences)
+
+
+def test_a_fixture_is_named_after_a_reason_that_exists() -> None:
+    assert {name for name in FIXTURES if "." not in name} <= {reason.value for reason in Reason}
