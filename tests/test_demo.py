@@ -108,7 +108,10 @@ def test_on_a_plain_stdout_everything_is_ascii_and_the_kept_repository_is_sound(
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_ends_the_daemon_and_removes_everything(tmp_path: Path, number: signal.Signals) -> None:
+    # What a shell runs in the background ignores interrupts, and so would our child.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     with subprocess.Popen(FAST, env=_environment(tmp_path), stdout=subprocess.PIPE, text=True) as process:
+        signal.signal(signal.SIGINT, before)
         assert process.stdout is not None
         next(line for line in process.stdout if "docs(01): critique" in line)
         process.send_signal(number)

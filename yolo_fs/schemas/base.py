@@ -6,6 +6,7 @@ Source: design 4 and 6; protocol 1.3 for the formats.
 
 from __future__ import annotations
 
+import functools
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping
@@ -333,15 +334,32 @@ def _kind(annotation: Any) -> str:
 
 def _unknown_keys(shape: type[Wire], value: Mapping[str, Any], mode: Mode, at: str = "") -> Iterator[Fault]:
     """Yield the keys that no field has, in nested objects as well."""
-    fields = {field.alias or name: field for name, field in shape.model_fields.items()}
+    keys = _keys_of(shape)
     for key, item in value.items():
-        place = at + _pointer((key,))
-        if key not in fields:
+        if key not in keys:
             if not shape.open_ended or key in shape.former:
-                yield _unknown_key(shape, key, place, mode)
-        elif len(nested := tuple(_shapes_in(fields[key].annotation))) == 1:
-            for step, object_ in _objects_in(item, keyed=_is_keyed(fields[key].annotation)):
-                yield from _unknown_keys(nested[0], object_, mode, place + step)
+                yield _unknown_key(shape, key, at + _pointer((key,)), mode)
+        elif (nested := keys[key]).shape is not None:
+            place = at + _pointer((key,))
+            for step, object_ in _objects_in(item, keyed=nested.keyed):
+                yield from _unknown_keys(nested.shape, object_, mode, place + step)
+
+
+class _Nested(NamedTuple):
+    shape: type[Wire] | None
+    """The one shape that the key's objects have; None where there is none, or a choice."""
+    keyed: bool
+    """Whether the key maps free names to such objects."""
+
+
+@functools.cache
+def _keys_of(shape: type[Wire]) -> dict[str, _Nested]:
+    """Return the keys of a shape and what lies below each. Asked for every line, so it is worked out once."""
+    keys = {}
+    for name, field in shape.model_fields.items():
+        nested = tuple(_shapes_in(field.annotation))
+        keys[field.alias or name] = _Nested(nested[0] if len(nested) == 1 else None, _is_keyed(field.annotation))
+    return keys
 
 
 def _objects_in(item: Any, *, keyed: bool) -> Iterator[tuple[str, Mapping[str, Any]]]:

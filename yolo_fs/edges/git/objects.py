@@ -13,14 +13,17 @@ import secrets
 import stat
 import struct
 import zlib
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
 
 from yolo_fs.edges.git.runner import Conversation, Git, GitError
 from yolo_fs.reasons import Exit, Reason, YoloError
 
 PACK_FROM = 8
 """Pending artifacts from which one pack beats loose objects."""
+
+_SYNCS_AT_ONCE = 8
 
 _PACK_TYPES = {"commit": 1, "tree": 2, "blob": 3}
 _FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -57,6 +60,12 @@ class Hashing(NamedTuple):
         return GitObject(digest.hexdigest(), kind, body)
 
 
+class _Draft(NamedTuple):
+    descriptor: int
+    temporary: str
+    final: str
+
+
 class ObjectStore:
     """Reads objects through one `cat-file --batch`, and writes them itself."""
 
@@ -67,6 +76,7 @@ class ObjectStore:
         self.hashing = hashing
         self._durable = durable
         self._shared = shared
+        self._syncers = ThreadPoolExecutor(_SYNCS_AT_ONCE, thread_name_prefix="sync")
         self._pack = ""
         """The pack that was written last."""
         self._reader: Conversation | None = None
@@ -86,6 +96,11 @@ class ObjectStore:
             if "promisor remote" in error.said:  # a partial clone lacks it, and we fetch nothing
                 return None
             raise
+
+    def end(self) -> None:
+        """End the reading process and the threads."""
+        self.close()
+        self._syncers.shutdown()
 
     def close(self) -> None:
         """End the reading process."""
@@ -127,33 +142,34 @@ class ObjectStore:
         return all(os.path.exists(f"{self._directory}/{each.oid[:2]}/{each.oid[2:]}") for each in objects)
 
     def _write_loose(self, objects: Iterable[GitObject]) -> None:
-        folders = {self._write_one(object_) for object_ in objects}
-        if self._durable:
-            for folder in folders | {self._directory}:
-                sync_directory(folder)
+        """Write all, sync all, name all, sync their folders: the waits for the disk overlap, the order stays."""
+        unique = {object_.oid: object_ for object_ in objects}.values()
+        with contextlib.ExitStack() as cleanup:
+            drafts = [draft for object_ in unique if (draft := self._draft(object_, cleanup))]
+            self._sync_all(os.fsync, [draft.descriptor for draft in drafts])
+            for draft in drafts:
+                os.rename(draft.temporary, draft.final)
+        folders = {f"{self._directory}/{object_.oid[:2]}" for object_ in unique}
+        self._sync_all(sync_directory, [*folders, self._directory])
 
-    def _write_one(self, object_: GitObject) -> str:
-        """Let one loose object stand in the store, sound and on the disk, and return its folder."""
+    def _sync_all(self, sync: Callable[[Any], None], things: Sequence[Any]) -> None:
+        if self._durable:
+            list(self._syncers.map(sync, things))
+
+    def _draft(self, object_: GitObject, cleanup: contextlib.ExitStack) -> _Draft | None:
+        """Write one object under a temporary name, or see to it that the one that is there stays; then None."""
         folder = f"{self._directory}/{object_.oid[:2]}"
         final = f"{folder}/{object_.oid[2:]}"
         whole = b"%s %d\0" % (object_.kind.encode(), len(object_.body)) + object_.body
         if _is_sound(final, whole):
             self._keep(final)
-            return folder
+            return None
         temporary = f"{folder}/tmp_obj_yolo{secrets.token_hex(8)}"  # git's own prefix, so that its prune knows it
         descriptor = self._create(temporary, folder)
-        try:
-            _write_all(descriptor, zlib.compress(whole, 1))
-            if self._durable:
-                os.fsync(descriptor)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
-            raise
-        finally:
-            os.close(descriptor)
-        os.rename(temporary, final)
-        return folder
+        cleanup.callback(_discard, temporary)
+        cleanup.callback(os.close, descriptor)
+        _write_all(descriptor, zlib.compress(whole, 1))
+        return _Draft(descriptor, temporary, final)
 
     def _keep(self, path: str) -> None:
         """Make an object that is there young, so that a running prune spares it (F09), and durable."""
@@ -216,6 +232,12 @@ def sync_directory(path: str) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _discard(path: str) -> None:
+    """Remove a temporary file that got no name of its own."""
+    with contextlib.suppress(OSError):
+        os.unlink(path)
 
 
 def _is_sound(path: str, whole: bytes) -> bool:

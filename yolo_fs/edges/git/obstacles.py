@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import socket
+import time
 from collections.abc import Collection
 from fnmatch import fnmatchcase
 
@@ -26,6 +27,8 @@ SURGERY = {
 }
 """File or folder in the git directory → what its presence means, the most telling first."""
 
+_GC_BELIEVED_S = 12 * 3600
+"""Time after which git itself takes the file of a running `git gc` for a left-over."""
 _CALM_NS = 100_000_000
 """Time after which a rewritten index is no sign of a git command at work any more."""
 
@@ -58,7 +61,7 @@ class Obstacles:
             return Reason.DETACHED_HEAD
         if any(fnmatchcase(head.branch, pattern) for pattern in self._protected):
             return Reason.PROTECTED_BRANCH
-        if head.tip is None and self._has_a_past(head):
+        if head.ref and head.tip is None and self._has_a_past(head) and self._repository.tip(head.ref) is None:
             return Reason.BRANCH_BROKEN
         index = _stamp(f"{self._repository.git_dir}/index")
         if self._index_just_rewritten(index, now_ns):
@@ -144,6 +147,8 @@ def collects_garbage(repository: Repository) -> bool:
     """Tell whether a `git gc` runs, here or elsewhere: it could take an object that no branch has yet (F09)."""
     try:
         with open(f"{repository.common_dir}/gc.pid") as file:
+            if time.time() - os.fstat(file.fileno()).st_mtime > _GC_BELIEVED_S:
+                return False
             pid, host = file.read(300).split()
     except (OSError, ValueError):
         return False

@@ -6,12 +6,15 @@ Source: reliability F30, F33, F62; performance 1f ("clean filters / LFS").
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Sequence
 
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.git.runner import Conversation
 from yolo_fs.reasons import Reason, YoloError
 
 _REWRITING = ("filter", "ident", "working-tree-encoding")
+_AT_ONCE = 200
+"""Paths in one question: it has to fit into a pipe, or we and git would each wait for the other to read."""
 _NOT_SET = (b"unspecified", b"unset")
 
 Stamp = tuple[int, int, int, int] | None
@@ -44,6 +47,16 @@ class PathRules:
             return None
         return reason
 
+    def learn(self, paths: Iterable[str]) -> None:
+        """Ask about many paths at once, so that each costs no round trip of its own."""
+        for path in paths:
+            self._forget_if_changed(path)
+        fresh = [path for path in paths if path not in self._known and not self._lies_in_another_repository(path)]
+        for at in range(0, len(fresh), _AT_ONCE):
+            some = fresh[at : at + _AT_ONCE]
+            filtered, ignored = self._filtered(some), self._ignored(some)
+            self._known.update({path: filtered[path] or ignored[path] for path in some})
+
     def close(self) -> None:
         """End the helper processes and forget what they said."""
         for helper in (self._ignore, self._attributes):
@@ -57,12 +70,12 @@ class PathRules:
         if self._lies_in_another_repository(path):
             return Reason.FOREIGN_REPOSITORY
         try:
-            return self._filtered(path) or self._ignored(path)
+            return self._filtered([path])[path] or self._ignored([path])[path]
         except YoloError:
             self.close()  # a helper may have been killed; a fresh one is asked once
             self._forget_if_changed(path)
         try:
-            return self._filtered(path) or self._ignored(path)
+            return self._filtered([path])[path] or self._ignored([path])[path]
         except YoloError:
             self.close()
             raise
@@ -70,7 +83,7 @@ class PathRules:
     def _lies_in_another_repository(self, path: str) -> bool:
         return any(os.path.lexists(f"{folder}/.git") for folder in self._folders(path)[1:])
 
-    def _ignored(self, path: str) -> Reason | None:
+    def _ignored(self, paths: Sequence[str]) -> dict[str, Reason | None]:
         if self._ignore is None:
             # check-ignore refuses literal pathspecs; our names come from an allow-list and hold no magic.
             self._ignore = self._repository.git.converse(
@@ -82,16 +95,22 @@ class PathRules:
                 "--non-matching",
                 more={"GIT_LITERAL_PATHSPECS": "0"},
             )
-        self._ignore.ask(os.fsencode(path) + b"\0")
-        _source, _line, pattern, _path = (self._ignore.until(b"\0") for _ in range(4))
-        return Reason.GITIGNORED if pattern and not pattern.startswith(b"!") else None
+        self._ignore.ask(_question(paths))
+        found: dict[str, Reason | None] = {}
+        for path in paths:
+            _source, _line, pattern, _path = (self._ignore.until(b"\0") for _ in range(4))
+            found[path] = Reason.GITIGNORED if pattern and not pattern.startswith(b"!") else None
+        return found
 
-    def _filtered(self, path: str) -> Reason | None:
+    def _filtered(self, paths: Sequence[str]) -> dict[str, Reason | None]:
         if self._attributes is None:
             self._attributes = self._repository.git.converse("check-attr", "--stdin", "-z", *_REWRITING)
-        self._attributes.ask(os.fsencode(path) + b"\0")
-        values = [[self._attributes.until(b"\0") for _ in range(3)][2] for _ in _REWRITING]
-        return Reason.ATTR_FILTER if any(value not in _NOT_SET for value in values) else None
+        self._attributes.ask(_question(paths))
+        found: dict[str, Reason | None] = {}
+        for path in paths:
+            values = [[self._attributes.until(b"\0") for _ in range(3)][2] for _ in _REWRITING]
+            found[path] = Reason.ATTR_FILTER if any(value not in _NOT_SET for value in values) else None
+        return found
 
     # --- when to ask anew ---
 
@@ -122,6 +141,10 @@ class PathRules:
         inside = [f"{common}/info/exclude", f"{common}/info/attributes", f"{common}/config"]
         outside = [f"{home}/.gitconfig", f"{user}/config", f"{user}/ignore", f"{user}/attributes"]
         return (*inside, *outside, *filter(None, named))
+
+
+def _question(paths: Sequence[str]) -> bytes:
+    return b"".join(os.fsencode(path) + b"\0" for path in paths)
 
 
 def _stamp(path: str) -> Stamp:

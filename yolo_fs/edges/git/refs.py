@@ -36,7 +36,8 @@ class Branches:
                 holds its lock, NO_SPACE or GIT_FAILED. After every failure the ref is read again:
                 a move that was made and then reported as failed counts as made (F08).
         """
-        if old is None and self._repository.tip(ref) is None and os.path.isfile(f"{self._repository.common_dir}/{ref}"):
+        has_file = os.path.isfile(f"{self._repository.common_dir}/{ref}")  # asked first: it may be born meanwhile
+        if old is None and has_file and self._repository.tip(ref) is None:
             raise YoloError(Reason.BRANCH_BROKEN, hint="See 'yolo-fs doctor'.", exit_code=Exit.GIT_FAILED)
         try:
             self._transact(ref, new, old or self._repository.hashing.zero)

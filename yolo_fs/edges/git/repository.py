@@ -171,13 +171,13 @@ class Repository:
         """Return a git configuration value, or nothing."""
         return self._quiet("config", "--get", key).out.decode("utf-8", "replace").strip()
 
-    def filters_off(self) -> list[str]:
+    def filters_off(self) -> dict[str, str]:
         """Return the settings under which git runs no content filter that the configuration names (F57)."""
         named = self._quiet(
             "config", "--null", "--name-only", "--get-regexp", r"^filter\..*\.(clean|smudge|process|required)$"
         )
         keys = sorted({os.fsdecode(key) for key in named.out.split(b"\0") if key})
-        return [f"{key}=false" if key.endswith(".required") else f"{key}=" for key in keys]
+        return {key: "false" if key.endswith(".required") else "" for key in keys}
 
     def config_path(self, key: str) -> str:
         """Return a path of the git configuration with `~` resolved, or nothing."""
@@ -208,7 +208,7 @@ class Repository:
 
     def close(self) -> None:
         """End the helper processes."""
-        self.objects.close()
+        self.objects.end()
 
     def __enter__(self) -> Self:
         return self

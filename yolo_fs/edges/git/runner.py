@@ -106,14 +106,14 @@ class Git:
         given: bytes | None = None,
         ok: Sequence[int] = (0,),
         timeout_s: float = TIMEOUT_S,
-        settings: Sequence[str] = (),
+        settings: Mapping[str, str] = {},
     ) -> Answer:
-        """Run one command to its end and return its answer; `settings` (`key=value`) hold for it alone.
+        """Run one command to its end and return its answer; `settings` hold for it alone.
 
         Raises:
             YoloError: GIT_FAILED when the exit code is not in `ok`, GIT_TIMEOUT after `timeout_s`.
         """
-        process = self._start([*(part for setting in settings for part in ("-c", setting)), *arguments])
+        process = self._start(arguments, _as_environment(settings))
         try:
             out, err = process.communicate(given, timeout=timeout_s)
         except subprocess.TimeoutExpired:
@@ -149,6 +149,16 @@ class Git:
         process = cast("subprocess.Popen[bytes]", started.proc)
         started.proc = None
         return process
+
+
+def _as_environment(settings: Mapping[str, str]) -> dict[str, str]:
+    """Return settings as variables: unlike after `-c`, a key may hold `=` there, and the repository chooses keys."""
+    pairs = {
+        f"GIT_CONFIG_{part}_{at}": text
+        for at, pair in enumerate(settings.items())
+        for part, text in zip(("KEY", "VALUE"), pair, strict=True)
+    }
+    return {"GIT_CONFIG_COUNT": str(len(settings)), **pairs} if settings else {}
 
 
 def failure(command: str, answer: Answer) -> GitError:
