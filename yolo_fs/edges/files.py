@@ -319,3 +319,11 @@ _ADVICE = {
 def _finding(reason: Reason, path: str, message: str) -> Finding:
     expected, hint = _ADVICE[reason]
     return Finding(reason, path, message=message, expected=expected, hint=hint)
+
+
+def names_in(folder: str) -> list[str]:
+    """Return the names in a folder, sorted; none when it cannot be read."""
+    try:
+        return sorted(os.listdir(folder))
+    except OSError:
+        return []

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from yolo_fs.edges.files import names_in
 from yolo_fs.edges.store import SHARED, Damaged, read_json, update
 from yolo_fs.ids import PHASE_DIRECTORY, PhaseId
 from yolo_fs.protocol.names import Dept
@@ -64,7 +65,7 @@ def find_phase(root: str, spelled: str) -> PhaseId:
         YoloError: BAD_NAME, or UNKNOWN_NAME when there is no such phase.
     """
     folder = os.path.join(root, PLANNING_ROOT, "phases")
-    present = sorted(name for name in _listed(folder) if PHASE_DIRECTORY.fullmatch(name))
+    present = [name for name in names_in(folder) if PHASE_DIRECTORY.fullmatch(name)]
     wanted = spelled.zfill(2) if spelled.isdigit() else spelled
     if not wanted.replace("-", "").isalnum():
         raise YoloError(Reason.BAD_NAME, f"{safe(spelled)!r} is no phase", exit_code=Exit.USAGE)
@@ -125,10 +126,3 @@ def _declared(department: Dept, before: dict[str, Any] | Damaged | None, said: D
     if said.blockers is not None:
         fresh["blockers"] = list(said.blockers)
     return fresh | ({"declared": declared} if declared else {})
-
-
-def _listed(folder: str) -> list[str]:
-    try:
-        return os.listdir(folder)
-    except OSError:
-        return []

@@ -11,6 +11,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from yolo_fs.edges.files import names_in
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import read_json
 from yolo_fs.ids import PhaseId
@@ -66,7 +67,7 @@ def forged_sentinels(root: str, facts: PhaseFacts) -> tuple[str, ...]:
     borne_out = sentinels_of(facts, fold(facts))
     return tuple(
         name
-        for name in sorted(_listed(folder))
+        for name in names_in(folder)
         if name.startswith(".handoff-") and not _is_borne_out(os.path.join(folder, name), borne_out.get(name))
     )
 
@@ -95,10 +96,3 @@ def wait_for_gates(
 
 def _is_borne_out(path: str, content: str | None) -> bool:
     return content is not None and not os.path.islink(path) and read_json(path) == json.loads(content)
-
-
-def _listed(folder: str) -> list[str]:
-    try:
-        return os.listdir(folder)
-    except OSError:
-        return []

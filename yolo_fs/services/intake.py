@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from yolo_fs.edges.files import Content, Stamp, Writer, read
+from yolo_fs.edges.files import Content, Stamp, Writer, names_in, read
 from yolo_fs.edges.front_matter import read_front_matter
 from yolo_fs.edges.git.paths import PathRules
 from yolo_fs.edges.git.repository import Head, Repository
@@ -137,7 +137,7 @@ class Intake:
 
     def _plans_beside(self, place: Place) -> dict[str, PlanFacts]:
         """Return the facts of the other plans of the same phase, read from their headers."""
-        names = _listed(os.path.join(self._repository.root, place.folder))
+        names = names_in(os.path.join(self._repository.root, place.folder))
         others = [other for name in names if (other := classify(f"{place.folder}/{name}")) and other.name != place.name]
         found = {str(other.plan): self._plan_facts(other.path) for other in others if other.artifact is place.artifact}
         return {name: facts for name, facts in found.items() if facts}
@@ -159,10 +159,3 @@ def _unread(why: Finding, in_head: str | None) -> Verdict:
     if why.reason is Reason.FILE_MISSING:
         return Missing() if in_head else Ignored()
     return Waiting(why.reason) if why.reason is Reason.BEING_WRITTEN else Rejected((why,))
-
-
-def _listed(folder: str) -> list[str]:
-    try:
-        return sorted(os.listdir(folder))
-    except OSError:
-        return []
