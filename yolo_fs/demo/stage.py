@@ -19,7 +19,7 @@ from typing import Any
 from yolo_fs.demo import agents
 from yolo_fs.demo.daemon import Daemon, command, environment
 from yolo_fs.demo.story import SECRET, Deed, Play, Write
-from yolo_fs.edges.git.objects import Hashing
+from yolo_fs.edges.git.hashing import Hashing
 from yolo_fs.edges.git.runner import Git
 from yolo_fs.rules.classify import PLANNING_ROOT
 from yolo_fs.rules.secrets import RULES

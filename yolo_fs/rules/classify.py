@@ -6,7 +6,7 @@ Source: protocol 1.1 and 1.3; reliability F17, F52.
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from yolo_fs.ids import PHASE_DIRECTORY, PLAN, PhaseId, PlanId
@@ -15,6 +15,8 @@ from yolo_fs.rules.artifacts import ARTIFACTS, Artifact, Home
 from yolo_fs.rules.facts import Place
 
 PLANNING_ROOT = ".yolo-planning"
+_REMEMBERED = 10_000
+"""Paths whose place is remembered: each is asked for by the watcher, the scan and the look."""
 
 
 def _unnamed(pattern: re.Pattern[str]) -> str:
@@ -38,31 +40,39 @@ _GAPS = {
 
 class _Name(NamedTuple):
     artifact: Artifact
+    ending: str
+    """What every such name ends in: asked first, for most rows fail there."""
     pattern: re.Pattern[str]
 
 
+def _parts(artifact: Artifact) -> list[str]:
+    """Return the file name taken apart: text, gap, text, gap and so on, text."""
+    return re.split(r"\{(\w+)\}", artifact.file)
+
+
 def _pattern(artifact: Artifact) -> re.Pattern[str]:
-    parts = re.split(r"\{(\w+)\}", artifact.file)
+    parts = _parts(artifact)
     name = "".join(_GAPS[part] if index % 2 else re.escape(part) for index, part in enumerate(parts))
     return re.compile(_HOMES[artifact.home] + name)
 
 
 @cache
 def _names() -> tuple[_Name, ...]:
-    return tuple(_Name(artifact, _pattern(artifact)) for artifact in ARTIFACTS)
+    return tuple(_Name(artifact, _parts(artifact)[-1], _pattern(artifact)) for artifact in ARTIFACTS)
 
 
 _DEPARTMENT_OF_PREFIX = {row.prefix: str(row.name) for row in WORKING}
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def classify(path: str, root: str = PLANNING_ROOT) -> Place | None:
     """Return the place of a path (POSIX, relative to the repository), or None when it is no artifact."""
     if not path.startswith(root + "/") or not path.isascii():
         return None
     below = path[len(root) + 1 :]
-    for artifact, pattern in _names():
-        if found := pattern.fullmatch(below):
-            return _place(path, artifact, found.groupdict())
+    for name in _names():
+        if below.endswith(name.ending) and (found := name.pattern.fullmatch(below)):
+            return _place(path, name.artifact, found.groupdict())
     return None
 
 

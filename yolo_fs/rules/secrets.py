@@ -194,8 +194,11 @@ def fingerprint(rule: str, value: bytes) -> str:
 def _hits(data: bytes) -> Iterator[Hit]:
     lowered = data.lower()
     for rule in RULES:
+        haystack = lowered if rule.folded else data
         for anchor in rule.anchors:
-            for offset in _places(lowered if rule.folded else data, anchor):
+            if anchor not in haystack:  # nearly always; spares a generator for each of some seventy anchors
+                continue
+            for offset in _places(haystack, anchor):
                 if found := rule.pattern.match(data, offset):
                     value = found["value"] if "value" in rule.pattern.groupindex else found[0]
                     yield Hit(offset, rule.name, fingerprint(rule.name, value))

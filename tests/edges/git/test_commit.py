@@ -19,7 +19,8 @@ import pytest
 
 from tests.edges.git.conftest import PHASE, PLAN, Engine, Engines, Make, User
 from yolo_fs.edges.git.commit import Entry
-from yolo_fs.edges.git.objects import PACK_FROM, GitObject
+from yolo_fs.edges.git.hashing import GitObject
+from yolo_fs.edges.git.objects import PACK_FROM
 from yolo_fs.reasons import Reason, YoloError
 
 LINE = '{"p":"01"}\n'

@@ -15,7 +15,9 @@ from pathlib import Path
 import pytest
 
 from tests.edges.git.conftest import Engines, Make, User
-from yolo_fs.edges.git.objects import GitObject, Hashing, ObjectStore, pack_of
+from yolo_fs.edges.git.hashing import GitObject, Hashing
+from yolo_fs.edges.git.objects import ObjectStore
+from yolo_fs.edges.git.pack import pack_of
 from yolo_fs.edges.git.runner import Git
 from yolo_fs.reasons import Reason, YoloError
 
@@ -153,7 +155,8 @@ def test_a_short_write_is_continued(user: User, monkeypatch: pytest.MonkeyPatch)
 
 LEFT_OVER = """
 import os, sys
-from yolo_fs.edges.git.objects import Hashing, ObjectStore
+from yolo_fs.edges.git.hashing import Hashing
+from yolo_fs.edges.git.objects import ObjectStore
 blob = Hashing("sha1").name("blob", b"x\\n")
 folder = f"{sys.argv[1]}/{blob.oid[:2]}"
 os.mkdir(folder)

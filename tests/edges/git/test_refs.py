@@ -16,7 +16,7 @@ import pytest
 
 from tests.edges.git.conftest import Engine, Engines, Make, User
 from yolo_fs.edges.git import refs
-from yolo_fs.edges.git.objects import Hashing
+from yolo_fs.edges.git.hashing import Hashing
 from yolo_fs.edges.git.refs import REFLOG_MESSAGE
 from yolo_fs.reasons import Reason, YoloError
 

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from tests.edges.git.conftest import Engine, Engines, Make, User
-from yolo_fs.edges.git.objects import Hashing
+from yolo_fs.edges.git.hashing import Hashing
 from yolo_fs.edges.git.trees import Tree
 
 NAMES = ("a", "a-b", "a.b", "a0", "ab", "A", "a b", "a+", "z", "é", "a\x01", "日", ".yolo-planning", "-x", "0", "a\xff")

@@ -10,8 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from yolo_fs.edges.git.hashing import GitObject
 from yolo_fs.edges.git.index import Follow, IndexFollower
-from yolo_fs.edges.git.objects import PACK_FROM, GitObject
+from yolo_fs.edges.git.objects import PACK_FROM
 from yolo_fs.edges.git.obstacles import collects_garbage
 from yolo_fs.edges.git.refs import Branches
 from yolo_fs.edges.git.repository import Head, Repository
@@ -98,7 +99,6 @@ class Committer:
         tip, made, objects, follows = head.tip, [], [], []
         for entry in entries:
             blob = self._repository.objects.hashing.name("blob", entry.data)
-            former = self._repository.oid_at(tip, entry.path)
             if self._repository.blob_at(tip, entry.path) == blob.oid:
                 made.append(Made(entry.path, blob.oid, None))
                 continue
@@ -108,14 +108,9 @@ class Committer:
             self._repository.note_tree(commit.oid, splice.root)
             objects += [blob, *splice.made, commit]
             made.append(Made(entry.path, blob.oid, commit.oid))
-            follows.append(Follow(entry.path, blob.oid, frozenset({former, *self._displaced(tip, entry.path)})))
+            follows.append(Follow(entry.path, blob.oid, frozenset(splice.displaced)))
             tip = commit.oid
         return _Chain(tip, tuple(made), tuple(objects), tuple(follows))
-
-    def _displaced(self, tip: str | None, path: str) -> list[str]:
-        """Return the file that stood where a folder of the path comes to stand, if there was one."""
-        above = [path[:at] for at, char in enumerate(path) if char == "/"]
-        return [oid for folder in above if (oid := self._repository.oid_at(tip, folder))]
 
     def _commit_object(self, tree: str, parent: str | None, message: str) -> GitObject:
         now = self._now().astimezone()

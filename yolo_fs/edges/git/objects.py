@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import hashlib
 import os
 import secrets
 import stat
-import struct
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
+from yolo_fs.edges.git.hashing import GitObject, Hashing
+from yolo_fs.edges.git.pack import deflated, pack_of
 from yolo_fs.edges.git.runner import Conversation, Git, GitError
 from yolo_fs.reasons import Exit, Reason, YoloError
 
@@ -25,39 +25,7 @@ PACK_FROM = 8
 
 _SYNCS_AT_ONCE = 8
 
-_PACK_TYPES = {"commit": 1, "tree": 2, "blob": 3}
 _FULL = (errno.ENOSPC, errno.EDQUOT)
-
-
-class GitObject(NamedTuple):
-    """One object, named by its content."""
-
-    oid: str
-    kind: str
-    """`blob`, `tree` or `commit`."""
-    body: bytes
-
-
-class Hashing(NamedTuple):
-    """The hash that names the objects of a repository: `sha1` or `sha256`."""
-
-    algorithm: str
-
-    @property
-    def size(self) -> int:
-        """Length of a raw object id in bytes."""
-        return 32 if self.algorithm == "sha256" else 20
-
-    @property
-    def zero(self) -> str:
-        """The id of nothing, in hex."""
-        return "0" * (2 * self.size)
-
-    def name(self, kind: str, body: bytes) -> GitObject:
-        """Return the object that this body is."""
-        digest = hashlib.new(self.algorithm, b"%s %d\0" % (kind.encode(), len(body)), usedforsecurity=False)
-        digest.update(body)
-        return GitObject(digest.hexdigest(), kind, body)
 
 
 class _Draft(NamedTuple):
@@ -168,7 +136,7 @@ class ObjectStore:
         descriptor = self._create(temporary, folder)
         cleanup.callback(_discard, temporary)
         cleanup.callback(os.close, descriptor)
-        _write_all(descriptor, zlib.compress(whole, 1))
+        _write_all(descriptor, deflated(whole))
         return _Draft(descriptor, temporary, final)
 
     def _keep(self, path: str) -> None:
@@ -203,26 +171,6 @@ class ObjectStore:
         self._pack = f"{self._directory}/pack/pack-{stored}.pack"
         if self._durable:
             sync_directory(f"{self._directory}/pack")
-
-
-def pack_of(objects: Iterable[GitObject], hashing: Hashing) -> bytes:
-    """Return a pack that holds the objects, undeltified. Source: gitformat-pack(5)."""
-    entries = [_pack_entry(object_) for object_ in objects]
-    body = b"PACK" + struct.pack(">II", 2, len(entries)) + b"".join(entries)
-    return body + hashlib.new(hashing.algorithm, body, usedforsecurity=False).digest()
-
-
-def _pack_entry(object_: GitObject) -> bytes:
-    size = len(object_.body)
-    head = bytearray()
-    byte = (_PACK_TYPES[object_.kind] << 4) | (size & 0x0F)
-    size >>= 4
-    while size:
-        head.append(byte | 0x80)
-        byte = size & 0x7F
-        size >>= 7
-    head.append(byte)
-    return bytes(head) + zlib.compress(object_.body, 1)
 
 
 def sync_directory(path: str) -> None:

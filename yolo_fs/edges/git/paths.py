@@ -29,6 +29,8 @@ class PathRules:
         self._sources: dict[str, Stamp] = {}
         """File that rules are read from → what it was when its rules were read."""
         self._known: dict[str, Reason | None] = {}
+        self._learnt: set[str] = set()
+        """Paths whose answer was learnt for the question that comes next, so that it need not be checked again."""
         self._ignore: Conversation | None = None
         self._attributes: Conversation | None = None
         self._everywhere: tuple[str, ...] | None = None
@@ -39,7 +41,10 @@ class PathRules:
         Raises:
             YoloError: git refuses to judge the path, or cannot be run.
         """
-        self._forget_if_changed(path)
+        if path in self._learnt:
+            self._learnt.discard(path)
+        else:
+            self._forget_if_changed([path])
         if path not in self._known:
             self._known[path] = self._judge(path)
         reason = self._known[path]
@@ -49,13 +54,15 @@ class PathRules:
 
     def learn(self, paths: Iterable[str]) -> None:
         """Ask about many paths at once, so that each costs no round trip of its own."""
-        for path in paths:
-            self._forget_if_changed(path)
-        fresh = [path for path in paths if path not in self._known and not self._lies_in_another_repository(path)]
+        asked = tuple(paths)
+        self._forget_if_changed(asked)
+        inner = {folder: self._is_inside_another_repository(folder) for folder in set(map(os.path.dirname, asked))}
+        fresh = [path for path in asked if path not in self._known and not inner[os.path.dirname(path)]]
         for at in range(0, len(fresh), _AT_ONCE):
             some = fresh[at : at + _AT_ONCE]
             filtered, ignored = self._filtered(some), self._ignored(some)
             self._known.update({path: filtered[path] or ignored[path] for path in some})
+        self._learnt = set(asked)
 
     def close(self) -> None:
         """End the helper processes and forget what they said."""
@@ -64,24 +71,25 @@ class PathRules:
                 helper.close()
         self._ignore = self._attributes = self._everywhere = None
         self._known.clear()
+        self._learnt.clear()
         self._sources.clear()
 
     def _judge(self, path: str) -> Reason | None:
-        if self._lies_in_another_repository(path):
+        if self._is_inside_another_repository(os.path.dirname(path)):
             return Reason.FOREIGN_REPOSITORY
         try:
             return self._filtered([path])[path] or self._ignored([path])[path]
         except YoloError:
             self.close()  # a helper may have been killed; a fresh one is asked once
-            self._forget_if_changed(path)
+            self._forget_if_changed([path])
         try:
             return self._filtered([path])[path] or self._ignored([path])[path]
         except YoloError:
             self.close()
             raise
 
-    def _lies_in_another_repository(self, path: str) -> bool:
-        return any(os.path.lexists(f"{folder}/.git") for folder in self._folders(path)[1:])
+    def _is_inside_another_repository(self, folder: str) -> bool:
+        return any(os.path.lexists(f"{each}/.git") for each in self._folders(folder)[1:])
 
     def _ignored(self, paths: Sequence[str]) -> dict[str, Reason | None]:
         if self._ignore is None:
@@ -114,22 +122,23 @@ class PathRules:
 
     # --- when to ask anew ---
 
-    def _forget_if_changed(self, path: str) -> None:
-        now = {name: _stamp(name) for name in self._rule_files(path)}
+    def _forget_if_changed(self, paths: Iterable[str]) -> None:
+        now = {name: _stamp(name) for name in self._rule_files(set(map(os.path.dirname, paths)))}
         if any(self._sources.get(name, stamp) != stamp for name, stamp in now.items()):
             self.close()
         self._sources.update(now)
 
-    def _rule_files(self, path: str) -> list[str]:
+    def _rule_files(self, folders: Iterable[str]) -> list[str]:
         if self._everywhere is None:
             self._everywhere = self._files_for_every_path()
-        own = [f"{folder}/{name}" for folder in self._folders(path) for name in (".gitignore", ".gitattributes")]
+        above = {each for folder in folders for each in self._folders(folder)}
+        own = [f"{folder}/{name}" for folder in above for name in (".gitignore", ".gitattributes")]
         return [*own, *self._everywhere]
 
-    def _folders(self, path: str) -> list[str]:
-        """Return the folders from the root of the work tree down to that of the path."""
+    def _folders(self, folder: str) -> list[str]:
+        """Return the folders from the root of the work tree down to this one."""
         folders = [self._repository.root]
-        for part in filter(None, os.path.dirname(path).split("/")):
+        for part in filter(None, folder.split("/")):
             folders.append(f"{folders[-1]}/{part}")
         return folders
 

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple, Self
 
-from yolo_fs.edges.git.objects import Hashing, ObjectStore
+from yolo_fs.edges.git.hashing import Hashing
+from yolo_fs.edges.git.objects import ObjectStore
 from yolo_fs.edges.git.runner import Answer, Git, discover
 from yolo_fs.edges.git.trees import Trees
 from yolo_fs.reasons import Exit, Reason, YoloError
@@ -121,11 +122,6 @@ class Repository:
         """Return the blob id that a commit has at a path, or None."""
         entry = self.trees.find(self.root_tree(commit), path) if commit else None
         return entry.oid if entry and entry.mode.startswith("100") else None
-
-    def oid_at(self, commit: str | None, path: str) -> str | None:
-        """Return the id of the file, link or submodule that a commit has at a path, or None."""
-        entry = self.trees.find(self.root_tree(commit), path) if commit else None
-        return entry.oid if entry and entry.mode != "40000" else None
 
     def files_at(self, commit: str | None, folder: str) -> dict[str, str]:
         """Return the regular files that a commit has below a folder: path → blob id."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import NamedTuple
 
-from yolo_fs.edges.git.objects import GitObject, ObjectStore
+from yolo_fs.edges.git.hashing import GitObject
+from yolo_fs.edges.git.objects import ObjectStore
 from yolo_fs.reasons import Exit, Reason, YoloError
 
 _FILE = b"100644"
@@ -74,6 +75,17 @@ class Splice(NamedTuple):
 
     root: str
     made: tuple[GitObject, ...]
+    displaced: tuple[str | None, ...]
+    """Ids of what had to give way: the file's former content (None: it is new), and before it, perhaps, a file where
+    a folder of the path comes to stand."""
+
+
+class _Work(NamedTuple):
+    """One splice while it is made."""
+
+    blob: str
+    made: list[GitObject]
+    displaced: list[str | None]
 
 
 class Trees:
@@ -137,23 +149,26 @@ class Trees:
 
     def splice(self, root: str | None, path: str, blob: str) -> Splice:
         """Return the tree `root` (None: the empty tree) with the regular file `path` added or replaced."""
-        made: list[GitObject] = []
-        return Splice(self._splice(root, _parts(path), blob, made), tuple(made))
+        work = _Work(blob, [], [])
+        return Splice(self._splice(root, _parts(path), work), tuple(work.made), tuple(work.displaced))
 
-    def _splice(self, oid: str | None, parts: list[bytes], blob: str, made: list[GitObject]) -> str:
+    def _splice(self, oid: str | None, parts: list[bytes], work: _Work) -> str:
         tree = self.get(oid) if oid else Tree((), ())
         name, rest = parts[0], parts[1:]
+        there = tree.get(name)
+        if there or not rest:
+            work.displaced.append(there.oid if there else None)
         if rest:
-            if (there := tree.get(name)) and there.mode == _SUBMODULE:
+            if there and there.mode == _SUBMODULE:
                 raise YoloError(Reason.FOREIGN_REPOSITORY, f"{name.decode()} is a submodule", exit_code=Exit.FINDINGS)
             below = tree.get(name + b"/")
-            key, raw = name + b"/", _raw(_FOLDER, name, self._splice(below.oid if below else None, rest, blob, made))
+            key, raw = name + b"/", _raw(_FOLDER, name, self._splice(below.oid if below else None, rest, work))
         else:
-            key, raw = name, _raw(_FILE, name, blob)
+            key, raw = name, _raw(_FILE, name, work.blob)
         fresh = tree.replace(key, raw)
-        stored = self._store.hashing.name("tree", b"".join(fresh.raws))
+        stored = self._store.hashing.name("tree", b"".join(fresh.raws), oid or "")
         self._keep(stored.oid, fresh)
-        made.append(stored)
+        work.made.append(stored)
         return stored.oid
 
     def _keep(self, oid: str, tree: Tree) -> Tree:
