@@ -27,6 +27,8 @@ class Filed:
     """Whether it passes the protocol. The daemon commits nothing else, people may."""
     commit: str = ""
     """The commit that gave it this content; empty when unknown."""
+    at_s: int = 0
+    """When that commit was made, seconds since the epoch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,8 @@ class PhaseFacts:
     """`NN-MM/Tk` → the commit whose subject names that task."""
     earlier_plans: Mapping[str, bool] = field(default_factory=dict)
     """Plan id of another phase → whether its summary says complete, for `xd`."""
+    signed_off: str = ""
+    """The commit that recorded the sign-off of this phase; empty while there is none."""
 
     def of_kind(self, kind: str, department: Dept | None = None) -> tuple[Filed, ...]:
         """Return the valid artifacts of a kind, of one department or of all, in the order of their paths."""
@@ -95,6 +99,12 @@ class PhaseFacts:
     def lines_of(self, kind: str, department: Dept | None = None) -> tuple[Mapping[str, Any], ...]:
         """Return all records of a kind."""
         return tuple(line for filed in self.of_kind(kind, department) for line in filed.lines)
+
+    def execution_state(self) -> Mapping[str, Any]:
+        """Return the committed execution state of this phase; empty when there is none. Source: protocol 10 #12."""
+        filed = sorted(self.of_kind("execution-state"), key=lambda one: one.place.phase is None)
+        number = int(self.phase.number)
+        return next((line for one in filed for line in one.lines if line.get("phase") == number), {})
 
 
 @dataclass(frozen=True, slots=True)

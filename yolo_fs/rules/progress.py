@@ -123,7 +123,9 @@ class PhaseProgress:
         behind = [department.current for department in self.departments if department.current]
         if behind:
             return min(behind, key=lambda one: float(one.step.number)).step.key
-        return next((one.step.key for one in self.steps[1:] if not one.is_passed), self.steps[-1].step.key)
+        open_ = [one.step.key for one in self.steps[1:] if not one.is_passed]
+        done = [one.step.key for one in self.steps if one.standing is StepStanding.COMPLETE]
+        return open_[0] if open_ else done[-1] if done else self.steps[-1].step.key
 
     @property
     def percent(self) -> int:

@@ -85,7 +85,8 @@ def declarations(before: Mapping[str, Any], derived: Mapping[str, Any]) -> dict[
     A file that was written by others since our last write speaks for itself; in one of ours, what was declared
     stands under `declared`.
     """
-    said = dict(before.get("declared") or {})
+    declared = before.get("declared")
+    said = dict(declared) if isinstance(declared, dict) else {}
     if said.pop("by", None) is None and before and "seq" not in before:
         said = {key: before[key] for key in DECLARABLE if key in before}
     return {key: value for key, value in said.items() if key in DECLARABLE and value != derived[key]}

@@ -11,6 +11,11 @@ from collections.abc import Callable, Mapping
 from yolo_fs.protocol.workflow import COMPLEXITIES, Skip, Step
 from yolo_fs.rules.view import View
 
+DECLARED_SKIP = "declared: "
+"""Begins the rule of a skip that no table decides, such as `--skip-qa` of one run: only the execution state tells."""
+BY_RULE = "rule: "
+"""Begins the reason that the execution state gives for a skip by the tables."""
+
 
 def skip_rule(view: View, step: Step) -> str:
     """Return the rule that skips the step, as the tables print it; empty when none does."""
@@ -19,6 +24,8 @@ def skip_rule(view: View, step: Step) -> str:
     by_row = next((skip for skip in step.skips if SKIPS[skip](view, step)), None)
     if by_row is not None:
         return by_row.value
+    if not step.mandatory and (reason := _declared(view, step)) is not None:
+        return DECLARED_SKIP + reason
     return f"complexity {view.facts.switches.complexity}" if _outside_route(view, step) else ""
 
 
@@ -27,6 +34,16 @@ def _outside_route(view: View, step: Step) -> bool:
     complexity = view.facts.switches.complexity
     route = next((row for row in COMPLEXITIES if row.name == complexity), None)
     return route is not None and step.key not in route.runs + route.inline
+
+
+def _declared(view: View, step: Step) -> str | None:
+    """Return the reason why the committed execution state skips the step, where a person or an agent decided so."""
+    steps = view.facts.execution_state().get("steps")
+    entry = steps.get(step.key) if isinstance(steps, dict) else None
+    if not isinstance(entry, dict) or entry.get("status") != "skipped":
+        return None
+    reason = str(entry.get("reason", ""))
+    return None if reason.startswith(BY_RULE) else reason
 
 
 def _output_exists(view: View, step: Step) -> bool:

@@ -47,9 +47,18 @@ class Policy(Wire):
     """Folders whose sessions may hold a `HANDOFF.md`. Source: document 001. Loosens: every entry, yet never outside."""
     required_reading: RelativePath = "apps/web/docs/guides/component-paradigm.md"
     """What every packet must name as required reading. Source: document 001. Neither way."""
+    strict_handoffs: bool = False
+    """A handoff that was not read from its `handoff.json` fails the phase, even when the agent's text has it.
+    Source: document 004 ("Foundation for strict mode"). Tightens: true."""
+    handoff_deadline_s: Positive = 1800
+    """Time in which a handoff that was delivered is to be read, one that was read to be acknowledged, and one that was
+    acknowledged to be acted upon. As long as a gate waits by itself (protocol 3.4). Neither way: it only tells."""
     secrets_allowed: list[Annotated[str, Field(pattern=_FINGERPRINT, examples=["9f86d081884c7d65"])]] = Field(
         default_factory=list
     )
     """Fingerprints of lines that look like a credential and are none. Loosens: every entry."""
+    state_files: Literal["existing", "always", "never"] = "existing"
+    """Which state files the daemon keeps true and commits on each transition: those that exist, those of every phase, or
+    none. Where several departments work, `existing` means `always`. Neither way."""
     commits_per_minute: Count = 0
     """Most commits in a minute; 0 sets no limit. Tightens: any other number."""

@@ -7,7 +7,7 @@ write are optional here. Source: protocol 2.1, 2.3, 3.2, 3.3, 4.2, 4.3 and 1.3 (
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from yolo_fs.reasons import Reason
 from yolo_fs.schemas.base import (
@@ -63,6 +63,15 @@ CurrentTask = Annotated[
         description="task reference NN-MM/Tk, or nothing",
     ),
 ]
+
+
+class Projected(Wire):
+    """What yolo_fs adds to a file that it keeps true. Source: design 1."""
+
+    declared: dict[str, Any] = Field(default_factory=dict)
+    """What somebody declared in the file and the evidence does not bear out, by key; shown as drift."""
+    projected: str = ""
+    """Checksum of the rest of the file: as long as it fits, nobody changed the file since we wrote it."""
 
 
 class DeptStatus(Wire):
@@ -179,7 +188,7 @@ class EscalationEntry(Wire):
         )
 
 
-class ExecutionState(Wire):
+class ExecutionState(Projected):
     """`.execution-state.json`. Source: protocol 2.3; document 002, "Resume Protocol"."""
 
     phase: Count
@@ -240,6 +249,17 @@ class GateProgress(Wire):
     """When it passed."""
 
 
+class Wave(Wire):
+    """Departments that are spawned at once. Source: protocol 3.1."""
+
+    id: Positive
+    """Number of the wave, from 1."""
+    depts: list[Department]
+    """Departments of the wave."""
+    gate: Text
+    """Gate that ends it."""
+
+
 class Stage(Wire):
     """One of the closing stages in the orchestration."""
 
@@ -247,7 +267,7 @@ class Stage(Wire):
     """`pending` at first, later its result."""
 
 
-class Orchestration(Wire):
+class Orchestration(Projected):
     """`.phase-orchestration.json`. Source: protocol 3.3; document 002, "Multi-Department Structure"."""
 
     phase: PhaseNumber
@@ -270,9 +290,11 @@ class Orchestration(Wire):
     """When the phase began."""
     timeout_minutes: Positive
     """How long a gate is waited for."""
+    waves: list[Wave] = Field(default_factory=list)
+    """Which Leads are spawned together, in order. Source: protocol 3.1."""
 
 
-class StateFile(Wire):
+class StateFile(Projected):
     """`state.json`. Source: protocol 1.3 and 2.4; document 002, "Resume Protocol"."""
 
     ms: Text

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from yolo_fs.edges.git.history import LoggedCommit, log
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.ids import TaskRef
+from yolo_fs.protocol.workflow import PHASE_COMPLETE
 from yolo_fs.rules.classify import PLANNING_ROOT
 from yolo_fs.rules.phase import SourceCommit
 from yolo_fs.subject import GRAMMAR, read_scope
@@ -34,6 +35,8 @@ class Chronicle:
         """Path below the planning root → the last commit that changed it."""
         self.by_task: dict[str, str] = {}
         """`NN-MM/Tk` → the last commit whose subject names it."""
+        self.signed_off: dict[int, str] = {}
+        """Number of a phase → the commit that recorded its sign-off."""
         self.ours: list[LoggedCommit] = []
         """Coordination commits, oldest first."""
 
@@ -58,6 +61,10 @@ class Chronicle:
             return None
         return self._commits[found[0]]
 
+    def at_s(self, oid: str) -> int:
+        """Return when a commit of this history was made, seconds since the epoch; 0 for one that is not in it."""
+        return self._commits[oid].at_s if oid in self._commits else 0
+
     def _take(self, commit: LoggedCommit) -> None:
         paths = frozenset(path for _, path in commit.changes)
         insort(self._oids, commit.oid)
@@ -69,6 +76,9 @@ class Chronicle:
             self.by_task[str(task)] = commit.oid
         if commit.is_ours:
             self.ours.append(commit)
+        gaps = PHASE_COMPLETE.match(commit.subject)
+        if gaps and f"{PLANNING_ROOT}/state.json" in paths:
+            self.signed_off[int(gaps["N"])] = commit.oid
 
 
 def tasks_named(subject: str) -> Iterable[TaskRef]:

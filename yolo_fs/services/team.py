@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.ids import PhaseId
@@ -46,6 +47,11 @@ class Team:
         done = _plans_done(present)
         return tuple(self._phase(phase, present, chosen, done) for phase in phases)
 
+    def lines_at(self, path: str, blob: str) -> tuple[Mapping[str, Any], ...]:
+        """Return the records of an artifact as a commit has it; none when it is not valid."""
+        filed = self._file(path, blob)
+        return filed.lines if filed and filed.valid else ()
+
     def _phase(self, phase: PhaseId, filed: list[Filed], switches: Switches, done: Mapping[str, bool]) -> PhaseFacts:
         own = tuple(one for one in filed if one.place.phase in (phase, None))
         return PhaseFacts(
@@ -55,6 +61,7 @@ class Team:
             commits=self._commits_named(own),
             task_commits=self.chronicle.by_task,
             earlier_plans=done,
+            signed_off=self.chronicle.signed_off.get(int(phase.number), ""),
         )
 
     def _commits_named(self, filed: Iterable[Filed]) -> dict[str, SourceCommit]:
@@ -67,7 +74,8 @@ class Team:
             return None
         if (path, blob) not in self._filed:
             self._filed[path, blob] = self._read(place, blob)
-        return replace(self._filed[path, blob], commit=self.chronicle.by_path.get(path, ""))
+        commit = self.chronicle.by_path.get(path, "")
+        return replace(self._filed[path, blob], commit=commit, at_s=self.chronicle.at_s(commit))
 
     def _read(self, place: Place, blob: str) -> Filed:
         found = self._repository.objects.read(blob)

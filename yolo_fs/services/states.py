@@ -1,0 +1,108 @@
+"""Keeps the state files true: execution state, orchestration, project state, each a function of committed history.
+
+One write at a time: it is committed like any artifact before the next is worked out, so each transition is a commit
+and a crash at any point heals at the next look. A file that somebody is writing is left alone until it is committed.
+Source: design 1 and 6; protocol 2.3, 2.4, 3.3; document 002 ("Resume Protocol").
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from yolo_fs.edges.files import Content, Writer, read
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.store import SHARED, write_json
+from yolo_fs.reasons import Reason
+from yolo_fs.rules.classify import PLANNING_ROOT
+from yolo_fs.rules.executionstate import next_execution_state
+from yolo_fs.rules.orchestration import orchestration
+from yolo_fs.rules.phase import PhaseFacts, Switches
+from yolo_fs.rules.progress import PhaseProgress, fold
+from yolo_fs.rules.projectstate import current, project_state
+from yolo_fs.services.settings import Settings
+from yolo_fs.services.team import Team
+
+STATE_FILES = ("state.json", ".execution-state.json", ".phase-orchestration.json")
+PROJECT = f"{PLANNING_ROOT}/state.json"
+RUNNING = f"{PLANNING_ROOT}/.execution-state.json"
+"""Mirrors the execution state of the running phase, where it exists (protocol 10 #12)."""
+
+_Phases = Sequence[tuple[PhaseFacts, PhaseProgress]]
+_Next = Callable[[Mapping[str, Any] | None], dict[str, Any] | None]
+
+
+class States:
+    """The state files of one work tree."""
+
+    def __init__(self, repository: Repository, settings: Settings, team: Team):
+        self._repository = repository
+        self._limit = settings.policy.max_file_bytes
+        self._wanted = settings.policy.state_files
+        self._always = self._wanted == "always" or Switches(settings.config).several_departments
+        self._team = team
+
+    def write_next(self, commit: str | None, known: Iterable[str]) -> str | None:
+        """Write the first state file that is behind the commit; return its path, or None when all are true.
+
+        `known`: the paths of all candidates.
+        """
+        if commit is None or self._wanted == "never" or not (self._always or _some_exist(known)):
+            return None
+        phases = [(facts, fold(facts)) for facts in self._team.facts(commit)]
+        for path, next_content in self._kept(phases):
+            said = self._committed(commit, path)
+            if said is not _IN_FLIGHT and (fresh := next_content(said)) is not None:
+                write_json(os.path.join(self._repository.root, path), fresh, mode=SHARED)
+                return path
+        return None
+
+    def _kept(self, phases: _Phases) -> Iterator[tuple[str, _Next]]:
+        return ((path, content) for path, content in _rows(phases) if self._is_ours_to_keep(path))
+
+    def _is_ours_to_keep(self, path: str) -> bool:
+        return (self._always and path != RUNNING) or os.path.lexists(os.path.join(self._repository.root, path))
+
+    def _committed(self, commit: str, path: str) -> Any:
+        """Return the committed content of a file; `_IN_FLIGHT` unless the work tree has the same, left alone."""
+        blob = self._repository.blob_at(commit, path)
+        content = read(self._repository.root, path, self._limit)
+        if not isinstance(content, Content):
+            return None if content.reason is Reason.FILE_MISSING and blob is None else _IN_FLIGHT
+        if content.being_written or content.writer is Writer.SOME:
+            return _IN_FLIGHT
+        if blob is None or self._repository.hashing.name("blob", content.data).oid != blob:
+            return _IN_FLIGHT
+        lines = self._team.lines_at(path, blob)
+        return lines[0] if lines else _IN_FLIGHT
+
+
+_IN_FLIGHT = object()
+
+
+def _rows(phases: _Phases) -> Iterator[tuple[str, _Next]]:
+    """Yield each state file with what works out its next content.
+
+    Execution states come first: once the project's state goes on to the next phase, they alone say that one is over.
+    """
+    for facts, progress in phases:
+        folder = f"{PLANNING_ROOT}/phases/{facts.phase}"
+        yield f"{folder}/.execution-state.json", _execution(facts, progress)
+        if facts.switches.several_departments:
+            yield f"{folder}/.phase-orchestration.json", _orchestration(facts, progress)
+    if phases:
+        yield RUNNING, _execution(*current(phases))
+        yield PROJECT, lambda before: project_state(phases, before)
+
+
+def _execution(facts: PhaseFacts, progress: PhaseProgress) -> _Next:
+    return lambda before: next_execution_state(facts, progress, before)
+
+
+def _orchestration(facts: PhaseFacts, progress: PhaseProgress) -> _Next:
+    return lambda before: orchestration(facts, progress, before)
+
+
+def _some_exist(known: Iterable[str]) -> bool:
+    return any(path.endswith(STATE_FILES) for path in known)
