@@ -2,47 +2,139 @@
 
 from __future__ import annotations
 
-import sys
-import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import click
 
-from yolo_fs.cli.reply import Asked, Reply, console_for, verb
+from yolo_fs.cli.board import draw_asides, draw_board
+from yolo_fs.cli.reply import Asked, Reply, envelope, verb
+from yolo_fs.cli.watch import drawn, follow
+from yolo_fs.edges.git.history import LoggedCommit
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.reasons import safe
+from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError, safe
 from yolo_fs.rules.decide import describe
-from yolo_fs.services.settings import load
-from yolo_fs.services.status import Candidate, Report, Standing, report
+from yolo_fs.services.board import Board, board
+from yolo_fs.services.drift import Aside, as_json, asides
+from yolo_fs.services.settings import Settings, load
+from yolo_fs.services.status import Candidate, Report, Standing, last_commits, listed, report
+from yolo_fs.services.team import Team
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 _COLOUR = {Standing.COMMITTED: "green", Standing.PENDING: "cyan", Standing.HELD: "yellow", Standing.REJECTED: "red"}
-WATCH_EVERY_S = 1.0
 
 
-@verb("status", example="yolo-fs status --json")
-@click.option("--watch", is_flag=True, help="Show it again each second, until interrupted.")
-def status(asked: Asked, *, watch: bool) -> Reply:
-    """Show every artifact's standing, and why what is held or rejected is so.
+@verb("status", example="yolo-fs status --at HEAD~20")
+@click.option("--watch", is_flag=True, help="Show it again whenever something changes, until interrupted.")
+@click.option("--at", "revision", metavar="REV", help="Show the team as of a commit, from history alone.")
+def status(asked: Asked, *, watch: bool, revision: str | None) -> Reply:
+    """Show where the team stands, then every artifact's standing, and why what is held or rejected is so.
+
+    The team: phases with departments and steps, plans, gates and what they lack, blockers, waits that nothing ends,
+    and what the work tree declares otherwise. A finished phase is one line; -v shows all of it.
 
     Committed: the branch has it. Pending: looked at again by itself in a moment. Held: valid, but git or the
     configuration stands in the way. Rejected: invalid, with each fault and its place.
     """
+    if watch and revision is not None:
+        raise click.UsageError("--at never changes, so there is nothing to watch.")
     with Repository(asked.start) as repository:
-        if watch and not asked.as_json:
+        if revision is not None:
+            return _as_of(repository, revision, asked)
+        if watch and not asked.quiet:
             _watch(repository, asked)
-        found = report(repository, load(repository.root))
-    return Reply(found.as_json(), show=lambda console: show(console, found))
+        return _Observer(repository).look().reply(asked)
+
+
+# --- at any moment of the past ---
+
+
+def _as_of(repository: Repository, revision: str, asked: Asked) -> Reply:
+    commit = repository.tip(f"{revision}^{{commit}}")
+    if commit is None or not commit.isalnum():  # git says yes to a range, too
+        hint = "Give a commit, a branch, a tag, or a time such as 'main@{2 days ago}'."
+        raise YoloError(Reason.UNKNOWN_COMMIT, f"no commit is called {safe(revision)!r}", hint=hint)
+    found = board(repository, load(repository.root), commit)
+    last = last_commits(repository, commit)
+
+    def show(console: Console) -> None:
+        draw_board(console, found, verbose=asked.verbose)
+        _show_last(console, last)
+
+    return Reply({"team": found.as_json(), "last_commits": listed(last)}, show=show)
+
+
+# --- now ---
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """Everything that `status` says of one moment."""
+
+    found: Report
+    team: Board | None
+    """None when the history cannot be read."""
+    beside: tuple[Aside, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+    def reply(self, asked: Asked) -> Reply:
+        """Return what the command answers."""
+        team = {"team": self.team.as_json() if self.team else None}
+        data = team | as_json(self.beside) | self.found.as_json()
+        return Reply(data, self.findings, show=lambda console: self._draw(console, asked))
+
+    def _draw(self, console: Console, asked: Asked) -> None:
+        if self.team:
+            draw_board(console, self.team, verbose=asked.verbose)
+        draw_asides(console, self.beside)
+        console.print()
+        show(console, self.found)
+
+
+class _Observer:
+    """Looks again and again, and remembers what never changes."""
+
+    def __init__(self, repository: Repository):
+        self._repository = repository
+        self._settings: Settings | None = None
+        self._team: Team | None = None
+
+    def look(self) -> _Look:
+        settings = load(self._repository.root)
+        if settings != self._settings:
+            self._settings, self._team = settings, Team(self._repository, settings)
+        found = report(self._repository, settings)
+        try:
+            team = board(self._repository, settings, found.head.tip, self._team)
+        except YoloError as error:  # a clone without its trees has artifacts on disk all the same
+            return _Look(found, None, (), (replace(error.as_finding(), level=Level.WARNING),))
+        return _Look(found, team, asides(self._repository.root, settings, team))
 
 
 def _watch(repository: Repository, asked: Asked) -> None:
-    while not asked.quiet:
-        found = report(repository, load(repository.root))
-        click.clear()
-        show(console_for(sys.stdout), found)
-        time.sleep(WATCH_EVERY_S)
+    observer = _Observer(repository)
+
+    def look() -> tuple[str, bool]:
+        try:
+            seen = observer.look()
+        except YoloError as error:  # a configuration that somebody is editing ends no watch
+            return _text(Reply(None, [error.as_finding()], Exit.FINDINGS), asked), True
+        timeless = replace(seen, found=replace(seen.found, health=replace(seen.found.health, scanned_s_ago=None)))
+        return _text(timeless.reply(asked), asked), bool(seen.found.with_standing(Standing.PENDING))
+
+    follow(repository, look)
+
+
+def _text(reply: Reply, asked: Asked) -> str:
+    if asked.as_json:
+        return envelope("status", reply.data, reply.findings, ok=reply.exit_code is Exit.DONE)
+    return drawn(reply)
+
+
+# --- the artifacts ---
 
 
 def show(console: Console, found: Report) -> None:
@@ -51,10 +143,14 @@ def show(console: Console, found: Report) -> None:
     _show_phases(console, found)
     for standing in (Standing.REJECTED, Standing.HELD, Standing.PENDING):
         _show_candidates(console, standing, found.with_standing(standing))
-    if found.last:
+    _show_last(console, found.last)
+
+
+def _show_last(console: Console, last: Sequence[LoggedCommit]) -> None:
+    if last:
         console.print("\nLast commits", style="bold")
-        for commit in found.last:
-            console.print(f"  {commit.oid[:7]}  {safe(commit.subject)}")
+    for commit in last:
+        console.print(f"  {commit.oid[:7]}  {safe(commit.subject)}")
 
 
 def _show_head(console: Console, found: Report) -> None:

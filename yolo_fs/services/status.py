@@ -114,7 +114,7 @@ class Report:
             "daemon": self.health.as_json(),
             "counts": {standing.value: self.counts()[standing] for standing in Standing},
             "candidates": [candidate.as_json() for candidate in self.candidates],
-            "last_commits": [{"commit": commit.oid, "subject": commit.subject} for commit in self.last],
+            "last_commits": listed(self.last),
         }
 
 
@@ -130,7 +130,7 @@ def report(repository: Repository, settings: Settings) -> Report:
         for one in seen
         if not isinstance(one.verdict, Ignored)
     )
-    return Report(repository.root, head, obstacle, health(repository), found, _last(repository, head))
+    return Report(repository.root, head, obstacle, health(repository), found, last_commits(repository, head.tip))
 
 
 def _with_index(verdict: Verdict, staged: str | None) -> Verdict:
@@ -151,11 +151,17 @@ def health(repository: Repository) -> Health:
     return Health(held_by.pid, max(0.0, time.time() - float(said["last_scan_at"])), said.get("degraded"))
 
 
-def _last(repository: Repository, head: Head) -> tuple[LoggedCommit, ...]:
-    if head.tip is None:
+def listed(commits: Iterable[LoggedCommit]) -> list[dict[str, Any]]:
+    """Return commits as `status --json` shows them."""
+    return [{"commit": commit.oid, "subject": commit.subject} for commit in commits]
+
+
+def last_commits(repository: Repository, tip: str | None) -> tuple[LoggedCommit, ...]:
+    """Return the latest coordination commits that a commit contains, newest first."""
+    if tip is None:
         return ()
     try:
-        recent = list(log(repository, head.tip, limit=LAST_COMMITS * 10))
+        recent = list(log(repository, tip, limit=LAST_COMMITS * 10))
     except YoloError:
         return ()  # a clone without its trees has no log, and a status all the same
     return tuple(commit for commit in recent if commit.is_ours)[:LAST_COMMITS]

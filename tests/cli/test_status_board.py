@@ -1,0 +1,325 @@
+"""`status` draws the team; `--at` draws it as it was, byte for byte; `--watch` draws it again when it changes."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.rules.phases import CONFIG, complete, facts
+from tests.services.teams import THREE, Team
+from yolo_fs.cli.board import SIGNS, draw_asides, draw_board
+from yolo_fs.cli.main import run
+from yolo_fs.cli.reply import console_for
+from yolo_fs.protocol.gates import Decision
+from yolo_fs.reasons import Exit
+from yolo_fs.rules.gates import gates_of
+from yolo_fs.rules.phase import PhaseFacts
+from yolo_fs.rules.progress import StepStanding, fold
+from yolo_fs.rules.projections import Drift
+from yolo_fs.rules.waits import Deadlock, Orphan, Wait
+from yolo_fs.services import board as board_module
+from yolo_fs.services.board import Board, PhaseBoard
+from yolo_fs.services.drift import Aside
+
+PATIENCE_S = 30.0
+
+
+@pytest.fixture
+def team(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Team:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "no config"))
+    return Team(tmp_path / "work")
+
+
+def said(team: Team, *words: str, code: int = Exit.DONE) -> str:
+    """Return what `status` prints."""
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        assert run(["status", *words, "-C", str(team.root)]) == code
+    return out.getvalue()
+
+
+def data(team: Team, *words: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(said(team, "--json", *words))["data"]
+    return found
+
+
+def team_part(text: str) -> str:
+    return text.split("\n\n")[0]
+
+
+def last_part(text: str) -> str:
+    return text[text.index("Last commits") :]
+
+
+# --- at any moment of the past ---
+
+
+@pytest.mark.parametrize("words", [[], ["-v"]])
+def test_status_at_five_old_commits_is_what_status_printed_then(team: Team, words: list[str]) -> None:
+    then = [(commit, said(team, *words)) for commit in team.moments()]
+    assert len({team_part(text) for _, text in then}) == len(then) == 5
+    for commit, text in then:
+        now = said(team, *words, "--at", commit)
+        assert (team_part(now), last_part(now)) == (team_part(text), last_part(text))
+
+
+def test_json_at_five_old_commits_is_what_json_said_then(team: Team) -> None:
+    then = [(commit, data(team)) for commit in team.moments()]
+    for commit, shown in then:
+        now = data(team, "--at", commit)
+        assert now == {key: shown[key] for key in ("team", "last_commits")}
+        assert now["team"]["commit"] == commit
+
+
+def test_the_same_state_is_the_same_bytes(team: Team) -> None:
+    *_, _ = team.moments()
+    assert said(team, "--json") == said(team, "--json")
+    assert said(team) == said(team)
+
+
+@pytest.mark.parametrize("revision", ["HEAD~1", "side", "v1", "refs/tags/v1", "main@{1}"])
+def test_a_commit_may_be_called_by_any_of_its_names(team: Team, revision: str) -> None:
+    team.begin()
+    before = team.git("rev-parse", "HEAD")
+    team.git("branch", "side")
+    team.git("tag", "-a", "-m", "first", "v1")
+    team.plan_one()
+    assert data(team, "--at", revision)["team"]["commit"] == before
+
+
+@pytest.mark.parametrize(
+    "revision", ["nonsense", "HEAD~99", "", "-h", "HEAD:.yolo-planning", "HEAD..HEAD", "^HEAD", "\x1b[31m"]
+)
+def test_an_unknown_revision_is_refused(team: Team, revision: str) -> None:
+    team.begin()
+    answer = json.loads(said(team, "--json", f"--at={revision}", code=Exit.FINDINGS))
+    assert answer["findings"][0]["reason"] == "unknown_commit"
+    assert "\x1b" not in answer["findings"][0]["message"]
+
+
+def test_the_past_needs_no_work_tree_and_shows_none(team: Team) -> None:
+    team.begin()
+    forge(team)
+    assert "forged" in said(team)
+    assert "forged" not in said(team, "--at", "HEAD")
+    assert team_part(said(team)).startswith(team_part(said(team, "--at", "HEAD")))
+
+
+def forge(team: Team) -> None:
+    team.file(".yolo-planning/phases/01-auth/.handoff-ux-complete", "")
+
+
+def test_a_branch_without_commits_has_a_status(team: Team) -> None:
+    assert team_part(said(team)) == "no phase has a committed artifact yet"
+    said(team, "--at", "HEAD", code=Exit.FINDINGS)
+
+
+def test_a_history_that_cannot_be_read_leaves_the_artifacts(team: Team, capsys: pytest.CaptureFixture[str]) -> None:
+    team.begin()
+    tree = team.git("rev-parse", "HEAD:.yolo-planning/phases")
+    (team.root / ".git/objects" / tree[:2] / tree[2:]).unlink()
+    answer = json.loads(said(team, "--json"))
+    assert (answer["data"]["team"], answer["findings"][0]["level"]) == (None, "warning")
+    assert len(answer["data"]["candidates"]) == 2
+    assert str(team.root) in said(team)
+
+
+# --- the drawing ---
+
+
+def drawn(*phases: PhaseBoard, verbose: bool = False, **more: Any) -> str:
+    out = io.StringIO()
+    draw_board(console_for(out), Board("c" * 40, CONFIG, False, phases, **more), verbose=verbose)
+    return out.getvalue()
+
+
+def phase(content: PhaseFacts, **more: Any) -> PhaseBoard:
+    progress = fold(content)
+    given = {"gates": gates_of(content, progress), "decision": Decision.HOLD, "why": "so", "alarms": ()} | more
+    return PhaseBoard(content, progress, **given)
+
+
+def unfinished(name: str = "fffffff", **changes: Any) -> PhaseFacts:
+    """Return a phase whose second plan is claimed with the name of a commit that nobody knows."""
+    content = complete()
+    content["01-02.summary.jsonl"][0]["ch"] = [name]
+    content["01-02.plan.jsonl"][0] |= changes
+    return facts(content)
+
+
+def test_each_standing_has_a_sign_of_its_own_without_colour() -> None:
+    assert set(SIGNS) == set(StepStanding)
+    assert len({sign for sign, _ in SIGNS.values()}) == len(SIGNS)
+    text = drawn(phase(facts({})))
+    assert "# complete  ~ running  o ready  . pending  - skipped" in text
+
+
+def test_the_signs_stand_under_their_steps() -> None:
+    lines = drawn(phase(unfinished())).splitlines()
+    head, backend, whole = lines[1:4]
+    assert backend.split() == ["backend", *"######~...."]
+    assert [head[at : at + 4].split()[0] for at in (backend.index("~"), whole.index("-"))] == ["7", "0"]
+
+
+def test_a_finished_phase_is_one_line_unless_all_is_asked_for() -> None:
+    done = phase(facts(complete()))
+    assert drawn(done) == "phase 01-auth: complete (2 of 2 plans complete, 100 %)\n"
+    assert "7 implementation: complete by commit" in drawn(done, verbose=True)
+    assert "0 po: skipped by rule: po.enabled=false" in drawn(done, verbose=True)
+
+
+def test_a_phase_that_is_signed_off_over_a_claim_is_not_complete() -> None:
+    found = phase(unfinished())
+    assert not found.progress.is_complete
+    assert drawn(found).startswith("phase 01-auth: at implementation (1 of 2 plans complete, 50 %)\n  department")
+
+
+def test_an_unfinished_phase_says_who_is_next_and_why_not() -> None:
+    text = drawn(phase(unfinished()))
+    assert "next: dev does implementation 01-02/T1 from enriched plan, test files" in text
+    assert "plan 01-02 backend claimed, 0 of 1 tasks: Login\n    lacks: commit fffffff is not on this branch" in text
+    assert "plan 01-01" not in text
+    assert "gate all-depts: closed\n    lacks: backend is at implementation: plan 01-02 is claimed" in text
+    assert "sign-off: HOLD (so)" in text
+
+
+def test_alarms_are_drawn_and_told_to_machines(monkeypatch: pytest.MonkeyPatch) -> None:
+    wait = Wait("01-01", "01-02", "needs it", "01-01.plan.jsonl:1")
+    alarms = (Deadlock((wait, replace(wait, waiter="01-02", on="01-01"))), Orphan(wait))
+    found = phase(unfinished(), alarms=alarms)
+    assert drawn(found).count("\n  alarm: ") == 2
+    assert [one["kind"] for one in found.as_json()["alarms"]] == ["deadlock", "orphan"]
+    assert found.as_json()["alarms"][1]["waits"][0]["on"] == "01-02"
+    monkeypatch.setattr(board_module, "alarms", lambda *_: alarms)
+    assert board_module._phase(unfinished()).alarms == alarms
+
+
+def test_no_text_of_an_agent_reaches_the_terminal_unescaped() -> None:
+    evil = "\x1b[2J\u202egnp.exe\n\x9b31m"
+    text = drawn(phase(unfinished(evil, t=evil, d=[evil]), why=evil), verbose=True)
+    out = io.StringIO()
+    aside = Aside("01-auth", (Drift("backend", "step", evil, "qa"),), (evil,), (("backend", evil),))
+    draw_asides(console_for(out), [aside])
+    assert not {"\x1b", "\u202e", "\x9b"} & set(text + out.getvalue())
+    assert len(out.getvalue().splitlines()) == 3
+    assert "\\x1b[2J" in text and "\\x1b[2J" in out.getvalue()
+
+
+def test_long_lists_are_cut_unless_all_is_asked_for() -> None:
+    content = complete()
+    content["test-plan.jsonl"] = [{"id": f"T{n}", "red": False} for n in range(12)]
+    text = drawn(phase(facts(content)))
+    assert text.count("    test_authoring lacks: the tests of T") == 5 and "7 more (-v shows them)" in text
+    assert "the tests of T11 are not red" in drawn(phase(facts(content)), verbose=True)
+
+
+def test_every_department_has_a_row(team: Team) -> None:
+    team.config(THREE)
+    team.user_commits("chore: three departments", ".yolo-planning/config.json")
+    team.begin()
+    rows = [line.split()[0] for line in said(team).splitlines()[2:6]]
+    assert rows == ["backend", "frontend", "uiux", "(phase)"]
+    assert max(len(line) for line in said(team).splitlines()[1:6]) < 80
+
+
+# --- watching ---
+
+
+def start_watch(team: Team, out: int, *words: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "yolo_fs", "status", "--watch", *words, "-C", str(team.root)]
+    environment = {**os.environ, "COLUMNS": "200", "LINES": "60", "TERM": "xterm", "PYTHONUNBUFFERED": ""}
+    return subprocess.Popen(command, stdout=out, stderr=subprocess.PIPE, env=environment)
+
+
+@contextlib.contextmanager
+def watched(team: Team, *words: str, terminal: bool = False) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """Run `status --watch` and lend it and the end that it is read from; it is ended as a person does, with Ctrl-C."""
+    ours, theirs = pty.openpty() if terminal else os.pipe()
+    child = start_watch(team, theirs, *words)
+    os.close(theirs)
+    try:
+        yield child, ours
+    finally:
+        child.kill()
+        child.communicate()
+        os.close(ours)
+
+
+def read_until(source: int, wanted: str) -> str:
+    """Read until a text has been seen, and return all that was read."""
+    text = ""
+    while wanted not in text:
+        ready, _, _ = select.select([source], [], [], PATIENCE_S)
+        assert ready, f"never saw {wanted!r} in {text!r}"
+        chunk = os.read(source, 1 << 16)
+        assert chunk, f"ended before {wanted!r} in {text!r}"
+        text += chunk.decode()
+    return text
+
+
+def interrupt(child: subprocess.Popen[bytes]) -> tuple[int, bytes]:
+    child.send_signal(signal.SIGINT)
+    code = child.wait(PATIENCE_S)
+    assert child.stderr is not None
+    return code, child.stderr.read()
+
+
+def test_a_watch_shows_each_change_and_ends_cleanly(team: Team) -> None:
+    team.begin()
+    with watched(team) as (child, out):
+        read_until(out, "at architecture")
+        team.artifact("architecture.toon", (team.examples / "architecture/ok/backend.toon").read_text())
+        read_until(out, "queued")
+        team.once()
+        read_until(out, "at planning")
+        forge(team)
+        read_until(out, "forged: 01-auth: .handoff-ux-complete opens nothing")
+        assert interrupt(child) == (Exit.INTERRUPTED, b"\n")
+
+
+def test_a_watch_of_machines_is_one_envelope_per_change(team: Team) -> None:
+    team.begin()
+    with watched(team, "--json") as (child, out):
+        first = read_until(out, "\n")
+        forge(team)
+        second = read_until(out, "\n")
+        assert [json.loads(line)["data"]["forged"] != [] for line in (first, second)] == [False, True]
+        assert interrupt(child) == (Exit.INTERRUPTED, b"\n")
+
+
+def test_a_watch_on_a_terminal_gives_the_screen_back(team: Team) -> None:
+    team.begin()
+    with watched(team, terminal=True) as (child, screen):
+        assert "\x1b[?1049h" in read_until(screen, "at architecture")
+        forge(team)
+        read_until(screen, "forged")
+        child.send_signal(signal.SIGINT)
+        assert "\x1b[?1049l" in read_until(screen, "\x1b[?25h")
+        assert child.wait(PATIENCE_S) == Exit.INTERRUPTED
+
+
+def test_a_configuration_that_breaks_for_a_moment_ends_no_watch(team: Team) -> None:
+    team.begin()
+    with watched(team) as (_, out):
+        read_until(out, "at architecture")
+        team.file(".yolo-planning/config.json", "{")
+        read_until(out, "bad_config")
+        team.config(THREE)
+        read_until(out, "frontend")
+
+
+def test_the_past_is_not_watched(team: Team) -> None:
+    said(team, "--watch", "--at", "HEAD", code=Exit.USAGE)

@@ -1,0 +1,203 @@
+"""Draws the team on the terminal: signs that need no colour, one line for what is finished, and why not.
+
+What is drawn of history holds no age and no clock: the same commit gives the same bytes, today and in a year.
+Source: cli, `status`; interfaces 5; reliability F56 (all text of agents goes through `safe`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from yolo_fs.protocol.workflow import STEPS
+from yolo_fs.reasons import safe
+from yolo_fs.rules.evidence import PlanProgress, PlanStanding
+from yolo_fs.rules.gates import GateProgress, Missing
+from yolo_fs.rules.progress import DepartmentProgress, Next, PhaseProgress, StepProgress, StepStanding
+from yolo_fs.services.board import Board, PhaseBoard, tasks_done
+from yolo_fs.services.drift import Aside
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+SIGNS = {
+    StepStanding.COMPLETE: ("#", "green"),
+    StepStanding.RUNNING: ("~", "cyan"),
+    StepStanding.READY: ("o", "bold"),
+    StepStanding.PENDING: (".", "dim"),
+    StepStanding.SKIPPED: ("-", "dim"),
+}
+_COLOUR = {
+    PlanStanding.COMPLETE: "green",
+    PlanStanding.RUNNING: "cyan",
+    PlanStanding.CLAIMED: "yellow",
+    PlanStanding.PARTIAL: "yellow",
+    PlanStanding.FAILED: "red",
+}
+_HALF = len(STEPS) // 2
+FEW = 5
+"""Pieces of evidence shown of each list, unless everything is asked for."""
+
+
+def draw_board(console: Console, found: Board, *, verbose: bool = False) -> None:
+    """Draw the team as of a commit. `verbose`: finished phases too, and what proves each step."""
+    if not found.phases:
+        console.print("no phase has a committed artifact yet")
+        return
+    folded = [_is_finished(one.progress) and not verbose for one in found.phases]
+    for one, is_folded in zip(found.phases, folded, strict=True):
+        console.print(_headline(one.progress), style="green" if _is_finished(one.progress) else "bold")
+        if not is_folded:
+            _draw_phase(console, one, verbose=verbose)
+    if not all(folded):
+        _draw_legend(console)
+    if found.stands_in:
+        console.print("config.json is not in this commit: the configuration in force stands in for it", style="dim")
+
+
+def draw_asides(console: Console, asides: Iterable[Aside]) -> None:
+    """Draw what the work tree says otherwise than history."""
+    for aside in asides:
+        place = f"{aside.phase}: " if aside.phase else ""
+        for one in aside.drifts:
+            console.print(safe(f"drift: {place}{one}"), style="yellow")
+        for name in aside.forged:
+            console.print(safe(f"forged: {place}{name} opens nothing"), style="red")
+        for department, blocker in aside.blockers:
+            console.print(safe(f"blocker: {place}{department} says {blocker}"), style="yellow")
+
+
+def _is_finished(progress: PhaseProgress) -> bool:
+    """Tell whether nobody has to look at the phase: a sign-off over the head of a department is worth a look."""
+    return progress.is_complete and all(one.is_complete for one in progress.departments)
+
+
+def _headline(progress: PhaseProgress) -> str:
+    plans = [plan for one in progress.departments for plan in one.plans]
+    done = f"{sum(plan.is_done for plan in plans)} of {len(plans)} plans complete, {progress.percent} %"
+    return f"phase {progress.phase}: {'complete' if _is_finished(progress) else f'at {progress.step}'} ({done})"
+
+
+def _draw_phase(console: Console, one: PhaseBoard, *, verbose: bool) -> None:
+    _draw_steps(console, one.progress)
+    for department in one.progress.departments:
+        _draw_department(console, department, verbose=verbose)
+    _draw_whole(console, one.progress, verbose=verbose)
+    _draw_plans(console, one.progress, verbose=verbose)
+    _draw_gates(console, one, verbose=verbose)
+    for alarm in one.alarms:
+        console.print(f"  alarm: {safe(str(alarm), 500)}", style="red")
+
+
+# --- the steps ---
+
+
+def _draw_steps(console: Console, progress: PhaseProgress) -> None:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("  department")
+    for step in STEPS:
+        table.add_column(step.number, justify="center")
+    for department in progress.departments:
+        table.add_row(f"  {department.department}", *_signs(department.steps))
+    table.add_row("  (phase)", *_signs(progress.steps))
+    console.print(table)
+
+
+def _signs(steps: Sequence[StepProgress]) -> list[Text]:
+    from rich.text import Text
+
+    by_key = {one.step.key: SIGNS[one.standing] for one in steps}
+    return [Text(*by_key.get(step.key, ("", ""))) for step in STEPS]
+
+
+def _draw_legend(console: Console) -> None:
+    console.print("  ".join(f"{sign} {standing}" for standing, (sign, _) in SIGNS.items()), style="dim")
+    for some in (STEPS[:_HALF], STEPS[_HALF:]):
+        console.print("  ".join(f"{step.number} {step.key}" for step in some), style="dim")
+
+
+def _draw_department(console: Console, one: DepartmentProgress, *, verbose: bool) -> None:
+    console.print(
+        f"  {one.department}: {one.percent} %, stage gate {one.stage}, {_next(one.next, done=one.is_complete)}"
+    )
+    _draw_lacks(console, one.steps, one.current, verbose=verbose)
+    for blocker in one.blockers:
+        console.print(f"    blocked: {safe(blocker)}", style="yellow")
+
+
+def _draw_whole(console: Console, progress: PhaseProgress, *, verbose: bool) -> None:
+    """Draw the steps that a phase has once, when it is their turn."""
+    current = next((one for one in progress.steps if one.step.key == progress.step and not one.is_passed), None)
+    if current or verbose:
+        asked = progress.next if current and progress.next and progress.next.step == current.step.key else None
+        console.print(f"  phase: {_next(asked, done=progress.is_complete)}")
+        _draw_lacks(console, progress.steps, current, verbose=verbose)
+
+
+def _draw_lacks(
+    console: Console, steps: Sequence[StepProgress], current: StepProgress | None, *, verbose: bool
+) -> None:
+    if verbose:
+        for one in steps:
+            console.print(f"    {one.step.number} {one.step.key}: {_proof(one)}")
+            _draw_few(console, "      lacks: ", one.missing, verbose=True)
+    elif current:
+        _draw_few(console, f"    {current.step.key} lacks: ", current.missing, verbose=False)
+
+
+def _proof(one: StepProgress) -> str:
+    if one.standing is StepStanding.COMPLETE:
+        return f"complete by {one.by[:7]}" if one.by else "complete"
+    return f"skipped by rule: {safe(one.by)}" if one.standing is StepStanding.SKIPPED else one.standing.value
+
+
+def _next(one: Next | None, *, done: bool) -> str:
+    if one is None:
+        return "done" if done else "waits"
+    task = f" {safe(one.task)}" if one.task else ""
+    return f"next: {one.agent} does {one.step}{task} from {', '.join(one.inputs)}"
+
+
+# --- plans and gates ---
+
+
+def _draw_plans(console: Console, progress: PhaseProgress, *, verbose: bool) -> None:
+    for department in progress.departments:
+        for plan in department.plans:
+            if verbose or not plan.is_done:
+                _draw_plan(console, plan)
+
+
+def _draw_plan(console: Console, plan: PlanProgress) -> None:
+    tasks = f"{tasks_done(plan)} of {len(plan.tasks)} tasks"
+    head = f"  plan {plan.id} {plan.department} {plan.standing}, {tasks}: {safe(plan.title, 60)}"
+    console.print(head, style=_COLOUR.get(plan.standing))
+    _draw_few(console, "    lacks: ", plan.missing, verbose=True)
+    if plan.blocked_by:
+        console.print(f"    waits for {safe(', '.join(plan.blocked_by))}")
+
+
+def _draw_gates(console: Console, one: PhaseBoard, *, verbose: bool) -> None:
+    for gate in one.gates:
+        console.print(f"  gate {gate.name}: {_standing(gate)}", style="green" if gate.is_open else "yellow")
+        _draw_few(console, "    lacks: ", [_lack(lack) for lack in gate.missing], verbose=verbose)
+    console.print(f"  sign-off: {one.decision} ({safe(one.why)})")
+
+
+def _lack(lack: Missing) -> str:
+    return f"{lack}  → {lack.command}" if lack.command not in ("", "yolo-fs status") else str(lack)
+
+
+def _standing(gate: GateProgress) -> str:
+    return "open" if gate.is_open else "closed" if gate.blocking else "closed, not blocking"
+
+
+def _draw_few(console: Console, mark: str, lines: Sequence[str], *, verbose: bool) -> None:
+    shown = lines if verbose else lines[:FEW]
+    for line in shown:
+        console.print(f"{mark}{safe(line)}")
+    if len(shown) < len(lines):
+        console.print(f"{mark}{len(lines) - len(shown)} more (-v shows them)")

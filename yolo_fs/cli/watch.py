@@ -1,0 +1,83 @@
+"""Shows something again whenever the repository changes: in place on a terminal, one below the other elsewhere.
+
+Source: cli, `status --watch`; design 1 (a look is right with every event dropped, so cheap stamps are enough).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator
+
+from yolo_fs.cli.reply import Reply, console_for
+from yolo_fs.edges.files import walk
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.rules.classify import PLANNING_ROOT
+from yolo_fs.services.status import health
+
+LOOK_EVERY_S = 0.5
+"""Between two looks at the stamps: HEAD, one listing of the planning tree, the daemon's lock."""
+
+
+def follow(repository: Repository, look: Callable[[], tuple[str, bool]]) -> None:
+    """Show what `look` says, and again whenever it says something else, until interrupted.
+
+    `look`: returns a text, and whether time alone will change it; otherwise it is asked again when HEAD, the planning
+    tree, the daemon or the window changed.
+    """
+    stamp: object = None
+    shown, moves = "", True
+    with _page() as put:
+        while True:
+            now = _stamp(repository)
+            if moves or now != stamp:
+                stamp = now
+                text, moves = look()
+                if text != shown:
+                    shown = text
+                    put(text)
+            time.sleep(LOOK_EVERY_S)
+
+
+def _stamp(repository: Repository) -> object:
+    now = health(repository)
+    return repository.head(), tuple(walk(repository.root, PLANNING_ROOT)), now.as_json(), shutil.get_terminal_size()
+
+
+@contextlib.contextmanager
+def _page() -> Iterator[Callable[[str], None]]:
+    """Lend a page: what is put on it replaces what was there; where there is no terminal, it follows below."""
+    if not sys.stdout.isatty():
+        yield _put_below
+        return
+    from rich.live import Live
+    from rich.text import Text
+
+    with Live(console=console_for(sys.stdout), screen=True, auto_refresh=False) as live:
+        yield lambda text: live.update(Text.from_ansi(text), refresh=True)
+
+
+def _put_below(text: str) -> None:
+    print(text, end="" if text.endswith("\n") else "\n", flush=True)
+
+
+def drawn(reply: Reply) -> str:
+    """Return what a reply prints, in the colours and the width of the terminal if there is one."""
+    from rich.console import Console
+
+    text = io.StringIO()
+    terminal = console_for(sys.stdout)
+    width = terminal.width if terminal.is_terminal else None
+    console = (
+        Console(file=text, force_terminal=True, width=width, highlight=False, markup=False, emoji=False)
+        if width
+        else console_for(text)
+    )
+    if reply.show:
+        reply.show(console)
+    for finding in reply.findings:
+        console.print(str(finding))
+    return text.getvalue()

@@ -1,0 +1,174 @@
+"""The team as of one commit: every phase with its steps, plans, gates and alarms, now or at any moment of the past.
+
+Nothing here looks at the work tree, a clock or a daemon, so that `status` and `status --at` are the same code.
+Source: cli, `status`; design 1 ("Files + git are the only truth"); peers, pain 25 ("No one view").
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.lines import read_object
+from yolo_fs.protocol.gates import Decision
+from yolo_fs.rules.evidence import PlanProgress
+from yolo_fs.rules.gates import GateProgress, GateView, gates_of, sign_off
+from yolo_fs.rules.phase import PhaseFacts, Switches
+from yolo_fs.rules.progress import DepartmentProgress, Next, PhaseProgress, StepProgress, fold
+from yolo_fs.rules.waits import Alarm, Deadlock, alarms
+from yolo_fs.schemas.base import check
+from yolo_fs.schemas.config import Config
+from yolo_fs.services.settings import CONFIG, Settings
+from yolo_fs.services.team import Team
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseBoard:
+    """Where one phase stands."""
+
+    facts: PhaseFacts
+    """What all the rest follows from."""
+    progress: PhaseProgress
+    gates: tuple[GateProgress, ...]
+    decision: Decision
+    """What the Owner is to decide at sign-off."""
+    why: str
+    """The evidence that the decision rests on."""
+    alarms: tuple[Alarm, ...]
+    """Waits that nothing will ever end."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the phase as `status --json` shows it."""
+        progress = self.progress
+        return {
+            "phase": str(progress.phase),
+            "complete": progress.is_complete,
+            "step": progress.step,
+            "percent": progress.percent,
+            "next": _next(progress.next),
+            "departments": [_department(one) for one in progress.departments],
+            "steps": [_step(one) for one in progress.steps],
+            "gates": [_gate(one) for one in self.gates],
+            "sign_off": {"decision": self.decision.value, "why": self.why},
+            "alarms": [_alarm(one) for one in self.alarms],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """Where the team stands as of one commit."""
+
+    commit: str | None
+    """None on a branch without commits."""
+    config: Config | None
+    """The configuration that the commit has; None when it has none that can be read."""
+    stands_in: bool
+    """The commit has no configuration, and the one in force, which is not the default, was taken for it."""
+    phases: tuple[PhaseBoard, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the board as `status --json` shows it."""
+        return {
+            "commit": self.commit,
+            "config": "committed" if self.config else "in force" if self.stands_in else "default",
+            "phases": [one.as_json() for one in self.phases],
+        }
+
+
+def board(repository: Repository, settings: Settings, commit: str | None, team: Team | None = None) -> Board:
+    """Return where the team stands as of a commit. `team`: remembers what an earlier look has read.
+
+    Raises:
+        YoloError: OBJECT_MISSING, GIT_FAILED when the history cannot be read.
+    """
+    config = _config_at(repository, settings, commit)
+    switches = Switches(config or settings.config)
+    facts = (team or Team(repository, settings)).facts(commit, switches)
+    stands_in = commit is not None and config is None and settings.config != Config()
+    return Board(commit, config, stands_in, tuple(_phase(one) for one in facts))
+
+
+def _config_at(repository: Repository, settings: Settings, commit: str | None) -> Config | None:
+    """Return the configuration of a commit: who worked then is no matter of who works now."""
+    blob = repository.blob_at(commit, CONFIG)
+    found = repository.objects.read(blob) if blob else None
+    records = read_object(found.body, CONFIG, settings.limits).records if found else ()
+    shaped = check(Config, records[0].value)[0] if records else None
+    return shaped if isinstance(shaped, Config) else None
+
+
+def _phase(facts: PhaseFacts) -> PhaseBoard:
+    progress = fold(facts)
+    decision, why = sign_off(GateView(facts, progress))
+    return PhaseBoard(facts, progress, gates_of(facts, progress), decision, why, alarms(facts, progress))
+
+
+# --- for machines ---
+
+
+def _department(one: DepartmentProgress) -> dict[str, Any]:
+    return {
+        "department": one.department.value,
+        "complete": one.is_complete,
+        "step": one.current.step.key if one.current else None,
+        "percent": one.percent,
+        "stage_gate": one.stage.value,
+        "next": _next(one.next),
+        "blockers": list(one.blockers),
+        "steps": [_step(step) for step in one.steps],
+        "plans": [_plan(plan) for plan in one.plans],
+    }
+
+
+def _step(one: StepProgress) -> dict[str, Any]:
+    return {
+        "number": one.step.number,
+        "step": one.step.key,
+        "standing": one.standing.value,
+        "by": one.by,
+        "missing": list(one.missing),
+    }
+
+
+def _plan(one: PlanProgress) -> dict[str, Any]:
+    return {
+        "plan": str(one.id),
+        "title": one.title,
+        "wave": one.wave,
+        "standing": one.standing.value,
+        "commit": one.commit,
+        "tasks_done": tasks_done(one),
+        "tasks_total": len(one.tasks),
+        "tasks": [{"task": str(task.ref), "action": task.action, "commit": task.commit} for task in one.tasks],
+        "missing": list(one.missing),
+        "blocked_by": list(one.blocked_by),
+    }
+
+
+def tasks_done(plan: PlanProgress) -> int:
+    """Return how many tasks of a plan a commit names."""
+    return sum(bool(task.commit) for task in plan.tasks)
+
+
+def _next(one: Next | None) -> dict[str, Any] | None:
+    return {"step": one.step, "agent": one.agent, "task": one.task, "inputs": list(one.inputs)} if one else None
+
+
+def _gate(one: GateProgress) -> dict[str, Any]:
+    missing = [
+        {"what": lack.what, "file": lack.file, "line": lack.line, "command": lack.command} for lack in one.missing
+    ]
+    evidence = [{"path": path, "commit": commit} for path, commit in one.evidence]
+    return {
+        "gate": one.name,
+        "open": one.is_open,
+        "blocking": one.blocking,
+        "missing": missing,
+        "evidence": evidence,
+    }
+
+
+def _alarm(one: Alarm) -> dict[str, Any]:
+    kind, waits = ("deadlock", one.waits) if isinstance(one, Deadlock) else ("orphan", (one.wait,))
+    return {"kind": kind, "text": str(one), "waits": [asdict(wait) for wait in waits]}

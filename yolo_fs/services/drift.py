@@ -1,0 +1,112 @@
+"""What the work tree says of the team beside what history proves: declarations that drifted, sentinels that are forged.
+
+Only the present has a work tree, so `status --at` shows none of this. The disk is judged by the configuration in
+force, which the daemon writes by. Source: design 1; cli, `dept update`; reliability F58; peers, pain 16.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from yolo_fs.rules.phase import PhaseFacts, Switches
+from yolo_fs.rules.progress import PhaseProgress, fold
+from yolo_fs.rules.projections import Drift, drift_of_department
+from yolo_fs.schemas.config import Config
+from yolo_fs.services.board import Board, PhaseBoard
+from yolo_fs.services.departments import shown
+from yolo_fs.services.gatekeeping import forged_sentinels
+from yolo_fs.services.settings import CONFIG, Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Aside:
+    """What the work tree says of one phase, or of all of them."""
+
+    phase: str
+    """Directory name of the phase; empty for what concerns all."""
+    drifts: tuple[Drift, ...] = ()
+    forged: tuple[str, ...] = ()
+    """Sentinel files that the evidence does not bear out."""
+    blockers: tuple[tuple[str, str], ...] = ()
+    """(department, what its Lead says holds it up)."""
+
+    def __bool__(self) -> bool:
+        return bool(self.drifts or self.forged or self.blockers)
+
+
+def asides(root: str, settings: Settings, found: Board) -> tuple[Aside, ...]:
+    """Return what the work tree adds to a board of the present; empty when all agree."""
+    configured = Aside("", tuple(_of_config(found.config, settings.config)))
+    phases = (_of_phase(root, one, Switches(settings.config)) for one in found.phases)
+    return tuple(one for one in (configured, *phases) if one)
+
+
+def as_json(found: Iterable[Aside]) -> dict[str, Any]:
+    """Return what the work tree says as `status --json` shows it."""
+    listed = tuple(found)
+    return {
+        "drift": [
+            {
+                "phase": one.phase,
+                "where": each.where,
+                "key": each.key,
+                "declared": each.declared,
+                "derived": each.derived,
+            }
+            for one in listed
+            for each in one.drifts
+        ],
+        "forged": [{"phase": one.phase, "file": name} for one in listed for name in one.forged],
+        "declared_blockers": [
+            {"phase": one.phase, "department": department, "blocker": said}
+            for one in listed
+            for department, said in one.blockers
+        ],
+    }
+
+
+def drift(root: str, facts: PhaseFacts, progress: PhaseProgress) -> Iterator[Drift]:
+    """Yield where something that was declared of a phase and the evidence part, whatever file declares it."""
+    for source in SOURCES:
+        yield from source(root, facts, progress)
+
+
+def _of_phase(root: str, one: PhaseBoard, in_force: Switches) -> Aside:
+    facts = replace(one.facts, switches=in_force)
+    found = tuple(drift(root, facts, one.progress if in_force == one.facts.switches else fold(facts)))
+    return Aside(str(facts.phase), found, forged_sentinels(root, facts), tuple(_declared_blockers(root, facts)))
+
+
+def _of_config(committed: Config | None, in_force: Config) -> Iterator[Drift]:
+    """Yield the settings that are in force and not in history, which then cannot tell who worked by them."""
+    if committed is None:
+        return
+    proved = committed.model_dump(mode="json")
+    for key, value in in_force.model_dump(mode="json").items():
+        if value != proved.get(key):
+            yield Drift(CONFIG, key, value, proved.get(key))
+
+
+def _of_departments(root: str, facts: PhaseFacts, progress: PhaseProgress) -> Iterator[Drift]:
+    declared = shown(root, facts.phase)
+    for department in progress.departments:
+        if status := declared.get(department.department.value):
+            yield from drift_of_department(department, _sound(status))
+
+
+SOURCES: tuple[Callable[[str, PhaseFacts, PhaseProgress], Iterator[Drift]], ...] = (_of_departments,)
+"""One row for each kind of file that declares what the fold derives."""
+
+
+def _sound(status: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a status without a `declared` that is no object: anybody may write these files."""
+    return {key: value for key, value in status.items() if key != "declared" or isinstance(value, dict)}
+
+
+def _declared_blockers(root: str, facts: PhaseFacts) -> Iterator[tuple[str, str]]:
+    for department, status in shown(root, facts.phase).items():
+        listed = status.get("blockers")
+        for said in listed if isinstance(listed, list) else ():
+            yield department, str(said)
