@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import stat
@@ -332,3 +333,34 @@ def test_the_clock_is_read_for_each_event(directory: Path) -> None:
     journal.append(TYPE, "f")
     assert [event["time"][:4] for event in journal.read()] == ["2026", "2027"]
     journal.close()
+
+
+FELLOW_WRITER = """
+import sys
+from datetime import UTC, datetime
+from yolo_fs.edges.journal import Journal
+journal = Journal(sys.argv[1], source="/repo", now=lambda: datetime.now(UTC), size_bytes=20_000, files=50)
+print(sum(journal.append("x.y", sys.argv[2], {"n": n}) for n in range(200)))
+"""
+
+
+def test_several_processes_take_no_number_twice_also_across_rotations(directory: Path) -> None:
+    writers = [
+        subprocess.Popen([sys.executable, "-c", FELLOW_WRITER, str(directory), str(name)], stdout=subprocess.PIPE)
+        for name in range(4)
+    ]
+    written = sum(int(writer.communicate()[0]) for writer in writers)
+    numbers = [event["seq"] for event in Journal(str(directory), source="/repo", now=lambda: NOW, files=50).read()]
+    assert numbers == list(range(1, 801))
+    assert written == 800
+
+
+def test_a_writer_that_is_stopped_in_its_turn_costs_an_event_and_no_more(directory: Path) -> None:
+    writer = journal_in(directory)
+    assert writer.append("a.b", "first")
+    fellow = os.open(directory, os.O_RDONLY)
+    fcntl.flock(fellow, fcntl.LOCK_EX)
+    assert not writer.append("a.b", "lost")
+    os.close(fellow)
+    assert writer.append("a.b", "second")
+    assert [event["subject"] for event in writer.read()] == ["first", "second"]

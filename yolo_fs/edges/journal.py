@@ -1,17 +1,20 @@
 """Remembers what happened: one line per fact, numbered, in the shape of CloudEvents 1.0.
 
-One process writes (the daemon, by right of its lock), anybody reads. Nothing is true because it stands here:
-a full disk costs events, never work. Source: interfaces 8 ("Events first"); reliability 4.2 and F06.
+The daemon writes, and so do commands for what happens in them; they take turns by flock(2), and anybody reads.
+Nothing is true because it stands here: a full disk costs events, never work.
+Source: interfaces 8 ("Events first"); reliability 4.2 and F06.
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import secrets
 import stat
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -21,6 +24,10 @@ from yolo_fs.reasons import YoloError
 
 PREFIX = "dev.yolo_fs."
 """Begins every event type; `append`, `read` and `follow` take the type without it as well."""
+
+_TURN_TRIES = 50
+_TURN_PAUSE_S = 0.002
+"""A turn takes microseconds; whoever is stopped in the middle of one costs the others an event, not their work."""
 
 _FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -46,7 +53,11 @@ class Journal:
         with self._lock:
             try:
                 self._prepare()
-                return self._put(type_, subject, data or {})
+                with self._alone():
+                    self._prepare()  # the other writer may have rotated
+                    if self._out.was_written_by_others():
+                        self._seq = max(self._seq or 0, self._last_seq())
+                    return self._put(type_, subject, data or {})
             except (OSError, YoloError):
                 return False
 
@@ -98,8 +109,22 @@ class Journal:
         if self._out.identity is None or self._out.identity != _identity(self._path(0)):
             self._out.close()
             private_directory(self._directory)
+            self._out.open(self._path(0))  # first: what others write from here on shows in the size
             self._seq = max(self._seq or 0, self._last_seq())
-            self._out.open(self._path(0))
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Hold the right to write the next line: a lock on the directory itself, which no rotation replaces.
+
+        Raises:
+            OSError: somebody else holds it for too long.
+        """
+        directory = os.open(self._directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            _lock(directory)
+            yield
+        finally:
+            os.close(directory)
 
     def _put(self, type_: str, subject: str, data: Mapping[str, Any]) -> bool:
         seq = (self._seq or 0) + 1
@@ -180,6 +205,15 @@ class _Out:
         self.identity, self.size_bytes = (found.st_dev, found.st_ino), found.st_size
         self._torn = bool(found.st_size) and os.pread(self._descriptor, 1, found.st_size - 1) != b"\n"
 
+    def was_written_by_others(self) -> bool:
+        """Tell whether the file has another size than we left it with, and note that size."""
+        size_bytes = os.fstat(self._descriptor).st_size
+        if size_bytes == self.size_bytes:
+            return False
+        self.size_bytes = size_bytes
+        self._torn = bool(size_bytes) and os.pread(self._descriptor, 1, size_bytes - 1) != b"\n"
+        return True
+
     def write(self, line: bytes) -> tuple[bool, int]:
         """Return whether the line is whole, and how many bytes of it are there.
 
@@ -235,6 +269,15 @@ class _Sieve:
                 self._since = event["seq"]
                 if self._type in (None, event.get("type")):
                     yield event
+
+
+def _lock(directory: int) -> None:
+    for _ in range(_TURN_TRIES):
+        with contextlib.suppress(BlockingIOError):
+            fcntl.flock(directory, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        time.sleep(_TURN_PAUSE_S)
+    raise OSError("another writer of the journal does not end its turn")
 
 
 def _close(sources: list[_In]) -> None:
