@@ -92,6 +92,7 @@ class Reason(StrEnum):
     # Its references.
     NAME_MISMATCH = "name_mismatch", "the content names another artifact than the file name"
     PHASE_MISMATCH = "phase_mismatch", "the content names another phase than the directory"
+    BRANCH_MISMATCH = "branch_mismatch", "the content names another branch than the one it must be"
     DUPLICATE_ID = "duplicate_id", "an id stands twice"
     UNKNOWN_REFERENCE = "unknown_reference", "a reference points at nothing"
     SELF_REFERENCE = "self_reference", "something depends on itself"
@@ -152,6 +153,7 @@ class Reason(StrEnum):
     SEVERAL_PATHS = "several_paths", "a coordination commit changes more than one path"
     SUBJECT_MISMATCH = "subject_mismatch", "the subject is not the prescribed one"
     TRAILER_MISMATCH = "trailer_mismatch", "the trailers do not describe the artifact"
+    DISCRETIONARY_WORK = "discretionary_work", "a role went on after it had handed over"
 
     # The environment.
     NOT_A_REPOSITORY = "not_a_repository", "there is no git repository here"

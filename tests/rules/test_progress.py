@@ -302,3 +302,11 @@ def test_the_integration_gate_exists_where_several_departments_work() -> None:
 def test_no_junk_in_an_artifact_makes_the_fold_raise(junk: dict[str, Any]) -> None:
     for name in complete():
         fold(facts(changed(name, **junk)))
+
+
+@pytest.mark.parametrize(("absent", "takes"), [("critique", True), ("architecture", True), ("research", False)])
+def test_critic_and_architect_take_over_what_the_phase_before_handed_over(absent: str, takes: bool) -> None:
+    name = "architecture.toon" if absent == "architecture" else f"{absent}.jsonl"
+    progress = fold(facts(without(name), handed_over=".yolo-planning/phases/00-setup/phase-handoff.jsonl"))
+    assert progress.next is not None
+    assert (progress.next.inputs[-1].endswith("phase-handoff.jsonl")) is takes

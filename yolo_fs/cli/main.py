@@ -48,6 +48,8 @@ VERBS = (
     Verb("events", "the journal: what happened, in order"),
     Verb("dept", "declare or show how a department stands"),
     Verb("gate", "gates between departments: open or closed, and why not"),
+    Verb("handoff", "handoffs between roles and between agents"),
+    Verb("envelope", "handoffs between the agents of the product workflow"),
     Verb("schema", "the shape of every message, line and file"),
     Verb("doctor", "what is wrong, and how to mend it"),
     Verb("compat", "what the reference's shell scripts do"),

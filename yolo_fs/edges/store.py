@@ -160,6 +160,11 @@ def write_json(path: str, value: dict[str, Any], *, durable: bool = True, mode: 
     _replace(path, text.encode("utf-8"), durable=durable, mode=mode)
 
 
+def write_text(path: str, text: str, *, mode: int = SHARED) -> None:
+    """Replace the file by the text, as `write_json` does."""
+    _replace(path, text.encode("utf-8"), durable=True, mode=mode)
+
+
 def _replace(path: str, data: bytes, *, durable: bool, mode: int) -> None:
     directory, name = os.path.split(os.path.abspath(path))
     temporary = os.path.join(directory, f".{name}.yolo-tmp.{os.getpid()}.{secrets.token_hex(4)}")

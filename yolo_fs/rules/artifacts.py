@@ -563,6 +563,7 @@ RUNTIME: tuple[str, ...] = (
     ".ctx-*",
     ".escalation-resolution-*",
     "config.json",
+    "context_health.log",
     ".active-agent",
     ".active-plan-cache",
     ".yolo-session",

@@ -23,6 +23,8 @@ from yolo_fs.protocol.gates import (
     Sentinel,
 )
 from yolo_fs.protocol.names import Dept
+from yolo_fs.reasons import errors
+from yolo_fs.rules.handoff_contents import faults_of_handoffs
 from yolo_fs.rules.phase import PhaseFacts
 from yolo_fs.rules.progress import DepartmentProgress, PhaseProgress
 
@@ -211,22 +213,32 @@ def integration_checks(view: GateView) -> dict[str, tuple[str, tuple[Missing, ..
 
 def _api(view: GateView) -> tuple[bool, tuple[Missing, ...]]:
     applies = bool(view.facts.of_kind("api-contracts"))
-    return applies, tuple(_contract_agreed(view)) if applies else ()
+    return applies, (*_contract_agreed(view), *_untrue(view, "api-contracts")) if applies else ()
 
 
 def _design(view: GateView) -> tuple[bool, tuple[Missing, ...]]:
     applies = Dept.UIUX in view.facts.switches.departments and bool(view.facts.of_kind("design-handoff"))
-    return applies, (*_ux_said_complete(view), *_component_specs(view)) if applies else ()
+    lacks = (*_ux_said_complete(view), *_component_specs(view), *_untrue(view, "design-handoff"))
+    return applies, lacks if applies else ()
 
 
 def _handoffs(view: GateView) -> tuple[bool, tuple[Missing, ...]]:
     lines = view.facts.lines_of("dept-handoff")
+    in_force = {(line.get("from_dept"), line.get("to_dept")): (number, line) for number, line in enumerate(lines, 1)}
     blocked = tuple(
-        Missing(f"{line.get('from_dept')} → {line.get('to_dept')}: {blocker}", "dept-handoff.jsonl", number, _SHOW)
-        for number, line in enumerate(lines, 1)
+        Missing(f"{giver} → {taker}: {blocker}", "dept-handoff.jsonl", number, _SHOW)
+        for (giver, taker), (number, line) in in_force.items()
         for blocker in line.get("blockers") or ()
     )
-    return bool(lines), blocked
+    return bool(lines), (*blocked, *_untrue(view, "dept-handoff"))
+
+
+def _untrue(view: GateView, kind: str) -> Iterator[Missing]:
+    """What a handoff claims and the branch does not have. Source: document 000, dept-handoff.jsonl ("Flow")."""
+    for finding in errors(faults_of_handoffs(view.facts)):
+        name = finding.path.rpartition("/")[2]
+        if name == f"{kind}.jsonl":
+            yield Missing(finding.message, name, finding.line, _VALIDATE.format(finding.path))
 
 
 def _tests(view: GateView) -> tuple[bool, tuple[Missing, ...]]:

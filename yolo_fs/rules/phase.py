@@ -80,6 +80,8 @@ class PhaseFacts:
     """Hash as a summary spells it → the commit, where the branch contains it."""
     task_commits: Mapping[str, str] = field(default_factory=dict)
     """`NN-MM/Tk` → the commit whose subject names that task."""
+    handed_over: str = ""
+    """The handoff of the phase before, an input of Critic and Architect; empty when there is none."""
     earlier_plans: Mapping[str, bool] = field(default_factory=dict)
     """Plan id of another phase → whether its summary says complete, for `xd`."""
     signed_off: str = ""

@@ -6,7 +6,7 @@ Source: document 002 ("11-Step Workflow", "Resume Protocol"), protocol 2.1; desi
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from yolo_fs.ids import PhaseId
@@ -157,7 +157,7 @@ def _department(facts: PhaseFacts, department: Dept, start: Passed) -> Departmen
         steps,
         plans,
         stage,
-        _next_of_department(department, steps, plans),
+        _with_handoff(facts, _next_of_department(department, steps, plans)),
         tuple(_blockers(view, steps, plans)),
     )
 
@@ -222,6 +222,16 @@ def _next_of_department(
         if one.standing in (StepStanding.READY, StepStanding.RUNNING):
             return _asked(one.step, department, _next_task(plans) if one.step.key == "implementation" else "")
     return None
+
+
+_TAKE_OVER = frozenset({"critique", "architecture"})
+"""Steps that receive the handoff of the phase before. Source: document 000, phase-handoff.jsonl."""
+
+
+def _with_handoff(facts: PhaseFacts, asked: Next | None) -> Next | None:
+    if asked is None or not facts.handed_over or asked.step not in _TAKE_OVER:
+        return asked
+    return replace(asked, inputs=(*asked.inputs, facts.handed_over))
 
 
 def _next_of_phase(

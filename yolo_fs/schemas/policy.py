@@ -58,7 +58,7 @@ class Policy(Wire):
     )
     """Fingerprints of lines that look like a credential and are none. Loosens: every entry."""
     state_files: Literal["existing", "always", "never"] = "existing"
-    """Which state files the daemon keeps true and commits on each transition: those that exist, those of every phase, or
-    none. Where several departments work, `existing` means `always`. Neither way."""
+    """Which state files the daemon keeps true and commits on each transition: those that exist, those of every phase,
+    or none. Where several departments work, `existing` means `always`. Neither way."""
     commits_per_minute: Count = 0
     """Most commits in a minute; 0 sets no limit. Tightens: any other number."""

@@ -58,8 +58,8 @@ Deed = Create | AddLines | Keep
 RULES: Mapping[str, tuple[str, ...]] = {
     ".gitignore": (
         "# Coordination of the moment, never committed; kept by `yolo-fs init`.",
-        # config.json is no artifact, yet people do commit it: only what hides behind a dot is ignored.
-        *(pattern for pattern in RUNTIME if pattern.startswith(".")),
+        # config.json is no artifact, yet people do commit it.
+        *(pattern for pattern in RUNTIME if pattern != "config.json"),
         ".*.yolo-tmp.*",
     ),
     ".gitattributes": (

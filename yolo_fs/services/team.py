@@ -15,6 +15,7 @@ from yolo_fs.reasons import Level, errors
 from yolo_fs.rules.classify import PLANNING_ROOT, classify
 from yolo_fs.rules.examine import shape_faults
 from yolo_fs.rules.facts import Place
+from yolo_fs.rules.handoff_contents import handoff_into
 from yolo_fs.rules.phase import Filed, PhaseFacts, SourceCommit, Switches, texts
 from yolo_fs.rules.progress import PhaseProgress, fold
 from yolo_fs.services.chronicle import Chronicle
@@ -60,6 +61,7 @@ class Team:
             switches=switches,
             commits=self._commits_named(own),
             task_commits=self.chronicle.by_task,
+            handed_over=handoff_into(phase, filed),
             earlier_plans=done,
             signed_off=self.chronicle.signed_off.get(int(phase.number), ""),
         )

@@ -1,0 +1,218 @@
+"""`yolo-fs envelope`: handoffs between the agents of the product workflow."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from yolo_fs.cli.reply import Asked, Reply, verb
+from yolo_fs.edges.files import read
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.lines import read_object
+from yolo_fs.reasons import Exit, Finding, Reason, YoloError, errors, safe
+from yolo_fs.rules.envelopes import Sent
+from yolo_fs.rules.session_progress import choice_after, open_error, progress_line, standing, ways_after
+from yolo_fs.schemas.envelope.choice import NextState
+from yolo_fs.services.envelopes import Found, Handoffs
+from yolo_fs.services.sending import Written, choose, send
+from yolo_fs.services.settings import load
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_STDIN = "-"
+
+
+@click.group("envelope", short_help="handoffs between the agents of the product workflow")
+def envelope() -> None:
+    """Write, check and follow the handoffs that lie in documents/handoffs/.
+
+    Every one has its session, its route and its moment in its name; after an error the orchestrator chooses.
+    """
+
+
+@verb("new", example="yolo-fs envelope new draft.json", parent=envelope)
+@click.argument("draft")
+@click.option("--again", is_flag=True, help="A re-run: write it as an attempt of its own, though nothing has changed.")
+def new(asked: Asked, *, draft: str, again: bool) -> Reply:
+    """Check a handoff and write it under its right name, complete or not at all; print the path.
+
+    DRAFT is a file with the envelope, or - for stdin. It may leave out handoff_version, timestamp,
+    product_name_slug, progress_percentage, and the session_id of a first handoff. The same handoff again writes
+    nothing. Exit 1 when it breaks a rule.
+    """
+    with _project(asked) as project:
+        file = _file(asked, project, draft)
+        reading = read_object(file.data, file.path, project.handoffs.settings.limits)
+        if not reading.records:
+            return Reply(None, reading.findings, Exit.FINDINGS)
+        written = send(project.handoffs, reading.records[0].value, project.repository, again=again)
+    state = "created" if written.is_new else "already_there" if written.attempt else "refused"
+    data = {"state": state, "path": written.path, "attempt": written.attempt}
+    return Reply(data, written.findings, _code(written.findings), lambda console: _show_written(console, written))
+
+
+@verb("check", example="yolo-fs envelope check draft.json", parent=envelope)
+@click.argument("file")
+def check(asked: Asked, *, file: str) -> Reply:
+    """Check a handoff: its shape, its name, the files it mentions, and what its session said before.
+
+    FILE may be - for stdin, or a draft anywhere. Exit 1 when it breaks a rule; warnings alone do not count.
+    """
+    with _project(asked) as project:
+        given = _file(asked, project, file)
+        findings = project.handoffs.examine(given.path, given.data)
+    wrong = len(errors(findings))
+    data = {"path": given.path, "errors": wrong, "warnings": len(findings) - wrong}
+    return Reply(data, findings, _code(findings))
+
+
+@verb("show", example="yolo-fs envelope show", parent=envelope)
+@click.argument("session", default="")
+def show(asked: Asked, *, session: str) -> Reply:
+    """Show how far a session is, handoff by handoff; after an error, the four ways and where each leads.
+
+    SESSION is an id or its beginning; without it, the session that was written to last.
+    """
+    with _project(asked) as project:
+        found = project.handoffs.session(_session(project.handoffs, session))
+    return Reply(_as_json(found), found.findings, _code(found.findings), lambda console: _show(console, found))
+
+
+@verb("choose", example="yolo-fs envelope choose 7c0a4d52 retry", parent=envelope)
+@click.argument("session")
+@click.argument("way")
+def choose_(asked: Asked, *, session: str, way: str) -> Reply:
+    """Record what the orchestrator does after an error: retry, ask, skip or abort.
+
+    The same choice again changes nothing. Another one replaces it, until somebody has acted upon it.
+    """
+    with _project(asked) as project:
+        chosen = choose(project.handoffs, _session(project.handoffs, session), way, project.repository)
+    then = chosen.leads_to
+    return Reply(chosen.model_dump(), show=lambda _: print(f"{chosen.way}: {then.status}{_next_step(then)}"))
+
+
+# --- what is given ---------------------------------------------------------------------------------------------------
+
+
+class _Project(NamedTuple):
+    repository: Repository
+    handoffs: Handoffs
+
+
+class _File(NamedTuple):
+    path: str
+    """Relative to the project, where it lies in it."""
+    data: bytes
+
+
+@contextmanager
+def _project(asked: Asked) -> Iterator[_Project]:
+    with Repository(asked.start) as repository:
+        yield _Project(repository, Handoffs(repository.root, load(repository.root)))
+
+
+def _file(asked: Asked, project: _Project, name: str) -> _File:
+    limit_bytes = project.handoffs.settings.policy.max_file_bytes
+    if name == _STDIN:
+        return _File(_STDIN, sys.stdin.buffer.read(limit_bytes + 1))
+    folder, base = os.path.split(os.path.abspath(os.path.join(asked.start, name)))
+    full, root = os.path.join(os.path.realpath(folder), base), project.handoffs.root
+    is_inside = full.startswith(f"{root}/")
+    path = os.path.relpath(full, root) if is_inside else full
+    # A link on the way from the project's root is refused; whoever names a file outside means the one it leads to.
+    found = read(root, path, limit_bytes) if is_inside else read(os.path.dirname(full), base, limit_bytes)
+    if isinstance(found, Finding):
+        message = f"{safe(name)}: {found.message or found.reason.sentence}"
+        raise YoloError(found.reason, message, hint=found.hint, exit_code=Exit.FINDINGS)
+    return _File(path, found.data)
+
+
+def _session(handoffs: Handoffs, wanted: str) -> str:
+    known = handoffs.sessions()
+    found = [session for session in known if session.startswith(wanted.lower())]
+    if (wanted and len(found) == 1) or (not wanted and found):
+        return found[-1]
+    message = f"{len(found)} sessions begin with {safe(wanted)!r}" if found else f"no session {safe(wanted)!r}"
+    hint = f"There are: {', '.join(known[-10:]) or 'none'}."
+    raise YoloError(Reason.UNKNOWN_NAME, message, hint=hint, exit_code=Exit.USAGE)
+
+
+def _code(findings: tuple[Finding, ...]) -> Exit:
+    return Exit.FINDINGS if errors(findings) else Exit.DONE
+
+
+# --- what is shown ---------------------------------------------------------------------------------------------------
+
+
+def _as_json(found: Found) -> dict[str, Any]:
+    now = standing(found.session)
+    error = open_error(found.session)
+    choice = choice_after(error, found.session) if error else None
+    ways = ways_after(error, found.session) if error else ()
+    return {
+        "session": found.session_id,
+        "line": progress_line(now),
+        "status": now.status,
+        "progress_percentage": now.percentage,
+        "handoffs": [_handoff_as_json(one, found) for one in found.session.sent],
+        "error": error.path if error else None,
+        "ways": [{"way": one.name, "text": one.text, "leads_to": one.leads_to.model_dump()} for one in ways],
+        "choice": choice.model_dump() if choice else None,
+    }
+
+
+def _handoff_as_json(one: Sent, found: Found) -> dict[str, Any]:
+    attempt = found.attempts[one.path]
+    return {
+        "path": one.path,
+        "timestamp": one.envelope.timestamp,
+        "from": one.source,
+        "to": one.target,
+        "attempt": attempt.number,
+        "repeats": attempt.repeats or None,
+        "is_error": one.is_error,
+    }
+
+
+def _show_written(console: Console, written: Written) -> None:
+    if written.attempt:
+        console.print(safe(written.path, 4096), soft_wrap=True)
+
+
+def _show(console: Console, found: Found) -> None:
+    console.print(safe(progress_line(standing(found.session)), 500), soft_wrap=True)
+    for one in found.session.sent:
+        attempt = found.attempts[one.path]
+        marks = [f"attempt {attempt.number}"] if attempt.number > 1 else []
+        marks += ["failed"] if one.is_error else []
+        marks += ["again"] if attempt.repeats else []
+        route = f"{one.source} → {one.target}"
+        line = f"  {one.envelope.timestamp}  {route:34} {one.envelope.target_agent.phase_to_execute}"
+        console.print(safe(f"{line}  {', '.join(marks)}".rstrip(), 500), soft_wrap=True)
+    if error := open_error(found.session):
+        _show_ways(console, error, found)
+
+
+def _show_ways(console: Console, error: Sent, found: Found) -> None:
+    choice = choice_after(error, found.session)
+    said = f"chosen: {choice.way}" if choice else f"choose with 'yolo-fs envelope choose {found.session_id} WAY'"
+    console.print(said, style="green" if choice else "yellow", soft_wrap=True)
+    for way in ways_after(error, found.session):
+        then = f"{way.leads_to.status}{_next_step(way.leads_to)}"
+        console.print(safe(f"  {way.name:6} {way.text} → {then}", 500), soft_wrap=True)
+
+
+def _next_step(then: NextState) -> str:
+    if then.status == "waiting":
+        return f" for the {then.agent_type}"
+    again = f", attempt {then.attempt}" if then.attempt > 1 else ""
+    who = f": {then.agent_type} does {then.phase_to_execute}{again}" if then.agent_type else ""
+    without = f", without {', '.join(then.degraded)}" if then.degraded else ""
+    return safe(f"{who}{without}", 500)

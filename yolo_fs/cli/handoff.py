@@ -1,0 +1,183 @@
+"""`yolo-fs handoff`: packets between roles, read, checked and written."""
+
+from __future__ import annotations
+
+import os
+import sys
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from yolo_fs.cli.reply import Asked, Reply, verb
+from yolo_fs.edges.files import read
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.text import Limits
+from yolo_fs.protocol.triggers import TRIGGERS, DirectiveRole
+from yolo_fs.reasons import Exit, Finding, Reason, errors, safe
+from yolo_fs.rules.handoffs import HANDOFF
+from yolo_fs.rules.packets import packet_of, texts_of
+from yolo_fs.services.handoffs import Handed, Handoffs, written_in
+from yolo_fs.services.handover import Emitted, emit
+from yolo_fs.services.sessions import Source
+from yolo_fs.services.settings import load
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+STDIN = "-"
+_ROLE = click.Choice([role.value for role in DirectiveRole])
+
+
+@click.group("handoff", short_help="handoffs between roles and between agents: check, emit, parse")
+def handoff() -> None:
+    """Hand work over, and take it over.
+
+    A packet is accepted whole or not at all: whoever receives one that is not accepted stops before any edit.
+    """
+
+
+@verb("check", example="yolo-fs handoff check --as executor", parent=handoff)
+@click.argument("path", required=False)
+@click.option("--as", "receiver", type=_ROLE, help="Role that asks; by itself whatever role the packet gives.")
+@click.option(
+    "--override", "because", metavar="WHY", help="Operator: accept it in spite of its faults, and record why."
+)
+def check(asked: Asked, *, path: str | None, receiver: str | None, because: str | None) -> Reply:
+    """Accept a handoff, or tell each reason why its receiver must stop.
+
+    Without PATH: the HANDOFF.md that was written last, in the planning tree or a directive session. A PATH is a
+    HANDOFF.md or a text with a chat packet; - reads the text from stdin.
+    """
+    with Repository(asked.start) as repository:
+        handoffs = Handoffs(repository, load(repository.root))
+        now = datetime.now(UTC)
+        handed = handoffs.check(_source(asked, handoffs, repository.root, path), now, receiver or "")
+        if because is not None:
+            handed = handoffs.override(handed, because, now)
+        findings = (*handed.findings, *handoffs.later_work(handed))
+    code = Exit.DONE if handed.is_accepted else Exit.FINDINGS
+    return Reply(_as_json(handed), findings, code, lambda console: _show(console, handed))
+
+
+@verb("emit", example="yolo-fs handoff emit --from pair --to architect --trigger pair_out_of_scope …", parent=handoff)
+@click.option("--from", "from_role", required=True, metavar="ROLE", help="Role that stops.")
+@click.option("--to", "to_role", required=True, metavar="ROLE", help="Role that goes on.")
+@click.option("--trigger", required=True, metavar="ID", help=f"One of {', '.join(row.id for row in TRIGGERS)}.")
+@click.option("--objective", required=True, metavar="LINE", help="What the receiver is to reach, in one line.")
+@click.option("--blocking-rule", required=True, metavar="LINE", help="Rule that keeps the sender from going on.")
+@click.option("--session", "session_id", metavar="GUID", help="Directive session; by itself none.")
+@click.option("--task", "task_file", metavar="PATH", help="Task file; by itself none.")
+@click.option("--branch", "directive_branch", metavar="NAME", help="By itself the session's, else the current one.")
+@click.option("--reading", "required_reading", metavar="PATH", help="By itself what the configuration requires.")
+def emit_(asked: Asked, **fields: str | None) -> Reply:
+    """Write a complete packet or nothing: HANDOFF.md of the session, and the text for the chat on stdout."""
+    given = {name: text for name, text in fields.items() if text is not None}
+    with Repository(asked.start) as repository:
+        emitted = emit(repository, load(repository.root), given)
+    code = Exit.DONE if emitted.packet else Exit.FINDINGS
+    return Reply(_emitted_as_json(emitted), emitted.findings, code, lambda console: _show_emitted(console, emitted))
+
+
+@verb("parse", example="yolo-fs handoff parse chat.txt", parent=handoff)
+@click.argument("path", metavar="FILE|-")
+def parse(asked: Asked, *, path: str) -> Reply:
+    """Read a packet from a chat text or a HANDOFF.md and show its fields. What it points at is not looked at."""
+    source = _text() if path == STDIN else _file(os.path.join(asked.start, path), path)
+    if isinstance(source, Finding):
+        return Reply(None, (source,), Exit.FINDINGS)
+    packet, findings = packet_of(written_in(source, Limits()))
+    code = Exit.FINDINGS if errors(findings) else Exit.DONE
+    fields = texts_of(packet) if packet else None
+    return Reply(fields, findings, code, lambda console: _show_fields(console, fields or {}))
+
+
+# --- what is asked about ---------------------------------------------------------------------------------------------
+
+
+def _source(asked: Asked, handoffs: Handoffs, root: str, path: str | None) -> Source | Finding:
+    if path == STDIN:
+        return _text()
+    if path is None:
+        latest = handoffs.latest()
+        return handoffs.sessions.open(latest) if latest else _nothing_handed_over()
+    full = os.path.join(os.path.realpath(os.path.join(asked.start, os.path.dirname(path))), os.path.basename(path))
+    within = os.path.relpath(full, root)
+    return _file(full, path) if f"{within}/".startswith("../") else handoffs.sessions.open(within)
+
+
+def _file(full: str, shown: str) -> Source | Finding:
+    """Read a text that is no file of the repository."""
+    folder, name = os.path.split(os.path.abspath(full))
+    found = read(folder, name, Limits().max_file_bytes)
+    return found if isinstance(found, Finding) else Source(shown, found.data)
+
+
+def _text() -> Source:
+    return Source(STDIN, sys.stdin.buffer.read(Limits().max_file_bytes + 1))
+
+
+def _nothing_handed_over() -> Finding:
+    expected = f"a {HANDOFF} in the planning tree or a directive session"
+    return Finding(
+        Reason.FILE_MISSING, HANDOFF, expected=expected, hint="ask the sender; 'yolo-fs handoff emit' writes it"
+    )
+
+
+# --- what is answered ------------------------------------------------------------------------------------------------
+
+
+def _as_json(handed: Handed) -> dict[str, Any]:
+    return {
+        "accepted": handed.is_accepted,
+        "path": handed.source.path,
+        "role": handed.role,
+        "required_reading": handed.packet.required_reading if handed.packet else "",
+        "session_file": handed.session_file,
+        "task_file": handed.task_file,
+        "packet": texts_of(handed.packet) if handed.packet else None,
+        "override": handed.override.as_json() if handed.override else None,
+    }
+
+
+def _emitted_as_json(emitted: Emitted) -> dict[str, Any]:
+    packet = texts_of(emitted.packet) if emitted.packet else None
+    return {"packet": packet, "path": emitted.path, "text": emitted.text, "new": emitted.is_new}
+
+
+def _show(console: Console, handed: Handed) -> None:
+    packet = handed.packet
+    if packet is None or not handed.is_accepted:
+        console.print("stop: the handoff is not accepted; make no edit until it is mended", style="red")
+        return
+    console.print(f"accepted: you are {handed.role} now; nobody needs to confirm it", style="green")
+    if handed.override:
+        console.print(safe(f"overridden by {handed.override.by}: {handed.override.because}", 500), style="yellow")
+    for name, text in (
+        ("read first", packet.required_reading),
+        ("session", handed.session_file),
+        ("task", handed.task_file),
+        ("branch", packet.directive_branch),
+        ("objective", packet.objective),
+    ):
+        if text:
+            console.print(f"{name + ':':11} {safe(text, 500)}")
+
+
+def _show_emitted(console: Console, emitted: Emitted) -> None:
+    # The packet is data for whoever pastes or pipes it; the reader has refused every control character.
+    console.file.write(emitted.text)
+    if emitted.path:
+        state = "written" if emitted.is_new else "already written"
+        print(
+            f"{safe(emitted.path)}: {state}; {emitted.packet and emitted.packet.from_role} stops now", file=sys.stderr
+        )
+
+
+def _show_fields(console: Console, fields: dict[str, str]) -> None:
+    for name, text in fields.items():
+        console.print(f"{name}: {safe(text, 500)}")
+
+
+# Another document's handoffs are commands of the same group.
+from yolo_fs.cli import handoff_read  # noqa: E402,F401
