@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from bench.options import Options
 from bench.table import Table, machine, render
 
-NAMES = ("commit", "latency", "burst", "validate", "status", "startup", "watch")
+NAMES = ("commit", "latency", "burst", "validate", "status", "startup", "watch", "gates", "departments")
 
 
 def run(name: str, options: Options) -> Iterator[Table]:

@@ -1,22 +1,28 @@
-"""`yolo-fs gate`: open or closed, and why not."""
+"""`yolo-fs gate`: open or closed, and why not.
+
+`wait` sleeps for long and in many processes, so what it does not need is imported by the other verbs alone.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from yolo_fs.cli.reply import Asked, Reply, verb
-from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Exit, safe
-from yolo_fs.rules.gates import GateProgress
-from yolo_fs.services.departments import find_phase
-from yolo_fs.services.gatekeeping import Gates, gates_at, wait_for_gates
-from yolo_fs.services.settings import load
-from yolo_fs.services.team import Team
+from yolo_fs.services.waiting import Waited, look_aside
+from yolo_fs.services.waiting import wait as wait_for
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from yolo_fs.rules.gates import GateProgress
+    from yolo_fs.services.gatekeeping import Gates
 
 _PHASE = click.option("--phase", required=True, help="Number or directory name of the phase.")
 
@@ -58,18 +64,21 @@ def list_(asked: Asked, *, phase: str) -> Reply:
 @verb("wait", example="yolo-fs gate wait ux-complete --phase 1 --timeout 600", parent=gate)
 @click.argument("names", nargs=-1, required=True)
 @_PHASE
-@click.option("--timeout", default=1800.0, show_default=True, help="Seconds to wait.")
-def wait(asked: Asked, *, names: tuple[str, ...], phase: str, timeout: float) -> Reply:
-    """Wait until all the gates are open. Exit 1 with what is missing when the time is over."""
-    with Repository(asked.start) as repository:
-        wanted = find_phase(repository.root, phase)
-        found = wait_for_gates(repository, load(repository.root), wanted, names, timeout)
-    closed = [one for name in names if not (one := found.named(name)).is_open]
-    code = Exit.FINDINGS if closed else Exit.DONE
-    return Reply(_all_as_json(found), (), code, lambda console: _show_each(console, closed))
+@click.option("--timeout", type=click.FloatRange(min=0), help="Seconds to wait; default: as configured.")
+def wait(asked: Asked, *, names: tuple[str, ...], phase: str, timeout: float | None) -> Reply:
+    """Wait until all the gates are open. Exit 1 with what each department lacks when the time is over."""
+    waited = wait_for(partial(look_aside, asked.start, phase, names), timeout)
+    code = Exit.DONE if waited.is_open else Exit.FINDINGS
+    return Reply(_waited_as_json(waited), (), code, lambda console: _show_waited(console, waited))
 
 
 def _gates(asked: Asked, phase: str) -> Gates:
+    from yolo_fs.edges.git.repository import Repository
+    from yolo_fs.services.departments import find_phase
+    from yolo_fs.services.gatekeeping import gates_at
+    from yolo_fs.services.settings import load
+    from yolo_fs.services.team import Team
+
     with Repository(asked.start) as repository:
         wanted = find_phase(repository.root, phase)
         return gates_at(repository, Team(repository, load(repository.root)), wanted, repository.head().tip)
@@ -80,9 +89,7 @@ def _code(found: GateProgress) -> Exit:
 
 
 def _as_json(found: GateProgress) -> dict[str, Any]:
-    missing = [
-        {"what": lack.what, "file": lack.file, "line": lack.line, "command": lack.command} for lack in found.missing
-    ]
+    missing = [asdict(lack) for lack in found.missing]
     evidence = [{"path": path, "commit": commit} for path, commit in found.evidence]
     return {"gate": found.name, "open": found.is_open, "missing": missing, "evidence": evidence}
 
@@ -92,6 +99,7 @@ def _all_as_json(found: Gates) -> dict[str, Any]:
         "phase": str(found.phase),
         "gates": [_as_json(one) for one in found.gates],
         "forged": list(found.forged),
+        "drift": [asdict(one) for one in found.drift],
         "sign_off": {"decision": found.decision, "why": found.why},
     }
 
@@ -115,4 +123,42 @@ def _show_all(console: Console, found: Gates) -> None:
     _show_each(console, list(found.gates))
     for name in found.forged:
         console.print(f"forged: {safe(name)} opens nothing", style="red")
+    for drift in found.drift:
+        console.print(f"drift: {safe(str(drift))}", style="yellow")
     console.print(f"sign-off: {found.decision} ({safe(found.why)})")
+
+
+def _waited_as_json(waited: Waited) -> dict[str, Any]:
+    """Return how the waiting ended: with open gates, by the daemon's word or by a look, or with a report."""
+    look, told = waited.look, waited.told
+    gates = [dict(gate) if told is None else {**gate, "open": True, "missing": []} for gate in look.gates]
+    return {
+        "phase": look.phase,
+        "gates": gates,
+        "open": waited.is_open,
+        "commit": told.commit if told else look.commit,
+        "by": "daemon" if told else "look",
+        "woke_at": datetime.fromtimestamp(waited.woke_at_ns / 1e9, UTC).isoformat().replace("+00:00", "Z"),
+        "waited_s": round(waited.waited_s, 3),
+        "departments": [] if waited.is_open else [dict(one) for one in look.departments],
+    }
+
+
+def _show_waited(console: Console, waited: Waited) -> None:
+    if waited.is_open:
+        return
+    for gate in waited.look.gates:
+        console.print(f"{gate['gate']:14} {'open' if gate['open'] else 'closed'}")
+        for lack in gate["missing"]:
+            place = f"{lack['file']}:{lack['line']}" if lack["line"] else lack["file"]
+            console.print(f"  {safe(lack['what'])} ({safe(place)})  → {safe(lack['command'])}")
+    console.print(f"not open after {waited.waited_s:.0f} s:")
+    for department in waited.look.departments:
+        console.print(f"  {department['department']:10} {_standing(department)}")
+
+
+def _standing(department: Mapping[str, Any]) -> str:
+    if department["complete"]:
+        return "complete"
+    why = [*department["missing"][:3], *department["blockers"]]
+    return safe(f"at {department['step']}: {'; '.join(why) or 'nothing of it is there'}")

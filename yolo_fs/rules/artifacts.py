@@ -45,6 +45,8 @@ class Home(StrEnum):
     """The planning root, or the root of a milestone."""
     ANYWHERE = "anywhere"
     """Any directory of the planning tree."""
+    DOCUMENTS = "documents"
+    """The folder of handoffs outside the planning tree (see `rules.documents`)."""
 
 
 class Shape(StrEnum):
@@ -77,6 +79,8 @@ class Naming(StrEnum):
     """First subject when the content speaks of exactly one plan, second otherwise."""
     DEPARTMENT = "department"
     """One subject per department, in the order of `DEPARTMENTS`."""
+    ROUTE = "route"
+    """From the path alone: who hands over to whom."""
     TRANSITION = "transition"
     """State files, as their content says: first subject when complete, last when not; between them, when skipped."""
 
@@ -100,6 +104,8 @@ class Check(StrEnum):
     """No two records carry the same `id`."""
     RISING_TIME = "rising time"
     """Records of one id carry increasing `dt`."""
+    PAYLOAD = "payload"
+    """The payload of an envelope has the shape of its route."""
     SECTIONS = "sections"
     """The TOON document has the five sections of an architecture."""
 

@@ -14,6 +14,7 @@ from yolo_fs.reasons import Level, Reason
 from yolo_fs.rules.artifacts import Check
 from yolo_fs.rules.facts import Place, PlanFacts, Surroundings
 from yolo_fs.schemas.base import Fault, Record
+from yolo_fs.schemas.envelope.envelope import payload_faults
 
 Located = tuple[int, Fault]
 """A line number (0: the whole file) and what is wrong there."""
@@ -182,6 +183,11 @@ def _sections(_: Place, records: Sequence[Record], __: Surroundings) -> Iterator
                 )
 
 
+def _payload(_: Place, records: Sequence[Record], __: Surroundings) -> Iterator[Located]:
+    for record in records:
+        yield from ((record.line, fault) for fault in payload_faults(record.value))
+
+
 CHECKS: Mapping[Check, Callable[[Place, Sequence[Record], Surroundings], Iterator[Located]]] = {
     Check.PLAN_NAME: _plan_name,
     Check.PHASE: _phase,
@@ -192,6 +198,7 @@ CHECKS: Mapping[Check, Callable[[Place, Sequence[Record], Surroundings], Iterato
     Check.UNIQUE_IDS: _unique_ids,
     Check.RISING_TIME: _rising_time,
     Check.SECTIONS: _sections,
+    Check.PAYLOAD: _payload,
 }
 
 

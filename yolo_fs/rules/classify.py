@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from yolo_fs.ids import PHASE_DIRECTORY, PLAN, PhaseId, PlanId
 from yolo_fs.protocol.departments import WORKING
+from yolo_fs.rules import documents
 from yolo_fs.rules.artifacts import ARTIFACTS, Artifact, Home
 from yolo_fs.rules.facts import Place
 
@@ -67,8 +68,10 @@ _DEPARTMENT_OF_PREFIX = {row.prefix: str(row.name) for row in WORKING}
 @lru_cache(maxsize=_REMEMBERED)
 def classify(path: str, root: str = PLANNING_ROOT) -> Place | None:
     """Return the place of a path (POSIX, relative to the repository), or None when it is no artifact."""
-    if not path.startswith(root + "/") or not path.isascii():
+    if not path.isascii():
         return None
+    if not path.startswith(root + "/"):
+        return documents.place_of(path)
     below = path[len(root) + 1 :]
     for name in _names():
         if below.endswith(name.ending) and (found := name.pattern.fullmatch(below)):

@@ -13,6 +13,7 @@ from typing import Any
 from yolo_fs.ids import PLAN
 from yolo_fs.rules.artifacts import Naming
 from yolo_fs.rules.facts import Place
+from yolo_fs.rules.storage_names import commit_subject
 from yolo_fs.schemas.base import Record
 from yolo_fs.subject import Subject
 
@@ -72,12 +73,19 @@ def _by_transition(place: Place, lines: Sequence[Mapping[str, Any]]) -> str:
     return _render(by_status.get(str(reached.get("status")), otherwise), place, **gaps)
 
 
+def _by_route(place: Place, _: Sequence[Mapping[str, Any]]) -> str:
+    subject = commit_subject(place.path)
+    assert subject is not None, place.path
+    return subject
+
+
 _RULES: Mapping[Naming, Callable[[Place, Sequence[Mapping[str, Any]]], str]] = {
     Naming.PLACE: _by_place,
     Naming.ENRICHMENT: _by_enrichment,
     Naming.ONE_PLAN: _by_one_plan,
     Naming.DEPARTMENT: _by_department,
     Naming.TRANSITION: _by_transition,
+    Naming.ROUTE: _by_route,
 }
 
 

@@ -57,6 +57,9 @@ class Policy(Wire):
         default_factory=list
     )
     """Fingerprints of lines that look like a credential and are none. Loosens: every entry."""
+    product_handoffs: bool = False
+    """Watch, check and commit the handoffs of the product workflow, which lie outside the planning tree in
+    `documents/handoffs`. Source: document 003 ("File Storage Convention"). Loosens: true."""
     state_files: Literal["existing", "always", "never"] = "existing"
     """Which state files the daemon keeps true and commits on each transition: those that exist, those of every phase,
     or none. Where several departments work, `existing` means `always`. Neither way."""

@@ -57,6 +57,7 @@ class Coordinator:
         budget = Budget(settings.policy.commits_per_minute)
         self._applier = Applier(committer, self.follower, self._obstacles, budget, tell)
         self._intake = Intake(repository, settings)
+        self.roots = settings.roots
         self.known: dict[str, Glance] = {}
         self.head = repository.head()
         """The branch as we last saw or left it."""
@@ -73,7 +74,7 @@ class Coordinator:
 
     def reconcile(self, *, thorough: bool = False) -> tuple[Made, ...]:
         """Look at whatever may have changed since the last look; `thorough`: at everything."""
-        now = candidates(self.repository, self._heed_head())
+        now = candidates(self.repository, self._heed_head(), self.roots)
         for path in self.known.keys() - now.keys():
             del self.known[path]
         unsettled = [path for path, verdict in self.verdicts.items() if not isinstance(verdict, Committed)]

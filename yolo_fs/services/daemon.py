@@ -30,6 +30,8 @@ from yolo_fs.services.places import health_path, lock_path
 from yolo_fs.services.projector import Projector
 from yolo_fs.services.recovery import recover
 from yolo_fs.services.settings import CONFIG, load, user_config_path
+from yolo_fs.services.states import States
+from yolo_fs.services.team import Team
 
 RETRY_S = 0.05
 """Between two looks at what waits to be judged, or at what holds everything up."""
@@ -106,9 +108,10 @@ class Daemon:
         self._settings = load(repository.root)
         self._coordinator = Coordinator(repository, self._settings, tell)
         self._projector = Projector(repository, self._settings, tell)
+        self._states = States(repository, self._settings, Team(repository, self._settings))
         self._inbox = Inbox()
-        planning = os.path.join(repository.root, PLANNING_ROOT)
-        self._watcher = Watcher(planning, self._on_path, self._inbox.doubt, wants=_wanted)
+        self._watchers: dict[str, Watcher] = {}
+        """Folder that artifacts lie in → its watcher; a folder that is not there yet is found by the scan."""
         self._git_identity = _identity(repository.git_dir)
         self._clocks = _Clocks()
         self._stopping = False
@@ -121,7 +124,7 @@ class Daemon:
     def run(self, ready: Callable[[], object] = lambda: None) -> None:
         """Watch and commit until `stop` is called; `ready` is called once the first scan is done."""
         _outlive_signals()
-        self._watcher.start()  # first watch, then scan: nothing falls between the two
+        self._watch()  # first watch, then scan: nothing falls between the two
         try:
             self._begin()
             ready()
@@ -158,11 +161,13 @@ class Daemon:
         self._say_health()
 
     def _end(self) -> None:
-        self._watcher.stop()
+        for watcher in self._watchers.values():
+            watcher.stop()
         if not _is_gone(self._repository.git_dir, self._git_identity):
             self._coordinator.let_index_follow()
             self._say_health(running=False)
             self._tell("daemon.stopped", "", {"pid": os.getpid()})
+        self._projector.close()
         self._coordinator.close()
         self._lock.release()
 
@@ -176,7 +181,8 @@ class Daemon:
         if not self._lock.still_mine():
             self._tell("daemon.lock_lost", "", {"reason": Reason.LOCK_LOST.value})
             return False
-        self._watcher.check()
+        for watcher in self._watchers.values():
+            watcher.check()
         return True
 
     # --- one turn ---
@@ -197,7 +203,7 @@ class Daemon:
         mail = self._inbox.take(self._sleep_s())
         if _settings_stamps(self._repository.root) != self._settings_stamps:
             self._reload()
-        self._round(f"{PLANNING_ROOT}/{path}" for path in mail.paths)
+        self._round(mail.paths)
         self._retry()
         if mail.doubts or time.monotonic() >= self._clocks.rescan_at or self._coordinator.moved_by_others():
             self._rescan(mail.doubts)
@@ -240,6 +246,7 @@ class Daemon:
         for why in doubts:
             self._tell("daemon.doubt", "", {"why": why})
         self._clocks.rescan_at = time.monotonic() + self._settings.policy.rescan_s
+        self._watch()
         self._note(self._coordinator.reconcile())
         self._project()
         self._say_health()
@@ -247,8 +254,16 @@ class Daemon:
     def _project(self) -> None:
         try:
             self._projector.bring_up_to_date(self._repository.head().tip, self._coordinator.verdicts)
-        except YoloError as error:
-            self._tell("projection.failed", "", {"reason": error.reason.value, "what": error.message})
+            self._keep_states()
+        except (OSError, YoloError) as error:
+            reason = error.reason if isinstance(error, YoloError) else Reason.STORAGE_FAILED
+            self._tell("projection.failed", "", {"reason": reason.value, "what": str(error)})
+
+    def _keep_states(self) -> None:
+        """Write and commit the state files until they say what history says, one transition after the other."""
+        while path := self._states.write_next(self._repository.head().tip, self._coordinator.known):
+            if not self._coordinator.round((path,)):
+                return  # held like any artifact; it is committed, and the next one written, once nothing holds it
 
     def _note(self, made: Any) -> None:
         now = time.monotonic()
@@ -278,8 +293,16 @@ class Daemon:
 
     # --- around it ---
 
-    def _on_path(self, path: str, _: Hint) -> None:
-        self._inbox.put(path)
+    def _watch(self) -> None:
+        """Watch each folder that may be watched by now."""
+        for folder in self._settings.roots:
+            place = os.path.join(self._repository.root, folder)
+            if folder not in self._watchers and (folder == PLANNING_ROOT or os.path.isdir(place)):
+                self._watchers[folder] = Watcher(place, self._hear(folder), self._inbox.doubt, wants=_wanted_in(folder))
+                self._watchers[folder].start()
+
+    def _hear(self, folder: str) -> Callable[[str, Hint], None]:
+        return lambda path, _: self._inbox.put(f"{folder}/{path}")
 
     def _reload(self) -> None:
         """Take over a changed configuration; an invalid one leaves the old in force and is told."""
@@ -291,12 +314,16 @@ class Daemon:
             return
         self._coordinator.close()
         self._coordinator = Coordinator(self._repository, self._settings, self._tell)
-        self._projector = Projector(self._repository, self._settings, self._tell)
+        before, self._projector = self._projector, Projector(self._repository, self._settings, self._tell)
+        before.close()
+        self._states = States(self._repository, self._settings, Team(self._repository, self._settings))
+        for folder in self._watchers.keys() - set(self._settings.roots):
+            self._watchers.pop(folder).stop()
         self._clocks.rescan_at = 0.0
         self._tell("config.loaded", CONFIG, {})
 
     def _say_health(self, *, running: bool = True) -> None:
-        degraded = self._watcher.degraded
+        degraded = next((watcher.degraded for watcher in self._watchers.values() if watcher.degraded), None)
         verdicts = self._coordinator.verdicts.values()
         health: Mapping[str, Any] = {
             "pid": os.getpid(),
@@ -321,11 +348,8 @@ def _outlive_signals() -> None:
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
 
 
-CONFIG_BELOW = CONFIG.removeprefix(f"{PLANNING_ROOT}/")
-
-
-def _wanted(path: str) -> bool:
-    return path == CONFIG_BELOW or classify(f"{PLANNING_ROOT}/{path}") is not None
+def _wanted_in(folder: str) -> Callable[[str], bool]:
+    return lambda path: f"{folder}/{path}" == CONFIG or classify(f"{folder}/{path}") is not None
 
 
 def _settings_stamps(root: str) -> tuple[object, ...]:

@@ -1,30 +1,35 @@
-"""Asks gates: open or closed now, and waits for them to open, with or without a daemon.
+"""Asks gates: open or closed now, and why; `waiting` asks here in a process of its own.
 
-Source: cli, `gate`; protocol 3.4; peers, pains 10 and "wait by event".
+Source: cli, `gate`; protocol 3.3 and 3.4; reliability F58.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from yolo_fs.edges.files import names_in
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import read_json
 from yolo_fs.ids import PhaseId
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
-from yolo_fs.rules.gates import GateProgress, GateView, gates_of, sentinels_of, sign_off
-from yolo_fs.rules.phase import PhaseFacts
-from yolo_fs.rules.progress import fold
-from yolo_fs.services.places import phase_folder
-from yolo_fs.services.settings import Settings
+from yolo_fs.rules.gates import INTEGRATION, GateProgress, GateView, gates_of, sentinels_of, sign_off
+from yolo_fs.rules.phase import PhaseFacts, Switches
+from yolo_fs.rules.progress import DepartmentProgress, PhaseProgress, fold
+from yolo_fs.rules.projections import DECLARABLE, Drift, derived_status
+from yolo_fs.services.departments import find_phase, shown
+from yolo_fs.services.notices import read_notice
+from yolo_fs.services.places import bell_path, lock_path, notice_path, phase_folder
+from yolo_fs.services.settings import CONFIG, Settings, load, user_config_path
 from yolo_fs.services.team import Team
+from yolo_fs.services.waiting import Look, stamp
 
-LOOK_EVERY_S = 0.02
-"""Between two looks at whether the branch moved: two reads of small files, nothing more."""
+TIMEOUT_MINUTES = 30
+"""How long a gate is waited for, unless the phase's orchestration says otherwise. Source: protocol 3.3."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +37,14 @@ class Gates:
     """The gates of one phase, and what the Owner is to decide."""
 
     phase: PhaseId
+    progress: PhaseProgress
     gates: tuple[GateProgress, ...]
     decision: str
     why: str
     forged: tuple[str, ...]
     """Sentinel files on disk that the evidence does not bear out."""
+    drift: tuple[Drift, ...]
+    """What status files on disk say and the evidence does not."""
 
     def named(self, name: str) -> GateProgress:
         """Return one gate.
@@ -52,13 +60,30 @@ class Gates:
 
 
 def gates_at(repository: Repository, team: Team, phase: PhaseId, commit: str | None) -> Gates:
-    """Return the gates of a phase as of a commit."""
-    facts = next((facts for facts in team.facts(commit) if facts.phase == phase), None)
-    if facts is None:
-        raise YoloError(Reason.UNKNOWN_NAME, f"phase {phase} has no committed artifact", exit_code=Exit.FINDINGS)
+    """Return the gates of a phase as of a commit; all are closed while nothing of it is committed."""
+    present = (facts for facts in team.facts(commit) if facts.phase == phase)
+    facts = next(present, None) or PhaseFacts(phase, (), Switches(load(repository.root).config))
     progress = fold(facts)
     decision, why = sign_off(GateView(facts, progress))
-    return Gates(phase, gates_of(facts, progress), decision.value, why, forged_sentinels(repository.root, facts))
+    return Gates(
+        phase=phase,
+        progress=progress,
+        gates=gates_of(facts, progress),
+        decision=decision.value,
+        why=why,
+        forged=forged_sentinels(repository.root, facts),
+        drift=tuple(_drift(repository.root, progress)),
+    )
+
+
+def _drift(root: str, progress: PhaseProgress) -> Iterator[Drift]:
+    """Yield where status files on disk and the evidence part, by whatever hand."""
+    said = shown(root, progress.phase)
+    for one in progress.departments:
+        status, derived = said.get(one.department.value, {}), derived_status(one)
+        for key in DECLARABLE:
+            if key in status and status[key] != derived[key] and status[key] != "failed":
+                yield Drift(one.department.value, key, status[key], derived[key])
 
 
 def forged_sentinels(root: str, facts: PhaseFacts) -> tuple[str, ...]:
@@ -72,27 +97,78 @@ def forged_sentinels(root: str, facts: PhaseFacts) -> tuple[str, ...]:
     )
 
 
-def wait_for_gates(
-    repository: Repository, settings: Settings, phase: PhaseId, names: Sequence[str], timeout_s: float
-) -> Gates:
-    """Wait until all the gates are open and return them; return them as they are when the time is over.
+def look(start: str, spelled: str, names: Sequence[str]) -> Look:
+    """Look at gates for somebody who waits for them; what may change the answer is noted before it is found."""
+    with Repository(start) as repository:
+        stamps = {path: stamp(path) for path in _sources(repository)}
+        notice = read_notice(notice_path(repository))
+        settings = load(repository.root)
+        phase = find_phase(repository.root, spelled)
+        commit = repository.head().tip
+        found = gates_at(repository, Team(repository, settings), phase, commit)
+        return Look(
+            phase=str(phase),
+            gates=[_gate(found.named(name)) for name in names],
+            departments=[_department(one) for one in found.progress.departments],
+            commit=commit or "",
+            stamps=stamps,
+            notice=notice.id,
+            notices=notice_path(repository),
+            bell=bell_path(repository),
+            lock=lock_path(repository),
+            timeout_s=_timeout_s(repository.root, settings, phase, names),
+        )
 
-    The branch's tip is what is looked at, so waiting works without a daemon and needs no trust in any file.
-    """
-    team = Team(repository, settings)
-    deadline = time.monotonic() + timeout_s
-    seen: str | None = ""
-    while True:
-        tip = repository.head().tip
-        if tip != seen:
-            seen = tip
-            found = gates_at(repository, team, phase, tip)
-            if all(found.named(name).is_open for name in names):
-                return found
-        if time.monotonic() >= deadline:
-            return found
-        time.sleep(LOOK_EVERY_S)
+
+def _sources(repository: Repository) -> Iterator[str]:
+    """Yield the files of which one changes whenever the gates may: those of the branch, and the configuration."""
+    yield f"{repository.git_dir}/HEAD"
+    if ref := repository.head().ref:
+        yield f"{repository.common_dir}/{ref}"
+    yield f"{repository.common_dir}/packed-refs"
+    yield f"{repository.common_dir}/reftable/tables.list"
+    yield os.path.join(repository.root, CONFIG)
+    yield user_config_path()
+
+
+def _gate(found: GateProgress) -> dict[str, Any]:
+    return {"gate": found.name, "open": found.is_open, "missing": [asdict(lack) for lack in found.missing]}
+
+
+def _department(progress: DepartmentProgress) -> dict[str, Any]:
+    current = progress.current
+    return {
+        "department": progress.department.value,
+        "complete": progress.is_complete,
+        "step": current.step.key if current else "",
+        "missing": list(current.missing) if current else [],
+        "blockers": list(progress.blockers),
+    }
+
+
+def _timeout_s(root: str, settings: Settings, phase: PhaseId, names: Sequence[str]) -> float:
+    """Return how long these gates are waited for by default: the longest of them decides."""
+    said = read_json(os.path.join(phase_folder(root, phase), ".phase-orchestration.json"))
+    minutes = said.get("timeout_minutes") if isinstance(said, dict) else None
+    others_s = 60.0 * (minutes if type(minutes) is int and minutes > 0 else TIMEOUT_MINUTES)
+    integration_s = float(settings.config.integration_gate.timeout_seconds)
+    return max(integration_s if name == INTEGRATION else others_s for name in names)
 
 
 def _is_borne_out(path: str, content: str | None) -> bool:
     return content is not None and not os.path.islink(path) and read_json(path) == json.loads(content)
+
+
+def _main(start: str, phase: str, *names: str) -> int:
+    """Print a look, or why there is none, for the process that waits."""
+    try:
+        print(json.dumps(asdict(look(start, phase, names))))
+    except YoloError as error:
+        said = {"reason": error.reason, "message": error.message, "hint": error.hint, "exit": error.exit_code}
+        print(json.dumps(said))
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(_main(*sys.argv[1:]))

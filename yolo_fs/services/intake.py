@@ -17,7 +17,7 @@ from yolo_fs.edges.git.repository import Head, Repository
 from yolo_fs.edges.lines import Limits, Reading, read_lines, read_object, read_text
 from yolo_fs.edges.toon import read_toon
 from yolo_fs.reasons import Finding, Reason, YoloError, errors
-from yolo_fs.rules.artifacts import Check, Shape
+from yolo_fs.rules.artifacts import Check, Home, Shape
 from yolo_fs.rules.checks import commits_mentioned, plan_facts
 from yolo_fs.rules.classify import classify
 from yolo_fs.rules.examine import examine
@@ -37,6 +37,7 @@ from yolo_fs.rules.facts import (
 from yolo_fs.rules.naming import subject_of, trailers_of
 from yolo_fs.rules.secrets import find_secrets
 from yolo_fs.schemas.base import Record
+from yolo_fs.services.envelopes import Handoffs
 from yolo_fs.services.patience import Patience
 from yolo_fs.services.settings import Settings
 
@@ -106,7 +107,7 @@ class Intake:
         reading = READERS[place.artifact.shape](content.data, place.path, self._settings.limits)
         if reading.torn and quiet_s < self._settings.policy.grace_s:
             return Waiting(Reason.UNTERMINATED)
-        findings = (*reading.findings, *self._examine(place, reading.records))
+        findings = self._findings(place, content.data, reading)
         provably_complete = content.writer is Writer.NONE and not errors(findings)
         if not provably_complete and quiet_s * 1000 < self._settings.policy.settle_ms:
             return Waiting(Reason.SETTLING)
@@ -127,6 +128,11 @@ class Intake:
         if reason := self._rules.reason_to_hold(place.path, in_head=in_head is not None):
             return Held(reason)
         return None
+
+    def _findings(self, place: Place, data: bytes, reading: Reading) -> tuple[Finding, ...]:
+        if place.artifact.home is Home.DOCUMENTS:  # a handoff of the product is judged beside those of its session
+            return Handoffs(self._repository.root, self._settings).examine(place.path, data)
+        return (*reading.findings, *self._examine(place, reading.records))
 
     def _examine(self, place: Place, records: tuple[Record, ...]) -> tuple[Finding, ...]:
         if not records:

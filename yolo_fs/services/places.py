@@ -27,6 +27,16 @@ def log_path(repository: Repository) -> str:
     return os.path.join(repository.own_dir, "daemon.log")
 
 
+def notice_path(repository: Repository) -> str:
+    """Return the file in which the daemon tells which gates are open."""
+    return os.path.join(repository.own_dir, "gates.json")
+
+
+def bell_path(repository: Repository) -> str:
+    """Return the bell that the daemon rings when a gate opens or closes."""
+    return os.path.join(repository.own_dir, "gates.bell")
+
+
 def phase_folder(root: str, phase: PhaseId) -> str:
     """Return the directory of a phase."""
     return os.path.join(root, PLANNING_ROOT, "phases", str(phase))

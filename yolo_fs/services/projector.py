@@ -1,7 +1,8 @@
 """Writes down what the fold says of departments that work side by side: their status, their sentinels, their gates.
 
 A projection is a function of history alone, so a crash between a commit and this heals at the next look. A project
-with one department keeps none of these files and gets none. Source: protocol 3.2 to 3.4; design 1; reliability G9.
+with one department keeps none of these files and gets none; those who wait at its gates are told all the same.
+Source: protocol 3.2 to 3.4; design 1; reliability G9.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from yolo_fs.rules.phase import PhaseFacts, Switches
 from yolo_fs.rules.progress import DepartmentProgress, PhaseProgress, fold
 from yolo_fs.rules.projections import department_status
 from yolo_fs.services.apply import Telling
-from yolo_fs.services.places import phase_folder
+from yolo_fs.services.notices import Notices
+from yolo_fs.services.places import bell_path, notice_path, phase_folder
 from yolo_fs.services.settings import Settings
 from yolo_fs.services.team import Team
 
@@ -35,6 +37,7 @@ class Projector:
         self._switches = Switches(settings.config)
         self._team = Team(repository, settings)
         self._tell = tell
+        self._notices = Notices(notice_path(repository), bell_path(repository))
         self._open: set[tuple[str, str]] = set()
         """(phase, gate) that were open at the last look."""
         self._done: object = None
@@ -42,13 +45,26 @@ class Projector:
     def bring_up_to_date(self, commit: str | None, verdicts: Mapping[str, Verdict]) -> None:
         """Write every projection as of a commit; nothing is written that is true already."""
         errors = _first_errors(verdicts)
-        if not self._switches.several_departments or (commit, errors) == self._done:
+        writes = self._switches.several_departments
+        if not (writes or self._notices.are_awaited()) or (commit, errors) == self._done:
             return
         phases = [(facts, fold(facts)) for facts in self._team.facts(commit)]
+        self._done = (commit, errors)
+        gates = {str(facts.phase): gates_of(facts, progress) for facts, progress in phases}
+        # First of all and synced to no disk: whole teams wait for it.
+        self._notices.tell(
+            {phase: [one.name for one in of if one.is_open] for phase, of in gates.items()}, commit or ""
+        )
+        if not writes:
+            return
+        self._note_gates(gates)
         for facts, progress in phases:
             self._departments(progress, errors)
-            self._gates(facts, progress)
-        self._done = (commit, errors)
+            self._sentinels(facts, progress)
+
+    def close(self) -> None:
+        """Let those who wait know that nobody tells them any more."""
+        self._notices.close()
 
     # --- department status ---
 
@@ -66,20 +82,23 @@ class Projector:
 
     # --- gates ---
 
-    def _gates(self, facts: PhaseFacts, progress: PhaseProgress) -> None:
-        for gate in gates_of(facts, progress):
-            self._note_gate(progress, gate)
-        for name, content in sentinels_of(facts, progress).items():
-            self._sentinel(os.path.join(self._folder(progress), name), content)
+    def _note_gates(self, gates: Mapping[str, tuple[GateProgress, ...]]) -> None:
+        for phase, of_phase in gates.items():
+            for gate in of_phase:
+                self._note_gate(phase, gate)
 
-    def _note_gate(self, progress: PhaseProgress, gate: GateProgress) -> None:
-        key = (str(progress.phase), gate.name)
+    def _note_gate(self, phase: str, gate: GateProgress) -> None:
+        key = (phase, gate.name)
         if gate.is_open and key not in self._open:
             self._open.add(key)
-            self._tell("gate.opened", key[0], {"gate": gate.name, "evidence": [list(pair) for pair in gate.evidence]})
+            self._tell("gate.opened", phase, {"gate": gate.name, "evidence": [list(pair) for pair in gate.evidence]})
         elif not gate.is_open and key in self._open:
             self._open.discard(key)
-            self._tell("gate.closed", key[0], {"gate": gate.name, "why": str(gate.missing[0])})
+            self._tell("gate.closed", phase, {"gate": gate.name, "why": str(gate.missing[0])})
+
+    def _sentinels(self, facts: PhaseFacts, progress: PhaseProgress) -> None:
+        for name, content in sentinels_of(facts, progress).items():
+            self._sentinel(os.path.join(self._folder(progress), name), content)
 
     def _sentinel(self, path: str, content: str) -> None:
         """Write a sentinel that is missing or stale. A link or a folder in its place is left, and shown as forged."""
@@ -103,6 +122,10 @@ class Projector:
             reason = error.reason if isinstance(error, YoloError) else Reason.STORAGE_FAILED
             self._tell("projection.failed", os.path.relpath(path, self._repository.root), {"reason": reason.value})
             self._done = None
+
+
+def _open_gates(gates: Mapping[str, tuple[GateProgress, ...]]) -> dict[str, list[str]]:
+    return {phase: [gate.name for gate in of_phase if gate.is_open] for phase, of_phase in gates.items()}
 
 
 def _merge(department: DepartmentProgress, error: str) -> Callable[[Any], dict[str, Any] | None]:

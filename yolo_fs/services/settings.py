@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from yolo_fs.edges.lines import Limits, read_object
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError
+from yolo_fs.rules import documents
 from yolo_fs.rules.classify import PLANNING_ROOT
 from yolo_fs.schemas.base import Mode, Wire, check
 from yolo_fs.schemas.config import Config, Policy
@@ -25,6 +26,7 @@ LOOSENING: Mapping[str, object] = {
     "commit_ignored": True,
     "allow_detached": True,
     "durability": "none",
+    "product_handoffs": True,
 }
 """Policy values that a repository cannot give itself; they count from the user's own configuration only."""
 
@@ -43,6 +45,11 @@ class Settings:
     def mode(self) -> Mode:
         """How strictly shapes are read."""
         return Mode(strict=self.policy.strict, legacy=self.policy.legacy)
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """The folders that artifacts lie in."""
+        return (PLANNING_ROOT, documents.FOLDER) if self.policy.product_handoffs else (PLANNING_ROOT,)
 
     @property
     def limits(self) -> Limits:

@@ -17,7 +17,7 @@ from yolo_fs.edges.git.repository import Head, Repository
 from yolo_fs.edges.lock import holder
 from yolo_fs.edges.store import read_json
 from yolo_fs.reasons import Reason, YoloError
-from yolo_fs.rules.classify import PLANNING_ROOT, classify
+from yolo_fs.rules.classify import classify
 from yolo_fs.rules.decide import describe
 from yolo_fs.rules.facts import Accepted, Committed, Held, Ignored, Missing, Rejected, Verdict, Waiting
 from yolo_fs.services.coordinator import Coordinator
@@ -121,10 +121,10 @@ class Report:
 def report(repository: Repository, settings: Settings) -> Report:
     """Look at everything once and return what was found. Changes nothing."""
     coordinator = Coordinator(repository, settings, lambda *_: None)
-    head, obstacle, looks = coordinator.judge(sorted(candidates(repository, repository.head())), None)
+    head, obstacle, looks = coordinator.judge(sorted(candidates(repository, repository.head(), settings.roots)), None)
     seen = [look.seen for look in looks.values()]
     coordinator.close()
-    staged = repository.staged_below(PLANNING_ROOT)
+    staged = {path: oid for root in settings.roots for path, oid in repository.staged_below(root).items()}
     found = tuple(
         Candidate(one.path, _with_index(one.verdict, staged.get(one.path)))
         for one in seen

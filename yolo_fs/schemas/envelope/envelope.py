@@ -127,7 +127,7 @@ PAYLOADS: Mapping[tuple[str, str], type[Wire]] = {
 def read_envelope(value: Mapping[str, Any], mode: Mode = Mode()) -> tuple[Envelope | None, tuple[Fault, ...]]:
     """Return the envelope, or None when it or its payload is wrong, with the faults of both."""
     shaped, faults = check(Envelope, value, mode)
-    faults += _payload_faults(value, mode)
+    faults += payload_faults(value, mode)
     if any(fault.level is Level.ERROR for fault in faults) or not isinstance(shaped, Envelope):
         return None, faults
     return shaped, faults
@@ -141,7 +141,8 @@ def payload_shape(value: Mapping[str, Any]) -> type[Wire] | None:
     return PAYLOADS.get(_route(value))
 
 
-def _payload_faults(value: Mapping[str, Any], mode: Mode) -> tuple[Fault, ...]:
+def payload_faults(value: Mapping[str, Any], mode: Mode = Mode()) -> tuple[Fault, ...]:
+    """Return what is wrong with the payload, by the route of its envelope."""
     payload = value.get("payload")
     if not isinstance(payload, Mapping):
         return ()
