@@ -10,6 +10,7 @@ from yolo_fs.reasons import Reason
 from yolo_fs.rules.artifacts import ARTIFACTS, Check
 from yolo_fs.rules.checks import CHECKS, commits_mentioned, plan_facts
 from yolo_fs.rules.classify import classify
+from yolo_fs.rules.documents import DOCUMENTS
 from yolo_fs.rules.examine import examine
 from yolo_fs.rules.facts import Place, PlanFacts, Surroundings
 from yolo_fs.schemas.base import Mode, Record
@@ -45,7 +46,7 @@ def test_a_sound_plan_has_no_finding() -> None:
 
 def test_each_check_of_the_table_is_bound_to_a_predicate() -> None:
     assert set(CHECKS) == set(Check)
-    assert {check for row in ARTIFACTS for check in row.checks} == set(Check)
+    assert {check for row in (*ARTIFACTS, *DOCUMENTS) for check in row.checks} == set(Check)
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,8 @@ CHOICE = Artifact(
     home=Home.DOCUMENTS,
 )
 
+DOCUMENTS = (ENVELOPE, CHOICE)
+
 
 def place_of(path: str) -> Place | None:
     """Return the place of a path of the handoff folder, or None when it is no handoff."""
