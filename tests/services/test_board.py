@@ -16,6 +16,7 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.services.board import Board, board
 from yolo_fs.services.drift import as_json, asides
 from yolo_fs.services.settings import load
+from yolo_fs.services.team import Team as Gatherer
 
 
 @pytest.fixture
@@ -33,7 +34,9 @@ def beside(team: Team) -> dict[str, Any]:
     """Return what the work tree says beside the present."""
     with Repository(str(team.root)) as repository:
         settings = load(repository.root)
-        return as_json(asides(repository.root, settings, board(repository, settings, repository.head().tip)))
+        gathered = Gatherer(repository, settings)
+        found = board(repository, settings, repository.head().tip, gathered)
+        return as_json(asides(repository.root, settings, found, gathered))
 
 
 def departments(found: Board) -> list[str]:
@@ -114,7 +117,7 @@ def test_closed_gates_name_each_missing_piece(team: Team) -> None:
 
 def test_a_work_tree_that_agrees_says_nothing(team: Team) -> None:
     for _ in team.moments():
-        assert beside(team) == {"drift": [], "forged": [], "declared_blockers": []}
+        assert beside(team) == {"drift": [], "overdue": [], "forged": [], "declared_blockers": []}
 
 
 def status(team: Team, text: str) -> Path:

@@ -16,6 +16,7 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Reason
 from yolo_fs.rules.handoff_life import Life, Stage, overdue
 from yolo_fs.rules.handoff_reading import Diagnosis, Read
+from yolo_fs.rules.moments import iso
 from yolo_fs.services.chronicle import Chronicle
 from yolo_fs.services.handoff_life import lives_of
 from yolo_fs.services.settings import load
@@ -190,4 +191,5 @@ def test_what_is_late_is_overdue(tree: Tree) -> None:
     tree.commit(10, f"{PHASE}/phase-handoff.jsonl", PHASE_HANDOFF)
     assert overdue(tree.lives(), START_S + 70) == ()
     (late,) = overdue(tree.lives(), START_S + 100)
-    assert str(late) == f"01-auth → phase 02: not read, 30 s overdue ({PHASE}/phase-handoff.jsonl)"
+    said = f"01-auth → phase 02: not read, which was due {iso(START_S + 70)} ({PHASE}/phase-handoff.jsonl)"
+    assert str(late) == said

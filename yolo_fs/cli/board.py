@@ -64,6 +64,8 @@ def draw_asides(console: Console, asides: Iterable[Aside]) -> None:
             console.print(safe(f"drift: {place}{one}"), style="yellow")
         for name in aside.forged:
             console.print(safe(f"forged: {place}{name} opens nothing"), style="red")
+        for said in aside.handoffs:
+            console.print(safe(f"overdue: {place}{said}"), style="yellow")
         for department, blocker in aside.blockers:
             console.print(safe(f"blocker: {place}{department} says {blocker}"), style="yellow")
 
@@ -87,7 +89,9 @@ def _draw_phase(console: Console, one: PhaseBoard, *, verbose: bool) -> None:
     _draw_plans(console, one.progress, verbose=verbose)
     _draw_gates(console, one, verbose=verbose)
     for alarm in one.alarms:
-        console.print(f"  alarm: {safe(str(alarm), 500)}", style="red")
+        console.print(f"  alarm: {safe(str(alarm), 2_000)}", style="red")
+    for finding in one.untrue:
+        console.print(f"  handoff: {safe(str(finding), 500)}", style="yellow")
 
 
 # --- the steps ---

@@ -104,14 +104,14 @@ class _Observer:
 
     def look(self) -> _Look:
         settings = load(self._repository.root)
-        if settings != self._settings:
+        if self._team is None or settings != self._settings:
             self._settings, self._team = settings, Team(self._repository, settings)
         found = report(self._repository, settings)
         try:
             team = board(self._repository, settings, found.head.tip, self._team)
         except YoloError as error:  # a clone without its trees has artifacts on disk all the same
             return _Look(found, None, (), (replace(error.as_finding(), level=Level.WARNING),))
-        return _Look(found, team, asides(self._repository.root, settings, team))
+        return _Look(found, team, asides(self._repository.root, settings, team, self._team))
 
 
 def _watch(repository: Repository, asked: Asked) -> None:

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
+from yolo_fs.rules.moments import iso
+
 
 class Stage(StrEnum):
     """How far a handoff is."""
@@ -112,11 +114,12 @@ class Overdue:
     delivery: Delivery
     stage: Stage
     """The stage that is waited for."""
-    late_s: int
+    due_s: int
+    """When it was due, seconds since the epoch."""
 
     def __str__(self) -> str:
         one = self.delivery
-        return f"{one.sender} → {one.receiver}: not {self.stage.value}, {self.late_s} s overdue ({one.place})"
+        return f"{one.sender} → {one.receiver}: not {self.stage.value}, which was due {iso(self.due_s)} ({one.place})"
 
 
 def lives(deliveries: Iterable[Delivery], signs: Iterable[Sign], deadline_s: int) -> tuple[Life, ...]:
@@ -128,11 +131,11 @@ def lives(deliveries: Iterable[Delivery], signs: Iterable[Sign], deadline_s: int
 def overdue(found: Iterable[Life], now_s: int) -> tuple[Overdue, ...]:
     """Return the handoffs whose next stage is late, the latest first."""
     late = (
-        Overdue(life.delivery, station.stage, now_s - station.due_s)
+        Overdue(life.delivery, station.stage, station.due_s)
         for life in found
         if (station := life.awaited(now_s)) and station.due_s is not None
     )
-    return tuple(sorted(late, key=lambda one: (-one.late_s, one.delivery.place)))
+    return tuple(sorted(late, key=lambda one: (one.due_s, one.delivery.place)))
 
 
 def _life(delivery: Delivery, signs: tuple[Sign, ...], deadline_s: int) -> Life:

@@ -100,6 +100,23 @@ def drift_of_department(progress: DepartmentProgress, status: Mapping[str, Any])
             yield Drift(progress.department.value, key, value, derived[key])
 
 
+def drift_of_state(where: str, state: Mapping[str, Any]) -> Iterator[Drift]:
+    """Yield what is declared in a state file of ours beside what it derives (see `rules.seal`)."""
+    declared = state.get("declared")
+    for key, value in declared.items() if isinstance(declared, dict) else ():
+        yield Drift(where, key, value, _status_in(state, key))
+
+
+def _status_in(state: Mapping[str, Any], key: str) -> object:
+    """Return what a state file says under a key such as `status`, `steps.qa` or `gates.all-depts`."""
+    group, _, name = key.partition(".")
+    found = state.get(group)
+    if name and isinstance(found, list):
+        found = {str(one.get("id")): one for one in found if isinstance(one, dict)}
+    entry = found.get(name) if name and isinstance(found, dict) else found
+    return entry.get("status") if isinstance(entry, dict) else entry
+
+
 def department_of(name: str) -> Dept | None:
     """Return the working department of a name, or None."""
     return next((dept for dept in (Dept.BACKEND, Dept.FRONTEND, Dept.UIUX) if dept.value == name), None)

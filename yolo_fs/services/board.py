@@ -12,8 +12,10 @@ from typing import Any
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.lines import read_object
 from yolo_fs.protocol.gates import Decision
+from yolo_fs.reasons import Finding
 from yolo_fs.rules.evidence import PlanProgress
 from yolo_fs.rules.gates import GateProgress, GateView, gates_of, sign_off
+from yolo_fs.rules.handoff_contents import faults_of_handoffs
 from yolo_fs.rules.phase import PhaseFacts, Switches
 from yolo_fs.rules.progress import DepartmentProgress, Next, PhaseProgress, StepProgress, fold
 from yolo_fs.rules.waits import Alarm, Deadlock, alarms
@@ -38,6 +40,11 @@ class PhaseBoard:
     alarms: tuple[Alarm, ...]
     """Waits that nothing will ever end."""
 
+    @property
+    def untrue(self) -> tuple[Finding, ...]:
+        """What handoffs say and the branch does not bear out."""
+        return faults_of_handoffs(self.facts)
+
     def as_json(self) -> dict[str, Any]:
         """Return the phase as `status --json` shows it."""
         progress = self.progress
@@ -52,6 +59,7 @@ class PhaseBoard:
             "gates": [_gate(one) for one in self.gates],
             "sign_off": {"decision": self.decision.value, "why": self.why},
             "alarms": [_alarm(one) for one in self.alarms],
+            "handoffs": [one.as_json() for one in self.untrue],
         }
 
 

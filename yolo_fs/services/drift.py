@@ -6,18 +6,28 @@ force, which the daemon writes by. Source: design 1; cli, `dept update`; reliabi
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from yolo_fs.edges.store import read_json
+from yolo_fs.rules.handoff_life import overdue
 from yolo_fs.rules.phase import PhaseFacts, Switches
 from yolo_fs.rules.progress import PhaseProgress, fold
-from yolo_fs.rules.projections import Drift, drift_of_department
+from yolo_fs.rules.projections import Drift, drift_of_department, drift_of_state
+from yolo_fs.rules.projectstate import claims
 from yolo_fs.schemas.config import Config
 from yolo_fs.services.board import Board, PhaseBoard
 from yolo_fs.services.departments import shown
 from yolo_fs.services.gatekeeping import forged_sentinels
+from yolo_fs.services.handoff_life import lives_of
+from yolo_fs.services.handoff_reading import Reader
+from yolo_fs.services.places import phase_folder
 from yolo_fs.services.settings import CONFIG, Settings
+from yolo_fs.services.states import PROJECT
+from yolo_fs.services.team import Team
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +41,17 @@ class Aside:
     """Sentinel files that the evidence does not bear out."""
     blockers: tuple[tuple[str, str], ...] = ()
     """(department, what its Lead says holds it up)."""
+    handoffs: tuple[str, ...] = ()
+    """Handoffs that nobody took up in time, sentence by sentence."""
 
     def __bool__(self) -> bool:
-        return bool(self.drifts or self.forged or self.blockers)
+        return bool(self.drifts or self.forged or self.blockers or self.handoffs)
 
 
-def asides(root: str, settings: Settings, found: Board) -> tuple[Aside, ...]:
+def asides(root: str, settings: Settings, found: Board, team: Team) -> tuple[Aside, ...]:
     """Return what the work tree adds to a board of the present; empty when all agree."""
-    configured = Aside("", tuple(_of_config(found.config, settings.config)))
+    of_all = (*_of_config(found.config, settings.config), *_of_project(root, found))
+    configured = Aside("", of_all, handoffs=tuple(_of_handoffs(root, settings, found, team)))
     phases = (_of_phase(root, one, Switches(settings.config)) for one in found.phases)
     return tuple(one for one in (configured, *phases) if one)
 
@@ -58,6 +71,7 @@ def as_json(found: Iterable[Aside]) -> dict[str, Any]:
             for one in listed
             for each in one.drifts
         ],
+        "overdue": [said for one in listed for said in one.handoffs],
         "forged": [{"phase": one.phase, "file": name} for one in listed for name in one.forged],
         "declared_blockers": [
             {"phase": one.phase, "department": department, "blocker": said}
@@ -89,6 +103,29 @@ def _of_config(committed: Config | None, in_force: Config) -> Iterator[Drift]:
             yield Drift(CONFIG, key, value, proved.get(key))
 
 
+def _of_project(root: str, found: Board) -> Iterator[Drift]:
+    said = read_json(os.path.join(root, PROJECT))
+    phases = [(one.facts, one.progress) for one in found.phases]
+    if isinstance(said, dict) and phases:
+        for key, (declared, derived) in claims(phases, said).items():
+            yield Drift(PROJECT, key, declared, derived)
+
+
+def _of_handoffs(root: str, settings: Settings, found: Board, team: Team) -> Iterator[str]:
+    facts = [one.facts for one in found.phases]
+    if facts:
+        reads = Reader(root, root, settings.limits, lambda *_: None).log().reads
+        known = lives_of(root, facts, team.chronicle, reads, settings.policy.handoff_deadline_s)
+        yield from (str(one) for one in overdue(known, int(time.time())))
+
+
+def _of_states(root: str, facts: PhaseFacts, _: PhaseProgress) -> Iterator[Drift]:
+    for name in (".execution-state.json", ".phase-orchestration.json"):
+        state = read_json(os.path.join(phase_folder(root, facts.phase), name))
+        if isinstance(state, dict):
+            yield from drift_of_state(name, state)
+
+
 def _of_departments(root: str, facts: PhaseFacts, progress: PhaseProgress) -> Iterator[Drift]:
     declared = shown(root, facts.phase)
     for department in progress.departments:
@@ -96,7 +133,7 @@ def _of_departments(root: str, facts: PhaseFacts, progress: PhaseProgress) -> It
             yield from drift_of_department(department, _sound(status))
 
 
-SOURCES: tuple[Callable[[str, PhaseFacts, PhaseProgress], Iterator[Drift]], ...] = (_of_departments,)
+SOURCES: tuple[Callable[[str, PhaseFacts, PhaseProgress], Iterator[Drift]], ...] = (_of_departments, _of_states)
 """One row for each kind of file that declares what the fold derives."""
 
 
