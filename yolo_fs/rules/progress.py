@@ -13,6 +13,7 @@ from yolo_fs.ids import PhaseId
 from yolo_fs.protocol.gates import Outcome
 from yolo_fs.protocol.names import Dept
 from yolo_fs.protocol.workflow import STEPS, Skip, Step
+from yolo_fs.rules.delivery import route_of_verdict
 from yolo_fs.rules.evidence import PlanProgress, PlanStanding, plan_progress
 from yolo_fs.rules.phase import PhaseFacts
 from yolo_fs.rules.skips import skip_rule
@@ -144,7 +145,8 @@ def fold(facts: PhaseFacts) -> PhaseProgress:
     after = tuple(
         _walk(whole, (step for step in STEPS if step.key in PHASE_STEPS and step.key != "po"), start | shared)
     )
-    return PhaseProgress(facts.phase, departments, before + after, _next_of_phase(departments, before, after))
+    asked = _next_of_phase(departments, before, after)
+    return PhaseProgress(facts.phase, departments, before + after, _after_verdict(facts, asked))
 
 
 def _department(facts: PhaseFacts, department: Dept, start: Passed) -> DepartmentProgress:
@@ -222,6 +224,12 @@ def _next_of_department(
         if one.standing in (StepStanding.READY, StepStanding.RUNNING):
             return _asked(one.step, department, _next_task(plans) if one.step.key == "implementation" else "")
     return None
+
+
+def _after_verdict(facts: PhaseFacts, asked: Next | None) -> Next | None:
+    """Return who is to act: at the delivery, whoever the last verdict sends the work to."""
+    routed = route_of_verdict(facts) if asked and asked.step == "delivery" else None
+    return Next("delivery", routed.agent, routed.inputs) if routed else asked
 
 
 _TAKE_OVER = frozenset({"critique", "architecture"})
