@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from yolo_fs.cli import handoff_read
 from yolo_fs.cli.reply import Asked, Reply, verb
 from yolo_fs.edges.files import read
 from yolo_fs.edges.git.repository import Repository
@@ -35,6 +36,10 @@ def handoff() -> None:
 
     A packet is accepted whole or not at all: whoever receives one that is not accepted stops before any edit.
     """
+
+
+handoff.add_command(handoff_read.read)
+handoff.add_command(handoff_read.report)
 
 
 @verb("check", example="yolo-fs handoff check --as executor", parent=handoff)
@@ -177,7 +182,3 @@ def _show_emitted(console: Console, emitted: Emitted) -> None:
 def _show_fields(console: Console, fields: dict[str, str]) -> None:
     for name, text in fields.items():
         console.print(f"{name}: {safe(text, 500)}")
-
-
-# Another document's handoffs are commands of the same group.
-from yolo_fs.cli import handoff_read  # noqa: E402,F401

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from yolo_fs.cli.handoff import handoff
 from yolo_fs.cli.reply import Asked, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.journal import Journal
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-@verb("read", example="yolo-fs handoff read .quest/a/plan/handoff.json --agent planner --phase plan", parent=handoff)
+@verb("read", example="yolo-fs handoff read .quest/a/plan/handoff.json --agent planner --phase plan", group="handoff")
 @click.argument("path")
 @click.option("--agent", required=True, metavar="A", help="The agent whose handoff it is.")
 @click.option("--phase", required=True, metavar="P", help="The phase that it ended.")
@@ -45,7 +44,7 @@ def read(asked: Asked, *, path: str, agent: str, phase: str, text_path: str | No
     return _reply(answer, settings)
 
 
-@verb("report", example="yolo-fs handoff report --json", parent=handoff)
+@verb("report", example="yolo-fs handoff report --json", group="handoff")
 def report(asked: Asked) -> Reply:
     """Show how often agents left a usable handoff.json, and why not, by agent and by phase."""
     with Repository(asked.start) as repository:

@@ -44,16 +44,19 @@ class Reply:
 
 
 def verb(
-    name: str, *, example: str, parent: click.Group | None = None
+    name: str, *, example: str, parent: click.Group | None = None, group: str = ""
 ) -> Callable[[Callable[..., Reply]], click.Command]:
-    """Make a function `(asked, **options) -> Reply` a command with the options that all commands take."""
+    """Make a function `(asked, **options) -> Reply` a command with the options that all commands take.
+
+    `parent`: the group that it joins; `group`: the name of the one that will take it in, from another file.
+    """
 
     def make(function: Callable[..., Reply]) -> click.Command:
         @functools.wraps(function)
         def answer(start: str, as_json: bool, quiet: bool, verbose: bool, **options: Any) -> int:
             asked = Asked(start, as_json, quiet, verbose)
-            schema = f"{parent.name}-{name}" if parent is not None else name
-            return emit(schema, function(asked, **options), asked)
+            family = parent.name if parent is not None else group
+            return emit(f"{family}-{name}" if family else name, function(asked, **options), asked)
 
         for option in _COMMON:
             option(answer)
