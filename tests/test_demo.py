@@ -21,7 +21,21 @@ from yolo_fs.cli.main import run
 from yolo_fs.demo.agents import MANNERS, write
 from yolo_fs.demo.plays import PLAYS
 from yolo_fs.demo.stage import read
-from yolo_fs.demo.story import Answer, Commits, Holds, Manner, Play, Refuses, Scene, Source, Write
+from yolo_fs.demo.story import (
+    Answer,
+    Commits,
+    CommitsEach,
+    Holds,
+    Keeps,
+    Manner,
+    Play,
+    Refuses,
+    Says,
+    Scene,
+    Source,
+    Wakes,
+    Write,
+)
 from yolo_fs.edges.lines import Limits
 from yolo_fs.protocol.names import Dept, Role
 from yolo_fs.protocol.workflow import STEPS
@@ -32,14 +46,17 @@ from yolo_fs.rules.facts import PlanFacts, Surroundings
 from yolo_fs.schemas.base import Mode
 from yolo_fs.services.intake import READERS
 
-PLAY = PLAYS[0]
-FAST = [sys.executable, "-m", "yolo_fs", "demo", "--speed", "100"]
+BY_NAME = {play.name: play for play in PLAYS}
+PLAY = BY_NAME["login"]
+DEMO = [sys.executable, "-m", "yolo_fs", "demo", "--speed", "100"]
+FAST = [*DEMO, "--play", "login"]
 TASK = re.compile(r"@[0-9]{2}-[0-9]{2}/T[0-9]+@")
 
 
 class Played(NamedTuple):
     exit_code: int
     envelope: dict[str, Any]
+    """What it printed; `data` is that of the only play."""
     left: list[str]
     """What stayed in the folder for temporary files."""
 
@@ -48,12 +65,34 @@ def _environment(folder: Path) -> dict[str, str]:
     return os.environ | {"TMPDIR": str(folder), "PYTHONPATH": os.getcwd()}
 
 
+def _play(folder: Path, name: str) -> Played:
+    done = subprocess.run([*DEMO, "--play", name, "--json"], env=_environment(folder), capture_output=True, check=False)
+    assert done.stderr == b""
+    envelope = json.loads(done.stdout)
+    (data,) = envelope["data"]["plays"]
+    return Played(done.returncode, envelope | {"data": data}, os.listdir(folder))
+
+
 @pytest.fixture(scope="module")
 def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
-    folder = tmp_path_factory.mktemp("demo")
-    done = subprocess.run([*FAST, "--json"], env=_environment(folder), capture_output=True, check=False)
-    assert done.stderr == b""
-    return Played(done.returncode, json.loads(done.stdout), os.listdir(folder))
+    return _play(tmp_path_factory.mktemp("demo"), "login")
+
+
+@pytest.mark.parametrize("name", ["company", "hold"])
+def test_the_company_plays_as_its_story_says(name: str, tmp_path: Path) -> None:
+    found = _play(tmp_path, name)
+
+    assert (found.exit_code, found.envelope["findings"], found.left) == (0, [], [])
+    assert [proof["claim"] for proof in found.envelope["data"]["proofs"] if not proof["holds"]] == []
+
+
+def test_without_a_name_the_company_is_played_and_then_held(tmp_path: Path) -> None:
+    done = subprocess.run(DEMO, env=_environment(tmp_path), capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    said = [line.partition("SHIP: ")[1] or line.partition("HOLD: ")[1] for line in done.stdout.splitlines()]
+    assert list(filter(None, said)) == ["SHIP: ", "HOLD: ", "SHIP: "]
+    assert len(done.stdout.splitlines()) <= 60
 
 
 def test_all_goes_as_the_story_says(played: Played) -> None:
@@ -147,7 +186,7 @@ def test_a_story_that_expects_something_else_ends_with_exit_code_1(
 ) -> None:
     first = PLAY.acts[0]
     scene = replace(first.scenes[0], answer=BROKEN[wanted])
-    monkeypatch.setattr(cli_demo, "PLAY", replace(PLAY, acts=(replace(first, scenes=(scene,)),)))
+    monkeypatch.setattr(cli_demo, "DEFAULT", (replace(PLAY, acts=(replace(first, scenes=(scene,)),)),))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
     code = run(["demo", "--speed", "100", "--json"])
@@ -164,7 +203,7 @@ def test_an_answer_that_never_comes_is_awaited_until_the_deadline_only(
     first = PLAY.acts[0]
     scene = replace(first.scenes[0], deeds=(Write("notes.md", "0-opening/README.md"),), deadline_s=0.2)
     scene = replace(scene, answer=Commits("notes.md", "docs(01): notes"))
-    monkeypatch.setattr(cli_demo, "PLAY", replace(PLAY, acts=(replace(first, scenes=(scene,)),)))
+    monkeypatch.setattr(cli_demo, "DEFAULT", (replace(PLAY, acts=(replace(first, scenes=(scene,)),)),))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
     assert run(["demo", "--speed", "100", "--json"]) == 1
@@ -175,7 +214,7 @@ def test_an_answer_that_never_comes_is_awaited_until_the_deadline_only(
 def test_a_proof_that_does_not_hold_ends_with_exit_code_1(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(cli_demo, "PLAY", replace(PLAY, acts=PLAY.acts[:1], leaves=("?? nobody wrote this",)))
+    monkeypatch.setattr(cli_demo, "DEFAULT", (replace(PLAY, acts=PLAY.acts[:1], leaves=("?? nobody wrote this",)),))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
     assert run(["demo", "--speed", "100", "--json"]) == 1
@@ -199,13 +238,20 @@ def test_each_act_makes_the_commits_that_its_step_prescribes(act: Any) -> None:
     assert any(first.match(subject) for subject in made)
 
 
+def _commits(scene: Scene) -> tuple[Commits, ...]:
+    if isinstance(scene.answer, CommitsEach):
+        return scene.answer.commits
+    return (scene.answer,) if isinstance(scene.answer, Commits) else ()
+
+
 def _written() -> list[tuple[Play, Commits, Write]]:
     return [
-        (play, scene.answer, deed)
+        (play, commits, deed)
         for play in PLAYS
         for scene in play.scenes
+        for commits in _commits(scene)
         for deed in scene.deeds
-        if isinstance(scene.answer, Commits) and isinstance(deed, Write) and deed.path == scene.answer.path
+        if isinstance(deed, Write) and deed.path == commits.path
     ]
 
 
@@ -222,7 +268,7 @@ def test_each_artifact_of_the_plays_is_valid(play: Play, wanted: Commits, deed: 
     assert errors((*reading.findings, *examine(place, reading.records, around, Mode()))) == ()
 
 
-@pytest.mark.parametrize("play", PLAYS, ids=lambda play: play.name)
+@pytest.mark.parametrize("play", [PLAY], ids=lambda play: play.name)
 def test_each_slip_stands_for_exactly_one_text_of_its_file(play: Play) -> None:
     slips = [deed for scene in play.scenes for deed in scene.deeds if isinstance(deed, Write) and deed.slip]
 
@@ -253,3 +299,40 @@ def test_an_actor_of_another_department_is_named_with_it() -> None:
     scene = Scene(Role.DEV, "does nothing", (), Commits("", ""))
 
     assert (scene.actor, replace(scene, dept=Dept.FRONTEND).actor) == ("Dev", "FE Dev")
+
+
+# --- what a company's play would not let pass ---
+
+
+def _first_scene(answer: Answer) -> Play:
+    """Return the company's play, of which only the first scene is played, and then one that answers so."""
+    company = BY_NAME["company"]
+    wave = company.acts[0]
+    asked = Scene(Role.OWNER, "asks", (), answer, deadline_s=0.1)
+    return replace(company, acts=(replace(wave, scenes=(wave.scenes[0], asked)),), leaves=())
+
+
+WRONG: dict[str, tuple[Answer, str]] = {
+    "a gate that is closed": (
+        Says(("gate", "check", "all-depts", "--phase", "1"), {"/open": True}, ""),
+        "exits with 1",
+    ),
+    "another value": (Says(("gate", "list", "--phase", "1"), {"/sign_off/decision": "SHIP"}, ""), "it is HOLD"),
+    "a state nobody wrote": (Keeps(".yolo-planning/state.json", {"/st": "complete"}, ""), "expected /st 'complete'"),
+    "a sleeper where nobody waits": (Wakes(), "expected to be woken"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_an_answer_that_differs_from_the_story_ends_with_exit_code_1(
+    case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer, said = WRONG[case]
+    monkeypatch.setattr(cli_demo, "DEFAULT", (_first_scene(answer),))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+    code = run(["demo", "--speed", "100", "--json"])
+
+    envelope = json.loads(capsys.readouterr().out)
+    assert (code, os.listdir(tmp_path)) == (1, [])
+    assert said in envelope["findings"][0]["message"]

@@ -11,24 +11,31 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from yolo_fs.cli.reply import Asked, Reply, console_for, verb
-from yolo_fs.demo.player import Mark, Outcome, Pace, Player
+from yolo_fs.demo.outcome import Mark, Outcome
+from yolo_fs.demo.player import Pace, Player
 from yolo_fs.demo.plays import PLAYS
 from yolo_fs.demo.proofs import Proof, prove
 from yolo_fs.demo.stage import stage_for
 from yolo_fs.demo.story import Act, Holds, Play, Refuses, Scene, Waits
 from yolo_fs.protocol.workflow import STEP_BY_KEY
 from yolo_fs.reasons import Exit, Finding, Reason, safe
+from yolo_fs.services.states import STATE_FILES
 
 if TYPE_CHECKING:
     from rich.status import Status
 
-PLAY = PLAYS[0]
+DEFAULT = PLAYS[:2]
+"""What is played when no play is named: a phase that ships, and the same on hold."""
+
+CLAIMS_ON_A_LINE = 3
 
 _SIGNS = {
     Mark.COMMITTED: ("✔", "ok", "green"),
     Mark.REFUSED: ("✘", "no", "red"),
     Mark.HELD: ("‖", "==", "yellow"),
     Mark.WAITING: ("…", "..", "yellow"),
+    Mark.YES: ("✔", "ok", "green"),
+    Mark.NO: ("‖", "==", "yellow"),
     Mark.OWN: ("·", "--", "dim"),
     Mark.DIFFERENT: ("✘", "!!", "bold red"),
 }
@@ -41,31 +48,54 @@ NEXT = (
 )
 
 
-@verb("demo", example="yolo-fs demo --speed 3")
-@click.option("--keep", is_flag=True, help="Keep the temporary repository and say where it is.")
+@verb("demo", example="yolo-fs demo --play login --speed 3")
+@click.option("--play", "named", type=click.Choice([play.name for play in PLAYS]), help="One play; default: two.")
+@click.option("--keep", is_flag=True, help="Keep the temporary repositories and say where they are.")
 @click.option("--speed", type=click.FloatRange(0.1, 100), default=1.0, show_default=True, help="How fast it plays.")
-def demo(asked: Asked, *, keep: bool, speed: float) -> Reply:
-    """Play a whole phase: scripted agents write files, the real daemon commits, refuses and holds them.
+def demo(asked: Asked, *, named: str | None, keep: bool, speed: float) -> Reply:
+    """Play whole phases: scripted agents write files, the real daemon commits, refuses and holds them.
 
-    Everything happens in a temporary repository, which is removed at the end. Exit code 0: all went as the
-    play says; 1: something differed, and what.
+    \b
+    company   three departments, the gates between them, and the sign-off
+    hold      the same with one failing test, until it passes
+    login     one department, and every mishap that is worth seeing
+
+    Without --play, the first two. Everything happens in temporary repositories, which are removed at the end.
+    Exit code 0: all went as the plays say; 1: something differed, and what.
     """
-    screen = None if asked.as_json or asked.quiet else Screen(PLAY)
+    chosen = [play for play in PLAYS if play.name == named] or DEFAULT
+    shows = not (asked.as_json or asked.quiet)
+    data: list[dict[str, Any]] = []
+    findings: tuple[Finding, ...] = ()
+    with _ended_cleanly():
+        for play in chosen:
+            found, said = _played(play, Pace.of(speed), keep=keep, screen=Screen(play) if shows else None)
+            findings += found
+            data.append(said)
+            if findings:
+                break
+    if shows:
+        show_next([one["repository"] for one in data if one["repository"]])
+    return Reply({"plays": data}, findings, Exit.FINDINGS if findings else Exit.DONE)
+
+
+def _played(play: Play, pace: Pace, *, keep: bool, screen: Screen | None) -> tuple[tuple[Finding, ...], dict[str, Any]]:
+    """Play one play; return what differed from its story, and what happened."""
     proofs: tuple[Proof, ...] = ()
-    with _ended_cleanly(), stage_for(PLAY, keep=keep) as stage, closing(screen or Silence()) as audience:
+    with stage_for(play, keep=keep) as stage, closing(screen or Silence()) as audience:
         kept = stage.root if keep else ""
-        player = Player(stage, Pace.of(speed), audience)
+        player = Player(stage, pace, audience)
         if screen:
-            screen.begin(kept)
+            screen.begin()
         stage.open()
-        findings = player.play(PLAY)
+        findings = player.play(play)
         if not findings:
-            proofs = prove(PLAY, stage, player)
+            proofs = prove(play, stage, player)
         history = stage.git.text("log", "--oneline", "--no-decorate").splitlines()
         if screen:
-            screen.end(player, proofs, history, kept)
+            screen.end(player, proofs, history)
     findings += tuple(_broken(proof) for proof in proofs if not proof.holds)
-    return Reply(_data(player, proofs, history, kept or None), findings, Exit.FINDINGS if findings else Exit.DONE)
+    return findings, _data(play, player, proofs, history, kept or None)
 
 
 @contextmanager
@@ -92,7 +122,9 @@ def _broken(proof: Proof) -> Finding:
     return Finding(Reason.INTERNAL_ERROR, message=proof.seen or "it is not so", expected=proof.claim)
 
 
-def _data(player: Player, proofs: Sequence[Proof], history: Sequence[str], repository: str | None) -> dict[str, Any]:
+def _data(
+    play: Play, player: Player, proofs: Sequence[Proof], history: Sequence[str], repository: str | None
+) -> dict[str, Any]:
     def scenes(*marks: Mark) -> list[dict[str, str]]:
         return [
             {"who": scene.actor, "does": scene.does, "path": scene.answer.path, "said": outcome.said}
@@ -101,6 +133,7 @@ def _data(player: Player, proofs: Sequence[Proof], history: Sequence[str], repos
         ]
 
     return {
+        "play": play.name,
         "commits": [{"commit": event.commit, "path": event.path, "subject": event.subject} for event in player.told],
         "refusals": scenes(Mark.REFUSED),
         "held": scenes(Mark.HELD, Mark.WAITING),
@@ -133,18 +166,21 @@ class Screen:
         self._does_width = max(len(scene.does) for scene in play.scenes)
         self._waiting: Status | None = None
 
-    def begin(self, repository: str) -> None:
+    def begin(self) -> None:
         """Say what is about to be seen."""
-        place = f"in {repository}" if repository else "in a temporary git repository"
-        self._console.print("yolo-fs demo", style="bold")
-        self._console.print(f"{self._play.intro}\nIt happens {place}.")
-
-    def act(self, act: Act) -> None:
-        """Print the heading of a step."""
         from rich.text import Text
 
-        step = STEP_BY_KEY[act.step]
-        name = f"\nStep {step.number}  {step.key.replace('_', ' ')}"
+        before = "" if self._play is DEFAULT[0] else "\n"
+        self._console.print(Text.assemble((f"{before}Play {self._play.name}: ", "bold"), self._play.intro))
+
+    def act(self, act: Act) -> None:
+        """Print the heading of a step; a play of one act needs none."""
+        from rich.text import Text
+
+        if len(self._play.acts) == 1:
+            return
+        step = STEP_BY_KEY.get(act.step)
+        name = f"\nStep {step.number}  {step.key.replace('_', ' ')}" if step else f"\n{act.step.capitalize()}"
         self._console.print(Text.assemble((name, "bold"), (f"  {act.title}", "dim")))
 
     def scene(self, scene: Scene) -> None:
@@ -186,24 +222,18 @@ class Screen:
         row.add_row("", Text(scene.actor, style="bold cyan"), scene.does, Text(sign, style=style), said)
         self._console.print(row)
 
-    def end(self, player: Player, proofs: Sequence[Proof], history: Sequence[str], repository: str) -> None:
-        """Print what is left of the play: history, counts, proofs, and what to try next."""
+    def end(self, player: Player, proofs: Sequence[Proof], history: Sequence[str]) -> None:
+        """Print what is left of the play: history, counts and proofs."""
         self.close()
-        refused = sum(outcome.mark is Mark.REFUSED for _, outcome in player.outcomes)
-        held = sum(outcome.mark is Mark.HELD for _, outcome in player.outcomes)
-        self._head("git log --oneline")
-        for line in history:
-            commit, _, subject = line.partition(" ")
-            self._styled(f"  {commit} ", "yellow", safe(subject))
-        self._head(f"{len(player.told)} artifacts committed, {refused} refused, {held} held for a while")
-        for proof in proofs:
-            sign, plain, style = _SIGNS[Mark.COMMITTED if proof.holds else Mark.DIFFERENT]
-            self._styled(f"  {sign if self._fancy else plain} ", style, proof.claim)
-        self._head("Next")
-        for command, does in NEXT:
-            self._styled(f"  {command:16}", "bold", does)
-        where = f"The repository is {repository}" if repository else "'yolo-fs demo --keep' keeps the repository"
-        self._console.print(f"\n{where}.")
+        if self._play.shows_log:
+            self._head("git log --oneline")
+            for line in history:
+                commit, _, subject = line.partition(" ")
+                self._styled(f"  {commit} ", "yellow", safe(subject))
+        self._head(_counted(player))
+        for holds, claims in _grouped(proofs):
+            sign, plain, style = _SIGNS[Mark.COMMITTED if holds else Mark.DIFFERENT]
+            self._styled(f"  {sign if self._fancy else plain} ", style, claims)
 
     def _head(self, words: str) -> None:
         self._console.print(f"\n{words}", style="bold")
@@ -212,6 +242,37 @@ class Screen:
         from rich.text import Text
 
         self._console.print(Text.assemble((words, style), plain))
+
+
+def _counted(player: Player) -> str:
+    """Return in one line what became of everything that was written."""
+    states = sum(event.path.endswith(STATE_FILES) for event in player.told) if player.keeps_states else 0
+    refused, held = (sum(outcome.mark is mark for _, outcome in player.outcomes) for mark in (Mark.REFUSED, Mark.HELD))
+    counts = [f"{len(player.told) - states} artifacts committed"]
+    counts += [f"{states} state files committed by the daemon itself"] if states else []
+    counts += [f"{refused} refused, {held} held for a while"] if refused or held else []
+    return ", ".join(counts)
+
+
+def _grouped(proofs: Sequence[Proof]) -> Iterator[tuple[bool, str]]:
+    """Yield whether claims hold, and the claims: a few that all hold on one line, others line by line."""
+    if len(proofs) <= CLAIMS_ON_A_LINE and all(proof.holds for proof in proofs):
+        yield True, "; ".join(proof.claim for proof in proofs)
+        return
+    for proof in proofs:
+        yield proof.holds, proof.claim
+
+
+def show_next(kept: Sequence[str]) -> None:
+    """Print what to try next, and where the repositories are."""
+    console = console_for(sys.stdout)
+    console.print("\nNext", style="bold")
+    for command, does in NEXT:
+        console.print(f"  {command:16}{does}")
+    for repository in kept:
+        console.print(f"\nThe repository is {repository}.")
+    if not kept:
+        console.print("'yolo-fs demo --keep' keeps the repositories, '--play login' shows every mishap.")
 
 
 def _can_print(signs: str) -> bool:

@@ -8,8 +8,13 @@ import click
 
 from yolo_fs.cli.reply import Asked, Reply, verb
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.reasons import safe
+from yolo_fs.ids import PhaseId
+from yolo_fs.reasons import Exit, Finding, Reason, safe
+from yolo_fs.services.cleanup import REASONS, Cleaned, clean, is_unique_in
 from yolo_fs.services.departments import Declaration, declare, find_department, find_phase, shown
+from yolo_fs.services.places import phase_folder
+from yolo_fs.services.settings import load
+from yolo_fs.services.team import Team
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -17,7 +22,7 @@ if TYPE_CHECKING:
 
 @click.group("dept", short_help="department status under its lock")
 def dept() -> None:
-    """Declare or show how a department stands.
+    """Declare or show how a department stands, and tidy up once a phase is over.
 
     What a Lead declares is kept beside what the evidence says; `status` shows where the two part.
     """
@@ -52,6 +57,47 @@ def show(asked: Asked, *, phase: str) -> Reply:
     root = Repository(asked.start).root
     found = shown(root, find_phase(root, phase))
     return Reply(found, show=lambda console: _show(console, found))
+
+
+@verb("cleanup", example="yolo-fs dept cleanup --phase 1 --reason complete", parent=dept)
+@click.option("--phase", required=True, help="Number or directory name of the phase.")
+@click.option("--reason", required=True, type=click.Choice(REASONS), help="Why nobody needs the files any more.")
+def cleanup(asked: Asked, *, phase: str, reason: str) -> Reply:
+    """Remove the files that departments coordinate by; never an artifact that no commit has.
+
+    Exit code 1, with everything left, when the reason is `complete` and the phase is not.
+    """
+    with Repository(asked.start) as repository:
+        found = find_phase(repository.root, phase)
+        if reason == "complete" and (at := _open_step(repository, found)):
+            message = f"phase {found} is not complete: it is at step {at}"
+            finding = Finding(Reason.STATE_CONFLICT, message=message, hint="yolo-fs status shows what is missing")
+            return Reply(_as_json(Cleaned((), ())), (finding,), Exit.FINDINGS)
+        cleaned = clean(phase_folder(repository.root, found), reason, is_unique_in(repository))
+    return Reply(_as_json(cleaned), show=lambda console: _show_cleaned(console, cleaned))
+
+
+def _open_step(repository: Repository, phase: PhaseId) -> str:
+    """Return the step that a phase is at by what is committed; empty when it is complete."""
+    team = Team(repository, load(repository.root))
+    found = (one for one in team.progress(repository.head().tip) if one.phase == phase)
+    progress = next(found, None)
+    if progress is None:
+        return "critique"
+    return "" if progress.is_complete else progress.step
+
+
+def _as_json(cleaned: Cleaned) -> dict[str, Any]:
+    return {"removed": list(cleaned.removed), "left": [{"file": name, "why": why} for name, why in cleaned.left]}
+
+
+def _show_cleaned(console: Console, cleaned: Cleaned) -> None:
+    for name in cleaned.removed:
+        console.print(f"removed {safe(name)}")
+    for name, why in cleaned.left:
+        console.print(f"left    {safe(name)}: {safe(why)}")
+    if not (cleaned.removed or cleaned.left):
+        console.print("there is nothing to remove")
 
 
 def _show(console: Console, found: dict[str, dict[str, Any]]) -> None:

@@ -7,20 +7,40 @@ scene has a deadline. Pauses only set the pace for whoever watches. Source: cli,
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
-from enum import Enum
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple, Protocol, assert_never
 
 from yolo_fs.demo.daemon import Event, Fault
+from yolo_fs.demo.outcome import DifferentError, Mark, Outcome
+from yolo_fs.demo.questions import AGAIN_S, Questions
 from yolo_fs.demo.stage import Stage
-from yolo_fs.demo.story import Act, Commits, Git, Holds, Nothing, Play, Refuses, Scene, Source, Stages, Waits
+from yolo_fs.demo.story import (
+    Act,
+    Code,
+    Commits,
+    CommitsEach,
+    Git,
+    Holds,
+    Keeps,
+    Nothing,
+    Play,
+    Refuses,
+    Says,
+    Scene,
+    Sleeps,
+    Source,
+    Stages,
+    Waits,
+    Wakes,
+)
 from yolo_fs.reasons import Finding, Reason, YoloError, safe
+from yolo_fs.services.states import STATE_FILES
 
 START_S = 30.0
 """Longest wait for the daemon to start."""
-AGAIN_S = 0.02
-"""Between two questions of what git or `yolo-fs status` says."""
+MOST_NAMED = 3
+"""Commits of one scene that are called by their names."""
 STARTED, COMMITTED, REJECTED, HELD = "daemon.started", "artifact.committed", "artifact.rejected", "artifact.held"
 FINAL = (COMMITTED, REJECTED)
 """Events that nobody may hear of unasked."""
@@ -37,29 +57,7 @@ class Pace(NamedTuple):
     @classmethod
     def of(cls, speed: float) -> Pace:
         """Return the pace at a speed, where 1 is a speed to read along."""
-        return cls(0.27 / speed, min(0.2, 0.1 / speed))
-
-
-class Mark(Enum):
-    """What became of a scene."""
-
-    COMMITTED = "committed"
-    REFUSED = "refused"
-    HELD = "held"
-    WAITING = "waiting"
-    OWN = "own"
-    """The actor's own doing: git, not the daemon."""
-    DIFFERENT = "different"
-    """Not what the play says."""
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What was answered to a scene."""
-
-    mark: Mark
-    said: str
-    commit: str = ""
+        return cls(0.2 / speed, min(0.2, 0.1 / speed))
 
 
 class Audience(Protocol):
@@ -75,14 +73,6 @@ class Audience(Protocol):
         """Hear what became of it."""
 
 
-class DifferentError(Exception):
-    """Something else came than the play says."""
-
-    def __init__(self, message: str, reason: Reason = Reason.INTERNAL_ERROR):
-        super().__init__(message)
-        self.reason = reason
-
-
 class Player:
     """Plays one play on one stage."""
 
@@ -94,11 +84,14 @@ class Player:
         """What became of each scene so far."""
         self.told: list[Event] = []
         """Every commit that the daemon told of."""
+        self.keeps_states = False
+        """Whether the daemon keeps state files in this play."""
         self.kept: tuple[bytes, bytes] | None = None
         """What the user staged and left unstaged, when the play has them do so."""
 
     def play(self, play: Play) -> tuple[Finding, ...]:
         """Play until the end, or until something differs; return what differed."""
+        self.keeps_states = play.keeps_states
         try:
             self._event("", time.monotonic() + START_S, "its start", lambda event: event.name == STARTED)
             for act in play.acts:
@@ -116,7 +109,8 @@ class Player:
 
     def _perform(self, scene: Scene) -> None:
         self._audience.scene(scene)
-        time.sleep(self._pace.scene_s)
+        if scene.deeds:  # a question takes its time by itself
+            time.sleep(self._pace.scene_s)
         until = time.monotonic() + scene.deadline_s
         try:
             self._act(scene, until)
@@ -127,10 +121,10 @@ class Player:
         self._note(scene, outcome)
 
     def _act(self, scene: Scene, until: float) -> None:
-        if any(isinstance(deed, Git) for deed in scene.deeds):
+        if any(isinstance(deed, Git | Code) for deed in scene.deeds) and not self.keeps_states:
             self._await_index(until)
-        for deed in scene.deeds:
-            self._stage.do(deed, lambda: time.sleep(self._pace.rest_s))
+        with ThreadPoolExecutor(len(scene.deeds) if scene.called else 1) as hands:
+            list(hands.map(lambda deed: self._stage.do(deed, lambda: time.sleep(self._pace.rest_s)), scene.deeds))
 
     def _await_index(self, until: float) -> None:
         """A commit is told before the index has followed it; whoever uses git in between sees it half done."""
@@ -146,7 +140,9 @@ class Player:
     def _answer(self, scene: Scene, until: float) -> Outcome:
         match scene.answer:
             case Commits() as wanted:
-                return self._commits(wanted, until)
+                return self._commits((wanted,), until)
+            case CommitsEach(each):
+                return self._commits(each, until)
             case Refuses() as wanted:
                 return self._refuses(wanted, until)
             case Holds() as wanted:
@@ -155,6 +151,8 @@ class Player:
                 return self._waits(wanted, until)
             case Source() as wanted:
                 return self._source(wanted)
+            case Says() | Keeps() | Sleeps() | Wakes() as question:
+                return Questions(self._stage, until).ask(question)
             case Stages(said):
                 self.kept = self._stage.open_changes()
                 return Outcome(Mark.OWN, said)
@@ -165,17 +163,21 @@ class Player:
 
     # --- one answer ---
 
-    def _commits(self, wanted: Commits, until: float) -> Outcome:
-        blob = self._stage.blob(wanted.path)
-        # What was complete for a moment while it was written may be committed as well, as the file of that moment.
-        event = self._event(
-            wanted.path,
-            until,
-            f"a commit {wanted.subject!r}",
-            lambda event: event.name == COMMITTED and (event.blob, event.subject) == (blob, wanted.subject),
-            may_be=lambda event: event.name == COMMITTED and event.blob != blob,
-        )
-        return Outcome(Mark.COMMITTED, safe(event.subject), event.commit)
+    def _commits(self, wanted: Sequence[Commits], until: float) -> Outcome:
+        left = {one.path: (self._stage.blob(one.path), one.subject) for one in wanted}
+        commit = ""
+        while left:
+            # What was complete for a moment while it was written may be committed as well, as the file of that moment.
+            event = self._event(
+                "",
+                until,
+                f"a commit {next(iter(left.values()))[1]!r}",
+                lambda event: event.name == COMMITTED and left.get(event.path) == (event.blob, event.subject),
+                may_be=lambda event: event.name == COMMITTED and event.blob != left.get(event.path, (event.blob,))[0],
+            )
+            commit = event.commit
+            del left[event.path]
+        return Outcome(Mark.COMMITTED, _told([one.subject for one in wanted]), commit if len(wanted) == 1 else "")
 
     def _refuses(self, wanted: Refuses, until: float) -> Outcome:
         def named(event: Event) -> Fault | None:
@@ -212,12 +214,10 @@ class Player:
         return Outcome(Mark.WAITING, f"pending: {wanted.reason.value}, not committed while a line is torn")
 
     def _source(self, wanted: Source) -> Outcome:
-        commit, subject = self._stage.tip()
-        if subject != wanted.subject:
-            raise DifferentError(f"expected a commit {wanted.subject!r}; HEAD is {safe(subject)!r}")
-        if wanted.task:
-            self._stage.tasks[wanted.task] = commit
-        return Outcome(Mark.OWN, subject, commit)
+        commit = self._stage.commit_of(wanted.subject)
+        if not commit:
+            raise DifferentError(f"expected a commit {wanted.subject!r}; there is none")
+        return Outcome(Mark.OWN, wanted.subject, commit)
 
     def _event(
         self,
@@ -227,15 +227,20 @@ class Player:
         fits: Callable[[Event], bool],
         may_be: Callable[[Event], bool] = lambda _: False,
     ) -> Event:
-        """Return the first event about a path that fits; final ones that neither fit nor may be are a difference."""
+        """Return the first event about a path, or any, that fits; another final one differs unless it may be."""
         said = "nothing"
         while event := self._next(until):
-            if event.path == path and fits(event):
+            if path in ("", event.path) and fits(event):
                 return event
-            if event.name in FINAL and not (event.path == path and may_be(event)):
+            is_allowed = (path in ("", event.path) and may_be(event)) or self._is_state(event)
+            if event.name in FINAL and not is_allowed:
                 raise DifferentError(f"expected {wanted}; the daemon said: {_gist(event)}")
             said = _gist(event)
         raise DifferentError(f"expected {wanted}; until the deadline the daemon said: {said}", Reason.DEADLINE_PASSED)
+
+    def _is_state(self, event: Event) -> bool:
+        """Tell whether the daemon committed a state file that it keeps by itself."""
+        return self.keeps_states and event.name == COMMITTED and event.path.endswith(STATE_FILES)
 
     def _next(self, until: float) -> Event | None:
         event = self._stage.daemon.next(until)
@@ -244,11 +249,21 @@ class Player:
         return event
 
     def _hear_the_end(self) -> None:
-        late = [event for event in self._stage.daemon.stop() if event.name in FINAL]
+        said = self._stage.daemon.stop()
+        self.told += [event for event in said if self._is_state(event)]
+        late = [event for event in said if event.name in FINAL and not self._is_state(event)]
         if late:
             raise DifferentError(f"after the last scene the daemon said: {_gist(late[0])}")
         if self._stage.daemon.exit_code != 0:
             raise DifferentError(f"the daemon ended with exit code {self._stage.daemon.exit_code}")
+
+
+def _told(subjects: Sequence[str]) -> str:
+    """Return what commits are called; how many there are, when they are too many to be named."""
+    first = subjects[0].partition(": ")[0]
+    if len(subjects) > MOST_NAMED or any(subject.partition(": ")[0] != first for subject in subjects):
+        return f"{len(subjects)} artifacts, {len(subjects)} commits"
+    return safe(f"{first}: " + ", ".join(subject.partition(": ")[2] for subject in subjects))
 
 
 def _why_held(event: Event, reason: Reason) -> str:

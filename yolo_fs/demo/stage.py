@@ -16,13 +16,19 @@ from contextlib import ExitStack, contextmanager
 from importlib.resources import files
 from typing import Any
 
-from yolo_fs.demo import agents
+from yolo_fs.demo import agents, story
 from yolo_fs.demo.daemon import Daemon, command, environment
-from yolo_fs.demo.story import SECRET, Deed, Play, Write
+from yolo_fs.demo.story import SECRET, Code, Deed, Judge, Play, Queue, Write
+from yolo_fs.demo.waiter import Waiter
 from yolo_fs.edges.git.hashing import Hashing
+from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.git.runner import Git
+from yolo_fs.reasons import YoloError
 from yolo_fs.rules.classify import PLANNING_ROOT
+from yolo_fs.rules.gates import GateView, integration_result
 from yolo_fs.rules.secrets import RULES
+from yolo_fs.services.board import board
+from yolo_fs.services.settings import load
 
 _WHO = {
     f"GIT_{part}_{fact}": value
@@ -30,6 +36,10 @@ _WHO = {
     for fact, value in (("NAME", "Demo"), ("EMAIL", "demo@example.org"))
 }
 """Whoever acts with git: the play has no real people."""
+GIT_TRIES = 5
+"""How often an actor commits until the daemon does not move the branch in the same moment."""
+DAY = "2026-02-20"
+"""When the plays take place."""
 _GAP = re.compile(r"@(?:secret|[0-9]{2}-[0-9]{2}/T[0-9]+)@")
 
 
@@ -66,6 +76,8 @@ class Stage:
         """What agents paste where they should not; no real credential."""
         self.tasks: dict[str, str] = {}
         """`NN-MM/Tk` → the commit that did it."""
+        self.waiter: Waiter | None = None
+        """Whoever waits at a gate."""
         self._daemon: Daemon | None = None
 
     def open(self) -> None:
@@ -78,7 +90,9 @@ class Stage:
         self._daemon = Daemon(self.root, self._environment, os.path.join(self._aside, "daemon.err"))
 
     def close(self) -> None:
-        """End the daemon, if it runs."""
+        """End the daemon and whoever waits, if they run."""
+        if self.waiter is not None:
+            self.waiter.stop()
         if self._daemon is not None:
             self._daemon.stop()
 
@@ -90,10 +104,37 @@ class Stage:
 
     def do(self, deed: Deed, rest: agents.Rest) -> None:
         """Do what an actor does; `rest` is called where it takes its time."""
-        if isinstance(deed, Write):
-            agents.write(os.path.join(self.root, deed.path), self.content(deed), deed.manner, rest)
-        else:
-            self.git.run(*deed.arguments)
+        match deed:
+            case Write():
+                agents.write(os.path.join(self.root, deed.path), self.content(deed), deed.manner, rest)
+            case story.Git(arguments):
+                self.git.run(*arguments)
+            case Code():
+                self._commit(deed)
+            case Judge(path):
+                self._judge(os.path.join(self.root, path))
+            case Queue(gate):
+                self.waiter = Waiter(self.root, self._environment, gate)
+
+    def _commit(self, deed: Code) -> None:
+        self.do(Write(deed.path, deed.content), lambda: None)
+        for attempt in range(GIT_TRIES):
+            try:
+                self.git.run("add", deed.path)
+                self.git.run("commit", "--quiet", f"--message={deed.subject}", "--", deed.path)
+                break
+            except YoloError:  # the daemon moved the branch in this very moment; git says so, and changes nothing
+                if attempt == GIT_TRIES - 1:
+                    raise
+        if deed.task:
+            self.tasks[deed.task] = self.git.text("rev-list", "--max-count=1", "HEAD", "--", deed.path)
+
+    def _judge(self, path: str) -> None:
+        with Repository(self.root) as repository:
+            (phase,) = board(repository, load(self.root), repository.head().tip).phases
+        line = integration_result(GateView(phase.facts, phase.progress), DAY)
+        with open(path, "ab") as file:
+            file.write(json.dumps(line).encode() + b"\n")
 
     def content(self, deed: Write) -> bytes:
         """Return what an actor writes: the file of the play with its slip made and its gaps filled."""
@@ -111,10 +152,10 @@ class Stage:
         with open(os.path.join(self.root, path), "rb") as file:
             return Hashing("sha1").name("blob", file.read()).oid
 
-    def tip(self) -> tuple[str, str]:
-        """Return the commit that HEAD names, and its subject."""
-        commit, subject = self.git.text("log", "--max-count=1", "--format=%H%n%s").split("\n")
-        return commit, subject
+    def commit_of(self, subject: str) -> str:
+        """Return the last commit under a subject, of those that may have come since the actor's own; else nothing."""
+        logged = self.git.text("log", "--max-count=20", "--format=%H %s").splitlines()
+        return next((commit for commit, _, said in (line.partition(" ") for line in logged) if said == subject), "")
 
     def open_changes(self) -> tuple[bytes, bytes]:
         """Return what is staged, and what is changed beyond that, as git prints it."""
@@ -126,11 +167,21 @@ class Stage:
 
     def standing(self, path: str) -> Mapping[str, Any]:
         """Return what `yolo-fs status` says of a path; nothing when it does not know it."""
-        asked = subprocess.run(
-            [*command("status"), "--json"], cwd=self.root, env=self._environment, capture_output=True, check=True
-        )
-        candidates = json.loads(asked.stdout)["data"]["candidates"]
+        candidates = self.ask("status")[1]["candidates"]
         return next((one for one in candidates if one["path"] == path), {})
+
+    def ask(self, *arguments: str) -> tuple[int, Mapping[str, Any]]:
+        """Return the exit code of a command of yolo-fs, and the data that it prints."""
+        verb, *others = arguments
+        asked = subprocess.run(
+            [*command(verb), *others, "--json"], cwd=self.root, env=self._environment, capture_output=True, check=False
+        )
+        return asked.returncode, json.loads(asked.stdout)["data"] or {}
+
+    def committed_object(self, path: str) -> Mapping[str, Any]:
+        """Return the JSON object that the branch has at a path; empty when it has none."""
+        found = self.git.run("show", f"HEAD:{path}", ok=(0, 128))
+        return json.loads(found.out) if found.code == 0 else {}
 
     def _filling(self, gap: str) -> str:
         return self.secret.decode() if gap == SECRET else self.tasks[gap.strip("@")]
@@ -138,5 +189,5 @@ class Stage:
 
 def read(play: Play, content: str) -> str:
     """Return a file of a play, as it stands in its folder."""
-    folder = files("yolo_fs.demo.plays") / play.name
+    folder = files("yolo_fs.demo.plays") / (play.folder or play.name)
     return folder.joinpath(*content.split("/")).read_text(encoding="utf-8")

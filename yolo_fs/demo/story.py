@@ -6,7 +6,7 @@ Source: cli, `demo`; document 002 ("11-Step Workflow").
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
@@ -60,7 +60,32 @@ class Git:
     arguments: tuple[str, ...]
 
 
-Deed = Write | Git
+@dataclass(frozen=True, slots=True)
+class Code:
+    """Write a source file and commit it alone, with git."""
+
+    path: str
+    content: str
+    subject: str
+    task: str = ""
+    """`NN-MM/Tk` by which later files name the commit; empty when none does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Append to a file what the integration gate finds, as the rules work it out."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """Begin to wait at a gate, in a process of its own."""
+
+    gate: str
+
+
+Deed = Write | Git | Code | Judge | Queue
 
 
 # What has to come of it.
@@ -72,6 +97,13 @@ class Commits:
 
     path: str
     subject: str
+
+
+@dataclass(frozen=True, slots=True)
+class CommitsEach:
+    """The daemon commits each of several files alone, in whatever order it finds them."""
+
+    commits: tuple[Commits, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +137,6 @@ class Source:
     """The actor made a commit with git, under this subject; the daemon has no part in it."""
 
     subject: str
-    task: str = ""
-    """`NN-MM/Tk` by which later files name the commit; empty when none does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +153,42 @@ class Nothing:
     said: str
 
 
-Answer = Commits | Refuses | Holds | Waits | Source | Stages | Nothing
+@dataclass(frozen=True, slots=True)
+class Says:
+    """A command of yolo-fs answers so."""
+
+    command: tuple[str, ...]
+    data: Mapping[str, object]
+    """JSON pointer → value, of the data that it prints."""
+    said: str
+    """The same in words."""
+    exit_code: int = 0
+    is_yes: bool = True
+    """Whether the team may go on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Keeps:
+    """The daemon has written and committed a state file so."""
+
+    path: str
+    data: Mapping[str, object]
+    """JSON pointer → value."""
+    said: str
+    """The same in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sleeps:
+    """Whoever waits at the gate is asleep."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wakes:
+    """Whoever waits at the gate, and slept until now, is woken because it is open."""
+
+
+Answer = Commits | CommitsEach | Refuses | Holds | Waits | Source | Stages | Nothing | Says | Keeps | Sleeps | Wakes
 
 
 # The play itself.
@@ -141,11 +206,13 @@ class Scene:
     dept: Dept = Dept.BACKEND
     deadline_s: float = 20.0
     """Longest wait for the answer."""
+    called: str = ""
+    """How whoever acts is called, where it is not the role alone; several of them do their deeds at once."""
 
     @property
     def actor(self) -> str:
         """The role as the tables print it, with its department where that is not the backend."""
-        return f"{_PREFIX_OF[self.dept]} {self.who.label}".strip()
+        return self.called or f"{_PREFIX_OF[self.dept]} {self.who.label}".strip()
 
 
 _PREFIX_OF = {row.name: row.prefix.rstrip("-").upper() for row in DEPARTMENTS}
@@ -153,10 +220,10 @@ _PREFIX_OF = {row.name: row.prefix.rstrip("-").upper() for row in DEPARTMENTS}
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """The scenes of one step of the workflow."""
+    """The scenes of one step of the workflow, or of several."""
 
     step: str
-    """Key of the step in `protocol.workflow`."""
+    """Key of the step in `protocol.workflow`; another name for several of them."""
     title: str
     scenes: tuple[Scene, ...]
 
@@ -166,13 +233,19 @@ class Play:
     """A whole story, from an ordinary repository to the sign-off."""
 
     name: str
-    """Its folder below `demo/plays`."""
+    """As in `yolo-fs demo --play NAME`."""
     intro: str
     opening: tuple[Deed, ...]
     """What the repository is before the daemon starts."""
     acts: tuple[Act, ...]
     leaves: tuple[str, ...] = ()
     """What `git status --porcelain` says at the end: what the user left open, and nothing else."""
+    folder: str = ""
+    """The folder below `demo/plays` with its files, where it is not named like the play."""
+    keeps_states: bool = False
+    """Whether the daemon keeps state files, so that it commits them between what the actors do."""
+    shows_log: bool = True
+    """Whether the history is shown at the end."""
 
     @property
     def scenes(self) -> Iterator[Scene]:

@@ -1,8 +1,10 @@
-"""Every play: one folder each, its story and the files that its agents write."""
+"""Every play: its story, and beside it the files that its agents write."""
 
 from __future__ import annotations
 
+from yolo_fs.demo.plays.company.hold import HOLD
+from yolo_fs.demo.plays.company.story import COMPANY
 from yolo_fs.demo.plays.login.story import PLAY as LOGIN
 
-PLAYS = (LOGIN,)
-"""The first is what `yolo-fs demo` plays."""
+PLAYS = (COMPANY, HOLD, LOGIN)
+"""The first two are what `yolo-fs demo` plays."""

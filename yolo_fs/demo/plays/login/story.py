@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from yolo_fs.demo.story import (
     Act,
+    Code,
     Commits,
     Git,
     Holds,
@@ -39,8 +40,7 @@ def _hands_over(
 
 def _codes(who: Role, task: str, path: str, content: str, subject: str) -> Scene:
     """Return the scene of a source commit, made with ordinary git while the user has something else staged."""
-    commit = (Git(("add", path)), Git(("commit", "--quiet", f"--message={subject}", "--", path)))
-    return Scene(who, f"commits {path} with git", (Write(path, content), *commit), Source(subject, task))
+    return Scene(who, f"commits {path} with git", (Code(path, content, subject, task),), Source(subject))
 
 
 CRITIQUE = Act(

@@ -1,0 +1,1 @@
+"""Three departments take one phase from the design to the sign-off."""
