@@ -154,6 +154,7 @@ class Reason(StrEnum):
     SUBJECT_MISMATCH = "subject_mismatch", "the subject is not the prescribed one"
     TRAILER_MISMATCH = "trailer_mismatch", "the trailers do not describe the artifact"
     DISCRETIONARY_WORK = "discretionary_work", "a role went on after it had handed over"
+    OUT_OF_LANE = "out_of_lane", "a role acts outside of its authority, its routes or its area"
 
     # The environment.
     NOT_A_REPOSITORY = "not_a_repository", "there is no git repository here"

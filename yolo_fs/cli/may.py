@@ -1,0 +1,110 @@
+"""`yolo-fs may`: whether a role may read, write, decide, use, contact or escalate something."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from yolo_fs.cli.reply import Asked, Reply, verb
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.protocol.isolation import SCOPES
+from yolo_fs.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.rules.actors import Actor, Answer, meant_by
+from yolo_fs.rules.authority import may_decide, may_use
+from yolo_fs.rules.contact import escalation_of, may_contact, may_escalate
+from yolo_fs.services.access import Access
+from yolo_fs.services.departments import find_department
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_WORK = tuple(row.mode for row in SCOPES if row.mode)
+
+
+@verb("may", example="yolo-fs may dev read .yolo-planning/ROADMAP.md")
+@click.argument("role")
+@click.argument("action", type=click.Choice(["read", "write", "decide", "use", "contact", "escalate"]))
+@click.argument("subject", nargs=-1, required=True)
+@click.option("--dept", help="Department that the role works in: backend, frontend or uiux.")
+@click.option("--plan", default="", metavar="NN-MM", help="Plan that is worked on, for write; default: the active one.")
+@click.option("--mode", "work", type=click.Choice(_WORK), help="What a Senior reads for; default: either.")
+def may(
+    asked: Asked, *, role: str, action: str, subject: tuple[str, ...], dept: str, plan: str, work: str | None
+) -> Reply:
+    """Tell whether a ROLE may do something, by which rule, and whom to ask instead.
+
+    SUBJECT is a path, a topic, a tool, whom to contact, or what to escalate: an occasion, or the role to go to.
+    Exit 0 for yes, 1 for no.
+    """
+    with repository_of(asked.start) as repository:
+        access = Access(repository, start=asked.start)
+        actor = access.actor(role, find_department(dept) if dept else None)
+        what = " ".join(subject)
+        answer = (
+            _ANSWERS[action](access, actor, what)
+            if action in _ANSWERS
+            else _of_path(access, actor, action, what, plan, work or "")
+        )
+    return answered(f"{actor.name} {action} {what}", answer)
+
+
+def _of_path(access: Access, actor: Actor, action: str, path: str, plan: str, work: str) -> Answer:
+    return access.write(actor, path, plan) if action == "write" else access.read(actor, path, work)
+
+
+def _contact(access: Access, actor: Actor, name: str) -> Answer:
+    return may_contact(*access.pair(actor, meant_by(actor, name)))
+
+
+def _escalate(access: Access, actor: Actor, what: str) -> Answer:
+    try:
+        other = meant_by(actor, what)
+    except YoloError:
+        return escalation_of(actor, what)
+    return may_escalate(*access.pair(actor, other))
+
+
+_ANSWERS: Mapping[str, Callable[[Access, Actor, str], Answer]] = {
+    "decide": lambda _, actor, topic: may_decide(actor, topic),
+    "use": lambda _, actor, tool: may_use(actor, tool),
+    "contact": _contact,
+    "escalate": _escalate,
+}
+
+
+@contextmanager
+def repository_of(start: str) -> Iterator[Repository | None]:
+    """Lend the repository that a command is started in, or nothing: most rules need none."""
+    try:
+        repository = Repository(start)
+    except YoloError as error:
+        if error.reason not in (Reason.NOT_A_REPOSITORY, Reason.BARE_REPOSITORY):
+            raise
+        yield None
+        return
+    with repository:
+        yield repository
+
+
+def answered(question: str, answer: Answer) -> Reply:
+    """Return an answer as a reply: 0 for yes, 1 for no."""
+    data = {
+        "question": question,
+        "allowed": answer.allowed,
+        "rule": answer.rule,
+        "ask": list(answer.ask),
+        "bring": list(answer.bring),
+    }
+    code = Exit.DONE if answer.allowed else Exit.FINDINGS
+    return Reply(data, (), code, lambda console: _show(console, answer))
+
+
+def _show(console: Console, answer: Answer) -> None:
+    console.print(f"{'yes' if answer.allowed else 'no'}: {safe(answer.rule, 600)}")
+    if answer.ask:
+        console.print(f"{'goes to' if answer.allowed else 'ask'}: {safe(', then '.join(answer.ask))}")
+    if answer.bring:
+        console.print(f"bring: {', '.join(answer.bring)}")

@@ -1,0 +1,91 @@
+"""`yolo-fs message`: what was sent, and who may send what to whom."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from yolo_fs.cli.may import answered, repository_of
+from yolo_fs.cli.reply import Asked, Reply, verb
+from yolo_fs.edges.files import read
+from yolo_fs.reasons import Exit, Finding, Reason, YoloError, errors, safe
+from yolo_fs.rules.actors import meant_by, mode_of
+from yolo_fs.rules.message_routes import may_send
+from yolo_fs.rules.phase import Switches
+from yolo_fs.schemas.config import Config, Policy
+from yolo_fs.schemas.messages import MESSAGES
+from yolo_fs.services.access import Access
+from yolo_fs.services.departments import find_department
+from yolo_fs.services.hearing import Heard, hear
+from yolo_fs.services.settings import Settings, load
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_STDIN = "-"
+
+
+@click.group("message", short_help="messages between agents: what they are, and where they may go")
+def message() -> None:
+    """Check messages between agents, and the routes that they take."""
+
+
+@verb("check", example="yolo-fs message check - < reply.json", parent=message)
+@click.argument("file")
+def check(asked: Asked, *, file: str) -> Reply:
+    """Tell what was sent: a message of the protocol, or plain text and the reason why it is none.
+
+    Exit 1 when it is plain text, when something is wrong with it, or when it went a way that it may not go.
+    """
+    with repository_of(asked.start) as repository:
+        settings = load(repository.root) if repository else Settings(Config(), Policy())
+    data = _bytes(asked.start, file, settings.policy.max_file_bytes)
+    heard = hear(data, file, settings.limits, settings.mode, mode_of(Switches(settings.config)))
+    code = Exit.FINDINGS if heard.reasons or errors(heard.findings) else Exit.DONE
+    found = {
+        "read_as": "message" if heard.type else "text",
+        "type": heard.type or None,
+        "reasons": [reason.value for reason in heard.reasons],
+        "text": heard.text or None,
+    }
+    return Reply(found, heard.findings, code, lambda console: _show(console, heard))
+
+
+@verb("route", example="yolo-fs message route --from dev --to lead --type dev_progress", parent=message)
+@click.option("--from", "sender", required=True, help="Role or agent that sends.")
+@click.option("--to", "receiver", required=True, help="Role or agent that is to get it.")
+@click.option("--type", "kind", required=True, help="Type of the message.")
+@click.option("--dept", help="Department of the sender.")
+@click.option("--to-dept", help="Department of the receiver.")
+def route(asked: Asked, *, sender: str, receiver: str, kind: str, dept: str, to_dept: str) -> Reply:
+    """Tell whether a message may go there; 1 with the right route when it may not."""
+    if kind not in MESSAGES:
+        hint = f"The types are {', '.join(MESSAGES)}."
+        raise YoloError(Reason.UNKNOWN_TYPE, f"no message has the type {safe(kind)!r}", hint=hint, exit_code=Exit.USAGE)
+    with repository_of(asked.start) as repository:
+        access = Access(repository)
+    low = access.actor(sender, find_department(dept) if dept else None)
+    high = access.actor(receiver, find_department(to_dept)) if to_dept else meant_by(low, receiver)
+    low, high = access.pair(low, high)
+    answer = may_send(low, high, kind, team_mode=access.config.team_mode)
+    return answered(f"{low.name} sends {kind} to {high.name}", answer)
+
+
+def _bytes(start: str, file: str, limit_bytes: int) -> bytes:
+    if file == _STDIN:
+        return sys.stdin.buffer.read(limit_bytes + 1)
+    folder, name = os.path.split(os.path.abspath(os.path.join(start, file)))
+    found = read(folder, name, limit_bytes)
+    if isinstance(found, Finding):
+        raise YoloError(found.reason, f"{safe(file)}: {found.message}", exit_code=Exit.UNREADABLE)
+    return found.data
+
+
+def _show(console: Console, heard: Heard) -> None:
+    if heard.type:
+        console.print(f"message {heard.type}")
+    else:
+        console.print(f"plain text: {', '.join(reason.value for reason in heard.reasons)}")

@@ -1,0 +1,209 @@
+"""`yolo-fs workflow`: who is next, what a step lacks, and where the team's loops stand."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from yolo_fs.cli.reply import Asked, Reply, verb
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.protocol.routes import ROUTES, ROUTING_RULES, Route
+from yolo_fs.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.rules.loopfacts import LoopProgress
+from yolo_fs.rules.phase import PhaseFacts
+from yolo_fs.rules.progress import Next, PhaseProgress, fold
+from yolo_fs.services.access import out_of_lane
+from yolo_fs.services.departments import find_phase
+from yolo_fs.services.loops import loops_of
+from yolo_fs.services.settings import load
+from yolo_fs.services.team import Team
+from yolo_fs.services.workflow import StepLook, facts_of, find_step, looks, skip
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_PHASE = click.option("--phase", required=True, help="Number or directory name of the phase.")
+
+
+@click.group("workflow", short_help="the steps: who is next, what is missing, what may be skipped")
+def workflow() -> None:
+    """Ask the workflow. A step is complete when the evidence says so, and by nobody's word."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Scene:
+    """One phase of one repository, as the branch has it."""
+
+    repository: Repository
+    team: Team
+    facts: PhaseFacts
+    progress: PhaseProgress
+
+    @property
+    def looks(self) -> tuple[StepLook, ...]:
+        return tuple(looks(self.facts, self.progress))
+
+    @property
+    def loops(self) -> tuple[LoopProgress, ...]:
+        tip = self.repository.head().tip
+        return loops_of(self.repository, self.team, self.facts, tip, int(time.time())) if tip else ()
+
+
+@contextmanager
+def _scene(asked: Asked, phase: str) -> Iterator[_Scene]:
+    with Repository(asked.start) as repository:
+        settings = load(repository.root)
+        team = Team(repository, settings)
+        facts = facts_of(repository, settings, team, find_phase(repository.root, phase))
+        yield _Scene(repository, team, facts, fold(facts))
+
+
+@verb("next", example="yolo-fs workflow next --phase 1", parent=workflow)
+@_PHASE
+def next_(asked: Asked, *, phase: str) -> Reply:
+    """Name the next agent of the phase and of each department, its inputs, and what its step still lacks."""
+    with _scene(asked, phase) as scene:
+        progress, found = scene.progress, scene.looks
+        loops = [one for one in scene.loops if not one.is_over]
+    turns = [(one.department.value, one.next) for one in progress.departments]
+    data = {
+        "phase": str(progress.phase),
+        "next": _turn_as_json(progress.next, found),
+        "departments": {name: _turn_as_json(turn, found, name) for name, turn in turns},
+        "loops": [one.as_json() for one in loops],
+    }
+    return Reply(data, show=lambda console: _show_next(console, data, loops))
+
+
+@verb("show", example="yolo-fs workflow show --phase 1", parent=workflow)
+@_PHASE
+def show(asked: Asked, *, phase: str) -> Reply:
+    """Show every step with its entry and exit gates, every loop with its metrics, and what went out of its lane."""
+    with _scene(asked, phase) as scene:
+        found, loops = scene.looks, scene.loops
+        findings = out_of_lane(scene.facts)
+    data = {
+        "phase": str(scene.facts.phase),
+        "steps": [one.as_json() for one in found],
+        "loops": [one.as_json() for one in loops],
+    }
+    return Reply(data, findings, Exit.DONE, lambda console: _show_all(console, found, loops))
+
+
+@verb("skip", example='yolo-fs workflow skip research --phase 1 --reason "nothing is unknown"', parent=workflow)
+@click.argument("step")
+@_PHASE
+@click.option("--reason", "because", required=True, help="Why the step is not needed.")
+def skip_(asked: Asked, *, step: str, phase: str, because: str) -> Reply:
+    """Declare that a step is skipped, in the phase's execution state; it counts once that file is committed.
+
+    A mandatory step cannot be skipped, nor one that is complete.
+    """
+    chosen = find_step(step)
+    with _scene(asked, phase) as scene:
+        is_new = skip(scene.repository, scene.facts, chosen, because, time.time())
+    said = "declared skipped" if is_new else "declared skipped already"
+    data = {"step": chosen.key, "status": "skipped", "reason": because, "is_new": is_new}
+    return Reply(data, show=lambda console: console.print(f"{chosen.key}: {said}"))
+
+
+@verb("complete", example="yolo-fs workflow complete planning --phase 1", parent=workflow)
+@click.argument("step")
+@_PHASE
+def complete(asked: Asked, *, step: str, phase: str) -> Reply:
+    """Tell whether a step is complete by evidence; nothing is marked. Exit 1 with each missing piece."""
+    chosen = find_step(step)
+    with _scene(asked, phase) as scene:
+        found = [one for one in scene.looks if one.progress.step == chosen]
+    is_done = all(one.progress.is_passed for one in found)
+    data = {"step": chosen.key, "complete": is_done, "departments": [one.as_json() for one in found]}
+    code = Exit.DONE if is_done else Exit.FINDINGS
+    return Reply(data, (), code, lambda console: _show_steps(console, found))
+
+
+@verb("routes", example="yolo-fs workflow routes /yolo:fix", parent=workflow)
+@click.argument("command", required=False)
+def routes(asked: Asked, *, command: str | None) -> Reply:
+    """Tell where a command enters, whom it spawns, and how it escalates; all of them without COMMAND."""
+    found = [row for row in ROUTES if command is None or command in (row.command, row.command.split(" ")[0])]
+    if not found:
+        hint = f"The commands are {', '.join(row.command for row in ROUTES)}."
+        raise YoloError(Reason.UNKNOWN_NAME, f"no command {safe(command or '')!r}", hint=hint, exit_code=Exit.USAGE)
+    rules = [row.text for row in ROUTING_RULES]
+    data = {"routes": [_route_as_json(row) for row in found], "rules": rules}
+    return Reply(data, show=lambda console: _show_routes(console, found, rules))
+
+
+# --- answers ---
+
+
+def _turn_as_json(turn: Next | None, found: Iterable[StepLook], department: str | None = None) -> dict[str, Any] | None:
+    if turn is None:
+        return None
+    own = [one for one in found if one.progress.step.key == turn.step]
+    look = next((one for one in own if department in (None, one.department)), own[0])
+    gates = {"entry": [gate.as_json() for gate in look.entry], "exit": [gate.as_json() for gate in look.exit]}
+    return {"step": turn.step, "agent": turn.agent, "task": turn.task, "inputs": list(turn.inputs), **gates}
+
+
+def _route_as_json(row: Route) -> dict[str, Any]:
+    return {
+        "command": row.command,
+        "entry": row.entry.value,
+        "spawns": [role.value for role in row.spawns],
+        "chain": list(row.chain),
+        "escalation": row.escalation,
+    }
+
+
+def _show_next(console: Console, data: dict[str, Any], loops: list[LoopProgress]) -> None:
+    for name, turn in (("phase", data["next"]), *data["departments"].items()):
+        if turn is None:
+            console.print(f"{name:10} nobody")
+            continue
+        task = f" {turn['task']}" if turn["task"] else ""
+        console.print(
+            safe(f"{name:10} {turn['agent']} does {turn['step']}{task} from {', '.join(turn['inputs'])}", 500)
+        )
+        for gate in turn["exit"]:
+            for lack in gate["missing"]:
+                console.print(f"  lacks: {safe(lack)}")
+    _show_loops(console, loops)
+
+
+def _show_all(console: Console, found: Iterable[StepLook], loops: Iterable[LoopProgress]) -> None:
+    _show_steps(console, found)
+    _show_loops(console, loops)
+
+
+def _show_steps(console: Console, found: Iterable[StepLook]) -> None:
+    for one in found:
+        step = one.progress.step
+        where = one.department.value if one.department else "(phase)"
+        by = f" by {one.progress.by}" if one.progress.by else ""
+        console.print(safe(f"{step.number:>4} {step.key:16} {where:9} {one.progress.standing.value}{by}"))
+        for lack in one.missing:
+            console.print(f"       lacks: {safe(lack)}")
+
+
+def _show_loops(console: Console, loops: Iterable[LoopProgress]) -> None:
+    for one in loops:
+        turn = f", next {one.next}: {one.what}" if one.next else ""
+        rounds = f"round {one.round}, {one.rounds_left} left"
+        console.print(f"{one.kind.value} {safe(one.of)}: {one.state} ({rounds}){safe(turn)}")
+        if one.metrics:
+            listed = (f"{name} {value}" for name, value in one.metrics.as_json().items())
+            console.print(f"  {safe('; '.join(listed), 500)}")
+
+
+def _show_routes(console: Console, found: Iterable[Route], rules: Iterable[str]) -> None:
+    for row in found:
+        console.print(f"{row.command}: {' → '.join(row.chain)}")
+        console.print(f"  escalation: {row.escalation}")
+    for number, text in enumerate(rules, 1):
+        console.print(f"{number}. {text}")

@@ -1,0 +1,158 @@
+"""Answers whether somebody may: resolves names and paths, and finds the plan that is being worked on.
+
+A path is resolved on disk before any rule sees it: links, `..` and absolute spellings lead nowhere else.
+Source: cli ("may"); document 002 ("Context Isolation"); protocol 7 (`file-guard`, and what its text comparison misses).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cached_property
+
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.ids import PlanId
+from yolo_fs.protocol.names import Dept, Mode
+from yolo_fs.reasons import Exit, Finding, Reason, YoloError, safe
+from yolo_fs.rules.access import ActivePlan, may_read, may_write, outside
+from yolo_fs.rules.actors import Actor, Answer, find_actor, mode_of
+from yolo_fs.rules.authority import decisions_out_of_lane
+from yolo_fs.rules.classify import PLANNING_ROOT, classify
+from yolo_fs.rules.evidence import PlanStanding, plan_progress
+from yolo_fs.rules.message_routes import routes_broken
+from yolo_fs.rules.phase import PhaseFacts, Plan, Switches, plans_of, texts
+from yolo_fs.rules.progress import fold
+from yolo_fs.rules.targets import GIT_DIFF, Target
+from yolo_fs.schemas.config import Config
+from yolo_fs.services.settings import Settings, load
+from yolo_fs.services.team import Team
+
+
+class Access:
+    """The rules of access in one repository, or outside of any: then for one department and its defaults."""
+
+    def __init__(
+        self,
+        repository: Repository | None,
+        settings: Settings | None = None,
+        team: Team | None = None,
+        *,
+        start: str = "",
+    ):
+        """`start`: the directory that relative paths are spelled from; empty for the root of the repository."""
+        self._repository = repository
+        self._start = start
+        self._settings = settings or (load(repository.root) if repository else None)
+        self._team = team
+
+    @property
+    def config(self) -> Config:
+        """The configuration in force."""
+        return self._settings.config if self._settings else Config()
+
+    def actor(self, name: str, department: Dept | None = None) -> Actor:
+        """Return who is called so.
+
+        Raises:
+            YoloError: UNKNOWN_NAME.
+        """
+        return find_actor(name, department, mode_of(Switches(self.config)))
+
+    @staticmethod
+    def pair(sender: Actor, receiver: Actor) -> tuple[Actor, Actor]:
+        """Return both in the mode of the one that needs several departments."""
+        mode = Mode.MULTI if Mode.MULTI in (sender.mode, receiver.mode) else Mode.SINGLE
+        return replace(sender, mode=mode), replace(receiver, mode=mode)
+
+    def read(self, actor: Actor, path: str, work: str = "") -> Answer:
+        """Tell whether somebody may read a path, spelled from where the caller stands or absolute."""
+        target = self.target(path, by_name=True)
+        return may_read(actor, target, work) if target else outside(actor, safe(path))
+
+    def write(self, actor: Actor, path: str, plan: str = "") -> Answer:
+        """Tell whether somebody may write a path. `plan`: the one he works on; empty for the department's active one.
+
+        Raises:
+            YoloError: UNKNOWN_NAME when there is no such plan.
+        """
+        target = self.target(path)
+        if target is None:
+            return outside(actor, safe(path))
+        return may_write(actor, target, self.active_plan(actor.department, plan))
+
+    def target(self, path: str, *, by_name: bool = False) -> Target | None:
+        """Return what a path leads to; None when that lies outside of the repository.
+
+        `by_name`: a bare name of the protocol, such as `architecture.toon`, stands for every file of that name.
+        """
+        if path == GIT_DIFF:
+            return Target(GIT_DIFF)
+        root = os.path.realpath(self._own.root)
+        full = os.path.realpath(os.path.join(self._start or root, path))
+        if full != root and not full.startswith(root + os.sep):
+            return None
+        relative = os.path.relpath(full, root).replace(os.sep, "/")
+        if by_name and not os.path.lexists(full):
+            relative = _artifact_named(relative)
+        return Target(relative, frozenset() if relative.startswith(f"{PLANNING_ROOT}/") else self._tests)
+
+    def active_plan(self, department: Dept | None, plan: str = "") -> ActivePlan | None:
+        """Return the plan named, else the first one of the department that is not done and waits for no other.
+
+        Source: protocol 7 (`file-guard`: "first plan without a summary").
+        """
+        if plan:
+            return self._plan_named(plan)
+        for facts in self.facts:
+            if fold(facts).is_complete:
+                continue
+            progress = {one.id: one for one in plan_progress(facts)}
+            for one in plans_of(facts, department):
+                if progress[one.id].standing in _OPEN and not progress[one.id].blocked_by:
+                    return ActivePlan(one.id, one.files)
+        return None
+
+    def _plan_named(self, name: str) -> ActivePlan:
+        wanted = PlanId.parse(name)
+        for plan in self._plans():
+            if plan.id == wanted:
+                return ActivePlan(plan.id, plan.files)
+        hint = f"There are {', '.join(str(one.id) for one in self._plans()) or 'none'}."
+        raise YoloError(Reason.UNKNOWN_NAME, f"no plan {safe(name)!r}", hint=hint, exit_code=Exit.USAGE)
+
+    def _plans(self) -> Iterator[Plan]:
+        for facts in self.facts:
+            yield from plans_of(facts)
+
+    @cached_property
+    def facts(self) -> tuple[PhaseFacts, ...]:
+        """The facts of every phase, as the branch has them now."""
+        assert self._settings is not None
+        team = self._team or Team(self._own, self._settings)
+        return team.facts(self._own.head().tip)
+
+    @cached_property
+    def _tests(self) -> frozenset[str]:
+        lines = (line for facts in self.facts for line in facts.lines_of("test-plan"))
+        return frozenset(path for line in lines for path in texts(line.get("tf")))
+
+    @property
+    def _own(self) -> Repository:
+        if self._repository is None:
+            raise YoloError(Reason.NOT_A_REPOSITORY, exit_code=Exit.NOT_HERE)
+        return self._repository
+
+
+_OPEN = (PlanStanding.PENDING, PlanStanding.RUNNING, PlanStanding.CLAIMED, PlanStanding.PARTIAL, PlanStanding.FAILED)
+
+
+def _artifact_named(name: str) -> str:
+    """Return a path at which an artifact of that name would lie; the name itself when it is no artifact's."""
+    places = (f"{PLANNING_ROOT}/{name}", f"{PLANNING_ROOT}/phases/00-any/{name}")
+    return next((path for path in places if "/" not in name and classify(path)), name)
+
+
+def out_of_lane(facts: PhaseFacts) -> tuple[Finding, ...]:
+    """Return what the files of a phase show to be outside of somebody's authority, or to have gone a wrong way."""
+    return (*decisions_out_of_lane(facts), *routes_broken(facts))

@@ -1,0 +1,185 @@
+"""Asks the workflow: who is next, what each gate of a step lacks, whether a step is done; and declares a skip.
+
+Nothing here calls a step complete: only evidence does. Source: cli ("workflow"); protocol 2.1 ("Skip procedure").
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.store import SHARED, Damaged, private_directory, update
+from yolo_fs.ids import PhaseId
+from yolo_fs.protocol.names import Dept
+from yolo_fs.protocol.workflow import STEP_BY_KEY, STEPS, Step
+from yolo_fs.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.rules.executionstate import next_execution_state
+from yolo_fs.rules.moments import iso
+from yolo_fs.rules.phase import PhaseFacts, Switches
+from yolo_fs.rules.progress import PhaseProgress, StepProgress, fold
+from yolo_fs.rules.skips import BY_RULE
+from yolo_fs.rules.stepgates import entry_lacks, exit_lacks
+from yolo_fs.rules.view import PHASE_STEPS, View
+from yolo_fs.schemas.base import check
+from yolo_fs.schemas.state import ExecutionState
+from yolo_fs.services.places import phase_folder
+from yolo_fs.services.settings import Settings
+from yolo_fs.services.team import Team
+
+_FILE = ".execution-state.json"
+_LOCK = "execution-state.lock"
+
+
+@dataclass(frozen=True, slots=True)
+class GateLook:
+    """One entry or exit gate of a step."""
+
+    gate: str
+    """As the protocol prints it."""
+    missing: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the gate for machines."""
+        return {"gate": self.gate, "open": not self.missing, "missing": list(self.missing)}
+
+
+@dataclass(frozen=True, slots=True)
+class StepLook:
+    """One step of one department, or of the phase, with each of its gates."""
+
+    progress: StepProgress
+    department: Dept | None
+    """None for a step that the phase has once."""
+    entry: tuple[GateLook, ...]
+    exit: tuple[GateLook, ...]
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """What keeps it from being complete, piece by piece; nothing for a step that is complete or skipped."""
+        if self.progress.is_passed:
+            return ()
+        return tuple(dict.fromkeys(lack for gate in (*self.entry, *self.exit) for lack in gate.missing))
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the step for machines."""
+        step = self.progress.step
+        return {
+            "number": step.number,
+            "step": step.key,
+            "department": self.department.value if self.department else None,
+            "standing": self.progress.standing.value,
+            "by": self.progress.by,
+            "entry": [gate.as_json() for gate in self.entry],
+            "exit": [gate.as_json() for gate in self.exit],
+            "missing": list(self.missing),
+        }
+
+
+def facts_of(repository: Repository, settings: Settings, team: Team, phase: PhaseId) -> PhaseFacts:
+    """Return the facts of a phase as the branch has them; empty ones while nothing of it is committed."""
+    present = team.facts(repository.head().tip)
+    empty = PhaseFacts(phase, (), Switches(settings.config))
+    return next((facts for facts in present if facts.phase == phase), empty)
+
+
+def find_step(key: str) -> Step:
+    """Return the step of a key or a number.
+
+    Raises:
+        YoloError: UNKNOWN_NAME.
+    """
+    found = STEP_BY_KEY.get(key) or next((step for step in STEPS if step.number == key), None)
+    if found is None:
+        hint = f"The steps are {', '.join(STEP_BY_KEY)}."
+        raise YoloError(Reason.UNKNOWN_NAME, f"no step {safe(key)!r}", hint=hint, exit_code=Exit.USAGE)
+    return found
+
+
+def looks(facts: PhaseFacts, progress: PhaseProgress) -> Iterator[StepLook]:
+    """Yield every step with its gates, in the order of the workflow; departments side by side."""
+    whole = {one.step.key: one for one in progress.steps}
+    passed = frozenset(key for key, one in whole.items() if one.is_passed)
+    everywhere = frozenset.intersection(*(_passed(one.steps) for one in progress.departments))
+    for step in STEPS:
+        if step.key in PHASE_STEPS:
+            yield _look(View(facts, None), whole[step.key], passed | everywhere)
+            continue
+        for department in progress.departments:
+            own = next(one for one in department.steps if one.step == step)
+            view = View(facts, department.department)
+            yield _look(view, own, passed | _passed(department.steps))
+
+
+def _look(view: View, progress: StepProgress, passed: frozenset[str]) -> StepLook:
+    step = progress.step
+    entry = tuple(GateLook(gate.value, entry_lacks(view, gate, passed)) for gate in step.entry)
+    after = tuple(GateLook(gate.value, exit_lacks(view, gate)) for gate in step.exit)
+    return StepLook(progress, view.department, entry, after)
+
+
+def _passed(steps: tuple[StepProgress, ...]) -> frozenset[str]:
+    return frozenset(one.step.key for one in steps if one.is_passed)
+
+
+# --- skipping --------------------------------------------------------------------------------------------------------
+
+
+def skip(repository: Repository, facts: PhaseFacts, step: Step, because: str, now_s: float) -> bool:
+    """Declare in the phase's execution state that a step is skipped; it counts once that file is committed.
+
+    Returns False when the file says so already.
+
+    Raises:
+        YoloError: STATE_CONFLICT for a mandatory step or one that is complete, EMPTY_VALUE, BAD_FORMAT;
+            UNREADABLE when the file holds anything but a valid state; LOCK_TIMEOUT.
+    """
+    progress = fold(facts)
+    _refuse(facts, progress, step, because)
+    folder = phase_folder(repository.root, facts.phase)
+    private_directory(repository.own_dir)
+    path, lock = os.path.join(folder, _FILE), os.path.join(repository.own_dir, _LOCK)
+
+    def skipped(before: dict[str, Any] | Damaged | None) -> dict[str, Any] | None:
+        if isinstance(before, Damaged):
+            raise _unreadable(path, before.detail)
+        state = before or next_execution_state(facts, progress, None) or {}
+        return _with_skip(path, state, step, because, iso(now_s))
+
+    return update(path, lock, skipped, mode=SHARED) is not None
+
+
+def _refuse(facts: PhaseFacts, progress: PhaseProgress, step: Step, because: str) -> None:
+    if step.mandatory:
+        message = f"step {step.key} is mandatory: nobody may skip it"
+        raise YoloError(Reason.STATE_CONFLICT, message, hint="Do it; 'yolo-fs workflow next' says who is next.")
+    if not because.strip():
+        raise YoloError(Reason.EMPTY_VALUE, "a skip needs its reason", hint="Say why.", exit_code=Exit.USAGE)
+    if because.startswith(BY_RULE):
+        message = f"a reason that begins with {BY_RULE!r} is the tables' own word"
+        raise YoloError(Reason.BAD_FORMAT, message, hint="Say why in other words.", exit_code=Exit.USAGE)
+    own = [look.progress for look in looks(facts, progress) if look.progress.step == step]
+    if all(one.is_passed and one.standing.value == "complete" for one in own):
+        raise YoloError(Reason.STATE_CONFLICT, f"step {step.key} is complete", hint="There is nothing to skip.")
+
+
+def _with_skip(path: str, state: Mapping[str, Any], step: Step, because: str, at: str) -> dict[str, Any] | None:
+    steps = state.get("steps")
+    known = dict(steps) if isinstance(steps, dict) else {}
+    before = known.get(step.key)
+    if isinstance(before, dict) and (before.get("status"), before.get("reason")) == ("skipped", because):
+        return None
+    known[step.key] = {"status": "skipped", "reason": because, "skipped_at": at}
+    fresh = {**state, "step": step.key, "steps": known}  # the commit is called after the step that is named here
+    faults = check(ExecutionState, fresh)[1]
+    wrong = next((fault for fault in faults if fault.level.value == "error"), None)
+    if wrong:
+        raise _unreadable(path, f"{wrong.at}: {wrong.message}")
+    return fresh
+
+
+def _unreadable(path: str, detail: str) -> YoloError:
+    hint = "'yolo-fs validate' shows all its faults."
+    return YoloError(Reason.SCHEMA_INVALID, f"{safe(path)}: {safe(detail)}", hint=hint, exit_code=Exit.UNREADABLE)
