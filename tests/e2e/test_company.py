@@ -241,7 +241,7 @@ def test_one_failing_test_is_a_hold_with_its_reason_until_it_passes(hold: Played
     gates = hold.gates()
 
     assert {one.decision for one in gates[failing:mended]} == {"HOLD"}
-    assert gates[failing].why == "1 tests of plan 01-02 fail (test-results.jsonl:1)"
+    assert gates[failing].why == "1 tests of plan 01-02 fail (fe-test-results.jsonl:1)"
     assert {one.decision for one in gates[mended:]} == {"SHIP"}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -11,8 +12,23 @@ from yolo_fs.rules.facts import Accepted, Committed, Held, Ignored, Missing, Rej
 
 
 def decide(before: Mapping[str, Verdict], seen: Mapping[str, Verdict]) -> tuple[Action, ...]:
-    """Return what is to be done, in the order in which the paths were seen."""
-    return tuple(action for path, verdict in seen.items() for action in _actions(path, before.get(path), verdict))
+    """Return what is to be done, in the order in which the paths were seen, but plans in the order of their waves."""
+    actions = [action for path, verdict in seen.items() for action in _actions(path, before.get(path), verdict)]
+    slots = [at for at, action in enumerate(actions) if _is_plan(action)]
+    for at, plan in zip(slots, sorted((actions[at] for at in slots), key=_wave), strict=True):
+        actions[at] = plan
+    return tuple(actions)
+
+
+def _is_plan(action: Action) -> bool:
+    return isinstance(action, Commit) and action.accepted.place.artifact.kind == "plan"
+
+
+def _wave(action: Action) -> float:
+    """Return the wave of a plan: it may name plans of earlier ones, which history then has to have."""
+    assert isinstance(action, Commit)
+    header = json.loads(action.accepted.data.partition(b"\n")[0])
+    return float(header.get("w", 1))
 
 
 def _actions(path: str, before: Verdict | None, now: Verdict) -> Iterator[Action]:

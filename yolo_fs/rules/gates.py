@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from yolo_fs.protocol.departments import WORKING
 from yolo_fs.protocol.gates import (
     GATES,
     INTEGRATION_CHECKS,
@@ -26,7 +27,7 @@ from yolo_fs.protocol.names import Dept
 from yolo_fs.reasons import errors
 from yolo_fs.rules.handoff_contents import faults_of_handoffs
 from yolo_fs.rules.phase import PhaseFacts
-from yolo_fs.rules.progress import DepartmentProgress, PhaseProgress
+from yolo_fs.rules.progress import DepartmentProgress, PhaseProgress, StepStanding
 
 AGREED = frozenset({"agreed", "implemented"})
 READY = frozenset({"complete", "ready", "delivered", "deferred"})
@@ -242,14 +243,30 @@ def _untrue(view: GateView, kind: str) -> Iterator[Missing]:
 
 
 def _tests(view: GateView) -> tuple[bool, tuple[Missing, ...]]:
-    lines = view.facts.lines_of("test-results")
-    last = {line.get("plan"): (number, line) for number, line in enumerate(lines, 1)}
+    filed = view.facts.of_kind("test-results")
+    last = {
+        line.get("plan"): (one.place.name, number, line) for one in filed for number, line in enumerate(one.lines, 1)
+    }
     failing = tuple(
-        Missing(f"{line['fl']} tests of plan {plan} fail", "test-results.jsonl", number, _SHOW)
-        for plan, (number, line) in last.items()
+        Missing(f"{line['fl']} tests of plan {plan} fail", name, number, _SHOW)
+        for plan, (name, number, line) in last.items()
         if line.get("fl")
     )
-    return bool(lines), failing
+    return bool(filed), (*failing, *_untested(view))
+
+
+_PREFIX = {row.name: row.prefix for row in WORKING}
+
+
+def _untested(view: GateView) -> Iterator[Missing]:
+    """Where several departments work, each that wrote tests says how they ended. Source: protocol 3.4."""
+    if not view.facts.switches.several_departments:
+        return
+    for one in view.progress.departments:
+        wrote = any(step.step.key == "test_authoring" and step.standing is StepStanding.COMPLETE for step in one.steps)
+        if wrote and not view.facts.of_kind("test-results", one.department):
+            name = f"{_PREFIX[one.department]}test-results.jsonl"
+            yield Missing(f"{one.department} has no test results", name, 0, _VALIDATE.format(name))
 
 
 _CHECKS: Mapping[str, Callable[[GateView], tuple[bool, tuple[Missing, ...]]]] = {

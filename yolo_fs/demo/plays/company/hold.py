@@ -28,7 +28,7 @@ from yolo_fs.demo.story import Act, Commits, CommitsEach, Manner, Play, Says, Sc
 from yolo_fs.protocol.names import Dept, Role
 
 _RESULTS = f"{PHASE}/fe-test-results.jsonl"
-_WHY = "1 tests of plan 01-02 fail (test-results.jsonl:1)"
+_WHY = "1 tests of plan 01-02 fail (fe-test-results.jsonl:1)"
 
 
 def _all_but_the_tests() -> Scene:
