@@ -252,7 +252,7 @@ def test_the_integration_gate_writes_what_the_rules_work_out(hold: Played) -> No
     failed, passed = (json.loads(line) for line in lines)
 
     assert failed["failures"] == [
-        {"check": "tests", "detail": "1 tests of plan 01-02 fail", "file": "test-results.jsonl"}
+        {"check": "tests", "detail": "1 tests of plan 01-02 fail", "file": "fe-test-results.jsonl"}
     ]
     assert (failed["r"], failed["checks"]["tests"]) == ("FAIL", "fail")
     assert (passed["r"], set(passed["checks"].values())) == ("PASS", {"pass"})
