@@ -1,4 +1,4 @@
-"""`scripts/bench [NAME…] [--small]`: runs benchmarks and prints their tables."""
+"""`scripts/bench [NAME…] [--small | --full]`: runs benchmarks and prints their tables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,18 @@ from collections.abc import Iterator
 from bench.options import Options
 from bench.table import Table, machine, render
 
-NAMES = ("commit", "latency", "burst", "validate", "status", "startup", "watch", "gates", "departments")
+NAMES = (
+    "commit",
+    "latency",
+    "burst",
+    "validate",
+    "status",
+    "startup",
+    "watch",
+    "gates",
+    "departments",
+    "resume",
+)
 
 
 def run(name: str, options: Options) -> Iterator[Table]:
@@ -30,7 +41,7 @@ def main() -> int:
     _forget_the_user(place)
     print(f"{machine(place)}\n", flush=True)
     with tempfile.TemporaryDirectory(prefix="scratch-", dir=place) as scratch:
-        options = Options(place, scratch, small=given.small, gitwatch=given.gitwatch)
+        options = Options(place, scratch, small=given.small, full=given.full, gitwatch=given.gitwatch)
         for name in given.name or NAMES:
             _print(name, options)
     return 0
@@ -46,7 +57,9 @@ def _print(name: str, options: Options) -> None:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser("scripts/bench", description=__doc__)
     parser.add_argument("name", nargs="*", metavar="NAME", help=f"{', '.join(NAMES)}; default: all")
-    parser.add_argument("--small", action="store_true", help="least sizes: only prove that everything runs")
+    size = parser.add_mutually_exclusive_group()
+    size.add_argument("--small", action="store_true", help="least sizes: only prove that everything runs")
+    size.add_argument("--full", action="store_true", help="the sizes of the plan's goals, where they take minutes")
     parser.add_argument("--place", default=os.path.join(tempfile.gettempdir(), "yolo-fs-bench"), metavar="DIR",
                         help="where repositories are made and kept (default: %(default)s)")  # fmt: skip
     parser.add_argument("--gitwatch", metavar="PATH", help="the script gitwatch, to be measured beside the daemon")

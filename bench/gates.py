@@ -55,15 +55,15 @@ class _Round:
 def run(options: Options) -> Iterator[Table]:
     """Measure with the daemon, then without one."""
     size, _ = repositories.sizes(options)
-    waiters = options.pick(100, 4)
+    waiters = options.pick(20, 4, 100)
     with ExitStack() as stack:
         root = _team(repositories.copy(size, options))
         said = stack.enter_context(daemon.running(root))
         rounds = [
-            _measure(root, number, waiters, lambda: _by_daemon(root, said)) for number in range(options.pick(3, 1))
+            _measure(root, number, waiters, lambda: _by_daemon(root, said)) for number in range(options.pick(2, 1, 3))
         ]
     alone = _team(repositories.copy(size, options))
-    few = options.pick(8, 2)
+    few = options.pick(4, 2, 8)
     by_hand = [_measure(alone, number, few, lambda: _by_user(alone)) for number in range(options.pick(2, 1))]
     found = {f"{waiters} waiters, daemon": rounds, f"{few} waiters, no daemon": by_hand}
     yield _table(found)
@@ -126,7 +126,8 @@ def _by_user(root: str) -> Callable[[int, str], None]:
 
 def _asleep(root: str, number: int, waiters: int) -> list[subprocess.Popen[bytes]]:
     """Start waiters and return them when all have looked and sleep."""
-    command = [sys.executable, "-m", "yolo_fs", "gate", "wait", GATE, "--phase", f"{number + 2:02}", "--json", "-C", root]
+    phase = f"{number + 2:02}"
+    command = [sys.executable, "-m", "yolo_fs", "gate", "wait", GATE, "--phase", phase, "--json", "-C", root]
     started: list[subprocess.Popen[bytes]] = []
     while len(started) < waiters:
         some = [

@@ -19,11 +19,15 @@ class Options:
     after many files were removed, new ones cost several times more for a while."""
     small: bool = False
     """Only prove that it runs: least sizes and rounds."""
+    full: bool = False
+    """The sizes that the plan's goals are stated for, where they take minutes."""
     gitwatch: str | None = None
     """Path of the script `gitwatch`, a peer that is not distributed as a package."""
     seed: int = 1
     """Of the random pauses."""
 
-    def pick(self, full: _Value, small: _Value) -> _Value:
-        """Return the size that was asked for."""
-        return small if self.small else full
+    def pick(self, usual: _Value, small: _Value, full: _Value | None = None) -> _Value:
+        """Return the size that was asked for; without one of its own, the full size is the usual one."""
+        if self.small:
+            return small
+        return full if self.full and full is not None else usual

@@ -21,6 +21,9 @@ ROWS = {
     "status": ("Status file", "store.update, synced"),
     "startup": ("Start-up: commands", "yolo-fs --version"),
     "watch": ("Watch", "yolo-fs watcher"),
+    "gates": ("Gate wait", "4 waiters, daemon"),
+    "departments": ("Department status: 8 processes", "declare, synced"),
+    "resume": ("Resume", "yolo-fs resume, warm"),
 }
 """Name of a benchmark → one table that it prints, and a row of it."""
 

@@ -88,6 +88,7 @@ class Reason(StrEnum):
     WRONG_LINE_COUNT = "wrong_line_count", "the artifact has too many or too few lines"
     TOTALS_DISAGREE = "totals_disagree", "counts that must agree do not"
     STATE_CONFLICT = "state_conflict", "two values that exclude each other stand side by side"
+    WRONG_LEVEL = "wrong_level", "an escalation or its resolution skips a level, or goes the wrong way"
 
     # Its references.
     NAME_MISMATCH = "name_mismatch", "the content names another artifact than the file name"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import signal
@@ -115,7 +116,7 @@ def test_what_is_no_file_is_not_read(directory: Path, make: object) -> None:
 
 
 def test_what_is_written_is_read_again(directory: Path) -> None:
-    value = {"phase": "01", "text": "grüße\u2028", "list": [1, 2.5, None, True]}
+    value = {"phase": "01", "text": "grüße\u2028", "list": [1, 2.5, None, True], "sub": {"a": {}}, '"': ""}
     store.write_json(str(directory / "state.json"), value)
     assert store.read_json(str(directory / "state.json")) == value
     assert (directory / "state.json").read_bytes().endswith(b"}\n")
@@ -270,6 +271,39 @@ def test_the_change_sees_what_was_there(directory: Path) -> None:
     assert olds[0] is None
     assert isinstance(olds[1], Damaged)
     assert store.read_json(path) == {"a": 2}
+
+
+def test_an_update_is_durable_before_it_returns_and_its_name_is_synced_when_the_lock_is_free(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, lock = str(directory / "state.json"), str(directory / "lock")
+    synced: list[tuple[str, bool]] = []
+
+    def sync(descriptor: int) -> None:
+        kind = "directory" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file"
+        synced.append((kind, subprocess.run(["flock", "--nonblock", lock, "true"], check=False).returncode == 0))
+
+    monkeypatch.setattr(os, "fsync", sync)
+    store.update(path, lock, lambda _: {"a": 1})
+    assert synced == [("file", False), ("directory", True)]
+
+
+def test_a_lock_file_that_was_replaced_protects_nothing(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, lock = str(directory / "state.json"), str(directory / "lock")
+    genuine, inside = fcntl.flock, []
+
+    def replaced_before(descriptor: int, how: int) -> None:
+        monkeypatch.setattr(fcntl, "flock", genuine)
+        os.unlink(lock)
+        genuine(descriptor, how)
+
+    def change(_: object) -> dict[str, object]:
+        inside.append(subprocess.run(["flock", "--nonblock", lock, "true"], check=False).returncode)
+        return {}
+
+    monkeypatch.setattr(fcntl, "flock", replaced_before)
+    store.update(path, lock, change)
+    assert inside == [1], "the shell got the lock as well"
 
 
 def test_none_changes_nothing(directory: Path) -> None:

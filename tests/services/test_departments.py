@@ -134,6 +134,19 @@ def test_what_a_lead_alone_knows_survives(phase: Path, capsys: pytest.CaptureFix
     assert (status["blockers"], status["eta"], status["seq"]) == (["no test database"], "tomorrow", 3)
 
 
+def test_what_a_killed_writer_left_is_gone_after_the_next_declaration(
+    phase: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place(phase, "critique")
+    once(phase)
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    left = phase / f".{'.dept-status-backend.json'}.yolo-tmp.{dead.pid}.0f"
+    left.write_text("torn {")
+    assert asked(capsys, phase, "dept", "update", "backend", "--status", "running")[0] == 0
+    assert not left.exists()
+
+
 @pytest.mark.parametrize(
     ("words", "code"),
     [

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 
 from yolo_fs.protocol.workflow import STEPS
 from yolo_fs.reasons import safe
+from yolo_fs.rules.escalation_progress import EscalationProgress
 from yolo_fs.rules.evidence import PlanProgress, PlanStanding
 from yolo_fs.rules.gates import GateProgress, Missing
+from yolo_fs.rules.moments import iso
 from yolo_fs.rules.progress import DepartmentProgress, Next, PhaseProgress, StepProgress, StepStanding
 from yolo_fs.services.board import Board, PhaseBoard, tasks_done
 from yolo_fs.services.drift import Aside
@@ -90,8 +92,15 @@ def _draw_phase(console: Console, one: PhaseBoard, *, verbose: bool) -> None:
     _draw_gates(console, one, verbose=verbose)
     for alarm in one.alarms:
         console.print(f"  alarm: {safe(str(alarm), 2_000)}", style="red")
+    for escalation in one.escalations:
+        _draw_escalation(console, escalation)
     for finding in one.untrue:
         console.print(f"  handoff: {safe(str(finding), 500)}", style="yellow")
+
+
+def _draw_escalation(console: Console, one: EscalationProgress) -> None:
+    standing = f"{one.agent} holds it since {iso(one.since.timestamp())}" if one.is_open else "resolved"
+    console.print(safe(f"  escalation {one.id}: {standing}; {one.owed or one.decision}", 500), style="yellow")
 
 
 # --- the steps ---

@@ -29,7 +29,7 @@ class Verb(NamedTuple):
     def load(self) -> click.Command:
         """Import the verb's file and return its command."""
         module = importlib.import_module(f"yolo_fs.cli.{self.module or self.name}")
-        command: click.Command = getattr(module, self.name)
+        command: click.Command = getattr(module, self.name.replace("-", "_"))
         return command
 
 
@@ -43,16 +43,18 @@ VERBS = (
     Verb("logs", "what the daemon wrote", "background"),
     Verb("service", "run the daemon as a service of the system"),
     Verb("status", "the team on one screen"),
+    Verb("resume", "where the team stands, for a session that begins"),
     Verb("validate", "check artifacts against the protocol"),
     Verb("verify", "check committed history against the protocol"),
     Verb("events", "the journal: what happened, in order"),
     Verb("dept", "declare or show how a department stands"),
+    Verb("gate", "gates between departments: open or closed, and why not"),
     Verb("workflow", "the steps: who is next, what is missing, what may be skipped"),
     Verb("task", "claims of tasks: who has which files, and whose turn comes next"),
     Verb("may", "whether a role may do something, and whom to ask instead"),
     Verb("message", "messages between agents: what they are, and where they may go"),
-    Verb("gate", "gates between departments: open or closed, and why not"),
     Verb("handoff", "handoffs between roles and between agents"),
+    Verb("escalate", "escalations: up the chain, and the decision down again"),
     Verb("envelope", "handoffs between the agents of the product workflow"),
     Verb("schema", "the shape of every message, line and file"),
     Verb("doctor", "what is wrong, and how to mend it"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import json
 import math
 import os
@@ -16,8 +17,9 @@ import re
 import secrets
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NoReturn
 
 from yolo_fs.edges.machine import flock_holders, is_running, process_name
@@ -29,6 +31,7 @@ SHARED = 0o644
 """Mode of files that agents and scripts read as well."""
 
 _SIZE_LIMIT_BYTES = 8 * 1024 * 1024
+_BLOCK_BYTES = 1 << 16
 _DIGIT_LIMIT = 20
 _POLL_S = 0.01
 _TEMPORARY = re.compile(r"\..+\.yolo-tmp\.(?P<pid>[0-9]{1,10})\.[0-9a-f]+", re.DOTALL)
@@ -64,8 +67,11 @@ def read_json(path: str) -> dict[str, Any] | Damaged | None:
 
 
 def _bytes_of(path: str) -> bytes:
-    with os.fdopen(open_regular(path, os.O_RDONLY), "rb") as file:
-        data = file.read(_SIZE_LIMIT_BYTES + 1)
+    data = b""
+    with os.fdopen(open_regular(path, os.O_RDONLY), "rb", buffering=0) as file:
+        # By blocks: a buffer as large as the limit costs more than all the rest.
+        while len(data) <= _SIZE_LIMIT_BYTES and (block := file.read(_BLOCK_BYTES)):
+            data += block
     if len(data) > _SIZE_LIMIT_BYTES:
         raise RefusedError(Reason.FILE_TOO_LARGE, f"more than {_SIZE_LIMIT_BYTES} bytes")
     return data
@@ -91,7 +97,8 @@ def _parsed(data: bytes) -> dict[str, Any]:
         raise RefusedError(Reason.EMPTY_FILE, Reason.EMPTY_FILE.sentence)
     try:
         value = _DECODER.decode(data.decode("utf-8"))
-        json.dumps(value, ensure_ascii=False).encode("utf-8")
+        if b"\\u" in data:  # half a pair can only come from an escape
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
     except RefusedError:
         raise
     except UnicodeDecodeError as error:
@@ -156,8 +163,7 @@ def private_directory(path: str) -> None:
 
 def write_json(path: str, value: dict[str, Any], *, durable: bool = True, mode: int = OWN) -> None:
     """Replace the file by the value: whoever reads sees the old content or the new, also after a crash."""
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2) + "\n"
-    _replace(path, text.encode("utf-8"), durable=durable, mode=mode)
+    _replace(path, _text(value), durable=durable, mode=mode)
 
 
 def write_text(path: str, text: str, *, mode: int = SHARED) -> None:
@@ -165,7 +171,29 @@ def write_text(path: str, text: str, *, mode: int = SHARED) -> None:
     _replace(path, text.encode("utf-8"), durable=True, mode=mode)
 
 
+def write_bytes(path: str, data: bytes) -> None:
+    """Replace a file of our own that can be made again: whole or not at all, but not synced."""
+    _replace(path, data, durable=False, mode=OWN)
+
+
+def _text(value: Mapping[str, Any]) -> bytes:
+    """Return a line for each key: as readable as `indent`, which json only does in Python, at a fifth of the time."""
+    lines = (f"  {_ENCODER.encode(key)}: {_ENCODER.encode(value[key])}" for key in value)
+    return ("{\n" + ",\n".join(lines) + "\n}\n" if value else "{}\n").encode("utf-8")
+
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
+
+
 def _replace(path: str, data: bytes, *, durable: bool, mode: int) -> None:
+    _swap(path, data, durable=durable, mode=mode)
+    if durable:
+        with environment(path):
+            _sync_directory(os.path.dirname(os.path.abspath(path)))
+
+
+def _swap(path: str, data: bytes, *, durable: bool, mode: int) -> None:
+    """Put data in the file's place; durable is the data then, not yet its name."""
     directory, name = os.path.split(os.path.abspath(path))
     temporary = os.path.join(directory, f".{name}.yolo-tmp.{os.getpid()}.{secrets.token_hex(4)}")
     with environment(path):
@@ -176,8 +204,6 @@ def _replace(path: str, data: bytes, *, durable: bool, mode: int) -> None:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
             raise
-        if durable:
-            _sync_directory(directory)
 
 
 def _write_new(path: str, data: bytes, *, durable: bool, mode: int) -> None:
@@ -260,32 +286,53 @@ def update(
     """
     with _locked(lock, timeout_s, mode):
         new = fn(read_json(path))
-        if new is not None:
-            write_json(path, new, durable=durable, mode=mode)
-        return new
+        if new is None:
+            return None
+        _swap(path, _text(new), durable=durable, mode=mode)
+    # Whoever comes next need not wait until the disk has our new name as well: the names reach it in their order.
+    if durable:
+        with environment(path):
+            _sync_directory(os.path.dirname(os.path.abspath(path)))
+    return new
 
 
 @contextlib.contextmanager
 def _locked(lock: str, timeout_s: float, mode: int) -> Iterator[None]:
-    import filelock  # 35 ms: only those who lock pay for it
-
     with environment(lock):
-        _refuse_odd_lock(lock)
-        held = filelock.FileLock(
-            lock, timeout=timeout_s, mode=mode, poll_interval=_POLL_S, fallback_to_soft=False, preserve_lock_file=True
-        )
-        try:
-            held.acquire()
-        except filelock.Timeout:
-            raise _timeout(lock, timeout_s) from None
-        except (OSError, NotImplementedError) as error:
-            if isinstance(error, OSError) and error.errno not in (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK):
-                raise
-            raise YoloError(Reason.NETWORK_FILESYSTEM, f"{safe(lock)}: {error}", exit_code=Exit.NOT_HERE) from error
+        release = _take_free(lock, mode) or _wait_for(lock, timeout_s, mode)
     try:
         yield
     finally:
-        held.release()
+        release()
+
+
+def _take_free(lock: str, mode: int) -> Callable[[], object] | None:
+    """Take the lock when nobody has it, by the same flock(2) as filelock in a tenth of its time; else None."""
+    descriptor = open_regular(lock, os.O_RDWR | os.O_CREAT, mode)
+    with contextlib.suppress(OSError):
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.samestat(os.fstat(descriptor), os.lstat(lock)):
+            return partial(os.close, descriptor)
+    os.close(descriptor)
+    return None
+
+
+def _wait_for(lock: str, timeout_s: float, mode: int) -> Callable[[], object]:
+    import filelock  # 35 ms: only those who wait pay for it
+
+    _refuse_odd_lock(lock)
+    held = filelock.FileLock(
+        lock, timeout=timeout_s, mode=mode, poll_interval=_POLL_S, fallback_to_soft=False, preserve_lock_file=True
+    )
+    try:
+        held.acquire()
+    except filelock.Timeout:
+        raise _timeout(lock, timeout_s) from None
+    except (OSError, NotImplementedError) as error:
+        if isinstance(error, OSError) and error.errno not in (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK):
+            raise
+        raise YoloError(Reason.NETWORK_FILESYSTEM, f"{safe(lock)}: {error}", exit_code=Exit.NOT_HERE) from error
+    return held.release
 
 
 def _refuse_odd_lock(lock: str) -> None:

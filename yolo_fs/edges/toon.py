@@ -1,4 +1,4 @@
-"""Reads TOON documents strictly, such as architecture.toon, with the official decoder.
+"""Reads TOON documents strictly, such as architecture.toon, and writes them, with the official library.
 
 Source: protocol 1.3 (`architecture.toon`); design 6 ("TOON").
 """
@@ -6,8 +6,6 @@ Source: protocol 1.3 (`architecture.toon`); design 6 ("TOON").
 from __future__ import annotations
 
 from typing import Any
-
-import toon_format
 
 from yolo_fs.edges.text import Limits, Reading, Report, decode, examine_conflicts, examine_controls, finish
 from yolo_fs.reasons import Reason
@@ -35,8 +33,18 @@ def read_toon(data: bytes, path: str, limits: Limits = Limits()) -> Reading:
     return finish(report, text, [Record(1, value)] if isinstance(value, dict) else [])
 
 
+def write_toon(value: dict[str, Any]) -> str:
+    """Return an object as a TOON document."""
+    import toon_format  # as slow to import as all the rest of a command: only those who meet TOON pay for it
+
+    text: str = toon_format.dumps(value)
+    return text + "\n"
+
+
 def _value(text: str, limits: Limits, report: Report) -> Any:
     """Return the decoded value, or None with its finding."""
+    import toon_format
+
     try:
         value = toon_format.loads(text, strict=True, indent_size=_INDENT, parse_int=_bounded(limits.max_digits))
     except toon_format.ToonDecodeError as error:

@@ -1,8 +1,8 @@
 """`.execution-state.json` as the evidence has it: one write for each transition, so that each can be a commit.
 
 Times are those of the commits that prove a step, so the same history gives the same file. What cannot be derived
-(escalations, the current task, a step that somebody says has begun, keys that we do not know) stays as it is.
-Source: protocol 2.1 ("Skip procedure", "Exit procedure"), 2.3, 10 #12, #13; document 002 ("Resume Protocol").
+(the current task, a step that somebody says has begun, keys that we do not know) stays as it is.
+Source: protocol 2.1 ("Skip procedure", "Exit procedure"), 2.3, 4.2, 10 #12, #13; document 002 ("Resume Protocol").
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from yolo_fs.protocol.workflow import STEPS, Step
+from yolo_fs.rules.escalation_entries import borne_out, entries_of, said_of
 from yolo_fs.rules.moments import iso
 from yolo_fs.rules.phase import Filed, PhaseFacts
 from yolo_fs.rules.progress import PhaseProgress, StepProgress, StepStanding
@@ -74,7 +75,7 @@ def _content(
         "total_waves": int(max(every or [1])),
         "plans": plans,
         "steps": dict(shown),
-        "escalations": old.get("escalations") or [],
+        "escalations": entries_of(facts, old),
         **({"departments": _departments(progress)} if facts.switches.several_departments else {}),
     }
     others = {key: value for key, value in old.items() if key not in first and key not in (DECLARED, "completed_at")}
@@ -195,6 +196,7 @@ def _said(old: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     for plan in old.get("plans") or ():
         if isinstance(plan, dict) and plan.get("status") == "complete":
             yield f"plans.{plan.get('id')}", "complete"
+    yield from said_of(old)
 
 
 def _derived(facts: PhaseFacts, progress: PhaseProgress, old: Mapping[str, Any]) -> dict[str, Any]:
@@ -203,6 +205,7 @@ def _derived(facts: PhaseFacts, progress: PhaseProgress, old: Mapping[str, Any])
         "status": "complete" if targets["signoff"] in PASSED else "running",
         **{f"steps.{key}": status for key, status in targets.items()},
         **{f"plans.{plan['id']}": plan["status"] for plan in _plans(progress)},
+        **borne_out(facts),
     }
 
 

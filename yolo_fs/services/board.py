@@ -13,6 +13,8 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.lines import read_object
 from yolo_fs.protocol.gates import Decision
 from yolo_fs.reasons import Finding
+from yolo_fs.rules.escalation_entries import as_committed
+from yolo_fs.rules.escalation_progress import EscalationProgress
 from yolo_fs.rules.evidence import PlanProgress
 from yolo_fs.rules.gates import GateProgress, GateView, gates_of, sign_off
 from yolo_fs.rules.handoff_contents import faults_of_handoffs
@@ -21,6 +23,7 @@ from yolo_fs.rules.progress import DepartmentProgress, Next, PhaseProgress, Step
 from yolo_fs.rules.waits import Alarm, Deadlock, alarms
 from yolo_fs.schemas.base import check
 from yolo_fs.schemas.config import Config
+from yolo_fs.services.escalations import as_json
 from yolo_fs.services.settings import CONFIG, Settings
 from yolo_fs.services.team import Team
 
@@ -39,6 +42,11 @@ class PhaseBoard:
     """The evidence that the decision rests on."""
     alarms: tuple[Alarm, ...]
     """Waits that nothing will ever end."""
+
+    @property
+    def escalations(self) -> tuple[EscalationProgress, ...]:
+        """Who holds which escalation, as of the commit's own time."""
+        return as_committed(self.facts)
 
     @property
     def untrue(self) -> tuple[Finding, ...]:
@@ -60,6 +68,7 @@ class PhaseBoard:
             "sign_off": {"decision": self.decision.value, "why": self.why},
             "alarms": [_alarm(one) for one in self.alarms],
             "handoffs": [one.as_json() for one in self.untrue],
+            "escalations": [as_json(one) for one in self.escalations],
         }
 
 

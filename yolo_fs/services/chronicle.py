@@ -1,23 +1,38 @@
 """The history of a branch, read once and then only continued: which commit gave a path its content, which did a task.
 
+What one process has read the next one finds in `.git/yolo-fs/chronicle`: it is only extended, and only while its tip
+is an ancestor of the branch; after a rebase, an amend or a switch of branches the log is read anew. Every answer is a
+function of the history alone, however it was read.
 Source: document 002 ("Resume Protocol": correlate commits with tasks); performance 7.
 """
 
 from __future__ import annotations
 
-import re
-from bisect import bisect_left, insort
-from collections.abc import Iterable
+import contextlib
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import TypeVar
 
+from yolo_fs.edges.files import Content, read
 from yolo_fs.edges.git.history import LoggedCommit, log
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.ids import TaskRef
+from yolo_fs.edges.store import private_directory, write_bytes
 from yolo_fs.protocol.workflow import PHASE_COMPLETE
+from yolo_fs.reasons import YoloError
 from yolo_fs.rules.classify import PLANNING_ROOT
+from yolo_fs.rules.correlation import Purpose, alike, purpose_of
 from yolo_fs.rules.phase import SourceCommit
-from yolo_fs.subject import GRAMMAR, read_scope
+from yolo_fs.services.archive import Archive, Chronicled, pack, unpack
 
-_TASK = re.compile(r"(T[1-9][0-9]*)\b")
+_Key = TypeVar("_Key")
+
+FILE = "chronicle"
+"""Name of the cache below `.git/yolo-fs/`."""
+
+_LARGEST_BYTES = 256 * 1024 * 1024
+_SHARE = 256
+"""The cache is written anew once the history has grown by such a part, so that writing costs less than reading."""
 
 
 class Chronicle:
@@ -29,19 +44,29 @@ class Chronicle:
 
     def _forget(self) -> None:
         self._tip = ""
-        self._oids: list[str] = []
-        self._commits: dict[str, SourceCommit] = {}
+        self._archive = Archive()
+        self._fresh: dict[str, Chronicled] = {}
+        """Commits that the archive does not have."""
+        self._fresh_oids: list[str] = []
+        self._ours: tuple[Chronicled, ...] | None = None
+        """None until somebody asks."""
         self.by_path: dict[str, str] = {}
         """Path below the planning root → the last commit that changed it."""
         self.by_task: dict[str, str] = {}
         """`NN-MM/Tk` → the last commit whose subject names it."""
+        self.by_step: dict[str, str] = {}
+        """`NN step` → the last commit whose subject says that it records that step."""
+        self._by_words: dict[str, str] = {}
+        """`NN-MM words` → the last source commit that says so of a plan."""
         self.signed_off: dict[int, str] = {}
         """Number of a phase → the commit that recorded its sign-off."""
-        self.ours: list[LoggedCommit] = []
-        """Coordination commits, oldest first."""
 
     def read_up_to(self, tip: str) -> None:
         """Take in what is new up to `tip`; start over when history was rewritten."""
+        if tip == self._tip:
+            return
+        if not self._tip:
+            self._remember()
         if tip == self._tip:
             return
         if self._tip and self._repository.is_ancestor(self._tip, tip):
@@ -49,45 +74,118 @@ class Chronicle:
         else:
             self._forget()
             fresh = log(self._repository, tip)
-        for commit in reversed(list(fresh)):
+        for commit in _parents_first(list(fresh)):
             self._take(commit)
-        self._tip = tip
+        self._tip, self._ours, self._fresh_oids = tip, None, sorted(self._fresh)
 
     def commit(self, name: str) -> SourceCommit | None:
         """Return the commit of this history that an abbreviated hash names, or None when it names none or several."""
-        at = bisect_left(self._oids, name)
-        found = self._oids[at : at + 2]
-        if not found or not found[0].startswith(name) or (len(found) == 2 and found[1].startswith(name)):
+        at = bisect_left(self._fresh_oids, name)
+        found = [self._fresh[oid] for oid in self._fresh_oids[at : at + 2] if oid.startswith(name)]
+        found += [self._archive.at_position(position) for position in self._archive.named(name)]
+        if len(found) != 1:
             return None
-        return self._commits[found[0]]
+        one = found[0]
+        return SourceCommit(one.oid, one.subject, frozenset(path for _, path in one.changes), one.at_s)
 
     def at_s(self, oid: str) -> int:
         """Return when a commit of this history was made, seconds since the epoch; 0 for one that is not in it."""
-        return self._commits[oid].at_s if oid in self._commits else 0
+        found = self._find(oid)
+        return found.at_s if found else 0
 
-    def _take(self, commit: LoggedCommit) -> None:
-        paths = frozenset(path for _, path in commit.changes)
-        insort(self._oids, commit.oid)
-        self._commits[commit.oid] = SourceCommit(commit.oid, commit.subject, paths, commit.at_s)
-        for path in paths:
+    def of_words(self, plan: str, words: str) -> str:
+        """Return the last source commit of a plan that says nothing but these words; nothing when there is none."""
+        return self._by_words.get(f"{plan} {alike(words)}", "")
+
+    @property
+    def ours(self) -> tuple[Chronicled, ...]:
+        """Coordination commits, oldest first."""
+        if self._ours is None:
+            fresh = (one for one in self._fresh.values() if one.is_ours)
+            self._ours = tuple(sorted(chain(self._archive.own(), fresh), key=lambda one: one.rank))
+        return self._ours
+
+    # --- taking in ---
+
+    def _take(self, logged: LoggedCommit) -> None:
+        height = 1 + max((self._height(parent) for parent in logged.parents), default=0)
+        one = Chronicled(logged.oid, logged.at_s, height, logged.is_ours, logged.subject, logged.changes)
+        self._fresh[one.oid] = one
+        for _, path in one.changes:
             if path.startswith(PLANNING_ROOT + "/"):
-                self.by_path[path] = commit.oid
-        for task in tasks_named(commit.subject):
-            self.by_task[str(task)] = commit.oid
-        if commit.is_ours:
-            self.ours.append(commit)
-        gaps = PHASE_COMPLETE.match(commit.subject)
-        if gaps and f"{PLANNING_ROOT}/state.json" in paths:
-            self.signed_off[int(gaps["N"])] = commit.oid
+                self._put(self.by_path, path, one)
+        if purpose := purpose_of(one.subject):
+            self._note(purpose, one)
+        gaps = PHASE_COMPLETE.match(one.subject)
+        if gaps and any(path == f"{PLANNING_ROOT}/state.json" for _, path in one.changes):
+            self._put(self.signed_off, int(gaps["N"]), one)
+
+    def _note(self, purpose: Purpose, one: Chronicled) -> None:
+        if purpose.task:
+            self._put(self.by_task, str(purpose.task), one)
+        elif purpose.step:
+            self._put(self.by_step, f"{purpose.phase} {purpose.step}", one)
+        elif purpose.plan:
+            self._put(self._by_words, f"{purpose.plan} {purpose.words}", one)
+
+    def _put(self, index: dict[_Key, str], key: _Key, one: Chronicled) -> None:
+        """Enter a commit unless a later one stands there: parallel lines of history come in any order."""
+        before = self._find(index[key]) if key in index else None
+        if before is None or before.rank < one.rank:
+            index[key] = one.oid
+
+    def _find(self, oid: str) -> Chronicled | None:
+        if oid in self._fresh:
+            return self._fresh[oid]
+        positions = self._archive.named(oid) if oid else ()
+        return self._archive.at_position(positions[0]) if positions else None
+
+    def _height(self, oid: str) -> int:
+        found = self._find(oid)
+        return found.height if found else 0
+
+    # --- from one process to the next ---
+
+    def keep(self) -> None:
+        """Leave what was read to the next process; where that cannot be done, the next one only needs longer."""
+        if not self._tip or len(self._fresh) * _SHARE <= len(self._archive):
+            return
+        names = {
+            "path": self.by_path,
+            "task": self.by_task,
+            "step": self.by_step,
+            "words": self._by_words,
+            "signed_off": {str(number): oid for number, oid in self.signed_off.items()},
+        }
+        data = pack(self._tip, self._cut_off(), chain(self._archive.all(), self._fresh.values()), names)
+        with contextlib.suppress(YoloError):
+            private_directory(self._repository.own_dir)
+            write_bytes(f"{self._repository.own_dir}/{FILE}", data)
+
+    def _remember(self) -> None:
+        found = read(self._repository.own_dir, FILE, _LARGEST_BYTES)
+        archive = unpack(found.data) if isinstance(found, Content) else None
+        if archive is None or archive.cut_off != self._cut_off():
+            return
+        self._archive, self._tip = archive, archive.tip
+        self.by_path, self.by_task = dict(archive.names["path"]), dict(archive.names["task"])
+        self.by_step, self._by_words = dict(archive.names["step"]), dict(archive.names["words"])
+        self.signed_off = {int(number): oid for number, oid in archive.names["signed_off"].items()}
+
+    def _cut_off(self) -> str:
+        """Return where a shallow clone ends: a deeper one has commits that come before those that were read."""
+        found = read(self._repository.common_dir, "shallow", _LARGEST_BYTES)
+        return found.data.decode("utf-8", "replace") if isinstance(found, Content) else ""
 
 
-def tasks_named(subject: str) -> Iterable[TaskRef]:
-    """Yield the tasks that a source commit's subject names: the plan from its scope, the task from its first word.
-
-    Source: protocol 5.2 ("real Dev commits often start the description with the task id").
-    """
-    found = GRAMMAR.fullmatch(subject)
-    plan = read_scope(found["scope"]).plan if found else None
-    task = _TASK.match(found["text"]) if found else None
-    if plan and task and (ref := TaskRef.parse(f"{plan}/{task[1]}")):
-        yield ref
+def _parents_first(commits: Iterable[LoggedCommit]) -> Iterator[LoggedCommit]:
+    """Yield the commits of a log, newest first, so that each comes after its parents, whatever the clocks said."""
+    waiting = {one.oid: one for one in commits}
+    for commit in reversed(list(waiting.values())):
+        path = [commit] if commit.oid in waiting else []
+        while path:
+            before = next((waiting[oid] for oid in path[-1].parents if oid in waiting), None)
+            if before is None:
+                yield waiting.pop(path.pop().oid)
+            else:
+                path.append(before)

@@ -30,8 +30,10 @@ from yolo_fs.services.places import health_path, lock_path
 from yolo_fs.services.projector import Projector
 from yolo_fs.services.recovery import recover
 from yolo_fs.services.settings import CONFIG, load, user_config_path
+from yolo_fs.services.sinks import Sinks, load_sinks
 from yolo_fs.services.states import States
 from yolo_fs.services.team import Team
+from yolo_fs.services.ticking import Ticker
 
 RETRY_S = 0.05
 """Between two looks at what waits to be judged, or at what holds everything up."""
@@ -40,6 +42,8 @@ INDEX_EVERY_S = 0.1
 """At most one refresh of the user's index in this time; it costs a rewrite of the whole file."""
 CHECK_EVERY_S = 2.0
 """Between two looks at the lock, the watcher and the repository itself."""
+TICK_S = 1.0
+"""Between two looks at the escalations that wait for somebody."""
 TROUBLE_S = 1.0
 """After a turn that failed."""
 ONCE_PATIENCE_S = 2.0
@@ -89,6 +93,7 @@ class _Clocks:
     check_at: float = 0.0
     index_at: float = 0.0
     retry_at: float = 0.0
+    tick_at: float = 0.0
     pause_s: float = 0.0
     """Between two retries, as long as they bring nothing further."""
     unfinished: tuple[str, ...] = ()
@@ -109,6 +114,8 @@ class Daemon:
         self._coordinator = Coordinator(repository, self._settings, tell)
         self._projector = Projector(repository, self._settings, tell)
         self._states = States(repository, self._settings, Team(repository, self._settings))
+        self._sinks = Sinks(load_sinks(), tell)
+        self._ticker = Ticker(repository, self._settings, tell, notify=self._sinks.notify)
         self._inbox = Inbox()
         self._watchers: dict[str, Watcher] = {}
         """Folder that artifacts lie in → its watcher; a folder that is not there yet is found by the scan."""
@@ -143,6 +150,7 @@ class Daemon:
                 time.sleep(RETRY_S)
                 self._coordinator.round(late)
             self._project()
+            self._tick()
         finally:
             self._end()
 
@@ -168,6 +176,7 @@ class Daemon:
             self._say_health(running=False)
             self._tell("daemon.stopped", "", {"pid": os.getpid()})
         self._projector.close()
+        self._sinks.close()
         self._coordinator.close()
         self._lock.release()
 
@@ -205,6 +214,7 @@ class Daemon:
             self._reload()
         self._round(mail.paths)
         self._retry()
+        self._tick()
         if mail.doubts or time.monotonic() >= self._clocks.rescan_at or self._coordinator.moved_by_others():
             self._rescan(mail.doubts)
         self._follow_index()
@@ -242,6 +252,16 @@ class Daemon:
         self._clocks.unfinished = unfinished
         self._clocks.retry_at = time.monotonic() + self._clocks.pause_s
 
+    def _tick(self) -> None:
+        """Hand up what a level is silent about, and commit the lines that say so."""
+        now = time.monotonic()
+        if now < self._clocks.tick_at:
+            return
+        self._clocks.tick_at = now + TICK_S
+        if paths := dict.fromkeys(one.path for one in self._ticker.tick()):
+            self._note(self._coordinator.round(paths))
+            self._project()
+
     def _rescan(self, doubts: tuple[str, ...]) -> None:
         for why in doubts:
             self._tell("daemon.doubt", "", {"why": why})
@@ -255,6 +275,7 @@ class Daemon:
         try:
             self._projector.bring_up_to_date(self._repository.head().tip, self._coordinator.verdicts)
             self._keep_states()
+            self._projector.bring_up_to_date(self._repository.head().tip, self._coordinator.verdicts)
         except (OSError, YoloError) as error:
             reason = error.reason if isinstance(error, YoloError) else Reason.STORAGE_FAILED
             self._tell("projection.failed", "", {"reason": reason.value, "what": str(error)})
@@ -317,6 +338,7 @@ class Daemon:
         before, self._projector = self._projector, Projector(self._repository, self._settings, self._tell)
         before.close()
         self._states = States(self._repository, self._settings, Team(self._repository, self._settings))
+        self._ticker = Ticker(self._repository, self._settings, self._tell, notify=self._sinks.notify)
         for folder in self._watchers.keys() - set(self._settings.roots):
             self._watchers.pop(folder).stop()
         self._clocks.rescan_at = 0.0

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from yolo_fs.edges.files import names_in
-from yolo_fs.edges.store import SHARED, Damaged, read_json, update
+from yolo_fs.edges.store import SHARED, Damaged, read_json, reap_temporaries, update
 from yolo_fs.ids import PHASE_DIRECTORY, PhaseId
 from yolo_fs.protocol.names import Dept
 from yolo_fs.protocol.workflow import STEP_BY_KEY
@@ -47,6 +47,7 @@ def declare(root: str, department: Dept, phase: PhaseId, said: Declaration) -> d
     folder = phase_folder(root, phase)
     path = os.path.join(folder, f".dept-status-{department}.json")
     lock = os.path.join(folder, f".dept-lock-{department}")
+    reap_temporaries(folder, 0)
     written = update(path, lock, lambda before: _declared(department, before, said), mode=SHARED)
     return written or {}
 

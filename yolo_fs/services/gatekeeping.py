@@ -14,7 +14,7 @@ from typing import Any
 
 from yolo_fs.edges.files import names_in
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.store import read_json
+from yolo_fs.edges.store import Damaged, read_json
 from yolo_fs.ids import PhaseId
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.rules.gates import INTEGRATION, GateProgress, GateView, gates_of, sentinels_of, sign_off
@@ -42,7 +42,7 @@ class Gates:
     decision: str
     why: str
     forged: tuple[str, ...]
-    """Sentinel files on disk that the evidence does not bear out."""
+    """Sentinel files on disk that the evidence does not bear out, and status files that are none."""
     drift: tuple[Drift, ...]
     """What status files on disk say and the evidence does not."""
 
@@ -71,9 +71,17 @@ def gates_at(repository: Repository, team: Team, phase: PhaseId, commit: str | N
         gates=gates_of(facts, progress),
         decision=decision.value,
         why=why,
-        forged=forged_sentinels(repository.root, facts),
+        forged=(*forged_sentinels(repository.root, facts), *_damaged(repository.root, progress)),
         drift=tuple(_drift(repository.root, progress)),
     )
+
+
+def _damaged(root: str, progress: PhaseProgress) -> Iterator[str]:
+    """Yield the status files that hold no JSON object, or are links, pipes or directories."""
+    for one in progress.departments:
+        name = f".dept-status-{one.department}.json"
+        if isinstance(read_json(os.path.join(phase_folder(root, progress.phase), name)), Damaged):
+            yield name
 
 
 def _drift(root: str, progress: PhaseProgress) -> Iterator[Drift]:
@@ -101,7 +109,7 @@ def look(start: str, spelled: str, names: Sequence[str]) -> Look:
     """Look at gates for somebody who waits for them; what may change the answer is noted before it is found."""
     with Repository(start) as repository:
         stamps = {path: stamp(path) for path in _sources(repository)}
-        notice = read_notice(notice_path(repository))
+        judged, notice = stamp(notice_path(repository)), read_notice(notice_path(repository))
         settings = load(repository.root)
         phase = find_phase(repository.root, spelled)
         commit = repository.head().tip
@@ -114,6 +122,7 @@ def look(start: str, spelled: str, names: Sequence[str]) -> Look:
             stamps=stamps,
             notice=notice.id,
             notices=notice_path(repository),
+            judged=judged,
             bell=bell_path(repository),
             lock=lock_path(repository),
             timeout_s=_timeout_s(repository.root, settings, phase, names),

@@ -42,7 +42,7 @@ def read_notice(path: str) -> Notice:
     if not _is_private(os.path.dirname(path)):
         return Notice()
     match read_json(path):
-        case {"id": str(id_), "commit": str(commit), "open": dict(open_)}:
+        case {"id": str(id_), "commit": str(commit), "open": dict(open_)} if all(map(_is_list, open_.values())):
             return Notice(id_, commit, open_)
     return Notice()
 
@@ -75,6 +75,10 @@ class Notices:
     def close(self) -> None:
         """Wake all who listen: from now on they have to look themselves."""
         self._bell.close()
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, list)
 
 
 def _is_private(folder: str) -> bool:

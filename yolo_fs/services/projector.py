@@ -72,6 +72,8 @@ class Projector:
         folder = self._folder(progress)
         for department in progress.departments:
             path = os.path.join(folder, f".dept-status-{department.department}.json")
+            if _is_over(progress, path):
+                continue
             self._status(folder, path, department, errors.get(str(progress.phase), ""))
 
     def _status(self, folder: str, path: str, department: DepartmentProgress, error: str) -> None:
@@ -98,7 +100,9 @@ class Projector:
 
     def _sentinels(self, facts: PhaseFacts, progress: PhaseProgress) -> None:
         for name, content in sentinels_of(facts, progress).items():
-            self._sentinel(os.path.join(self._folder(progress), name), content)
+            path = os.path.join(self._folder(progress), name)
+            if not _is_over(progress, path):
+                self._sentinel(path, content)
 
     def _sentinel(self, path: str, content: str) -> None:
         """Write a sentinel that is missing or stale. A link or a folder in its place is left, and shown as forged."""
@@ -126,6 +130,11 @@ class Projector:
 
 def _open_gates(gates: Mapping[str, tuple[GateProgress, ...]]) -> dict[str, list[str]]:
     return {phase: [gate.name for gate in of_phase if gate.is_open] for phase, of_phase in gates.items()}
+
+
+def _is_over(progress: PhaseProgress, path: str) -> bool:
+    """Tell whether a phase is complete and somebody has cleaned this up already. Source: protocol 3.5."""
+    return progress.is_complete and not os.path.lexists(path)
 
 
 def _merge(department: DepartmentProgress, error: str) -> Callable[[Any], dict[str, Any] | None]:

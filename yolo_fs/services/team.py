@@ -5,7 +5,8 @@ Source: design 1 ("Files + git are the only truth"); cli, `status --at`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import ChainMap
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -60,7 +61,7 @@ class Team:
             filed=own,
             switches=switches,
             commits=self._commits_named(own),
-            task_commits=self.chronicle.by_task,
+            task_commits=ChainMap(dict(self._tasks_worded(own)), self.chronicle.by_task),
             handed_over=handoff_into(phase, filed),
             earlier_plans=done,
             signed_off=self.chronicle.signed_off.get(int(phase.number), ""),
@@ -69,6 +70,20 @@ class Team:
     def _commits_named(self, filed: Iterable[Filed]) -> dict[str, SourceCommit]:
         names = {name for one in filed for line in one.lines for name in texts(line.get("ch"))}
         return {name: commit for name in names if (commit := self.chronicle.commit(name))}
+
+    def _tasks_worded(self, filed: Iterable[Filed]) -> Iterator[tuple[str, str]]:
+        """Yield task and commit where no subject names the task's id, but one says its very words.
+
+        Source: document 002 ("11-Step Workflow": `{type}({phase}-{plan}): {task}`).
+        """
+        for one in filed:
+            plan = one.place.plan if one.valid and one.place.artifact.kind == "plan" else None
+            for task in one.lines[1:] if plan else ():
+                name = f"{plan}/{task.get('id')}"
+                if name not in self.chronicle.by_task and (
+                    oid := self.chronicle.of_words(str(plan), str(task.get("a")))
+                ):
+                    yield name, oid
 
     def _file(self, path: str, blob: str) -> Filed | None:
         place = classify(path)

@@ -56,6 +56,8 @@ class Look:
     """Id of the daemon's notice before the look: only a later one is news."""
     notices: str
     """Path of the notice."""
+    judged: Stamp
+    """The notice's stamp before the look: it changes whenever the daemon has judged."""
     bell: str
     lock: str
     """Path of the lock that a living daemon holds."""
@@ -112,7 +114,12 @@ def _until_open(look: Callable[[], Look], seen: Look, ear: Ear, deadline: float)
         is_over = time.monotonic() >= deadline
         if told or (is_over and not sleep.has_moved()):
             return seen, told
-        seen = look()
+        try:
+            seen = look()
+        except YoloError:  # a configuration half written, a git too slow: no reason to give up before the time
+            if is_over:
+                raise
+            time.sleep(DAEMON_POLL_S)
         if is_over:
             break
     return seen, None
@@ -127,7 +134,9 @@ class _Sleep:
         self._patience = random.uniform(1, 2)
         self._moved_at: float | None = None
         self._judged: Stamp = None
-        """The notice when we noticed that the branch had moved."""
+        """The notice's stamp when we noticed that the branch had moved."""
+        self._is_new = True
+        """Whether nobody has told us anything yet, because we did not listen."""
 
     def until_news(self, deadline: float) -> Notice | None:
         """Return the notice that says that all gates are open; None when it is time to look, or time is over."""
@@ -166,13 +175,16 @@ class _Sleep:
 
     def _should_look(self, *, is_told: bool) -> bool:
         """Tell whether the branch moved and nobody judges it, or nobody seems to."""
+        is_new, self._is_new = self._is_new, False
+        if not self.has_moved():
+            return False
+        judged = stamp(self._seen.notices)
+        if not is_told or (is_new and judged == self._seen.judged):
+            return True  # a daemon of a single department judges only while somebody listens
         if self._moved_at is None:
-            if not self.has_moved():
-                return False
-            self._moved_at = time.monotonic()
-            self._judged = stamp(self._seen.notices)
-        doubt_s = DOUBT_S if stamp(self._seen.notices) == self._judged else LONG_DOUBT_S
-        return not is_told or time.monotonic() - self._moved_at > self._patience * doubt_s
+            self._moved_at, self._judged = time.monotonic(), judged
+        doubt_s = DOUBT_S if judged == self._judged else LONG_DOUBT_S
+        return time.monotonic() - self._moved_at > self._patience * doubt_s
 
 
 def stamp(path: str) -> Stamp:

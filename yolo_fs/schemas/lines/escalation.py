@@ -1,4 +1,7 @@
-"""The log of escalations. Source: protocol 1.3 (row `escalation`), 4.4 and 10 #2."""
+"""The log of escalations. Source: protocol 1.3 (row `escalation`), 4.4, 10 #2; document 002 ("Escalation Round-Trip").
+
+The nine keys of the protocol come first; the optional ones after them say what each level of the round trip adds.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from yolo_fs.reasons import Reason
-from yolo_fs.schemas.base import EscalationName, IsoInstant, OneLine, Text, Wire, fault, invariant
+from yolo_fs.schemas.base import EscalationName, IsoInstant, OneLine, Positive, Text, Wire, fault, invariant
 
 
 class EscalationLine(Wire):
@@ -30,6 +33,31 @@ class EscalationLine(Wire):
     """Status."""
     res: str = ""
     """Resolution, on resolved lines only."""
+    att: Positive | None = None
+    """Attempt: how many times the task was reported as blocked under this id, this time included."""
+    mv: Literal["timeout", "remind", "fail", "stop"] | None = None
+    """Move that the other keys do not tell: `timeout` when a level was silent and the next is asked, `remind` when
+    nobody else may be asked, `fail` for a security FAIL, which goes past the chain, `stop` when the round trips are
+    used up."""
+    ev: list[Text] | None = None
+    """Evidence: what was seen or tried. Source: document 002, rule 7."""
+    rec: Text | None = None
+    """Recommendation."""
+    opts: list[Text] | None = None
+    """Options to choose from, 2 or 3, from the Architect upward. Source: document 002, "Escalation Round-Trip"."""
+    dec: Text | None = None
+    """Decision on its way down, on lines that are not resolved yet."""
+    todo: list[Text] | None = None
+    """Instructions that the decision comes with; `action_items` of document 000."""
+    ref: OneLine | None = None
+    """What shows that the task goes on: a commit, or `dev_progress`; on resolved lines."""
+
+    @invariant
+    def options_are_few(self) -> object:
+        """Whoever decides gets two or three options."""
+        if self.opts is None or len(self.opts) in (2, 3):
+            return None
+        return fault(Reason.OUT_OF_RANGE, f"{len(self.opts)} options", expected="2 or 3 options", at="/opts")
 
     @invariant
     def resolution_belongs_to_resolved(self) -> object:

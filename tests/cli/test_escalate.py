@@ -1,0 +1,170 @@
+"""`escalate open`, `raise`, `resolve`, `list` and `tick`: what each level sees, and the exit code it goes by."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from yolo_fs.cli.main import run
+from yolo_fs.reasons import Exit
+from yolo_fs.schemas.messages import read_message
+
+NAME = "ESC-01-02-T3"
+BLOCKER = {"type": "dev_blocker", "task": "01-02/T3", "plan_id": "01-02", "blocker": "The gateway strips the path",
+           "needs": "another path", "attempted": ["curl shows Path=/"]}  # fmt: skip
+WORDS = ("--reason", "not in the spec", "--evidence", "seen", "--recommendation", "decide")
+LOG = ".yolo-planning/phases/01-auth/escalation.jsonl"
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "none"))
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    tree = tmp_path / "work tree"
+    subprocess.run(["git", "init", "-q", "-b", "main", str(tree)], check=True)
+    (tree / ".yolo-planning/phases/01-auth").mkdir(parents=True)
+    return tree
+
+
+def escalate(root: Path, capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, Any]:
+    capsys.readouterr()
+    code = run(["escalate", words[0], "--json", "-C", str(root), *words[1:]])
+    return code, json.loads(capsys.readouterr().out)
+
+
+def message(root: Path, value: dict[str, Any]) -> tuple[str, str]:
+    path = root / f"{value['type']}.json"
+    path.write_text(json.dumps(value))
+    return "--message", str(path)
+
+
+def test_message_opens_and_the_next_message_comes_out(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, said = escalate(root, capsys, "open", *message(root, BLOCKER))
+    assert code == Exit.DONE and said["ok"] and said["schema"] == "yolo-fs/escalate-open/1"
+    assert said["data"]["message"] == BLOCKER and said["data"]["escalation"]["holder"] == "senior"
+    code, said = escalate(root, capsys, "raise", NAME, "--by", "senior", *WORDS)
+    assert code == Exit.DONE and read_message(said["data"]["message"])[1] == ()
+    assert (said["data"]["message"]["to"], said["data"]["log"]) == ("lead", LOG)
+
+
+def test_whole_round_trip_by_messages(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    up = {"type": "escalation", "from": "senior", "to": "lead", "issue": "not in the spec", "evidence": ["seen"],
+          "recommendation": "decide", "severity": "major"}  # fmt: skip
+    decided = {"type": "escalation_resolution", "original_escalation": NAME, "decision": "Path /",
+               "rationale": "cheaper", "action_items": ["Set Path=/"], "resolved_by": "lead"}  # fmt: skip
+    fix = {"f": "src/a.ts", "ln": 4, "issue": "path", "fix": "Set Path=/"}
+    changes = {"type": "code_review_changes", "plan_id": "01-02", "cycle": 1, "changes": [fix], "must_fix": [],
+               "rerun_tests": True}  # fmt: skip
+    progress = {"type": "dev_progress", "task": "01-02/T3", "plan_id": "01-02", "commit": "", "status": "partial",
+                "concerns": []}  # fmt: skip
+    assert escalate(root, capsys, "open", *message(root, BLOCKER))[0] == Exit.DONE
+    assert escalate(root, capsys, "raise", NAME, *message(root, up))[0] == Exit.DONE
+    assert escalate(root, capsys, "resolve", NAME, *message(root, decided))[1]["data"]["message"] == decided
+    assert escalate(root, capsys, "resolve", NAME, *message(root, changes))[1]["data"]["message"] == changes
+    code, said = escalate(root, capsys, "resolve", NAME, *message(root, progress))
+    assert code == Exit.DONE and said["data"]["escalation"]["standing"] == "resolved"
+    assert said["data"]["escalation"]["action_items"] == ["src/a.ts:4: Set Path=/"]
+
+
+@pytest.mark.parametrize(
+    "words, reason, hint",
+    [
+        (("raise", NAME, "--by", "lead", *WORDS), "wrong_level", "senior holds it"),
+        (("raise", NAME, "--by", "senior", "--to", "architect", *WORDS), "wrong_level", "Ask lead"),
+        (("raise", NAME, "--by", "janitor", *WORDS), "unknown_name", "role of the roster"),
+        (("raise", NAME, "--by", "senior"), "missing_key", "Say what was seen"),
+        (("resolve", NAME, "--by", "user", "--decision", "x"), "wrong_level", "senior holds it"),
+        (("resolve", NAME, "--by", "senior", "--decision", "x", "--to", "lead"), "wrong_level", "raise it"),
+        (("resolve", "ESC-01-02-T9", "--by", "senior", "--decision", "x"), "unknown_reference", "escalate open"),
+        (("open", "--task", "01-02/T4", "--from", "dev", "--to", "lead", *WORDS), "wrong_level", "Ask Senior"),
+        (("open", "--task", "01-02/T3", *WORDS), "duplicate_id", "give it what is new"),
+        (("open", "--task", "01-02/T4", "--from", "security", "--fail", *WORDS), "wrong_level", "ask the Lead"),
+    ],
+)
+def test_refusal_says_whom_to_ask(
+    root: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], reason: str, hint: str
+) -> None:
+    escalate(root, capsys, "open", *message(root, BLOCKER))
+    before = (root / LOG).read_bytes()
+    code, said = escalate(root, capsys, *words)
+    assert code == Exit.FINDINGS and not said["ok"]
+    assert said["findings"][0]["reason"] == reason and hint in said["findings"][0]["hint"]
+    assert (root / LOG).read_bytes() == before
+
+
+def test_second_resolution_is_refused(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    escalate(root, capsys, "open", *message(root, BLOCKER))
+    escalate(root, capsys, "raise", NAME, "--by", "senior", *WORDS)
+    assert escalate(root, capsys, "resolve", NAME, "--by", "lead", "--decision", "Path /")[0] == Exit.DONE
+    code, said = escalate(root, capsys, "resolve", NAME, "--by", "lead", "--decision", "Strip it")
+    assert (code, said["findings"][0]["reason"]) == (Exit.FINDINGS, "state_conflict")
+    assert "decided already: Path /" in said["findings"][0]["message"]
+
+
+@pytest.mark.parametrize(
+    "words, code",
+    [
+        (("open", "--task", "third"), Exit.USAGE),
+        (("open", "--task", "07-01/T1", *WORDS), Exit.USAGE),
+        (("raise", "ESC-1"), Exit.USAGE),
+        (("open", "--message", "nowhere.json"), Exit.USAGE),
+        (("list", "--phase", "9"), Exit.USAGE),
+    ],
+)
+def test_what_cannot_be_meant_is_a_usage_error(
+    root: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], code: Exit
+) -> None:
+    assert escalate(root, capsys, *words)[0] == code
+
+
+def test_message_of_another_type_or_about_another_task_is_refused(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert escalate(root, capsys, "raise", NAME, *message(root, BLOCKER))[0] == Exit.USAGE
+    decided = {"type": "escalation_resolution", "original_escalation": "ESC-01-02-T9", "decision": "x",
+               "rationale": "y", "action_items": [], "resolved_by": "lead"}  # fmt: skip
+    assert escalate(root, capsys, "resolve", NAME, *message(root, decided))[0] == Exit.USAGE
+    assert escalate(root, capsys, "open", *message(root, BLOCKER | {"blocker": ""}))[0] == Exit.UNREADABLE
+
+
+def test_list_shows_each_level_and_what_is_wrong_with_the_log(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    escalate(root, capsys, "open", *message(root, BLOCKER))
+    escalate(root, capsys, "raise", NAME, "--by", "senior", *WORDS)
+    code, said = escalate(root, capsys, "list")
+    (one,) = said["data"]["01-auth"]
+    assert code == Exit.DONE and [each["agent"] for each in one["history"]] == ["dev", "senior"]
+    assert one["owed"].startswith("Checks decision authority") and one["deadline"]
+    (root / LOG).write_text((root / LOG).read_text() + '{"id":"ESC-01-02-T3","agent":"dev","tgt":"user","st":"escal\n')
+    code, said = escalate(root, capsys, "list", "--phase", "1")
+    assert code == Exit.FINDINGS and said["findings"][0]["line"] == 3
+    assert said["data"]["01-auth"][0]["holder"] == "lead"
+
+
+def test_people_see_the_story(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    escalate(root, capsys, "open", *message(root, BLOCKER | {"blocker": "a \u001b[31mred\u202e trap"}))
+    assert run(["escalate", "list", "-C", str(root)]) == Exit.DONE
+    shown = capsys.readouterr().out
+    assert "01-auth ESC-01-02-T3 blocking, rising: senior holds it" in shown
+    assert "dev -> senior (opens): a \\x1b[31mred\\u202e trap" in shown
+
+
+def test_nothing_to_list_and_nothing_due(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert escalate(root, capsys, "list") == (
+        0, {"ok": True, "data": {}, "findings": [], "schema": "yolo-fs/escalate-list/1"}
+    )  # fmt: skip
+    assert escalate(root, capsys, "tick")[1]["data"] == []
+
+
+def test_tick_hands_up_what_an_old_log_says(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    escalate(root, capsys, "open", *message(root, BLOCKER))
+    log = root / LOG
+    line = json.loads(log.read_text()) | {"dt": "2026-02-19T11:00:00Z"}
+    log.write_text(json.dumps(line) + "\n")
+    _, said = escalate(root, capsys, "tick")
+    assert [(one["line"]["tgt"], one["warning"]["current_level"]) for one in said["data"]] == [("lead", "senior")]
+    assert escalate(root, capsys, "tick")[1]["data"] == []

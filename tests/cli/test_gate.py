@@ -1,0 +1,126 @@
+"""`gate` for people and machines: open or closed, why not, what lies there without evidence, and how waiting ends."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.services.teams import THREE, Team
+from yolo_fs.cli.gate import _standing
+from yolo_fs.cli.main import run
+from yolo_fs.reasons import Exit
+
+AGREED = '{"endpoint":"POST /auth/login","status":"agreed"}\n'
+
+
+@pytest.fixture
+def team(tmp_path: Path) -> Team:
+    made = Team(tmp_path / "work")
+    made.config(THREE)
+    made.user_commits("chore: three departments", ".yolo-planning/config.json")
+    made.begin()
+    return made
+
+
+def asked(capsys: pytest.CaptureFixture[str], team: Team, *words: str) -> tuple[int, dict[str, Any]]:
+    capsys.readouterr()
+    code = run(["gate", *words, "--phase", "1", "--json", "-C", str(team.root)])
+    return code, json.loads(capsys.readouterr().out)
+
+
+def said(capsys: pytest.CaptureFixture[str], team: Team, *words: str) -> tuple[int, str]:
+    capsys.readouterr()
+    code = run(["gate", *words, "--phase", "1", "-C", str(team.root)])
+    return code, capsys.readouterr().out
+
+
+def agree(team: Team) -> None:
+    team.artifact("api-contracts.jsonl", AGREED)
+    team.once()
+
+
+def test_a_gate_is_closed_until_its_evidence_is_committed(team: Team, capsys: pytest.CaptureFixture[str]) -> None:
+    team.artifact("api-contracts.jsonl", AGREED)
+    assert asked(capsys, team, "check", "api-contract")[0] == Exit.FINDINGS
+    team.once()
+    code, answer = asked(capsys, team, "check", "api-contract")
+    assert (code, answer["ok"], answer["data"]["open"]) == (Exit.DONE, True, True)
+    contract = ".yolo-planning/phases/01-auth/api-contracts.jsonl"
+    commit = team.git("log", "-1", "--format=%H", "--", contract)
+    assert answer["data"]["evidence"] == [{"path": contract, "commit": commit}]
+
+
+def test_why_names_the_file_and_the_command(team: Team, capsys: pytest.CaptureFixture[str]) -> None:
+    code, shown = said(capsys, team, "why", "ux-complete")
+    assert code == Exit.FINDINGS
+    assert "design-tokens.jsonl" in shown and "yolo-fs validate design-tokens.jsonl" in shown
+
+
+def test_the_list_shows_forged_sentinels_and_drift(team: Team, capsys: pytest.CaptureFixture[str]) -> None:
+    team.artifact(".handoff-ux-complete", "")
+    status = team.root / ".yolo-planning/phases/01-auth/.dept-status-backend.json"
+    status.write_text(json.dumps(json.loads(status.read_text()) | {"status": "complete"}))
+    _, answer = asked(capsys, team, "list")
+    _, shown = said(capsys, team, "list")
+    assert answer["data"]["forged"] == [".handoff-ux-complete"]
+    assert [(each["where"], each["key"]) for each in answer["data"]["drift"]] == [("backend", "status")]
+    assert "forged: .handoff-ux-complete opens nothing" in shown and "drift: backend: status" in shown
+
+
+def test_waiting_for_an_open_gate_ends_at_once(team: Team, capsys: pytest.CaptureFixture[str]) -> None:
+    agree(team)
+    before = datetime.now(UTC)
+    code, answer = asked(capsys, team, "wait", "api-contract")
+    data = answer["data"]
+    assert (code, data["open"], data["by"], data["commit"]) == (Exit.DONE, True, "look", team.head())
+    assert before <= datetime.fromisoformat(data["woke_at"]) <= datetime.now(UTC)
+    assert data["departments"] == []
+
+
+def test_when_the_time_is_over_each_department_is_reported(team: Team, capsys: pytest.CaptureFixture[str]) -> None:
+    code, answer = asked(capsys, team, "wait", "all-depts", "--timeout", "0")
+    data = answer["data"]
+    assert (code, data["open"], answer["ok"]) == (Exit.FINDINGS, False, False)
+    assert [each["department"] for each in data["departments"]] == ["backend", "frontend", "uiux"]
+    assert all(each["step"] and each["missing"] for each in data["departments"])
+    assert data["gates"][0]["missing"][0]["command"]
+
+
+def test_the_report_is_for_people_as_well(team: Team, capsys: pytest.CaptureFixture[str]) -> None:
+    code, shown = said(capsys, team, "wait", "ux-complete", "api-contract", "--timeout", "0")
+    assert code == Exit.FINDINGS
+    assert "no contract is agreed (api-contracts.jsonl)" in shown
+    assert "not open after" in shown
+    for department in ("backend", "frontend", "uiux"):
+        assert re.search(rf"^  {department} +at \w+: .+$", shown, re.MULTILINE)
+
+
+def test_a_department_that_is_done_is_reported_as_complete() -> None:
+    assert _standing({"complete": True, "step": "", "missing": [], "blockers": []}) == "complete"
+    assert _standing({"complete": False, "step": "qa", "missing": [], "blockers": ["plan 01-02 failed"]}) == (
+        "at qa: plan 01-02 failed"
+    )
+
+
+@pytest.mark.parametrize(
+    "words", [["wait", "banana"], ["check", "banana"], ["wait"], ["wait", "all-depts", "--timeout", "-1"]]
+)
+def test_what_is_no_gate_and_no_time_is_a_usage_error(
+    team: Team, capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    assert run(["gate", *words, "--phase", "1", "-C", str(team.root)]) == Exit.USAGE
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_waiter_imports_neither_git_nor_the_rule_book() -> None:
+    heavy = ("git", "pydantic", "yolo_fs.rules", "yolo_fs.schemas", "rich", "watchdog", "filelock")
+    code = f"import sys, yolo_fs.cli.gate; print([name for name in {heavy} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,202 @@
+"""The round trip of document 002 from a blocked Dev to the user and back: every line and message valid, every state committed."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from tests.e2e.artifacts import PLANNING, lines
+from tests.e2e.daemon import Daemon, until
+from tests.e2e.history import History
+from tests.e2e.repo import Repo
+from yolo_fs.cli.main import run
+from yolo_fs.schemas.base import check
+from yolo_fs.schemas.lines.escalation import EscalationLine
+from yolo_fs.schemas.messages import read_message
+from yolo_fs.schemas.state import ExecutionState
+
+NAME = "ESC-01-02-T1"
+FOLDER = f"{PLANNING}/phases/01-auth"
+LOG = f"{FOLDER}/escalation.jsonl"
+STATE = f"{FOLDER}/.execution-state.json"
+COMPANY = {"departments": {"frontend": True}, "department_workflow": "parallel"}
+SINGLE = ["dev", "senior", "lead", "architect", "user"]
+MULTI = ["fe-dev", "fe-senior", "fe-lead", "fe-architect", "owner", "user"]
+PLAN = lines(
+    {"p": "01", "n": "02", "t": "Login page", "w": 1, "d": [], "xd": [], "mh": {"tr": ["It works"], "ar": [], "kl": []},
+     "obj": "Users can log in"},
+    {"id": "T1", "tp": "auto", "a": "Set the cookie", "f": ["src/a.ts"], "v": "npm test", "done": "It is set"},
+)  # fmt: skip
+OPTIONS = ["Path /", "Strip it in the gateway"]
+
+
+class Company:
+    """A team of which each member speaks by message to the one above or below."""
+
+    def __init__(self, repo: Repo, path: list[str]) -> None:
+        self.repo = repo
+        self.path = path
+        self.messages: list[dict[str, Any]] = []
+        several = COMPANY if path is MULTI else {}
+        repo.configure(state_files="always")
+        repo.file(f"{PLANNING}/config.json", json.dumps(several))
+        repo.file(f"{FOLDER}/{'fe-' if several else ''}01-02.plan.jsonl", PLAN.decode())
+
+    def run(self, *words: str) -> dict[str, Any]:
+        """Run a command in this process, which saves the start of another, and return its envelope."""
+        out = io.StringIO()
+        with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(out):
+            for key in ("HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_NOSYSTEM"):
+                patch.setenv(key, self.repo.env[key])
+            assert run([*words, "--json", "-C", str(self.repo.root)]) == 0, out.getvalue()
+        return dict(json.loads(out.getvalue().splitlines()[-1]))
+
+    def role(self, level: int) -> str:
+        return self.path[level].removeprefix("fe-")
+
+    def moves(self) -> Iterator[tuple[str, str]]:
+        """Yield before each move who makes it and who holds the escalation afterwards, then make it."""
+        blocker = {"type": "dev_blocker", "task": "01-02/T1", "plan_id": "01-02", "blocker": "The gateway strips it",
+                   "needs": "a path", "attempted": ["curl shows Path=/"]}  # fmt: skip
+        yield self._say("open", blocker, 0, 1)
+        for level in range(1, len(self.path) - 1):
+            up = {"type": "escalation", "from": self.role(level), "to": self.role(level + 1), "issue": "beyond me",
+                  "evidence": [f"seen by {self.path[level]}"], "recommendation": "Path /",
+                  "severity": "blocking"}  # fmt: skip
+            options = [word for option in OPTIONS for word in ("--option", option)]
+            yield self._say("raise", up, level, level + 1, *(options if self.role(level) == "architect" else ()))
+        for level in range(len(self.path) - 1, 1, -1):
+            yield self._say("resolve", self._decided(), level, level - 1, "--by", self.path[level])
+        changes = {"type": "code_review_changes", "plan_id": "01-02", "cycle": 1, "must_fix": [], "rerun_tests": True,
+                   "changes": [{"f": "src/a.ts", "ln": 4, "issue": "path", "fix": "Set Path=/"}]}  # fmt: skip
+        yield self._say("resolve", changes, 1, 0)
+
+    def _decided(self) -> dict[str, Any]:
+        return {"type": "escalation_resolution", "original_escalation": NAME, "decision": OPTIONS[0],
+                "rationale": "The gateway is not ours", "action_items": ["Set Path=/"], "resolved_by": "user"}  # fmt: skip
+
+    def _say(self, verb: str, message: dict[str, Any], level: int, then: int, *more: str) -> tuple[str, str]:
+        assert read_message(message)[1] == ()
+        path = str(self.repo.file("message.json", json.dumps(message)))
+        words = [verb, *([] if verb == "open" else [NAME]), "--message", path, *more]
+        said = self.run("escalate", *words)["data"]
+        if said["message"]:
+            shape, faults = read_message(said["message"])
+            assert shape is not None and all(fault.at == "/options" for fault in faults)
+            self.messages.append(said["message"])
+        return self.path[level], self.path[then]
+
+    def progress(self) -> dict[str, Any]:
+        """Return how the escalation stands, as `escalate list` shows it."""
+        said = self.run("escalate", "list")
+        assert said["findings"] == []
+        (one,) = said["data"]["01-auth"]
+        return dict(one)
+
+    def carry_on(self) -> str:
+        """Let the Dev commit, and return the commit."""
+        self.repo.commit_file("src/a.ts", "cookie\n", "fix(01-02): resolve blocker of the gateway")
+        return self.repo.look("rev-parse", "HEAD").strip()
+
+    def entry(self, revision: str = "HEAD") -> dict[str, Any]:
+        """Return the entry of the execution state as committed."""
+        state = json.loads(self.repo.look("show", f"{revision}:{STATE}"))
+        assert not [fault for fault in check(ExecutionState, state)[1] if fault.level == "error"]
+        return dict(state["escalations"][0])
+
+    def check_committed(self, count: int) -> None:
+        """Assert that the log was committed line by line, that each line is valid, and that history passes."""
+        commits = self.repo.look("log", "--reverse", "--format=%H", "--", LOG).split()
+        versions = [self.repo.look("show", f"{commit}:{LOG}").splitlines() for commit in commits]
+        assert [len(version) for version in versions] == list(range(1, count + 1))
+        assert all(later[:-1] == earlier for earlier, later in pairwise(versions))
+        assert not any(check(EscalationLine, json.loads(line))[1] for line in versions[-1])
+        self.repo.yolo_fs("verify")
+
+
+@pytest.mark.parametrize("path", [SINGLE, MULTI], ids=["single-department", "multi-department"])
+def test_round_trip_is_committed_level_by_level(repo: Repo, path: list[str]) -> None:
+    company, seen = Company(repo, path), []
+    company.run("run", "--once")
+    for agent, holder in company.moves():
+        company.run("run", "--once")
+        one = company.progress()
+        assert (one["holder"], one["history"][-1]["agent"]) == (holder, agent)
+        assert company.entry()["status"] == "pending"
+        seen.append(company.entry()["level"])
+    assert seen == [role.removeprefix("fe-") for role in (*path[1:], *path[-2:0:-1], path[1])]
+    commit = company.carry_on()
+    (fired,) = company.run("escalate", "tick")["data"]
+    assert commit.startswith(fired["line"]["ref"])
+    company.run("run", "--once")
+    one, entry = company.progress(), company.entry()
+    assert (one["standing"], entry["status"], entry["resolution"]) == ("resolved", "resolved", OPTIONS[0])
+    assert entry["round_trips"] == 1 and entry["resolved_at"] == fired["line"]["dt"]
+    company.check_committed(2 * len(path) - 1)
+    wanted = {"dev_blocker", "escalation", "escalation_resolution", "code_review_changes"}
+    assert {message["type"] for message in company.messages} == wanted
+
+
+@pytest.mark.parametrize("path", [SINGLE, MULTI], ids=["single-department", "multi-department"])
+def test_running_daemon_commits_each_move_and_survives_a_kill(
+    repo: Repo, start: Callable[..., Daemon], path: list[str]
+) -> None:
+    company, history = Company(repo, path), History(repo)
+    daemon, half = start(repo), len(path) - 1
+    for count, (_, holder) in enumerate(company.moves(), 1):
+        until(lambda count=count: _lines_at(repo) == count, f"line {count} is committed")  # type: ignore[misc]
+        assert company.progress()["holder"] == holder
+        if count == half:
+            daemon.kill()
+            daemon.start()
+    company.carry_on()
+    company.run("escalate", "tick")
+    until(lambda: _status(repo) == "resolved", "the execution state says so")
+    assert daemon.stop() == 0
+    company.check_committed(2 * len(path) - 1)
+    assert len(history.commits()) > 2 * len(path)
+
+
+def test_silence_hands_it_up_to_the_user_and_is_committed(repo: Repo, start: Callable[..., Daemon]) -> None:
+    company = Company(repo, SINGLE)
+    repo.file(f"{PLANNING}/config.json", json.dumps({"escalation": {"timeout_seconds": 1}}))
+    next(company.moves())
+    start(repo)
+
+    def is_with_the_user() -> bool:
+        company.run("escalate", "tick")
+        return company.progress()["holder"] == "user" and _lines_at(repo) == 4
+
+    until(is_with_the_user, "every level was silent")
+    moves = [line["mv"] for line in map(json.loads, repo.look("show", f"HEAD:{LOG}").splitlines()[1:])]
+    assert moves == ["timeout"] * 3 and company.progress()["decision"] == ""
+
+
+def test_daemon_warns_hands_up_and_closes_by_itself(repo: Repo, start: Callable[..., Daemon]) -> None:
+    company = Company(repo, SINGLE)
+    repo.file(f"{PLANNING}/config.json", json.dumps({"escalation": {"timeout_seconds": 1}}))
+    daemon = start(repo)
+    next(company.moves())
+    until(lambda: _lines_at(repo) == 4, "every level was silent")
+    warnings = [one["data"]["warning"] for one in daemon.mailbox.events if one["event"] == "escalation.timeout"]
+    assert [warning["current_level"] for warning in warnings] == ["senior", "lead", "architect"]
+    for agent in ("user", "architect", "lead", "senior"):
+        company.run("escalate", "resolve", NAME, "--by", agent, "--decision", OPTIONS[0])
+    company.carry_on()
+    until(lambda: _status(repo) == "resolved", "the task goes on")
+
+
+def _lines_at(repo: Repo) -> int:
+    listed = repo.git("show", f"HEAD:{LOG}", ok=(0, 128), GIT_OPTIONAL_LOCKS="0")
+    return len(listed.splitlines())
+
+
+def _status(repo: Repo) -> str:
+    state = json.loads(repo.look("show", f"HEAD:{STATE}"))
+    return str(state["escalations"][0]["status"])

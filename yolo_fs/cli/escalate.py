@@ -1,0 +1,286 @@
+"""`yolo-fs escalate`: up the chain one level at a time, and the decision down again.
+
+Source: cli, `escalate`; document 002 ("Escalation Chain", "Escalation Round-Trip").
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from yolo_fs.cli.reply import Asked, Reply, verb
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.journal import Journal
+from yolo_fs.edges.lines import Limits, read_object
+from yolo_fs.ids import EscalationId, PhaseId
+from yolo_fs.reasons import Exit, Finding, Reason, YoloError, errors, safe
+from yolo_fs.rules.escalation_messages import Said, said_in
+from yolo_fs.rules.escalation_progress import EscalationProgress, Standing
+from yolo_fs.rules.moments import iso
+from yolo_fs.schemas.messages import read_message
+from yolo_fs.services.departments import find_phase
+from yolo_fs.services.escalation_log import phases_in
+from yolo_fs.services.escalations import Done, Escalations, as_json
+from yolo_fs.services.settings import load
+from yolo_fs.services.sinks import Sinks, load_sinks
+from yolo_fs.services.ticking import Fired, Ticker
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_SEVERITY = click.Choice(["blocking", "major", "minor"])
+
+
+@click.group("escalate", short_help="escalations: up the chain, and the decision down again")
+def escalate() -> None:
+    """Report what blocks a task, raise it level by level, and bring the decision down again.
+
+    Each level speaks only to the one above and the one below. A level that is silent for too long hands the question
+    up; silence never decides. An escalation is resolved once the task goes on.
+    """
+
+
+def _options(*options: Any) -> Callable[[Callable[..., Reply]], Callable[..., Reply]]:
+    def add(function: Callable[..., Reply]) -> Callable[..., Reply]:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return add
+
+
+_MESSAGE = click.option("--message", "message_path", metavar="FILE", help="The message that says it; '-' reads stdin.")
+_TO = click.option("--to", default="", help="Who gets it; the next level by default.")
+_REASON = click.option("--reason", default="", help="What stands in the way, or why it is decided so.")
+_EVIDENCE = click.option("--evidence", multiple=True, help="What was seen or tried; may be repeated.")
+_RECOMMENDATION = click.option("--recommendation", default="", help="What you would do, or what would help.")
+_BOUNDARY = click.option("--boundary", default="", help="Why it is outside your authority.")
+
+
+@verb("open", example="yolo-fs escalate open --message blocker.json", parent=escalate)
+@_options(
+    click.option("--task", default="", help="The blocked task, NN-MM/Tk."),
+    click.option("--from", "agent", default="", help="Who is blocked; dev where nothing else is said."),
+    _REASON,
+    _EVIDENCE,
+    _RECOMMENDATION,
+    _BOUNDARY,
+    click.option("--severity", type=_SEVERITY, help="How grave it is; blocking where nothing else is said."),
+    click.option("--fail", "fails", is_flag=True, help="A security FAIL: past the chain, to the user."),
+    _TO,
+    _MESSAGE,
+)
+def open_(asked: Asked, *, message_path: str | None, to: str, **given: Any) -> Reply:
+    """Report that a task is blocked: by a `dev_blocker`, by an `escalation`, or in words."""
+    said = _said(message_path, ("dev_blocker", "escalation"), given)
+    said = replace(said, agent=said.agent or "dev")
+    return _act(asked, lambda service: service.open(said, to))
+
+
+@verb("raise", example="yolo-fs escalate raise ESC-01-02-T3 --message escalation.json", parent=escalate)
+@_options(
+    click.argument("name", metavar="ESC-NN-MM-Tk"),
+    click.option("--by", "agent", default="", help="Who raises it: whoever holds it."),
+    _REASON,
+    _EVIDENCE,
+    _RECOMMENDATION,
+    click.option("--option", "options", multiple=True, help="An option to choose from; the Architect gives 2 or 3."),
+    _BOUNDARY,
+    _TO,
+    _MESSAGE,
+)
+def raise_(asked: Asked, *, name: str, message_path: str | None, to: str, **given: Any) -> Reply:
+    """Hand an escalation to the next level up, with evidence and a recommendation."""
+    said = _said(message_path, ("escalation",), given)
+    return _act(asked, lambda service: service.raise_(_named(name), said, to))
+
+
+@verb("resolve", example="yolo-fs escalate resolve ESC-01-02-T3 --by user --decision 'Path /'", parent=escalate)
+@_options(
+    click.argument("name", metavar="ESC-NN-MM-Tk"),
+    click.option("--by", "agent", default="", help="Who speaks: whoever holds it."),
+    click.option("--decision", default="", help="The concrete choice; further down, the same one is passed on."),
+    _REASON,
+    click.option("--item", "instructions", multiple=True, help="An instruction; may be repeated."),
+    click.option("--commit", "shown_by", default="", help="The commit by which the task goes on; ends the escalation."),
+    _TO,
+    _MESSAGE,
+)
+def resolve(asked: Asked, *, name: str, message_path: str | None, to: str, **given: Any) -> Reply:
+    """Decide, pass the decision down, or show that the task goes on: whichever is your turn.
+
+    Takes an `escalation_resolution`, the Senior's `code_review_changes` and the Dev's `dev_progress` as well.
+    """
+    said = _said(message_path, ("escalation_resolution", "code_review_changes", "dev_progress"), given)
+    wanted = _named(name)
+    other = said.id or (f"ESC-{said.task.replace('/', '-')}" if said.task else name)
+    if other != str(wanted):
+        raise _usage(Reason.NAME_MISMATCH, f"the message is about {safe(other)}, not about {wanted}")
+    return _act(asked, lambda service: service.resolve(wanted, said, to))
+
+
+@verb("list", example="yolo-fs escalate list --phase 1", parent=escalate)
+@click.option("--phase", default="", help="Number or directory name of the phase; all of them by default.")
+def list_(asked: Asked, *, phase: str) -> Reply:
+    """Show each escalation: who holds it, since when, what is owed, and how it came there, level by level."""
+    with Repository(asked.start) as repository:
+        service = Escalations(repository, load(repository.root))
+        phases = [find_phase(repository.root, phase)] if phase else phases_in(repository.root)
+        found = {one: service.list(one) for one in phases}
+    findings = [finding for _, wrong in found.values() for finding in wrong]
+    data = {str(one): [as_json(each) for each in progress] for one, (progress, _) in found.items() if progress}
+    code = Exit.FINDINGS if errors(findings) else Exit.DONE
+    return Reply(data, findings, code, lambda console: _show_all(console, found))
+
+
+@verb("tick", example="yolo-fs escalate tick", parent=escalate)
+def tick(asked: Asked) -> Reply:
+    """Hand up what a level is silent about for too long, and close what goes on; the daemon does so every second.
+
+    Whoever ticks, and how many do: each level of each attempt is handed up once.
+    """
+    with Repository(asked.start) as repository:
+        journal = Journal(repository.own_dir, source=repository.root, now=lambda: datetime.now(UTC))
+        sinks = Sinks(load_sinks(), journal.append)
+        fired = Ticker(repository, load(repository.root), journal.append, notify=sinks.notify).tick()
+        sinks.close()
+        journal.close()
+    return Reply([_fired(one) for one in fired], show=lambda console: _show_fired(console, fired))
+
+
+# --- what is asked ---
+
+
+def _act(asked: Asked, act: Callable[[Escalations], Done]) -> Reply:
+    with Repository(asked.start) as repository:
+        settings = load(repository.root)
+        done = act(Escalations(repository, settings))
+        journal = Journal(repository.own_dir, source=repository.root, now=lambda: datetime.now(UTC))
+        if not done.is_refused and not done.already and done.progress:
+            data = {"id": str(done.progress.id), "holder": done.progress.agent, "line": dict(done.line)}
+            journal.append(f"escalation.{done.line['st']}", done.path, data)
+        journal.close()
+    return _reply(done)
+
+
+def _reply(done: Done) -> Reply:
+    data = {
+        "escalation": as_json(done.progress) if done.progress else None,
+        "line": dict(done.line),
+        "message": done.message,
+        "already": done.already,
+        "log": done.path,
+    }
+    code = Exit.FINDINGS if done.is_refused else Exit.DONE
+    return Reply(data, done.findings, code, lambda console: _show_done(console, done))
+
+
+def _named(spelled: str) -> EscalationId:
+    found = EscalationId.parse(spelled)
+    if found is None:
+        raise _usage(Reason.BAD_NAME, f"{safe(spelled)!r} is no escalation")
+    return found
+
+
+def _said(path: str | None, types: Sequence[str], given: Mapping[str, Any]) -> Said:
+    """Return what the message says, and the options where they say something."""
+    said = _from_message(path, types) if path else Said()
+    return replace(said, **{key: value for key, value in given.items() if value})
+
+
+def _from_message(path: str, types: Sequence[str]) -> Said:
+    data = _bytes_of(path)
+    reading = read_object(data, path, Limits())
+    if wrong := errors(reading.findings):
+        raise _unreadable(wrong[0])
+    value = reading.records[0].value
+    message, faults = read_message(value)
+    if message is None:
+        fault = faults[0]
+        finding = Finding(fault.reason, path, 1, fault.at, fault.message, fault.expected, fault.hint)
+        raise _unreadable(finding)
+    if value["type"] not in types:
+        raise _usage(Reason.UNKNOWN_TYPE, f"{value['type']} says nothing of that; {' or '.join(types)} does")
+    return said_in(value)
+
+
+def _bytes_of(path: str) -> bytes:
+    try:
+        if path == "-":
+            return sys.stdin.buffer.read(Limits().max_file_bytes + 1)
+        with open(path, "rb") as file:
+            return file.read(Limits().max_file_bytes + 1)
+    except OSError as error:
+        message = f"{safe(path)}: {error.strerror or error}"
+        raise YoloError(Reason.UNREADABLE, message, exit_code=Exit.USAGE) from error
+
+
+def _unreadable(finding: Finding) -> YoloError:
+    return YoloError(finding.reason, str(finding), hint=finding.hint, exit_code=Exit.UNREADABLE)
+
+
+def _usage(reason: Reason, message: str) -> YoloError:
+    return YoloError(reason, message, hint="'yolo-fs escalate --help' shows how.", exit_code=Exit.USAGE)
+
+
+# --- what is answered ---
+
+
+def _fired(one: Fired) -> dict[str, Any]:
+    return {"log": one.path, "id": str(one.id), "line": dict(one.line), "warning": one.warning}
+
+
+def _show_done(console: Console, done: Done) -> None:
+    if done.progress is None:
+        return
+    if done.is_refused:
+        console.print(safe(f"not done: {done.progress.id} stays with {done.progress.agent}"))
+        return
+    for line in (*_lines(done.progress), *(("already logged",) if done.already else ())):
+        console.print(line)
+    if done.message:
+        console.print(f"message to send: {json.dumps(done.message, ensure_ascii=True)}")
+
+
+def _show_all(console: Console, found: Mapping[PhaseId, tuple[tuple[EscalationProgress, ...], Any]]) -> None:
+    shown = [(phase, one) for phase, (progress, _) in found.items() for one in progress]
+    for phase, one in shown:
+        head, *rest = _lines(one)
+        console.print(f"{phase} {head}", style="green" if not one.is_open else "yellow")
+        for line in (*rest, *_history(one)):
+            console.print(f"  {line}")
+    if not shown:
+        console.print("no escalation")
+
+
+def _lines(one: EscalationProgress) -> Iterator[str]:
+    if one.standing is Standing.RESOLVED:
+        yield safe(f"{one.id} resolved: {one.decision}")
+        return
+    since = f"since {iso(one.since.timestamp())}"
+    yield safe(f"{one.id} {one.severity}, {one.standing}: {one.agent} holds it {since}, attempt {one.attempt}")
+    yield safe(f"owed: {one.owed}" + (f"; silent from {iso(one.deadline.timestamp())} on" if one.deadline else ""))
+    if one.decision:
+        yield safe(f"decision: {one.decision}")
+
+
+def _history(one: EscalationProgress) -> Iterator[str]:
+    is_decided = False
+    for each in one.history:
+        down = "goes on" if each.shown_by else "passes on" if is_decided else "decides"
+        move = each.move or (down if each.goes_down else "opens" if each.state == "open" else "raises")
+        is_decided = each.goes_down
+        yield safe(f"{each.dt} {each.agent} -> {each.target} ({move}): {each.decision or each.reason}")
+
+
+def _show_fired(console: Console, fired: Sequence[Fired]) -> None:
+    for one in fired:
+        console.print(safe(f"{one.id}: {one.line['reason']}, {one.line['tgt']} has it"))
+    if not fired:
+        console.print("nothing is due")

@@ -1,0 +1,149 @@
+"""`yolo-fs resume`: the exact point where the team stands, for a session that begins.
+
+It never fails a session: whatever goes wrong, it prints an answer and ends with 0, because agents' hosts take 2 for
+"block". Source: interfaces 0 and 1.4; document 002 ("Resume Protocol").
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import sys
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from yolo_fs.cli.reply import Asked, Reply, envelope, verb
+from yolo_fs.protocol.departments import WORKING
+from yolo_fs.reasons import Finding, Level, Reason, YoloError, safe
+from yolo_fs.rules.brief import BUDGET, Brief, as_data, as_text, cut
+from yolo_fs.rules.projections import department_of
+from yolo_fs.rules.scene import Asker
+from yolo_fs.services.resume import resume as resume_from
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_HOOK_TOKENS = 2400
+"""Hosts move what is longer than 10,000 characters out of the context. Source: interfaces 1.1."""
+_INPUT_BYTES = 1 << 20
+_INPUT_WAIT_S = 1.0
+"""A host that says nothing must not stop its own session."""
+
+
+def _as_json(brief: Brief) -> str:
+    return envelope("resume", as_data(brief), (), ok=True) + "\n"
+
+
+def _as_toon(brief: Brief) -> str:
+    from yolo_fs.edges.toon import write_toon
+
+    return write_toon(_shown(as_data(brief))) if brief else ""
+
+
+def _shown(value: Any) -> Any:
+    """Return a value with its texts fit for a terminal: TOON leaves most controls as they are."""
+    if isinstance(value, dict):
+        return {key: _shown(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_shown(each) for each in value]
+    return safe(value, 500) if isinstance(value, str) else value
+
+
+def _as_hook(wrap: Callable[[str], Any]) -> Callable[[Brief], str]:
+    return lambda brief: json.dumps(wrap(as_text(brief)) if brief else {}) + "\n"
+
+
+def _of_claude(text: str) -> dict[str, Any]:
+    """Codex's closed schema takes exactly this as well. Source: interfaces 1.2, 1.4."""
+    return {"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": text}}
+
+
+def _of_cursor(text: str) -> dict[str, Any]:
+    return {"additional_context": text}
+
+
+_HOOKS: Mapping[str, Callable[[Brief], str]] = {
+    "claude-hook": _as_hook(_of_claude),
+    "codex-hook": _as_hook(_of_claude),
+    "cursor-hook": _as_hook(_of_cursor),
+}
+_FORMS: Mapping[str, Callable[[Brief], str]] = {"text": as_text, "json": _as_json, "toon": _as_toon, **_HOOKS}
+
+
+@verb("resume", example="yolo-fs resume --role dev --dept backend")
+@click.option("--format", "form", type=click.Choice(list(_FORMS)), default="text", help="How to answer.")
+@click.option(
+    "--role", default="", metavar="ROLE", help="Who asks, such as dev or fe-dev: its own turn is named first."
+)
+@click.option("--dept", type=click.Choice([row.name.value for row in WORKING]), help="Tell of this department alone.")
+@click.option("--budget", type=click.IntRange(1), default=BUDGET, metavar="TOKENS", help=f"Default: {BUDGET}.")
+@click.option("--no-write", is_flag=True, help="Leave nothing in .git/yolo-fs for the next resume to be faster.")
+def resume(asked: Asked, *, form: str, role: str, dept: str | None, budget: int, no_write: bool) -> Reply:
+    """Tell a new session exactly where the team stands and who does what next.
+
+    From files and git alone, with or without a daemon. What does not fit the budget is left out by whole sections,
+    the least weighty first. The same state gives the same bytes. Always ends with 0; where nobody works by the
+    protocol it prints the empty answer.
+    """
+    said = _said_by_host() if form in _HOOKS else {}
+    start = str(said.get("cwd") or asked.start) if asked.start == "." else asked.start
+    agent = role or str(said.get("agent_type") or "").removeprefix("yolo-")
+    asker = Asker(agent, department_of(dept) if dept else _department_in(agent))
+    brief, findings = _brief(start, asker, keep=not no_write)
+    form = "json" if asked.as_json else form
+    budget = min(budget, _HOOK_TOKENS) if form in _HOOKS else budget
+    brief = cut(brief, budget, as_text if form in _HOOKS else _FORMS[form])
+    text = _FORMS[form](brief)
+    return Reply(as_data(brief), findings, show=lambda console: _write(console, text))
+
+
+def _write(console: Console, text: str) -> None:
+    """Write the answer to the byte; what agents wrote in it has been escaped."""
+    console.file.write(text)
+
+
+def _brief(start: str, asker: Asker, *, keep: bool) -> tuple[Brief, tuple[Finding, ...]]:
+    try:
+        return resume_from(start, asker, keep=keep), ()
+    except YoloError as error:
+        return (), (error.as_finding(),)
+    except Exception as defect:  # a defect of ours is ours: the session begins all the same
+        message = f"{type(defect).__name__}: {defect}"
+        hint = "This is a defect of yolo-fs; 'yolo-fs status -v' may tell more."
+        return (), (Finding(Reason.INTERNAL_ERROR, message=message, hint=hint, level=Level.WARNING),)
+
+
+def _department_in(agent: str) -> Any:
+    prefixed = (row for row in WORKING if row.prefix and agent.startswith(row.prefix))
+    return next((row.name for row in prefixed), None)
+
+
+# --- what the host says ----------------------------------------------------------------------------------------------
+
+
+def _said_by_host() -> Mapping[str, Any]:
+    """Return the object that the host writes to stdin; nothing when it writes none, or not in time."""
+    try:
+        said = json.loads(_input())
+    except (ValueError, OSError, RecursionError):
+        return {}
+    return said if isinstance(said, dict) else {}
+
+
+def _input() -> bytes:
+    """Return what comes on stdin until its end, or until it has been silent for too long."""
+    if sys.stdin is None or sys.stdin.isatty():
+        return b""
+    source, data, ends_at = sys.stdin.fileno(), b"", time.monotonic() + _INPUT_WAIT_S
+    while len(data) < _INPUT_BYTES and (left := ends_at - time.monotonic()) > 0:
+        if not select.select([source], [], [], left)[0]:
+            break
+        piece = os.read(source, 1 << 16)
+        if not piece:
+            break
+        data += piece
+    return data

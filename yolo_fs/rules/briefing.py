@@ -1,0 +1,213 @@
+"""What a new session is told: where the team stands, who does what next, and what of the work tree needs a hand. Pure.
+
+Source: document 002 ("Resume Protocol"); design 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from yolo_fs.reasons import Reason, safe
+from yolo_fs.rules.brief import Brief, Item, Section, listed
+from yolo_fs.rules.executionstate import next_execution_state
+from yolo_fs.rules.facts import Accepted, Held, Missing, Rejected, Verdict, Waiting
+from yolo_fs.rules.handoff_life import Life, Stage
+from yolo_fs.rules.phase import PhaseFacts
+from yolo_fs.rules.progress import PhaseProgress
+from yolo_fs.rules.projectstate import claims, current, project_state
+from yolo_fs.rules.scene import SHORT, Asker, Scene
+
+Folded = Sequence[tuple[PhaseFacts, PhaseProgress]]
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """The handoff between roles that was written last, and what became of it."""
+
+    path: str
+    role: str
+    """What the receiver is; empty when the handoff is not accepted."""
+    wrong: tuple[str, ...] = ()
+    """Why it is not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """Everything that a brief is made of."""
+
+    branch: str = ""
+    """Empty when HEAD is detached."""
+    commit: str = ""
+    """Empty on a branch without commits."""
+    obstacle: Reason | None = None
+    """Why nothing may be committed now."""
+    trouble: tuple[str, ...] = ()
+    """What could not be looked at, and why."""
+    phases: Folded = ()
+    """Each phase and where it stands, in the order of their numbers."""
+    verdicts: Mapping[str, Verdict] = field(default_factory=dict)
+    """Path → verdict of each candidate of the work tree."""
+    drift: tuple[str, ...] = ()
+    """What the work tree declares otherwise than history."""
+    steps_said: Mapping[str, str] = field(default_factory=dict)
+    """`NN step` → the last commit whose subject says that it records the step."""
+    handoff: Taken | None = None
+    lives: tuple[Life, ...] = ()
+    """Handoffs between departments and phases, and how far each is."""
+    contexts: tuple[str, ...] = ()
+    """Compiled contexts that were made anew."""
+
+
+def brief_of(situation: Situation, asker: Asker = Asker()) -> Brief:
+    """Return the whole brief, the weightiest section first."""
+    scene = Scene.of(*current(situation.phases), asker) if situation.phases else None
+    found = {one.key: one for one in _sections(situation, scene) if one}
+    return tuple(found[key] for key in _WEIGHTS if key in found)
+
+
+_WEIGHTS = (
+    "now", "next", "stops", "rejected", "held", "escalations", "uncommitted", "handoffs", "team", "in_progress",
+    "blocked", "gates", "drift", "contexts", "phases", "done",
+)  # fmt: skip
+"""Sections by their weight: what keeps somebody from going on comes first, what is over and done last."""
+
+
+def _sections(situation: Situation, scene: Scene | None) -> Iterator[Section | None]:
+    yield _now(situation, scene)
+    yield from scene.sections() if scene else _without_phase(situation)
+    yield from _of_work_tree(situation)
+
+
+def _now(situation: Situation, scene: Scene | None) -> Section:
+    where = {"branch": situation.branch, "commit": situation.commit[:SHORT]}
+    branch = f"branch: {safe(situation.branch) or 'detached HEAD'} at {situation.commit[:SHORT] or 'no commit yet'}"
+    lines = ["# yolo-fs resume", *_phase_line(scene), branch]
+    if situation.obstacle:
+        lines.append(f"nothing is committed now: {situation.obstacle.value}: {situation.obstacle.sentence}")
+    lines += [f"stop: {safe(one, 500)}" for one in situation.trouble]
+    trouble = {"obstacle": situation.obstacle.value if situation.obstacle else None, "trouble": [*situation.trouble]}
+    return Section("now", "", tuple(lines), {**_phase_data(scene), **where, **trouble}, is_vital=True)
+
+
+def _phase_data(scene: Scene | None) -> dict[str, Any]:
+    if scene is None:
+        return {"phase": None, "step": None, "status": "empty", "percent": 0}
+    progress = scene.progress
+    return {
+        "phase": str(progress.phase),
+        "step": progress.step,
+        "status": scene.status,
+        "percent": progress.percent,
+    }
+
+
+def _phase_line(scene: Scene | None) -> tuple[str, ...]:
+    said = _phase_data(scene)
+    if scene is None:
+        return ("phase: none yet",)
+    return (f"phase: {said['phase']}  step: {said['step']}  status: {said['status']}  plans: {said['percent']} %",)
+
+
+def _without_phase(situation: Situation) -> tuple[Section, ...]:
+    why = "there is no phase yet (yolo-fs phase new SLUG makes one)"
+    if situation.trouble:
+        why = "first mend what stops"
+    return (Section("next", "", (f"next: nobody; {why}",), None, is_vital=True),)
+
+
+def _of_work_tree(situation: Situation) -> Iterator[Section | None]:
+    yield listed("rejected", "Rejected: mend these", _rejected(situation))
+    yield listed("held", "Held: valid, and waiting for something else", _held(situation))
+    yield listed("uncommitted", "Not committed yet", _uncommitted(situation))
+    yield listed("handoffs", "Pending handoffs", _handoffs(situation))
+    yield listed("drift", "What disagrees with the evidence", _drift(situation))
+    yield listed(
+        "contexts", "Contexts that were compiled anew", ((safe(one), {"path": one}) for one in situation.contexts)
+    )
+    yield listed("phases", "All phases", _phases(situation.phases))
+
+
+def _rejected(situation: Situation) -> Iterator[Item]:
+    for path, verdict in situation.verdicts.items():
+        if isinstance(verdict, Rejected):
+            first = verdict.findings[0]
+            others = f" and {len(verdict.findings) - 1} more" if len(verdict.findings) > 1 else ""
+            yield safe(f"{first}{others}", 400), {"path": path, "reason": first.reason.value, "line": first.line}
+
+
+def _held(situation: Situation) -> Iterator[Item]:
+    for path, verdict in situation.verdicts.items():
+        if isinstance(verdict, Held):
+            reason = verdict.reason
+            yield f"{safe(path)}: {reason.value}: {reason.sentence}", {"path": path, "reason": reason.value}
+
+
+def _uncommitted(situation: Situation) -> Iterator[Item]:
+    for path, verdict in situation.verdicts.items():
+        if isinstance(verdict, Accepted | Waiting):
+            written = isinstance(verdict, Waiting) and verdict.reason is Reason.BEING_WRITTEN
+            yield f"{safe(path)}{': being written' if written else ''}", {"path": path, "standing": "pending"}
+        elif isinstance(verdict, Missing):
+            yield f"{safe(path)}: deleted from the work tree", {"path": path, "standing": "deleted"}
+
+
+def _handoffs(situation: Situation) -> Iterator[Item]:
+    if taken := situation.handoff:
+        said = (
+            f"accepted, you are {safe(taken.role)}"
+            if taken.role
+            else f"not accepted: {safe('; '.join(taken.wrong), 400)}"
+        )
+        yield f"{safe(taken.path)}: {said}", {"path": taken.path, "role": taken.role or None, "wrong": [*taken.wrong]}
+    for life in situation.lives:
+        one = life.delivery
+        if life.stage is not Stage.ACTED_UPON:
+            yield (
+                f"{safe(one.place)}: {safe(one.sender)} → {safe(one.receiver)}, {life.stage.value}",
+                {"path": one.place, "from": one.sender, "to": one.receiver, "stage": life.stage.value},
+            )
+
+
+def _phases(folded: Folded) -> Iterator[Item]:
+    for _, one in folded if len(folded) > 1 else ():
+        step = "complete" if one.is_complete else one.step
+        yield f"{one.phase}: {step}, {one.percent} %", {"phase": str(one.phase), "step": step, "percent": one.percent}
+
+
+# --- what disagrees ---
+
+
+def _drift(situation: Situation) -> Iterator[Item]:
+    found = (*_states(situation.phases), *_said_only(situation), *situation.drift)
+    yield from ((safe(one, 300), {"what": one}) for one in found)
+
+
+def _states(folded: Folded) -> Iterator[str]:
+    """Yield which committed state files are behind: each mends itself as soon as a daemon runs."""
+    if not folded:
+        return
+    facts, progress = current(folded)
+    for said in facts.lines_of("state"):
+        if not claims(folded, said) and (fresh := project_state(folded, said)):
+            was, is_ = (f"phase {one.get('ph')} at {one.get('step')}" for one in (said, fresh))
+            yield f"state.json is behind: it says {was}, the evidence {is_}"
+    execution = facts.execution_state()
+    if execution and next_execution_state(facts, progress, execution) is not None:
+        yield f".execution-state.json is behind: it says {execution.get('step')}, the evidence {progress.step}"
+
+
+def _said_only(situation: Situation) -> Iterator[str]:
+    """Yield commits that say they record a step of which the branch has no artifact."""
+    for facts, _ in situation.phases:
+        there = {one.place.artifact.step for one in facts.filed if one.place.phase}
+        for said, commit in sorted(situation.steps_said.items()):
+            number, _, step = said.partition(" ")
+            if number == facts.phase.number and _MADE_IN.get(step, step) not in there:
+                what = f"{step} of phase {facts.phase}"
+                yield f"commit {commit[:SHORT]} says that it records {what}, but no artifact of it is there"
+
+
+_MADE_IN = {"design_review": "planning"}
+"""The design review changes the artifacts of the planning."""

@@ -1,0 +1,155 @@
+"""Gathers what a new session is told, from files and git alone, whether or not a daemon runs.
+
+Whatever cannot be looked at is said and leaves the rest as it is: a session must begin even beside half-written state,
+a rewritten history or no git at all. Source: document 002 ("Resume Protocol"); design 5; reliability G5.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import TypeVar
+
+from yolo_fs.edges.files import names_in
+from yolo_fs.edges.git.repository import Head, Repository
+from yolo_fs.ids import PhaseId
+from yolo_fs.reasons import Reason, YoloError
+from yolo_fs.rules.brief import Brief
+from yolo_fs.rules.briefing import Folded, Situation, Taken, brief_of
+from yolo_fs.rules.classify import PLANNING_ROOT
+from yolo_fs.rules.facts import Committed, Ignored, Verdict
+from yolo_fs.rules.handoff_life import Life
+from yolo_fs.rules.phase import PhaseFacts, Switches
+from yolo_fs.rules.progress import fold
+from yolo_fs.rules.scene import Asker
+from yolo_fs.schemas.config import Config
+from yolo_fs.schemas.policy import Policy
+from yolo_fs.services.board import Board, board
+from yolo_fs.services.coordinator import Coordinator
+from yolo_fs.services.drift import asides
+from yolo_fs.services.handoff_life import lives_of
+from yolo_fs.services.handoff_reading import Reader
+from yolo_fs.services.handoffs import Handoffs
+from yolo_fs.services.settings import Settings, load
+from yolo_fs.services.survey import candidates
+from yolo_fs.services.team import Team
+
+_Answer = TypeVar("_Answer")
+_Seen = tuple[dict[str, Verdict], Head, Reason | None]
+
+
+def resume(start: str, asker: Asker = Asker(), *, keep: bool = True) -> Brief:
+    """Return the brief of the work tree that `start` lies in; empty where nobody works by the protocol.
+
+    `keep`: leave what was read of the log to the next process.
+    """
+    try:
+        repository = Repository(start)
+    except YoloError as error:
+        is_ours = error.reason is not Reason.BARE_REPOSITORY and _has_planning_tree_above(start)
+        return brief_of(Situation(trouble=(_told(error),)), asker) if is_ours else ()
+    with repository:
+        if not os.path.isdir(os.path.join(repository.root, PLANNING_ROOT)):
+            return ()
+        return brief_of(_Look(repository).situation(keep=keep), asker)
+
+
+def _has_planning_tree_above(start: str) -> bool:
+    folder = os.path.abspath(start)
+    while not os.path.isdir(os.path.join(folder, PLANNING_ROOT)):
+        if folder == os.path.dirname(folder):
+            return False
+        folder = os.path.dirname(folder)
+    return True
+
+
+def _told(error: YoloError) -> str:
+    hint = f" {error.hint}" if error.hint else ""
+    return f"{error.reason.value}: {error.message}.{hint}"
+
+
+@dataclass(slots=True)
+class _Look:
+    """One look at a work tree, which goes on where a part of it cannot be read."""
+
+    repository: Repository
+    trouble: list[str] = field(default_factory=list)
+
+    def situation(self, *, keep: bool) -> Situation:
+        settings = self._tried(lambda: load(self.repository.root), None)
+        in_force = settings or Settings(Config(), Policy())
+        unseen: _Seen = ({}, Head(None, None), None)
+        verdicts, head, obstacle = self._tried(lambda: self._verdicts(in_force), unseen)
+        team = Team(self.repository, in_force)
+        found = self._tried(lambda: board(self.repository, in_force, head.tip, team), None)
+        seen = Situation(branch=head.branch or "", commit=head.tip or "", obstacle=obstacle, verdicts=verdicts)
+        if obstacle is Reason.BRANCH_BROKEN:
+            self.trouble.append(f"{obstacle.value}: {obstacle.sentence}. See 'yolo-fs doctor'.")
+        elif found and (settings or found.config):  # who works on it is not guessed: nobody is sent anywhere
+            seen = self._with_team(seen, in_force, team, found)
+        if keep:
+            team.chronicle.keep()
+        handoff = self._tried(lambda: self._handoff(in_force), None)
+        return replace(seen, handoff=handoff, trouble=tuple(dict.fromkeys(self.trouble)))
+
+    def _with_team(self, seen: Situation, settings: Settings, team: Team, found: Board) -> Situation:
+        phases = tuple((one.facts, one.progress) for one in found.phases)
+        facts = tuple(one.facts for one in found.phases)
+        return replace(
+            seen,
+            phases=self._with_empty(phases, settings),
+            drift=self._tried(lambda: tuple(self._drift(settings, found, team)), ()),
+            steps_said=team.chronicle.by_step,
+            lives=self._tried(lambda: self._lives(settings, team, facts), ()),
+        )
+
+    def _tried(self, look: Callable[[], _Answer], otherwise: _Answer) -> _Answer:
+        try:
+            return look()
+        except YoloError as error:
+            self.trouble.append(_told(error))
+            return otherwise
+
+    def _verdicts(self, settings: Settings) -> _Seen:
+        """Judge every candidate as if it had been quiet for long: how long it was is no matter of state."""
+        policy = settings.policy.model_copy(update={"settle_ms": 0, "grace_s": 0})
+        coordinator = Coordinator(self.repository, replace(settings, policy=policy), lambda *_: None)
+        paths = sorted(candidates(self.repository, coordinator.head, settings.roots))
+        head, obstacle, seen = coordinator.judge(paths, None)
+        coordinator.close()
+        verdicts = {path: glance.seen.verdict for path, glance in seen.items()}
+        return {p: one for p, one in verdicts.items() if not isinstance(one, Committed | Ignored)}, head, obstacle
+
+    def _with_empty(self, phases: Folded, settings: Settings) -> Folded:
+        """Return the phases with those that are only a directory: somebody is to begin them."""
+        known = {facts.phase for facts, _ in phases}
+        names = names_in(os.path.join(self.repository.root, PLANNING_ROOT, "phases"))
+        begun = phases[0][0].switches if phases else Switches(settings.config)
+        shared = tuple(one for one in phases[0][0].filed if one.place.phase is None) if phases else ()
+        empty = (PhaseFacts(phase, shared, begun) for name in names if (phase := PhaseId.parse(name)))
+        fresh = ((one, fold(one)) for one in empty if one.phase not in known)
+        return sorted((*phases, *fresh), key=lambda one: one[0].phase)
+
+    def _drift(self, settings: Settings, found: Board, team: Team) -> Iterator[str]:
+        """Yield what the work tree declares; how late a handoff is, is left out, for it changes by itself."""
+        for one in asides(self.repository.root, settings, found, team):
+            place = f"{one.phase}: " if one.phase else ""
+            yield from (f"{place}{each}" for each in one.drifts)
+            yield from (f"{place}{name} is forged, it opens nothing" for name in one.forged)
+            yield from (f"{place}{department} says that it is held up by {said}" for department, said in one.blockers)
+
+    def _handoff(self, settings: Settings) -> Taken | None:
+        handoffs = Handoffs(self.repository, settings)
+        path = handoffs.latest()
+        if not path:
+            return None
+        handed = handoffs.check(handoffs.sessions.open(path), datetime.now(UTC))
+        wrong = () if handed.is_accepted else tuple(str(finding) for finding in handed.findings)
+        return Taken(path, handed.role, wrong)
+
+    def _lives(self, settings: Settings, team: Team, facts: tuple[PhaseFacts, ...]) -> tuple[Life, ...]:
+        log = Reader(self.repository.root, self.repository.root, settings.limits, lambda *_: None).log()
+        deadline_s = settings.policy.handoff_deadline_s
+        return lives_of(self.repository.root, facts, team.chronicle, log.reads, deadline_s)
