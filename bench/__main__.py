@@ -24,6 +24,7 @@ NAMES = (
     "gates",
     "departments",
     "resume",
+    "hooks",
 )
 
 

@@ -24,6 +24,7 @@ ROWS = {
     "gates": ("Gate wait", "4 waiters, daemon"),
     "departments": ("Department status: 8 processes", "declare, synced"),
     "resume": ("Resume", "yolo-fs resume, warm"),
+    "hooks": ("Hooks", "python -c pass"),
 }
 """Name of a benchmark → one table that it prints, and a row of it."""
 

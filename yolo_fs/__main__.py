@@ -7,6 +7,10 @@ import sys
 
 def main() -> int:
     """Run the command line and return its exit code."""
+    if sys.argv[1:2] == ["hook"] and not {"-h", "--help"} & set(sys.argv):
+        from yolo_fs.cli.hook_fast import main as answer_hook
+
+        return answer_hook(sys.argv[2:])
     from yolo_fs.cli.main import run
 
     return run(sys.argv[1:])

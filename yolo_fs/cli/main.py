@@ -57,6 +57,8 @@ VERBS = (
     Verb("escalate", "escalations: up the chain, and the decision down again"),
     Verb("envelope", "handoffs between the agents of the product workflow"),
     Verb("schema", "the shape of every message, line and file"),
+    Verb("hook", "what the host of an agent asks: may this run, is that valid, is it done"),
+    Verb("setup", "let the host of your agents ask yolo-fs, or stop it"),
     Verb("doctor", "what is wrong, and how to mend it"),
     Verb("compat", "what the reference's shell scripts do"),
     Verb("demo", "see it work: a phase played by scripted agents"),

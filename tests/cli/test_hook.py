@@ -1,0 +1,326 @@
+"""`hook` answers each host in its own form, survives whatever it is told, and costs nothing where nothing is ours."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from tests.services.teams import EXAMPLES, Team
+from yolo_fs.cli import hook_fast
+from yolo_fs.protocol.hooks import AGENT_HOOK_BY_NAME
+from yolo_fs.protocol.hosts import HOSTS, TOOLS, Act
+from yolo_fs.protocol.roster import AGENT_BY_NAME
+from yolo_fs.reasons import Reason, YoloError
+from yolo_fs.rules.hook_answers import LONGEST, Told, output_of
+from yolo_fs.services import agenthooks
+
+FIXTURES = Path(__file__).parents[2] / "fixtures/hooks"
+RECORDED = sorted(path for path in FIXTURES.glob("*/*.json") if path.parent.name != "schemas")
+SCHEMAS = sorted(FIXTURES.glob("schemas/*/*.json"))
+PHASE = ".yolo-planning/phases/01-auth"
+SPEAKS = {
+    "claude/pre-tool-use", "claude/pre-tool-use__shell", "claude/post-tool-use", "claude/stop", "claude/subagent-stop",
+    "claude/session-start", "claude/session-start__compact", "claude/session-start__resume",
+    "claude/session-start__clear", "claude/subagent-start",
+    "codex/pre-tool-use", "codex/pre-tool-use__shell", "codex/post-tool-use", "codex/stop", "codex/subagent-stop",
+    "codex/session-start", "codex/session-start__compact", "codex/subagent-start",
+    "cursor/pre-tool-use", "cursor/pre-tool-use__shell", "cursor/post-tool-use", "cursor/post-tool-use__edit",
+    "cursor/stop", "cursor/subagent-stop", "cursor/session-start",
+}  # fmt: skip
+"""Recorded inputs to which something is to be said: a status is written, a critique is invalid."""
+
+
+@pytest.fixture
+def team(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Team:
+    """Return a repository with a plan in a commit, and a critique on disk that is invalid."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "no config"))
+    team = Team(tmp_path / "work")
+    team.plan_one()
+    team.artifact("critique.jsonl", '{"id":"C1"}\n')
+    return team
+
+
+def asked(team: Team, told: dict[str, Any], event: str = "", host: str = "") -> tuple[dict[str, Any], str, int]:
+    data = json.dumps(told).replace("/home/ada/shop", str(team.root)).encode()
+    said, complaint, code = hook_fast.answer(data, event, host)
+    return dict(said), complaint, code
+
+
+def name_of(path: Path) -> str:
+    return f"{path.parent.name}/{path.stem}"
+
+
+def schema_of(host: str, event: str) -> dict[str, Any]:
+    return dict(json.loads((FIXTURES / "schemas" / host / f"{event}.json").read_text()))
+
+
+# --- recorded inputs ---
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=name_of)
+def test_a_recorded_input_gets_an_answer_of_its_hosts_schema(team: Team, path: Path) -> None:
+    host, event = path.parent.name, path.stem.partition("__")[0]
+    answer, _, code = asked(team, json.loads(path.read_text()))
+    jsonschema.validate(answer, schema_of(host, event))
+    refused_by_exit = name_of(path) == "claude/task-completed"
+    assert code == (2 if refused_by_exit else 0)
+    assert (answer != {}) is (name_of(path) in SPEAKS)
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=name_of)
+def test_the_event_may_be_named_and_the_host_too(team: Team, path: Path) -> None:
+    told = json.loads(path.read_text())
+    event = path.stem.partition("__")[0]
+    named = asked(team, told, event, path.parent.name)
+    assert named[0].keys() == asked(team, told)[0].keys()
+
+
+@pytest.mark.parametrize("row", HOSTS, ids=lambda row: row.name)
+def test_every_event_that_a_host_asks_has_a_recorded_input_and_a_schema(row: Any) -> None:
+    recorded = {path.stem.partition("__")[0] for path in RECORDED if path.parent.name == row.name}
+    schemas = {path.stem for path in SCHEMAS if path.parent.name == row.name}
+    assert recorded == schemas == set(row.events)
+
+
+@pytest.mark.parametrize("path", SCHEMAS, ids=name_of)
+def test_no_answer_of_any_kind_leaves_its_schema(path: Path) -> None:
+    event, host = path.stem, path.parent.name
+    for told in (Told(), Told("no\nInstead: yes"), Told(context="look"), Told("x" * 20_000, "y" * 20_000, "z")):
+        jsonschema.validate(output_of(event, host, told).said, schema_of(host, event))
+
+
+def test_a_long_answer_is_cut_below_what_hosts_take() -> None:
+    said = output_of("stop", "claude", Told("x" * 20_000)).said
+    assert LONGEST < len(said["reason"]) < 10_000
+
+
+# --- what is said ---
+
+
+def test_a_write_is_answered_with_every_fault_and_its_repair(team: Team) -> None:
+    team.artifact("critique.jsonl", '{"id":"C1",}\n')
+    told = {"hook_event_name": "PostToolUse", "cwd": str(team.root), "tool_name": "Write"}
+    answer, _, _ = asked(team, told | {"tool_input": {"file_path": f"{PHASE}/critique.jsonl"}})
+    assert answer["decision"] == "block"
+    assert "json_parse_error" in answer["reason"]
+    assert '+{"id":"C1"}' in answer["reason"]
+
+
+def test_a_valid_write_and_a_write_elsewhere_are_let_be(team: Team) -> None:
+    team.example("research/ok/findings.jsonl", "research.jsonl")
+    told = {"hook_event_name": "PostToolUse", "cwd": str(team.root), "tool_name": "Write"}
+    for path in (f"{PHASE}/research.jsonl", f"{PHASE}/notes.md", "src/a.ts"):
+        assert asked(team, told | {"tool_input": {"file_path": path}}) == ({}, "", 0)
+
+
+def test_what_a_shell_wrote_is_judged_as_well(team: Team) -> None:
+    given = {"command": f"echo '{{}}' > {PHASE}/critique.jsonl"}
+    told = {"hook_event_name": "PostToolUse", "cwd": str(team.root), "tool_name": "Bash", "tool_input": given}
+    assert asked(team, told)[0]["decision"] == "block"
+
+
+def test_a_stop_is_blocked_once_while_a_valid_artifact_is_in_no_commit(team: Team) -> None:
+    (team.root / PHASE / "critique.jsonl").unlink()
+    team.example("research/ok/findings.jsonl", "research.jsonl")
+    told = {"hook_event_name": "Stop", "cwd": str(team.root), "stop_hook_active": False}
+    first = asked(team, told)[0]
+    assert "research.jsonl: valid, but in no commit; run 'yolo-fs run --once'" in first["reason"]
+    assert asked(team, told | {"stop_hook_active": True})[0] == {}
+    team.once()
+    assert asked(team, told)[0] == {}
+
+
+def test_a_subagent_answers_for_its_own_artifacts_alone(team: Team) -> None:
+    told = {"hook_event_name": "SubagentStop", "cwd": str(team.root)}
+    assert asked(team, told | {"agent_type": "yolo-critic"})[0]["decision"] == "block"
+    team.artifact("01-01.summary.jsonl", "{}\n")
+    assert asked(team, told | {"agent_type": "yolo-dev"})[0]["decision"] == "block"
+    assert asked(team, told | {"agent_type": "yolo-fe-dev"})[0] == {}
+
+
+@pytest.mark.parametrize(
+    ("subject", "code"),
+    [
+        ("01-01 T1 load the keys", 0),
+        ("01-01/T2: sign", 2),
+        ("feat(01-01): T2 sign", 2),
+        ("Tidy up", 0),
+        ("99-01 T1", 0),
+    ],
+)
+def test_a_task_is_done_when_a_commit_names_it(team: Team, subject: str, code: int) -> None:
+    team.file("src/auth/keys.ts", "export {}\n")
+    team.user_commits("feat(01-01): T1 load the keys", "src/auth/keys.ts")
+    told = {"hook_event_name": "TaskCompleted", "cwd": str(team.root), "task_id": "1", "task_subject": subject}
+    answer, complaint, found = asked(team, told)
+    assert (answer, found, "No commit names 01-01/T2" in complaint) == ({}, code, code == 2)
+
+
+def test_a_subagent_is_told_its_own_work_and_what_it_never_receives(team: Team) -> None:
+    told = {"hook_event_name": "SubagentStart", "cwd": str(team.root), "agent_type": "yolo-dev"}
+    context = asked(team, told)[0]["hookSpecificOutput"]["additionalContext"]
+    assert "# yolo-fs resume" in context
+    assert "dev never receives: architecture.toon" in context
+    assert asked(team, told | {"agent_type": "Explore"})[0] == {}
+
+
+@pytest.mark.parametrize(
+    ("policy", "exists", "refused"),
+    [("existing", True, True), ("existing", False, False), ("always", False, True), ("never", True, False)],
+)
+def test_a_state_file_is_refused_where_the_daemon_keeps_it(
+    team: Team, policy: str, exists: bool, refused: bool
+) -> None:
+    team.config({"yolo_fs": {"state_files": policy}})
+    if exists:
+        team.file(".yolo-planning/state.json", "{}\n")
+    told = {"hook_event_name": "PreToolUse", "cwd": str(team.root), "tool_name": "Write"}
+    answer = asked(team, told | {"tool_input": {"file_path": ".yolo-planning/state.json"}})[0]
+    assert (answer != {}) is refused
+
+
+def test_the_files_of_each_plan_that_is_open_may_be_written(team: Team) -> None:
+    plan = (EXAMPLES / "plan/ok/first_wave.jsonl").read_text()
+    team.artifact("01-02.plan.jsonl", plan.replace('"n":"01"', '"n":"02"').replace("src/", "lib/"))
+    team.once()
+    told = {"hook_event_name": "PreToolUse", "cwd": str(team.root), "tool_name": "Write", "agent_type": "yolo-dev"}
+    answers = [
+        asked(team, told | {"tool_input": {"file_path": f"{name}/auth/keys.ts"}})[0] for name in ("src", "lib", "etc")
+    ]
+    assert [answer == {} for answer in answers] == [True, True, False]
+
+
+def test_a_link_into_the_planning_tree_leads_around_nothing(team: Team) -> None:
+    (team.root / "link").symlink_to(team.root / PHASE)
+    told = {"hook_event_name": "PreToolUse", "cwd": str(team.root), "tool_name": "Write"}
+    assert asked(team, told | {"tool_input": {"file_path": "link/.dept-status-backend.json"}})[0] != {}
+
+
+def test_the_agent_may_be_named_by_the_planning_tree(team: Team) -> None:
+    told = {"hook_event_name": "PreToolUse", "cwd": str(team.root), "tool_name": "Read"}
+    told["tool_input"] = {"file_path": f"{PHASE}/critique.jsonl"}  # type: ignore[assignment]
+    assert asked(team, told)[0] == {}
+    team.file(".yolo-planning/.active-agent", "yolo-dev\n")
+    assert "NEVER" in asked(team, told)[0]["hookSpecificOutput"]["permissionDecisionReason"]
+
+
+# --- whatever it is told ---
+
+ODD = {
+    "nothing": b"",
+    "blank": b" \n",
+    "no JSON": b"{not json",
+    "a list": b"[]",
+    "a text": b'"x"',
+    "no UTF-8": b"\xff\xfe{}",
+    "deep": b"[" * 200_000,
+    "unknown event": b'{"hook_event_name":"MoonRise"}',
+    "event of another type": b'{"hook_event_name":{"a":1}}',
+    "fields of other types": b'{"hook_event_name":"PreToolUse","cwd":7,"tool_name":[],"tool_input":"x","agent_type":3}',
+    "NUL in a path": b'{"hook_event_name":"PreToolUse","tool_name":"Write","tool_input":{"file_path":"a\\u0000/.yolo-planning/b"}}',
+    "no such folder": b'{"hook_event_name":"PreToolUse","cwd":"/no/such","tool_name":"Write","tool_input":{"file_path":".yolo-planning/x"}}',
+    "unknown fields": b'{"hook_event_name":"Stop","stop_hook_active":"maybe","new":{"field":1}}',
+    "command of odd things": b'{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":[1,null,".yolo-planning/x"]}}',
+    "surrogate": b'{"hook_event_name":"PreToolUse","tool_name":"Read","tool_input":{"file_path":".yolo-planning/\\ud800"}}',
+}
+
+
+def hook(cwd: Path, given: bytes, *words: str) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "yolo_fs", "hook", *words]
+    return subprocess.run(command, cwd=cwd, input=given, capture_output=True, timeout=60, check=False)
+
+
+@pytest.mark.parametrize("given", ODD.values(), ids=ODD.keys())
+def test_odd_input_is_survived_without_traceback_or_block(team: Team, given: bytes) -> None:
+    (team.root / PHASE / "critique.jsonl").unlink()
+    done = hook(team.root, given)
+    assert (done.returncode, json.loads(done.stdout)) == (0, {})
+    assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("words", [["moon-rise"], [], ["--no-such"], ["stop", "extra", "--host"], ["-C"]])
+def test_odd_arguments_never_block_a_session(tmp_path: Path, words: list[str]) -> None:
+    done = hook(tmp_path, b"{}", *words)
+    assert (done.returncode, done.stdout) == (0, b"{}\n")
+
+
+def test_ten_megabytes_are_answered(team: Team) -> None:
+    given = {"file_path": f"{PHASE}/.dept-status-backend.json", "content": "x" * 10_000_000}
+    told = {"hook_event_name": "PreToolUse", "cwd": str(team.root), "tool_name": "Write", "tool_input": given}
+    done = hook(team.root, json.dumps(told).encode())
+    assert json.loads(done.stdout)["hookSpecificOutput"]["permissionDecision"] == "deny"
+
+
+@pytest.mark.parametrize("event", sorted(AGENT_HOOK_BY_NAME))
+def test_a_work_tree_without_git_gets_an_answer(tmp_path: Path, event: str) -> None:
+    (tmp_path / PHASE).mkdir(parents=True)
+    given = {"tool_name": "Write", "tool_input": {"file_path": f"{PHASE}/critique.jsonl"}, "agent_type": "yolo-dev"}
+    done = hook(tmp_path, json.dumps(given).encode(), event)
+    assert done.returncode == 0
+    assert isinstance(json.loads(done.stdout), dict)
+    assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("error", [YoloError(Reason.GIT_TIMEOUT), RuntimeError("a defect"), RecursionError()])
+def test_a_failure_of_ours_breaks_no_session(
+    team: Team, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], error: Exception
+) -> None:
+    def fail(_: object) -> Told:
+        raise error
+
+    monkeypatch.setattr(agenthooks, "answer", fail)
+    monkeypatch.setattr(hook_fast, "_input", lambda: b"{}")
+    assert hook_fast.main(["stop", "-C", str(team.root)]) == 0
+    out, err = capsys.readouterr()
+    assert (out, "hook" in err) == ("{}\n", True)
+
+
+def test_a_broken_configuration_blocks_nothing(team: Team) -> None:
+    team.file(".yolo-planning/config.json", "{")
+    told = {"hook_event_name": "PreToolUse", "cwd": str(team.root), "tool_name": "Write"}
+    answer, note, code = asked(team, told | {"tool_input": {"file_path": f"{PHASE}/.handoff-ux-complete"}})
+    assert (answer, code, "bad_config" in note) == ({}, 0, True)
+
+
+# --- the fast path ---
+
+
+def test_the_fast_path_knows_every_event_and_the_same_names() -> None:
+    assert set(hook_fast.NEEDS) | set(hook_fast.SILENT) == set(AGENT_HOOK_BY_NAME)
+    assert {name.removeprefix("fe-").removeprefix("ux-") for name in AGENT_BY_NAME} == hook_fast.AGENTS
+    assert set(hook_fast._READERS) == {name for name, act in TOOLS.items() if act is Act.READ}
+
+
+FREE: list[dict[str, Any]] = [
+    {"hook_event_name": "PreToolUse", "tool_name": "Write", "tool_input": {"file_path": "src/a.ts"}},
+    {"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "npm test"}},
+    {"hook_event_name": "PreToolUse", "tool_name": "Read", "tool_input": {"file_path": "README.md"}},
+    {"hook_event_name": "PreToolUse", "tool_name": "Edit", "tool_input": {"file_path": "a"}, "agent_type": "Explore"},
+    {"hook_event_name": "PostToolUse", "tool_name": "Write", "tool_input": {"file_path": "src/a.ts"}},
+    {"hook_event_name": "UserPromptSubmit", "prompt": "go"},
+    {"hook_event_name": "SessionEnd"},
+    {"hook_event_name": "Stop", "stop_hook_active": True},
+]
+
+
+@pytest.mark.parametrize("told", FREE, ids=lambda told: told["hook_event_name"])
+def test_nothing_but_the_standard_library_is_read_when_nothing_of_ours_is_touched(
+    team: Team, told: dict[str, Any]
+) -> None:
+    command = [sys.executable, "-X", "importtime", "-m", "yolo_fs", "hook"]
+    given = json.dumps(told | {"cwd": str(team.root)}).encode()
+    done = subprocess.run(command, input=given, capture_output=True, timeout=60, check=True)
+    loaded = {line.rpartition(b"|")[2].strip().decode() for line in done.stderr.splitlines()}
+    assert {name for name in loaded if name.startswith("yolo_fs")} <= {
+        "yolo_fs",
+        "yolo_fs.cli",
+        "yolo_fs.cli.hook_fast",
+    }
+    assert not loaded & {"click", "pydantic", "git", "typing"}

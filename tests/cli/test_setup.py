@@ -1,0 +1,152 @@
+"""`setup` adds our hooks to a host's settings beside those of others, and takes them out to the byte."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.services.teams import Team
+from yolo_fs.cli.main import run
+from yolo_fs.protocol.hosts import HOST_BY_NAME, HOSTS
+from yolo_fs.reasons import Exit
+
+HOST_NAMES = sorted(HOST_BY_NAME)
+FOREIGN: dict[str, str] = {
+    "claude": '{\n\t"model": "large",\n\t"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": '
+    '[{"type": "command", "command": "lint"}]}]},\n\t"permissions": {"deny": ["é"]}\n}',
+    "codex": '{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"say done"}]}]}}\n',
+    "cursor": '{\r\n    "version": 1,\r\n    "hooks": {"stop": [{"command": "./done.sh"}]}\r\n}\r\n',
+}
+
+
+@pytest.fixture
+def team(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Team:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "no config"))
+    return Team(tmp_path / "work")
+
+
+def setup(team: Team, host: str, *words: str) -> int:
+    return run(["setup", host, "-q", *words, "-C", str(team.root)])
+
+
+def settings(team: Team, host: str) -> Path:
+    return team.root / HOST_BY_NAME[host].settings
+
+
+def given(team: Team, host: str, text: str) -> Path:
+    path = settings(team, host)
+    path.parent.mkdir()
+    path.write_bytes(text.encode())
+    return path
+
+
+def commands(value: Any) -> list[str]:
+    """Return every command in settings, in their order."""
+    if isinstance(value, dict):
+        own = [value["command"]] if isinstance(value.get("command"), str) else []
+        return own + [found for each in value.values() for found in commands(each)]
+    return [found for each in value for found in commands(each)] if isinstance(value, list) else []
+
+
+@pytest.mark.parametrize("host", HOST_NAMES)
+def test_every_event_of_the_host_asks_us(team: Team, host: str) -> None:
+    assert setup(team, host) == Exit.DONE
+    written = json.loads(settings(team, host).read_text())
+    assert set(written["hooks"]) == set(HOST_BY_NAME[host].events.values())
+    assert commands(written) == [f"yolo-fs hook {name} --host {host}" for name in HOST_BY_NAME[host].events]
+
+
+@pytest.mark.parametrize("host", HOST_NAMES)
+def test_what_others_have_there_stays_and_comes_first(team: Team, host: str) -> None:
+    before = json.loads(FOREIGN[host])
+    path = given(team, host, FOREIGN[host])
+    assert setup(team, host) == Exit.DONE
+    after = json.loads(path.read_bytes())
+    assert {key: after[key] for key in before if key != "hooks"} == {k: v for k, v in before.items() if k != "hooks"}
+    assert all(after["hooks"][event][: len(entries)] == entries for event, entries in before["hooks"].items())
+
+
+@pytest.mark.parametrize("host", HOST_NAMES)
+@pytest.mark.parametrize("times", [1, 2])
+def test_removing_restores_the_file_to_the_byte(team: Team, host: str, times: int) -> None:
+    path = given(team, host, FOREIGN[host])
+    for _ in range(times):
+        setup(team, host)
+    assert path.read_bytes() != FOREIGN[host].encode()
+    assert setup(team, host, "--remove") == Exit.DONE
+    assert path.read_bytes() == FOREIGN[host].encode()
+
+
+@pytest.mark.parametrize("host", HOST_NAMES)
+def test_a_file_that_setup_made_goes_with_its_folder(team: Team, host: str) -> None:
+    setup(team, host)
+    setup(team, host, "--remove")
+    assert not settings(team, host).parent.exists()
+    assert setup(team, host, "--remove") == Exit.DONE
+
+
+@pytest.mark.parametrize("host", HOST_NAMES)
+def test_what_somebody_added_since_survives_removing(team: Team, host: str) -> None:
+    path = given(team, host, FOREIGN[host])
+    setup(team, host)
+    changed = json.loads(path.read_bytes())
+    path.write_text(json.dumps({**changed, "later": True}))
+    setup(team, host, "--remove")
+    assert json.loads(path.read_bytes()) == {**json.loads(FOREIGN[host]), "later": True}
+
+
+@pytest.mark.parametrize("host", HOST_NAMES)
+def test_a_second_setup_changes_nothing(team: Team, host: str) -> None:
+    setup(team, host)
+    first = settings(team, host).read_bytes()
+    setup(team, host)
+    assert settings(team, host).read_bytes() == first
+
+
+def test_an_older_hook_of_ours_is_replaced_not_doubled(team: Team) -> None:
+    old = {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "yolo-fs hook stop --old"}]}]}}
+    path = given(team, "claude", json.dumps(old))
+    assert setup(team, "claude", "--check") == Exit.FINDINGS
+    setup(team, "claude")
+    assert [one for one in commands(json.loads(path.read_text())) if "hook stop" in one] == [
+        "yolo-fs hook stop --host claude"
+    ]
+
+
+@pytest.mark.parametrize("host", HOST_NAMES)
+def test_check_changes_nothing_and_tells_whether_all_is_there(team: Team, host: str) -> None:
+    assert setup(team, host, "--check") == Exit.FINDINGS
+    assert not settings(team, host).exists()
+    setup(team, host)
+    assert setup(team, host, "--check") == Exit.DONE
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"hooks": []}', '{"hooks": {"Stop": {}}}', "// a comment\n{}", "\ud800"])
+def test_settings_that_we_cannot_read_are_left_alone(team: Team, text: str) -> None:
+    path = given(team, "claude", "")
+    path.write_bytes(text.encode("utf-8", "surrogatepass"))
+    before = path.read_bytes()
+    assert setup(team, "claude") == Exit.BAD_CONFIG
+    assert setup(team, "claude", "--remove") == Exit.BAD_CONFIG
+    assert path.read_bytes() == before
+
+
+def test_a_linked_file_stays_a_link_and_keeps_its_mode(team: Team) -> None:
+    target = team.file("dotfiles/settings.json", "{}\n")
+    target.chmod(0o600)
+    settings(team, "claude").parent.mkdir()
+    settings(team, "claude").symlink_to(target)
+    setup(team, "claude")
+    assert settings(team, "claude").is_symlink()
+    assert (target.stat().st_mode & 0o777, "yolo-fs hook" in target.read_text()) == (0o600, True)
+
+
+@pytest.mark.parametrize("row", HOSTS, ids=lambda row: row.name)
+def test_the_user_is_told_what_to_approve(team: Team, capsys: pytest.CaptureFixture[str], row: Any) -> None:
+    assert run(["setup", row.name, "-C", str(team.root)]) == Exit.DONE
+    out = capsys.readouterr().out
+    assert all(" ".join(one.split()) in " ".join(out.split()) for one in row.approve)

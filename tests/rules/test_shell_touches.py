@@ -1,0 +1,72 @@
+"""What a command touches, as far as its words tell."""
+
+from __future__ import annotations
+
+import os
+import random
+
+import pytest
+
+from yolo_fs.rules.shell_touches import touches_of
+
+S = ".yolo-planning/state.json"
+WRITES = [
+    f"echo x > {S}", f"echo x>{S}", f"echo x >> {S}", f"cat a 2>{S}", f"ls &> {S}", f"true && echo x > {S}",
+    f"(cd src; echo) > {S}", f"tee {S} < a", f"a | tee -a {S}", f"rm -f {S}", f"mv a {S}", f"mv {S} a", f"cp a {S}",
+    f"touch {S}", f"sed -i '' s/a/b/ {S}", f"sed -i.bak s/a/b/ {S}", f"dd if=a of={S}", f"truncate -s 0 {S}",
+    f"sudo rm {S}", f"A=1 B=2 touch {S}", f"find . | xargs rm {S}", f"sh -c 'echo x > {S}'", f'bash -lc "rm {S}"',
+    f"git rm {S}", f"git checkout HEAD -- {S}", f"git restore {S}", f"ln -sf a {S}", f"install -m 600 a {S}",
+    f"python -c \"open('{S}','w')\"", f"node -e \"fs.writeFileSync('{S}', '')\"", f"cat <<E > {S}\nx\nE",
+    f"cat > {S} <<'E'\nx\nE\n", f"echo 'open {S}\n' > {S}", f"/bin/rm {S}", f"ls\nrm {S}", f"ls \\\n && rm {S}",
+    "cd .yolo-planning && rm state.json", "cd .yolo-planning; cd .; echo x > ./state.json",
+    f"*** Begin Patch\n*** Delete File: {S}\n*** End Patch",
+    f"*** Begin Patch\n*** Update File: a\n*** Move to: {S}\n*** End Patch",
+]  # fmt: skip
+NO_WRITES = [
+    f"cat {S}", f"cat < {S}", f"jq . {S} > /tmp/x", f"cp {S} /tmp/x", f"git add {S}", f"git log -- {S}",
+    f"git show HEAD:{S}", f"sed -n 1p {S}", f"grep x {S} 2>/dev/null", f"echo 'rm {S}'", f"cat <<E > a\nrm {S}\nE",
+    f"python -c \"print(open('{S}').read())\"", "git checkout main", "git checkout -b a/b.c", "echo a > b", "",
+]  # fmt: skip
+
+
+def written(command: str) -> set[str]:
+    return {os.path.normpath(touch.path) for touch in touches_of(command) if touch.writes}
+
+
+@pytest.mark.parametrize("command", WRITES)
+def test_a_write_is_seen(command: str) -> None:
+    assert S in written(command)
+
+
+@pytest.mark.parametrize("command", NO_WRITES)
+def test_what_is_only_read_or_spoken_of_is_no_write(command: str) -> None:
+    assert S not in written(command)
+
+
+@pytest.mark.parametrize("command", [f"cat {S}", f"head -1 {S}", f"cat < {S}", f"cp {S} a", f"sh -c 'cat {S}'"])
+def test_a_read_is_seen(command: str) -> None:
+    assert S in {touch.path for touch in touches_of(command) if not touch.writes}
+
+
+def test_no_command_makes_it_fail() -> None:
+    seed = random.SystemRandom().randrange(2**32)
+    print(f"seed={seed}")
+    rng = random.Random(seed)
+    pieces = [
+        *"<>|&;()'\"\\ \n-$`*#=",
+        "<<E",
+        "E\n",
+        "rm",
+        "cd",
+        "sh",
+        "-c",
+        "git",
+        "checkout",
+        "--",
+        S,
+        "a.b",
+        "\0",
+        "é",
+    ]
+    for _ in range(5_000):
+        touches_of(" ".join(rng.choices(pieces, k=rng.randrange(12))) + "".join(rng.choices(pieces, k=3)))

@@ -1,0 +1,44 @@
+"""`yolo-fs hook`: answers the hooks of agents' hosts; `hook_fast` decides whether anything here is needed at all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from yolo_fs.cli import hook_fast
+from yolo_fs.cli.reply import Asked, Reply, verb
+from yolo_fs.protocol.hosts import HOST_BY_NAME
+from yolo_fs.reasons import Exit, YoloError, safe
+from yolo_fs.rules.hook_answers import Output, Told, output_of
+from yolo_fs.rules.hook_input import said_of
+
+
+@verb("hook", example="yolo-fs hook pre-tool-use < input.json")
+@click.argument("event", default="")
+@click.option("--host", default="", metavar="HOST", help=f"{', '.join(HOST_BY_NAME)}; by itself what the input tells.")
+def hook(asked: Asked, *, event: str, host: str) -> Reply:
+    """Answer an EVENT of an agent's host, whose JSON comes on stdin, with one object for it.
+
+    Ends with 0 whatever happens, but for a refusal that a host takes by exit 2 alone. 'yolo-fs setup' installs it.
+    """
+    arguments = [event, f"--host={host}", *(["-C", asked.start] if asked.start != "." else [])]
+    code = hook_fast.main([word for word in arguments if word])
+    return Reply(exit_code=Exit(code))
+
+
+def fully(event: str, host: str, cwd: str, told: Mapping[str, Any]) -> tuple[Mapping[str, Any], str, int]:
+    """Return what goes to stdout and stderr and the exit code, where something of ours is touched."""
+    given = _output(event, host, cwd, told)
+    return given.said, given.complaint, given.exit_code
+
+
+def _output(event: str, host: str, cwd: str, told: Mapping[str, Any]) -> Output:
+    from yolo_fs.services.agenthooks import answer
+
+    try:
+        return output_of(event, host, answer(said_of(event, host, cwd, told)))
+    except YoloError as error:
+        note = f"yolo-fs hook: {error.reason.value}: {safe(error.message, 500)}; nothing was checked"
+        return output_of(event, host, Told(note=note))

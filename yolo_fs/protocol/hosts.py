@@ -1,0 +1,105 @@
+"""The hosts that agents run in: where each keeps its hooks, how it names events and tools, what its user must approve.
+
+Source: interfaces 1.1 to 1.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from yolo_fs.protocol.hooks import AGENT_HOOKS
+
+
+class Act(StrEnum):
+    """What a tool does with what it is given."""
+
+    READ = "read"
+    WRITE = "write"
+    RUN = "run"
+    """Runs a command of a shell, or a patch, which tells itself what it touches."""
+
+
+TOOLS: Mapping[str, Act] = {
+    "Read": Act.READ,
+    "NotebookRead": Act.READ,
+    "Grep": Act.READ,
+    "Glob": Act.READ,
+    "Write": Act.WRITE,
+    "Edit": Act.WRITE,
+    "MultiEdit": Act.WRITE,
+    "NotebookEdit": Act.WRITE,
+    "StrReplace": Act.WRITE,
+    "Delete": Act.WRITE,
+    "Bash": Act.RUN,
+    "Shell": Act.RUN,
+    "shell": Act.RUN,
+    "exec_command": Act.RUN,
+    "apply_patch": Act.RUN,
+}
+"""Tools of every host that reach files; the others are none of our business."""
+
+PATH_KEYS = ("file_path", "path", "notebook_path", "target_file")
+"""Keys of `tool_input` that name a file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """One program that agents run in."""
+
+    name: str
+    """As in `yolo-fs setup NAME`."""
+    settings: str
+    """The file of the project that names its hooks, relative to the repository."""
+    events: Mapping[str, str]
+    """Our hook → the host's event, for those that it asks."""
+    approve: tuple[str, ...]
+    """What the user must still do before the host runs the hooks."""
+    has_groups: bool = True
+    """An event holds groups of hooks, each with its matcher; otherwise the hooks themselves."""
+    source: str = "interfaces 1.1"
+    """Section that the row restates."""
+
+
+def _all_but(*names: str) -> dict[str, str]:
+    return {row.name: row.event for row in AGENT_HOOKS if row.name not in names}
+
+
+HOSTS = (
+    Host(
+        "claude",
+        ".claude/settings.json",
+        _all_but(),
+        ("Trust this folder when the host asks, and look at the hooks with /hooks.",),
+    ),
+    Host(
+        "codex",
+        ".codex/hooks.json",
+        _all_but("task-completed", "session-end"),
+        (
+            "Turn hooks on: `hooks = true` below `[features]` in ~/.codex/config.toml.",
+            "Approve each hook with /hooks in an interactive session: one that is not approved is skipped silently, "
+            "and `codex exec` never asks.",
+        ),
+        source="interfaces 1.2",
+    ),
+    Host(
+        "cursor",
+        ".cursor/hooks.json",
+        {
+            "session-start": "sessionStart",
+            "user-prompt-submit": "beforeSubmitPrompt",
+            "pre-tool-use": "preToolUse",
+            "post-tool-use": "postToolUse",
+            "stop": "stop",
+            "subagent-stop": "subagentStop",
+            "session-end": "sessionEnd",
+        },
+        ("Trust this workspace: in one that is not trusted no hook runs.",),
+        has_groups=False,
+        source="interfaces 1.3",
+    ),
+)
+
+HOST_BY_NAME = {row.name: row for row in HOSTS}

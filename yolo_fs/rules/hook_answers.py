@@ -1,0 +1,80 @@
+"""How a hook's answer is told to each host: one object on stdout, or exit 2 where a host knows no other refusal. Pure.
+
+Only fields that the host's closed schema has are ever used. Source: interfaces 1.1 to 1.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from yolo_fs.protocol.hooks import AGENT_HOOK_BY_NAME
+
+LONGEST = 9_000
+"""Hosts move a text of more than 10,000 characters out of the context."""
+REFUSED = 2
+"""Exit code by which a host takes a refusal; never given but on purpose."""
+
+_HEARD = frozenset({"session-start", "user-prompt-submit", "pre-tool-use", "post-tool-use", "subagent-start"})
+"""Events at which a host takes something into the agent's context."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a hook answers."""
+
+    refusal: str = ""
+    """Why the agent may not, or not yet, and what it should do instead; empty when it may."""
+    context: str = ""
+    """What the agent is told besides."""
+    note: str = ""
+    """What its user may like to know; never reaches the agent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What the host is given."""
+
+    said: Mapping[str, Any] = field(default_factory=dict)
+    """The object on stdout."""
+    complaint: str = ""
+    """The text on stderr."""
+    exit_code: int = 0
+
+
+def output_of(event: str, host: str, told: Told) -> Output:
+    """Return an answer in the form of a host."""
+    refusal = _cut(told.refusal) if AGENT_HOOK_BY_NAME[event].may_block else ""
+    context = _cut(told.context) if event in _HEARD else ""
+    if host == "cursor":
+        return Output(_for_cursor(event, refusal, context), told.note)
+    if event == "task-completed" and refusal:
+        return Output({}, refusal, REFUSED)
+    return Output(_for_claude(event, refusal, context), told.note)
+
+
+def _for_claude(event: str, refusal: str, context: str) -> dict[str, Any]:
+    """Return what two of the hosts take: the schema of one is the closed part of the other's."""
+    if refusal and event != "pre-tool-use":
+        return {"decision": "block", "reason": refusal}
+    denied = {"permissionDecision": "deny", "permissionDecisionReason": refusal} if refusal else {}
+    added = {"additionalContext": context} if context else {}
+    if not denied and not added:
+        return {}
+    return {"hookSpecificOutput": {"hookEventName": AGENT_HOOK_BY_NAME[event].event, **denied, **added}}
+
+
+def _for_cursor(event: str, refusal: str, context: str) -> dict[str, Any]:
+    if refusal and event == "pre-tool-use":
+        first = refusal.partition("\n")[0]
+        return {"permission": "deny", "user_message": first, "agent_message": refusal}
+    if refusal and event in ("stop", "subagent-stop"):
+        return {"followup_message": refusal}
+    if event in ("session-start", "post-tool-use") and (refusal or context):
+        return {"additional_context": refusal or context}
+    return {}
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…\n(cut; 'yolo-fs validate' shows everything)"
