@@ -25,6 +25,7 @@ NAMES = (
     "departments",
     "resume",
     "hooks",
+    "githooks",
 )
 
 

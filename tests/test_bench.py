@@ -25,6 +25,7 @@ ROWS = {
     "departments": ("Department status: 8 processes", "declare, synced"),
     "resume": ("Resume", "yolo-fs resume, warm"),
     "hooks": ("Hooks", "python -c pass"),
+    "githooks": ("Git hooks: nothing of ours is touched", "commit-msg"),
 }
 """Name of a benchmark → one table that it prints, and a row of it."""
 

@@ -172,6 +172,7 @@ class Reason(StrEnum):
     GIT_FAILED = "git_failed", "git ended with an error"
     GIT_TIMEOUT = "git_timeout", "git did not answer in time"
     BAD_CONFIG = "bad_config", "the configuration is invalid"
+    HOOK_BROKEN = "hook_broken", "a git hook of ours does not run"
     BAD_NAME = "bad_name", "a name has characters that it may not have"
     UNKNOWN_NAME = "unknown_name", "no such name in the protocol"
     DEADLINE_PASSED = "deadline_passed", "the time allowed for waiting is over"

@@ -268,3 +268,27 @@ def test_lines_are_added_once(root: Path) -> None:
     (added,) = (deed for deed in plan(str(root)) if not isinstance(deed, Keep))
     assert isinstance(added, AddLines)
     assert added.lines == ("*.jsonl text eol=lf", "*.toon text eol=lf", "*.md text eol=lf")
+
+
+# --- the git hooks ---------------------------------------------------------------------------------------------------
+
+
+def test_the_git_hooks_are_installed_and_a_second_time_kept(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = [{hook["did"] for hook in init(root, capsys)[1]["data"]["hooks"]} for _ in range(2)]
+    assert said == [{"created"}, {"kept"}]
+    assert os.access(root / ".git/hooks/pre-commit", os.X_OK)
+
+
+@pytest.mark.parametrize("option", ["--no-hooks", "--dry-run"])
+def test_no_git_hook_is_installed(root: Path, capsys: pytest.CaptureFixture[str], option: str) -> None:
+    before = sorted((root / ".git").rglob("*"))
+    assert init(root, capsys, option)[1]["data"]["hooks"] == []
+    assert [path for path in sorted((root / ".git").rglob("*")) if path not in before] == []
+
+
+def test_a_hook_that_must_not_be_touched_is_a_warning(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    hook = root / ".git/hooks/pre-push"
+    hook.write_text("#!/usr/bin/env python3\n")
+    hook.chmod(0o755)
+    code, answer = init(root, capsys)
+    assert (code, reasons(answer), hook.read_text()) == (Exit.DONE, ["hook_broken"], "#!/usr/bin/env python3\n")

@@ -34,7 +34,7 @@ from yolo_fs.schemas.base import Fault
 from yolo_fs.schemas.envelope.choice import Choice
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
-RUN = sorted((FIXTURES / "envelopes" / "run").glob("[0-9]*.json"))
+RUN = sorted((FIXTURES.parent / "yolo_fs/demo/plays/product").glob("[0-9]*.json"))
 CONTRADICTIONS = sorted((FIXTURES / "envelopes" / "contradictions").glob("*.json"))
 EXAMPLES = sorted((FIXTURES / "examples" / "envelopes").glob("*/ok/*.json"))
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
@@ -47,7 +47,7 @@ def value(number: int) -> dict[str, Any]:
 
 
 def failed() -> dict[str, Any]:
-    return dict(json.loads((FIXTURES / "envelopes" / "run" / "prd_failed.json").read_text(encoding="utf-8")))
+    return dict(json.loads((FIXTURES.parent / "yolo_fs/demo/plays/product/prd_failed.json").read_text(encoding="utf-8")))
 
 
 def sent(written: dict[str, Any], path: str = "") -> Sent:

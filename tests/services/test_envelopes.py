@@ -23,7 +23,7 @@ from yolo_fs.services.envelopes import Handoffs
 from yolo_fs.services.sending import Written, choose, send
 from yolo_fs.services.settings import load
 
-RUN = Path(__file__).parents[2] / "fixtures" / "envelopes" / "run"
+RUN = Path(__file__).parents[2] / "yolo_fs/demo/plays/product"
 STEPS = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(RUN.glob("[0-9]*.json"))]
 FAILED = json.loads((RUN / "prd_failed.json").read_text(encoding="utf-8"))
 SESSION = STEPS[0]["session_id"]

@@ -59,6 +59,7 @@ def demo(asked: Asked, *, named: str | None, keep: bool, speed: float) -> Reply:
     company   three departments, the gates between them, and the sign-off
     hold      the same with one failing test, until it passes
     login     one department, and every mishap that is worth seeing
+    product   the agents of the product workflow hand over to each other
 
     Without --play, the first two. Everything happens in temporary repositories, which are removed at the end.
     Exit code 0: all went as the plays say; 1: something differed, and what.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +11,8 @@ import click
 from yolo_fs.cli.reply import Asked, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.protocol.names import Dept
-from yolo_fs.reasons import Exit, Finding, Reason
+from yolo_fs.reasons import Exit, Finding, Reason, safe
+from yolo_fs.services import githooks
 from yolo_fs.services.planting import AddLines, Create, Deed, carry_out, obstacles, plan, workflow_of
 from yolo_fs.services.settings import CONFIG, load
 
@@ -34,7 +36,7 @@ def _departments(_context: click.Context, _parameter: click.Parameter, text: str
     callback=_departments,
     help=f"Who works on a phase: {','.join(_CHOICES)}. Backend always does; several work in parallel.",
 )
-@click.option("--no-hooks", is_flag=True, help="Reserved: init installs no git hooks.")
+@click.option("--no-hooks", is_flag=True, help="Install no git hooks; see 'yolo-fs hooks'.")
 def init(asked: Asked, *, dry_run: bool, departments: tuple[Dept, ...], no_hooks: bool) -> Reply:
     """Make the planning tree `.yolo-planning/` in this repository.
 
@@ -45,6 +47,8 @@ def init(asked: Asked, *, dry_run: bool, departments: tuple[Dept, ...], no_hooks
         deeds = plan(repository.root, departments)
         if not dry_run:
             deeds = carry_out(repository.root, deeds)
+        hooks = () if no_hooks or dry_run else githooks.plan_install(repository)
+        githooks.carry_out(repository, hooks)
         settings = load(repository.root)
         findings = [*obstacles(repository, commit_ignored=settings.policy.commit_ignored)]
     finally:
@@ -52,10 +56,15 @@ def init(asked: Asked, *, dry_run: bool, departments: tuple[Dept, ...], no_hooks
     kept_config = not any(isinstance(deed, Create) and deed.path == CONFIG for deed in deeds)
     refused = _disagreement(settings.config.departments.model_dump(), departments) if kept_config else []
     return Reply(
-        {"root": repository.root, "state": _state(deeds, dry_run=dry_run), "deeds": [_as_json(deed) for deed in deeds]},
-        [*findings, *refused],
+        {
+            "root": repository.root,
+            "state": _state(deeds, dry_run=dry_run),
+            "deeds": [_as_json(deed) for deed in deeds],
+            "hooks": [{"path": deed.path, "did": deed.did} for deed in hooks],
+        },
+        [*findings, *refused, *githooks.unfit(hooks)],
         Exit.FINDINGS if refused else Exit.DONE,
-        lambda _: _show(deeds, dry_run=dry_run),
+        lambda _: _show(deeds, hooks, dry_run=dry_run),
     )
 
 
@@ -109,12 +118,14 @@ Next:
   yolo-fs start             watch, and commit what agents write"""
 
 
-def _show(deeds: Sequence[Deed], *, dry_run: bool) -> None:
+def _show(deeds: Sequence[Deed], hooks: Sequence[githooks.Deed], *, dry_run: bool) -> None:
     if dry_run:
         print("Nothing is changed. This would be done:")
     for deed in deeds:
         print(f"{_word(deed):9} {deed.path}")
         for line in deed.lines if isinstance(deed, AddLines) else ():
             print(f"          + {line}")
+    for hook in hooks:
+        print(f"{hook.did:9} {safe(os.path.relpath(hook.path), 500)}")
     if not dry_run and any(isinstance(deed, Create) for deed in deeds):
         print(_NEXT)

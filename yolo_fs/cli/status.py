@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError, safe
 from yolo_fs.rules.decide import describe
 from yolo_fs.services.board import Board, board
+from yolo_fs.services.bypass import past_hooks
 from yolo_fs.services.drift import Aside, as_json, asides
 from yolo_fs.services.settings import Settings, load
 from yolo_fs.services.status import Candidate, Report, Standing, last_commits, listed, report
@@ -111,7 +112,16 @@ class _Observer:
             team = board(self._repository, settings, found.head.tip, self._team)
         except YoloError as error:  # a clone without its trees has artifacts on disk all the same
             return _Look(found, None, (), (replace(error.as_finding(), level=Level.WARNING),))
-        return _Look(found, team, asides(self._repository.root, settings, team, self._team))
+        beside = asides(self._repository.root, settings, team, self._team)
+        return _Look(found, team, beside, tuple(_past_hooks(self._repository, settings)))
+
+
+def _past_hooks(repository: Repository, settings: Settings) -> Iterator[Finding]:
+    """Yield one warning for each commit that went past the git hooks."""
+    first = {fault.commit: fault.finding for fault in reversed(list(past_hooks(repository, settings)))}
+    for commit, finding in first.items():
+        path = f"{commit[:12]}:{finding.path}".rstrip(":")
+        yield replace(finding, path=path, level=Level.WARNING)
 
 
 def _watch(repository: Repository, asked: Asked) -> None:

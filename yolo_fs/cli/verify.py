@@ -12,6 +12,7 @@ import click
 from yolo_fs.cli.reply import Asked, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Exit
+from yolo_fs.services.bypass import past_hooks
 from yolo_fs.services.settings import load
 from yolo_fs.services.verification import HEAD, Fault, Verified, Verifier
 
@@ -26,10 +27,12 @@ _PROGRESS_EVERY = 100
 def verify(asked: Asked, *, revisions: Sequence[str]) -> Reply:
     """Check every commit that a coordinator made: one artifact each, its content, its references, subject, trailers.
 
-    Needs no daemon and no network. Without REV-RANGE: everything that HEAD contains.
+    Needs no daemon and no network. Without REV-RANGE: everything that HEAD contains, and what
+    people committed past the git hooks since those are installed.
     """
     repository = Repository(asked.start)
-    verifier = Verifier(repository, load(repository.root))
+    settings = load(repository.root)
+    verifier = Verifier(repository, settings)
     faults: list[Fault] = []
     count = 0
     try:
@@ -37,19 +40,25 @@ def verify(asked: Asked, *, revisions: Sequence[str]) -> Reply:
             count = one.number
             faults += one.faults
             _progress(one, asked)
+        past = [] if revisions else list(past_hooks(repository, settings))
     finally:
         verifier.close()
         repository.close()
-    data = {"verified": count, "faults": [{"commit": fault.commit, **fault.finding.as_json()} for fault in faults]}
-    findings = [replace(fault.finding, path=f"{fault.commit[:12]}:{fault.finding.path}") for fault in faults]
-    exit_code = Exit.FINDINGS if faults else Exit.DONE
-    return Reply(data, findings, exit_code, lambda console: _show(console, count, faults))
-
-
-def _show(console: Console, count: int, faults: Sequence[Fault]) -> None:
     wrong = len({fault.commit for fault in faults})
+    faults += past
+    data = {"verified": count, "faults": [{"commit": fault.commit, **fault.finding.as_json()} for fault in faults]}
+    findings = [
+        replace(fault.finding, path=f"{fault.commit[:12]}:{fault.finding.path}".rstrip(":")) for fault in faults
+    ]
+    exit_code = Exit.FINDINGS if faults else Exit.DONE
+    return Reply(data, findings, exit_code, lambda console: _show(console, count, wrong, past))
+
+
+def _show(console: Console, count: int, wrong: int, past: Sequence[Fault]) -> None:
     verdict = f"{wrong} of them are not what they should be" if wrong else "all are what they should be"
     console.print(f"{count} commits verified: {verdict}")
+    if past:
+        console.print(f"{len({fault.commit for fault in past})} of people's commits went past the git hooks")
 
 
 def _progress(one: Verified, asked: Asked) -> None:

@@ -123,7 +123,7 @@ class Player:
     def _act(self, scene: Scene, until: float) -> None:
         if any(isinstance(deed, Git | Code) for deed in scene.deeds) and not self.keeps_states:
             self._await_index(until)
-        with ThreadPoolExecutor(len(scene.deeds) if scene.called else 1) as hands:
+        with ThreadPoolExecutor(max(1, len(scene.deeds)) if scene.called and not scene.in_turn else 1) as hands:
             list(hands.map(lambda deed: self._stage.do(deed, lambda: time.sleep(self._pace.rest_s)), scene.deeds))
 
     def _await_index(self, until: float) -> None:

@@ -7,7 +7,7 @@ Source: cli, `demo`; document 002 ("11-Step Workflow").
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from yolo_fs.protocol.departments import DEPARTMENTS
@@ -208,6 +208,8 @@ class Scene:
     """Longest wait for the answer."""
     called: str = ""
     """How whoever acts is called, where it is not the role alone; several of them do their deeds at once."""
+    in_turn: bool = False
+    """Whether it is one actor all the same, who does one deed after the other."""
 
     @property
     def actor(self) -> str:
@@ -244,6 +246,8 @@ class Play:
     """The folder below `demo/plays` with its files, where it is not named like the play."""
     keeps_states: bool = False
     """Whether the daemon keeps state files, so that it commits them between what the actors do."""
+    policy: Mapping[str, object] = field(default_factory=dict)
+    """What the user's own configuration lets the daemon do."""
     shows_log: bool = True
     """Whether the history is shown at the end."""
 

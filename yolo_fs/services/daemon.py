@@ -190,6 +190,8 @@ class Daemon:
         if not self._lock.still_mine():
             self._tell("daemon.lock_lost", "", {"reason": Reason.LOCK_LOST.value})
             return False
+        if self._watch():
+            self._clocks.rescan_at = 0.0
         for watcher in self._watchers.values():
             watcher.check()
         return True
@@ -266,7 +268,6 @@ class Daemon:
         for why in doubts:
             self._tell("daemon.doubt", "", {"why": why})
         self._clocks.rescan_at = time.monotonic() + self._settings.policy.rescan_s
-        self._watch()
         self._note(self._coordinator.reconcile())
         self._project()
         self._say_health()
@@ -314,13 +315,15 @@ class Daemon:
 
     # --- around it ---
 
-    def _watch(self) -> None:
-        """Watch each folder that may be watched by now."""
+    def _watch(self) -> bool:
+        """Watch each folder that may be watched by now; return whether one has come."""
+        before = len(self._watchers)
         for folder in self._settings.roots:
             place = os.path.join(self._repository.root, folder)
             if folder not in self._watchers and (folder == PLANNING_ROOT or os.path.isdir(place)):
                 self._watchers[folder] = Watcher(place, self._hear(folder), self._inbox.doubt, wants=_wanted_in(folder))
                 self._watchers[folder].start()
+        return len(self._watchers) > before
 
     def _hear(self, folder: str) -> Callable[[str, Hint], None]:
         return lambda path, _: self._inbox.put(f"{folder}/{path}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from yolo_fs.demo.plays.company.hold import HOLD
 from yolo_fs.demo.plays.company.story import COMPANY
 from yolo_fs.demo.plays.login.story import PLAY as LOGIN
+from yolo_fs.demo.plays.product.story import PRODUCT
 
-PLAYS = (COMPANY, HOLD, LOGIN)
+PLAYS = (COMPANY, HOLD, LOGIN, PRODUCT)
 """The first two are what `yolo-fs demo` plays."""

@@ -12,7 +12,7 @@ from collections.abc import Collection
 from fnmatch import fnmatchcase
 
 from yolo_fs.edges.git.repository import Head, Repository
-from yolo_fs.edges.machine import is_running
+from yolo_fs.edges.machine import is_running, start_time
 from yolo_fs.reasons import Reason
 
 SURGERY = {
@@ -27,8 +27,12 @@ SURGERY = {
 }
 """File or folder in the git directory → what its presence means, the most telling first."""
 
-_GC_BELIEVED_S = 12 * 3600
-"""Time after which git itself takes the file of a running `git gc` for a left-over."""
+_BELIEVED_S = 12 * 3600
+"""Time after which git itself takes the file of a running `git gc` for a left-over; as we do a note of a commit."""
+COMMITTING = "committing"
+"""File of ours that names the `git commit` that runs; our own hooks write it."""
+SECTION = "YOLO-FS INTEGRATION v1"
+"""What marks our part of a hook."""
 _CALM_NS = 100_000_000
 """Time after which a rewritten index is no sign of a git command at work any more."""
 
@@ -43,6 +47,8 @@ class Obstacles:
         self._index_seen: tuple[int, ...] | None = None
         self._unmerged = False
         self._message_seen: int | None = None
+        self._hook_seen: tuple[int, ...] | None = None
+        self._hook_is_silent = False
         self._committing = ""
         """Process id of the `git commit` that was last found."""
 
@@ -110,9 +116,13 @@ class Obstacles:
         """Tell whether somebody is in the editor of a `git commit` of this work tree.
 
         git writes COMMIT_EDITMSG before it starts the editor, so as long as that file has not changed since
-        the last look no process needs to be searched for. Only a pre-commit hook runs before that.
+        the last look no process needs to be searched for. Only a pre-commit hook runs before that. Our own hooks, where
+        they are installed, name the process: also one that is not called `git commit`, such as an alias, and also
+        where there is no /proc.
         """
-        if os.access(f"{self._repository.hooks_dir}/pre-commit", os.X_OK) and _commit_in(self._repository.root):
+        if _is_marked(f"{self._repository.own_dir}/{COMMITTING}"):
+            return True
+        if self._has_silent_hook() and _commit_in(self._repository.root):
             return True
         stamp = _stamp(f"{self._repository.git_dir}/COMMIT_EDITMSG")
         written = stamp[-1] if stamp else None
@@ -125,10 +135,33 @@ class Obstacles:
         self._message_seen = written
         return False
 
+    def _has_silent_hook(self) -> bool:
+        """Tell whether there is a pre-commit hook that does not say, by our part in it, that it runs."""
+        path = f"{self._repository.hooks_dir}/pre-commit"
+        if not os.access(path, os.X_OK):
+            return False
+        stamp = _stamp(path)
+        if stamp != self._hook_seen:
+            self._hook_seen = stamp
+            self._hook_is_silent = SECTION.encode() not in _beginning(path)
+        return self._hook_is_silent
+
 
 def _commit_in(root: str) -> str:
     """Return the process id of a `git commit` whose work tree is `root`; empty when none runs."""
     return next((pid for pid in filter(str.isdigit, _names("/proc")) if _runs_commit(pid, root)), "")
+
+
+def _is_marked(path: str) -> bool:
+    """Tell whether the process that our prepare-commit-msg hook has noted, by id and start, still runs (F63)."""
+    try:
+        with open(path) as file:
+            if time.time() - os.fstat(file.fileno()).st_mtime > _BELIEVED_S:
+                return False
+            pid, started = file.read(100).split()
+    except (OSError, ValueError):
+        return False
+    return pid.isdigit() and is_running(int(pid)) and started in ("-", str(start_time(int(pid))))
 
 
 def _runs_commit(pid: str, root: str) -> bool:
@@ -147,12 +180,20 @@ def collects_garbage(repository: Repository) -> bool:
     """Tell whether a `git gc` runs, here or elsewhere: it could take an object that no branch has yet (F09)."""
     try:
         with open(f"{repository.common_dir}/gc.pid") as file:
-            if time.time() - os.fstat(file.fileno()).st_mtime > _GC_BELIEVED_S:
+            if time.time() - os.fstat(file.fileno()).st_mtime > _BELIEVED_S:
                 return False
             pid, host = file.read(300).split()
     except (OSError, ValueError):
         return False
     return host != socket.gethostname() or (pid.isdigit() and is_running(int(pid)))
+
+
+def _beginning(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read(4096)
+    except OSError:
+        return b""
 
 
 def _names(folder: str) -> list[str]:

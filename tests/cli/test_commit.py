@@ -1,0 +1,183 @@
+"""`commit --task` takes a task's files and nothing else, in the prescribed form, beside everybody else's work."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.services.teams import Team
+from yolo_fs.cli.main import run
+from yolo_fs.reasons import Exit
+from yolo_fs.services.serial import serialised
+
+HEADER = {
+    "p": "01", "n": "01", "t": "JWT", "w": 1, "d": [], "xd": [], "obj": "Log in",
+    "mh": {"tr": ["It works"], "ar": [], "kl": []},
+}  # fmt: skip
+
+
+def task(name: str, *files: str) -> dict[str, Any]:
+    return {"id": name, "tp": "auto", "a": "Do", "f": list(files), "v": "Look", "done": "Done"}
+
+
+@pytest.fixture
+def team(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Team:
+    """A plan of two tasks, committed."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "no config"))
+    team = Team(tmp_path / "a repository")
+    tasks = [task("T1", "src/a.py", "src/new"), task("T2", "src/b.py")]
+    team.artifact("01-01.plan.jsonl", "".join(json.dumps(line) + "\n" for line in (HEADER, *tasks)))
+    for name in ("src/a.py", "src/b.py", "other.py"):
+        team.file(name, "old\n")
+    team.user_commits("chore(x): begin", "src", "other.py", ".yolo-planning")
+    return team
+
+
+def commit(
+    team: Team, capsys: pytest.CaptureFixture[str], *more: str, task: str = "01-01/T1"
+) -> tuple[int, dict[str, Any]]:
+    code = run(
+        ["commit", "-C", str(team.root), "--json", "--task", task, "--type", "feat", "-m", "rotate tokens", *more]
+    )
+    return code, json.loads(capsys.readouterr().out)
+
+
+def in_head(team: Team) -> list[str]:
+    return team.git("show", "--format=%s", "--name-only", "HEAD").split("\n\n")
+
+
+def reason(answer: dict[str, Any]) -> str:
+    return str(answer["findings"][0]["reason"])
+
+
+def test_the_files_of_the_task_are_committed_in_the_prescribed_form(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
+    team.file("src/a.py", "new\n")
+    team.file("src/new/c.py", "new\n")
+    code, answer = commit(team, capsys)
+    assert (code, answer["data"]["subject"]) == (Exit.DONE, "feat(01-01): T1 rotate tokens")
+    assert in_head(team) == ["feat(01-01): T1 rotate tokens", "src/a.py\nsrc/new/c.py"]
+    assert answer["data"]["commit"] == team.git("rev-parse", "HEAD")
+    assert team.git("status", "--porcelain") == ""
+
+
+def test_what_else_is_staged_or_changed_stays_as_it_was(team: Team, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("src/a.py", "src/b.py", "other.py"):
+        team.file(name, "new\n")
+    team.git("add", "other.py", "src/b.py")
+    team.file("other.py", "newer\n")
+    staged = team.git("ls-files", "--stage", "other.py", "src/b.py")
+    assert commit(team, capsys)[0] == Exit.DONE
+    assert in_head(team)[1] == "src/a.py"
+    assert team.git("ls-files", "--stage", "other.py", "src/b.py") == staged
+    assert team.git("status", "--porcelain").split("\n") == ["MM other.py", "M  src/b.py"]
+
+
+def test_a_file_that_the_task_removed_is_committed_as_removed(team: Team, capsys: pytest.CaptureFixture[str]) -> None:
+    (team.root / "src/a.py").unlink()
+    commit(team, capsys)
+    assert team.git("ls-tree", "-r", "--name-only", "HEAD", "src") == "src/b.py"
+
+
+def test_paths_narrow_down_what_is_committed(team: Team, capsys: pytest.CaptureFixture[str]) -> None:
+    team.file("src/a.py", "new\n")
+    team.file("src/new/c*.py", "new\n")
+    team.file("src/new/cd.py", "new\n")
+    assert commit(team, capsys, "--paths", "src/new/c*.py")[0] == Exit.DONE
+    assert in_head(team)[1] == "src/new/c*.py"
+
+
+@pytest.mark.parametrize("path", ["src/b.py", "other.py", ".yolo-planning/PROJECT.md", "../elsewhere", "."])
+def test_a_path_of_somebody_else_is_refused(team: Team, capsys: pytest.CaptureFixture[str], path: str) -> None:
+    team.file("src/a.py", "new\n")
+    before = team.head()
+    code, answer = commit(team, capsys, "--paths", path)
+    assert (code, reason(answer), team.head()) == (Exit.FINDINGS, "out_of_lane", before)
+
+
+def test_a_task_that_is_done_is_not_committed_again(team: Team, capsys: pytest.CaptureFixture[str]) -> None:
+    team.file("src/a.py", "new\n")
+    commit(team, capsys)
+    code, answer = commit(team, capsys)
+    assert (code, answer["data"]["commit"], answer["data"]["paths"]) == (Exit.DONE, team.head(), [])
+
+
+def test_without_any_change_there_is_nothing_to_commit(team: Team, capsys: pytest.CaptureFixture[str]) -> None:
+    code, answer = commit(team, capsys)
+    assert (code, reason(answer)) == (Exit.FINDINGS, "unchanged")
+
+
+@pytest.mark.parametrize(("wanted", "why"), [("01-01/T9", "unknown_name"), ("01-02/T1", "unknown_name"), ("T1", "bad_name")])  # fmt: skip
+def test_a_task_that_no_plan_has_is_a_usage_error(
+    team: Team, capsys: pytest.CaptureFixture[str], wanted: str, why: str
+) -> None:
+    code, answer = commit(team, capsys, task=wanted)
+    assert (code, reason(answer)) == (Exit.USAGE, why)
+
+
+@pytest.mark.parametrize("text", ["", "  ", "two\nlines"])
+def test_a_text_that_is_no_subject_is_refused(team: Team, capsys: pytest.CaptureFixture[str], text: str) -> None:
+    team.file("src/a.py", "new\n")
+    code, answer = commit(team, capsys, "-m", text)
+    assert (code, reason(answer)) == (Exit.USAGE, "bad_format")
+
+
+def test_the_devs_hooks_run_and_a_refusal_leaves_no_trace(team: Team, capsys: pytest.CaptureFixture[str]) -> None:
+    hook = team.file(".git/hooks/pre-commit", "#!/bin/sh\ngit diff --cached --name-only >&2\nexit 1\n")
+    hook.chmod(0o755)
+    team.file("src/new/c.py", "new\n")
+    team.file("other.py", "new\n")
+    team.git("add", "other.py")
+    before = team.git("status", "--porcelain", "-uall")
+    code, answer = commit(team, capsys)
+    assert (code, "src/new/c.py" in answer["findings"][0]["message"]) == (Exit.GIT_FAILED, True)
+    assert "other.py" not in answer["findings"][0]["message"]
+    assert team.git("status", "--porcelain", "-uall") == before
+
+
+def test_paths_are_spelled_from_where_the_dev_stands(team: Team, capsys: pytest.CaptureFixture[str]) -> None:
+    team.file("src/a.py", "new\n")
+    below = [
+        "commit",
+        "-C",
+        str(team.root / "src"),
+        "--json",
+        "--task",
+        "01-01/T1",
+        "--type",
+        "fix",
+        "-m",
+        "T1: rotate",
+    ]
+    assert run([*below, "--paths", "a.py"]) == Exit.DONE
+    assert in_head(team) == ["fix(01-01): T1 rotate", "src/a.py"]
+
+
+def test_devs_who_commit_at_once_come_one_after_the_other(team: Team) -> None:
+    team.file("src/a.py", "new\n")
+    team.file("src/b.py", "new\n")
+    command = [sys.executable, "-m", "yolo_fs", "commit", "--type", "feat", "-m", "at once", "--task"]
+    running = [subprocess.Popen([*command, f"01-01/T{k}"], cwd=team.root, stdout=subprocess.DEVNULL) for k in (1, 2)]
+    assert [one.wait(60) for one in running] == [0, 0]
+    assert sorted(team.git("log", "-2", "--format=%s").split("\n")) == [
+        "feat(01-01): T1 at once",
+        "feat(01-01): T2 at once",
+    ]
+    assert team.git("status", "--porcelain") == ""
+
+
+def test_while_somebody_else_commits_nothing_is_done(
+    team: Team, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("yolo_fs.services.serial.WAITS_S", (0.0,))
+    team.file("src/a.py", "new\n")
+    before = team.head()
+    with serialised(str(team.root / ".git")):
+        code, answer = commit(team, capsys)
+    assert (code, reason(answer), team.head()) == (Exit.LOCK_TIMEOUT, "lock_timeout", before)

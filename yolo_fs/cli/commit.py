@@ -1,0 +1,42 @@
+"""`yolo-fs commit`: a Dev's source commit of one task."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+import click
+
+from yolo_fs.cli.reply import Asked, Reply, verb
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.ids import TaskRef
+from yolo_fs.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.services.settings import load
+from yolo_fs.services.taskcommit import commit_task
+from yolo_fs.services.team import Team
+from yolo_fs.subject import TYPES
+
+
+@verb("commit", example='yolo-fs commit --task 01-02/T3 --type feat -m "rotate the refresh token"')
+@click.option("--task", "wanted", required=True, metavar="NN-MM/Tk", help="Task that the commit does.")
+@click.option("--type", "type_", required=True, type=click.Choice(TYPES), help="What kind of change it is.")
+@click.option("-m", "--message", "text", required=True, help="What was done, in one line.")
+@click.option("--paths", multiple=True, metavar="PATH", help="Only these of the task's files; may be given often.")
+def commit(asked: Asked, *, wanted: str, type_: str, text: str, paths: Sequence[str]) -> Reply:
+    """Commit the files of a task, and nothing else, as `{type}({phase}-{plan}): Tk {text}`.
+
+    The task's files are those that its plan names. What else is staged stays staged. It is your own commit, with your
+    hooks, your name and your signature; several Devs at once come one after the other.
+    """
+    task = TaskRef.parse(wanted)
+    if task is None:
+        message = f"{safe(wanted)!r} is no task"
+        raise YoloError(Reason.BAD_NAME, message, hint="Spell it NN-MM/Tk, such as 01-02/T3.", exit_code=Exit.USAGE)
+    with Repository(asked.start) as repository:
+        team = Team(repository, load(repository.root))
+        here = os.path.realpath(asked.start)
+        below = [os.path.relpath(os.path.join(here, path), repository.root) for path in paths]
+        made = commit_task(repository, team, task, type_, text, below)
+    data = {"task": str(task), "commit": made.commit, "subject": made.subject, "paths": list(made.paths)}
+    done = f"{made.commit[:12]} {made.subject}" if made.paths else f"{task} is done already: {made.commit[:12]}"
+    return Reply(data, show=lambda console: console.print(safe(done, 500)))

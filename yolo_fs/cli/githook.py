@@ -1,0 +1,66 @@
+"""`yolo-fs git-hook`: what one of git's hooks asks. The hooks of `hooks install` run this file itself.
+
+Only the standard library is imported before it is known what is asked. Whatever goes wrong in here is said and lets
+git go on: a defect of ours must never keep somebody from committing. Source: interfaces 0 (3) and 3.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import click
+
+PROBE = "probe"
+
+
+def answer(name: str, arguments: Sequence[str]) -> int:
+    """Return the exit code of a hook: 1 refuses."""
+    try:
+        if name == PROBE:
+            return _say_who_is_there(arguments)
+        from yolo_fs.services.hookrun import HOOKS
+
+        return int(not HOOKS[name](arguments)) if name in HOOKS else 0
+    except KeyboardInterrupt:
+        return 130
+    except Exception as error:
+        print(f"yolo-fs: {name} was not checked: {type(error).__name__}: {error}", file=sys.stderr)
+        return 0
+
+
+def _say_who_is_there(arguments: Sequence[str]) -> int:
+    import yolo_fs.services.hookrun
+    from yolo_fs import __version__
+
+    known = arguments and arguments[0] in yolo_fs.services.hookrun.HOOKS
+    print(f"yolo-fs {__version__} answers {arguments[0]}" if known else "yolo-fs has no such hook")
+    return 0
+
+
+def __getattr__(attribute: str) -> click.Command:
+    """Make the command only when the command line asks for it: click costs more than most answers."""
+    if attribute not in ("git-hook", "git_hook"):
+        raise AttributeError(attribute)
+    import click
+
+    from yolo_fs.services.hookrun import HOOKS
+
+    @click.command("git-hook", epilog="Example:  yolo-fs git-hook commit-msg .git/COMMIT_EDITMSG")
+    @click.argument("name", type=click.Choice(list(HOOKS)))
+    @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+    def git_hook(name: str, arguments: tuple[str, ...]) -> int:
+        """Answer one of git's hooks: exit 1 refuses, and stderr says why and what would be right.
+
+        Hook managers call this; 'yolo-fs hooks install' needs none. ARGUMENTS are those that git gives.
+        """
+        return answer(name, arguments)
+
+    return git_hook
+
+
+if __name__ == "__main__":
+    sys.exit(answer(sys.argv[1], sys.argv[2:]))

@@ -1,0 +1,140 @@
+"""A Dev's commit of one task: its files and nothing else, in the prescribed form, one commit at a time.
+
+It is the Dev's own commit: made by their git, with their hooks, identity and signing. git builds it in an index of its
+own (`--only`), so that whatever else is staged stays staged and uncommitted.
+Source: document 002 ("Commit-Every-Artifact Protocol": `{type}({phase}-{plan}): {task}`); protocol 5.2, 5.4.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from yolo_fs.edges.git.as_user import run_as_user
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.git.runner import Answer
+from yolo_fs.ids import TaskRef
+from yolo_fs.protocol.commits import SOURCE_FORMAT
+from yolo_fs.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.rules.classify import PLANNING_ROOT
+from yolo_fs.services.claims import files_of
+from yolo_fs.services.serial import serialised
+from yolo_fs.services.team import Team
+
+_TRIES = 5
+_BUSY = ("cannot lock ref", "index.lock")
+"""What git says when somebody else moved the branch, or had the index, in the same moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskCommit:
+    """What became of the wish to commit a task."""
+
+    subject: str
+    commit: str
+    """Full commit id."""
+    paths: tuple[str, ...]
+    """What it changed; empty when an earlier commit of the task has it all."""
+
+
+def commit_task(
+    repository: Repository, team: Team, task: TaskRef, type_: str, text: str, paths: Sequence[str] = ()
+) -> TaskCommit:
+    """Commit what changed in a task's files; `paths`, relative to the repository, narrow them down.
+
+    Raises:
+        YoloError: UNKNOWN_NAME, BAD_FORMAT, OUT_OF_LANE, UNCHANGED, LOCK_TIMEOUT; GIT_FAILED in git's own words,
+            such as those of the Dev's hooks.
+    """
+    subject = subject_of(task, type_, text)
+    wanted = _allowed(task, files_of(team.facts(repository.head().tip), task), paths)
+    with serialised(repository.common_dir):
+        changed = _changed(repository.root, wanted)
+        if changed:
+            _commit(repository.root, subject, changed)
+            return TaskCommit(subject, str(repository.head().tip), tuple(changed))
+    if done := team.chronicle.by_task.get(str(task)):
+        return TaskCommit(subject, done, ())
+    message = f"nothing changed in {', '.join(map(safe, wanted))}"
+    raise YoloError(Reason.UNCHANGED, message, hint="Is the work saved, and are these the task's files?")
+
+
+def subject_of(task: TaskRef, type_: str, text: str) -> str:
+    """Return the prescribed subject; the task's own id comes first in it, so that it is found again.
+
+    Raises:
+        YoloError: BAD_FORMAT.
+    """
+    name = f"T{task.number}"
+    words = text.strip().removeprefix(name).lstrip(" :")
+    if not words or "\n" in words:
+        message = f"{safe(text)!r} is no text for a subject"
+        raise YoloError(Reason.BAD_FORMAT, message, hint="Give one line.", exit_code=Exit.USAGE)
+    return SOURCE_FORMAT.render(type=type_, plan=str(task.plan), task=f"{name} {words}")
+
+
+def _allowed(task: TaskRef, files: Sequence[str], paths: Sequence[str]) -> tuple[str, ...]:
+    """Return the paths to commit: all of the task's, or those asked for, none of which may be another's."""
+    own = [posixpath.normpath(file) for file in files]
+    wanted = [posixpath.normpath(path) for path in paths] or own
+    if not wanted:
+        message = f"the plan names no files for {task}"
+        raise YoloError(Reason.EMPTY_VALUE, message, hint="Name them: --paths FILE", exit_code=Exit.USAGE)
+    for path in wanted:
+        if f"{path}/".startswith((f"{PLANNING_ROOT}/", "../", "/", "./")):
+            hint = "Name the task's source files. What lies in the planning tree, the daemon commits."
+            raise YoloError(Reason.OUT_OF_LANE, f"{safe(path)} is no source file of a task", hint=hint)
+        if own and not any(f"{path}/".startswith(f"{file}/") for file in own):
+            hint = f"It has {', '.join(map(safe, own))}."
+            raise YoloError(Reason.OUT_OF_LANE, f"{safe(path)} is none of the files of {task}", hint=hint)
+    return tuple(wanted)
+
+
+def _changed(root: str, wanted: Sequence[str]) -> list[str]:
+    """Return what differs from HEAD among the wanted files: changed, new or gone."""
+    specs = [f":(top,literal){path}" for path in wanted]
+    listed = run_as_user(
+        root, ["status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all", "--", *specs]
+    )
+    _refuse_failure("status", listed)
+    return [os.fsdecode(entry[3:]) for entry in listed.out.split(b"\0") if entry]
+
+
+def _commit(root: str, subject: str, changed: Sequence[str]) -> None:
+    specs = [f":(top,literal){path}" for path in changed]
+    unknown = _unknown(root, specs)
+    if unknown:  # git commits only paths that it knows; this makes them known, and stages nothing of them
+        _refuse_failure("add", run_as_user(root, ["add", "--intent-to-add", "--", *unknown]))
+    made = False
+    try:
+        _refuse_failure("commit", _patient(root, ["commit", "--quiet", "--only", "-m", subject, "--", *specs]))
+        made = True
+    finally:
+        if unknown and not made:
+            run_as_user(root, ["reset", "--quiet", "--", *unknown])
+
+
+def _unknown(root: str, specs: Sequence[str]) -> list[str]:
+    listed = run_as_user(root, ["ls-files", "--others", "--exclude-standard", "-z", "--", *specs])
+    return [f":(top,literal){os.fsdecode(path)}" for path in listed.out.split(b"\0") if path]
+
+
+def _patient(root: str, arguments: Sequence[str]) -> Answer:
+    """Run git again while it was only too early: the daemon may have moved the branch at the same moment."""
+    answer = run_as_user(root, arguments)
+    for try_ in range(1, _TRIES):
+        if answer.code == 0 or not any(words in answer.err for words in _BUSY):
+            break
+        time.sleep(0.1 * try_)
+        answer = run_as_user(root, arguments)
+    return answer
+
+
+def _refuse_failure(command: str, answer: Answer) -> None:
+    if answer.code != 0:
+        said = (answer.err or answer.out.decode("utf-8", "replace")).strip()
+        lines = "\n".join(safe(line, 500) for line in said.splitlines())
+        raise YoloError(Reason.GIT_FAILED, f"git {command}: {lines}", exit_code=Exit.GIT_FAILED)
