@@ -81,9 +81,8 @@ def emit(command: str, reply: Reply, asked: Asked) -> int:
     if asked.as_json:
         print(envelope(command, reply.data, reply.findings, ok=reply.exit_code is Exit.DONE))
     elif not asked.quiet:
-        console = console_for(sys.stdout)
         if reply.show is not None:
-            reply.show(console)
+            reply.show(console_for(sys.stdout))
         for finding in reply.findings:
             print_finding(finding)
     return int(reply.exit_code)

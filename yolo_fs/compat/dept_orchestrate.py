@@ -11,10 +11,9 @@ from typing import Any
 from yolo_fs.compat.arguments import UsageError, parse
 from yolo_fs.compat.folder import read_object
 from yolo_fs.compat.output import print_json
+from yolo_fs.protocol.gates import GATE_TIMEOUT_MINUTES
 from yolo_fs.protocol.names import Dept
 from yolo_fs.rules.waves import routing, waves
-
-GATE_TIMEOUT_MINUTES = 30
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -79,6 +79,10 @@ WAVE_GATES = (
 )
 
 
+GATE_TIMEOUT_MINUTES = 30
+"""How long a gate between departments is waited for. Source: protocol 3.1."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sentinel:
     """An empty file that tells a handoff is made."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from yolo_fs.protocol.gates import GATE_TIMEOUT_MINUTES
 from yolo_fs.protocol.names import Dept
 from yolo_fs.rules.gates import GateProgress, GateView, gates_of, integration_result, sign_off
 from yolo_fs.rules.moments import iso
@@ -17,8 +18,6 @@ from yolo_fs.rules.projections import derived_status
 from yolo_fs.rules.seal import DECLARED, declared_in, rank_of_status, renewed
 from yolo_fs.rules.waves import routing, waves
 
-TIMEOUT_MINUTES = 30
-"""How long a gate is waited for. Source: protocol 3.1."""
 _GATES = ("ux-complete", "api-contract", "all-depts")
 
 
@@ -38,7 +37,7 @@ def orchestration(
         "security": {"status": _security(facts)},
         "owner_signoff": {"status": _owner(facts, progress)},
         "started_at": old.get("started_at") or iso(min(_moments(facts.filed), default=0)),
-        "timeout_minutes": old.get("timeout_minutes") or TIMEOUT_MINUTES,
+        "timeout_minutes": old.get("timeout_minutes") or GATE_TIMEOUT_MINUTES,
         "waves": _waves(facts),
     }
     others = {key: value for key, value in old.items() if key not in first and key != DECLARED}

@@ -16,6 +16,7 @@ from yolo_fs.edges.files import names_in
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import Damaged, read_json
 from yolo_fs.ids import PhaseId
+from yolo_fs.protocol.gates import GATE_TIMEOUT_MINUTES
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.rules.gates import INTEGRATION, GateProgress, GateView, gates_of, sentinels_of, sign_off
 from yolo_fs.rules.phase import PhaseFacts, Switches
@@ -27,9 +28,6 @@ from yolo_fs.services.places import bell_path, lock_path, notice_path, phase_fol
 from yolo_fs.services.settings import CONFIG, Settings, load, user_config_path
 from yolo_fs.services.team import Team
 from yolo_fs.services.waiting import Look, stamp
-
-TIMEOUT_MINUTES = 30
-"""How long a gate is waited for, unless the phase's orchestration says otherwise. Source: protocol 3.3."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +157,7 @@ def _timeout_s(root: str, settings: Settings, phase: PhaseId, names: Sequence[st
     """Return how long these gates are waited for by default: the longest of them decides."""
     said = read_json(os.path.join(phase_folder(root, phase), ".phase-orchestration.json"))
     minutes = said.get("timeout_minutes") if isinstance(said, dict) else None
-    others_s = 60.0 * (minutes if type(minutes) is int and minutes > 0 else TIMEOUT_MINUTES)
+    others_s = 60.0 * (minutes if type(minutes) is int and minutes > 0 else GATE_TIMEOUT_MINUTES)
     integration_s = float(settings.config.integration_gate.timeout_seconds)
     return max(integration_s if name == INTEGRATION else others_s for name in names)
 
