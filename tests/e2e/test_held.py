@@ -124,9 +124,17 @@ def stash_pop_with_conflict(repo: Repo) -> Iterator[str]:
 @contextmanager
 def held_index_lock(repo: Repo) -> Iterator[str]:
     lock = repo.git_dir / "index.lock"
-    lock.touch(exist_ok=False)
+    until(lambda: _taken(lock), "index.lock, which git itself holds while the index follows our last commit")
     yield "index_locked"
     lock.unlink()
+
+
+def _taken(lock: Path) -> bool:
+    try:
+        lock.touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    return True
 
 
 @contextmanager

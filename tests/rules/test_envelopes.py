@@ -47,7 +47,9 @@ def value(number: int) -> dict[str, Any]:
 
 
 def failed() -> dict[str, Any]:
-    return dict(json.loads((FIXTURES.parent / "yolo_fs/demo/plays/product/prd_failed.json").read_text(encoding="utf-8")))
+    return dict(
+        json.loads((FIXTURES.parent / "yolo_fs/demo/plays/product/prd_failed.json").read_text(encoding="utf-8"))
+    )
 
 
 def sent(written: dict[str, Any], path: str = "") -> Sent:
