@@ -86,13 +86,16 @@ def test_the_company_plays_as_its_story_says(name: str, tmp_path: Path) -> None:
     assert [proof["claim"] for proof in found.envelope["data"]["proofs"] if not proof["holds"]] == []
 
 
-def test_without_a_name_the_company_is_played_and_then_held(tmp_path: Path) -> None:
+def test_without_a_name_the_company_ships_is_held_and_one_department_has_every_mishap(tmp_path: Path) -> None:
     done = subprocess.run(DEMO, env=_environment(tmp_path), capture_output=True, text=True, check=False)
 
     assert (done.returncode, done.stderr) == (0, "")
     said = [line.partition("SHIP: ")[1] or line.partition("HOLD: ")[1] for line in done.stdout.splitlines()]
     assert list(filter(None, said)) == ["SHIP: ", "HOLD: ", "SHIP: "]
-    assert len(done.stdout.splitlines()) <= 60
+    company, login = done.stdout.split("Play login", 1)
+    assert len(company.splitlines()) <= 60
+    assert "unknown_value: got 'high'" in login
+    assert "git log --oneline" in login
 
 
 def test_all_goes_as_the_story_says(played: Played) -> None:

@@ -24,8 +24,8 @@ from yolo_fs.services.states import STATE_FILES
 if TYPE_CHECKING:
     from rich.status import Status
 
-DEFAULT = PLAYS[:2]
-"""What is played when no play is named: a phase that ships, and the same on hold."""
+DEFAULT = PLAYS[:3]
+"""What is played when no play is named: a phase that ships, the same on hold, and one with every mishap."""
 
 CLAIMS_ON_A_LINE = 3
 
@@ -49,7 +49,7 @@ NEXT = (
 
 
 @verb("demo", example="yolo-fs demo --play login --speed 3")
-@click.option("--play", "named", type=click.Choice([play.name for play in PLAYS]), help="One play; default: two.")
+@click.option("--play", "named", type=click.Choice([play.name for play in PLAYS]), help="One play; default: three.")
 @click.option("--keep", is_flag=True, help="Keep the temporary repositories and say where they are.")
 @click.option("--speed", type=click.FloatRange(0.1, 100), default=1.0, show_default=True, help="How fast it plays.")
 def demo(asked: Asked, *, named: str | None, keep: bool, speed: float) -> Reply:
@@ -61,7 +61,7 @@ def demo(asked: Asked, *, named: str | None, keep: bool, speed: float) -> Reply:
     login     one department, and every mishap that is worth seeing
     product   the agents of the product workflow hand over to each other
 
-    Without --play, the first two. Everything happens in temporary repositories, which are removed at the end.
+    Without --play, the first three. Everything happens in temporary repositories, which are removed at the end.
     Exit code 0: all went as the plays say; 1: something differed, and what.
     """
     chosen = [play for play in PLAYS if play.name == named] or DEFAULT
@@ -273,7 +273,7 @@ def show_next(kept: Sequence[str]) -> None:
     for repository in kept:
         console.print(f"\nThe repository is {repository}.")
     if not kept:
-        console.print("'yolo-fs demo --keep' keeps the repositories, '--play login' shows every mishap.")
+        console.print("'yolo-fs demo --keep' keeps the repositories, '--play product' the handoffs of a product.")
 
 
 def _can_print(signs: str) -> bool:

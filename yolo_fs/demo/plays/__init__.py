@@ -8,4 +8,4 @@ from yolo_fs.demo.plays.login.story import PLAY as LOGIN
 from yolo_fs.demo.plays.product.story import PRODUCT
 
 PLAYS = (COMPANY, HOLD, LOGIN, PRODUCT)
-"""The first two are what `yolo-fs demo` plays."""
+"""The first three are what `yolo-fs demo` plays."""
