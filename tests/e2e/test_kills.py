@@ -53,12 +53,14 @@ def test_random_kills_lose_nothing_and_repeat_nothing(
 def _kill_while_writing(
     daemon: Daemon, artifacts: Sequence[Artifact], rng: random.Random, *, with_helpers: bool
 ) -> bool:
-    """Write, kill at a random moment, start again; tell whether work was left undone by the kill."""
-    writer = threading.Thread(target=daemon.repo.write, args=artifacts)
+    """Write, kill a moment after a random one is written, start again; tell whether written work was undone then."""
+    written = rng.randint(1, len(artifacts))
+    daemon.repo.write(*artifacts[:written])
+    writer = threading.Thread(target=daemon.repo.write, args=artifacts[written:])
     writer.start()
-    threading.Event().wait(rng.uniform(0, 0.06))
+    threading.Event().wait(rng.choice([0, rng.uniform(0, 0.02)]))
     daemon.kill(with_helpers=with_helpers)
-    undone = len(daemon.committed()) < len(artifacts)
+    undone = len(daemon.committed()) < written
     writer.join()
     start_again(daemon, with_helpers=with_helpers)
     return undone
