@@ -19,8 +19,8 @@ from bench.options import Options
 from bench.rounds import Sample, Way, interleave
 from bench.table import Goal, Table, goal_table, rate, times
 from yolo_fs.edges.lines import Limits, read_lines
-from yolo_fs.rules.artifacts import ARTIFACTS, Artifact, Shape
-from yolo_fs.rules.examine import shape_faults
+from yolo_fs.rules.artifacts.examine import shape_faults
+from yolo_fs.rules.artifacts.table import ARTIFACTS, Artifact, Shape
 from yolo_fs.schemas.base import Mode, Wire
 
 FLOOR = "json.loads"

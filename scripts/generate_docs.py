@@ -19,8 +19,16 @@ import click
 
 from yolo_fs.cli.main import VERBS, yolo_fs
 from yolo_fs.reasons import Exit, Level, Reason
-from yolo_fs.rules.catalogue import KINDS, Kind
-from yolo_fs.rules.export import BEYOND_JSON_SCHEMA, all_schemas, field_docs, file_of, module_docs, schemas_of, written
+from yolo_fs.rules.artifacts.catalogue import KINDS, Kind
+from yolo_fs.rules.artifacts.export import (
+    BEYOND_JSON_SCHEMA,
+    all_schemas,
+    field_docs,
+    file_of,
+    module_docs,
+    schemas_of,
+    written,
+)
 from yolo_fs.subject import Subject
 
 ROOT = Path(__file__).parent.parent

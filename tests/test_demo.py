@@ -40,8 +40,8 @@ from yolo_fs.edges.lines import Limits
 from yolo_fs.protocol.names import Dept, Role
 from yolo_fs.protocol.workflow import STEPS
 from yolo_fs.reasons import Reason, errors
-from yolo_fs.rules.classify import classify
-from yolo_fs.rules.examine import examine
+from yolo_fs.rules.artifacts.classify import classify
+from yolo_fs.rules.artifacts.examine import examine
 from yolo_fs.rules.facts import PlanFacts, Surroundings
 from yolo_fs.schemas.base import Mode
 from yolo_fs.services.intake import READERS

@@ -16,8 +16,8 @@ from jsonschema import Draft202012Validator
 
 from yolo_fs.edges.lines import read_lines, read_object
 from yolo_fs.reasons import Finding, Level, Reason
-from yolo_fs.rules.catalogue import FAMILIES, KINDS, Kind, artifact_of, find_kind
-from yolo_fs.rules.export import BEYOND_JSON_SCHEMA, all_schemas, field_docs, schemas_of
+from yolo_fs.rules.artifacts.catalogue import FAMILIES, KINDS, Kind, artifact_of, find_kind
+from yolo_fs.rules.artifacts.export import BEYOND_JSON_SCHEMA, all_schemas, field_docs, schemas_of
 from yolo_fs.schemas.base import Fault, Mode, check
 from yolo_fs.schemas.catalogue import Medium
 

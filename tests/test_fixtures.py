@@ -10,8 +10,8 @@ import pytest
 
 from yolo_fs.cli.main import run
 from yolo_fs.reasons import Exit, Reason
-from yolo_fs.rules.catalogue import FAMILIES, KINDS, find_kind
-from yolo_fs.rules.recognise import example_of
+from yolo_fs.rules.artifacts.catalogue import FAMILIES, KINDS, find_kind
+from yolo_fs.rules.artifacts.recognise import example_of
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 FOLDERS = ("examples", "reader", "front_matter", "toon")

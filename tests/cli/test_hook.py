@@ -17,8 +17,8 @@ from yolo_fs.protocol.hooks import AGENT_HOOK_BY_NAME
 from yolo_fs.protocol.hosts import HOSTS, TOOLS, Act
 from yolo_fs.protocol.roster import AGENT_BY_NAME
 from yolo_fs.reasons import Reason, YoloError
-from yolo_fs.rules.hook_answers import LONGEST, Told, output_of
-from yolo_fs.services import agenthooks
+from yolo_fs.rules.hooks.answers import LONGEST, Told, output_of
+from yolo_fs.services.hooks import agenthooks
 
 FIXTURES = Path(__file__).parents[2] / "fixtures/hooks"
 RECORDED = sorted(path for path in FIXTURES.glob("*/*.json") if path.parent.name != "schemas")

@@ -13,8 +13,8 @@ import pytest
 from yolo_fs.cli.main import run
 from yolo_fs.protocol.hooks import GIT_HOOKS
 from yolo_fs.reasons import Exit
-from yolo_fs.services.githooks import NAMES
-from yolo_fs.services.hookrun import HOOKS
+from yolo_fs.services.hooks.githooks import NAMES
+from yolo_fs.services.hooks.run import HOOKS
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from yolo_fs.edges.git.paths import PathRules
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.protocol.names import Dept
 from yolo_fs.reasons import Exit
-from yolo_fs.rules.artifacts import RUNTIME
-from yolo_fs.rules.classify import classify
+from yolo_fs.rules.artifacts.classify import classify
+from yolo_fs.rules.artifacts.table import RUNTIME
 from yolo_fs.schemas.base import check
 from yolo_fs.schemas.config import Config
 from yolo_fs.services.planting import AddLines, Create, Keep, carry_out, example_paths, plan, template

@@ -10,8 +10,8 @@ import pytest
 
 from yolo_fs.cli.main import run
 from yolo_fs.reasons import Exit
-from yolo_fs.rules.artifacts import ARTIFACTS
-from yolo_fs.rules.catalogue import KINDS
+from yolo_fs.rules.artifacts.catalogue import KINDS
+from yolo_fs.rules.artifacts.table import ARTIFACTS
 from yolo_fs.schemas.messages import MESSAGES
 
 

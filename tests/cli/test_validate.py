@@ -18,8 +18,8 @@ import pytest
 from yolo_fs.cli.annotations import as_github, as_sarif
 from yolo_fs.cli.main import run
 from yolo_fs.reasons import Exit, Finding, Reason
-from yolo_fs.rules.catalogue import FAMILIES, find_kind
-from yolo_fs.rules.repair import diff, mended
+from yolo_fs.rules.artifacts.catalogue import FAMILIES, find_kind
+from yolo_fs.rules.artifacts.repair import diff, mended
 
 EXAMPLES = Path(__file__).parents[2] / "fixtures" / "examples"
 GOOD = EXAMPLES / "artifacts" / "critique" / "ok" / "two_rounds.jsonl"

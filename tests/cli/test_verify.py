@@ -18,8 +18,8 @@ from yolo_fs.edges.git.index import IndexFollower
 from yolo_fs.edges.git.refs import Branches
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Exit
-from yolo_fs.rules.classify import classify
-from yolo_fs.rules.naming import subject_of, trailers_of
+from yolo_fs.rules.artifacts.classify import classify
+from yolo_fs.rules.artifacts.naming import subject_of, trailers_of
 from yolo_fs.services.intake import READERS
 from yolo_fs.services.settings import load
 

@@ -26,8 +26,8 @@ from yolo_fs.demo.story import Act, Play, Scene
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.ids import PhaseId
 from yolo_fs.protocol.workflow import STEPS
-from yolo_fs.rules.classify import classify
-from yolo_fs.rules.examine import shape_faults
+from yolo_fs.rules.artifacts.classify import classify
+from yolo_fs.rules.artifacts.examine import shape_faults
 from yolo_fs.schemas.base import Mode, Record
 from yolo_fs.services.gatekeeping import Gates, gates_at
 from yolo_fs.services.settings import load

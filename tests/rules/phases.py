@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from yolo_fs.ids import PhaseId
-from yolo_fs.rules.classify import classify
-from yolo_fs.rules.phase import Filed, PhaseFacts, SourceCommit, Switches
+from yolo_fs.rules.artifacts.classify import classify
+from yolo_fs.rules.phase.facts import Filed, PhaseFacts, SourceCommit, Switches
 from yolo_fs.schemas.config import Config
 
 PHASE = PhaseId("01", "auth")

@@ -12,9 +12,9 @@ import pytest
 from yolo_fs.ids import PlanId
 from yolo_fs.protocol.isolation import BORDERS, SCOPES, What
 from yolo_fs.protocol.names import Dept
-from yolo_fs.rules.access import AREAS, ActivePlan, may_read, may_write
-from yolo_fs.rules.actors import WORKING_DEPARTMENTS, find_actor
-from yolo_fs.rules.targets import GIT_DIFF, MEANS, Target
+from yolo_fs.rules.permits.access import AREAS, ActivePlan, may_read, may_write
+from yolo_fs.rules.permits.actors import WORKING_DEPARTMENTS, find_actor
+from yolo_fs.rules.permits.targets import GIT_DIFF, MEANS, Target
 
 SPEC = Path(__file__).parents[2] / "fixtures/spec"
 ROOT = ".yolo-planning"

@@ -13,10 +13,10 @@ from yolo_fs.reasons import Finding, Reason
 from yolo_fs.rules.brief import Brief, Section, as_data, as_text, cut, listed, tokens
 from yolo_fs.rules.briefing import Situation, Taken, brief_of
 from yolo_fs.rules.facts import Held, Missing, Rejected, Waiting
-from yolo_fs.rules.handoff_life import Delivery, Life, Moment, Stage, Station
-from yolo_fs.rules.phase import PhaseFacts
-from yolo_fs.rules.progress import fold
-from yolo_fs.rules.scene import Asker
+from yolo_fs.rules.handoffs.life import Delivery, Life, Moment, Stage, Station
+from yolo_fs.rules.phase.facts import PhaseFacts
+from yolo_fs.rules.phase.progress import fold
+from yolo_fs.rules.phase.scene import Asker
 from yolo_fs.schemas.config import Config
 
 THREE = Config.model_validate(

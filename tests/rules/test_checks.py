@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from yolo_fs.reasons import Reason
-from yolo_fs.rules.artifacts import ARTIFACTS, Check
-from yolo_fs.rules.checks import CHECKS, commits_mentioned, plan_facts
-from yolo_fs.rules.classify import classify
-from yolo_fs.rules.documents import DOCUMENTS
-from yolo_fs.rules.examine import examine
+from yolo_fs.rules.artifacts.checks import CHECKS, commits_mentioned, plan_facts
+from yolo_fs.rules.artifacts.classify import classify
+from yolo_fs.rules.artifacts.documents import DOCUMENTS
+from yolo_fs.rules.artifacts.examine import examine
+from yolo_fs.rules.artifacts.table import ARTIFACTS, Check
 from yolo_fs.rules.facts import Place, PlanFacts, Surroundings
 from yolo_fs.schemas.base import Mode, Record
 

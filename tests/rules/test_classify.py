@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from yolo_fs.rules.artifacts import ARTIFACTS, RUNTIME
-from yolo_fs.rules.classify import classify
+from yolo_fs.rules.artifacts.classify import classify
+from yolo_fs.rules.artifacts.table import ARTIFACTS, RUNTIME
 
 PHASE = ".yolo-planning/phases/01-auth"
 

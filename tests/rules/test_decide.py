@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from yolo_fs.reasons import Finding, Reason
 from yolo_fs.rules.actions import Commit, Tell
-from yolo_fs.rules.classify import classify
+from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.decide import decide
 from yolo_fs.rules.facts import Accepted, Committed, Held, Ignored, Missing, Rejected, Waiting
 

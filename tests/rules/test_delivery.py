@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.rules.phases import complete, facts
-from yolo_fs.rules.progress import fold
+from yolo_fs.rules.phase.progress import fold
 from yolo_fs.schemas.config import Config
 
 CONFIG = Config.model_validate({"security_audit": True, "po": {"enabled": True}})

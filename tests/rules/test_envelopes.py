@@ -12,11 +12,11 @@ import pytest
 
 from yolo_fs.protocol.storage import HANDOFFS, RECOVERIES, STORAGE
 from yolo_fs.reasons import Level, Reason
-from yolo_fs.rules.envelopes import Sent, mentioned_files, percentage, read, right_name
-from yolo_fs.rules.handoff_sessions import Session, attempts, faults_among, in_order
-from yolo_fs.rules.product_facts import FACTS
-from yolo_fs.rules.session_progress import progress_line, standing, ways_after
-from yolo_fs.rules.storage_names import (
+from yolo_fs.rules.handoffs.envelopes import Sent, mentioned_files, percentage, read, right_name
+from yolo_fs.rules.handoffs.product_facts import FACTS
+from yolo_fs.rules.handoffs.session_progress import progress_line, standing, ways_after
+from yolo_fs.rules.handoffs.sessions import Session, attempts, faults_among, in_order
+from yolo_fs.rules.handoffs.storage_names import (
     Wanted,
     commit_subject,
     compact,

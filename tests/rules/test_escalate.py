@@ -21,15 +21,15 @@ from tests.rules.phases import Content, complete, facts
 from yolo_fs.ids import EscalationId
 from yolo_fs.protocol.names import Dept, Mode, Role
 from yolo_fs.reasons import Reason
-from yolo_fs.rules.escalate import due, escalations
-from yolo_fs.rules.escalation_clock import Instant, Timers
-from yolo_fs.rules.escalation_log import Logged, role_of, station
-from yolo_fs.rules.escalation_messages import message_of, warning_of
-from yolo_fs.rules.escalation_moves import advance
-from yolo_fs.rules.escalation_progress import EscalationProgress, Standing
-from yolo_fs.rules.escalation_resume import resumes
-from yolo_fs.rules.executionstate import next_execution_state
-from yolo_fs.rules.progress import fold
+from yolo_fs.rules.escalations.clock import Instant, Timers
+from yolo_fs.rules.escalations.log import Logged, role_of, station
+from yolo_fs.rules.escalations.messages import message_of, warning_of
+from yolo_fs.rules.escalations.moves import advance
+from yolo_fs.rules.escalations.progress import EscalationProgress, Standing
+from yolo_fs.rules.escalations.resume import resumes
+from yolo_fs.rules.escalations.standing import due, escalations
+from yolo_fs.rules.phase.progress import fold
+from yolo_fs.rules.states.execution import next_execution_state
 from yolo_fs.schemas.base import check
 from yolo_fs.schemas.config import EscalationRules
 from yolo_fs.schemas.lines.escalation import EscalationLine

@@ -10,9 +10,9 @@ import pytest
 from tests.rules.phases import FOLDER, Content, complete, facts
 from yolo_fs.ids import PhaseId
 from yolo_fs.reasons import Finding, Level, Reason
-from yolo_fs.rules.classify import classify
-from yolo_fs.rules.handoff_contents import faults_of_handoffs, handoff_into
-from yolo_fs.rules.phase import Filed, PhaseFacts
+from yolo_fs.rules.artifacts.classify import classify
+from yolo_fs.rules.handoffs.contents import faults_of_handoffs, handoff_into
+from yolo_fs.rules.phase.facts import Filed, PhaseFacts
 from yolo_fs.schemas.config import Config
 
 CONFIG = Config.model_validate(

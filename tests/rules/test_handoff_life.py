@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from yolo_fs.rules.handoff_life import STAGES, Delivery, Life, Moment, Sign, Stage, lives, overdue
+from yolo_fs.rules.handoffs.life import STAGES, Delivery, Life, Moment, Sign, Stage, lives, overdue
 
 DEADLINE_S = 100
 UX_TO_FE = Delivery("dept-handoff.jsonl", 1, "uiux", "frontend", Moment(1000, 5), "abc1234")

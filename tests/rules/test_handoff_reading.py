@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 from yolo_fs.reasons import Finding, Reason
-from yolo_fs.rules.handoff_reading import (
+from yolo_fs.rules.handoffs.reading import (
     CAUSES,
     OUTCOMES,
     Diagnosis,

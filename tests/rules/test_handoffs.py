@@ -8,7 +8,7 @@ import pytest
 
 from yolo_fs.protocol.triggers import TRIGGERS, DirectiveRole
 from yolo_fs.reasons import Level, Reason
-from yolo_fs.rules.handoffs import (
+from yolo_fs.rules.handoffs.acceptance import (
     Around,
     Later,
     Session,

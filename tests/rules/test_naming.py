@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from yolo_fs.rules.artifacts import ARTIFACTS
-from yolo_fs.rules.classify import classify
-from yolo_fs.rules.naming import subject_of, trailers_of
+from yolo_fs.rules.artifacts.classify import classify
+from yolo_fs.rules.artifacts.naming import subject_of, trailers_of
+from yolo_fs.rules.artifacts.table import ARTIFACTS
 from yolo_fs.schemas.base import Record
 from yolo_fs.subject import GRAMMAR, Subject, read_scope
 

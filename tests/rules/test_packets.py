@@ -11,10 +11,10 @@ import pytest
 from yolo_fs.edges.text import Limits
 from yolo_fs.protocol.triggers import PACKET_FIELDS, PACKET_HEADING, TRIGGERS
 from yolo_fs.reasons import Finding, Level, Reason, errors
-from yolo_fs.rules.packets import as_chat, as_file, packet_of, read_chat, texts_of
+from yolo_fs.rules.handoffs.packets import as_chat, as_file, packet_of, read_chat, texts_of
 from yolo_fs.schemas.packet import DirectivePacket, Packet
-from yolo_fs.services.handoffs import written_in
-from yolo_fs.services.sessions import Source
+from yolo_fs.services.handoffs.sessions import Source
+from yolo_fs.services.handoffs.taking import written_in
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 FIELDS = [row.name for row in PACKET_FIELDS]

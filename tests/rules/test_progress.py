@@ -12,11 +12,11 @@ from tests.rules.phases import COMMITS, Content, complete, facts
 from yolo_fs.protocol.gates import Outcome
 from yolo_fs.protocol.names import Dept
 from yolo_fs.protocol.workflow import EFFORTS, STEPS, EntryGate, ExitGate, Skip
-from yolo_fs.rules.evidence import PlanStanding, layers
-from yolo_fs.rules.phase import SourceCommit
-from yolo_fs.rules.progress import PhaseProgress, StepProgress, StepStanding, fold
-from yolo_fs.rules.skips import SKIPS
-from yolo_fs.rules.stepgates import ENTRY, EXIT
+from yolo_fs.rules.phase.evidence import PlanStanding, layers
+from yolo_fs.rules.phase.facts import SourceCommit
+from yolo_fs.rules.phase.progress import PhaseProgress, StepProgress, StepStanding, fold
+from yolo_fs.rules.phase.skips import SKIPS
+from yolo_fs.rules.phase.stepgates import ENTRY, EXIT
 from yolo_fs.schemas.config import Config
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from yolo_fs.reasons import Reason
-from yolo_fs.rules.secrets import MAX_FINDINGS, RULES, Rule, find_secrets, fingerprint
+from yolo_fs.rules.artifacts.secrets import MAX_FINDINGS, RULES, Rule, find_secrets, fingerprint
 
 PROJECT = Path(__file__).parents[2]
 WORD = string.ascii_letters + string.digits

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from yolo_fs.rules.shell_touches import touches_of
+from yolo_fs.rules.hooks.shell_touches import touches_of
 
 S = ".yolo-planning/state.json"
 WRITES = [

@@ -6,8 +6,8 @@ import subprocess
 
 import pytest
 
-from yolo_fs.rules.spelling import GITS_OWN, first_line, is_sound, nearest
-from yolo_fs.services.hookscript import script
+from yolo_fs.rules.hooks.spelling import GITS_OWN, first_line, is_sound, nearest
+from yolo_fs.services.hooks.script import script
 from yolo_fs.subject import TYPES
 
 PRESCRIBED = ["docs(01): critique and gap analysis", "docs(01): plan 01-02", "docs(01): research findings"]

@@ -12,13 +12,13 @@ from tests.rules.phases import Content, complete, facts
 from yolo_fs.ids import PhaseId
 from yolo_fs.protocol.workflow import Skip
 from yolo_fs.reasons import Level
-from yolo_fs.rules.executionstate import next_execution_state
 from yolo_fs.rules.moments import iso
-from yolo_fs.rules.orchestration import orchestration
-from yolo_fs.rules.phase import PhaseFacts
-from yolo_fs.rules.progress import StepStanding, fold
-from yolo_fs.rules.projectstate import claims, project_state
-from yolo_fs.rules.seal import is_ours, renewed, sealed
+from yolo_fs.rules.phase.facts import PhaseFacts
+from yolo_fs.rules.phase.progress import StepStanding, fold
+from yolo_fs.rules.states.execution import next_execution_state
+from yolo_fs.rules.states.orchestration import orchestration
+from yolo_fs.rules.states.project import claims, project_state
+from yolo_fs.rules.states.seal import is_ours, renewed, sealed
 from yolo_fs.schemas.base import check
 from yolo_fs.schemas.config import Config
 from yolo_fs.schemas.state import ExecutionState, Orchestration, StateFile

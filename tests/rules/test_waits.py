@@ -17,11 +17,11 @@ import pytest
 from tests.rules import phases
 from yolo_fs.edges.lines import Limits
 from yolo_fs.reasons import errors
-from yolo_fs.rules.classify import classify
-from yolo_fs.rules.examine import shape_faults
-from yolo_fs.rules.phase import Filed, PhaseFacts, Switches, plans_of
-from yolo_fs.rules.progress import fold
-from yolo_fs.rules.waits import Alarm, Deadlock, Orphan, Wait, alarms, cycles, orphans, suppliers, waits_of
+from yolo_fs.rules.artifacts.classify import classify
+from yolo_fs.rules.artifacts.examine import shape_faults
+from yolo_fs.rules.phase.facts import Filed, PhaseFacts, Switches, plans_of
+from yolo_fs.rules.phase.progress import fold
+from yolo_fs.rules.phase.waits import Alarm, Deadlock, Orphan, Wait, alarms, cycles, orphans, suppliers, waits_of
 from yolo_fs.schemas.base import Mode
 from yolo_fs.schemas.config import Config
 from yolo_fs.services.intake import READERS

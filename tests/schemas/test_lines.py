@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from yolo_fs.reasons import Level, Reason
-from yolo_fs.rules.artifacts import ARTIFACTS, RUNTIME, Artifact, Naming, Shape, by_kind
+from yolo_fs.rules.artifacts.table import ARTIFACTS, RUNTIME, Artifact, Naming, Shape, by_kind
 from yolo_fs.schemas.base import Fault, Mode, Wire, check
 from yolo_fs.schemas.lines.escalation import EscalationMessageLine
 from yolo_fs.schemas.lines.integration import GateOutput, RivalVerdict
@@ -38,7 +38,7 @@ CHECKED_LATER = frozenset({
     "plan/dependency_cycle__two_tasks", "plan/self_reference__task_waits_for_itself",
     "plan/unknown_reference__task_t9",
 })  # fmt: skip
-"""Faults between lines: every line is good, `rules.checks` finds the fault."""
+"""Faults between lines: every line is good, `rules.artifacts.checks` finds the fault."""
 
 JSON_SHAPES = (Shape.HEADER_AND_BODY, Shape.BLOCKS, Shape.RECORDS, Shape.ONE_LINE, Shape.OBJECT)
 

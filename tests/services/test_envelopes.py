@@ -16,11 +16,11 @@ import pytest
 
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Exit, Reason, YoloError, errors
-from yolo_fs.rules.envelopes import mentioned_files, read, right_name
-from yolo_fs.rules.session_progress import open_error, progress_line, standing
-from yolo_fs.rules.storage_names import HANDOFF_FOLDER, instant, read_name
-from yolo_fs.services.envelopes import Handoffs
-from yolo_fs.services.sending import Written, choose, send
+from yolo_fs.rules.handoffs.envelopes import mentioned_files, read, right_name
+from yolo_fs.rules.handoffs.session_progress import open_error, progress_line, standing
+from yolo_fs.rules.handoffs.storage_names import HANDOFF_FOLDER, instant, read_name
+from yolo_fs.services.handoffs.envelopes import Handoffs
+from yolo_fs.services.handoffs.sending import Written, choose, send
 from yolo_fs.services.settings import load
 
 RUN = Path(__file__).parents[2] / "yolo_fs/demo/plays/product"

@@ -21,16 +21,16 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.ids import EscalationId, PhaseId
 from yolo_fs.protocol.names import Role
 from yolo_fs.reasons import Reason, YoloError
-from yolo_fs.rules.escalation_clock import Instant
-from yolo_fs.rules.escalation_messages import Said
-from yolo_fs.rules.escalation_progress import Standing
+from yolo_fs.rules.escalations.clock import Instant
+from yolo_fs.rules.escalations.messages import Said
+from yolo_fs.rules.escalations.progress import Standing
 from yolo_fs.schemas.base import check
 from yolo_fs.schemas.lines.escalation import EscalationLine
 from yolo_fs.schemas.messages import read_message
-from yolo_fs.services.escalations import Done, Escalations
+from yolo_fs.services.escalations.moves import Done, Escalations
+from yolo_fs.services.escalations.sinks import Digest, Sinks, SinkSettings, load_sinks
+from yolo_fs.services.escalations.ticking import Fired, Ticker
 from yolo_fs.services.settings import load
-from yolo_fs.services.sinks import Digest, Sinks, SinkSettings, load_sinks
-from yolo_fs.services.ticking import Fired, Ticker
 
 ROOT = Path(__file__).parents[2]
 START = datetime(2026, 2, 19, 11, tzinfo=UTC)

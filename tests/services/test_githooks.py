@@ -11,7 +11,8 @@ import pytest
 
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Reason, YoloError
-from yolo_fs.services.githooks import (
+from yolo_fs.services.hooks.doctor import examine
+from yolo_fs.services.hooks.githooks import (
     NAMES,
     Change,
     Keep,
@@ -21,8 +22,7 @@ from yolo_fs.services.githooks import (
     plan_install,
     plan_uninstall,
 )
-from yolo_fs.services.hookdoctor import examine
-from yolo_fs.services.hookscript import BEGIN, END
+from yolo_fs.services.hooks.script import BEGIN, END
 
 HUSKY_SHIM = '#!/usr/bin/env sh\n. "$(dirname "$0")/h"\n'
 HUSKY_H = '#!/usr/bin/env sh\n[ "${HUSKY-}" = 0 ] && exit 0\ns=$(dirname "$(dirname "$0")")/$(basename "$0")\n[ ! -f "$s" ] && exit 0\nsh -e "$s" "$@"\n'

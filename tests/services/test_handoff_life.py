@@ -14,11 +14,11 @@ import pytest
 from tests.rules.phases import complete, facts
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Reason
-from yolo_fs.rules.handoff_life import Life, Stage, overdue
-from yolo_fs.rules.handoff_reading import Diagnosis, Read
+from yolo_fs.rules.handoffs.life import Life, Stage, overdue
+from yolo_fs.rules.handoffs.reading import Diagnosis, Read
 from yolo_fs.rules.moments import iso
 from yolo_fs.services.chronicle import Chronicle
-from yolo_fs.services.handoff_life import lives_of
+from yolo_fs.services.handoffs.life import lives_of
 from yolo_fs.services.settings import load
 from yolo_fs.services.team import Team
 

@@ -16,8 +16,8 @@ import pytest
 
 from yolo_fs.edges.lines import Limits
 from yolo_fs.reasons import Level, Reason, YoloError
-from yolo_fs.rules.handoff_reading import Compliance, compliance
-from yolo_fs.services.handoff_reading import LOG, Answer, Reader, Request
+from yolo_fs.rules.handoffs.reading import Compliance, compliance
+from yolo_fs.services.handoffs.reading import LOG, Answer, Reader, Request
 
 NOW = datetime(2026, 2, 19, 8, 0, 0, tzinfo=UTC)
 STAMP = "timestamp=2026-02-19T08:00:00Z"

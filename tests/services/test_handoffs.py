@@ -13,8 +13,8 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Level, Reason, YoloError, errors
 from yolo_fs.schemas.config import Config
 from yolo_fs.schemas.policy import Policy
-from yolo_fs.services.handoffs import Handed, Handoffs
-from yolo_fs.services.handover import Emitted, emit
+from yolo_fs.services.handoffs.handover import Emitted, emit
+from yolo_fs.services.handoffs.taking import Handed, Handoffs
 from yolo_fs.services.settings import Settings
 
 GUID = "4f1d2c7a-93b8-4c0e-a6d5-2f8e7b1c9d30"

@@ -11,7 +11,7 @@ import pytest
 
 from tests.services.teams import CLAIM, Team
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.rules.loopfacts import Loop, LoopProgress
+from yolo_fs.rules.loops.facts import Loop, LoopProgress
 from yolo_fs.services.loops import loop_facts, loops_of
 from yolo_fs.services.settings import load
 from yolo_fs.services.team import Team as Facts

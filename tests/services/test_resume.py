@@ -13,7 +13,7 @@ import pytest
 
 from tests.services.teams import THREE, Team
 from yolo_fs.rules.brief import as_data, as_text
-from yolo_fs.rules.scene import Asker
+from yolo_fs.rules.phase.scene import Asker
 from yolo_fs.services.resume import resume
 
 PHASE = ".yolo-planning/phases/01-auth"

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from yolo_fs.protocol.workflow import STEPS
 from yolo_fs.reasons import safe
-from yolo_fs.rules.escalation_progress import EscalationProgress
-from yolo_fs.rules.evidence import PlanProgress, PlanStanding
-from yolo_fs.rules.gates import GateProgress, Missing
+from yolo_fs.rules.escalations.progress import EscalationProgress
 from yolo_fs.rules.moments import iso
-from yolo_fs.rules.progress import DepartmentProgress, Next, PhaseProgress, StepProgress, StepStanding
+from yolo_fs.rules.phase.evidence import PlanProgress, PlanStanding
+from yolo_fs.rules.phase.gates import GateProgress, Missing
+from yolo_fs.rules.phase.progress import DepartmentProgress, Next, PhaseProgress, StepProgress, StepStanding
 from yolo_fs.services.board import Board, PhaseBoard, tasks_done
 from yolo_fs.services.drift import Aside
 

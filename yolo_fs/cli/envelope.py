@@ -15,11 +15,11 @@ from yolo_fs.edges.files import read
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.lines import read_object
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, errors, safe
-from yolo_fs.rules.envelopes import Sent
-from yolo_fs.rules.session_progress import choice_after, open_error, progress_line, standing, ways_after
+from yolo_fs.rules.handoffs.envelopes import Sent
+from yolo_fs.rules.handoffs.session_progress import choice_after, open_error, progress_line, standing, ways_after
 from yolo_fs.schemas.envelope.choice import NextState
-from yolo_fs.services.envelopes import Found, Handoffs
-from yolo_fs.services.sending import Written, choose, send
+from yolo_fs.services.handoffs.envelopes import Found, Handoffs
+from yolo_fs.services.handoffs.sending import Written, choose, send
 from yolo_fs.services.settings import load
 
 if TYPE_CHECKING:

@@ -20,16 +20,16 @@ from yolo_fs.edges.journal import Journal
 from yolo_fs.edges.lines import Limits, read_object
 from yolo_fs.ids import EscalationId, PhaseId
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, errors, safe
-from yolo_fs.rules.escalation_messages import Said, said_in
-from yolo_fs.rules.escalation_progress import EscalationProgress, Standing
+from yolo_fs.rules.escalations.messages import Said, said_in
+from yolo_fs.rules.escalations.progress import EscalationProgress, Standing
 from yolo_fs.rules.moments import iso
 from yolo_fs.schemas.messages import read_message
 from yolo_fs.services.departments import find_phase
-from yolo_fs.services.escalation_log import phases_in
-from yolo_fs.services.escalations import Done, Escalations, as_json
+from yolo_fs.services.escalations.log import phases_in
+from yolo_fs.services.escalations.moves import Done, Escalations, as_json
+from yolo_fs.services.escalations.sinks import Sinks, load_sinks
+from yolo_fs.services.escalations.ticking import Fired, Ticker
 from yolo_fs.services.settings import load
-from yolo_fs.services.sinks import Sinks, load_sinks
-from yolo_fs.services.ticking import Fired, Ticker
 
 if TYPE_CHECKING:
     from rich.console import Console

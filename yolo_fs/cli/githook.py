@@ -22,7 +22,7 @@ def answer(name: str, arguments: Sequence[str]) -> int:
     try:
         if name == PROBE:
             return _say_who_is_there(arguments)
-        from yolo_fs.services.hookrun import HOOKS
+        from yolo_fs.services.hooks.run import HOOKS
 
         return int(not HOOKS[name](arguments)) if name in HOOKS else 0
     except KeyboardInterrupt:
@@ -33,10 +33,10 @@ def answer(name: str, arguments: Sequence[str]) -> int:
 
 
 def _say_who_is_there(arguments: Sequence[str]) -> int:
-    import yolo_fs.services.hookrun
+    import yolo_fs.services.hooks.run
     from yolo_fs import __version__
 
-    known = arguments and arguments[0] in yolo_fs.services.hookrun.HOOKS
+    known = arguments and arguments[0] in yolo_fs.services.hooks.run.HOOKS
     print(f"yolo-fs {__version__} answers {arguments[0]}" if known else "yolo-fs has no such hook")
     return 0
 
@@ -47,7 +47,7 @@ def __getattr__(attribute: str) -> click.Command:
         raise AttributeError(attribute)
     import click
 
-    from yolo_fs.services.hookrun import HOOKS
+    from yolo_fs.services.hooks.run import HOOKS
 
     @click.command("git-hook", epilog="Example:  yolo-fs git-hook commit-msg .git/COMMIT_EDITMSG")
     @click.argument("name", type=click.Choice(list(HOOKS)))

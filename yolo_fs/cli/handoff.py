@@ -16,11 +16,11 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.text import Limits
 from yolo_fs.protocol.triggers import TRIGGERS, DirectiveRole
 from yolo_fs.reasons import Exit, Finding, Reason, errors, safe
-from yolo_fs.rules.handoffs import HANDOFF
-from yolo_fs.rules.packets import packet_of, texts_of
-from yolo_fs.services.handoffs import Handed, Handoffs, written_in
-from yolo_fs.services.handover import Emitted, emit
-from yolo_fs.services.sessions import Source
+from yolo_fs.rules.handoffs.acceptance import HANDOFF
+from yolo_fs.rules.handoffs.packets import packet_of, texts_of
+from yolo_fs.services.handoffs.handover import Emitted, emit
+from yolo_fs.services.handoffs.sessions import Source
+from yolo_fs.services.handoffs.taking import Handed, Handoffs, written_in
 from yolo_fs.services.settings import load
 
 if TYPE_CHECKING:

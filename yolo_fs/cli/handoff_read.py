@@ -14,8 +14,8 @@ from yolo_fs.cli.reply import Asked, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.journal import Journal
 from yolo_fs.reasons import Exit, Level, Reason, YoloError, safe
-from yolo_fs.rules.handoff_reading import Compliance, ComplianceReport, Log, compliance
-from yolo_fs.services.handoff_reading import LOG, Answer, Reader, Request
+from yolo_fs.rules.handoffs.reading import Compliance, ComplianceReport, Log, compliance
+from yolo_fs.services.handoffs.reading import LOG, Answer, Reader, Request
 from yolo_fs.services.settings import Settings, load
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from yolo_fs.cli import hook_fast
 from yolo_fs.cli.reply import Asked, Reply, verb
 from yolo_fs.protocol.hosts import HOST_BY_NAME
 from yolo_fs.reasons import Exit, YoloError, safe
-from yolo_fs.rules.hook_answers import Output, Told, output_of
-from yolo_fs.rules.hook_input import said_of
+from yolo_fs.rules.hooks.answers import Output, Told, output_of
+from yolo_fs.rules.hooks.input import said_of
 
 
 @verb("hook", example="yolo-fs hook pre-tool-use < input.json")
@@ -35,7 +35,7 @@ def fully(event: str, host: str, cwd: str, told: Mapping[str, Any]) -> tuple[Map
 
 
 def _output(event: str, host: str, cwd: str, told: Mapping[str, Any]) -> Output:
-    from yolo_fs.services.agenthooks import answer
+    from yolo_fs.services.hooks.agenthooks import answer
 
     try:
         return output_of(event, host, answer(said_of(event, host, cwd, told)))

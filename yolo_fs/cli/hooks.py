@@ -11,8 +11,9 @@ import click
 from yolo_fs.cli.reply import Asked, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Exit, safe
-from yolo_fs.services.bypass import past_hooks
-from yolo_fs.services.githooks import (
+from yolo_fs.services.hooks.bypass import past_hooks
+from yolo_fs.services.hooks.doctor import examine
+from yolo_fs.services.hooks.githooks import (
     NAMES,
     Change,
     Deed,
@@ -23,7 +24,6 @@ from yolo_fs.services.githooks import (
     plan_uninstall,
     work_trees,
 )
-from yolo_fs.services.hookdoctor import examine
 from yolo_fs.services.settings import load
 
 if TYPE_CHECKING:

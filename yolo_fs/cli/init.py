@@ -12,7 +12,7 @@ from yolo_fs.cli.reply import Asked, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.protocol.names import Dept
 from yolo_fs.reasons import Exit, Finding, Reason, safe
-from yolo_fs.services import githooks
+from yolo_fs.services.hooks import githooks
 from yolo_fs.services.planting import AddLines, Create, Deed, carry_out, obstacles, plan, workflow_of
 from yolo_fs.services.settings import CONFIG, load
 

@@ -12,9 +12,9 @@ from yolo_fs.cli.reply import Asked, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.protocol.isolation import SCOPES
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
-from yolo_fs.rules.actors import Actor, Answer, meant_by
-from yolo_fs.rules.authority import may_decide, may_use
-from yolo_fs.rules.contact import escalation_of, may_contact, may_escalate
+from yolo_fs.rules.permits.actors import Actor, Answer, meant_by
+from yolo_fs.rules.permits.authority import may_decide, may_use
+from yolo_fs.rules.permits.contact import escalation_of, may_contact, may_escalate
 from yolo_fs.services.access import Access
 from yolo_fs.services.departments import find_department
 

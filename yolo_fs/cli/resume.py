@@ -20,8 +20,8 @@ from yolo_fs.cli.reply import Asked, Reply, envelope, verb
 from yolo_fs.protocol.departments import WORKING
 from yolo_fs.reasons import Finding, Level, Reason, YoloError, safe
 from yolo_fs.rules.brief import BUDGET, Brief, as_data, as_text, cut
-from yolo_fs.rules.projections import department_of
-from yolo_fs.rules.scene import Asker
+from yolo_fs.rules.phase.scene import Asker
+from yolo_fs.rules.states.department import department_of
 from yolo_fs.services.resume import resume as resume_from
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ import click
 
 from yolo_fs.cli.reply import Asked, Reply, verb
 from yolo_fs.reasons import Exit, Reason, YoloError
-from yolo_fs.rules.catalogue import KINDS, Kind, find_kind, kind_named
-from yolo_fs.rules.export import all_schemas, file_of, schemas_of, written
+from yolo_fs.rules.artifacts.catalogue import KINDS, Kind, find_kind, kind_named
+from yolo_fs.rules.artifacts.export import all_schemas, file_of, schemas_of, written
 
 if TYPE_CHECKING:
     from rich.console import Console

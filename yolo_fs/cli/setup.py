@@ -11,7 +11,7 @@ from yolo_fs.cli.reply import Asked, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.protocol.hosts import HOST_BY_NAME, Host
 from yolo_fs.reasons import Exit, Finding, Level, Reason
-from yolo_fs.services.hostsettings import PROGRAM, HostSettings
+from yolo_fs.services.hooks.hostsettings import PROGRAM, HostSettings
 
 if TYPE_CHECKING:
     from rich.console import Console

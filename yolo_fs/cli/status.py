@@ -16,8 +16,8 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError, safe
 from yolo_fs.rules.decide import describe
 from yolo_fs.services.board import Board, board
-from yolo_fs.services.bypass import past_hooks
 from yolo_fs.services.drift import Aside, as_json, asides
+from yolo_fs.services.hooks.bypass import past_hooks
 from yolo_fs.services.settings import Settings, load
 from yolo_fs.services.status import Candidate, Report, Standing, last_commits, listed, report
 from yolo_fs.services.team import Team

@@ -14,7 +14,7 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.ids import TaskRef
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.rules.claims import Standing
-from yolo_fs.rules.phase import PhaseFacts
+from yolo_fs.rules.phase.facts import PhaseFacts
 from yolo_fs.services.claims import Claims, files_of
 from yolo_fs.services.settings import load
 from yolo_fs.services.team import Team

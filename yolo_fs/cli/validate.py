@@ -12,8 +12,8 @@ import click
 from yolo_fs.cli.annotations import as_github, as_sarif
 from yolo_fs.cli.reply import Asked, Reply, envelope, verb
 from yolo_fs.reasons import Exit, Finding, Level, safe
-from yolo_fs.rules.catalogue import kind_named
-from yolo_fs.rules.repair import diff, mended
+from yolo_fs.rules.artifacts.catalogue import kind_named
+from yolo_fs.rules.artifacts.repair import diff, mended
 from yolo_fs.services.judgement import Judged
 from yolo_fs.services.validation import STDIN, Tally, Validator
 

@@ -12,7 +12,7 @@ import click
 from yolo_fs.cli.reply import Asked, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Exit
-from yolo_fs.services.bypass import past_hooks
+from yolo_fs.services.hooks.bypass import past_hooks
 from yolo_fs.services.settings import load
 from yolo_fs.services.verification import HEAD, Fault, Verified, Verifier
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from yolo_fs.cli.reply import Reply, console_for
 from yolo_fs.edges.files import walk
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.rules.classify import PLANNING_ROOT
+from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.services.status import health
 
 LOOK_EVERY_S = 0.5

@@ -14,9 +14,9 @@ from yolo_fs.cli.reply import Asked, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.protocol.routes import ROUTES, ROUTING_RULES, Route
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
-from yolo_fs.rules.loopfacts import LoopProgress
-from yolo_fs.rules.phase import PhaseFacts
-from yolo_fs.rules.progress import Next, PhaseProgress, fold
+from yolo_fs.rules.loops.facts import LoopProgress
+from yolo_fs.rules.phase.facts import PhaseFacts
+from yolo_fs.rules.phase.progress import Next, PhaseProgress, fold
 from yolo_fs.services.access import out_of_lane
 from yolo_fs.services.departments import find_phase
 from yolo_fs.services.loops import loops_of

@@ -17,7 +17,7 @@ from yolo_fs.compat.folder import read_object
 from yolo_fs.compat.output import print_json
 from yolo_fs.protocol.workflow import LIMIT_BY_KEY
 from yolo_fs.reasons import Reason, YoloError, safe
-from yolo_fs.rules.waves import section
+from yolo_fs.rules.phase.waves import section
 
 CONFIG = "config/defaults.json"
 ACTION = "Auto-escalate to next level"

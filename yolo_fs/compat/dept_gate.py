@@ -11,7 +11,7 @@ from yolo_fs.compat.arguments import Given, UsageError, parse
 from yolo_fs.compat.folder import Folder
 from yolo_fs.protocol.gates import GATE_BY_NAME, Gate
 from yolo_fs.reasons import safe
-from yolo_fs.rules.deptgates import lacking
+from yolo_fs.rules.phase.deptgates import lacking
 
 TIMEOUT_S = 1800.0
 POLL_S = 0.5

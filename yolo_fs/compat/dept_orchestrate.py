@@ -13,7 +13,7 @@ from yolo_fs.compat.folder import read_object
 from yolo_fs.compat.output import print_json
 from yolo_fs.protocol.gates import GATE_TIMEOUT_MINUTES
 from yolo_fs.protocol.names import Dept
-from yolo_fs.rules.waves import routing, waves
+from yolo_fs.rules.phase.waves import routing, waves
 
 
 def run(arguments: Sequence[str]) -> int:

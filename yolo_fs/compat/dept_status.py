@@ -22,7 +22,7 @@ from yolo_fs.reasons import Reason, YoloError
 STATUSES = ("pending", "running", "complete", "failed")
 """As `schemas.state.DeptStatus` has them, which costs 100 ms to import."""
 DECLARED = ("status", "step", "plans_complete", "plans_total")
-"""As `rules.projections.DECLARABLE` has them, which costs as much."""
+"""As `rules.states.department.DECLARABLE` has them, which costs as much."""
 LOCK_TIMEOUT_S = 10.0
 LOCKED = 2
 

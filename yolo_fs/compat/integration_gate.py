@@ -13,8 +13,8 @@ from yolo_fs.compat.arguments import Given, UsageError, parse
 from yolo_fs.compat.folder import Folder, read_object
 from yolo_fs.compat.output import print_json
 from yolo_fs.protocol.gates import INTEGRATION_CHECKS
-from yolo_fs.rules.deptgates import cross_checks, statuses
-from yolo_fs.rules.waves import routing, section
+from yolo_fs.rules.phase.deptgates import cross_checks, statuses
+from yolo_fs.rules.phase.waves import routing, section
 
 TIMEOUT_S = 300
 

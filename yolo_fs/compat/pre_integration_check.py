@@ -8,8 +8,8 @@ from yolo_fs.compat.arguments import parse
 from yolo_fs.compat.folder import Folder, read_object
 from yolo_fs.compat.output import print_json
 from yolo_fs.compat.resolve_departments import CONFIG
-from yolo_fs.rules.deptgates import issues
-from yolo_fs.rules.waves import routing
+from yolo_fs.rules.phase.deptgates import issues
+from yolo_fs.rules.phase.waves import routing
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from yolo_fs.compat.arguments import parse
 from yolo_fs.compat.folder import read_object
 from yolo_fs.reasons import YoloError, safe
-from yolo_fs.rules.waves import Routing, routing
+from yolo_fs.rules.phase.waves import Routing, routing
 
 CONFIG = ".yolo-planning/config.json"
 KEYS = (

@@ -12,7 +12,7 @@ from yolo_fs.compat.folder import read_object
 from yolo_fs.compat.output import print_json
 from yolo_fs.compat.shapes import in_words
 from yolo_fs.reasons import Level, YoloError, safe
-from yolo_fs.rules.roadmap import oddities
+from yolo_fs.rules.artifacts.roadmap import oddities
 from yolo_fs.schemas.base import check
 from yolo_fs.schemas.lines.product import RoadmapPlan
 

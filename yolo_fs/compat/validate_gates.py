@@ -9,7 +9,7 @@ from yolo_fs.compat.arguments import UsageError, parse
 from yolo_fs.compat.folder import Folder
 from yolo_fs.compat.output import print_json
 from yolo_fs.reasons import safe
-from yolo_fs.rules.scriptgates import SCRIPT_GATES
+from yolo_fs.rules.phase.scriptgates import SCRIPT_GATES
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -13,8 +13,8 @@ from yolo_fs.compat.arguments import Given, UsageError, parse
 from yolo_fs.compat.output import print_json
 from yolo_fs.compat.shapes import is_asked, placed, read_records
 from yolo_fs.reasons import Level, Reason, safe
-from yolo_fs.rules.artifacts import ARTIFACTS, Artifact
-from yolo_fs.rules.examine import shape_faults
+from yolo_fs.rules.artifacts.examine import shape_faults
+from yolo_fs.rules.artifacts.table import ARTIFACTS, Artifact
 from yolo_fs.schemas.base import Mode, Record
 
 KINDS = ("plan", "summary", "reqs")

@@ -24,9 +24,9 @@ from yolo_fs.edges.git.hashing import Hashing
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.git.runner import Git
 from yolo_fs.reasons import YoloError
-from yolo_fs.rules.classify import PLANNING_ROOT
-from yolo_fs.rules.gates import GateView, integration_result
-from yolo_fs.rules.secrets import RULES
+from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
+from yolo_fs.rules.artifacts.secrets import RULES
+from yolo_fs.rules.phase.gates import GateView, integration_result
 from yolo_fs.services.board import board
 from yolo_fs.services.settings import load
 

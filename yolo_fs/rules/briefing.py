@@ -11,13 +11,13 @@ from typing import Any
 
 from yolo_fs.reasons import Reason, safe
 from yolo_fs.rules.brief import Brief, Item, Section, listed
-from yolo_fs.rules.executionstate import next_execution_state
 from yolo_fs.rules.facts import Accepted, Held, Missing, Rejected, Verdict, Waiting
-from yolo_fs.rules.handoff_life import Life, Stage
-from yolo_fs.rules.phase import PhaseFacts
-from yolo_fs.rules.progress import PhaseProgress
-from yolo_fs.rules.projectstate import claims, current, project_state
-from yolo_fs.rules.scene import SHORT, Asker, Scene
+from yolo_fs.rules.handoffs.life import Life, Stage
+from yolo_fs.rules.phase.facts import PhaseFacts
+from yolo_fs.rules.phase.progress import PhaseProgress
+from yolo_fs.rules.phase.scene import SHORT, Asker, Scene
+from yolo_fs.rules.states.execution import next_execution_state
+from yolo_fs.rules.states.project import claims, current, project_state
 
 Folded = Sequence[tuple[PhaseFacts, PhaseProgress]]
 

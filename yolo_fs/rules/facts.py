@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from yolo_fs.ids import PhaseId, PlanId
 from yolo_fs.reasons import Finding, Reason
-from yolo_fs.rules.artifacts import Artifact
+from yolo_fs.rules.artifacts.table import Artifact
 
 
 @dataclass(frozen=True, slots=True)

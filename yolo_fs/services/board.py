@@ -13,17 +13,17 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.lines import read_object
 from yolo_fs.protocol.gates import Decision
 from yolo_fs.reasons import Finding
-from yolo_fs.rules.escalation_entries import as_committed
-from yolo_fs.rules.escalation_progress import EscalationProgress
-from yolo_fs.rules.evidence import PlanProgress
-from yolo_fs.rules.gates import GateProgress, GateView, gates_of, sign_off
-from yolo_fs.rules.handoff_contents import faults_of_handoffs
-from yolo_fs.rules.phase import PhaseFacts, Switches
-from yolo_fs.rules.progress import DepartmentProgress, Next, PhaseProgress, StepProgress, fold
-from yolo_fs.rules.waits import Alarm, Deadlock, alarms
+from yolo_fs.rules.escalations.entries import as_committed
+from yolo_fs.rules.escalations.progress import EscalationProgress
+from yolo_fs.rules.handoffs.contents import faults_of_handoffs
+from yolo_fs.rules.phase.evidence import PlanProgress
+from yolo_fs.rules.phase.facts import PhaseFacts, Switches
+from yolo_fs.rules.phase.gates import GateProgress, GateView, gates_of, sign_off
+from yolo_fs.rules.phase.progress import DepartmentProgress, Next, PhaseProgress, StepProgress, fold
+from yolo_fs.rules.phase.waits import Alarm, Deadlock, alarms
 from yolo_fs.schemas.base import check
 from yolo_fs.schemas.config import Config
-from yolo_fs.services.escalations import as_json
+from yolo_fs.services.escalations.moves import as_json
 from yolo_fs.services.settings import CONFIG, Settings
 from yolo_fs.services.team import Team
 

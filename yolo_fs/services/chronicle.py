@@ -20,9 +20,9 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import private_directory, write_bytes
 from yolo_fs.protocol.workflow import PHASE_COMPLETE
 from yolo_fs.reasons import YoloError
-from yolo_fs.rules.classify import PLANNING_ROOT
-from yolo_fs.rules.correlation import Purpose, alike, purpose_of
-from yolo_fs.rules.phase import SourceCommit
+from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
+from yolo_fs.rules.phase.correlation import Purpose, alike, purpose_of
+from yolo_fs.rules.phase.facts import SourceCommit
 from yolo_fs.services.archive import Archive, Chronicled, pack, unpack
 
 _Key = TypeVar("_Key")

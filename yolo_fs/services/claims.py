@@ -17,7 +17,7 @@ from yolo_fs.ids import TaskRef
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.rules.claims import Claim, Standing, standings
 from yolo_fs.rules.moments import iso
-from yolo_fs.rules.phase import PhaseFacts, plans_of, texts
+from yolo_fs.rules.phase.facts import PhaseFacts, plans_of, texts
 
 _FILE = "claims.json"
 _LOCK = "claims.lock"

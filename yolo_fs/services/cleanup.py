@@ -17,7 +17,7 @@ from fnmatch import fnmatchcase
 from yolo_fs.edges.files import Content, read
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Reason, YoloError
-from yolo_fs.rules.classify import classify
+from yolo_fs.rules.artifacts.classify import classify
 
 REASONS = ("complete", "failure", "timeout")
 REMOVED = (".dept-status-*.json", ".handoff-*", ".dept-lock-*", ".phase-orchestration.json")

@@ -21,19 +21,19 @@ from yolo_fs.edges.machine import NETWORK_FILESYSTEMS, filesystem_type
 from yolo_fs.edges.store import private_directory, reap_temporaries, write_json
 from yolo_fs.edges.watch import Hint, Watcher
 from yolo_fs.reasons import Exit, Reason, YoloError
-from yolo_fs.rules.classify import PLANNING_ROOT, classify
+from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.rules.facts import Held, Rejected
 from yolo_fs.services.apply import Telling
 from yolo_fs.services.coordinator import Coordinator
+from yolo_fs.services.escalations.sinks import Sinks, load_sinks
+from yolo_fs.services.escalations.ticking import Ticker
 from yolo_fs.services.inbox import Inbox
 from yolo_fs.services.places import health_path, lock_path
 from yolo_fs.services.projector import Projector
 from yolo_fs.services.recovery import recover
 from yolo_fs.services.settings import CONFIG, load, user_config_path
-from yolo_fs.services.sinks import Sinks, load_sinks
 from yolo_fs.services.states import States
 from yolo_fs.services.team import Team
-from yolo_fs.services.ticking import Ticker
 
 RETRY_S = 0.05
 """Between two looks at what waits to be judged, or at what holds everything up."""

@@ -17,8 +17,8 @@ from yolo_fs.ids import PHASE_DIRECTORY, PhaseId
 from yolo_fs.protocol.names import Dept
 from yolo_fs.protocol.workflow import STEP_BY_KEY
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
-from yolo_fs.rules.classify import PLANNING_ROOT
-from yolo_fs.rules.projections import DECLARABLE, department_of
+from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
+from yolo_fs.rules.states.department import DECLARABLE, department_of
 from yolo_fs.services.places import phase_folder
 
 STATUSES = ("pending", "running", "complete", "failed")

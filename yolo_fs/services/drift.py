@@ -13,17 +13,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from yolo_fs.edges.store import read_json
-from yolo_fs.rules.handoff_life import overdue
-from yolo_fs.rules.phase import PhaseFacts, Switches
-from yolo_fs.rules.progress import PhaseProgress, fold
-from yolo_fs.rules.projections import Drift, drift_of_department, drift_of_state
-from yolo_fs.rules.projectstate import claims
+from yolo_fs.rules.handoffs.life import overdue
+from yolo_fs.rules.phase.facts import PhaseFacts, Switches
+from yolo_fs.rules.phase.progress import PhaseProgress, fold
+from yolo_fs.rules.states.department import Drift, drift_of_department, drift_of_state
+from yolo_fs.rules.states.project import claims
 from yolo_fs.schemas.config import Config
 from yolo_fs.services.board import Board, PhaseBoard
 from yolo_fs.services.departments import shown
 from yolo_fs.services.gatekeeping import forged_sentinels
-from yolo_fs.services.handoff_life import lives_of
-from yolo_fs.services.handoff_reading import Reader
+from yolo_fs.services.handoffs.life import lives_of
+from yolo_fs.services.handoffs.reading import Reader
 from yolo_fs.services.places import phase_folder
 from yolo_fs.services.settings import CONFIG, Settings
 from yolo_fs.services.states import PROJECT

@@ -16,10 +16,10 @@ from yolo_fs.edges.git.runner import Conversation
 from yolo_fs.edges.git.trees import Tree
 from yolo_fs.edges.lines import Limits, read_lines
 from yolo_fs.reasons import Finding, Reason
-from yolo_fs.rules.artifacts import Check
-from yolo_fs.rules.checks import commits_mentioned, plan_facts
-from yolo_fs.rules.classify import classify
-from yolo_fs.rules.examine import examine
+from yolo_fs.rules.artifacts.checks import commits_mentioned, plan_facts
+from yolo_fs.rules.artifacts.classify import classify
+from yolo_fs.rules.artifacts.examine import examine
+from yolo_fs.rules.artifacts.table import Check
 from yolo_fs.rules.facts import Place, PlanFacts, Surroundings
 from yolo_fs.schemas.base import Mode, Record
 from yolo_fs.services.intake import READERS

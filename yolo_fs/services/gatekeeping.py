@@ -18,10 +18,10 @@ from yolo_fs.edges.store import Damaged, read_json
 from yolo_fs.ids import PhaseId
 from yolo_fs.protocol.gates import GATE_TIMEOUT_MINUTES
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
-from yolo_fs.rules.gates import INTEGRATION, GateProgress, GateView, gates_of, sentinels_of, sign_off
-from yolo_fs.rules.phase import PhaseFacts, Switches
-from yolo_fs.rules.progress import DepartmentProgress, PhaseProgress, fold
-from yolo_fs.rules.projections import DECLARABLE, Drift, derived_status
+from yolo_fs.rules.phase.facts import PhaseFacts, Switches
+from yolo_fs.rules.phase.gates import INTEGRATION, GateProgress, GateView, gates_of, sentinels_of, sign_off
+from yolo_fs.rules.phase.progress import DepartmentProgress, PhaseProgress, fold
+from yolo_fs.rules.states.department import DECLARABLE, Drift, derived_status
 from yolo_fs.services.departments import find_phase, shown
 from yolo_fs.services.notices import read_notice
 from yolo_fs.services.places import bell_path, lock_path, notice_path, phase_folder

@@ -17,10 +17,12 @@ from yolo_fs.edges.git.repository import Head, Repository
 from yolo_fs.edges.lines import Limits, Reading, read_lines, read_object, read_text
 from yolo_fs.edges.toon import read_toon
 from yolo_fs.reasons import Finding, Reason, YoloError, errors
-from yolo_fs.rules.artifacts import Check, Home, Shape
-from yolo_fs.rules.checks import commits_mentioned, plan_facts
-from yolo_fs.rules.classify import classify
-from yolo_fs.rules.examine import examine
+from yolo_fs.rules.artifacts.checks import commits_mentioned, plan_facts
+from yolo_fs.rules.artifacts.classify import classify
+from yolo_fs.rules.artifacts.examine import examine
+from yolo_fs.rules.artifacts.naming import subject_of, trailers_of
+from yolo_fs.rules.artifacts.secrets import find_secrets
+from yolo_fs.rules.artifacts.table import Check, Home, Shape
 from yolo_fs.rules.facts import (
     Accepted,
     Committed,
@@ -34,10 +36,8 @@ from yolo_fs.rules.facts import (
     Verdict,
     Waiting,
 )
-from yolo_fs.rules.naming import subject_of, trailers_of
-from yolo_fs.rules.secrets import find_secrets
 from yolo_fs.schemas.base import Record
-from yolo_fs.services.envelopes import Handoffs
+from yolo_fs.services.handoffs.envelopes import Handoffs
 from yolo_fs.services.patience import Patience
 from yolo_fs.services.settings import Settings
 

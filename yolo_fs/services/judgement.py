@@ -14,10 +14,9 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.lines import Limits, Reading, read_lines, read_object, read_text
 from yolo_fs.edges.toon import read_toon
 from yolo_fs.reasons import Finding, Reason, errors
-from yolo_fs.rules.catalogue import kind_named
-from yolo_fs.rules.classify import classify
-from yolo_fs.rules.facts import Place
-from yolo_fs.rules.recognise import (
+from yolo_fs.rules.artifacts.catalogue import kind_named
+from yolo_fs.rules.artifacts.classify import classify
+from yolo_fs.rules.artifacts.recognise import (
     Example,
     InTree,
     example_of,
@@ -26,7 +25,8 @@ from yolo_fs.rules.recognise import (
     place_of_kind,
     place_of_name,
 )
-from yolo_fs.rules.secrets import find_secrets
+from yolo_fs.rules.artifacts.secrets import find_secrets
+from yolo_fs.rules.facts import Place
 from yolo_fs.schemas.catalogue import Kind, Medium
 from yolo_fs.services.examination import CommitsExist, Examiner, Snapshot
 from yolo_fs.services.settings import Settings

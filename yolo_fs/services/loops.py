@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from yolo_fs.edges.git.history import LONG_S
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.rules.loopfacts import LoopFacts, LoopProgress, Version, Work
-from yolo_fs.rules.loops import loops
-from yolo_fs.rules.phase import PhaseFacts
+from yolo_fs.rules.loops.facts import LoopFacts, LoopProgress, Version, Work
+from yolo_fs.rules.loops.rounds import loops
+from yolo_fs.rules.phase.facts import PhaseFacts
 from yolo_fs.services.team import Team
 from yolo_fs.subject import GRAMMAR, read_scope
 

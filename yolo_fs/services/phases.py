@@ -15,7 +15,7 @@ from yolo_fs.edges.lock import Held, hold
 from yolo_fs.edges.store import private_directory
 from yolo_fs.ids import PHASE_DIRECTORY, PhaseId
 from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError
-from yolo_fs.rules.classify import PLANNING_ROOT
+from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 
 _MILESTONE = re.compile(r"[a-z0-9][a-z0-9-]*")
 _NUMBERED = re.compile(r"(?P<number>[0-9]+)-.*")

@@ -9,7 +9,7 @@ import os
 
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.ids import PhaseId
-from yolo_fs.rules.classify import PLANNING_ROOT
+from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 
 
 def lock_path(repository: Repository) -> str:

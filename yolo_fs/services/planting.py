@@ -20,8 +20,8 @@ from yolo_fs.edges.git.paths import PathRules
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.protocol.names import Dept
 from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError
-from yolo_fs.rules.artifacts import ARTIFACTS, RUNTIME, Home
-from yolo_fs.rules.classify import PLANNING_ROOT
+from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
+from yolo_fs.rules.artifacts.table import ARTIFACTS, RUNTIME, Home
 from yolo_fs.services.settings import CONFIG, user_config_path
 
 # --- the plan --------------------------------------------------------------------------------------------------------

@@ -18,10 +18,10 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import SHARED, Damaged, read_json, reap_temporaries, update, write_json
 from yolo_fs.reasons import Reason, YoloError
 from yolo_fs.rules.facts import Rejected, Verdict
-from yolo_fs.rules.gates import GateProgress, gates_of, sentinels_of
-from yolo_fs.rules.phase import PhaseFacts, Switches
-from yolo_fs.rules.progress import DepartmentProgress, PhaseProgress, fold
-from yolo_fs.rules.projections import department_status
+from yolo_fs.rules.phase.facts import PhaseFacts, Switches
+from yolo_fs.rules.phase.gates import GateProgress, gates_of, sentinels_of
+from yolo_fs.rules.phase.progress import DepartmentProgress, PhaseProgress, fold
+from yolo_fs.rules.states.department import department_status
 from yolo_fs.services.apply import Telling
 from yolo_fs.services.notices import Notices
 from yolo_fs.services.places import bell_path, notice_path, phase_folder

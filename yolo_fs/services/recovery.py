@@ -17,7 +17,7 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.machine import boot_id
 from yolo_fs.edges.store import Damaged, read_json, write_json
 from yolo_fs.reasons import Finding, YoloError
-from yolo_fs.rules.classify import PLANNING_ROOT
+from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.services.coordinator import Coordinator
 
 OWN_COMMITS = 1_000

@@ -16,22 +16,22 @@ from yolo_fs.edges.files import names_in
 from yolo_fs.edges.git.repository import Head, Repository
 from yolo_fs.ids import PhaseId
 from yolo_fs.reasons import Reason, YoloError
+from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.brief import Brief
 from yolo_fs.rules.briefing import Folded, Situation, Taken, brief_of
-from yolo_fs.rules.classify import PLANNING_ROOT
 from yolo_fs.rules.facts import Committed, Ignored, Verdict
-from yolo_fs.rules.handoff_life import Life
-from yolo_fs.rules.phase import PhaseFacts, Switches
-from yolo_fs.rules.progress import fold
-from yolo_fs.rules.scene import Asker
+from yolo_fs.rules.handoffs.life import Life
+from yolo_fs.rules.phase.facts import PhaseFacts, Switches
+from yolo_fs.rules.phase.progress import fold
+from yolo_fs.rules.phase.scene import Asker
 from yolo_fs.schemas.config import Config
 from yolo_fs.schemas.policy import Policy
 from yolo_fs.services.board import Board, board
 from yolo_fs.services.coordinator import Coordinator
 from yolo_fs.services.drift import asides
-from yolo_fs.services.handoff_life import lives_of
-from yolo_fs.services.handoff_reading import Reader
-from yolo_fs.services.handoffs import Handoffs
+from yolo_fs.services.handoffs.life import lives_of
+from yolo_fs.services.handoffs.reading import Reader
+from yolo_fs.services.handoffs.taking import Handoffs
 from yolo_fs.services.settings import Settings, load
 from yolo_fs.services.survey import candidates
 from yolo_fs.services.team import Team

@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 
 from yolo_fs.edges.lines import Limits, read_object
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError
-from yolo_fs.rules import documents
-from yolo_fs.rules.classify import PLANNING_ROOT
+from yolo_fs.rules.artifacts import documents
+from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.schemas.base import Mode, Wire, check
 from yolo_fs.schemas.config import Config, Policy
 

@@ -15,12 +15,12 @@ from yolo_fs.edges.files import Content, Writer, read
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import SHARED, write_json
 from yolo_fs.reasons import Reason
-from yolo_fs.rules.classify import PLANNING_ROOT
-from yolo_fs.rules.executionstate import next_execution_state
-from yolo_fs.rules.orchestration import orchestration
-from yolo_fs.rules.phase import PhaseFacts, Switches
-from yolo_fs.rules.progress import PhaseProgress, fold
-from yolo_fs.rules.projectstate import current, project_state
+from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
+from yolo_fs.rules.phase.facts import PhaseFacts, Switches
+from yolo_fs.rules.phase.progress import PhaseProgress, fold
+from yolo_fs.rules.states.execution import next_execution_state
+from yolo_fs.rules.states.orchestration import orchestration
+from yolo_fs.rules.states.project import current, project_state
 from yolo_fs.services.settings import Settings
 from yolo_fs.services.team import Team
 

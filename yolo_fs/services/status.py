@@ -17,7 +17,7 @@ from yolo_fs.edges.git.repository import Head, Repository
 from yolo_fs.edges.lock import holder
 from yolo_fs.edges.store import read_json
 from yolo_fs.reasons import Reason, YoloError
-from yolo_fs.rules.classify import classify
+from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.decide import describe
 from yolo_fs.rules.facts import Accepted, Committed, Held, Ignored, Missing, Rejected, Verdict, Waiting
 from yolo_fs.services.coordinator import Coordinator

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from yolo_fs.edges.files import Entry, Stamp, walk
 from yolo_fs.edges.git.repository import Head, Repository
 from yolo_fs.reasons import YoloError
-from yolo_fs.rules.classify import classify
+from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.services.intake import Seen
 
 RACY_NS = 2_000_000_000

@@ -19,7 +19,7 @@ from yolo_fs.edges.git.runner import Answer
 from yolo_fs.ids import TaskRef
 from yolo_fs.protocol.commits import SOURCE_FORMAT
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
-from yolo_fs.rules.classify import PLANNING_ROOT
+from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.services.claims import files_of
 from yolo_fs.services.serial import serialised
 from yolo_fs.services.team import Team

@@ -13,12 +13,12 @@ from typing import Any
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.ids import PhaseId
 from yolo_fs.reasons import Level, errors
-from yolo_fs.rules.classify import PLANNING_ROOT, classify
-from yolo_fs.rules.examine import shape_faults
+from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
+from yolo_fs.rules.artifacts.examine import shape_faults
 from yolo_fs.rules.facts import Place
-from yolo_fs.rules.handoff_contents import handoff_into
-from yolo_fs.rules.phase import Filed, PhaseFacts, SourceCommit, Switches, texts
-from yolo_fs.rules.progress import PhaseProgress, fold
+from yolo_fs.rules.handoffs.contents import handoff_into
+from yolo_fs.rules.phase.facts import Filed, PhaseFacts, SourceCommit, Switches, texts
+from yolo_fs.rules.phase.progress import PhaseProgress, fold
 from yolo_fs.services.chronicle import Chronicle
 from yolo_fs.services.intake import READERS
 from yolo_fs.services.settings import Settings

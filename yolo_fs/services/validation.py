@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from yolo_fs.edges.files import Entry, walk
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, errors
-from yolo_fs.rules.classify import PLANNING_ROOT, classify
-from yolo_fs.rules.recognise import (
+from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
+from yolo_fs.rules.artifacts.recognise import (
     InTree,
     example_of,
     in_tree,

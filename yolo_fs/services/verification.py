@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from yolo_fs.edges.git.history import LoggedCommit, log
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Finding, Reason, YoloError, errors
-from yolo_fs.rules.classify import classify
+from yolo_fs.rules.artifacts.classify import classify
+from yolo_fs.rules.artifacts.naming import subject_of, trailers_of
 from yolo_fs.rules.facts import Place
-from yolo_fs.rules.naming import subject_of, trailers_of
 from yolo_fs.services.examination import AtCommit, Blobs, Examined, Examiner
 from yolo_fs.services.settings import Settings
 

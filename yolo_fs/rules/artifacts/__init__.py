@@ -1,0 +1,1 @@
+"""What an artifact is: which file, which lines, which subject, and whether it is right. Pure."""

@@ -1,0 +1,218 @@
+"""Cross-references: does what an artifact points at exist, and in the right order?
+
+Each member of `Check` that a row names is bound here to its predicate; a test asserts that none is left out.
+Source: protocol 1.3 and 8.4 ("plan F"); reliability F51.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
+
+from yolo_fs.ids import PlanId
+from yolo_fs.reasons import Level, Reason
+from yolo_fs.rules.artifacts.table import Check
+from yolo_fs.rules.facts import Place, PlanFacts, Surroundings
+from yolo_fs.schemas.base import Fault, Record
+from yolo_fs.schemas.envelope.envelope import payload_faults
+
+Located = tuple[int, Fault]
+"""A line number (0: the whole file) and what is wrong there."""
+
+ARCHITECTURE_SECTIONS = ("tech_decisions", "components", "integration_points", "risks", "critique_disposition")
+"""Source: protocol 1.3, row `architecture.toon`."""
+
+
+def run_checks(place: Place, records: Sequence[Record], around: Surroundings) -> Iterator[Located]:
+    """Yield what the artifact's cross-references get wrong."""
+    for check in place.artifact.checks:
+        yield from CHECKS[check](place, records, around)
+
+
+def commits_mentioned(place: Place, records: Sequence[Record]) -> tuple[str, ...]:
+    """Return the commit hashes whose existence has to be looked up before the checks run."""
+    if Check.COMMITS not in place.artifact.checks:
+        return ()
+    return tuple(name for record in records for name in _texts(record.value.get("ch")))
+
+
+def plan_facts(header: Mapping[str, object]) -> PlanFacts | None:
+    """Return what a plan's header tells others, or None when it tells nothing usable."""
+    wave = header.get("w")
+    if not isinstance(wave, int | float) or isinstance(wave, bool):
+        return None
+    return PlanFacts(wave, tuple(_texts(header.get("d"))))
+
+
+def _plan_name(place: Place, records: Sequence[Record], _: Surroundings) -> Iterator[Located]:
+    if not records or place.plan is None:
+        return
+    line, header = records[0]
+    spelled = f"{header.get('p')}-{header.get('n')}"
+    if PlanId.parse(spelled) and spelled != str(place.plan):
+        yield (
+            line,
+            Fault(
+                Reason.NAME_MISMATCH, "/n", f"the content is plan {spelled}", f"plan {place.plan}, as the file is named"
+            ),
+        )
+    yield from _phase_of_name(place)
+
+
+def _phase_of_name(place: Place) -> Iterator[Located]:
+    if place.phase and place.plan and place.phase.number != place.plan.phase:
+        expected = f"a plan of phase {place.phase.number}, as the directory is named"
+        yield 0, Fault(Reason.PHASE_MISMATCH, "", f"the file is named after phase {place.plan.phase}", expected)
+
+
+_PHASE_KEYS = ("phase", "from_phase", "p", "ph")
+
+
+def _phase(place: Place, records: Sequence[Record], _: Surroundings) -> Iterator[Located]:
+    if place.phase is None:
+        return
+    for line, value in records[:1]:
+        for key in _PHASE_KEYS:
+            said = str(value.get(key, ""))
+            if said.isdigit() and int(said) != int(place.phase.number):
+                expected = f"{place.phase.number}, as the directory is named"
+                yield line, Fault(Reason.PHASE_MISMATCH, f"/{key}", f"the content speaks of phase {said}", expected)
+
+
+def _task_ids(_: Place, records: Sequence[Record], __: Surroundings) -> Iterator[Located]:
+    yield from _repeated(records[1:])
+
+
+def _unique_ids(_: Place, records: Sequence[Record], __: Surroundings) -> Iterator[Located]:
+    yield from _repeated(records)
+
+
+def _repeated(records: Sequence[Record]) -> Iterator[Located]:
+    seen: dict[tuple[str, str], int] = {}
+    for line, value in records:
+        name = value.get("id")
+        if not isinstance(name, str):
+            continue
+        first = seen.setdefault((name, str(value.get("plan", ""))), line)
+        if first != line:
+            yield (
+                line,
+                Fault(Reason.DUPLICATE_ID, "/id", f"{name!r} stands on line {first} already", "an id of its own"),
+            )
+
+
+def _task_graph(_: Place, records: Sequence[Record], __: Surroundings) -> Iterator[Located]:
+    tasks = {name: record for record in records[1:] if isinstance(name := record.value.get("id"), str)}
+    graph: dict[str, list[str]] = {}
+    for name, (line, value) in tasks.items():
+        graph[name] = []
+        for position, needed in enumerate(_texts(value.get("td"))):
+            at = f"/td/{position}"
+            if needed == name:
+                yield line, Fault(Reason.SELF_REFERENCE, at, f"{name} depends on itself", "another task of this plan")
+            elif needed not in tasks:
+                yield line, Fault(Reason.UNKNOWN_REFERENCE, at, f"no task {needed!r} in this plan", _one_of(tasks))
+            else:
+                graph[name].append(needed)
+    if circle := _circle(graph):
+        path = " → ".join(circle)
+        yield tasks[circle[0]].line, Fault(Reason.DEPENDENCY_CYCLE, "/td", path, "an order in which tasks can be done")
+
+
+def _waves(place: Place, records: Sequence[Record], around: Surroundings) -> Iterator[Located]:
+    """Each plan that `d` names belongs to this phase and to an earlier wave. Source: protocol 8.4."""
+    if not records or place.plan is None or (own := plan_facts(records[0].value)) is None:
+        return
+    line, name = records[0].line, str(place.plan)
+    for position, spelled in enumerate(own.needs):
+        at = f"/d/{position}"
+        needed = f"{place.plan.phase}-{spelled}" if len(spelled) == 2 else spelled
+        if needed == name:
+            yield line, Fault(Reason.SELF_REFERENCE, at, f"plan {name} depends on itself", "another plan")
+        elif needed not in around.plans:
+            hint = "Write that plan first, or take it out of `d`."
+            yield (
+                line,
+                Fault(
+                    Reason.UNKNOWN_REFERENCE,
+                    at,
+                    f"no readable plan {needed!r} in this phase",
+                    _one_of(around.plans),
+                    hint,
+                ),
+            )
+        elif around.plans[needed].wave >= own.wave:
+            seen = f"plan {needed} is of wave {around.plans[needed].wave}, this one of wave {own.wave}"
+            yield line, Fault(Reason.WAVE_ORDER, at, seen, "a plan of an earlier wave")
+    graph = {**{other: list(facts.needs) for other, facts in around.plans.items()}, name: list(own.needs)}
+    if (circle := _circle(graph)) and name in circle:
+        yield line, Fault(Reason.DEPENDENCY_CYCLE, "/d", " → ".join(circle), "an order in which plans can be done")
+
+
+def _commits(_: Place, records: Sequence[Record], around: Surroundings) -> Iterator[Located]:
+    for line, value in records:
+        for position, name in enumerate(_texts(value.get("ch"))):
+            if not around.commits.get(name, False):
+                yield (
+                    line,
+                    Fault(
+                        Reason.UNKNOWN_COMMIT, f"/ch/{position}", f"{name!r}", "the hash of a commit of this repository"
+                    ),
+                )
+
+
+def _rising_time(_: Place, records: Sequence[Record], __: Surroundings) -> Iterator[Located]:
+    latest: dict[str, str] = {}
+    for line, value in records:
+        name, moment = str(value.get("id")), str(value.get("dt"))
+        if moment <= latest.get(name, ""):
+            yield (
+                line,
+                Fault(Reason.OUT_OF_RANGE, "/dt", f"{moment} is not later than {latest[name]}", "a later moment"),
+            )
+        latest[name] = max(moment, latest.get(name, ""))
+
+
+def _sections(_: Place, records: Sequence[Record], __: Surroundings) -> Iterator[Located]:
+    for line, value in records[:1]:
+        for section in ARCHITECTURE_SECTIONS:
+            if not value.get(section):
+                yield (
+                    line,
+                    Fault(Reason.SECTION_MISSING, f"/{section}", f"no {section!r}", "the section", level=Level.WARNING),
+                )
+
+
+def _payload(_: Place, records: Sequence[Record], __: Surroundings) -> Iterator[Located]:
+    for record in records:
+        yield from ((record.line, fault) for fault in payload_faults(record.value))
+
+
+CHECKS: Mapping[Check, Callable[[Place, Sequence[Record], Surroundings], Iterator[Located]]] = {
+    Check.PLAN_NAME: _plan_name,
+    Check.PHASE: _phase,
+    Check.TASK_IDS: _task_ids,
+    Check.TASK_GRAPH: _task_graph,
+    Check.WAVES: _waves,
+    Check.COMMITS: _commits,
+    Check.UNIQUE_IDS: _unique_ids,
+    Check.RISING_TIME: _rising_time,
+    Check.SECTIONS: _sections,
+    Check.PAYLOAD: _payload,
+}
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()
+
+
+def _one_of(names: Mapping[str, object]) -> str:
+    return ", ".join(sorted(names)[:10]) or "none is there yet"
+
+
+def _circle(graph: Mapping[str, Sequence[str]]) -> list[str]:
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return [str(name) for name in error.args[1]]
+    return []

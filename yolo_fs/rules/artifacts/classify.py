@@ -1,0 +1,90 @@
+"""Path → place, by allow-list: what no row names is no artifact, and is never read.
+
+Source: protocol 1.1 and 1.3; reliability F17, F52.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache, lru_cache
+from typing import NamedTuple
+
+from yolo_fs.ids import PHASE_DIRECTORY, PLAN, PhaseId, PlanId
+from yolo_fs.protocol.departments import WORKING
+from yolo_fs.rules.artifacts import documents
+from yolo_fs.rules.artifacts.table import ARTIFACTS, Artifact, Home
+from yolo_fs.rules.facts import Place
+
+PLANNING_ROOT = ".yolo-planning"
+_REMEMBERED = 10_000
+"""Paths whose place is remembered: each is asked for by the watcher, the scan and the look."""
+
+
+def _unnamed(pattern: re.Pattern[str]) -> str:
+    """Return a pattern without the names of its groups, so that it can stand inside another."""
+    return re.sub(r"\?P<\w+>", "", pattern.pattern)
+
+
+_MILESTONE = r"(?:milestones/[a-z0-9][a-z0-9-]*/)?"
+_HOMES = {
+    Home.PHASE: rf"{_MILESTONE}phases/(?P<directory>{_unnamed(PHASE_DIRECTORY)})/",
+    Home.ROOT: _MILESTONE,
+    Home.ANYWHERE: rf"(?:{_MILESTONE}phases/(?P<directory>[^/]+)/)?(?:[^/]+/)*",
+}
+_GAPS = {
+    "dept": "(?P<prefix>fe-|ux-|)",
+    "plan": f"(?P<plan>{_unnamed(PLAN)})",
+    "NN": "(?P<number>[0-9]{2})",
+    "department": "(?P<department>backend|frontend|uiux)",
+}
+
+
+class _Name(NamedTuple):
+    artifact: Artifact
+    ending: str
+    """What every such name ends in: asked first, for most rows fail there."""
+    pattern: re.Pattern[str]
+
+
+def _parts(artifact: Artifact) -> list[str]:
+    """Return the file name taken apart: text, gap, text, gap and so on, text."""
+    return re.split(r"\{(\w+)\}", artifact.file)
+
+
+def _pattern(artifact: Artifact) -> re.Pattern[str]:
+    parts = _parts(artifact)
+    name = "".join(_GAPS[part] if index % 2 else re.escape(part) for index, part in enumerate(parts))
+    return re.compile(_HOMES[artifact.home] + name)
+
+
+@cache
+def _names() -> tuple[_Name, ...]:
+    return tuple(_Name(artifact, _parts(artifact)[-1], _pattern(artifact)) for artifact in ARTIFACTS)
+
+
+_DEPARTMENT_OF_PREFIX = {row.prefix: str(row.name) for row in WORKING}
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def classify(path: str, root: str = PLANNING_ROOT) -> Place | None:
+    """Return the place of a path (POSIX, relative to the repository), or None when it is no artifact."""
+    if not path.isascii():
+        return None
+    if not path.startswith(root + "/"):
+        return documents.place_of(path)
+    below = path[len(root) + 1 :]
+    for name in _names():
+        if below.endswith(name.ending) and (found := name.pattern.fullmatch(below)):
+            return _place(path, name.artifact, found.groupdict())
+    return None
+
+
+def _place(path: str, artifact: Artifact, found: dict[str, str | None]) -> Place:
+    department = found.get("department") or _DEPARTMENT_OF_PREFIX.get(found.get("prefix") or "", "backend")
+    return Place(
+        path,
+        artifact,
+        PhaseId.parse(found.get("directory") or ""),
+        PlanId.parse(found.get("plan") or ""),
+        department,
+    )

@@ -1,0 +1,118 @@
+"""Mechanical repairs: what a machine may change because the meaning stays the same. Pure; nothing is written.
+
+Byte order mark, CR LF, Markdown fence, trailing comma, old name of a key, final newline.
+Source: cli ("validate --suggest"); protocol 1.3, end, for the old names; reliability F53.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from yolo_fs.rules.artifacts.catalogue import artifact_of
+from yolo_fs.schemas.catalogue import Kind, Medium
+from yolo_fs.schemas.messages import MESSAGES
+
+MAX_BYTES = 1 << 20
+"""Larger files are left alone: a diff of them helps nobody."""
+
+_MARK = b"\xef\xbb\xbf"
+_STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?'
+_TRAILING_COMMA = re.compile(rf"{_STRING}|,(?=[ \t\r\n]*(?:[}}\]]|\Z))")
+_TOKENS = re.compile(rf"({_STRING})([ \t\r\n]*:)?|[{{}}\[\]]")
+_STEPS = {"{": 1, "[": 1, "}": -1, "]": -1}
+
+
+def mended(data: bytes, kind: Kind) -> bytes | None:
+    """Return the content with everything mechanical put right, or None when nothing is, or can be."""
+    if len(data) > MAX_BYTES:
+        return None
+    try:
+        text = data.removeprefix(_MARK).decode().replace("\r\n", "\n")
+    except UnicodeDecodeError:
+        return None
+    if not text.strip():
+        return None
+    if kind.medium in (Medium.OBJECT, Medium.LINES):
+        text = _mended_json(_without_fence(text), kind)
+    fresh = (text if text.endswith("\n") else text + "\n").encode()
+    return fresh if fresh != data else None
+
+
+def diff(before: bytes, after: bytes, path: str) -> str:
+    """Return the change as a unified diff that `git apply` takes."""
+    pieces = difflib.unified_diff(_lines(before), _lines(after), f"a/{path}", f"b/{path}")
+    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in pieces)
+
+
+def _lines(data: bytes) -> list[str]:
+    """Return the lines with their ends; only LF ends one."""
+    return [piece for piece in re.split(r"(?<=\n)", data.decode()) if piece]
+
+
+def _without_fence(text: str) -> str:
+    lines = text.strip().split("\n")
+    if len(lines) > 2 and lines[0].startswith(("```", "~~~")) and lines[-1].strip() in ("```", "~~~"):
+        return "\n".join([*lines[1:-1], ""])
+    return text
+
+
+def _mended_json(text: str, kind: Kind) -> str:
+    if kind.medium is Medium.OBJECT:
+        body = text.rstrip("\n")
+        return _mended_records([body], kind)[0] + text[len(body) :]
+    return "\n".join(_mended_records(text.split("\n"), kind))
+
+
+def _mended_records(texts: Sequence[str], kind: Kind) -> list[str]:
+    texts = [_TRAILING_COMMA.sub(lambda found: "" if found[0] == "," else found[0], text) for text in texts]
+    records = [_record(text) for text in texts]
+    first = records[0] or {}
+    return [
+        _renamed(text, _former_names(kind, position, record, first)) if record else text
+        for position, (text, record) in enumerate(zip(texts, records, strict=True))
+    ]
+
+
+def _record(text: str) -> dict[str, Any] | None:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _former_names(kind: Kind, position: int, record: Mapping[str, Any], first: Mapping[str, Any]) -> Mapping[str, str]:
+    """Return old key → present key for a record of this kind."""
+    if artifact := artifact_of(kind):
+        shape = artifact.shape_of(record, position=position, first=first)
+    elif kind.lines:
+        shape = kind.lines[0].shape
+    else:
+        shape = MESSAGES.get(str(record.get("type")))
+    return shape.former if shape else {}
+
+
+def _renamed(text: str, former: Mapping[str, str]) -> str:
+    """Return the object with old keys of its own, not of objects within it, under their present names."""
+    keys = list(_own_keys(text)) if former else []
+    present = {key for _, _, key in keys}
+    renames = {}
+    for start, end, key in keys:
+        if (fresh := former.get(key)) and fresh not in present:
+            present.add(fresh)
+            renames[start, end] = json.dumps(fresh)
+    for (start, end), fresh in reversed(renames.items()):
+        text = text[:start] + fresh + text[end:]
+    return text
+
+
+def _own_keys(text: str) -> Iterator[tuple[int, int, str]]:
+    depth = 0
+    for token in _TOKENS.finditer(text):
+        depth += _STEPS.get(token[0], 0)
+        if depth == 1 and token[2]:
+            yield token.start(1), token.end(1), json.loads(token[1])

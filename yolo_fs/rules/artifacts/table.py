@@ -1,0 +1,590 @@
+"""The artifacts: which file is which, what its lines are, and under which subject it is committed.
+
+One row per kind. Everything else (watching, validation, commit, schema export, docs, tests) follows
+from the row. Source: protocol 1.3; document 002 ("11-Step Workflow", "Commit-Every-Artifact Protocol").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from yolo_fs.schemas.base import Wire
+from yolo_fs.schemas.lines import (
+    critique,
+    debug,
+    decisions,
+    design,
+    escalation,
+    integration,
+    planning,
+    product,
+    quality,
+    research,
+    review,
+    summary,
+    tests,
+)
+from yolo_fs.schemas.messages.departments import ApiContract, DesignHandoff
+from yolo_fs.schemas.messages.handoffs import DeptHandoff, PhaseHandoff
+from yolo_fs.schemas.messages.product import PoQaVerdict
+from yolo_fs.schemas.messages.research import DebuggerReport
+from yolo_fs.schemas.packet import HandoffFile
+from yolo_fs.schemas.state import EscalationState, ExecutionState, Orchestration, StateFile
+from yolo_fs.subject import Subject
+
+
+class Home(StrEnum):
+    """The directory that an artifact lives in."""
+
+    PHASE = "phase"
+    """`phases/{NN}-{slug}/`"""
+    ROOT = "root"
+    """The planning root, or the root of a milestone."""
+    ANYWHERE = "anywhere"
+    """Any directory of the planning tree."""
+    DOCUMENTS = "documents"
+    """The folder of handoffs outside the planning tree (see `rules.artifacts.documents`)."""
+
+
+class Shape(StrEnum):
+    """How the bytes of an artifact are laid out. Source: protocol 1.2."""
+
+    HEADER_AND_BODY = "header and body"
+    """JSONL: line 1 is a header, each later line a body record."""
+    BLOCKS = "blocks"
+    """JSONL: several header-and-body blocks in one file."""
+    RECORDS = "records"
+    """JSONL: each line stands alone."""
+    ONE_LINE = "one line"
+    """JSONL: exactly one line."""
+    OBJECT = "object"
+    """One JSON object, on as many lines as it likes."""
+    TOON = "toon"
+    FRONT_MATTER = "front matter"
+    """Markdown whose front matter is a handoff packet."""
+    TEXT = "text"
+
+
+class Naming(StrEnum):
+    """The rule that chooses among the subjects of a row and fills their gaps."""
+
+    PLACE = "place"
+    """From the path alone: phase of the directory, plan of the file name, stem of the file without its leading dot."""
+    ENRICHMENT = "enrichment"
+    """First subject while a task lacks its `spec`, second once every task has one."""
+    ONE_PLAN = "one plan"
+    """First subject when the content speaks of exactly one plan, second otherwise."""
+    DEPARTMENT = "department"
+    """One subject per department, in the order of `DEPARTMENTS`."""
+    ROUTE = "route"
+    """From the path alone: who hands over to whom."""
+    TRANSITION = "transition"
+    """State files, as their content says: first subject when complete, last when not; between them, when skipped."""
+
+
+class Check(StrEnum):
+    """Cross-references of an artifact; each is bound to its predicate in `rules.artifacts.checks`."""
+
+    PLAN_NAME = "plan name"
+    """`p` and `n` of the content spell the plan id of the file name."""
+    PHASE = "phase"
+    """The content's phase is the directory's."""
+    TASK_IDS = "task ids"
+    """Ids of the body are unique."""
+    TASK_GRAPH = "task graph"
+    """`td` names tasks of this plan, without a circle."""
+    WAVES = "waves"
+    """`d` names plans of this phase in an earlier wave, never itself."""
+    COMMITS = "commits"
+    """Every hash in `ch` is a commit of this repository."""
+    UNIQUE_IDS = "unique ids"
+    """No two records carry the same `id`."""
+    RISING_TIME = "rising time"
+    """Records of one id carry increasing `dt`."""
+    PAYLOAD = "payload"
+    """The payload of an envelope has the shape of its route."""
+    SECTIONS = "sections"
+    """The TOON document has the five sections of an architecture."""
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """One kind of file that agents hand each other."""
+
+    kind: str
+    """Name of the kind, as in `yolo-fs schema show KIND`."""
+    file: str
+    """File name, with gaps: `{dept}` for `fe-`, `ux-` or nothing, `{plan}` for `NN-MM`, `{NN}` for the phase's number,
+    `{department}` for backend, frontend or uiux."""
+    shape: Shape
+    subjects: tuple[Subject, ...]
+    """What the commit is called; `naming` chooses."""
+    source: str
+    """Section of the requirement document, or of the protocol, that this row restates."""
+    header: type[Wire] | None = None
+    """Shape of line 1 (`HEADER_AND_BODY`), of the single line (`ONE_LINE`) or of the object."""
+    body: tuple[type[Wire], ...] = ()
+    """Shapes of the other lines; the first that recognises a record reads it, else the first."""
+    relaxed: tuple[type[Wire], ...] = ()
+    """Header and body shapes that apply instead when the first of them recognises line 1."""
+    naming: Naming = Naming.PLACE
+    checks: tuple[Check, ...] = ()
+    home: Home = Home.PHASE
+    step: str = ""
+    """Key of the workflow step that produces it; empty when any step may."""
+    append_only: bool = False
+    """Lines are only ever added."""
+    needs_body: bool = False
+    """A header without any body line is not an artifact yet."""
+
+    def shape_of(self, record: Mapping[str, Any], *, position: int, first: Mapping[str, Any]) -> type[Wire] | None:
+        """Return the shape that reads the record at `position` (from 0) of a file whose first record is `first`.
+
+        None: the artifact has no such line.
+        """
+        header, body = self.header, self.body
+        if self.relaxed and self.relaxed[0].recognises(first):
+            header, *others = self.relaxed
+            body = tuple(others)
+        if header and (position == 0 or (self.shape is Shape.BLOCKS and header.recognises(record))):
+            return header
+        return next((shape for shape in body if shape.recognises(record)), body[-1] if body else None)
+
+
+_OF_PHASE = (Subject("docs({phase}): {artifact}"),)
+"""Source: document 002, "Commit-Every-Artifact Protocol", last line."""
+_OF_PROJECT = (Subject("chore(state): {artifact}"),)
+"""Files of the planning root belong to no phase; protocol 5.2 keeps the scope `state` for them."""
+
+ARTIFACTS: tuple[Artifact, ...] = (
+    # The product layer.
+    Artifact(
+        kind="analysis",
+        file="analysis.json",
+        shape=Shape.OBJECT,
+        subjects=_OF_PHASE,
+        source="document 002, Agent Roster; protocol 1.3",
+        header=product.Analysis,
+    ),
+    Artifact(
+        kind="discovery",
+        file="discovery.json",
+        shape=Shape.OBJECT,
+        subjects=_OF_PHASE,
+        source="protocol 1.3",
+        header=product.Discovery,
+    ),
+    Artifact(
+        kind="roadmap-plan",
+        file="roadmap-plan.json",
+        shape=Shape.OBJECT,
+        subjects=_OF_PHASE,
+        source="document 002, Agent Roster; protocol 1.3 and 8.4",
+        header=product.RoadmapPlan,
+        step="po",
+    ),
+    Artifact(
+        kind="scope-document",
+        file="scope-document.json",
+        shape=Shape.OBJECT,
+        subjects=(Subject("chore(state): po complete phase {N}"),),
+        source="document 002, Agent Roster; protocol 1.3",
+        header=product.ScopeDocument,
+        step="po",
+    ),
+    Artifact(
+        kind="reqs",
+        file="reqs.jsonl",
+        shape=Shape.RECORDS,
+        subjects=_OF_PROJECT,
+        source="protocol 1.3",
+        body=(planning.Requirement,),
+        checks=(Check.UNIQUE_IDS,),
+        home=Home.ROOT,
+    ),
+    Artifact(
+        kind="roadmap",
+        file="ROADMAP.md",
+        shape=Shape.TEXT,
+        subjects=_OF_PROJECT,
+        source="document 002, 11-Step Workflow (step 11)",
+        home=Home.ROOT,
+        step="signoff",
+    ),
+    Artifact(
+        kind="context",
+        file="{NN}-CONTEXT-{department}.md",
+        shape=Shape.TEXT,
+        subjects=_OF_PHASE,
+        source="document 002, Cross-Department Context Isolation",
+    ),
+    # Steps 1 to 3.
+    Artifact(
+        kind="critique",
+        file="{dept}critique.jsonl",
+        shape=Shape.RECORDS,
+        subjects=(Subject("docs({phase}): critique and gap analysis"),),
+        source="document 002, 11-Step Workflow (step 1)",
+        body=(critique.CritiqueFinding,),
+        checks=(Check.UNIQUE_IDS,),
+        step="critique",
+    ),
+    Artifact(
+        kind="research",
+        file="{dept}research.jsonl",
+        shape=Shape.RECORDS,
+        subjects=(Subject("docs({phase}): research findings"),),
+        source="document 002, 11-Step Workflow (step 2)",
+        body=(research.ResearchRequest, research.ResearchFinding),
+        step="research",
+    ),
+    Artifact(
+        kind="research-archive",
+        file="research-archive.jsonl",
+        shape=Shape.RECORDS,
+        subjects=_OF_PROJECT,
+        source="protocol 1.3",
+        body=(research.ArchivedFinding,),
+        home=Home.ROOT,
+    ),
+    Artifact(
+        kind="architecture",
+        file="{dept}architecture.toon",
+        shape=Shape.TOON,
+        subjects=(
+            Subject("docs({phase}): architecture design"),
+            Subject("docs({phase}): frontend architecture design"),
+            Subject("docs({phase}): UX architecture design"),
+        ),
+        source="document 002, 11-Step Workflow (step 3); protocol 1.3",
+        naming=Naming.DEPARTMENT,
+        checks=(Check.SECTIONS,),
+        step="architecture",
+    ),
+    # Steps 4 to 7.
+    Artifact(
+        kind="plan",
+        file="{dept}{plan}.plan.jsonl",
+        shape=Shape.HEADER_AND_BODY,
+        subjects=(Subject("docs({phase}): plan {plan}"), Subject("docs({phase}): enrich plan {plan} specs")),
+        source="document 002, 11-Step Workflow (steps 4 and 5)",
+        header=planning.PlanHeader,
+        body=(planning.PlanTask,),
+        relaxed=(planning.TurboPlanHeader, planning.TurboTask),
+        naming=Naming.ENRICHMENT,
+        checks=(Check.PLAN_NAME, Check.PHASE, Check.TASK_IDS, Check.TASK_GRAPH, Check.WAVES),
+        step="planning",
+        needs_body=True,
+    ),
+    Artifact(
+        kind="test-plan",
+        file="{dept}test-plan.jsonl",
+        shape=Shape.RECORDS,
+        subjects=(
+            Subject("test({phase}): RED phase tests for plan {plan}"),
+            Subject("test({phase}): RED phase tests"),
+        ),
+        source="document 002, 11-Step Workflow (step 6); protocol 5.2",
+        body=(tests.PlannedTests,),
+        checks=(Check.UNIQUE_IDS,),
+        naming=Naming.ONE_PLAN,
+        step="test_authoring",
+    ),
+    Artifact(
+        kind="summary",
+        file="{dept}{plan}.summary.jsonl",
+        shape=Shape.ONE_LINE,
+        subjects=(Subject("docs({phase}): summary {plan}"),),
+        source="document 002, Commit-Every-Artifact Protocol; protocol 1.3",
+        header=summary.Summary,
+        checks=(Check.PLAN_NAME, Check.PHASE, Check.COMMITS),
+        step="implementation",
+    ),
+    Artifact(
+        kind="test-results",
+        file="{dept}test-results.jsonl",
+        shape=Shape.RECORDS,
+        subjects=(Subject("docs({phase}): test results {plan}"), Subject("docs({phase}): test results")),
+        source="protocol 1.3",
+        body=(tests.PlanTests,),
+        naming=Naming.ONE_PLAN,
+        step="implementation",
+    ),
+    # Steps 8 to 10.
+    Artifact(
+        kind="code-review",
+        file="{dept}code-review.jsonl",
+        shape=Shape.BLOCKS,
+        subjects=(Subject("docs({phase}): code review {plan}"), Subject("docs({phase}): code review")),
+        source="document 002, 11-Step Workflow (step 8)",
+        header=review.ReviewVerdict,
+        body=(review.ReviewFinding,),
+        naming=Naming.ONE_PLAN,
+        step="code_review",
+    ),
+    Artifact(
+        kind="docs",
+        file="{dept}docs.jsonl",
+        shape=Shape.RECORDS,
+        subjects=(Subject("docs({phase}): documentation"),),
+        source="document 002, 11-Step Workflow (step 8.5)",
+        body=(review.DocEntry,),
+        step="documentation",
+    ),
+    Artifact(
+        kind="verification",
+        file="{dept}verification.jsonl",
+        shape=Shape.HEADER_AND_BODY,
+        subjects=(Subject("docs({phase}): verification results"),),
+        source="document 002, 11-Step Workflow (step 9)",
+        header=quality.Verification,
+        body=(quality.VerificationCheck,),
+        step="qa",
+        needs_body=True,
+    ),
+    Artifact(
+        kind="qa-code",
+        file="{dept}qa-code.jsonl",
+        shape=Shape.HEADER_AND_BODY,
+        subjects=(Subject("docs({phase}): code quality review"),),
+        source="protocol 1.3",
+        header=quality.CodeQuality,
+        body=(quality.QualityFinding,),
+        step="qa",
+    ),
+    Artifact(
+        kind="manual-qa",
+        file="{dept}manual-qa.jsonl",
+        shape=Shape.ONE_LINE,
+        subjects=(Subject("docs({phase}): manual QA results"),),
+        source="protocol 1.3",
+        header=review.ManualQa,
+        step="qa",
+    ),
+    Artifact(
+        kind="gaps",
+        file="{dept}gaps.jsonl",
+        shape=Shape.RECORDS,
+        subjects=_OF_PHASE,
+        source="protocol 1.3",
+        body=(review.Gap,),
+        checks=(Check.UNIQUE_IDS,),
+        step="qa",
+    ),
+    Artifact(
+        kind="qa-gate-results",
+        file=".qa-gate-results.jsonl",
+        shape=Shape.RECORDS,
+        subjects=_OF_PHASE,
+        source="protocol 1.3 and 10 #25",
+        body=(
+            quality.ScriptGate,
+            quality.PostTaskGate,
+            quality.PostPlanGate,
+            quality.PostPhaseGate,
+            quality.GateRecord,
+        ),
+        append_only=True,
+    ),
+    Artifact(
+        kind="security-audit",
+        file="{dept}security-audit.jsonl",
+        shape=Shape.HEADER_AND_BODY,
+        subjects=(Subject("docs({phase}): security audit"),),
+        source="document 002, 11-Step Workflow (step 10)",
+        header=quality.SecurityAudit,
+        body=(quality.SecurityFinding,),
+        step="security",
+    ),
+    # Steps 11.5 and 12.
+    Artifact(
+        kind="integration-gate-result",
+        file="integration-gate-result.jsonl",
+        shape=Shape.RECORDS,
+        subjects=(Subject("docs({phase}): integration gate"),),
+        source="document 002, Integration Pipeline; protocol 1.3",
+        body=(integration.GateOutput, integration.IntegrationResult),
+        step="integration_gate",
+    ),
+    Artifact(
+        kind="po-qa-verdict",
+        file="po-qa-verdict.jsonl",
+        shape=Shape.RECORDS,
+        subjects=(Subject("docs({phase}): PO QA verdict"),),
+        source="document 000, po_qa_verdict; protocol 1.3",
+        body=(integration.RivalVerdict, PoQaVerdict),
+        step="delivery",
+    ),
+    # From one phase, or department, to another.
+    Artifact(
+        kind="phase-handoff",
+        file="phase-handoff.jsonl",
+        shape=Shape.ONE_LINE,
+        subjects=_OF_PHASE,
+        source="document 000, phase-handoff.jsonl",
+        header=PhaseHandoff,
+        checks=(Check.PHASE,),
+    ),
+    Artifact(
+        kind="dept-handoff",
+        file="dept-handoff.jsonl",
+        shape=Shape.RECORDS,
+        subjects=_OF_PHASE,
+        source="document 000, dept-handoff.jsonl",
+        body=(DeptHandoff,),
+    ),
+    Artifact(
+        kind="design-handoff",
+        file="design-handoff.jsonl",
+        shape=Shape.RECORDS,
+        subjects=_OF_PHASE,
+        source="document 000, design_handoff; protocol 10 #9",
+        body=(DesignHandoff, design.ComponentHandoff),
+    ),
+    Artifact(
+        kind="design-tokens",
+        file="design-tokens.jsonl",
+        shape=Shape.RECORDS,
+        subjects=_OF_PHASE,
+        source="document 000, design_handoff; protocol 1.3",
+        body=(design.DesignToken,),
+    ),
+    Artifact(
+        kind="component-specs",
+        file="component-specs.jsonl",
+        shape=Shape.RECORDS,
+        subjects=_OF_PHASE,
+        source="document 000, design_handoff; protocol 1.3",
+        body=(design.ComponentSpec,),
+    ),
+    Artifact(
+        kind="user-flows",
+        file="user-flows.jsonl",
+        shape=Shape.RECORDS,
+        subjects=_OF_PHASE,
+        source="document 000, design_handoff; protocol 1.3",
+        body=(design.UserFlow,),
+        checks=(Check.UNIQUE_IDS,),
+    ),
+    Artifact(
+        kind="api-contracts",
+        file="api-contracts.jsonl",
+        shape=Shape.RECORDS,
+        subjects=_OF_PHASE,
+        source="document 000, api_contract; protocol 10 #10",
+        body=(ApiContract, design.EndpointContract),
+    ),
+    Artifact(
+        kind="handoff",
+        file="HANDOFF.md",
+        shape=Shape.FRONT_MATTER,
+        subjects=_OF_PROJECT,
+        source="document 001, Directive-contained handoff",
+        header=HandoffFile,
+        home=Home.ANYWHERE,
+    ),
+    # At any time.
+    Artifact(
+        kind="decisions",
+        file="decisions.jsonl",
+        shape=Shape.RECORDS,
+        subjects=_OF_PHASE,
+        source="protocol 1.3",
+        body=(decisions.Decision,),
+        append_only=True,
+    ),
+    Artifact(
+        kind="escalation",
+        file="escalation.jsonl",
+        shape=Shape.RECORDS,
+        subjects=_OF_PHASE,
+        source="protocol 1.3 and 4.4",
+        body=(escalation.EscalationMessageLine, escalation.EscalationLine),
+        checks=(Check.RISING_TIME,),
+        append_only=True,
+    ),
+    Artifact(
+        kind="debug-report",
+        file="debug-report.jsonl",
+        shape=Shape.RECORDS,
+        subjects=_OF_PHASE,
+        source="document 002, Agent Roster; document 000, debugger_report",
+        body=(DebuggerReport, debug.DebugReport),
+    ),
+    # State.
+    Artifact(
+        kind="state",
+        file="state.json",
+        shape=Shape.OBJECT,
+        subjects=(Subject("chore(state): phase {N} complete"), Subject("chore(state): {step} state phase {N}")),
+        source="document 002, 11-Step Workflow (step 11)",
+        header=StateFile,
+        naming=Naming.TRANSITION,
+        home=Home.ROOT,
+        step="signoff",
+    ),
+    Artifact(
+        kind="execution-state",
+        file=".execution-state.json",
+        shape=Shape.OBJECT,
+        subjects=(
+            Subject("chore(state): {step} complete phase {N}"),
+            Subject("chore(state): {step} skipped phase {N}"),
+            Subject("chore(state): execution state phase {N}"),
+        ),
+        source="document 002, Resume Protocol; protocol 2.3 and 5.2",
+        header=ExecutionState,
+        naming=Naming.TRANSITION,
+        home=Home.ANYWHERE,
+    ),
+    Artifact(
+        kind="phase-orchestration",
+        file=".phase-orchestration.json",
+        shape=Shape.OBJECT,
+        subjects=(Subject("chore(state): orchestration state phase {N}"),),
+        source="document 002, Multi-Department Structure; protocol 3.3",
+        header=Orchestration,
+        checks=(Check.PHASE,),
+    ),
+    Artifact(
+        kind="escalation-state",
+        file=".escalation-state.json",
+        shape=Shape.OBJECT,
+        subjects=_OF_PROJECT,
+        source="protocol 4.3",
+        header=EscalationState,
+        home=Home.ROOT,
+    ),
+)
+
+# Coordination that is gone when its phase is, and the session files of protocol 1.1: never committed.
+# Source: protocol 1.1, 1.3 (column C) and 3.5; document 002, "File-based coordination".
+RUNTIME: tuple[str, ...] = (
+    ".dept-status-*",
+    ".handoff-*",
+    ".dept-lock-*",
+    ".ctx-*",
+    ".escalation-resolution-*",
+    "config.json",
+    "context_health.log",
+    ".active-agent",
+    ".active-plan-cache",
+    ".yolo-session",
+    ".gsd-isolation",
+    ".compaction-marker",
+    ".session-log.jsonl",
+    ".hook-errors.log",
+    ".cost-ledger.json",
+    ".config-migrated-*",
+)
+
+
+def by_kind(kind: str) -> Artifact | None:
+    """Return the artifact of that kind, or None."""
+    return _BY_KIND.get(kind)
+
+
+_BY_KIND = {artifact.kind: artifact for artifact in ARTIFACTS}

@@ -1,0 +1,1 @@
+"""Escalations as a state machine over an append-only log. Pure."""

@@ -1,0 +1,84 @@
+"""`escalations` of the execution state: a projection of the log, merged with what agents wrote by hand.
+
+Source: protocol 4.2; document 002 ("The escalation entry in .execution-state.json is only marked 'resolved' after Dev
+resumes").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from yolo_fs.protocol.escalation import LEVELS
+from yolo_fs.protocol.names import Role
+from yolo_fs.rules.escalations.log import Logged, entries_in, logged, moment
+from yolo_fs.rules.escalations.progress import EscalationProgress, Standing
+from yolo_fs.rules.escalations.standing import escalations
+from yolo_fs.rules.phase.facts import PhaseFacts
+
+_END = datetime(9000, 1, 1, tzinfo=UTC)
+"""Nothing that is committed is written anew because a clock says something else today."""
+
+
+def entries_of(facts: PhaseFacts, before: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the entries: those of the log as it has them, the others as somebody wrote them.
+
+    `before`: the execution state as it is. A key that the log does not know stays.
+    """
+    derived = {entry["id"]: entry for entry in _derived(logged(facts))}
+    kept = [_merged(one, derived.pop(str(one.get("id")), {})) for one in entries_in(before)]
+    return [*kept, *derived.values()]
+
+
+def as_committed(facts: PhaseFacts) -> tuple[EscalationProgress, ...]:
+    """Return the escalations of a phase as history has them, whatever any clock says today."""
+    return escalations(logged(facts), _END)
+
+
+def said_of(before: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield what an execution state claims to be over, for only a claim can run ahead of the evidence."""
+    for entry in entries_in(before):
+        if entry.get("status") == "resolved":
+            yield f"escalations.{entry.get('id')}", "resolved"
+
+
+def borne_out(facts: PhaseFacts) -> dict[str, str]:
+    """Return the status of each escalation of the log, under the keys of `said_of`."""
+    return {f"escalations.{entry['id']}": entry["status"] for entry in _derived(logged(facts))}
+
+
+def _merged(before: Mapping[str, Any], derived: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an entry as the log has it; who reported it before it was logged did so at that time."""
+    said, first = moment(before.get("escalated_at")), moment(derived.get("escalated_at"))
+    earlier = {"escalated_at": before["escalated_at"]} if said and first and said < first else {}
+    return {**before, **derived, **earlier}
+
+
+def _derived(known: Logged) -> Iterator[dict[str, Any]]:
+    logged_alone = Logged(known.mode, known.rules, known.lines, departments=known.departments)
+    for one in escalations(logged_alone, _END):
+        yield _entry(one)
+
+
+def _entry(one: EscalationProgress) -> dict[str, Any]:
+    moved = [station for station in one.history if station.move != "remind"]
+    is_over = one.standing is Standing.RESOLVED
+    return {
+        "id": str(one.id),
+        "task": str(one.id.task),
+        "plan": str(one.id.task.plan),
+        "severity": one.severity if one.severity in ("blocking", "major", "minor") else "blocking",
+        "status": "resolved" if is_over else "pending",
+        "level": _level(one).value,
+        "escalated_at": one.history[0].dt if one.history else "",
+        "last_escalated_at": moved[-1].dt if moved else "",
+        "resolved_at": one.history[-1].dt if is_over else "",
+        "round_trips": one.round_trips,
+        "resolution": one.decision,
+    }
+
+
+def _level(one: EscalationProgress) -> Role:
+    """Return the level that holds it; while whoever is blocked has it, that is the one who told them how to go on."""
+    return one.holder if one.holder in LEVELS and one.holder is not one.origin else one.path[1]

@@ -1,0 +1,110 @@
+"""How one escalation stands: who holds it, since when, what is owed, and how it came there.
+
+Source: document 002 ("Escalation Round-Trip"); protocol 4.1, 4.2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from yolo_fs.ids import EscalationId
+from yolo_fs.protocol.escalation import DOWNWARD, UPWARD
+from yolo_fs.protocol.names import Dept, Role
+from yolo_fs.reasons import Finding
+from yolo_fs.rules.escalations.log import Station, name_in
+
+
+class Standing(StrEnum):
+    """How an escalation stands."""
+
+    RISING = "rising"
+    """Somebody is asked."""
+    DESCENDING = "descending"
+    """It is decided, and the decision is on its way to whoever is blocked."""
+    STOPPED = "stopped"
+    """The round trips are used up: only the user's decision ends it."""
+    RESOLVED = "resolved"
+    """The task goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class EscalationProgress:
+    """How one escalation stands."""
+
+    id: EscalationId
+    department: Dept
+    severity: str
+    standing: Standing
+    path: tuple[Role, ...]
+    """Its levels, from whoever reported it to the user."""
+    holder: Role
+    """Whose move it is."""
+    attempt: int
+    """How many times the task was reported as blocked."""
+    round_trips: int
+    """Times that it went up and came back."""
+    opened_at: datetime
+    since: datetime
+    """When the holder got it."""
+    deadline: datetime | None
+    """When it is handed up, or reminded of, if the holder is silent; None where nothing is due."""
+    reminded: bool
+    """The holder was silent, and nobody above may be asked: that was told, and is told once."""
+    decision: str
+    instructions: tuple[str, ...]
+    history: tuple[Station, ...]
+    """The stations that counted, level by level."""
+    asks_owner: bool = True
+    """Whether the level above the Architect is asked when it is silent."""
+    claimed: bool = False
+    """Somebody wrote that it is resolved, and nothing shows yet that the task goes on."""
+    findings: tuple[Finding, ...] = ()
+    """Lines about it that did not count, or that cannot be timed."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether anything is still owed."""
+        return self.standing is not Standing.RESOLVED
+
+    @property
+    def origin(self) -> Role:
+        """Who is blocked."""
+        return self.path[0]
+
+    @property
+    def agent(self) -> str:
+        """Name of whoever has to move, such as `fe-senior`."""
+        return name_in(self.holder, self.department)
+
+    @property
+    def silent_to(self) -> Role:
+        """Who gets it when the holder is silent; the holder itself where it is only reminded."""
+        above = self.above(self.holder)
+        may_rise = self.holder is not Role.ARCHITECT or self.asks_owner
+        return above if above and may_rise and self.standing is Standing.RISING else self.holder
+
+    @property
+    def key(self) -> str:
+        """Name of the holder's turn, so that it is timed once."""
+        return f"{self.id}#{len(self.history)}"
+
+    @property
+    def owed(self) -> str:
+        """What is owed next, in the words of the round trip; nothing once it is over."""
+        if not self.is_open:
+            return ""
+        rows = UPWARD if self.standing is Standing.RISING else DOWNWARD
+        role = Role.GO if self.holder is Role.USER else self.holder
+        said = next((row.action for row in rows if row.role is role), "Passes the resolution on")
+        return f"stopped after {self.round_trips} round trips: decide" if self.standing is Standing.STOPPED else said
+
+    def above(self, role: Role) -> Role | None:
+        """Return the next level up for this escalation."""
+        place = self.path.index(role) + 1 if role in self.path else len(self.path)
+        return self.path[place] if place < len(self.path) else None
+
+    def below(self, role: Role) -> Role:
+        """Return the next level down."""
+        return self.path[max(0, self.path.index(role) - 1)] if role in self.path else self.origin

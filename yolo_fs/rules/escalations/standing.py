@@ -1,0 +1,112 @@
+"""Escalations of a phase as the log has them, and which levels were silent for too long.
+
+A line of the log that breaks a rule changes nothing and is a finding; the rest goes on counting. Silence never
+decides: it only hands the question up. Source: document 002 ("Escalation Chain", "Escalation Round-Trip"); protocol 4;
+reliability F19.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
+from typing import Any
+
+from yolo_fs.ids import EscalationId
+from yolo_fs.protocol.names import Dept, Role
+from yolo_fs.reasons import Finding, Level, Reason
+from yolo_fs.rules.escalations.log import ENTRIES, LOG, Logged, Station, by_id, moment, of_entry, stations
+from yolo_fs.rules.escalations.moves import advance, begin
+from yolo_fs.rules.escalations.progress import EscalationProgress, Standing
+
+EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
+AHEAD = timedelta(seconds=5)
+"""How far a line may be ahead of the clock: two lines of one moment are told apart by a step into the future."""
+
+
+@dataclass(frozen=True, slots=True)
+class Raise:
+    """A level that was silent for too long."""
+
+    id: EscalationId
+    attempt: int
+    level: Role
+    """Who was silent."""
+    to: Role
+    """Who gets it now; the same level where it is only reminded."""
+    elapsed_s: int
+
+
+def escalations(known: Logged, now: datetime) -> tuple[EscalationProgress, ...]:
+    """Return how each escalation of a phase stands, in the order of their names."""
+    grouped = by_id(stations(known))
+    entries = {name: entry for entry in known.entries if (name := EscalationId.parse(str(entry.get("id"))))}
+    names = sorted({*grouped, *entries})
+    return tuple(_fold(known, grouped.get(name, []), entries.get(name), name, now) for name in names)
+
+
+def due(
+    found: Iterable[EscalationProgress], now: datetime, began: Mapping[str, datetime] = MappingProxyType({})
+) -> tuple[Raise, ...]:
+    """Return the levels that were silent for longer than allowed, the longest first.
+
+    `began`: key of a turn → when it began, where a better clock than that of the lines knows.
+    """
+    late = []
+    for one in found:
+        if one.deadline is not None:
+            waited = now - began.get(one.key, one.since)
+            if waited > one.deadline - one.since:
+                late.append(Raise(one.id, one.attempt, one.holder, one.silent_to, int(waited.total_seconds())))
+    return tuple(sorted(late, key=lambda each: (-each.elapsed_s, each.id)))
+
+
+# --- the fold ---
+
+
+def _fold(
+    known: Logged, found: list[Station], entry: Mapping[str, Any] | None, name: EscalationId, now: datetime
+) -> EscalationProgress:
+    first = found[0] if found else of_entry(name, entry or {})
+    department = known.departments.get(str(name.task.plan), Dept.BACKEND)
+    one, wrong_first = begin(first, known, department, is_known=entry is not None)
+    findings = [*wrong_first, *_untimely(first, now)]
+    opened_at = began = _clamped(first, EARLIEST, known, now)
+    history = list(one.history)
+    for next_ in found if first.state != "open" else found[1:]:
+        moved, wrong = advance(one, next_, known)
+        findings += [*wrong, *(() if next_ is first else _untimely(next_, now))]
+        if moved is not one:
+            one = moved
+            began = began if next_.move == "remind" else _clamped(next_, began, known, now)
+            history.append(next_)
+    if found and entry and (earlier := moment(entry.get("escalated_at"))):
+        opened_at = min(opened_at, earlier)
+    told = tuple(history) or (first,)
+    return _timed(replace(one, opened_at=opened_at, since=began, history=told, findings=tuple(findings)), known)
+
+
+def _clamped(found: Station, earliest: datetime, known: Logged, now: datetime) -> datetime:
+    """Return when a line was written: not after the log was, not after now, and not before the line before it."""
+    latest = min(known.written_at or now, now)
+    return min(max(found.at or latest, earliest), now) if (found.at or latest) <= latest else max(latest, earliest)
+
+
+def _untimely(found: Station, now: datetime) -> Iterator[Finding]:
+    path, at = (LOG, "/dt") if found.number else (ENTRIES, "/escalations")
+    if found.at is None:
+        message = f"{found.id}: {found.dt!r} is no moment with a zone"
+        hint = "Its time counts from when the file was written."
+        yield Finding(Reason.BAD_FORMAT, path, found.number, at, message, "2026-02-19T08:00:00Z", hint)
+    elif found.at - now > AHEAD:
+        message = f"{found.id}: {found.dt} lies in the future"
+        hint = "Its time counts from when the file was written."
+        yield Finding(Reason.OUT_OF_RANGE, path, found.number, at, message, "a moment that has come", hint, Level.ERROR)
+
+
+def _timed(one: EscalationProgress, known: Logged) -> EscalationProgress:
+    waits = one.standing in (Standing.RISING, Standing.DESCENDING)
+    may_be_late = waits and one.holder is not Role.USER and not one.reminded
+    timeout = timedelta(seconds=known.rules.timeout_seconds)
+    return replace(one, deadline=one.since + timeout) if may_be_late else one

@@ -1,0 +1,265 @@
+"""One envelope of document 003: route, moment, arithmetic, and the names of the files that go with it. Pure.
+
+Shapes, enumerations and sizes are `schemas.envelope`'s; what earlier handoffs say is `consistency`'s.
+Source: document 003 ("Master Handoff Envelope", "File Storage Convention", "Handoff Validation Rules").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from yolo_fs.protocol.storage import AgentType
+from yolo_fs.reasons import Level, Reason
+from yolo_fs.rules.handoffs.storage_names import (
+    ENDINGS,
+    SECTIONS,
+    Wanted,
+    handoff_name,
+    instant,
+    is_slug_of,
+    right_names,
+    screen_name_of,
+    slug_of,
+)
+from yolo_fs.schemas.base import Fault, Mode
+from yolo_fs.schemas.envelope import Envelope, read_envelope
+
+SKEW = timedelta(seconds=60)
+"""Clocks of two machines may differ by this much before a handoff comes from the future."""
+
+_AGENTS = ("user", *(agent.value for agent in AgentType))
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """An envelope whose shape is right, and where it lies."""
+
+    path: str
+    """POSIX path relative to the project."""
+    value: Mapping[str, Any]
+    """As written."""
+    envelope: Envelope
+
+    @property
+    def moment(self) -> datetime:
+        """When it was sent."""
+        return instant(self.envelope.timestamp)
+
+    @property
+    def source(self) -> str:
+        """Kind of the agent that hands over."""
+        return self.envelope.source_agent.agent_type
+
+    @property
+    def target(self) -> str:
+        """Kind of the agent that goes on."""
+        return self.envelope.target_agent.agent_type
+
+    @property
+    def is_error(self) -> bool:
+        """Whether the source could not complete its phase."""
+        return "error" in self.envelope.payload
+
+    @property
+    def step(self) -> int:
+        """Number of the document's section about this route: its place in the workflow; 12 where there is none."""
+        return SECTIONS.get((self.source, self.target), len(SECTIONS) + 1)
+
+    @property
+    def section(self) -> int:
+        """Number of the section that prints the payload; 0 for an error."""
+        return 0 if self.is_error else self.step
+
+
+def read(value: Mapping[str, Any], path: str, now: datetime, mode: Mode = Mode()) -> tuple[Sent | None, list[Fault]]:
+    """Return the envelope, or None when its shape or route is wrong, with all that is wrong with it alone."""
+    shaped, faults = read_envelope(value, mode)
+    found = [*_without_doubles(faults, route := list(_route_faults(value))), *route]
+    if shaped is None or any(fault.level is Level.ERROR for fault in found):
+        return None, found
+    if unreal := _unreal(shaped.timestamp):
+        return None, [*found, unreal]
+    sent = Sent(path, value, shaped)
+    return sent, [*found, *_moment_faults(sent, now), *_state_faults(sent), *_slug_faults(sent), *_name_faults(sent)]
+
+
+def right_name(sent: Sent) -> str:
+    """Return the path that an envelope is stored at."""
+    return handoff_name(sent.envelope.session_id, sent.source, sent.target, sent.envelope.timestamp)
+
+
+# --- route and moment ------------------------------------------------------------------------------------------------
+
+
+def _route_faults(value: Mapping[str, Any]) -> Iterator[Fault]:
+    """Yield what the table of payloads cannot say: an error goes by any route, yet to an agent, and another one."""
+    source, target = (_kind(value.get(key)) for key in ("source_agent", "target_agent"))
+    at = "/target_agent/agent_type"
+    if source == target and source in _AGENTS:
+        yield Fault(Reason.SELF_REFERENCE, at, f"{source} hands over to itself", "another agent")
+    elif target is not None and target not in _AGENTS:
+        yield Fault(Reason.UNKNOWN_VALUE, at, f"there is no agent {target!r}", " or ".join(_AGENTS))
+
+
+def _kind(agent: object) -> str | None:
+    kind = agent.get("agent_type") if isinstance(agent, Mapping) else None
+    return kind if isinstance(kind, str) and kind else None
+
+
+def _without_doubles(faults: Sequence[Fault], better: Sequence[Fault]) -> list[Fault]:
+    places = {fault.at for fault in better}
+    return [fault for fault in faults if fault.at not in places]
+
+
+def _unreal(timestamp: str) -> Fault | None:
+    """Return what is wrong with a moment that no clock in UTC shows, such as the first of the year 1 in Tokyo."""
+    try:
+        instant(timestamp)
+    except ValueError:
+        return Fault(
+            Reason.OUT_OF_RANGE, "/timestamp", f"{timestamp!r} is out of the calendar in UTC", "a moment of now"
+        )
+    return None
+
+
+def _moment_faults(sent: Sent, now: datetime) -> Iterator[Fault]:
+    if sent.moment > now + SKEW:
+        message = f"{sent.envelope.timestamp} is in the future"
+        yield Fault(Reason.OUT_OF_RANGE, "/timestamp", message, f"a moment not later than {now:%Y-%m-%dT%H:%M:%SZ}")
+
+
+# --- the arithmetic of workflow_state --------------------------------------------------------------------------------
+
+
+def percentage(completed: Sequence[str], remaining: Sequence[str]) -> float:
+    """Return how much of the workflow is done, in percent with two decimals."""
+    total = len(completed) + len(remaining)
+    return round(100 * len(completed) / total, 2) if total else 0.0
+
+
+def _state_faults(sent: Sent) -> Iterator[Fault]:
+    state = sent.envelope.workflow_state
+    completed, remaining = state.phases_completed, state.phases_remaining
+    yield from _repeated(completed, "/workflow_state/phases_completed")
+    yield from _repeated(remaining, "/workflow_state/phases_remaining")
+    for index, phase in enumerate(remaining):
+        if phase in completed:
+            message = f"{phase!r} is completed and remains as well"
+            yield _conflict(f"/workflow_state/phases_remaining/{index}", message, "each phase in one of the two lists")
+    yield from _percentage_faults(state.progress_percentage, completed, remaining)
+    yield from _phase_faults(sent)
+
+
+def _repeated(phases: Sequence[str], at: str) -> Iterator[Fault]:
+    for index, phase in enumerate(phases):
+        if phase in phases[:index]:
+            yield Fault(Reason.DUPLICATE_ID, f"{at}/{index}", f"{phase!r} stands twice", "each phase once")
+
+
+def _percentage_faults(said: float, completed: Sequence[str], remaining: Sequence[str]) -> Iterator[Fault]:
+    right = percentage(completed, remaining)
+    if abs(said - right) >= 1:  # an agent may round up or down
+        message = f"{said:g} % for {len(completed)} of {len(completed) + len(remaining)} phases"
+        yield Fault(Reason.TOTALS_DISAGREE, "/workflow_state/progress_percentage", message, f"{right:g}")
+
+
+def _phase_faults(sent: Sent) -> Iterator[Fault]:
+    """Yield where the agents' phases and the lists of phases exclude each other."""
+    state = sent.envelope.workflow_state
+    ended, begun = sent.envelope.source_agent.phase_completed, sent.envelope.target_agent.phase_to_execute
+    at = "/source_agent/phase_completed"
+    if sent.is_error and sent.source != AgentType.ORCHESTRATOR and ended in state.phases_completed:
+        yield _conflict(at, f"{ended!r} failed, yet it is completed", "a failed phase among those that remain")
+    if not sent.is_error and ended in state.phases_remaining:
+        yield _conflict(at, f"{ended!r} is over, yet it remains", "a phase of phases_completed")
+    if not sent.is_error and begun in state.phases_completed:
+        at = "/target_agent/phase_to_execute"
+        yield _conflict(at, f"{begun!r} is completed already", "a phase of phases_remaining")
+    if AgentType.AI_FRAMING in (sent.source, sent.target) and not state.is_ai_ml_product:
+        at = "/workflow_state/is_ai_ml_product"
+        yield _conflict(at, "the AI Framing Agent takes part in AI/ML products only", "true")
+
+
+def _conflict(at: str, message: str, expected: str) -> Fault:
+    return Fault(Reason.STATE_CONFLICT, at, message, expected)
+
+
+# --- files -----------------------------------------------------------------------------------------------------------
+
+_PATH_KEYS = frozenset({"path", "design_system_path", "clickable_prototype_path", "existing_design_system_path",
+                        "full_research_path", "full_framing_path", "full_prfaq_path", "full_prd_path"})  # fmt: skip
+_PATH_LISTS = frozenset({"referenced", "context_files", "sample_data_files"})
+
+
+def mentioned_files(sent: Sent) -> dict[str, str]:
+    """Return JSON pointer → path of every file that an envelope names."""
+    parts = {"artifacts": sent.value["artifacts"]} | ({} if sent.is_error else {"payload": sent.value["payload"]})
+    return dict(_paths(parts, ""))
+
+
+def _paths(value: Any, at: str, key: str = "") -> Iterator[tuple[str, str]]:
+    if isinstance(value, Mapping):
+        for name, item in value.items():
+            yield from _paths(item, f"{at}/{name}", name)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _paths(item, f"{at}/{index}", "path" if key in _PATH_LISTS else "")
+    elif isinstance(value, str) and key in _PATH_KEYS:
+        yield at, value
+
+
+def _slug_faults(sent: Sent) -> Iterator[Fault]:
+    name, slug = sent.envelope.product_name, sent.envelope.product_name_slug
+    if not is_slug_of(slug, name):
+        yield Fault(Reason.NAME_MISMATCH, "/product_name_slug", f"{slug!r} does not spell {name!r}", slug_of(name))
+
+
+def _name_faults(sent: Sent) -> Iterator[Fault]:
+    """Yield the files that are not named by the convention, with their right names."""
+    for at, (path, wanted) in _named_files(sent).items():
+        # A payload may point at what the team had before: only what it made is named by the convention.
+        is_made = at.startswith("/artifacts") or path.startswith("documents/")
+        if is_made and (right := right_names(path, wanted)):
+            hint = "Rename the file and correct the path."
+            yield Fault(Reason.BAD_NAME, at, f"{path!r} is not named by the convention", " or ".join(right), hint)
+
+
+def _named_files(sent: Sent) -> dict[str, tuple[str, Wanted]]:
+    """Return JSON pointer → path, and what its name has to say, of the files whose names are prescribed."""
+    slug, day = sent.envelope.product_name_slug, sent.envelope.timestamp[:10]
+    producer = next((agent for agent in AgentType if agent == sent.source), None)
+    found: dict[str, tuple[str, Wanted]] = {}
+    for index, made in enumerate(sent.envelope.artifacts.created):
+        at = f"/artifacts/created/{index}/path"
+        found[at] = made.path, Wanted(slug, day, ENDINGS[made.type], producer)
+    for key, (word, ending) in _WORDS.items():
+        if key in sent.envelope.payload:
+            found[f"/payload/{key}"] = sent.envelope.payload[key], Wanted(slug, day, ending, word=word)
+    return found | _prototype_files(sent, slug, day)
+
+
+def _prototype_files(sent: Sent, slug: str, day: str) -> dict[str, tuple[str, Wanted]]:
+    summary = sent.envelope.payload.get("prototype_summary")
+    if not isinstance(summary, Mapping):
+        return {}
+    at = "/payload/prototype_summary"
+    found = {
+        f"{at}/{key}": (summary[key], Wanted(slug, day, "html", word=word)) for key, word in _PROTOTYPE_WORDS.items()
+    }
+    for index, screen in enumerate(summary["screens_created"]):
+        wanted = Wanted(slug, day, "html", word="Screen", screen=screen_name_of(screen["screen_name"]))
+        found[f"{at}/screens_created/{index}/path"] = screen["path"], wanted
+    return found
+
+
+_WORDS = {
+    "full_research_path": ("MarketResearch", "json"),
+    "full_framing_path": ("AIFraming", "md"),
+    "full_prfaq_path": ("PRFAQ", "md"),
+    "full_prd_path": ("PRD", "md"),
+}
+"""Key of a payload → first word and ending of the file that it names."""
+_PROTOTYPE_WORDS = {"design_system_path": "DesignSystem", "clickable_prototype_path": "ClickablePrototype"}

@@ -1,0 +1,1 @@
+"""What hooks hear, judge and answer. Pure."""

@@ -1,0 +1,71 @@
+"""Files of the planning tree that nobody writes by hand, and what to do instead: status, state and sentinels. Pure.
+
+Source: interfaces 1.4 ("deny direct writes to .dept-status-*.json"); protocol 3.2, 3.5, 4.3; document 002
+("File-based coordination").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
+
+
+@dataclass(frozen=True, slots=True)
+class Guarded:
+    """Files of one sort that only a command writes."""
+
+    what: str
+    names: tuple[str, ...]
+    """Patterns of file names."""
+    instead: str
+    """What brings about what the writer wants."""
+    is_state: bool = False
+    """A committed function of history, which teams without our state files write themselves."""
+    source: str = "interfaces 1.4"
+    """Section that the row restates."""
+
+
+GUARDED = (
+    Guarded(
+        "the status of a department, which is written under its lock alone",
+        (".dept-status-*", ".dept-lock-*"),
+        "declare it with 'yolo-fs dept update DEPARTMENT --phase N --status … --step …'",
+        source="protocol 3.2",
+    ),
+    Guarded(
+        "a sentinel, which follows from committed evidence and opens nothing when it is made by hand",
+        (".handoff-*",),
+        "write the artifacts that the gate asks for; 'yolo-fs gate why NAME --phase N' names each that is missing",
+        source="protocol 3.5",
+    ),
+    Guarded(
+        "a state file, which follows from committed artifacts",
+        ("state.json", ".execution-state.json", ".phase-orchestration.json"),
+        "write the artifact of the step, and the state follows; "
+        "'yolo-fs workflow complete STEP --phase N' names each piece that is missing",
+        is_state=True,
+        source="document 002 (Resume Protocol)",
+    ),
+    Guarded(
+        "the state of an escalation, which its log decides",
+        (".escalation-state.json", ".escalation-resolution-*"),
+        "use 'yolo-fs escalate open', 'raise' or 'resolve'",
+        source="protocol 4.3",
+    ),
+)
+
+
+def guarded(path: str) -> Guarded | None:
+    """Return the row of a path relative to the repository; None when anybody may write it."""
+    if not path.startswith(f"{PLANNING_ROOT}/"):
+        return None
+    name = path.rpartition("/")[2]
+    return next((row for row in GUARDED if any(fnmatchcase(name, pattern) for pattern in row.names)), None)
+
+
+def holds_guarded(folder: str) -> bool:
+    """Tell whether a folder of the planning tree is one that such files lie in: the tree, `phases/`, a phase."""
+    parts = folder.rstrip("/*").split("/")
+    return parts[0] == PLANNING_ROOT and len(parts) <= 3 and classify(folder) is None

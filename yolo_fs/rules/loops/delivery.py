@@ -1,0 +1,47 @@
+"""Where a verdict of the Product Owner sends the work: approve delivers, patch goes to a Senior, major to a new scope.
+
+Source: document 000 (`po_qa_verdict`, `patch_request`, `major_rejection`); protocol 2.1 ("delivery"), 10 #30.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from yolo_fs.protocol.departments import WORKING
+from yolo_fs.protocol.workflow import LIMIT_BY_KEY
+from yolo_fs.rules.phase.facts import PhaseFacts, texts
+
+PATCH_TASKS = 2
+"""Tasks that a patch may take. Source: document 000, `patch_request.max_tasks`; protocol 10 #30."""
+
+
+@dataclass(frozen=True, slots=True)
+class Routed:
+    """Who takes up a verdict, and with what."""
+
+    agent: str
+    inputs: tuple[str, ...]
+
+
+def route_of_verdict(facts: PhaseFacts) -> Routed | None:
+    """Return who takes up the last verdict; None while there is none, or when it approves."""
+    verdicts = facts.lines_of("po-qa-verdict")
+    said = [str(line.get("verdict")) for line in verdicts]
+    if not said or said[-1] == "approve":
+        return None
+    if said[-1] == "patch" and said.count("patch") <= _limit("delivery.max_patch_cycles"):
+        task = f"patch_request: at most {PATCH_TASKS} tasks"
+        return Routed(_senior_of(str(verdicts[-1].get("target_dept"))), ("po-qa-verdict.jsonl", task))
+    if said.count("major") <= _limit("delivery.max_major_cycles"):
+        items = texts(verdicts[-1].get("re_scope_items"))
+        return Routed("po", ("po-qa-verdict.jsonl", f"major_rejection: {', '.join(items) or 'what the patches left'}"))
+    return Routed("owner", ("po-qa-verdict.jsonl", "every cycle is used up: the user decides"))
+
+
+def _senior_of(department: str) -> str:
+    prefix = next((row.prefix for row in WORKING if row.name.value == department), "")
+    return f"{prefix}senior"
+
+
+def _limit(name: str) -> int:
+    return int(LIMIT_BY_KEY[name].value)

@@ -1,0 +1,140 @@
+"""What is known of the team's loops, and how far one of them is.
+
+A file that is written anew in each round says nothing of the rounds before; its versions in history do.
+Source: document 002 ("Code Review Chain", "QA Remediation Chain"), protocol 2.1 ("Review/QA limits").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from yolo_fs.protocol.chains import METRICS
+from yolo_fs.protocol.departments import department as department_row
+from yolo_fs.protocol.names import Dept, Role
+from yolo_fs.rules.phase.facts import Filed, PhaseFacts
+
+
+class Loop(StrEnum):
+    """A thing that is done again until it is good, or until the limit."""
+
+    CODE_REVIEW = "code review"
+    QA = "QA remediation"
+    POST_TASK = "post-task gate"
+    POST_PLAN = "post-plan gate"
+    CRITIQUE = "critique"
+    QUESTIONARY = "questionary"
+    PATCH = "patch"
+    MAJOR = "major"
+    FEEDBACK = "delivery feedback"
+    RESEARCH = "research request"
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """The four points at which a code review is measured. Source: document 002 ("Phase 4 hooks")."""
+
+    cycle_count: int
+    finding_severity_distribution: Mapping[str, int]
+    """Severity → findings, of all cycles."""
+    time_per_cycle: tuple[int, ...]
+    """Seconds from the summary, or from the review before, to each review."""
+    escalation_triggered: bool
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the metrics under their names."""
+        values = {metric.name: getattr(self, metric.name) for metric in METRICS}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class LoopProgress:
+    """How far one loop is."""
+
+    kind: Loop
+    of: str
+    """The plan, task, department or question that it is about."""
+    state: str
+    round: int
+    """Rounds so far."""
+    rounds_left: int
+    next: str = ""
+    """Agent whose turn it is; empty when the loop is over."""
+    what: str = ""
+    """What that agent does, as printed where the documents print it."""
+    metrics: Metrics | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nobody has to do anything."""
+        return not self.next
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the loop for machines."""
+        return {
+            "loop": self.kind.value,
+            "of": self.of,
+            "state": self.state,
+            "round": self.round,
+            "rounds_left": self.rounds_left,
+            "next": self.next,
+            "what": self.what,
+            "metrics": self.metrics.as_json() if self.metrics else None,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One content that a commit gave a file."""
+
+    lines: tuple[Mapping[str, Any], ...]
+    at_s: int
+    """When, seconds since the epoch."""
+    order: int
+    """Position of the commit in the branch's history, which clocks do not tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A source commit that names a plan."""
+
+    plan: str
+    at_s: int
+    order: int
+
+
+@dataclass(frozen=True, slots=True)
+class LoopFacts:
+    """Everything that the rules of loops may know."""
+
+    phase: PhaseFacts
+    now_s: int
+    versions: Mapping[str, tuple[Version, ...]] = field(default_factory=dict)
+    """Path → its versions, oldest first; a path that is missing has one, the content of the facts."""
+    work: tuple[Work, ...] = ()
+    """Oldest first."""
+
+    def history(self, filed: Filed) -> tuple[Version, ...]:
+        """Return the versions of an artifact, oldest first."""
+        return self.versions.get(filed.place.path) or (Version(filed.lines, filed.at_s, 0),)
+
+    def of(self, kind: str, department: Dept | None = None) -> Iterator[Version]:
+        """Yield the versions of all artifacts of a kind, file by file."""
+        for filed in self.phase.of_kind(kind, department):
+            yield from self.history(filed)
+
+    def is_after(self, order: int, kind: str, department: Dept | None = None) -> bool:
+        """Tell whether an artifact of a kind was written after a moment of history."""
+        return any(version.order > order for version in self.of(kind, department))
+
+    def is_worked_on(self, order: int, plan: str) -> bool:
+        """Tell whether somebody committed source of a plan (of any plan, if empty) after a moment of history."""
+        return any(one.order > order and plan in ("", one.plan) for one in self.work)
+
+
+def agent_of(role: Role, department: Dept | None) -> str:
+    """Return the name of the agent that has a role in a department."""
+    row = department_row(department) if department else None
+    return (row.prefix if row and role in row.roles else "") + role.value

@@ -1,0 +1,192 @@
+"""Where each loop of a phase stands, who is next in it, and how many rounds are left. Pure.
+
+Source: document 002 ("Code Review Chain", "QA Remediation Chain", "Planning Team"); document 000 (`po_qa_verdict` to
+`feedback_response`, `research_request`); protocol 2.1 ("Review/QA limits").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from yolo_fs.protocol.names import Dept, Role
+from yolo_fs.protocol.workflow import LIMIT_BY_KEY
+from yolo_fs.rules.loops.facts import Loop, LoopFacts, LoopProgress, agent_of
+from yolo_fs.rules.loops.repairs import code_reviews, gate_remediations, qa_remediations
+
+_PATCH_MOST = int(LIMIT_BY_KEY["delivery.max_patch_cycles"].value)
+_MAJOR_MOST = int(LIMIT_BY_KEY["delivery.max_major_cycles"].value)
+_FEEDBACK_MOST = int(LIMIT_BY_KEY["delivery.max_feedback_rounds"].value)
+
+
+def loops(facts: LoopFacts) -> tuple[LoopProgress, ...]:
+    """Return every loop of a phase that has begun."""
+    return tuple(one for source in SOURCES for one in source(facts))
+
+
+# --- before the plan -------------------------------------------------------------------------------------------------
+
+
+def _questionary(facts: LoopFacts) -> Iterator[LoopProgress]:
+    """Clarification of the scope: each version of discovery.json is one round of questions and answers."""
+    config = facts.phase.switches.config.po
+    rounds = list(facts.of("discovery"))
+    is_approved = any(line.get("status") == "PO-APPROVED" for line in facts.phase.lines_of("scope-document"))
+    if not config.enabled or not (rounds or is_approved or facts.phase.of_kind("analysis")):
+        return
+    count = len(rounds)
+    left = max(0, config.max_questionary_rounds - count)
+    sure = _confidence(rounds[-1].lines[0]) if rounds and rounds[-1].lines else 0.0
+    if is_approved:
+        yield LoopProgress(Loop.QUESTIONARY, "scope", "scope approved", count, left)
+    elif count and sure >= config.confidence_threshold:
+        yield LoopProgress(Loop.QUESTIONARY, "scope", "clear enough", count, left, Role.PO, "approves the scope")
+    elif not left:
+        yield LoopProgress(Loop.QUESTIONARY, "scope", "rounds used up", count, 0, Role.PO, "approves the scope")
+    else:
+        what = f"asks in round {count + 1}"
+        yield LoopProgress(Loop.QUESTIONARY, "scope", "to be clarified", count, left, Role.QUESTIONARY, what)
+
+
+def _confidence(line: Mapping[str, Any]) -> float:
+    found = next((line[key] for key in ("confidence", "scope_confidence") if key in line), 0)
+    return float(found) if isinstance(found, int | float) else 0.0
+
+
+def _critique(facts: LoopFacts) -> Iterator[LoopProgress]:
+    """Rounds of the Critic: over at the threshold of confidence, or after the last."""
+    config = facts.phase.switches.config.critique
+    for filed in facts.phase.of_kind("critique") if config.enabled else ():
+        rated = [line for line in filed.lines if isinstance(line.get("rd"), int)]
+        number = max((line["rd"] for line in rated), default=1)
+        sure = max(
+            (line["cf"] for line in rated if line["rd"] == number and isinstance(line.get("cf"), int)), default=0
+        )
+        left = max(0, config.max_rounds - number)
+        name = filed.place.department
+        if sure >= config.confidence_threshold:
+            yield LoopProgress(Loop.CRITIQUE, name, "confident", number, left)
+        elif not left:
+            yield LoopProgress(Loop.CRITIQUE, name, "rounds used up", number, 0)
+        else:
+            what = f"another round: {sure} % sure, {config.confidence_threshold} % are asked for"
+            yield LoopProgress(Loop.CRITIQUE, name, "not sure enough", number, left, Role.CRITIC, what)
+
+
+# --- after integration -----------------------------------------------------------------------------------------------
+
+
+def _delivery(facts: LoopFacts) -> Iterator[LoopProgress]:
+    """Patch and major cycles, as the verdicts of the Product Owner tell them."""
+    verdicts: list[tuple[Mapping[str, Any], int]] = []
+    for version in facts.of("po-qa-verdict"):
+        known = [line for line, _ in verdicts]
+        verdicts += [(line, version.order) for line in version.lines if line not in known]
+    said = [str(line.get("verdict")) for line, _ in verdicts]
+    if patches := said.count("patch"):
+        yield _patch(facts, verdicts[-1], patches)
+    if majors := said.count("major"):
+        yield _major(facts, said[-1], majors)
+
+
+def _patch(facts: LoopFacts, last: tuple[Mapping[str, Any], int], count: int) -> LoopProgress:
+    line, order = last
+    left = max(0, _PATCH_MOST - count)
+    target = str(line.get("target_dept") or "")
+    if line.get("verdict") != "patch":
+        return LoopProgress(Loop.PATCH, target or "delivery", f"ended by {line.get('verdict')}", count, left)
+    if count > _PATCH_MOST:
+        what = "If patch fails, escalate to Major path"
+        return LoopProgress(Loop.PATCH, target, "patches used up", count, 0, Role.PO, what)
+    state, name, what = _patch_turn(facts, order, Dept(target) if target in set(Dept) else Dept.BACKEND)
+    return LoopProgress(Loop.PATCH, target, state, count, left, name, what)
+
+
+def _patch_turn(facts: LoopFacts, order: int, department: Dept) -> tuple[str, str, str]:
+    if facts.is_after(order, "integration-gate-result"):
+        return "integrated again", Role.PO, "gives its verdict"
+    if facts.is_worked_on(order, ""):
+        return "patched", Role.INTEGRATION_GATE, "re-run integration gate for the specific failing checks only"
+    return "to be patched", agent_of(Role.SENIOR, department), "Senior re-specs the fix, Dev implements"
+
+
+def _major(facts: LoopFacts, last: str, count: int) -> LoopProgress:
+    left = max(0, _MAJOR_MOST - count)
+    if last != "major":
+        return LoopProgress(Loop.MAJOR, "delivery", f"ended by {last}", count, left)
+    if count > _MAJOR_MOST:
+        owner = Role.OWNER if facts.phase.switches.several_departments else Role.GO
+        return LoopProgress(Loop.MAJOR, "delivery", "re-scoping used up", count, 0, owner, "asks the user")
+    return LoopProgress(Loop.MAJOR, "delivery", "to be re-scoped", count, left, Role.QUESTIONARY, "PO Mode 0")
+
+
+def _feedback(facts: LoopFacts) -> Iterator[LoopProgress]:
+    """Rounds of the user's feedback, which the execution state counts."""
+    steps = facts.phase.execution_state().get("steps")
+    entry = steps.get("delivery") if isinstance(steps, dict) else None
+    count = entry.get("feedback_rounds", 0) if isinstance(entry, dict) else 0
+    if not isinstance(entry, dict) or not count:
+        return
+    left = max(0, _FEEDBACK_MOST - count)
+    if entry.get("status") == "complete":
+        yield LoopProgress(Loop.FEEDBACK, "delivery", "delivered", count, left)
+    elif left:
+        yield LoopProgress(Loop.FEEDBACK, "delivery", "with the Product Owner", count, left, Role.PO, "answers it")
+    else:
+        yield LoopProgress(Loop.FEEDBACK, "delivery", "rounds used up", count, 0, Role.GO, "the user decides")
+
+
+# --- research on demand ----------------------------------------------------------------------------------------------
+
+
+def _research(facts: LoopFacts) -> Iterator[LoopProgress]:
+    """Each request of an agent: answered, served from the archive, under way, waiting for a Scout, or given up."""
+    config = facts.phase.switches.config.research_requests
+    archive = {_question(line) for line in facts.phase.lines_of("research-archive") if line.get("conf") == "high"}
+    for filed in facts.phase.of_kind("research"):
+        answered = {_question(line) for line in filed.lines if line.get("src") != "pending"}
+        requests = {_question(line): line for line in filed.lines if line.get("src") == "pending"}
+        ahead = 0
+        for question, line in requests.items():
+            asked_s = next(one.at_s for one in facts.history(filed) if any(_question(x) == question for x in one.lines))
+            found = _request(facts, Dept(filed.place.department), line, facts.now_s - asked_s)
+            if question in answered:
+                found = LoopProgress(Loop.RESEARCH, str(line.get("q")), "answered", 1, 0)
+            elif question in archive:
+                what = "delivers the archived answer"
+                found = LoopProgress(Loop.RESEARCH, str(line.get("q")), "in the archive", 1, 0, Role.GO, what)
+            elif found.next == Role.SCOUT and ahead >= config.max_concurrent_scouts:
+                found = LoopProgress(Loop.RESEARCH, found.of, "queued", 0, 1, Role.SCOUT, "when a Scout is free")
+            ahead += found.next == Role.SCOUT
+            yield found
+
+
+def _request(facts: LoopFacts, department: Dept, line: Mapping[str, Any], waited_s: int) -> LoopProgress:
+    question, limit_s = str(line.get("q")), facts.phase.switches.config.research_requests.blocking_timeout_seconds
+    if line.get("rt") != "blocking":
+        return LoopProgress(
+            Loop.RESEARCH, question, "informational", 0, 1, Role.SCOUT, "the agent goes on with an assumption"
+        )
+    if waited_s > limit_s:
+        asker = next((role for role in Role if role.value == line.get("ra")), None)
+        name = agent_of(asker, department) if asker else str(line.get("ra"))
+        what = f"goes on with an assumption: no answer within {limit_s} s"
+        return LoopProgress(Loop.RESEARCH, question, "degraded", 0, 0, name, what)
+    return LoopProgress(Loop.RESEARCH, question, "blocking", 0, 1, Role.SCOUT, "the agent waits for the answer")
+
+
+def _question(line: Mapping[str, Any]) -> str:
+    return " ".join(str(line.get("q", "")).split()).casefold()
+
+
+SOURCES = (
+    _questionary,
+    _critique,
+    code_reviews,
+    qa_remediations,
+    gate_remediations,
+    _research,
+    _delivery,
+    _feedback,
+)
+"""In the order of the workflow."""

@@ -1,0 +1,164 @@
+"""Who may send which message to whom, and what files show to have gone another way. Pure.
+
+A message may go where document 000 sends its type: within a department, but for those between Leads.
+Source: document 000 (headings of the messages); document 002 ("Escalation Chain", "Department Escalation").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+from yolo_fs.protocol.names import Dept, Mode, Role
+from yolo_fs.reasons import Finding, Reason, YoloError, safe
+from yolo_fs.rules.permits.actors import (
+    WORKING_DEPARTMENTS,
+    Actor,
+    Answer,
+    find_actor,
+    meant_by,
+    mode_of,
+    refusal,
+    reports_to,
+)
+from yolo_fs.rules.permits.contact import LEADS_ONLY, NO_UX_TO_BACKEND, is_across, may_escalate
+from yolo_fs.rules.phase.facts import PhaseFacts
+from yolo_fs.schemas.messages import MESSAGES, Direction, Message
+
+# --- with a message --------------------------------------------------------------------------------------------------
+
+
+def may_send(sender: Actor, receiver: Actor, kind: str, *, team_mode: str = "auto") -> Answer:
+    """Tell whether a message of a known type may go from one to the other."""
+    shape = MESSAGES[kind]
+    if shape.direction is Direction.INTERNAL:
+        return Answer(False, f"{kind} is the Lead's own record and never sent. {shape.source}")
+    if shape.team_mode and team_mode not in ("auto", shape.team_mode):
+        return Answer(False, f"{kind} occurs in team_mode={shape.team_mode} only. {shape.source}")
+    if not _is_leg(shape, sender.role, receiver.role):
+        return _right_route(shape, kind, sender, receiver)
+    if kind == "escalation":
+        return may_escalate(sender, receiver)
+    if kind == "escalation_resolution":
+        return _downwards(sender, receiver)
+    return _between_departments(shape, kind, sender, receiver) or Answer(True, route_of(kind))
+
+
+def route_of(kind: str) -> str:
+    """Return the route of a type in words, with its source."""
+    shape = MESSAGES[kind]
+    departments = "" if shape.direction is not Direction.ACROSS else " of another department"
+    stations = [" or ".join(names) for names in _stations(shape)]
+    return f"{kind} goes {' → '.join(stations)}{departments}. {shape.source}"
+
+
+def _stations(shape: type[Message]) -> list[tuple[str, ...]]:
+    return [shape.sender, *((name,) for name in shape.via), shape.receiver]
+
+
+def _is_leg(shape: type[Message], sender: Role, receiver: Role) -> bool:
+    return any(_is_one_of(sender, low) and _is_one_of(receiver, high) for low, high in pairwise(_stations(shape)))
+
+
+_NOT_TEAMMATES = (Role.LEAD, Role.OWNER, Role.GO, Role.USER)
+
+
+def _is_one_of(role: Role, names: tuple[str, ...]) -> bool:
+    if names == ("any",):
+        return role not in (Role.GO, Role.USER)
+    if names == ("teammate",):
+        return role not in _NOT_TEAMMATES
+    speaks_for = ("orchestrator", "user") if role is Role.GO else ()
+    return role.value in names or any(name in names for name in speaks_for)
+
+
+def _right_route(shape: type[Message], kind: str, sender: Actor, receiver: Actor) -> Answer:
+    onward = next((high for low, high in pairwise(_stations(shape)) if _is_one_of(sender.role, low)), ())
+    near = replace(sender, department=sender.department or receiver.department)
+    ask = tuple(_named(near, name) for name in onward)
+    return Answer(False, route_of(kind), ask) if ask else refusal(sender, route_of(kind))
+
+
+def _named(sender: Actor, name: str) -> str:
+    role = Role.GO if name == "orchestrator" else next((role for role in Role if role.value == name), None)
+    return sender.peer(role).name if role else name
+
+
+def _downwards(sender: Actor, receiver: Actor) -> Answer:
+    """A resolution goes down the way that the issue came up, level by level."""
+    above = reports_to(receiver)
+    is_level = above is sender.role or (above is Role.USER and sender.role is Role.GO)
+    if is_level and not is_across(sender, receiver):
+        return Answer(True, route_of("escalation_resolution"))
+    rule = f"A resolution goes down one level at a time, never up. {MESSAGES['escalation_resolution'].source}"
+    below = {Role.USER: Role.GO, Role.GO: Role.ARCHITECT, Role.OWNER: Role.ARCHITECT, Role.ARCHITECT: Role.LEAD}
+    if sender.role is Role.GO and sender.mode is Mode.MULTI:
+        return Answer(False, rule, (Role.OWNER.value,), ())
+    return Answer(False, rule, (receiver.peer(below.get(sender.role, Role.SENIOR)).name,), ())
+
+
+def _between_departments(shape: type[Message], kind: str, sender: Actor, receiver: Actor) -> Answer | None:
+    """Return the no of a message that leaves its department, or does not, against its type; None when it may go."""
+    leaves = is_across(sender, receiver)
+    if shape.direction is not Direction.ACROSS:
+        return Answer(False, LEADS_ONLY, (sender.peer(receiver.role).name,)) if leaves else None
+    if leaves and _are_its_departments(shape, kind, sender, receiver):
+        return None
+    is_ux_and_backend = {sender.department, receiver.department} == {Dept.BACKEND, Dept.UIUX}
+    rule = NO_UX_TO_BACKEND if is_ux_and_backend else route_of(kind)
+    return Answer(False, rule, tuple(_leads(shape, sender)))
+
+
+def _are_its_departments(shape: type[Message], kind: str, sender: Actor, receiver: Actor) -> bool:
+    """Document 000 hands a design from UI/UX to Backend as well; nothing goes from Backend to UI/UX."""
+    if kind == "dept_handoff" and (sender.department, receiver.department) == (Dept.BACKEND, Dept.UIUX):
+        return False
+    return sender.department in shape.sender_departments and receiver.department in shape.receiver_departments
+
+
+def _leads(shape: type[Message], sender: Actor) -> Iterator[str]:
+    others = (dept for dept in WORKING_DEPARTMENTS if dept in shape.receiver_departments)
+    allowed = (dept for dept in others if dept is not sender.department)
+    return (Actor(Role.LEAD, dept).name for dept in allowed if {dept, sender.department} != {Dept.BACKEND, Dept.UIUX})
+
+
+# --- what went where -------------------------------------------------------------------------------------------------
+
+
+def message_findings(value: Mapping[str, Any], path: str, mode: Mode, line: int = 1) -> Iterator[Finding]:
+    """Yield where a message that names its own sender and receiver takes a route that it may not take."""
+    if value.get("type") == "dept_handoff":
+        ends = (str(value.get("from_dept")), str(value.get("to_dept")))
+        actors = [Actor(Role.LEAD, Dept(name), Mode.MULTI) for name in ends if name in WORKING_DEPARTMENTS]
+        if len(actors) == 2:
+            yield from _as_finding(may_send(actors[0], actors[1], "dept_handoff"), path, line, "/to_dept", ends)
+    elif value.get("type") == "escalation":
+        yield from _escalated(str(value.get("from")), str(value.get("to")), path, line, mode)
+
+
+def routes_broken(facts: PhaseFacts) -> Iterator[Finding]:
+    """Yield handoffs of a phase that went to a department which their giver may not write to."""
+    for filed in facts.of_kind("dept-handoff"):
+        for number, line in enumerate(filed.lines, 1):
+            yield from message_findings(line, filed.place.path, mode_of(facts.switches), number)
+
+
+def _escalated(sender: str, receiver: str, path: str, line: int, mode: Mode) -> Iterator[Finding]:
+    try:
+        low = find_actor(sender, None, mode)
+        high = meant_by(low, receiver)
+    except YoloError:
+        return
+    answer = may_escalate(low, high)
+    if not answer.allowed and low.role is Role.SECURITY and high.role is Role.USER:
+        return  # a FAIL, which the message does not spell, goes there
+    yield from _as_finding(answer, path, line, "/to", (sender, receiver))
+
+
+def _as_finding(answer: Answer, path: str, line: int, at: str, ends: tuple[str, str]) -> Iterator[Finding]:
+    if not answer.allowed:
+        to = ", ".join(answer.ask)
+        message = f"from {safe(ends[0], 80)} to {safe(ends[1], 80)}: {answer.rule}"
+        yield Finding(Reason.OUT_OF_LANE, path, line, at, message, to and f"to {to}", to and f"send it to {to}")

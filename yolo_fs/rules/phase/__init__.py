@@ -1,0 +1,1 @@
+"""Where a phase stands: its facts, the fold, its gates, and who waits for whom. Pure."""

@@ -1,0 +1,277 @@
+"""The fold: from the facts of a phase to where it stands. Pure; everything that shows or decides progress calls it.
+
+Source: document 002 ("11-Step Workflow", "Resume Protocol"), protocol 2.1; design 1 and 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from yolo_fs.ids import PhaseId
+from yolo_fs.protocol.gates import Outcome
+from yolo_fs.protocol.names import Dept
+from yolo_fs.protocol.workflow import STEPS, Skip, Step
+from yolo_fs.rules.loops.delivery import route_of_verdict
+from yolo_fs.rules.phase.evidence import PlanProgress, PlanStanding, plan_progress
+from yolo_fs.rules.phase.facts import PhaseFacts
+from yolo_fs.rules.phase.skips import skip_rule
+from yolo_fs.rules.phase.stepgates import Passed, entry_lacks, exit_lacks, stage_outcome
+from yolo_fs.rules.phase.view import PHASE_STEPS, View
+
+
+class StepStanding(StrEnum):
+    """Where a step stands."""
+
+    PENDING = "pending"
+    """Its entry gate is closed."""
+    READY = "ready"
+    """Its entry gate is open and nothing of it is there."""
+    RUNNING = "running"
+    """Part of it is there."""
+    SKIPPED = "skipped"
+    COMPLETE = "complete"
+
+
+@dataclass(frozen=True, slots=True)
+class StepProgress:
+    """One step of one department, or of the phase."""
+
+    step: Step
+    standing: StepStanding
+    by: str = ""
+    """The commit that completed it, or the rule that skipped it."""
+    missing: tuple[str, ...] = ()
+    """What keeps it from beginning, or from being complete."""
+
+    @property
+    def is_passed(self) -> bool:
+        """Whether later steps may go on."""
+        return self.standing in (StepStanding.SKIPPED, StepStanding.COMPLETE)
+
+
+@dataclass(frozen=True, slots=True)
+class Next:
+    """Who is to do what now."""
+
+    step: str
+    agent: str
+    """Name of the agent, such as `fe-senior`."""
+    inputs: tuple[str, ...]
+    task: str = ""
+    """`NN-MM/Tk` where the step is done task by task."""
+
+
+@dataclass(frozen=True, slots=True)
+class DepartmentProgress:
+    """How far one department is."""
+
+    department: Dept
+    steps: tuple[StepProgress, ...]
+    plans: tuple[PlanProgress, ...]
+    stage: Outcome
+    """What the gate between Architect and Lead decides."""
+    next: Next | None
+    """None when its part is done, or when it waits."""
+    blockers: tuple[str, ...]
+    """What only somebody else can do away with."""
+
+    @property
+    def current(self) -> StepProgress | None:
+        """The first blocking step that is not passed."""
+        return next((one for one in self.steps if not one.is_passed and one.step.blocking), None)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all that the phase waits for is done."""
+        return self.current is None
+
+    @property
+    def plans_complete(self) -> int:
+        """Plans that are proved to be done."""
+        return sum(plan.is_done for plan in self.plans)
+
+    @property
+    def percent(self) -> int:
+        """Share of the plans that are done, 0-100, rounded down. Source: document 000, `phase_progress`."""
+        if not self.plans:
+            return 100 if self.is_complete else 0
+        return 100 * self.plans_complete // len(self.plans)
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseProgress:
+    """How far a phase is."""
+
+    phase: PhaseId
+    departments: tuple[DepartmentProgress, ...]
+    steps: tuple[StepProgress, ...]
+    """The steps that the phase has once."""
+    next: Next | None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the phase is signed off, and delivered where that is asked for."""
+        return all(one.is_passed for one in self.steps)
+
+    @property
+    def step(self) -> str:
+        """Key of the step that the phase is at; the last one when it is complete."""
+        for one in self.steps[:1]:
+            if not one.is_passed:
+                return one.step.key
+        behind = [department.current for department in self.departments if department.current]
+        if behind:
+            return min(behind, key=lambda one: float(one.step.number)).step.key
+        open_ = [one.step.key for one in self.steps[1:] if not one.is_passed]
+        done = [one.step.key for one in self.steps if one.standing is StepStanding.COMPLETE]
+        return open_[0] if open_ else done[-1] if done else self.steps[-1].step.key
+
+    @property
+    def percent(self) -> int:
+        """Share of all plans that are done, 0-100, rounded down."""
+        plans = [plan for department in self.departments for plan in department.plans]
+        return 100 * sum(plan.is_done for plan in plans) // len(plans) if plans else 0
+
+
+def fold(facts: PhaseFacts) -> PhaseProgress:
+    """Return where the phase stands. The order in which artifacts arrived makes no difference."""
+    whole = View(facts, None)
+    before = tuple(_walk(whole, (step for step in STEPS if step.key == "po"), frozenset()))
+    start = _passed(before)
+    departments = tuple(_department(facts, dept, start) for dept in facts.switches.departments)
+    shared = frozenset.intersection(*(_passed(one.steps) for one in departments))
+    after = tuple(
+        _walk(whole, (step for step in STEPS if step.key in PHASE_STEPS and step.key != "po"), start | shared)
+    )
+    asked = _next_of_phase(departments, before, after)
+    return PhaseProgress(facts.phase, departments, before + after, _after_verdict(facts, asked))
+
+
+def _department(facts: PhaseFacts, department: Dept, start: Passed) -> DepartmentProgress:
+    view = View(facts, department)
+    steps = tuple(_walk(view, (step for step in STEPS if step.key not in PHASE_STEPS), start))
+    plans = plan_progress(facts, department)
+    stage = stage_outcome(view)
+    return DepartmentProgress(
+        department,
+        steps,
+        plans,
+        stage,
+        _with_handoff(facts, _next_of_department(department, steps, plans)),
+        tuple(_blockers(view, steps, plans)),
+    )
+
+
+def _walk(view: View, steps: Iterable[Step], passed: Passed) -> Iterator[StepProgress]:
+    for step in steps:
+        one = _step(view, step, passed)
+        if one.is_passed:
+            passed |= {step.key}
+        yield one
+
+
+def _step(view: View, step: Step, passed: Passed) -> StepProgress:
+    closed = tuple(lack for gate in step.entry for lack in entry_lacks(view, gate, passed))
+    lacking = tuple(lack for gate in step.exit for lack in exit_lacks(view, gate))
+    if not closed and not lacking:
+        return StepProgress(step, StepStanding.COMPLETE, _proof(view, step))
+    rule = skip_rule(view, step)
+    if rule and not (closed and rule == Skip.EXISTS):  # a file made out of turn opens no gate
+        return StepProgress(step, StepStanding.SKIPPED, rule)
+    if closed:
+        return StepProgress(step, StepStanding.PENDING, missing=closed)
+    return StepProgress(step, StepStanding.RUNNING if _has_begun(view, step) else StepStanding.READY, missing=lacking)
+
+
+def _proof(view: View, step: Step) -> str:
+    """Return the commit of the last artifact that completed the step."""
+    filed = view.of_step(step) or view.of("plan")
+    return next((one.commit for one in reversed(filed) if one.commit), "")
+
+
+def _has_begun(view: View, step: Step) -> bool:
+    if step.key == "design_review":
+        return any(task.get("spec") for plan in view.plan_files for task in plan.tasks)
+    if step.key == "implementation":
+        return any(plan.standing is not PlanStanding.PENDING for plan in view.plans)
+    return bool(view.of_step(step))
+
+
+def _passed(steps: Iterable[StepProgress]) -> Passed:
+    return frozenset(one.step.key for one in steps if one.is_passed)
+
+
+def _blockers(view: View, steps: Iterable[StepProgress], plans: Iterable[PlanProgress]) -> Iterator[str]:
+    for one in steps:
+        if one.step.key == "security" and any("FAIL" in lack for lack in one.missing):
+            yield "security FAIL: hard stop, only the user decides"
+    for plan in plans:
+        if plan.blocked_by and plan.standing is PlanStanding.PENDING:
+            yield f"plan {plan.id} waits for {', '.join(plan.blocked_by)}"
+        if plan.standing is PlanStanding.FAILED:
+            yield f"plan {plan.id} failed"
+    header = next(iter(view.lines("security-audit")), {})
+    if header.get("r") == "WARN" and view.config.approval_gates.security_warn:
+        yield "security WARN: a person is asked"
+
+
+def _next_of_department(
+    department: Dept, steps: tuple[StepProgress, ...], plans: tuple[PlanProgress, ...]
+) -> Next | None:
+    for one in steps:
+        if one.standing in (StepStanding.READY, StepStanding.RUNNING):
+            return _asked(one.step, department, _next_task(plans) if one.step.key == "implementation" else "")
+    return None
+
+
+def _after_verdict(facts: PhaseFacts, asked: Next | None) -> Next | None:
+    """Return who is to act: at the delivery, whoever the last verdict sends the work to."""
+    routed = route_of_verdict(facts) if asked and asked.step == "delivery" else None
+    return Next("delivery", routed.agent, routed.inputs) if routed else asked
+
+
+_TAKE_OVER = frozenset({"critique", "architecture"})
+"""Steps that receive the handoff of the phase before. Source: document 000, phase-handoff.jsonl."""
+
+
+def _with_handoff(facts: PhaseFacts, asked: Next | None) -> Next | None:
+    if asked is None or not facts.handed_over or asked.step not in _TAKE_OVER:
+        return asked
+    return replace(asked, inputs=(*asked.inputs, facts.handed_over))
+
+
+def _next_of_phase(
+    departments: tuple[DepartmentProgress, ...], before: tuple[StepProgress, ...], after: tuple[StepProgress, ...]
+) -> Next | None:
+    for one in before:
+        if one.standing in (StepStanding.READY, StepStanding.RUNNING):
+            return _asked(one.step, Dept.BACKEND, "")
+    first = next((one.next for one in departments if one.next), None)
+    if first:
+        return first
+    return next((_asked(one.step, Dept.BACKEND, "") for one in after if one.standing in _OPEN), None)
+
+
+_OPEN = (StepStanding.READY, StepStanding.RUNNING)
+_PREFIX = {Dept.BACKEND: "", Dept.FRONTEND: "fe-", Dept.UIUX: "ux-", Dept.SHARED: ""}
+_SHARED_AGENTS = frozenset({"critic", "scout"})
+
+
+def _asked(step: Step, department: Dept, task: str) -> Next:
+    role = step.agents[0].value
+    prefix = "" if role in _SHARED_AGENTS or step.key in PHASE_STEPS else _PREFIX[department]
+    return Next(step.key, prefix + role, step.inputs, task)
+
+
+def _next_task(plans: tuple[PlanProgress, ...]) -> str:
+    """Return the first task without a commit, of the unblocked plan of the lowest wave."""
+    for plan in sorted(plans, key=lambda plan: (plan.wave, plan.id)):
+        if plan.is_done or plan.blocked_by:
+            continue
+        for task in sorted(plan.tasks, key=lambda task: (task.layer, task.ref)):
+            if not task.commit:
+                return str(task.ref)
+        return f"{plan.id} summary"
+    return ""

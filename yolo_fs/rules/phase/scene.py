@@ -1,0 +1,252 @@
+"""The phase that the team is at, as whoever asks sees it: who goes on, what can be done, what waits for what. Pure.
+
+Source: document 002 ("Resume Protocol", steps 1 to 3 and 5; "Multi-Department Structure"); design 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from yolo_fs.ids import EscalationId
+from yolo_fs.protocol.names import Dept
+from yolo_fs.reasons import safe
+from yolo_fs.rules.brief import Item, Section, listed
+from yolo_fs.rules.phase.evidence import PlanProgress, PlanStanding, TaskProgress
+from yolo_fs.rules.phase.facts import PhaseFacts
+from yolo_fs.rules.phase.gates import gates_of
+from yolo_fs.rules.phase.progress import DepartmentProgress, Next, PhaseProgress
+from yolo_fs.rules.phase.view import PHASE_STEPS, View
+from yolo_fs.rules.phase.waits import Wait, alarms, waits_of
+
+SHORT = 12
+"""Letters of a commit's name: enough for any history, and what a summary may quote."""
+_FEW = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """For whom the brief is."""
+
+    role: str = ""
+    """A role such as `dev`, or an agent such as `fe-dev`; empty for whoever leads the session."""
+    department: Dept | None = None
+    """The only department that is shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """The phase that the team is at, as the asker sees it."""
+
+    facts: PhaseFacts
+    progress: PhaseProgress
+    departments: tuple[DepartmentProgress, ...]
+    waits: tuple[Wait, ...]
+    asker: Asker
+
+    @classmethod
+    def of(cls, facts: PhaseFacts, progress: PhaseProgress, asker: Asker) -> Scene:
+        """Return what the asker sees of a phase."""
+        shown = tuple(one for one in progress.departments if asker.department in (None, one.department))
+        return cls(facts, progress, shown, waits_of(facts, progress), asker)
+
+    @property
+    def plans(self) -> tuple[PlanProgress, ...]:
+        return tuple(plan for one in self.departments for plan in one.plans)
+
+    def waits_at(self, department: Dept) -> Wait | None:
+        """Return the gate that a department's wave begins behind, while it is closed."""
+        return next((wait for wait in self.waits if wait.waiter == department and wait.on.startswith("gate:")), None)
+
+    def next(self) -> tuple[Next | None, DepartmentProgress | None]:
+        """Return who goes on now and in which department: the asker, if it is its turn, and nobody behind a gate."""
+        asked = self.progress.next
+        if asked is None or asked.step in PHASE_STEPS:
+            return asked, None
+        able = [one for one in self.departments if one.next]
+        free = [one for one in able if not self.waits_at(one.department)] or able
+        own = [one for one in free if one.next and _is_of(one.next.agent, self.asker.role)]
+        chosen = next(iter(own or free), None)
+        return (chosen.next, chosen) if chosen else (None, None)
+
+    @property
+    def status(self) -> str:
+        """Whether anybody can go on: `complete`, `running` or `waiting`."""
+        if self.progress.is_complete:
+            return "complete"
+        return "running" if self.progress.next else "waiting"
+
+    def sections(self) -> Iterator[Section | None]:
+        """Yield what is told of the phase."""
+        yield _next(self)
+        yield listed("stops", "What stops the team", _stops(self))
+        yield listed("escalations", "Open escalations", _escalations(self))
+        yield listed("team", "The team", _team(self))
+        yield listed("in_progress", "Plans that can be worked on", _plans(self, _can_go_on))
+        yield listed("blocked", "Plans and tasks that wait", _blocked(self))
+        yield listed("gates", "Gates", _gates(self))
+        yield listed("done", "Plans that are done", _plans(self, lambda plan: plan.is_done))
+
+
+def _is_of(agent: str, role: str) -> bool:
+    return bool(role) and role in (agent, agent.removeprefix("fe-").removeprefix("ux-"))
+
+
+def _next(scene: Scene) -> Section:
+    asked, department = scene.next()
+    if asked is None:
+        return Section("next", "", (f"next: nobody; {_why_nobody(scene)}",), None, is_vital=True)
+    files = _input_files(scene.facts, asked, department)
+    task = next((one for plan in scene.plans for one in plan.tasks if str(one.ref) == asked.task), None)
+    plan = asked.task[:5]
+    waits = [wait for wait in scene.waits if wait.waiter == asked.task]
+    data = {
+        "agent": asked.agent,
+        "step": asked.step,
+        "task": asked.task,
+        "department": department.department.value if department else None,
+        "action": safe(task.action) if task else "",
+        "inputs": list(asked.inputs),
+        "files": files,
+        "waits_for": [wait.on for wait in waits],
+    }
+    lines = [
+        f"next: {asked.agent} does {asked.step}{f' {safe(asked.task)}' if asked.task else ''}",
+        *([f"task: {safe(task.action)} (plan {plan})"] if task else []),
+        *(f"but first: {wait}" for wait in waits),
+        f"inputs: {', '.join(map(safe, asked.inputs))}",
+        *([f"read: {', '.join(map(safe, files))}"] if files else []),
+        *_your_turn(scene, asked),
+    ]
+    return Section("next", "", tuple(lines), data, is_vital=True)
+
+
+def _why_nobody(scene: Scene) -> str:
+    if scene.progress.is_complete:
+        return "the phase is complete"
+    if not scene.departments:
+        return f"department {scene.asker.department} takes no part in this phase"
+    if all(one.is_complete for one in scene.departments):
+        return "this part of the phase is done"
+    return "all that is left waits, see below"
+
+
+def _your_turn(scene: Scene, asked: Next) -> Iterator[str]:
+    role = scene.asker.role
+    if role and not _is_of(asked.agent, role):
+        yield f"you: {safe(role)} has nothing to do now"
+
+
+def _input_files(facts: PhaseFacts, asked: Next, department: DepartmentProgress | None) -> list[str]:
+    """Return the committed files that the printed inputs mean: of a task only its own plan."""
+    view = View(facts, department.department if department else None)
+    words = [word.lower().replace(" ", "-") for word in asked.inputs]
+    kinds = sorted({one.place.artifact.kind for one in facts.filed})
+    files = [one for kind in kinds if any(_means(word, kind) for word in words) for one in view.of(kind)]
+    plan = asked.task[:5]
+    found = [one.place.path for one in files if not (plan and one.place.plan and str(one.place.plan) != plan)]
+    handed = [word for word in asked.inputs if word == facts.handed_over and word]
+    return [*found[:_FEW], *handed]
+
+
+def _means(word: str, kind: str) -> bool:
+    return kind in word and kind != "handoff"
+
+
+def _stops(scene: Scene) -> Iterator[Item]:
+    for one in scene.departments:
+        for blocker in one.blockers:
+            if not blocker.startswith("plan "):
+                yield f"{one.department}: {safe(blocker)}", {"department": one.department.value, "why": blocker}
+    for alarm in alarms(scene.facts, scene.progress):
+        yield safe(str(alarm), 500), {"department": None, "why": str(alarm)}
+
+
+def _team(scene: Scene) -> Iterator[Item]:
+    if len(scene.progress.departments) < 2:
+        return
+    for one in scene.departments:
+        gate = scene.waits_at(one.department)
+        step = one.current.step.key if one.current else "done"
+        plans = f"{one.plans_complete} of {len(one.plans)} plans"
+        yield (
+            f"{one.department}: {step}, {plans}, {_turn(one, gate)}",
+            {
+                "department": one.department.value,
+                "step": step,
+                "plans_done": one.plans_complete,
+                "plans": len(one.plans),
+                "next": {"agent": one.next.agent, "step": one.next.step, "task": one.next.task} if one.next else None,
+                "waits_for": gate.on if gate else None,
+            },
+        )
+
+
+def _turn(one: DepartmentProgress, gate: Wait | None) -> str:
+    behind = f" behind {safe(gate.need)}" if gate else ""
+    if one.next is None:
+        return f"waits{behind}" if one.current else "complete"
+    return f"next: {one.next.agent}{f' {safe(one.next.task)}' if one.next.task else ''}{behind}"
+
+
+def _escalations(scene: Scene) -> Iterator[Item]:
+    since = {str(line.get("id")): str(line.get("dt")) for line in reversed(scene.facts.lines_of("escalation"))}
+    for wait in scene.waits:
+        if EscalationId.parse(wait.waiter):
+            blocks = sorted(one.waiter for one in scene.waits if one.on == wait.waiter)
+            begun = since.get(wait.waiter, "")
+            yield (
+                f"{wait.waiter}: {safe(wait.on)} is to answer, since {safe(begun) or 'some time'}"
+                f" ({safe(wait.where)}); blocks {safe(', '.join(blocks)) or 'nothing'}",
+                {"id": wait.waiter, "holder": wait.on, "since": begun, "where": wait.where, "blocks": blocks},
+            )
+
+
+def _gates(scene: Scene) -> Iterator[Item]:
+    for gate in gates_of(scene.facts, scene.progress):
+        lacks = [str(lack) for lack in gate.missing]
+        why = f"closed: {safe('; '.join(lacks[:2]), 300)}{f' and {len(lacks) - 2} more' if len(lacks) > 2 else ''}"
+        yield (
+            f"{gate.name}: {'open' if gate.is_open else why}",
+            {"gate": gate.name, "open": gate.is_open, "lacks": lacks[:_FEW]},
+        )
+
+
+def _can_go_on(plan: PlanProgress) -> bool:
+    return not plan.is_done and not (plan.blocked_by and plan.standing is PlanStanding.PENDING)
+
+
+def _plans(scene: Scene, is_wanted: Callable[[PlanProgress], bool]) -> Iterator[Item]:
+    for plan in scene.plans:
+        if is_wanted(plan):
+            tasks = ", ".join(_task(task) for task in plan.tasks)
+            lacks = f"; lacks {safe('; '.join(plan.missing), 300)}" if plan.missing else ""
+            yield f"{plan.id} {plan.department} {plan.standing}: {tasks}{lacks}", _plan_data(plan)
+
+
+def _task(task: TaskProgress) -> str:
+    return f"T{task.ref.number} {task.commit[:SHORT] or 'open'}"
+
+
+def _plan_data(plan: PlanProgress) -> dict[str, Any]:
+    return {
+        "plan": str(plan.id),
+        "department": plan.department.value,
+        "title": safe(plan.title),
+        "standing": plan.standing.value,
+        "commit": plan.commit[:SHORT],
+        "tasks": [{"task": str(task.ref), "commit": task.commit[:SHORT] or None} for task in plan.tasks],
+        "lacks": list(plan.missing),
+        "blocked_by": list(plan.blocked_by),
+    }
+
+
+def _blocked(scene: Scene) -> Iterator[Item]:
+    for plan in scene.plans:
+        if not plan.is_done and plan.blocked_by:
+            yield f"{plan.id} waits for {safe(', '.join(plan.blocked_by))}", _plan_data(plan)
+    shown = {str(task.ref) for plan in scene.plans for task in plan.tasks}
+    for wait in scene.waits:
+        if wait.waiter in shown:
+            yield str(wait), {"task": wait.waiter, "blocked_by": [wait.on], "why": wait.why}

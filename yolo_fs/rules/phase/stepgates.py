@@ -1,0 +1,274 @@
+"""When a step may begin and when it is complete: each member of `EntryGate` and `ExitGate` bound to its predicate.
+
+A predicate yields what is missing, sentence by sentence; nothing means met. Source: protocol 2.1 ("Entry gate",
+"Exit artifact / check"), 10 #14, #21; document 002 ("R&D Pipeline": Go, Recycle, Kill).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from yolo_fs.protocol.gates import Outcome
+from yolo_fs.protocol.workflow import EntryGate, ExitGate
+from yolo_fs.rules.phase.evidence import PlanStanding
+from yolo_fs.rules.phase.facts import all_present
+from yolo_fs.rules.phase.view import View
+
+Passed = frozenset[str]
+"""Keys of the steps that are complete or skipped so far."""
+
+
+def entry_lacks(view: View, gate: EntryGate, passed: Passed) -> tuple[str, ...]:
+    """Return what keeps an entry gate closed."""
+    return tuple(ENTRY[gate](view, passed))
+
+
+def exit_lacks(view: View, gate: ExitGate) -> tuple[str, ...]:
+    """Return what keeps an exit gate closed."""
+    return tuple(EXIT[gate](view))
+
+
+def stage_outcome(view: View) -> Outcome:
+    """Return what the gate between Architect and Lead decides: open critique entries send the design back."""
+    decided = str(next((line.get("stage_gate", "") for line in view.lines("architecture")), "")).lower()
+    if decided == Outcome.KILL.lower():
+        return Outcome.KILL
+    return Outcome.RECYCLE if any(line.get("st") == "open" for line in view.lines("critique")) else Outcome.GO
+
+
+# --- entry ---
+
+
+def _after(step: str) -> Callable[[View, Passed], Iterator[str]]:
+    def lacks(_: View, passed: Passed) -> Iterator[str]:
+        if step not in passed:
+            yield f"step {step} is neither complete nor skipped"
+
+    return lacks
+
+
+def _analysis(view: View, _: Passed) -> Iterator[str]:
+    if not view.facts.of_kind("analysis"):
+        yield "no analysis.json"
+
+
+def _stage_gate(view: View, _: Passed) -> Iterator[str]:
+    outcome = stage_outcome(view)
+    if outcome is Outcome.KILL:
+        yield "the Architect decided Kill"
+    for line in view.lines("critique"):
+        if line.get("st") == "open":
+            yield f"critique {line.get('id')} is open"
+
+
+def _some_plan(view: View, _: Passed) -> Iterator[str]:
+    if not view.plan_files:
+        yield "no plan"
+
+
+def _plans_have_spec(view: View, _: Passed) -> Iterator[str]:
+    yield from _specs(view)
+
+
+def _red_if_written(view: View, passed: Passed) -> Iterator[str]:
+    if "test_authoring" in passed and view.of("test-plan"):
+        yield from _red_tests(view)
+
+
+def _each_plan_summarised(view: View, _: Passed) -> Iterator[str]:
+    yield from _summaries(view)
+
+
+def _approved(view: View, passed: Passed) -> Iterator[str]:
+    if "code_review" not in passed:
+        yield from _review_approved(view)
+        yield from _after("code_review")(view, passed)
+
+
+def _post_phase_qa(view: View, _: Passed) -> Iterator[str]:
+    last = next(
+        (line for line in reversed(view.facts.lines_of("qa-gate-results")) if line.get("gl") == "post-phase"), None
+    )
+    if last is not None and last.get("r") == "FAIL":
+        yield "the post-phase QA gate failed"
+
+
+def _signed_off(_: View, passed: Passed) -> Iterator[str]:
+    """Document 002 puts the gate after security, the protocol after sign-off; both states open it (10 #6)."""
+    if not (passed & {"security", "signoff"} and "code_review" in passed):
+        yield "neither security nor sign-off is done"
+
+
+ENTRY: Mapping[EntryGate, Callable[[View, Passed], Iterator[str]]] = {
+    EntryGate.ANALYSIS: _analysis,
+    EntryGate.PHASE_DIRECTORY: lambda _view, _passed: iter(()),
+    EntryGate.CRITIQUE: _after("critique"),
+    EntryGate.RESEARCH: _after("research"),
+    EntryGate.ARCHITECTURE: _after("architecture"),
+    EntryGate.STAGE_GATE: _stage_gate,
+    EntryGate.PLANS: _some_plan,
+    EntryGate.SPECS: _plans_have_spec,
+    EntryGate.RED_TESTS: _red_if_written,
+    EntryGate.SUMMARIES: _each_plan_summarised,
+    EntryGate.REVIEW_APPROVED: _approved,
+    EntryGate.POST_PHASE_QA: _post_phase_qa,
+    EntryGate.QA_DONE: _after("qa"),
+    EntryGate.SECURITY_DONE: _after("security"),
+    EntryGate.SIGNED_OFF: _signed_off,
+    EntryGate.INTEGRATION_DONE: _after("integration_gate"),
+}
+
+
+# --- exit ---
+
+
+def _present(kind: str, name: str) -> Callable[[View], Iterator[str]]:
+    def lacks(view: View) -> Iterator[str]:
+        if not view.of(kind):
+            yield f"no valid {name}"
+
+    return lacks
+
+
+def _scope_approved(view: View) -> Iterator[str]:
+    if not any(line.get("status") == "PO-APPROVED" for line in view.facts.lines_of("scope-document")):
+        yield "no scope-document.json with status PO-APPROVED"
+
+
+def _critique(view: View) -> Iterator[str]:
+    lines = view.lines("critique")
+    if not lines:
+        yield "no valid critique.jsonl"
+    elif not (all_present(lines, "cf") and all_present(lines, "rd")):
+        yield "critique entries without confidence and round"
+
+
+def _dependencies(view: View) -> Iterator[str]:
+    for plan in view.plan_files:
+        for item in plan.foreign:
+            name = f"{item.get('p')}-{item.get('n')}"
+            if not view.facts.earlier_plans.get(name, False):
+                yield f"plan {plan.id} needs plan {name} of an earlier phase, which is not complete"
+
+
+def _specs(view: View) -> Iterator[str]:
+    if not view.plan_files:
+        yield "no plan"
+    for plan in view.plan_files:
+        for task in plan.tasks:
+            if not task.get("spec"):
+                yield f"task {plan.id}/{task.get('id')} has no spec"
+
+
+def _red_tests(view: View) -> Iterator[str]:
+    lines = view.lines("test-plan")
+    if not lines:
+        yield "no valid test-plan.jsonl"
+    for line in lines:
+        if line.get("red") is not True:
+            yield f"the tests of {line.get('id')} are not red"
+
+
+def _summaries(view: View) -> Iterator[str]:
+    if not view.plans:
+        yield "no plan"
+    for plan in view.plans:
+        if plan.standing is PlanStanding.CLAIMED:
+            yield f"plan {plan.id} is claimed: {'; '.join(plan.missing)}"
+        elif not plan.is_done:
+            yield f"plan {plan.id} is {plan.standing.value}"
+
+
+def _no_pending_escalation(view: View) -> Iterator[str]:
+    latest = {line.get("id"): line for line in view.facts.lines_of("escalation")}
+    for name, line in latest.items():
+        if line.get("st") != "resolved":
+            yield f"escalation {name} is {line.get('st')}"
+
+
+def _review_approved(view: View) -> Iterator[str]:
+    """Every verdict line counts, not the first alone (protocol 10 #21); a plan's last verdict is the one in force."""
+    verdicts = [line for line in view.lines("code-review") if "r" in line]
+    if not verdicts:
+        yield "no valid code-review.jsonl"
+    in_force: Mapping[Any, Mapping[str, Any]] = {line.get("plan"): line for line in verdicts}
+    for plan, line in in_force.items():
+        if line.get("r") != "approve":
+            yield f"the review of plan {plan} says {line.get('r')}"
+
+
+def _qa(view: View) -> Iterator[str]:
+    yield from _present("verification", "verification.jsonl")(view)
+    yield from _present("qa-code", "qa-code.jsonl")(view)
+    for kind in ("verification", "qa-code"):
+        header = next(iter(view.lines(kind)), {})
+        if header.get("r") == "FAIL":
+            yield f"{kind} says FAIL"
+
+
+def _security_fail(view: View) -> Iterator[str]:
+    header = next(iter(view.lines("security-audit")), {})
+    if header.get("r") == "FAIL":
+        yield "security says FAIL: the user decides"
+
+
+def _security_may_pause(_: View) -> Iterator[str]:
+    """A WARN pauses for a person where the configuration says so; it closes no gate (see `progress.pauses`)."""
+    yield from ()
+
+
+def _state_complete(view: View) -> Iterator[str]:
+    number = int(view.facts.phase.number)
+    states = view.facts.lines_of("state")
+    executions = view.facts.lines_of("execution-state")
+    signed = any(line.get("st") == "complete" and line.get("ph") == number for line in states)
+    ended = any(_says_complete(line) and line.get("phase") == number for line in executions)
+    if not (signed or ended or view.facts.signed_off):
+        yield f"no state.json that says phase {number} is complete"
+
+
+def _says_complete(execution: Mapping[str, Any]) -> bool:
+    """Tell whether the phase is called complete: by evidence, or by a Lead whose word is kept until it comes."""
+    declared = execution.get("declared")
+    return "complete" in (execution.get("status"), declared.get("status") if isinstance(declared, dict) else None)
+
+
+def _delivery(view: View) -> Iterator[str]:
+    last = next(reversed(view.facts.lines_of("po-qa-verdict")), None)
+    if last is None:
+        yield "no po-qa-verdict.jsonl"
+    elif last.get("verdict") != "approve":
+        yield f"the Product Owner says {last.get('verdict')}"
+
+
+def _integration(view: View) -> Iterator[str]:
+    last = next(reversed(view.facts.lines_of("integration-gate-result")), None)
+    if last is None:
+        yield "no integration-gate-result.jsonl"
+    elif last.get("r") == "FAIL":
+        yield "the integration gate says FAIL"
+
+
+EXIT: Mapping[ExitGate, Callable[[View], Iterator[str]]] = {
+    ExitGate.SCOPE_APPROVED: _scope_approved,
+    ExitGate.CRITIQUE: _critique,
+    ExitGate.RESEARCH: _present("research", "research.jsonl"),
+    ExitGate.ARCHITECTURE: _present("architecture", "architecture.toon"),
+    ExitGate.EXECUTION_RUNNING: lambda view: _some_plan(view, frozenset()),
+    ExitGate.DEPENDENCIES: _dependencies,
+    ExitGate.SPECS: _specs,
+    ExitGate.RED_TESTS: _red_tests,
+    ExitGate.SUMMARIES: _summaries,
+    ExitGate.NO_PENDING_ESCALATION: _no_pending_escalation,
+    ExitGate.REVIEW_APPROVED: _review_approved,
+    ExitGate.DOCS: _present("docs", "docs.jsonl"),
+    ExitGate.QA: _qa,
+    ExitGate.SECURITY_AUDIT: _present("security-audit", "security-audit.jsonl"),
+    ExitGate.SECURITY_FAIL_STOPS: _security_fail,
+    ExitGate.SECURITY_WARN_PAUSES: _security_may_pause,
+    ExitGate.STATE_COMPLETE: _state_complete,
+    ExitGate.ROADMAP_UPDATED: _present("roadmap", "ROADMAP.md"),
+    ExitGate.INTEGRATION_RESULT: _integration,
+    ExitGate.DELIVERY_VERDICT: _delivery,
+}

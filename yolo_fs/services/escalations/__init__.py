@@ -1,0 +1,1 @@
+"""Escalations of a work tree, with their clock and those who are told."""

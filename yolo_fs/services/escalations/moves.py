@@ -1,0 +1,289 @@
+"""Escalations of a work tree: open, raise, resolve, list, and hand up what a level is silent about, once.
+
+The log is the memory: under its lock it is read again before a line is added, so that however many processes tick at
+once, each level of each attempt is handed up by one line. Source: document 002 ("Escalation Round-Trip"); document 000
+("escalation" to "escalation_timeout_warning"); protocol 4; reliability F19.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from yolo_fs.edges.append import Appending, appending
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.ids import EscalationId, PhaseId, TaskRef
+from yolo_fs.protocol.names import Dept, Role
+from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError, errors, safe
+from yolo_fs.rules.escalations.log import LOG, Logged, Station, department_said, name_in, role_of, station
+from yolo_fs.rules.escalations.messages import Said, message_of
+from yolo_fs.rules.escalations.moves import advance, begin, path_of, wanting
+from yolo_fs.rules.escalations.progress import EscalationProgress, Standing
+from yolo_fs.rules.escalations.standing import escalations
+from yolo_fs.rules.moments import iso
+from yolo_fs.services.departments import find_phase
+from yolo_fs.services.escalations.clock import read_clock
+from yolo_fs.services.escalations.log import Found, PhaseLog, add_line, fails_audit, next_dt
+from yolo_fs.services.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What became of a move."""
+
+    progress: EscalationProgress | None = None
+    line: Mapping[str, Any] = field(default_factory=dict)
+    """The line of the log; empty when it was refused."""
+    message: Mapping[str, Any] | None = None
+    """What is to be sent to the next level, where the document names a message."""
+    findings: tuple[Finding, ...] = ()
+    already: bool = False
+    """The log said so before."""
+    path: str = ""
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether nothing was logged."""
+        return bool(errors(self.findings))
+
+
+_Draft = Callable[[EscalationProgress | None, Logged], dict[str, Any]]
+"""Makes the line of a move, but for id and moment, from how the escalation stands."""
+
+
+class Escalations:
+    """The escalations of one work tree, for commands."""
+
+    def __init__(self, repository: Repository, settings: Settings, clock: Callable[[], Any] = read_clock):
+        self._repository = repository
+        self._settings = settings
+        self._clock = clock
+
+    def phase_log(self, phase: PhaseId) -> PhaseLog:
+        """Return the log of a phase."""
+        return PhaseLog(self._repository.root, phase, self._settings)
+
+    def list(self, phase: PhaseId) -> tuple[tuple[EscalationProgress, ...], tuple[Finding, ...]]:
+        """Return how the escalations of a phase stand, and what is wrong with what is written of them."""
+        log = self.phase_log(phase)
+        found = log.look()
+        now = self._clock().wall
+        progress = escalations(found.known, now)
+        return progress, _located((*found.findings, *(one for each in progress for one in each.findings)), log)
+
+    # --- moves ---
+
+    def open(self, said: Said, to: str = "") -> Done:
+        """Report that a task is blocked; again, when what was decided did not help.
+
+        Raises:
+            YoloError: BAD_NAME, UNKNOWN_NAME for a task or its phase; LOCK_TIMEOUT; UNTERMINATED.
+        """
+        task = TaskRef.parse(said.task)
+        if task is None:
+            raise YoloError(Reason.BAD_NAME, f"{safe(said.task)!r} is no task", hint="NN-MM/Tk", exit_code=Exit.USAGE)
+
+        def draft(one: EscalationProgress | None, known: Logged) -> dict[str, Any]:
+            is_over = one is not None and one.round_trips >= known.rules.max_round_trips and _may_reopen(one)
+            target = Role.USER if is_over or said.fails else None
+            move = "stop" if is_over else "fail" if said.fails else ""
+            department = known.departments.get(str(task.plan), Dept.BACKEND)
+            path = path_of(role_of(said.agent), known.mode)
+            above = target or (path[1] if len(path) > 1 else Role.SENIOR)
+            attempt = one.attempt + (1 if _may_reopen(one) else 0) if one else 1
+            return _line(said, "open", to or name_in(above, department)) | _given(mv=move, att=attempt)
+
+        return self._move(EscalationId(task), draft, said)
+
+    def raise_(self, name: EscalationId, said: Said, to: str = "") -> Done:
+        """Hand an escalation to the next level up.
+
+        Raises:
+            YoloError: UNKNOWN_NAME for its phase; LOCK_TIMEOUT; UNTERMINATED.
+        """
+
+        def draft(one: EscalationProgress | None, _: Logged) -> dict[str, Any]:
+            above = one.above(one.holder) if one else None
+            target = to or (name_in(above, one.department) if one and above else Role.USER.value)
+            return _line(said, "escalated", target) | _given(att=one.attempt if one else None)
+
+        return self._move(name, draft, said)
+
+    def resolve(self, name: EscalationId, said: Said, to: str = "") -> Done:
+        """Decide, pass the decision on, or say that the task goes on, whichever is the turn of who speaks.
+
+        Raises:
+            YoloError: UNKNOWN_NAME for its phase; LOCK_TIMEOUT; UNTERMINATED.
+        """
+
+        def draft(one: EscalationProgress | None, _: Logged) -> dict[str, Any]:
+            decision = (one.decision if one else "") or said.decision
+            attempt = _given(att=one.attempt if one else None)
+            if said.shown_by:
+                target = to or (name_in(one.path[1], one.department) if one else "senior")
+                return _line(said, "resolved", target) | attempt | {"res": decision or "none", "ref": said.shown_by}
+            below = name_in(one.below(one.holder), one.department) if one else "dev"
+            new = said.decision or decision
+            passed = _line(replace(said, decision=new), "escalated", to or below)
+            return passed | attempt | _given(dec=new, todo=list(said.instructions))
+
+        return self._move(name, draft, said)
+
+    # --- one line ---
+
+    def _move(self, name: EscalationId, draft: _Draft, said: Said) -> Done:
+        log = self.phase_log(find_phase(self._repository.root, name.task.plan.phase))
+        with appending(log.full_path) as file:
+            found = log.locked(file, self._clock().wall)
+            return self._logged(file, log, found, name, draft, said)
+
+    def _logged(
+        self, file: Appending, log: PhaseLog, found: Found, name: EscalationId, draft: _Draft, said: Said
+    ) -> Done:
+        now = self._clock().wall
+        one = _named(escalations(found.known, now), name)
+        last = one.history[-1] if one else None
+        dt = next_dt(found.known.lines, str(name), now)
+        line = {"id": str(name), "dt": dt, **draft(one, found.known)}
+        line["sev"] = said.severity or (one.severity if one else "blocking")
+        line["agent"] = _called(said.agent, one, name, found.known)
+        new = station(len(found.known.lines) + 1, name, line)
+        if last is not None and one is not None and _says_the_same(last, new):
+            return Done(one, line, message_of(one, last), already=True, path=log.path)
+        wrong = errors([*self._refusals(one, new, found, log), *self._unproved(new, said, log)])
+        wrong = _located(wrong, log) or add_line(file, line, log.path, self._settings)
+        if wrong:
+            return Done(one, findings=wrong, path=log.path)
+        after = _named(escalations(log.locked(file, self._clock().wall).known, self._clock().wall), name)
+        assert after is not None
+        return Done(after, line, message_of(after, new) or said.original, _remarks(after, log), path=log.path)
+
+    def _refusals(
+        self, one: EscalationProgress | None, new: Station, found: Found, log: PhaseLog
+    ) -> tuple[Finding, ...]:
+        if one is None:
+            if new.state != "open":
+                hint = "'yolo-fs escalate list' shows those there are; 'yolo-fs escalate open' opens one."
+                return (Finding(Reason.UNKNOWN_REFERENCE, LOG, message=f"there is no {new.id}", hint=hint),)
+            department = found.known.departments.get(str(new.id.task.plan), Dept.BACKEND)
+            opened, wrong = begin(new, found.known, department, is_known=False)
+            return (*wrong, *wanting(opened, new))
+        moved, wrong = advance(one, new, found.known)
+        return wrong if moved is one else (*wrong, *wanting(one, new))
+
+    def _unproved(self, new: Station, said: Said, log: PhaseLog) -> tuple[Finding, ...]:
+        """Return what is claimed and not there: a commit, a failed audit."""
+        shown_by = new.shown_by
+        if _is_hash(shown_by) and not self._repository.commits_exist([shown_by]).get(shown_by, False):
+            message = f"{shown_by} is no commit of this repository"
+            return (Finding(Reason.UNKNOWN_COMMIT, LOG, 0, "/ref", message, "the commit that carries the task on"),)
+        if said.fails and not fails_audit(self._repository.root, log.folder, self._settings.limits):
+            message = "only a security FAIL goes past the chain, and no security audit of the phase says FAIL"
+            hint = "Write the audit with r FAIL first; or ask the Lead."
+            return (Finding(Reason.WRONG_LEVEL, LOG, 0, "/tgt", message, "an audit that fails", hint),)
+        return ()
+
+
+def _called(spelled: str, one: EscalationProgress | None, name: EscalationId, known: Logged) -> str:
+    """Return how whoever speaks is called in the department of the task: plain `senior` may mean `fe-senior`."""
+    role = role_of(spelled)
+    department = one.department if one else known.departments.get(str(name.task.plan), Dept.BACKEND)
+    return spelled if role is None or department_said(spelled) or role is Role.USER else name_in(role, department)
+
+
+def _may_reopen(one: EscalationProgress) -> bool:
+    came_back = one.standing is Standing.DESCENDING and one.holder is one.origin
+    return came_back or one.standing is Standing.RESOLVED
+
+
+_BEYOND = "beyond the authority of whoever asks"
+_WITHIN = "within the authority of whoever decides"
+
+
+def _line(said: Said, state: str, target: str) -> dict[str, Any]:
+    line = {
+        "agent": said.agent,
+        "reason": said.reason or said.decision or "as decided",
+        "sb": said.boundary or (_WITHIN if said.decision or said.shown_by else _BEYOND),
+        "tgt": target,
+        "sev": said.severity,
+        "st": state,
+    }
+    return line | _given(ev=list(said.evidence), rec=said.recommendation, opts=list(said.options))
+
+
+def _given(**values: Any) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value}
+
+
+def _says_the_same(last: Station, new: Station) -> bool:
+    """Tell whether a line repeats the one before it, as a caller does that does not know whether it was heard."""
+    shown = [(one.agent, one.state, one.reason, one.decision, one.shown_by) for one in (last, new)]
+    return shown[0] == shown[1]
+
+
+def _named(found: tuple[EscalationProgress, ...], name: EscalationId) -> EscalationProgress | None:
+    return next((one for one in found if one.id == name), None)
+
+
+def _located(findings: tuple[Finding, ...], log: PhaseLog) -> tuple[Finding, ...]:
+    """Return findings of the rules with the path that the log has in this work tree."""
+    return tuple(
+        one if one.path.startswith(log.folder) else replace(one, path=f"{log.folder}/{one.path}") for one in findings
+    )
+
+
+def _remarks(one: EscalationProgress, log: PhaseLog) -> tuple[Finding, ...]:
+    if one.standing is not Standing.STOPPED:
+        return ()
+    message = f"{one.id} went up and came back {one.round_trips} times: the work on it stops"
+    hint = f"Only the user's decision ends it: yolo-fs escalate resolve {one.id} --by user --decision …"
+    return (Finding(Reason.STATE_CONFLICT, log.path, 0, "", message, "a decision", hint, Level.WARNING),)
+
+
+def _is_hash(text: str) -> bool:
+    return 7 <= len(text) <= 64 and all(char in "0123456789abcdef" for char in text)
+
+
+# --- for machines ---
+
+
+def as_json(one: EscalationProgress) -> dict[str, Any]:
+    """Return an escalation as commands and `status` show it, level by level."""
+    return {
+        "id": str(one.id),
+        "task": str(one.id.task),
+        "department": one.department.value,
+        "severity": one.severity,
+        "standing": one.standing.value,
+        "holder": one.agent if one.is_open else "",
+        "path": [role.value for role in one.path],
+        "opened_at": iso(one.opened_at.timestamp()),
+        "since": iso(one.since.timestamp()),
+        "deadline": iso(one.deadline.timestamp()) if one.deadline else "",
+        "attempt": one.attempt,
+        "round_trips": one.round_trips,
+        "owed": one.owed,
+        "decision": one.decision,
+        "action_items": list(one.instructions),
+        "history": [_station(each) for each in one.history],
+    }
+
+
+def _station(one: Station) -> dict[str, Any]:
+    said = {
+        "line": one.number,
+        "dt": one.dt,
+        "agent": one.agent,
+        "to": one.target,
+        "st": one.state,
+        "move": one.move,
+        "reason": one.reason,
+        "evidence": list(one.evidence),
+        "recommendation": one.recommendation,
+        "options": list(one.options),
+        "decision": one.decision,
+        "shown_by": one.shown_by,
+    }
+    return {key: value for key, value in said.items() if value}

@@ -1,0 +1,264 @@
+"""Hands up what a level is silent about, and closes what goes on again: one look a second, next to nothing when idle.
+
+Source: document 002 ("Timeout protection", "Verification at each level"); document 000 ("escalation_timeout_warning");
+protocol 4.2; reliability F19.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from yolo_fs.edges.append import Appending, appending
+from yolo_fs.edges.git.history import log as history
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.ids import EscalationId, PhaseId
+from yolo_fs.protocol.names import Role
+from yolo_fs.reasons import Finding, YoloError
+from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
+from yolo_fs.rules.escalations.clock import Instant
+from yolo_fs.rules.escalations.log import name_in
+from yolo_fs.rules.escalations.messages import recommended, warning_of
+from yolo_fs.rules.escalations.progress import EscalationProgress, Standing
+from yolo_fs.rules.escalations.resume import resumes
+from yolo_fs.rules.escalations.standing import Raise, due, escalations
+from yolo_fs.services.apply import Telling
+from yolo_fs.services.escalations.clock import note, read_clock, recall
+from yolo_fs.services.escalations.log import Found, PhaseLog, add_line, next_dt, phases_in
+from yolo_fs.services.settings import Settings
+
+_COMMITS_LOOKED_AT = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Fired:
+    """A line that the coordinator added of itself."""
+
+    path: str
+    """Log that it was added to, relative to the work tree."""
+    id: EscalationId
+    line: Mapping[str, Any]
+    warning: Mapping[str, Any] | None = None
+    """The `escalation_timeout_warning`, where a level was silent that the message knows."""
+
+
+class Ticker:
+    """Watches the clock for the escalations of one work tree."""
+
+    def __init__(
+        self,
+        repository: Repository,
+        settings: Settings,
+        tell: Telling,
+        *,
+        clock: Callable[[], Instant] = read_clock,
+        notify: Callable[[EscalationProgress, PhaseId], object] = lambda one, phase: None,
+    ):
+        """`notify`: hears of what concerns people."""
+        self._repository = repository
+        self._settings = settings
+        self._tell = tell
+        self._clock = clock
+        self._notify = notify
+        self._logs: dict[PhaseId, PhaseLog] = {}
+        self._found: dict[PhaseId, Found] = {}
+        self._timers = recall(repository.own_dir)
+        self._told: set[Finding] = set()
+        self._looked_for: object = None
+        """Tip and turns at the last look for commits that carry a task on."""
+
+    def tick(self) -> tuple[Fired, ...]:
+        """Hand up whatever is due and close what goes on; return the lines that were added."""
+        open_ = self._open()
+        fired = self._close()  # first: whoever went on need not be reminded
+        now = self._clock()
+        fired += [one for phase in open_ if self._due(phase, now) for one in self._fire(phase)]
+        self._keep_time(self._clock())
+        return tuple(fired)
+
+    # --- looking ---
+
+    def _open(self) -> list[PhaseId]:
+        """Return the phases with an open escalation; a phase is read again only after a file of it changed."""
+        present = phases_in(self._repository.root)
+        for gone in self._logs.keys() - set(present):
+            del self._logs[gone]
+            self._found.pop(gone, None)
+        for phase in present:
+            log = self._logs.setdefault(phase, PhaseLog(self._repository.root, phase, self._settings))
+            before = self._found.get(phase)
+            if before is None or list(before.stamps) != list(log.stamps()):
+                self._found[phase] = log.look()
+                self._tell_of(self._found[phase])
+        now = self._clock()
+        self._keep_time(now)
+        return [phase for phase in present if any(one.is_open for one in self._progress(phase, now))]
+
+    def _progress(self, phase: PhaseId, now: Instant) -> tuple[EscalationProgress, ...]:
+        known = self._found[phase].known
+        return escalations(known, now.wall) if known.lines or known.entries else ()
+
+    def _due(self, phase: PhaseId, now: Instant) -> tuple[Raise, ...]:
+        """Return the silent levels of a phase, timed by the clock that nobody sets."""
+        progress = self._progress(phase, now)
+        keys = {one.key: _key(phase, one) for one in progress if _key(phase, one) in self._timers.since_s}
+        return due(progress, now.wall, {key: self._timers.began(kept, now) for key, kept in keys.items()})
+
+    def _keep_time(self, now: Instant) -> None:
+        """Begin to time the turns that are new, and let people know of those that concern them."""
+        turns = {
+            _key(phase, one): (phase, one) for phase in self._found for one in self._progress(phase, now) if one.is_open
+        }
+        before, known = self._timers, self._timers.since_s.keys()
+        self._timers = before.look({key: one.since for key, (_, one) in turns.items()}, now)
+        for key in turns.keys() - known:
+            if _concerns_people(turns[key][1]):
+                self._notify(turns[key][1], turns[key][0])
+        if (before.boot, before.since_s) != (self._timers.boot, self._timers.since_s):
+            note(self._repository.own_dir, self._timers)
+
+    def _tell_of(self, found: Found) -> None:
+        now = self._clock()
+        for one in (*found.findings, *(f for each in escalations(found.known, now.wall) for f in each.findings)):
+            if one not in self._told:
+                self._told.add(one)
+                self._tell("escalation.finding", f"{PLANNING_ROOT}/phases/{found.phase}", one.as_json())
+
+    # --- the silent ---
+
+    def _fire(self, phase: PhaseId) -> list[Fired]:
+        log = self._logs[phase]
+        try:
+            with appending(log.full_path) as file:
+                return list(self._raised(log, file))
+        except YoloError as error:
+            self._trouble(log, error)
+            return []
+
+    def _raised(self, log: PhaseLog, file: Appending) -> Iterator[Fired]:
+        self._found[log.phase] = log.locked(file, self._clock().wall)
+        now = self._clock()
+        self._keep_time(now)
+        known = self._found[log.phase].known
+        progress = self._progress(log.phase, now)
+        for late in self._due(log.phase, now):
+            one = next(each for each in progress if each.id == late.id)
+            line = _timeout_line(one, late, next_dt(known.lines, str(one.id), now.wall))
+            warning = warning_of(one, late)
+            if wrong := add_line(file, line, log.path, self._settings):
+                self._tell("escalation.finding", log.path, wrong[0].as_json())
+                continue
+            data = {"id": str(one.id), "level": late.level.value, "to": late.to.value, "attempt": late.attempt}
+            self._tell("escalation.timeout", log.path, data | {"warning": warning, "elapsed_s": late.elapsed_s})
+            yield Fired(log.path, one.id, line, warning)
+        self._found[log.phase] = log.locked(file, self._clock().wall)
+
+    def _trouble(self, log: PhaseLog, error: YoloError) -> None:
+        found = error.as_finding()
+        if found not in self._told:
+            self._told.add(found)
+            self._tell("escalation.trouble", log.path, found.as_json())
+
+    # --- those that go on ---
+
+    def _close(self) -> list[Fired]:
+        """Resolve what waited for its Dev, once a commit carries the task on."""
+        now = self._clock()
+        waiting = [
+            (phase, one)
+            for phase in self._found
+            for one in self._progress(phase, now)
+            if one.standing is Standing.DESCENDING and (one.holder is one.origin or one.claimed)
+        ]
+        tip = self._repository.head().tip if waiting else None
+        looked_for = (tip, tuple(_key(phase, one) for phase, one in waiting))
+        if tip is None or looked_for == self._looked_for:
+            return []
+        closed = [fired for phase, one in waiting for fired in self._carried_on(phase, one, waiting, tip)]
+        self._looked_for = looked_for
+        return closed
+
+    def _carried_on(
+        self, phase: PhaseId, one: EscalationProgress, waiting: list[tuple[PhaseId, EscalationProgress]], tip: str
+    ) -> list[Fired]:
+        is_only = sum(other.id.task.plan == one.id.task.plan for _, other in waiting) == 1
+        told_s = int(_told_at(one).timestamp())
+        for commit in history(self._repository, tip, limit=_COMMITS_LOOKED_AT):
+            if commit.at_s < told_s:
+                return []
+            if not commit.is_ours and resumes(one.id, commit.subject, is_only=is_only):
+                return self._resolved(phase, one, commit.oid[:12])
+        return []
+
+    def _resolved(self, phase: PhaseId, one: EscalationProgress, commit: str) -> list[Fired]:
+        log = self._logs[phase]
+        try:
+            with appending(log.full_path) as file:
+                found = log.locked(file, self._clock().wall)
+                still = [each for each in escalations(found.known, self._clock().wall) if each.id == one.id]
+                if not still or still[0].standing is not Standing.DESCENDING:
+                    return []
+                line = _resumed_line(one, commit, next_dt(found.known.lines, str(one.id), self._clock().wall))
+                if add_line(file, line, log.path, self._settings):
+                    return []
+                self._found[phase] = log.locked(file, self._clock().wall)
+        except YoloError as error:
+            self._trouble(log, error)
+            return []
+        self._tell("escalation.resolved", log.path, {"id": str(one.id), "commit": commit, "decision": one.decision})
+        return [Fired(log.path, one.id, line)]
+
+
+def _key(phase: PhaseId, one: EscalationProgress) -> str:
+    return f"{phase.number}/{one.key}"
+
+
+def _concerns_people(one: EscalationProgress) -> bool:
+    """Tell whether a turn is the user's, or somebody was silent."""
+    asked = one.holder is Role.USER and one.standing in (Standing.RISING, Standing.STOPPED)
+    return asked or bool(one.history and one.history[-1].move in ("timeout", "remind"))
+
+
+def _told_at(one: EscalationProgress) -> datetime:
+    """Return from when on a commit counts: since the Dev was told, or, where that is only claimed, since it asked."""
+    if not one.claimed:
+        return one.since
+    rising = [each.at for each in one.history if each.at and not each.goes_down]
+    return rising[-1] if rising else one.opened_at
+
+
+def _timeout_line(one: EscalationProgress, late: Raise, dt: str) -> dict[str, Any]:
+    silent = name_in(late.level, one.department)
+    is_reminder = late.to is late.level
+    asker = one.below(one.holder) if one.holder is not one.origin else one.path[1]
+    return {
+        "id": str(one.id),
+        "dt": dt,
+        "agent": name_in(asker, one.department) if is_reminder else silent,
+        "reason": f"{silent} was silent for {late.elapsed_s} s",
+        "sb": "timeout protection: silence decides nothing",
+        "tgt": name_in(late.to, one.department),
+        "sev": one.severity,
+        "st": "escalated",
+        "att": late.attempt,
+        "mv": "remind" if is_reminder else "timeout",
+        "rec": recommended(one, late),
+    }
+
+
+def _resumed_line(one: EscalationProgress, commit: str, dt: str) -> dict[str, Any]:
+    return {
+        "id": str(one.id),
+        "dt": dt,
+        "agent": name_in(one.origin, one.department),
+        "reason": "the task goes on",
+        "sb": "seen in a commit",
+        "tgt": name_in(one.path[1], one.department),
+        "sev": one.severity,
+        "st": "resolved",
+        "att": one.attempt,
+        "res": one.decision or "as claimed",
+        "ref": commit,
+    }

@@ -1,0 +1,1 @@
+"""Handoffs on disk: taken, read, written, overridden."""

@@ -1,0 +1,180 @@
+"""The handoffs of document 003 on disk: reads the sessions of a project and checks envelopes; `sending` writes them.
+
+Whatever lies in `documents/handoffs/` is read strictly, and no link is followed.
+Source: document 003 ("File Storage Convention", "Handoff Validation Rules"); reliability F50, F51, F53.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+from yolo_fs.edges.files import Content, names_in, read
+from yolo_fs.edges.lines import read_object
+from yolo_fs.reasons import Finding, Reason, errors
+from yolo_fs.rules.handoffs import envelopes
+from yolo_fs.rules.handoffs.envelopes import Sent, mentioned_files, right_name
+from yolo_fs.rules.handoffs.sessions import Attempt, Session, attempts, faults_among, in_order
+from yolo_fs.rules.handoffs.storage_names import (
+    CHOICES,
+    HANDOFF_FOLDER,
+    instant,
+    names_same_handoff,
+    read_name,
+)
+from yolo_fs.schemas.base import Fault, check
+from yolo_fs.schemas.envelope.choice import Choice, Choices
+from yolo_fs.services.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A session as it lies on disk."""
+
+    session_id: str
+    session: Session
+    findings: tuple[Finding, ...] = ()
+    """What is wrong with its files."""
+
+    @property
+    def attempts(self) -> Mapping[str, Attempt]:
+        """Path → which attempt it is."""
+        return attempts(self.session.sent)
+
+
+@dataclass(slots=True)
+class Handoffs:
+    """The handoffs of one project."""
+
+    root: str
+    settings: Settings
+    now: datetime = field(default_factory=lambda: datetime.now(UTC))
+    """The moment after which is the future."""
+
+    # --- reading ---
+
+    def sessions(self) -> tuple[str, ...]:
+        """Return the ids of all sessions, the one that was written to last at the end."""
+        latest: dict[str, datetime] = {}
+        for path in self._paths():
+            if name := read_name(path):
+                session, moment = name.gaps["session-id"].lower(), instant(name.gaps["timestamp"])
+                latest[session] = max(moment, latest.get(session, moment))
+        return tuple(sorted(latest, key=lambda session: (latest[session], session)))
+
+    def session(self, session_id: str) -> Found:
+        """Return all that lies there of a session, misnamed files included."""
+        sent: list[Sent] = []
+        findings: list[Finding] = []
+        for path in self._paths(session_id):
+            data = self.content(path)
+            one, found = (None, [data]) if isinstance(data, Finding) else self._alone(data, path)
+            if one is not None and one.envelope.session_id.lower() == session_id.lower():
+                sent.append(one)
+                findings += found
+            elif one is None and read_name(path):
+                findings += found
+        choices, wrong = self._choices(session_id)
+        return Found(session_id, Session(in_order(sent), choices), (*findings, *wrong))
+
+    def examine(self, path: str, data: bytes) -> tuple[Finding, ...]:
+        """Return everything that is wrong with the bytes of an envelope, or of choices, at a path of the project."""
+        chosen = CHOICES.fullmatch(os.path.basename(path))
+        if chosen:
+            return self._read_choices(data, path, chosen["session"])[1]
+        sent, findings = self._alone(data, path)
+        if sent is None:
+            return tuple(findings)
+        return (*findings, *self._misnamed(sent), *self._around(sent, self.session(sent.envelope.session_id).session))
+
+    def examine_sent(self, sent: Sent, session: Session) -> tuple[Finding, ...]:
+        """Return everything that is wrong with an envelope that is about to join a session."""
+        _, faults = envelopes.read(sent.value, sent.path, self.now, self.settings.mode)
+        return (*located(faults, sent.path), *self._around(sent, session))
+
+    def _around(self, sent: Sent, session: Session) -> Iterator[Finding]:
+        yield from self._absent(sent)
+        yield from located(faults_among(sent, session), sent.path)
+
+    def check(self, path: str) -> tuple[Finding, ...]:
+        """Return everything that is wrong with an envelope of the project."""
+        data = self.content(path)
+        return (data,) if isinstance(data, Finding) else self.examine(path, data)
+
+    def _paths(self, session_id: str = "") -> Iterator[str]:
+        """Yield the handoffs of a session, or of all, and every misnamed file, whose content alone tells."""
+        for name in names_in(os.path.join(self.root, HANDOFF_FOLDER)):
+            path = f"{HANDOFF_FOLDER}/{name}"
+            said = read_name(path)
+            is_other = said and session_id and said.gaps["session-id"].lower() != session_id.lower()
+            if name.endswith(".json") and not name.startswith(".") and not CHOICES.fullmatch(name) and not is_other:
+                yield path
+
+    def content(self, path: str) -> bytes | Finding:
+        """Return the bytes of a file of the project, or what stands in its place."""
+        found = read(self.root, path, self.settings.policy.max_file_bytes)
+        return found if isinstance(found, Finding) else found.data
+
+    def _alone(self, data: bytes, path: str) -> tuple[Sent | None, list[Finding]]:
+        reading = read_object(data, path, self.settings.limits)
+        if not reading.records:
+            return None, list(reading.findings)
+        sent, faults = envelopes.read(reading.records[0].value, path, self.now, self.settings.mode)
+        return sent, [*reading.findings, *located(faults, path)]
+
+    def _misnamed(self, sent: Sent) -> Iterator[Finding]:
+        right = right_name(sent)
+        if os.path.dirname(sent.path) == HANDOFF_FOLDER and not names_same_handoff(sent.path, right):
+            message = "the name does not say what the handoff says"
+            yield Finding(Reason.NAME_MISMATCH, sent.path, 0, "", message, right, "Rename the file.")
+
+    def _absent(self, sent: Sent) -> Iterator[Finding]:
+        """Yield the files that an envelope names and that are not there."""
+        for at, named in mentioned_files(sent).items():
+            # No byte of it is wanted: a limit of none tells what stands there before it is opened.
+            there = read(self.root, named, 0)
+            if isinstance(there, Content):
+                there = Finding(Reason.EMPTY_FILE, named, expected="a file that says something")
+            if there.reason is not Reason.FILE_TOO_LARGE:
+                message = f"{named}: {there.message or there.reason.sentence}"
+                yield replace(there, path=sent.path, line=1, at=at, message=message)
+
+    def _choices(self, session_id: str) -> tuple[tuple[Choice, ...], tuple[Finding, ...]]:
+        path = choices_path(session_id)
+        data = self.content(path)
+        if isinstance(data, bytes):
+            return self._read_choices(data, path, session_id)
+        return (), (() if data.reason is Reason.FILE_MISSING else (data,))
+
+    def _read_choices(self, data: bytes, path: str, session_id: str) -> tuple[tuple[Choice, ...], tuple[Finding, ...]]:
+        reading = read_object(data, path, self.settings.limits)
+        if not reading.records:
+            return (), reading.findings
+        shaped, faults = check(Choices, reading.records[0].value, self.settings.mode)
+        own = tuple(_choice_faults(shaped, session_id)) if isinstance(shaped, Choices) else ()
+        findings = (*reading.findings, *located((*faults, *own), path))
+        return (() if errors(findings) or not isinstance(shaped, Choices) else tuple(shaped.choices)), findings
+
+
+def choices_path(session_id: str) -> str:
+    """Return where the choices of a session are recorded."""
+    return f"{HANDOFF_FOLDER}/choices_{session_id.lower()}.json"
+
+
+def _choice_faults(said: Choices, session_id: str) -> Iterator[Fault]:
+    if said.session_id.lower() != session_id.lower():
+        yield Fault(Reason.NAME_MISMATCH, "/session_id", f"the choices of {said.session_id}", session_id)
+    for index, one in enumerate(said.choices):
+        with suppress(ValueError):
+            instant(one.chosen_at)
+            continue
+        yield Fault(Reason.OUT_OF_RANGE, f"/choices/{index}/chosen_at", f"{one.chosen_at!r} is no moment in UTC")
+
+
+def located(faults: Iterable[Fault], path: str) -> Iterator[Finding]:
+    """Yield faults of an envelope as findings in its file."""
+    for fault in faults:
+        yield Finding(fault.reason, path, 1, fault.at, fault.message, fault.expected, fault.hint, fault.level)

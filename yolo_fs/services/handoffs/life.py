@@ -1,0 +1,206 @@
+"""Gathers what files and commits show of handoffs: when each was delivered, and what its receiver did since.
+
+Source: document 000 ("phase-handoff.jsonl", "dept-handoff.jsonl", "design_handoff", "api_contract"); protocol 3.2
+and 6.4 for the files that receivers leave.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from yolo_fs.edges.files import names_in, stamp_of
+from yolo_fs.edges.store import read_json
+from yolo_fs.ids import PhaseId
+from yolo_fs.protocol.departments import WORKING
+from yolo_fs.reasons import Finding
+from yolo_fs.rules.facts import Place
+from yolo_fs.rules.handoffs.contents import names_of
+from yolo_fs.rules.handoffs.life import Delivery, Life, Moment, Sign, Stage, lives
+from yolo_fs.rules.handoffs.reading import Read
+from yolo_fs.rules.phase.facts import Filed, PhaseFacts
+from yolo_fs.rules.phase.progress import fold
+from yolo_fs.services.chronicle import Chronicle
+
+_STATES = frozenset({"execution-state", "phase-orchestration"})
+"""Kinds that say that a phase was begun, and nothing of its work."""
+_FIRST_AGENTS = ("critic", "architect", "fe-architect", "ux-architect")
+"""Agents of a phase that the previous one's handoff is for. Source: document 000, "phase-handoff.jsonl"."""
+
+
+def lives_of(
+    root: str, facts: Sequence[PhaseFacts], chronicle: Chronicle, reads: Iterable[Read], deadline_s: int
+) -> tuple[Life, ...]:
+    """Return the lives of the handoffs of all phases that are not complete, and of those that lead into them."""
+    known = _Known(root, chronicle, tuple(reads))
+    complete = {one.phase for one in facts if fold(one).is_complete}
+    open_ = [one for one in facts if one.phase not in complete]
+    deliveries: list[Delivery] = []
+    signs: list[Sign] = []
+    for one in facts:
+        deliveries += known.into_next(one, complete)
+        signs += known.of_next(one)
+    for one in open_:
+        deliveries += [*known.between_departments(one), *known.designs(one), *known.contracts(one)]
+        signs += [*known.of_departments(one), *known.answers(one)]
+    return lives(deliveries, signs, deadline_s)
+
+
+class _Known:
+    """What there is to derive stages from."""
+
+    def __init__(self, root: str, chronicle: Chronicle, reads: tuple[Read, ...]):
+        self._root = root
+        self._reads = reads
+        self._touches = _touches(chronicle)
+
+    # --- deliveries ---
+
+    def into_next(self, facts: PhaseFacts, complete: set[PhaseId]) -> Iterator[Delivery]:
+        for filed in facts.of_kind("phase-handoff"):
+            for line in filed.lines[:1]:
+                receiver = self._next(filed, line)
+                if filed.place.phase == facts.phase and PhaseId.parse(receiver) not in complete:
+                    yield self._delivery(filed, 0, str(facts.phase), receiver, line.get("dt"))
+
+    def between_departments(self, facts: PhaseFacts) -> Iterator[Delivery]:
+        for filed, number, line in _numbered(facts, "dept-handoff"):
+            receiver = _in_phase(facts, line["to_dept"])
+            yield self._delivery(filed, number, line["from_dept"], receiver, line.get("dt"))
+
+    def designs(self, facts: PhaseFacts) -> Iterator[Delivery]:
+        for filed in facts.of_kind("design-handoff"):
+            for dept in facts.switches.departments:
+                if dept.value != "uiux":
+                    yield self._delivery(filed, 0, "uiux", _in_phase(facts, dept.value), None)
+
+    def contracts(self, facts: PhaseFacts) -> Iterator[Delivery]:
+        for filed, number, line in _in_force(facts):
+            sender, _, receiver = str(line.get("direction", "frontend_to_backend")).partition("_to_")
+            first, *_ = self._touches.get(filed.place.path) or [(Moment(0, 0), filed.commit)]
+            yield Delivery(
+                filed.place.path, number, sender, _in_phase(facts, receiver), first[0], first[1], needs_answer=True
+            )
+
+    def _delivery(self, filed: Filed, number: int, sender: str, receiver: str, written: object) -> Delivery:
+        """Return the delivery by the first commit that can hold what was written at that moment."""
+        touches = self._touches.get(filed.place.path) or [(Moment(0, 0), filed.commit)]
+        since = _seconds(written)
+        later = [touch for touch in touches if since is not None and touch[0].at_s >= since]
+        moment, commit = later[0] if later else touches[-1]
+        return Delivery(filed.place.path, number, sender, receiver, moment, commit)
+
+    def _next(self, filed: Filed, line: Mapping[str, Any]) -> str:
+        """Return the directory of the phase that a handoff leads to, or how it will begin."""
+        number = str(line.get("to_phase"))
+        found = [
+            name for name in names_in(os.path.join(self._root, _phases(filed.place))) if _numbered_so(name, number)
+        ]
+        return found[0] if found else f"phase {number}"
+
+    # --- signs ---
+
+    def of_next(self, facts: PhaseFacts) -> Iterator[Sign]:
+        """Yield what shows that a phase has taken in the handoff of the one before it."""
+        receiver = str(facts.phase)
+        for place, moment, commit in self._artifacts(facts):
+            kind = place.artifact.kind
+            stage = Stage.ACKNOWLEDGED if kind in _STATES else Stage.ACTED_UPON
+            if kind != "phase-handoff":
+                yield Sign(receiver, stage, moment, commit)
+        yield from self._of_agents(facts, receiver, _FIRST_AGENTS)
+
+    def of_departments(self, facts: PhaseFacts) -> Iterator[Sign]:
+        for row in WORKING:
+            receiver = _in_phase(facts, row.name.value)
+            for place, moment, commit in self._artifacts(facts):
+                if "{dept}" in place.artifact.file and place.department == row.name.value:
+                    yield Sign(receiver, Stage.ACTED_UPON, moment, commit)
+            yield from self._of_agents(facts, receiver, row.agents)
+            status = f"{_folder(facts)}/.dept-status-{row.name.value}.json"
+            said = read_json(os.path.join(self._root, status))
+            began = _seconds(said.get("started_at")) if isinstance(said, dict) else None
+            if began is not None:
+                yield Sign(receiver, Stage.ACKNOWLEDGED, Moment(began), status)
+
+    def answers(self, facts: PhaseFacts) -> Iterator[Sign]:
+        """Yield what contracts say of themselves."""
+        stages = {"agreed": Stage.ACKNOWLEDGED, "implemented": Stage.ACTED_UPON}
+        for filed, number, line in _in_force(facts):
+            touches = self._touches.get(filed.place.path)
+            if touches and (stage := stages.get(str(line.get("status")))):
+                moment, commit = touches[-1]
+                yield Sign("", stage, moment, commit, about=f"{filed.place.path}:{number}")
+
+    def _of_agents(self, facts: PhaseFacts, receiver: str, agents: Sequence[str]) -> Iterator[Sign]:
+        """Yield when an agent's context was compiled, and when its own handoff was read: it had read by then."""
+        for agent in agents:
+            context = f"{_folder(facts)}/.ctx-{agent}.toon"
+            stamp = stamp_of(self._root, context)
+            if not isinstance(stamp, Finding):
+                yield Sign(receiver, Stage.READ, Moment(stamp.mtime_ns // 10**9), context)
+        for read in self._reads:
+            if read.agent.removeprefix("yolo-") in agents and read.phase in (str(facts.phase), facts.phase.number):
+                yield Sign(receiver, Stage.READ, Moment(int(read.at.timestamp())), "context_health.log")
+
+    def _artifacts(self, facts: PhaseFacts) -> Iterator[tuple[Place, Moment, str]]:
+        for filed in facts.filed:
+            if filed.place.phase == facts.phase:
+                for moment, commit in self._touches.get(filed.place.path, ()):
+                    yield filed.place, moment, commit
+
+
+def _touches(chronicle: Chronicle) -> dict[str, list[tuple[Moment, str]]]:
+    """Return path → (moment, commit) of each coordination commit that changed it, oldest first.
+
+    A path whose last change somebody else committed has that commit as well.
+    """
+    found: dict[str, list[tuple[Moment, str]]] = {}
+    for order, commit in enumerate(chronicle.ours):
+        for _, path in commit.changes:
+            found.setdefault(path, []).append((Moment(commit.at_s, order), commit.oid))
+    for path, oid in chronicle.by_path.items():
+        last = chronicle.commit(oid)
+        if last and oid not in {known for _, known in found.get(path, ())}:
+            found.setdefault(path, []).append((Moment(last.at_s, len(chronicle.ours)), oid))
+    return found
+
+
+def _numbered(facts: PhaseFacts, kind: str) -> Iterator[tuple[Filed, int, Mapping[str, Any]]]:
+    for filed in facts.of_kind(kind):
+        yield from ((filed, number, line) for number, line in enumerate(filed.lines, 1))
+
+
+def _in_force(facts: PhaseFacts) -> Iterator[tuple[Filed, int, Mapping[str, Any]]]:
+    """Yield contracts; a later line about the same replaces an earlier one."""
+    latest = {frozenset(names_of(one[2])): one for one in _numbered(facts, "api-contracts")}
+    yield from latest.values()
+
+
+def _in_phase(facts: PhaseFacts, department: str) -> str:
+    return f"{department} of {facts.phase}"
+
+
+def _folder(facts: PhaseFacts) -> str:
+    places = (filed.place for filed in facts.filed if filed.place.phase == facts.phase)
+    return next(f"{_phases(place)}/{facts.phase}" for place in places)
+
+
+def _phases(place: Place) -> str:
+    """Return the directory of phases that a place of a phase lies below."""
+    return place.path.partition("/phases/")[0] + "/phases"
+
+
+def _numbered_so(name: str, number: str) -> bool:
+    phase = PhaseId.parse(name)
+    return phase is not None and phase.number == number
+
+
+def _seconds(written: object) -> int | None:
+    try:
+        moment = datetime.fromisoformat(str(written))
+    except ValueError:
+        return None
+    return int(moment.timestamp()) if moment.tzinfo else None

@@ -1,0 +1,191 @@
+"""Writes handoffs of document 003 and records what the orchestrator chose after an error: complete, once, under a lock.
+
+Source: document 003 ("Design Principles": idempotency; "Handoff Validation Rules": "before sending"; "Error Handoff");
+reliability F45, F47, F50.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from yolo_fs.edges.files import stamp_of
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.store import SHARED, private_directory, update
+from yolo_fs.reasons import Exit, Finding, Reason, YoloError, errors, safe
+from yolo_fs.rules.handoffs import envelopes
+from yolo_fs.rules.handoffs.envelopes import Sent, percentage, right_name
+from yolo_fs.rules.handoffs.session_progress import choice_after, open_error, ways_after
+from yolo_fs.rules.handoffs.sessions import repeated_by
+from yolo_fs.rules.handoffs.storage_names import HANDOFF_FOLDER, slug_of
+from yolo_fs.schemas.envelope.choice import Choice, Choices
+from yolo_fs.services.handoffs.envelopes import Found, Handoffs, choices_path, located
+
+_DRAFT = "-"
+"""What a handoff is called that has no name yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What became of a new envelope."""
+
+    path: str
+    """Where it lies; of a refused one: where it would."""
+    findings: tuple[Finding, ...] = ()
+    attempt: int = 0
+    """Number of this try of the route; 0 when it was refused."""
+    is_new: bool = False
+    """False when it was refused, or when the same handoff lies there already."""
+
+
+def send(handoffs: Handoffs, draft: Mapping[str, Any], repository: Repository, *, again: bool = False) -> Written:
+    """Write an envelope into `documents/handoffs/`, complete or not at all.
+
+    What the draft leaves out and what follows from the rest is filled in: version, moment, slug, percentage, and the
+    session of a first handoff. The same handoff again writes nothing, unless `again` makes it an attempt of its own.
+
+    Raises:
+        YoloError: LOCK_TIMEOUT, STORAGE_FAILED, NO_SPACE, NOT_REGULAR.
+    """
+    value = _completed(handoffs, draft)
+    sent, faults = envelopes.read(value, _DRAFT, handoffs.now, handoffs.settings.mode)
+    if sent is None:
+        return Written(_DRAFT, tuple(located(faults, _DRAFT)))
+    named = replace(sent, path=right_name(sent))
+    result: list[Written] = []
+
+    def decide() -> dict[str, Any] | None:
+        result.append(_decided(handoffs, named, again=again))
+        return value if result[0].is_new else None
+
+    _change(handoffs, repository, named.path, decide)
+    return result[0]
+
+
+def choose(handoffs: Handoffs, session_id: str, way: str, repository: Repository) -> Choice:
+    """Record which of the four ways the orchestrator takes after the session's last error.
+
+    The same choice again changes nothing; another one replaces it until somebody has acted upon it.
+
+    Raises:
+        YoloError: UNKNOWN_NAME for a way; STATE_CONFLICT when there is no error to choose after, or the workflow was
+            aborted; the reason of a damaged record; LOCK_TIMEOUT and what else the disk refuses.
+    """
+    made: list[Choice] = []
+    path = choices_path(session_id)
+
+    def decide() -> dict[str, Any] | None:
+        found = handoffs.session(session_id)
+        _refuse_damaged(found, path)
+        made.append(_chosen(handoffs, found, way))
+        if made[0] in found.session.choices:
+            return None
+        return Choices(session_id=session_id, choices=[*found.session.choices, made[0]]).model_dump()
+
+    _change(handoffs, repository, path, decide)
+    return made[0]
+
+
+def _change(handoffs: Handoffs, repository: Repository, path: str, decide: Callable[[], dict[str, Any] | None]) -> None:
+    """Write what `decide` returns under the one lock of all handoffs."""
+    there = stamp_of(handoffs.root, path)
+    if isinstance(there, Finding) and there.reason is not Reason.FILE_MISSING:
+        raise YoloError(there.reason, f"{safe(path)}: {there.message}", hint=there.hint, exit_code=Exit.NOT_HERE)
+    try:
+        os.makedirs(os.path.join(handoffs.root, HANDOFF_FOLDER), exist_ok=True)
+    except OSError as error:
+        message, hint = f"{HANDOFF_FOLDER}: {error.strerror or error}", "Free space or check permissions."
+        raise YoloError(Reason.STORAGE_FAILED, message, hint=hint, exit_code=Exit.TRY_AGAIN) from error
+    private_directory(repository.own_dir)
+    lock = os.path.join(repository.own_dir, "handoffs.lock")
+    update(os.path.join(handoffs.root, path), lock, lambda _: decide(), mode=SHARED)
+
+
+# --- envelopes -------------------------------------------------------------------------------------------------------
+
+
+def _decided(handoffs: Handoffs, sent: Sent, *, again: bool) -> Written:
+    found = handoffs.session(sent.envelope.session_id)
+    earlier = found.session.sent
+    occupant = next((one for one in earlier if one.path == sent.path), None)
+    is_same = occupant is not None and occupant.value == sent.value
+    same = occupant if is_same else None if again else repeated_by(sent.value, sent.source, sent.target, earlier)
+    if same is not None:
+        return Written(same.path, (), found.attempts[same.path].number)
+    findings = (*_taken(handoffs, sent), *handoffs.examine_sent(sent, found.session))
+    if errors(findings):
+        return Written(sent.path, findings)
+    route = (sent.source, sent.target)
+    numbers = (found.attempts[one.path].number for one in earlier if (one.source, one.target) == route)
+    return Written(sent.path, findings, max(numbers, default=0) + 1, is_new=True)
+
+
+def _taken(handoffs: Handoffs, sent: Sent) -> tuple[Finding, ...]:
+    there = handoffs.content(sent.path)
+    if isinstance(there, Finding) and there.reason is Reason.FILE_MISSING:
+        return ()
+    message = "something else has the name of this handoff already"
+    return (Finding(Reason.STATE_CONFLICT, sent.path, 1, "/timestamp", message, "a later moment"),)
+
+
+def _completed(handoffs: Handoffs, draft: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the draft in the document's order, with what it leaves out and what can be known."""
+    name, state = draft.get("product_name"), draft.get("workflow_state")
+    filled: dict[str, Any] = {
+        "handoff_version": "1.0",
+        "timestamp": handoffs.now.strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z",
+        "product_name_slug": slug_of(name) if isinstance(name, str) else "",
+    }
+    if _begins(draft):
+        filled["session_id"] = str(uuid.uuid4())
+    whole: dict[str, Any] = {**filled, **draft}
+    if isinstance(state, Mapping) and (counted := _counted(state)) is not None:
+        whole["workflow_state"] = {"progress_percentage": counted, **state}
+    return {**{key: whole[key] for key in _ORDER if key in whole}, **whole}
+
+
+_ORDER = (
+    "handoff_version", "timestamp", "session_id", "product_name", "product_name_slug", "source_agent",
+    "target_agent", "artifacts", "payload", "workflow_state",
+)  # fmt: skip
+
+
+def _begins(draft: Mapping[str, Any]) -> bool:
+    source = draft.get("source_agent")
+    return isinstance(source, Mapping) and source.get("agent_type") == "user"
+
+
+def _counted(state: Mapping[str, Any]) -> float | None:
+    completed, remaining = state.get("phases_completed"), state.get("phases_remaining")
+    return percentage(completed, remaining) if isinstance(completed, list) and isinstance(remaining, list) else None
+
+
+# --- choices ---------------------------------------------------------------------------------------------------------
+
+
+def _chosen(handoffs: Handoffs, found: Found, way: str) -> Choice:
+    error = open_error(found.session)
+    if error is None:
+        hint = f"'yolo-fs envelope show {found.session_id}' tells how far it is."
+        raise YoloError(Reason.STATE_CONFLICT, "the session's last handoff is no error", hint=hint)
+    ways = {str(one.name): one for one in ways_after(error, found.session)}
+    if way not in ways:
+        hint = f"One of: {', '.join(ways)}."
+        raise YoloError(Reason.UNKNOWN_NAME, f"no way {safe(way)!r}", hint=hint, exit_code=Exit.USAGE)
+    before = choice_after(error, found.session)
+    if before and before.way == way:
+        return before
+    if before and before.way == "abort":
+        raise YoloError(Reason.STATE_CONFLICT, f"aborted at {before.chosen_at}", hint="Begin another session.")
+    moment = handoffs.now.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return Choice(error=error.path, way=ways[way].name, chosen_at=moment, leads_to=ways[way].leads_to)
+
+
+def _refuse_damaged(found: Found, path: str) -> None:
+    for finding in errors(found.findings):
+        if finding.path == path:
+            hint = "Mend it, or restore it from git; nothing was written."
+            raise YoloError(finding.reason, str(finding), hint=hint, exit_code=Exit.UNREADABLE)

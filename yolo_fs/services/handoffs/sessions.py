@@ -1,0 +1,106 @@
+"""Directive sessions: the folders that hold a HANDOFF.md beside the README that names the session's branch.
+
+Source: document 001 ("Directive-contained handoff"); design 6 ("HANDOFF.md"); reliability F50, F51.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from yolo_fs.edges.files import names_in, read
+from yolo_fs.edges.front_matter import read_front_matter
+from yolo_fs.edges.text import Report, decode
+from yolo_fs.reasons import Finding, Reason, errors
+from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
+from yolo_fs.rules.handoffs.acceptance import ABSENT, HANDOFF, README, Session, branch_lines
+from yolo_fs.rules.handoffs.packets import FENCE
+from yolo_fs.schemas.packet import Packet
+from yolo_fs.services.settings import Settings
+
+_AT = "/meta/directive_branch"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a packet was found, and its bytes."""
+
+    path: str
+    """As the asker knows it: relative to the repository, or `-`."""
+    data: bytes
+    written_at_s: float | None = None
+    """When the file was last written; None for a text that is no file of the repository."""
+
+
+class Sessions:
+    """The directive sessions of one work tree."""
+
+    def __init__(self, root: str, settings: Settings):
+        self._root = root
+        self._settings = settings
+
+    @property
+    def roots(self) -> Sequence[str]:
+        """The folders whose sub-folders are sessions."""
+        return self._settings.policy.directive_roots
+
+    def open(self, path: str) -> Source | Finding:
+        """Read a file of the work tree, or say what stands in its place."""
+        found = read(self._root, path, self._settings.policy.max_file_bytes)
+        if isinstance(found, Finding):
+            return found
+        if found.being_written:
+            message, hint = "somebody is writing it at this moment", "Look again."
+            return Finding(Reason.BEING_WRITTEN, path, message=message, expected="a whole file", hint=hint)
+        return Source(path, found.data, found.stamp.mtime_ns / 1e9)
+
+    def find(self, session_id: str) -> Session | None:
+        """Return the session of a GUID, its branch unread, or None."""
+        for root in self.roots:
+            for name in names_in(os.path.join(self._root, root)):
+                if name.casefold() == session_id.casefold():
+                    return Session(f"{root}/{name}")
+        return None
+
+    def handoff_of(self, session_id: str) -> str:
+        """Return where the HANDOFF.md of a session is or should be."""
+        session = self.find(session_id)
+        root = next(iter(self.roots), PLANNING_ROOT)
+        return f"{session.folder if session else f'{root}/{session_id}'}/{HANDOFF}"
+
+    def of_packet(self, packet: Packet, path: str) -> tuple[Session | None, tuple[Finding, ...]]:
+        """Return the session that a packet lies in, else the one it points at, and what is wrong with its README."""
+        if packet.session_id == ABSENT:
+            return None, ()
+        folder = path.rpartition("/")[0]
+        lies_in_one = any(folder.startswith(f"{root}/") for root in self.roots)
+        session = Session(folder) if lies_in_one else self.find(packet.session_id)
+        if session is None:
+            return None, ()
+        branch, findings = self.branch_of(session)
+        return replace(session, branch=branch), findings
+
+    def branch_of(self, session: Session) -> tuple[str, tuple[Finding, ...]]:
+        """Return `meta.directive_branch` of a session's README, or what is wrong with it."""
+        path = f"{session.folder}/{README}"
+        source = self.open(path)
+        if isinstance(source, Finding):
+            return "", (source,)
+        report = Report(path)
+        text = decode(source.data, self._settings.limits, report)
+        found = branch_lines(text.whole() if text else ())
+        if not found:
+            hint = "mend the session's README"
+            lacking = Finding(Reason.MISSING_KEY, path, 1, _AT, "", "`meta:` and below it `directive_branch: …`", hint)
+            return "", (*errors(report.findings()), lacking)
+        branch, wrong = _value([line for _, line in found])
+        return branch, tuple(replace(finding, path=path, line=found[0][0], at=_AT) for finding in wrong)
+
+
+def _value(lines: Sequence[str]) -> tuple[str, tuple[Finding, ...]]:
+    """Return the branch that a line of front matter names, read as strictly as HANDOFF.md is."""
+    front_matter = "".join(f"{line}\n" for line in (FENCE, "handoff:", *(f"  {line}" for line in lines), FENCE))
+    reading = read_front_matter(front_matter.encode(), README)
+    said = reading.records[0].value["handoff"] if reading.records else {}
+    return said.get("directive_branch", ""), errors(reading.findings)

@@ -1,0 +1,221 @@
+"""Takes handoffs over: finds the packet, gathers what is around it, and says what the receiver is now, or must mend.
+
+Source: document 001 ("Directive-contained handoff", "Receiver behavior", "No-manual-confirmation mode");
+design 6 ("HANDOFF.md"); reliability F50, F51.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from yolo_fs.edges.files import Entry, read, walk
+from yolo_fs.edges.front_matter import read_front_matter
+from yolo_fs.edges.git.history import log
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.text import Limits, Report, decode
+from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError, errors
+from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
+from yolo_fs.rules.handoffs.acceptance import (
+    ABSENT,
+    HANDOFF,
+    README,
+    Around,
+    Later,
+    Session,
+    discretionary_work,
+    faults_around,
+)
+from yolo_fs.rules.handoffs.packets import FENCE, Written, from_front_matter, packet_of, read_chat
+from yolo_fs.schemas.packet import Packet
+from yolo_fs.services.handoffs.overrides import Override, find_override, record_override
+from yolo_fs.services.handoffs.sessions import Sessions, Source
+from yolo_fs.services.settings import Settings
+
+_COMMITS_LOOKED_AT = 500
+"""Youngest commits among which a sender's later work is looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Handed:
+    """A handoff and what came of it."""
+
+    source: Source
+    packet: Packet | None
+    """None when there is none, or none that is complete."""
+    findings: tuple[Finding, ...]
+    """Errors stop the receiver; those that the operator has overridden are warnings."""
+    session: Session | None = None
+    override: Override | None = None
+
+    @property
+    def is_accepted(self) -> bool:
+        """Whether the receiver goes on without asking anybody."""
+        return self.packet is not None and not errors(self.findings)
+
+    @property
+    def role(self) -> str:
+        """What the receiver is now; empty when it must stop."""
+        return self.packet.to_role if self.packet and self.is_accepted else ""
+
+    @property
+    def session_file(self) -> str:
+        """README of the session to go on with; empty when there is none."""
+        return f"{self.session.folder}/{README}" if self.session else ""
+
+    @property
+    def task_file(self) -> str:
+        """Task to go on with; empty when there is none."""
+        return self.packet.task_file if self.packet and self.packet.task_file != ABSENT else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Permission:
+    """Whether an agent may edit files now."""
+
+    allowed: bool
+    findings: tuple[Finding, ...] = ()
+    """Why not."""
+
+
+def written_in(source: Source, limits: Limits) -> Written:
+    """Return the packet of a text: front matter where it begins like one or is called HANDOFF.md, else a chat."""
+    is_file = source.path.rpartition("/")[2] == HANDOFF or source.data.startswith(FENCE.encode() + b"\n")
+    report = Report(source.path)
+    text = decode(source.data, limits, report)
+    lines = text.whole() if text else []
+    if is_file:
+        reading = read_front_matter(source.data, source.path, limits)
+        texts = reading.records[0].value["handoff"] if reading.records else {}
+        return from_front_matter(texts, lines, source.path, reading.findings)
+    found = report.findings()
+    written = read_chat(lines, source.path)
+    return replace(written, findings=found if text is None else (*found, *written.findings))
+
+
+class Handoffs:
+    """The handoffs of one repository."""
+
+    def __init__(self, repository: Repository, settings: Settings):
+        self._repository = repository
+        self._settings = settings
+        self._root = repository.root
+        self.sessions = Sessions(repository.root, settings)
+
+    # --- which packet ---
+
+    def latest(self) -> str:
+        """Return the HANDOFF.md that was written last; nothing when there is none."""
+        found = ((entry.stamp.mtime_ns, entry.path) for entry in self._files())
+        return max(found, default=(0, ""))[1]
+
+    # --- what came of it ---
+
+    def check(self, source: Source | Finding, now: datetime, receiver: str = "") -> Handed:
+        """Say what became of a handoff; `receiver` is the role that asks, if it says so."""
+        if isinstance(source, Finding):
+            return Handed(Source(source.path, b""), None, (source,))
+        written = written_in(source, self._settings.limits)
+        packet, findings = packet_of(written, self._settings.mode)
+        if packet is None:
+            return Handed(source, None, findings)
+        session, found = self.sessions.of_packet(packet, source.path)
+        around = self.around(packet, session, receiver=receiver, branch=self._repository.head().branch)
+        ahead_s = source.written_at_s - now.timestamp() if source.written_at_s is not None else 0
+        faults = faults_around(packet, replace(around, ahead_s=ahead_s))
+        findings = (*findings, *found, *(written.place(fault) for fault in faults))
+        return self._overridden(Handed(source, packet, findings, session))
+
+    def later_work(self, handed: Handed) -> tuple[Finding, ...]:
+        """Return what the sender wrote in that directive after it had handed over."""
+        if handed.packet is None or handed.source.written_at_s is None:
+            return ()
+        tip = self._repository.tip(f"refs/heads/{handed.packet.directive_branch}")
+        later = self._commits_after(handed.source, handed.source.written_at_s, tip) if tip else ()
+        return tuple(discretionary_work(handed.packet, later))
+
+    def may_edit(self, now: datetime, *, receiver: str = "", session_id: str = "", editing: str = "") -> Permission:
+        """Tell whether files may be edited now: nothing has been handed over, or what has been is accepted.
+
+        `session_id`: the directive session that the agent executes, whose HANDOFF.md must be there.
+        `editing`: the file, relative to the repository; the HANDOFF.md itself may always be mended.
+        """
+        path = self.sessions.handoff_of(session_id) if session_id else self.latest()
+        if path in ("", editing):
+            return Permission(allowed=True)
+        handed = self.check(self.sessions.open(path), now, receiver)
+        return Permission(handed.is_accepted, errors(handed.findings))
+
+    def override(self, handed: Handed, because: str, now: datetime) -> Handed:
+        """Accept a complete packet in spite of its faults, as the operator decided, and remember that.
+
+        Raises:
+            YoloError: STATE_CONFLICT when nothing is wrong, or no packet could be followed; EMPTY_VALUE.
+        """
+        wrong = errors(handed.findings)
+        if not wrong:
+            raise YoloError(Reason.STATE_CONFLICT, "nothing is wrong with the handoff")
+        if handed.packet is None:
+            message, hint = "the packet cannot be read, so nobody could follow it", "Ask the sender for a complete one."
+            raise YoloError(Reason.STATE_CONFLICT, message, hint=hint)
+        if not because.strip():
+            raise YoloError(Reason.EMPTY_VALUE, "an override needs its reason", hint="Say why.", exit_code=Exit.USAGE)
+        source, branch = handed.source, self._repository.head().branch
+        record_override(self._repository, source.path, source.data, branch, wrong, because, now)
+        return self._overridden(handed)
+
+    def _overridden(self, handed: Handed) -> Handed:
+        wrong = errors(handed.findings)
+        branch = self._repository.head().branch
+        found = find_override(self._repository, handed.source.data, branch, wrong) if wrong else None
+        if found is None:
+            return handed
+        findings = tuple(replace(finding, level=Level.WARNING) for finding in handed.findings)
+        return replace(handed, findings=findings, override=found)
+
+    def around(
+        self, packet: Packet, session: Session | None, *, receiver: str = "", branch: str | None = None
+    ) -> Around:
+        """Return what is known around a packet."""
+        absent = {
+            name: why
+            for name, folders in (("required_reading", ("",)), ("task_file", ("", session.folder if session else "")))
+            if getattr(packet, name) != ABSENT and (why := self._why_absent(getattr(packet, name), folders))
+        }
+        return Around(self._settings.policy.required_reading, branch, receiver, session, absent)
+
+    # --- surroundings ---
+
+    def _files(self) -> Iterator[Entry]:
+        for root in (PLANNING_ROOT, *self.sessions.roots):
+            yield from (entry for entry in walk(self._root, root) if entry.path.endswith(f"/{HANDOFF}"))
+
+    def _why_absent(self, path: str, folders: Sequence[str]) -> str:
+        """Return why no file is at a path, looked for in `folders`; nothing when one is. It is not opened."""
+        places = [f"{folder}/{path}".lstrip("/") for folder in folders]
+        found = [read(self._root, place, 0) for place in places]
+        if any(not isinstance(each, Finding) or each.reason is Reason.FILE_TOO_LARGE for each in found):
+            return ""
+        return "; ".join(dict.fromkeys(each.message for each in found if isinstance(each, Finding)))
+
+    def _commits_after(self, source: Source, at_s: float, tip: str) -> Iterator[Later]:
+        """Yield what was committed after the commit that gave the file its content, else after it was written."""
+        oid = self._repository.hashing.name("blob", source.data).oid
+        is_committed = self._repository.blob_at(tip, source.path) == oid
+        since = self._repository.git.text("log", "-1", "--format=%H", tip, "--", source.path) if is_committed else ""
+        revisions = f"{since}..{tip}" if since else tip
+        authors = self._authors(revisions)
+        for commit in log(self._repository, revisions, limit=_COMMITS_LOOKED_AT):
+            if since or commit.at_s > at_s:
+                paths = tuple(path for _, path in commit.changes)
+                yield Later(commit.oid, authors.get(commit.oid, ""), commit.trailers, paths)
+
+    def _authors(self, revisions: str) -> dict[str, str]:
+        said = self._repository.git.run(
+            "log", "-z", f"--max-count={_COMMITS_LOOKED_AT}", "--no-mailmap", "--format=%H %an",
+            "--end-of-options", revisions, "--",
+        )  # fmt: skip
+        pairs = (os.fsdecode(line).strip().partition(" ") for line in said.out.split(b"\0") if line.strip())
+        return {oid: name for oid, _, name in pairs}

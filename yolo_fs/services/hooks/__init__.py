@@ -1,0 +1,1 @@
+"""Hooks in git and in the hosts of agents: put in, run, proved, taken out."""

@@ -1,0 +1,291 @@
+"""Puts our section into git's hooks beside whatever is there, takes it out without a trace.
+
+Never sets `core.hooksPath`, and never writes over a byte of somebody else: a section goes in after the first line,
+so that nothing that stands there can end the hook before it. Source: interfaces 3 ("Install conventions").
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import stat
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import yolo_fs
+from yolo_fs import __version__
+from yolo_fs.edges.files import Content, read
+from yolo_fs.edges.git.as_user import run_as_user
+from yolo_fs.edges.git.obstacles import COMMITTING
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.store import private_directory, read_json, write_json
+from yolo_fs.protocol.hooks import GIT_HOOKS
+from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError
+from yolo_fs.services.hooks.bypass import NOTE
+from yolo_fs.services.hooks.script import BEGIN, END, MADE_BY_US, script, section
+from yolo_fs.services.settings import load
+
+NAMES = tuple(row.name for row in GIT_HOOKS if row.installed)
+SCRIPT = "yolo-fs/git-hook"
+"""Below the common git directory: what every section calls."""
+
+_SHELL = re.compile(rb"#!\s*(?:/usr/bin/env\s+)?(?:\S*/)?(?:ba|da|z|k|a)?sh\b")
+_SECTION = re.compile(rb"%s\n.*?%s\n" % (re.escape(BEGIN.encode()), re.escape(END.encode())), re.DOTALL)
+_SHEBANG = b"#!/bin/sh\n"
+_LARGEST_BYTES = 1 << 20
+
+# --- the plan --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A file that is to be written, or removed."""
+
+    path: str
+    """Absolute."""
+    before: bytes | None
+    """None where there is no file yet."""
+    after: bytes | None
+    """None where none is left."""
+    mode: int
+    """Permissions of a new file; those of an old one are kept."""
+
+    @property
+    def did(self) -> str:
+        """The deed in one word."""
+        if self.after is None:
+            return "removed"
+        return "created" if self.before is None else "extended" if BEGIN.encode() in self.after else "restored"
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """A file that is as it should be."""
+
+    path: str
+
+    did = "kept"
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """A file that we do not touch."""
+
+    path: str
+    finding: Finding
+
+    did = "refused"
+
+
+Deed = Change | Keep | Refuse
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where the hooks of one work tree lie."""
+
+    root: str
+    git_folder: str
+    """The hooks directory that git looks into."""
+
+    @property
+    def is_husky(self) -> bool:
+        """Whether git looks into a folder that husky generates, whose scripts call those of the folder above."""
+        return (
+            os.path.basename(self.git_folder) == "_" and os.path.basename(os.path.dirname(self.git_folder)) == ".husky"
+        )
+
+    @property
+    def folder(self) -> str:
+        """The directory of the scripts that people edit."""
+        return os.path.dirname(self.git_folder) if self.is_husky else self.git_folder
+
+    def file(self, name: str) -> str:
+        """Return the script that takes the section of a hook."""
+        return os.path.join(self.folder, name)
+
+
+def layout(root: str) -> Layout:
+    """Return where git, as the user has configured it, looks for the hooks of a work tree."""
+    said = run_as_user(root, ["rev-parse", "--path-format=absolute", "--git-path", "hooks"])
+    return Layout(root, os.path.normpath(os.fsdecode(said.out).rstrip("\n")))
+
+
+def plan_install(repository: Repository) -> tuple[Deed, ...]:
+    """Return what makes our hooks stand in every place that a work tree of this repository uses; changes nothing."""
+    settings = load(repository.root)
+    module = os.path.join(os.path.dirname(yolo_fs.__file__), "cli", "githook.py")
+    wanted = script(sys.executable, module, settings.policy.directive_roots)
+    own = os.path.join(repository.common_dir, SCRIPT)
+    before = content_of(own)
+    ours = Keep(own) if before == wanted and os.access(own, os.X_OK) else Change(own, before, wanted, 0o700)
+    return (ours, *(_with_section(repository, place, name) for place in _places(repository) for name in NAMES))
+
+
+def plan_uninstall(repository: Repository) -> tuple[Deed, ...]:
+    """Return what takes out all that `plan_install` puts in."""
+    deeds = [_without_section(place.file(name)) for place in _places(repository) for name in NAMES]
+    own = [os.path.join(repository.common_dir, name) for name in (SCRIPT, NOTE, f"yolo-fs/{COMMITTING}")]
+    deeds += [Change(path, data, None, 0) for path in own if (data := content_of(path)) is not None]
+    return tuple(deed for deed in deeds if deed)
+
+
+def _places(repository: Repository) -> tuple[Layout, ...]:
+    """Return the distinct places of hooks, over all work trees."""
+    found = {place.folder: place for place in map(layout, reversed(work_trees(repository)))}
+    return tuple(found.values())
+
+
+def work_trees(repository: Repository) -> tuple[str, ...]:
+    """Return the work trees of a repository that are there, ours first."""
+    listed = repository.git.text("worktree", "list", "--porcelain").split("\n")
+    roots = [line.removeprefix("worktree ") for line in listed if line.startswith("worktree ")]
+    others = [root for root in map(os.path.realpath, roots) if root != repository.root and os.path.isdir(root)]
+    return (repository.root, *(root for root in others if root != repository.common_dir))
+
+
+def _with_section(repository: Repository, place: Layout, name: str) -> Deed:
+    path = place.file(name)
+    if wrong := _untouchable(repository, place, path):
+        return Refuse(path, broken(path, wrong, f'Let it call: yolo-fs git-hook {name} "$@"'))
+    before = content_of(path)
+    mode = 0o644 if place.is_husky else 0o755
+    if before is None:
+        start = b"" if place.is_husky else _SHEBANG
+        return Change(path, None, start + section(name, made_by_us=True), mode)
+    bare = _SECTION.sub(b"", before)
+    made_by_us = MADE_BY_US.encode() in before
+    first, rest = split_first(bare)
+    after = first + section(name, made_by_us=made_by_us) + rest
+    return Keep(path) if after == before else Change(path, before, after, mode)
+
+
+def _untouchable(repository: Repository, place: Layout, path: str) -> str:
+    """Return why a file must not be touched; nothing when it may."""
+    homes = (repository.common_dir, *work_trees(repository))
+    if not any(os.path.realpath(place.folder).startswith(f"{home}/") for home in homes):
+        return "core.hooksPath leads out of the repository: other repositories use these hooks, too"
+    try:
+        facts = os.lstat(path)
+    except OSError:
+        return ""
+    if not stat.S_ISREG(facts.st_mode):
+        return "it is no file of its own but a link or a folder"
+    if not place.is_husky and not facts.st_mode & 0o111:
+        return "it is not executable, so git skips it; to make it so would wake it"
+    content = content_of(path) or b""
+    if content.startswith(b"#!") and not _SHELL.match(content):
+        return "it is no shell script"
+    if content.count(BEGIN.encode()) != len(_SECTION.findall(content)):
+        return "the section in it was torn: its end is gone"
+    return ""
+
+
+def _without_section(path: str) -> Change | None:
+    before = content_of(path)
+    if before is None or not _SECTION.search(before):
+        return None
+    after = _SECTION.sub(b"", before)
+    is_ours = MADE_BY_US.encode() in before and after in (b"", _SHEBANG)
+    return Change(path, before, None if is_ours else after, 0)
+
+
+def split_first(data: bytes) -> tuple[bytes, bytes]:
+    """Return the first line, if it names the shell, and all the rest."""
+    if not data.startswith(b"#!"):
+        return b"", data
+    first, newline, rest = data.partition(b"\n")
+    return first + newline, rest
+
+
+def content_of(path: str) -> bytes | None:
+    found = read(os.path.dirname(path), os.path.basename(path), _LARGEST_BYTES) if os.path.isfile(path) else None
+    return found.data if isinstance(found, Content) else None
+
+
+def unfit(deeds: Sequence[Deed]) -> tuple[Finding, ...]:
+    """Return what is refused, as warnings: whoever asks for more than hooks goes on without those."""
+    return tuple(replace(deed.finding, level=Level.WARNING) for deed in deeds if isinstance(deed, Refuse))
+
+
+def advice(repository: Repository) -> Iterator[Finding]:
+    """Yield what keeps the section when a hook manager writes its scripts anew: a line in the manager's own file."""
+    for file, snippet in _SNIPPETS.items():
+        text = content_of(os.path.join(repository.root, file))
+        if text is not None and b"yolo-fs" not in text:
+            message = "this manager writes hooks anew when it is set up again, and our section is gone then"
+            yield Finding(Reason.HOOK_BROKEN, file, message=message, hint=snippet, level=Level.WARNING)
+
+
+_LEFTHOOK = "To be sure, add for each hook: commands: {yolo-fs: {run: yolo-fs git-hook commit-msg {1}}}"
+_SNIPPETS = {
+    ".pre-commit-config.yaml": "To be sure, add the hooks of .pre-commit-hooks.yaml, or run 'yolo-fs hooks install' "
+    "after 'pre-commit install'.",
+    **{f"{dot}lefthook.{end}": _LEFTHOOK for dot in ("", ".") for end in ("yml", "yaml", "toml", "json")},
+}
+
+
+def broken(path: str, message: str, hint: str) -> Finding:
+    return Finding(Reason.HOOK_BROKEN, path, message=message, expected="a hook that calls yolo-fs", hint=hint)
+
+
+# --- its execution ---------------------------------------------------------------------------------------------------
+
+
+def carry_out(repository: Repository, deeds: Sequence[Deed]) -> None:
+    """Do what was planned.
+
+    Raises:
+        YoloError: STATE_CONFLICT when a file changed since; STORAGE_FAILED.
+    """
+    if not deeds:
+        return
+    private_directory(os.path.join(repository.common_dir, "yolo-fs"))
+    note = os.path.join(repository.common_dir, NOTE)
+    former = read_json(note)
+    made = list(former.get("folders", [])) if isinstance(former, dict) else []
+    is_leaving = any(isinstance(deed, Change) and deed.path == note for deed in deeds)
+    for deed in deeds:
+        if isinstance(deed, Change):
+            made += _missing_folder(deed)
+            _write(deed)
+    if is_leaving:
+        _leave(repository, made)
+    else:
+        since = former.get("since") if isinstance(former, dict) else repository.head().tip or ""
+        write_json(note, {"since": since, "folders": made, "version": __version__})
+
+
+def _missing_folder(deed: Change) -> list[str]:
+    folder = os.path.dirname(deed.path)
+    if deed.after is None or os.path.isdir(folder):
+        return []
+    os.makedirs(folder)
+    return [folder]
+
+
+def _leave(repository: Repository, made: Sequence[str]) -> None:
+    """Remove the folders that we made, and our own if nothing else of ours is in it."""
+    for folder in (*made, os.path.join(repository.common_dir, "yolo-fs")):
+        with contextlib.suppress(OSError):
+            os.rmdir(folder)
+
+
+def _write(deed: Change) -> None:
+    try:
+        if content_of(deed.path) != deed.before:
+            raise YoloError(Reason.STATE_CONFLICT, f"{deed.path} changed meanwhile", hint="Run it again.")
+        if deed.after is None:
+            os.unlink(deed.path)
+            return
+        mode = deed.mode if deed.before is None else stat.S_IMODE(os.stat(deed.path).st_mode) | (deed.mode & 0o100)
+        temporary = f"{deed.path}.yolo-fs.{os.getpid()}"
+        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(deed.after)
+            os.fchmod(file.fileno(), mode)
+        os.replace(temporary, deed.path)
+    except OSError as error:
+        message = f"{deed.path}: {error.strerror or error}"
+        raise YoloError(Reason.STORAGE_FAILED, message, exit_code=Exit.TRY_AGAIN) from error

@@ -1,0 +1,273 @@
+"""What each git hook judges, warns of and proposes, once there is something of ours to look at.
+
+What is judged is what git is about to take: the index, the message, the commits that leave; never the work tree.
+Source: interfaces 3 ("Which hooks for what"); document 001 ("directive branch"); document 002 ("Agent Roster").
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from yolo_fs.reasons import Finding, Level, Reason, errors, safe
+from yolo_fs.rules.hooks.spelling import first_line, is_sound
+
+if TYPE_CHECKING:
+    from yolo_fs.edges.git.repository import Repository
+    from yolo_fs.services.settings import Settings
+    from yolo_fs.services.verification import Fault
+
+ROLE = "YOLO_FS_ROLE"
+"""Variable by which an agent's session says who commits, such as `fe-dev`; else an agent's name as author does."""
+
+_SHOWN = 20
+
+
+def _tell(findings: Iterable[Finding], conclusion: str = "") -> bool:
+    """Print findings, and tell whether none of them is an error."""
+    listed = tuple(findings)
+    for finding in listed[:_SHOWN]:
+        print(f"{'warning: ' if finding.level is Level.WARNING else ''}{finding}", file=sys.stderr)
+    if len(listed) > _SHOWN:
+        print(f"… and {len(listed) - _SHOWN} more", file=sys.stderr)
+    if errors(listed) and conclusion:
+        print(f"yolo-fs: {conclusion}", file=sys.stderr)
+    return not errors(listed)
+
+
+def _warn(findings: Iterable[Finding]) -> bool:
+    """Print findings of something that has happened already."""
+    from dataclasses import replace
+
+    return _tell(replace(finding, level=Level.WARNING) for finding in findings)
+
+
+# --- before a commit -------------------------------------------------------------------------------------------------
+
+
+def pre_commit(_: Sequence[str]) -> bool:
+    """Judge what is staged: its content, the role that commits it, the branch that it goes to."""
+    from yolo_fs.services.validation import Validator
+
+    paths = staged_paths()
+    validator = Validator(".")
+    try:
+        found = [finding for judged in validator.staged() for finding in judged.findings]
+    finally:
+        validator.close()
+    with _repository() as repository:
+        settings = _settings(repository)
+        found += [*_of_role(repository, settings, paths), *_of_branch(repository, settings)]
+    return _tell(found, "the commit is refused; what is staged is as it was")
+
+
+def staged_paths() -> tuple[str, ...]:
+    """Return the paths that the commit would change, told by the index that git has named to the hook."""
+    from yolo_fs.edges.git.as_user import run_as_user
+
+    listed = run_as_user(".", ["diff", "--cached", "--name-only", "--no-renames", "-z"])
+    return tuple(os.fsdecode(path) for path in listed.out.split(b"\0") if path)
+
+
+def _of_role(repository: Repository, settings: Settings, paths: Sequence[str]) -> Iterable[Finding]:
+    """Yield the paths that the role that commits may not write."""
+    name = _role()
+    if not name:
+        return
+    from yolo_fs.services.access import Access
+
+    access = Access(repository, settings)
+    actor = access.actor(name)
+    for path in paths:
+        answer = access.write(actor, path)
+        if not answer.allowed:
+            hint = f"Ask {', '.join(answer.ask)}." if answer.ask else ""
+            yield Finding(Reason.OUT_OF_LANE, path, message=f"{actor.name}: {answer.rule}", hint=hint)
+
+
+def _role() -> str:
+    """Return the agent that commits; nothing for a person."""
+    if said := os.environ.get(ROLE, ""):
+        return said
+    from yolo_fs.protocol.roster import AGENT_BY_NAME
+
+    author = _AUTHOR.removeprefix("yolo-")
+    return author if author.rstrip("0123456789").removesuffix("-") in AGENT_BY_NAME else ""
+
+
+_AUTHOR = os.environ.get("GIT_AUTHOR_NAME", "")
+"""Read now: whoever opens the repository drops what git says of it in the environment."""
+
+
+def _of_branch(repository: Repository, settings: Settings) -> Iterable[Finding]:
+    """Yield what is wrong with the branch under the latest handoff, unless that one is history here."""
+    from datetime import UTC, datetime
+
+    from yolo_fs.services.handoffs.taking import Handoffs
+
+    handoffs = Handoffs(repository, settings)
+    path = handoffs.latest()
+    if not path:
+        return
+    handed = handoffs.check(handoffs.sessions.open(path), datetime.now(UTC))
+    packet = handed.packet
+    if packet is None or packet.directive_branch == repository.head().branch:
+        return
+    if not _is_history(repository, path, packet.directive_branch):
+        yield from (one for one in handed.findings if one.reason is Reason.BRANCH_MISMATCH)
+
+
+def _is_history(repository: Repository, path: str, branch: str) -> bool:
+    """Tell whether a handoff came here with all of its branch: the directive is over and was merged."""
+    tip, directive = repository.head().tip, repository.tip(f"refs/heads/{branch}")
+    if tip is None or repository.blob_at(tip, path) is None:
+        return False
+    return directive is None or repository.is_ancestor(directive, tip)
+
+
+# --- the message -----------------------------------------------------------------------------------------------------
+
+
+def prepare_commit_msg(arguments: Sequence[str]) -> bool:
+    """Propose the prescribed subject and trailers where the user has given no message; name the agent, if it is one."""
+    from yolo_fs.edges.git.as_user import run_as_user
+    from yolo_fs.services.hooks.subjects import prescribed_for
+
+    file, *source = arguments
+    paths = staged_paths()
+    role = os.environ.get(ROLE, "")
+    inherits = not source or source[0] == "template"
+    found = prescribed_for(paths[0]) if inherits and len(paths) == 1 else None
+    if found is not None:
+        subject, trailers = found
+        with open(file, encoding="utf-8", errors="surrogateescape") as old:
+            rest = old.read()
+        body = "".join(f"{key}: {value}\n" for key, value in trailers)
+        with open(file, "w", encoding="utf-8", errors="surrogateescape") as new:
+            new.write(f"{subject}\n\n{body}{rest}" if not first_line(rest) else rest)
+    elif role and source[:1] != ["commit"]:
+        given = ["interpret-trailers", "--in-place", "--if-exists", "addIfDifferent"]
+        run_as_user(".", [*given, "--trailer", f"Executed-By: {safe(role, 60)}", os.path.abspath(file)])
+    return True
+
+
+def commit_msg(arguments: Sequence[str]) -> bool:
+    """Refuse a subject that does not follow the grammar, and say the nearest one that does."""
+    from yolo_fs.services.hooks.subjects import subject_fault
+
+    with open(arguments[0], encoding="utf-8", errors="replace") as file:
+        message = file.read()
+    subject = first_line(message, _comment_char() if message.lstrip()[:1] not in ("", "#") else "#")
+    if not subject or is_sound(subject):
+        return True
+    finding = subject_fault(subject)
+    return _tell([finding], "the commit is refused; 'git commit --edit -F " + arguments[0] + "' goes on with your text")
+
+
+def _comment_char() -> str:
+    from yolo_fs.edges.git.as_user import run_as_user
+
+    said = run_as_user(".", ["config", "--get", "core.commentChar"]).out.decode().strip()
+    return said if len(said) == 1 else "#"
+
+
+# --- after a commit, and around it -----------------------------------------------------------------------------------
+
+
+def post_commit(_: Sequence[str]) -> bool:
+    """Say what is wrong with the commit that was just made: `--no-verify` keeps the other hooks from saying it."""
+    from yolo_fs.services.hooks.bypass import broken_rules
+
+    with _repository() as repository:
+        found = [fault.finding for fault in broken_rules(repository, _settings(repository), "HEAD", limit=1)]
+    if found:
+        _warn(found)
+        print("yolo-fs: this commit breaks the rules; 'git commit --amend' can mend it", file=sys.stderr)
+    return True
+
+
+def after_move(_: Sequence[str]) -> bool:
+    """Warn when the branch that stands out now is not that of the latest handoff."""
+    with _repository() as repository:
+        _warn(_of_branch(repository, _settings(repository)))
+    return True
+
+
+def post_rewrite(_: Sequence[str]) -> bool:
+    """Name the summaries whose commits were just rewritten, and what those are called now."""
+    from glob import glob
+
+    from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
+
+    moved = dict(line.split()[:2] for line in sys.stdin if len(line.split()) >= 2)
+    found = []
+    for path in sorted(glob(f"{PLANNING_ROOT}/phases/*/*.summary.jsonl")):
+        with open(path, encoding="utf-8", errors="replace") as file:
+            text = file.read()
+        for old, new in moved.items():
+            if old[:7] in text:
+                message = f"it names commit {old[:7]}, which was rewritten"
+                found.append(Finding(Reason.UNKNOWN_COMMIT, path, message=message, expected=new[:7]))
+    return _warn(found)
+
+
+def pre_push(arguments: Sequence[str]) -> bool:
+    """Refuse a push of commits that break the rules."""
+    from yolo_fs.services.hooks.bypass import broken_rules, hooks_since
+
+    remote = arguments[0] if arguments else ""
+    found: list[Finding] = []
+    with _repository() as repository:
+        since = hooks_since(repository)
+        settings = _settings(repository)
+        for line in sys.stdin:
+            fields = line.split()
+            if len(fields) == 4 and fields[1].strip("0"):
+                beyond = {*_known_there(repository, fields[3], remote), *filter(None, [since])}
+                broken = broken_rules(repository, settings, fields[1], *(f"^{oid}" for oid in sorted(beyond)))
+                found += [_named(fault) for fault in broken]
+    return _tell(found, "the push is refused; nothing has left")
+
+
+def _known_there(repository: Repository, tip: str, remote: str) -> Sequence[str]:
+    """Return commits that the remote has: the branch's own tip there, else all that was last seen of it."""
+    if tip.strip("0") and repository.commits_exist([tip])[tip]:
+        return [tip]
+    listed = repository.git.run("for-each-ref", "--format=%(objectname)", f"refs/remotes/{remote}/")
+    return listed.out.decode().split()
+
+
+def _named(fault: Fault) -> Finding:
+    from dataclasses import replace
+
+    return replace(fault.finding, path=f"{fault.commit[:12]}:{fault.finding.path}".rstrip(":"))
+
+
+# --- the repository --------------------------------------------------------------------------------------------------
+
+
+def _repository() -> Repository:
+    from yolo_fs.edges.git.repository import Repository
+
+    return Repository(".")
+
+
+def _settings(repository: Repository) -> Settings:
+    from yolo_fs.services.settings import load
+
+    return load(repository.root)
+
+
+HOOKS: Mapping[str, Callable[[Sequence[str]], bool]] = {
+    "pre-commit": pre_commit,
+    "prepare-commit-msg": prepare_commit_msg,
+    "commit-msg": commit_msg,
+    "post-commit": post_commit,
+    "post-checkout": after_move,
+    "post-merge": after_move,
+    "post-rewrite": post_rewrite,
+    "pre-push": pre_push,
+}
+"""Name of a hook → what it does; False refuses."""
