@@ -162,8 +162,8 @@ def test_genuine_sentinels_are_not_called_forged_until_the_evidence_is_gone(team
 def test_forged_sentinels_of_a_phase_are_found_without_its_other_files(team: Team) -> None:
     team.artifact(".handoff-anything", "")
     with Repository(str(team.root)) as repository:
-        facts = Facts(repository, load(repository.root)).facts(repository.head().tip)
-        assert forged_sentinels(repository.root, facts[0]) == (".handoff-anything",)
+        found = Facts(repository, load(repository.root)).folded(repository.head().tip)
+        assert forged_sentinels(repository.root, *found[0]) == (".handoff-anything",)
 
 
 # --- what the daemon tells ---
@@ -179,7 +179,7 @@ def projector(team: Team, told: list[tuple[str, float]]) -> Iterator[Projector]:
     """A projector that remembers each event with its moment; its directory was made by `run --once`."""
     with Repository(str(team.root)) as repository:
         tell = lambda event, *_: told.append((event, time.time_ns()))  # noqa: E731
-        made = Projector(repository, load(repository.root), tell)
+        made = Projector(repository, settings := load(repository.root), Facts(repository, settings), tell)
         yield made
         made.close()
 
@@ -202,7 +202,9 @@ def test_with_one_department_gates_are_judged_only_while_somebody_listens(team: 
     notice = team.root / ".git/yolo-fs/gates.json"
     notice.unlink()
     with Repository(str(team.root)) as repository:
-        projector = Projector(repository, load(repository.root), lambda *_: None)
+        projector = Projector(
+            repository, settings := load(repository.root), Facts(repository, settings), lambda *_: None
+        )
         projector.bring_up_to_date(team.head(), {})
         assert not notice.exists()
         with Ear(str(notice.with_suffix(".bell"))) as ear:

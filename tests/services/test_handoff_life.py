@@ -17,6 +17,7 @@ from yolo_fs.reasons import Reason
 from yolo_fs.rules.handoffs.life import Life, Stage, overdue
 from yolo_fs.rules.handoffs.reading import Diagnosis, Read
 from yolo_fs.rules.moments import iso
+from yolo_fs.rules.phase.progress import fold
 from yolo_fs.services.chronicle import Chronicle
 from yolo_fs.services.handoffs.life import lives_of
 from yolo_fs.services.settings import load
@@ -66,8 +67,8 @@ class Tree:
     def lives(self, *reads: Read) -> list[Life]:
         with Repository(str(self.root)) as repository:
             team = Team(repository, load(repository.root))
-            facts = team.facts(repository.head().tip)
-            return list(lives_of(repository.root, facts, team.chronicle, reads, 60))
+            phases = team.folded(repository.head().tip)
+            return list(lives_of(repository.root, phases, team.chronicle, reads, 60))
 
 
 @pytest.fixture
@@ -150,7 +151,7 @@ def test_files_of_all_departments_are_no_work_of_the_backend(tree: Tree) -> None
 def test_the_handoffs_of_a_complete_phase_are_history(tmp_path: Path, absent: tuple[str, ...], count: int) -> None:
     content = complete() | {"dept-handoff.jsonl": [DEPT_HANDOFF]}
     known = facts({name: lines for name, lines in content.items() if name not in absent})
-    assert len(lives_of(str(tmp_path), [known], cast("Chronicle", NoHistory()), (), 60)) == count
+    assert len(lives_of(str(tmp_path), [(known, fold(known))], cast("Chronicle", NoHistory()), (), 60)) == count
 
 
 class NoHistory:

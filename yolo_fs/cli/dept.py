@@ -80,7 +80,7 @@ def cleanup(asked: Asked, *, phase: str, reason: str) -> Reply:
 def _open_step(repository: Repository, phase: PhaseId) -> str:
     """Return the step that a phase is at by what is committed; empty when it is complete."""
     team = Team(repository, load(repository.root))
-    found = (one for one in team.progress(repository.head().tip) if one.phase == phase)
+    found = (one for _, one in team.folded(repository.head().tip) if one.phase == phase)
     progress = next(found, None)
     if progress is None:
         return "critique"

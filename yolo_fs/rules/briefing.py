@@ -5,7 +5,7 @@ Source: document 002 ("Resume Protocol"); design 5.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,13 +13,10 @@ from yolo_fs.reasons import Reason, safe
 from yolo_fs.rules.brief import Brief, Item, Section, listed
 from yolo_fs.rules.facts import Accepted, Held, Missing, Rejected, Verdict, Waiting
 from yolo_fs.rules.handoffs.life import Life, Stage
-from yolo_fs.rules.phase.facts import PhaseFacts
-from yolo_fs.rules.phase.progress import PhaseProgress
+from yolo_fs.rules.phase.progress import Folded
 from yolo_fs.rules.phase.scene import SHORT, Asker, Scene
 from yolo_fs.rules.states.execution import next_execution_state
 from yolo_fs.rules.states.project import claims, current, project_state
-
-Folded = Sequence[tuple[PhaseFacts, PhaseProgress]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,11 +111,8 @@ class Daemon:
         self._tell = tell
         self._settings_stamps = _settings_stamps(repository.root)
         self._settings = load(repository.root)
-        self._coordinator = Coordinator(repository, self._settings, tell)
-        self._projector = Projector(repository, self._settings, tell)
-        self._states = States(repository, self._settings, Team(repository, self._settings))
         self._sinks = Sinks(load_sinks(), tell)
-        self._ticker = Ticker(repository, self._settings, tell, notify=self._sinks.notify)
+        self._furnish()
         self._inbox = Inbox()
         self._watchers: dict[str, Watcher] = {}
         """Folder that artifacts lie in → its watcher; a folder that is not there yet is found by the scan."""
@@ -125,6 +122,15 @@ class Daemon:
         self._trouble = ""
         """What made the last turn fail, so that it is told once."""
         self._committed_recently: dict[str, float] = {}
+
+    def _furnish(self) -> None:
+        """Make the parts that work by the settings in force."""
+        repository, settings, tell = self._repository, self._settings, self._tell
+        team = Team(repository, settings)
+        self._coordinator = Coordinator(repository, settings, tell)
+        self._projector = Projector(repository, settings, team, tell)
+        self._states = States(repository, settings, team)
+        self._ticker = Ticker(repository, settings, tell, notify=self._sinks.notify)
 
     # --- life ---
 
@@ -337,11 +343,9 @@ class Daemon:
             self._tell("config.rejected", CONFIG, error.as_finding().as_json())
             return
         self._coordinator.close()
-        self._coordinator = Coordinator(self._repository, self._settings, self._tell)
-        before, self._projector = self._projector, Projector(self._repository, self._settings, self._tell)
+        before = self._projector
+        self._furnish()  # the new one's bell hangs before the old one's is taken down
         before.close()
-        self._states = States(self._repository, self._settings, Team(self._repository, self._settings))
-        self._ticker = Ticker(self._repository, self._settings, self._tell, notify=self._sinks.notify)
         for folder in self._watchers.keys() - set(self._settings.roots):
             self._watchers.pop(folder).stop()
         self._clocks.rescan_at = 0.0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -89,8 +89,9 @@ def drift(root: str, facts: PhaseFacts, progress: PhaseProgress) -> Iterator[Dri
 
 def _of_phase(root: str, one: PhaseBoard, in_force: Switches) -> Aside:
     facts = replace(one.facts, switches=in_force)
-    found = tuple(drift(root, facts, one.progress if in_force == one.facts.switches else fold(facts)))
-    return Aside(str(facts.phase), found, forged_sentinels(root, facts), tuple(_declared_blockers(root, facts)))
+    progress = one.progress if in_force == one.facts.switches else fold(facts)
+    forged = forged_sentinels(root, facts, progress)
+    return Aside(str(facts.phase), tuple(drift(root, facts, progress)), forged, tuple(_declared_blockers(root, facts)))
 
 
 def _of_config(committed: Config | None, in_force: Config) -> Iterator[Drift]:
@@ -112,10 +113,10 @@ def _of_project(root: str, found: Board) -> Iterator[Drift]:
 
 
 def _of_handoffs(root: str, settings: Settings, found: Board, team: Team) -> Iterator[str]:
-    facts = [one.facts for one in found.phases]
-    if facts:
+    phases = [(one.facts, one.progress) for one in found.phases]
+    if phases:
         reads = Reader(root, root, settings.limits, lambda *_: None).log().reads
-        known = lives_of(root, facts, team.chronicle, reads, settings.policy.handoff_deadline_s)
+        known = lives_of(root, phases, team.chronicle, reads, settings.policy.handoff_deadline_s)
         yield from (str(one) for one in overdue(known, int(time.time())))
 
 
@@ -130,16 +131,11 @@ def _of_departments(root: str, facts: PhaseFacts, progress: PhaseProgress) -> It
     declared = shown(root, facts.phase)
     for department in progress.departments:
         if status := declared.get(department.department.value):
-            yield from drift_of_department(department, _sound(status))
+            yield from drift_of_department(department, status)
 
 
 SOURCES: tuple[Callable[[str, PhaseFacts, PhaseProgress], Iterator[Drift]], ...] = (_of_departments, _of_states)
 """One row for each kind of file that declares what the fold derives."""
-
-
-def _sound(status: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a status without a `declared` that is no object: anybody may write these files."""
-    return {key: value for key, value in status.items() if key != "declared" or isinstance(value, dict)}
 
 
 def _declared_blockers(root: str, facts: PhaseFacts) -> Iterator[tuple[str, str]]:

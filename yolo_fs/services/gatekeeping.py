@@ -59,9 +59,8 @@ class Gates:
 
 def gates_at(repository: Repository, team: Team, phase: PhaseId, commit: str | None) -> Gates:
     """Return the gates of a phase as of a commit; all are closed while nothing of it is committed."""
-    present = (facts for facts in team.facts(commit) if facts.phase == phase)
-    facts = next(present, None) or PhaseFacts(phase, (), Switches(load(repository.root).config))
-    progress = fold(facts)
+    present = (one for one in team.folded(commit) if one[0].phase == phase)
+    facts, progress = next(present, None) or _nothing_of(phase, Switches(load(repository.root).config))
     decision, why = sign_off(GateView(facts, progress))
     return Gates(
         phase=phase,
@@ -69,9 +68,14 @@ def gates_at(repository: Repository, team: Team, phase: PhaseId, commit: str | N
         gates=gates_of(facts, progress),
         decision=decision.value,
         why=why,
-        forged=(*forged_sentinels(repository.root, facts), *_damaged(repository.root, progress)),
+        forged=(*forged_sentinels(repository.root, facts, progress), *_damaged(repository.root, progress)),
         drift=tuple(_drift(repository.root, progress)),
     )
+
+
+def _nothing_of(phase: PhaseId, switches: Switches) -> tuple[PhaseFacts, PhaseProgress]:
+    facts = PhaseFacts(phase, (), switches)
+    return facts, fold(facts)
 
 
 def _damaged(root: str, progress: PhaseProgress) -> Iterator[str]:
@@ -92,10 +96,10 @@ def _drift(root: str, progress: PhaseProgress) -> Iterator[Drift]:
                 yield Drift(one.department.value, key, status[key], derived[key])
 
 
-def forged_sentinels(root: str, facts: PhaseFacts) -> tuple[str, ...]:
+def forged_sentinels(root: str, facts: PhaseFacts, progress: PhaseProgress) -> tuple[str, ...]:
     """Return the sentinel files that are links, stale, made by hand, or of another phase (F58)."""
     folder = phase_folder(root, facts.phase)
-    borne_out = sentinels_of(facts, fold(facts))
+    borne_out = sentinels_of(facts, progress)
     return tuple(
         name
         for name in names_in(folder)

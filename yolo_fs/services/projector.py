@@ -10,17 +10,18 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import time
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import SHARED, Damaged, read_json, reap_temporaries, update, write_json
 from yolo_fs.reasons import Reason, YoloError
 from yolo_fs.rules.facts import Rejected, Verdict
+from yolo_fs.rules.moments import iso
 from yolo_fs.rules.phase.facts import PhaseFacts, Switches
 from yolo_fs.rules.phase.gates import GateProgress, gates_of, sentinels_of
-from yolo_fs.rules.phase.progress import DepartmentProgress, PhaseProgress, fold
+from yolo_fs.rules.phase.progress import DepartmentProgress, PhaseProgress
 from yolo_fs.rules.states.department import department_status
 from yolo_fs.services.apply import Telling
 from yolo_fs.services.notices import Notices
@@ -32,10 +33,10 @@ from yolo_fs.services.team import Team
 class Projector:
     """Keeps the projections of one work tree true."""
 
-    def __init__(self, repository: Repository, settings: Settings, tell: Telling):
+    def __init__(self, repository: Repository, settings: Settings, team: Team, tell: Telling):
         self._repository = repository
         self._switches = Switches(settings.config)
-        self._team = Team(repository, settings)
+        self._team = team
         self._tell = tell
         self._notices = Notices(notice_path(repository), bell_path(repository))
         self._open: set[tuple[str, str]] = set()
@@ -44,17 +45,16 @@ class Projector:
 
     def bring_up_to_date(self, commit: str | None, verdicts: Mapping[str, Verdict]) -> None:
         """Write every projection as of a commit; nothing is written that is true already."""
-        errors = _first_errors(verdicts)
         writes = self._switches.several_departments
-        if not (writes or self._notices.are_awaited()) or (commit, errors) == self._done:
+        if not (writes or self._notices.are_awaited()):
             return
-        phases = [(facts, fold(facts)) for facts in self._team.facts(commit)]
+        errors = _first_errors(verdicts)
+        if (commit, errors) == self._done:
+            return
         self._done = (commit, errors)
+        phases = self._team.folded(commit)
         gates = {str(facts.phase): gates_of(facts, progress) for facts, progress in phases}
-        # First of all and synced to no disk: whole teams wait for it.
-        self._notices.tell(
-            {phase: [one.name for one in of if one.is_open] for phase, of in gates.items()}, commit or ""
-        )
+        self._notices.tell(_open_gates(gates), commit or "")  # first and synced to no disk: whole teams wait for it
         if not writes:
             return
         self._note_gates(gates)
@@ -140,7 +140,7 @@ def _is_over(progress: PhaseProgress, path: str) -> bool:
 def _merge(department: DepartmentProgress, error: str) -> Callable[[Any], dict[str, Any] | None]:
     def merged(before: dict[str, Any] | Damaged | None) -> dict[str, Any] | None:
         old = before if isinstance(before, dict) else {}
-        fresh = department_status(department, old, _iso(datetime.now(UTC).timestamp()), error)
+        fresh = department_status(department, old, iso(time.time()), error)
         return fresh if fresh != before else None
 
     return merged
@@ -149,16 +149,13 @@ def _merge(department: DepartmentProgress, error: str) -> Callable[[Any], dict[s
 def _first_errors(verdicts: Mapping[str, Verdict]) -> dict[str, str]:
     """Return for each phase the first finding of its first rejected artifact."""
     found: dict[str, str] = {}
-    for path, verdict in sorted(verdicts.items()):
+    rejected = {path: verdict for path, verdict in verdicts.items() if isinstance(verdict, Rejected)}
+    for path in sorted(rejected):
         parts = path.split("/")
-        if isinstance(verdict, Rejected) and "phases" in parts:
-            found.setdefault(parts[parts.index("phases") + 1], str(verdict.findings[0]))
+        if "phases" in parts:
+            found.setdefault(parts[parts.index("phases") + 1], str(rejected[path].findings[0]))
     return found
 
 
 def _is_plain_file(path: str) -> bool:
     return os.path.isfile(path) and not os.path.islink(path)
-
-
-def _iso(at_s: float) -> str:
-    return datetime.fromtimestamp(int(at_s), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

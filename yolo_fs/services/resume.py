@@ -18,11 +18,11 @@ from yolo_fs.ids import PhaseId
 from yolo_fs.reasons import Reason, YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.brief import Brief
-from yolo_fs.rules.briefing import Folded, Situation, Taken, brief_of
+from yolo_fs.rules.briefing import Situation, Taken, brief_of
 from yolo_fs.rules.facts import Committed, Ignored, Verdict
 from yolo_fs.rules.handoffs.life import Life
 from yolo_fs.rules.phase.facts import PhaseFacts, Switches
-from yolo_fs.rules.phase.progress import fold
+from yolo_fs.rules.phase.progress import Folded, fold
 from yolo_fs.rules.phase.scene import Asker
 from yolo_fs.schemas.config import Config
 from yolo_fs.schemas.policy import Policy
@@ -96,13 +96,12 @@ class _Look:
 
     def _with_team(self, seen: Situation, settings: Settings, team: Team, found: Board) -> Situation:
         phases = tuple((one.facts, one.progress) for one in found.phases)
-        facts = tuple(one.facts for one in found.phases)
         return replace(
             seen,
             phases=self._with_empty(phases, settings),
             drift=self._tried(lambda: tuple(self._drift(settings, found, team)), ()),
             steps_said=team.chronicle.by_step,
-            lives=self._tried(lambda: self._lives(settings, team, facts), ()),
+            lives=self._tried(lambda: self._lives(settings, team, phases), ()),
         )
 
     def _tried(self, look: Callable[[], _Answer], otherwise: _Answer) -> _Answer:
@@ -149,7 +148,7 @@ class _Look:
         wrong = () if handed.is_accepted else tuple(str(finding) for finding in handed.findings)
         return Taken(path, handed.role, wrong)
 
-    def _lives(self, settings: Settings, team: Team, facts: tuple[PhaseFacts, ...]) -> tuple[Life, ...]:
+    def _lives(self, settings: Settings, team: Team, phases: Folded) -> tuple[Life, ...]:
         log = Reader(self.repository.root, self.repository.root, settings.limits, lambda *_: None).log()
         deadline_s = settings.policy.handoff_deadline_s
-        return lives_of(self.repository.root, facts, team.chronicle, log.reads, deadline_s)
+        return lives_of(self.repository.root, phases, team.chronicle, log.reads, deadline_s)

@@ -8,7 +8,7 @@ Source: design 1 and 6; protocol 2.3, 2.4, 3.3; document 002 ("Resume Protocol")
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from yolo_fs.edges.files import Content, Writer, read
@@ -17,7 +17,7 @@ from yolo_fs.edges.store import SHARED, write_json
 from yolo_fs.reasons import Reason
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.phase.facts import PhaseFacts, Switches
-from yolo_fs.rules.phase.progress import PhaseProgress, fold
+from yolo_fs.rules.phase.progress import Folded, PhaseProgress
 from yolo_fs.rules.states.execution import next_execution_state
 from yolo_fs.rules.states.orchestration import orchestration
 from yolo_fs.rules.states.project import current, project_state
@@ -29,7 +29,6 @@ PROJECT = f"{PLANNING_ROOT}/state.json"
 RUNNING = f"{PLANNING_ROOT}/.execution-state.json"
 """Mirrors the execution state of the running phase, where it exists (protocol 10 #12)."""
 
-_Phases = Sequence[tuple[PhaseFacts, PhaseProgress]]
 _Next = Callable[[Mapping[str, Any] | None], dict[str, Any] | None]
 
 
@@ -42,6 +41,8 @@ class States:
         self._wanted = settings.policy.state_files
         self._always = self._wanted == "always" or Switches(settings.config).several_departments
         self._team = team
+        self._true: object = None
+        """The commit, and the files that were kept, when all of them were true."""
 
     def write_next(self, commit: str | None, known: Iterable[str]) -> str | None:
         """Write the first state file that is behind the commit; return its path, or None when all are true.
@@ -50,16 +51,16 @@ class States:
         """
         if commit is None or self._wanted == "never" or not (self._always or _some_exist(known)):
             return None
-        phases = [(facts, fold(facts)) for facts in self._team.facts(commit)]
-        for path, next_content in self._kept(phases):
-            said = self._committed(commit, path)
-            if said is not _IN_FLIGHT and (fresh := next_content(said)) is not None:
+        kept = {path: content for path, content in _rows(self._team.folded(commit)) if self._is_ours_to_keep(path)}
+        if (commit, [*kept]) == self._true:
+            return None
+        said = {path: self._committed(commit, path) for path in kept}
+        for path, next_content in kept.items():
+            if said[path] is not _IN_FLIGHT and (fresh := next_content(said[path])) is not None:
                 write_json(os.path.join(self._repository.root, path), fresh, mode=SHARED)
                 return path
+        self._true = None if _IN_FLIGHT in said.values() else (commit, [*kept])
         return None
-
-    def _kept(self, phases: _Phases) -> Iterator[tuple[str, _Next]]:
-        return ((path, content) for path, content in _rows(phases) if self._is_ours_to_keep(path))
 
     def _is_ours_to_keep(self, path: str) -> bool:
         return (self._always and path != RUNNING) or os.path.lexists(os.path.join(self._repository.root, path))
@@ -81,7 +82,7 @@ class States:
 _IN_FLIGHT = object()
 
 
-def _rows(phases: _Phases) -> Iterator[tuple[str, _Next]]:
+def _rows(phases: Folded) -> Iterator[tuple[str, _Next]]:
     """Yield each state file with what works out its next content.
 
     Execution states come first: once the project's state goes on to the next phase, they alone say that one is over.

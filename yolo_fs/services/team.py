@@ -18,7 +18,7 @@ from yolo_fs.rules.artifacts.examine import shape_faults
 from yolo_fs.rules.facts import Place
 from yolo_fs.rules.handoffs.contents import handoff_into
 from yolo_fs.rules.phase.facts import Filed, PhaseFacts, SourceCommit, Switches, texts
-from yolo_fs.rules.phase.progress import PhaseProgress, fold
+from yolo_fs.rules.phase.progress import Folded, fold
 from yolo_fs.services.chronicle import Chronicle
 from yolo_fs.services.intake import READERS
 from yolo_fs.services.settings import Settings
@@ -31,11 +31,16 @@ class Team:
         self._repository = repository
         self._settings = settings
         self._filed: dict[tuple[str, str], Filed] = {}
+        self._folded: tuple[object, Folded] | None = None
+        """What was asked last, and the answer."""
         self.chronicle = Chronicle(repository)
 
-    def progress(self, commit: str | None, switches: Switches | None = None) -> tuple[PhaseProgress, ...]:
-        """Return where each phase stands as of a commit, in the order of their numbers."""
-        return tuple(fold(facts) for facts in self.facts(commit, switches))
+    def folded(self, commit: str | None, switches: Switches | None = None) -> Folded:
+        """Return each phase with where it stands as of a commit; the last answer is kept, for several ask for it."""
+        asked = (commit, switches)
+        if self._folded is None or self._folded[0] != asked:
+            self._folded = asked, tuple((facts, fold(facts)) for facts in self.facts(commit, switches))
+        return self._folded[1]
 
     def facts(self, commit: str | None, switches: Switches | None = None) -> tuple[PhaseFacts, ...]:
         """Return the facts of each phase as of a commit."""

@@ -5,7 +5,7 @@ Source: document 002 ("11-Step Workflow", "Resume Protocol"), protocol 2.1; desi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -133,6 +133,10 @@ class PhaseProgress:
         """Share of all plans that are done, 0-100, rounded down."""
         plans = [plan for department in self.departments for plan in department.plans]
         return 100 * sum(plan.is_done for plan in plans) // len(plans) if plans else 0
+
+
+Folded = Sequence[tuple[PhaseFacts, PhaseProgress]]
+"""Phases in the order of their numbers, each with where it stands."""
 
 
 def fold(facts: PhaseFacts) -> PhaseProgress:

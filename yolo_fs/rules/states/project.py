@@ -5,13 +5,13 @@ Source: protocol 1.3 (`state.json`), 2.4; document 002 ("Resume Protocol").
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from yolo_fs.protocol.workflow import STEP_BY_KEY
 from yolo_fs.rules.moments import day
 from yolo_fs.rules.phase.facts import PhaseFacts
-from yolo_fs.rules.phase.progress import PhaseProgress
+from yolo_fs.rules.phase.progress import Folded, PhaseProgress
 from yolo_fs.rules.states.seal import declared_in, renewed
 
 NO_MILESTONE = "default"
@@ -23,9 +23,7 @@ _STATUS = {
 """What the project does while a phase is at a step. Source: protocol 1.3, `st`."""
 
 
-def project_state(
-    phases: Sequence[tuple[PhaseFacts, PhaseProgress]], before: Mapping[str, Any] | None
-) -> dict[str, Any] | None:
+def project_state(phases: Folded, before: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """Return the content of `state.json`; None when it says already what the evidence says, or there is no phase.
 
     A file in which somebody declares more than the evidence bears out is left as it is, and shown as drift: a Lead
@@ -40,19 +38,19 @@ def project_state(
     return renewed(before, first | {key: value for key, value in old.items() if key not in first})
 
 
-def claims(phases: Sequence[tuple[PhaseFacts, PhaseProgress]], said: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+def claims(phases: Folded, said: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
     """Return what a `state.json` declares beyond the evidence: key → what it says, what the evidence says."""
     derived = {key: value for key, value in _derived(phases).items() if key != "tt"}
     ahead = declared_in(said, ((key, said[key]) for key in derived if key in said), derived, _rank)
     return {key: (value, derived[key]) for key, value in ahead.items()}
 
 
-def current(phases: Sequence[tuple[PhaseFacts, PhaseProgress]]) -> tuple[PhaseFacts, PhaseProgress]:
+def current(phases: Folded) -> tuple[PhaseFacts, PhaseProgress]:
     """Return the phase that the project is at: the first that is not complete, else the last."""
     return next((one for one in phases if not one[1].is_complete), phases[-1])
 
 
-def _derived(phases: Sequence[tuple[PhaseFacts, PhaseProgress]]) -> dict[str, Any]:
+def _derived(phases: Folded) -> dict[str, Any]:
     facts, progress = current(phases)
     plans = [plan for _, one in phases for department in one.departments for plan in department.plans]
     done = sum(plan.is_done for plan in plans)
@@ -69,7 +67,7 @@ def _status(step: str) -> str:
     return next(status for status, steps in _STATUS.items() if step in steps)
 
 
-def _begin(phases: Sequence[tuple[PhaseFacts, PhaseProgress]]) -> str:
+def _begin(phases: Folded) -> str:
     moments = [filed.at_s for facts, _ in phases for filed in facts.filed if filed.commit]
     return day(min(moments, default=0))
 

@@ -21,7 +21,7 @@ from yolo_fs.rules.handoffs.contents import names_of
 from yolo_fs.rules.handoffs.life import Delivery, Life, Moment, Sign, Stage, lives
 from yolo_fs.rules.handoffs.reading import Read
 from yolo_fs.rules.phase.facts import Filed, PhaseFacts
-from yolo_fs.rules.phase.progress import fold
+from yolo_fs.rules.phase.progress import Folded
 from yolo_fs.services.chronicle import Chronicle
 
 _STATES = frozenset({"execution-state", "phase-orchestration"})
@@ -31,15 +31,15 @@ _FIRST_AGENTS = ("critic", "architect", "fe-architect", "ux-architect")
 
 
 def lives_of(
-    root: str, facts: Sequence[PhaseFacts], chronicle: Chronicle, reads: Iterable[Read], deadline_s: int
+    root: str, phases: Folded, chronicle: Chronicle, reads: Iterable[Read], deadline_s: int
 ) -> tuple[Life, ...]:
     """Return the lives of the handoffs of all phases that are not complete, and of those that lead into them."""
     known = _Known(root, chronicle, tuple(reads))
-    complete = {one.phase for one in facts if fold(one).is_complete}
-    open_ = [one for one in facts if one.phase not in complete]
+    complete = {facts.phase for facts, progress in phases if progress.is_complete}
+    open_ = [facts for facts, progress in phases if not progress.is_complete]
     deliveries: list[Delivery] = []
     signs: list[Sign] = []
-    for one in facts:
+    for one, _ in phases:
         deliveries += known.into_next(one, complete)
         signs += known.of_next(one)
     for one in open_:
