@@ -281,7 +281,7 @@ def test_no_attempt_opens_a_gate_and_each_is_named(
     assert attempt.file in named(before)
     assert not attempt.stays or attempt.file in named(after)
     assert [gate["gate"] for gate in (*before["gates"], *after["gates"]) if gate["open"]] == []
-    assert all(each.is_asleep() for each in scene.waiters)
+    until(lambda: all(each.is_asleep() for each in scene.waiters), "whoever was woken to look sleeps again")
 
 
 def test_nothing_was_ever_told_to_be_open(scene: Scene) -> None:
