@@ -41,7 +41,7 @@ def gate() -> None:
 def check(asked: Asked, *, name: str, phase: str) -> Reply:
     """Exit 0 when the gate is open, 1 when it is closed."""
     found = _gates(asked, phase).named(name)
-    return Reply(_as_json(found), (), _code(found), lambda console: console.print(_line(found)))
+    return Reply(found.as_json(), (), _code(found), lambda console: console.print(_line(found)))
 
 
 @verb("why", example="yolo-fs gate why all-depts --phase 1", parent=gate)
@@ -50,7 +50,7 @@ def check(asked: Asked, *, name: str, phase: str) -> Reply:
 def why(asked: Asked, *, name: str, phase: str) -> Reply:
     """Name each piece of evidence that the gate lacks, its file and line, and the command that shows it."""
     found = _gates(asked, phase).named(name)
-    return Reply(_as_json(found), (), _code(found), lambda console: _show_why(console, found))
+    return Reply(found.as_json(), (), _code(found), lambda console: _show_why(console, found))
 
 
 @verb("list", example="yolo-fs gate list --phase 1", parent=gate)
@@ -88,16 +88,10 @@ def _code(found: GateProgress) -> Exit:
     return Exit.DONE if found.is_open else Exit.FINDINGS
 
 
-def _as_json(found: GateProgress) -> dict[str, Any]:
-    missing = [asdict(lack) for lack in found.missing]
-    evidence = [{"path": path, "commit": commit} for path, commit in found.evidence]
-    return {"gate": found.name, "open": found.is_open, "missing": missing, "evidence": evidence}
-
-
 def _all_as_json(found: Gates) -> dict[str, Any]:
     return {
         "phase": str(found.phase),
-        "gates": [_as_json(one) for one in found.gates],
+        "gates": [one.as_json() for one in found.gates],
         "forged": list(found.forged),
         "drift": [asdict(one) for one in found.drift],
         "sign_off": {"decision": found.decision, "why": found.why},

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any
+
+from yolo_fs.rules.moments import iso
 
 
 def print_json(value: Mapping[str, Any] | Sequence[Any]) -> None:
@@ -15,4 +17,4 @@ def print_json(value: Mapping[str, Any] | Sequence[Any]) -> None:
 
 def now() -> str:
     """Return this moment, UTC, to the second."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return iso(time.time())

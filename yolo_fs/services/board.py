@@ -64,7 +64,7 @@ class PhaseBoard:
             "next": _next(progress.next),
             "departments": [_department(one) for one in progress.departments],
             "steps": [_step(one) for one in progress.steps],
-            "gates": [_gate(one) for one in self.gates],
+            "gates": [one.as_json() for one in self.gates],
             "sign_off": {"decision": self.decision.value, "why": self.why},
             "alarms": [_alarm(one) for one in self.alarms],
             "handoffs": [one.as_json() for one in self.untrue],
@@ -170,20 +170,6 @@ def tasks_done(plan: PlanProgress) -> int:
 
 def _next(one: Next | None) -> dict[str, Any] | None:
     return {"step": one.step, "agent": one.agent, "task": one.task, "inputs": list(one.inputs)} if one else None
-
-
-def _gate(one: GateProgress) -> dict[str, Any]:
-    missing = [
-        {"what": lack.what, "file": lack.file, "line": lack.line, "command": lack.command} for lack in one.missing
-    ]
-    evidence = [{"path": path, "commit": commit} for path, commit in one.evidence]
-    return {
-        "gate": one.name,
-        "open": one.is_open,
-        "blocking": one.blocking,
-        "missing": missing,
-        "evidence": evidence,
-    }
 
 
 def _alarm(one: Alarm) -> dict[str, Any]:

@@ -6,9 +6,9 @@ Source: cli, `dept update`; protocol 3.2, 8.1; reliability F47, F51, G9.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any
 
 from yolo_fs.edges.files import names_in
@@ -18,6 +18,7 @@ from yolo_fs.protocol.names import Dept
 from yolo_fs.protocol.workflow import STEP_BY_KEY
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
+from yolo_fs.rules.moments import iso
 from yolo_fs.rules.states.department import DECLARABLE, department_of
 from yolo_fs.services.places import phase_folder
 
@@ -107,7 +108,7 @@ def _declared(department: Dept, before: dict[str, Any] | Damaged | None, said: D
     if said.expect_seq is not None and said.expect_seq != seq:
         message = f"the status has number {seq}, not {said.expect_seq}"
         raise YoloError(Reason.STATE_CONFLICT, message, hint="Read it again, then decide anew.")
-    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    now = iso(time.time())
     empty: dict[str, Any] = {
         "dept": department.value,
         "status": "running",

@@ -118,7 +118,7 @@ def look(start: str, spelled: str, names: Sequence[str]) -> Look:
         found = gates_at(repository, Team(repository, settings), phase, commit)
         return Look(
             phase=str(phase),
-            gates=[_gate(found.named(name)) for name in names],
+            gates=[found.named(name).as_json() for name in names],
             departments=[_department(one) for one in found.progress.departments],
             commit=commit or "",
             stamps=stamps,
@@ -140,10 +140,6 @@ def _sources(repository: Repository) -> Iterator[str]:
     yield f"{repository.common_dir}/reftable/tables.list"
     yield os.path.join(repository.root, CONFIG)
     yield user_config_path()
-
-
-def _gate(found: GateProgress) -> dict[str, Any]:
-    return {"gate": found.name, "open": found.is_open, "missing": [asdict(lack) for lack in found.missing]}
 
 
 def _department(progress: DepartmentProgress) -> dict[str, Any]:

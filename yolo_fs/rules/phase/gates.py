@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from yolo_fs.protocol.departments import WORKING
@@ -68,6 +68,16 @@ class GateProgress:
     def is_open(self) -> bool:
         """Whether nothing is missing."""
         return not self.missing
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the gate as `gate --json` and `status --json` show it."""
+        return {
+            "gate": self.name,
+            "open": self.is_open,
+            "blocking": self.blocking,
+            "missing": [asdict(lack) for lack in self.missing],
+            "evidence": [{"path": path, "commit": commit} for path, commit in self.evidence],
+        }
 
 
 @dataclass(frozen=True, slots=True)

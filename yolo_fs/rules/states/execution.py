@@ -7,7 +7,7 @@ Source: protocol 2.1 ("Skip procedure", "Exit procedure"), 2.3, 4.2, 10 #12, #13
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,14 +51,19 @@ def next_execution_state(
         if key not in LAZY or key in written or (one.status != "pending" and key not in due[1:])
     }
     reached = due[0] if due else str(old.get("step") or progress.step)
-    fresh = _content(facts, progress, old, steps, reached)
+    fresh = _content(facts, progress, old, targets, steps, reached)
     if due or renewed(before, fresh) is None:
         return renewed(before, fresh)
     return renewed(before, fresh | {"step": _running(targets) or progress.step})
 
 
 def _content(
-    facts: PhaseFacts, progress: PhaseProgress, old: Mapping[str, Any], shown: Mapping[str, Any], reached: str
+    facts: PhaseFacts,
+    progress: PhaseProgress,
+    old: Mapping[str, Any],
+    targets: Mapping[str, _Target],
+    shown: Mapping[str, Any],
+    reached: str,
 ) -> dict[str, Any]:
     plans = _plans(progress)
     waves = [plan["wave"] for plan in plans if plan["status"] != "complete"]
@@ -79,7 +84,7 @@ def _content(
         **({"departments": _departments(progress)} if facts.switches.several_departments else {}),
     }
     others = {key: value for key, value in old.items() if key not in first and key not in (DECLARED, "completed_at")}
-    declared = declared_in(old, _said(old), _derived(facts, progress, old), rank_of_status)
+    declared = declared_in(old, _said(old), _derived(facts, targets, plans), rank_of_status)
     return first | others | ({DECLARED: declared} if declared else {})
 
 
@@ -199,12 +204,11 @@ def _said(old: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     yield from said_of(old)
 
 
-def _derived(facts: PhaseFacts, progress: PhaseProgress, old: Mapping[str, Any]) -> dict[str, Any]:
-    targets = {target.step.key: target.status for target in _targets(facts, progress, old)}
+def _derived(facts: PhaseFacts, targets: Mapping[str, _Target], plans: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {
-        "status": "complete" if targets["signoff"] in PASSED else "running",
-        **{f"steps.{key}": status for key, status in targets.items()},
-        **{f"plans.{plan['id']}": plan["status"] for plan in _plans(progress)},
+        "status": "complete" if targets["signoff"].status in PASSED else "running",
+        **{f"steps.{key}": one.status for key, one in targets.items()},
+        **{f"plans.{plan['id']}": plan["status"] for plan in plans},
         **borne_out(facts),
     }
 

@@ -10,12 +10,13 @@ import hashlib
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import Damaged, private_directory, read_json, update
 from yolo_fs.reasons import Finding
+from yolo_fs.rules.moments import iso
 
 MOST = 1_000
 """Overrides that are remembered; the oldest go first."""
@@ -64,7 +65,7 @@ def record_override(
     Raises:
         YoloError: LOCK_TIMEOUT; NO_SPACE or STORAGE_FAILED.
     """
-    at = now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    at = iso(now.timestamp())
     made = Override(path, _digest(data), branch, _faults(wrong), because, repository.identity(), at)
     private_directory(repository.own_dir)
     place = _path(repository)

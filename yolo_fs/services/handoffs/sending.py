@@ -21,6 +21,7 @@ from yolo_fs.rules.handoffs.envelopes import Sent, percentage, right_name
 from yolo_fs.rules.handoffs.session_progress import choice_after, open_error, ways_after
 from yolo_fs.rules.handoffs.sessions import repeated_by
 from yolo_fs.rules.handoffs.storage_names import HANDOFF_FOLDER, slug_of
+from yolo_fs.rules.moments import iso
 from yolo_fs.schemas.envelope.choice import Choice, Choices
 from yolo_fs.services.handoffs.envelopes import Found, Handoffs, choices_path, located
 
@@ -180,7 +181,7 @@ def _chosen(handoffs: Handoffs, found: Found, way: str) -> Choice:
         return before
     if before and before.way == "abort":
         raise YoloError(Reason.STATE_CONFLICT, f"aborted at {before.chosen_at}", hint="Begin another session.")
-    moment = handoffs.now.strftime("%Y-%m-%dT%H:%M:%SZ")
+    moment = iso(handoffs.now.timestamp())
     return Choice(error=error.path, way=ways[way].name, chosen_at=moment, leads_to=ways[way].leads_to)
 
 
