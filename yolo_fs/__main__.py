@@ -11,6 +11,10 @@ def main() -> int:
         from yolo_fs.cli.hook_fast import main as answer_hook
 
         return answer_hook(sys.argv[2:])
+    if sys.argv[1:2] == ["statusline"] and not {"-h", "--help"} & set(sys.argv):
+        from yolo_fs.cli.statusline_fast import main as show_line
+
+        return show_line(sys.argv[2:])
     from yolo_fs.cli.main import run
 
     return run(sys.argv[1:])

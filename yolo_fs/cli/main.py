@@ -61,6 +61,7 @@ VERBS = (
     Verb("hook", "what the host of an agent asks: may this run, is that valid, is it done"),
     Verb("setup", "let the host of your agents ask yolo-fs, or stop it"),
     Verb("hooks", "git hooks: install, uninstall, doctor"),
+    Verb("statusline", "one line for an agent's host: where the team stands"),
     Verb("git-hook", "what one of git's hooks asks", "githook"),
     Verb("doctor", "what is wrong, and how to mend it"),
     Verb("compat", "what the reference's shell scripts do"),

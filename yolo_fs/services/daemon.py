@@ -23,6 +23,7 @@ from yolo_fs.edges.watch import Hint, Watcher
 from yolo_fs.reasons import Exit, Reason, YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.rules.facts import Held, Rejected
+from yolo_fs.rules.headline import headline
 from yolo_fs.services.apply import Telling
 from yolo_fs.services.coordinator import Coordinator
 from yolo_fs.services.escalations.sinks import Sinks, load_sinks
@@ -122,11 +123,13 @@ class Daemon:
         self._trouble = ""
         """What made the last turn fail, so that it is told once."""
         self._committed_recently: dict[str, float] = {}
+        self._told_of: str | None = None
+        """The commit that the health was told of last."""
 
     def _furnish(self) -> None:
         """Make the parts that work by the settings in force."""
         repository, settings, tell = self._repository, self._settings, self._tell
-        team = Team(repository, settings)
+        self._team = team = Team(repository, settings)
         self._coordinator = Coordinator(repository, settings, tell)
         self._projector = Projector(repository, settings, team, tell)
         self._states = States(repository, settings, team)
@@ -196,6 +199,8 @@ class Daemon:
         if not self._lock.still_mine():
             self._tell("daemon.lock_lost", "", {"reason": Reason.LOCK_LOST.value})
             return False
+        if self._repository.head().tip != self._told_of:
+            self._say_health()
         if self._watch():
             self._clocks.rescan_at = 0.0
         for watcher in self._watchers.values():
@@ -354,9 +359,11 @@ class Daemon:
     def _say_health(self, *, running: bool = True) -> None:
         degraded = next((watcher.degraded for watcher in self._watchers.values() if watcher.degraded), None)
         verdicts = self._coordinator.verdicts.values()
+        self._told_of = self._repository.head().tip
         health: Mapping[str, Any] = {
             "pid": os.getpid(),
             "running": running,
+            "headline": self._headline(),
             "last_scan_at": time.time(),
             "degraded": {"reason": degraded.reason.value, "detail": degraded.detail, "hint": degraded.hint}
             if degraded
@@ -369,6 +376,12 @@ class Daemon:
             write_json(health_path(self._repository), dict(health), durable=False)
         except (OSError, YoloError):
             return  # a full disk costs the report, never the work
+
+    def _headline(self) -> str:
+        try:
+            return headline(self._team.folded(self._told_of))
+        except YoloError:
+            return ""  # a damaged history is told by those who need more of it than this
 
 
 def _outlive_signals() -> None:

@@ -1,0 +1,90 @@
+"""The status line of an agent's host, with the standard library alone: what the daemon last said, read from one file.
+
+A host runs this every few hundred milliseconds and shows the first line; an error would blank it, so that whatever
+goes wrong is an empty line and exit 0. Source: interfaces 1.1 (`statusLine`), 5; cli, `statusline`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+from yolo_fs.cli.hook_fast import PLANNING
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+LIMIT_BYTES = 1 << 20
+LONGEST = 160
+"""Characters; a line of a host is not wrapped."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print the line for the work tree that the host names on stdin, or that `-C` names. Always 0."""
+    try:
+        start = arguments[arguments.index("-C") + 1] if "-C" in arguments[:-1] else _told()
+        print(line(start or os.curdir), flush=True)
+    except Exception:  # a session goes on without its status line
+        return 0
+    return 0
+
+
+def line(start: str) -> str:
+    """Return where the team of a work tree stands; nothing outside of one that yolo_fs looks after."""
+    root = _root(os.path.abspath(start))
+    if not root:
+        return ""
+    said = _health(root)
+    if not _is_alive(said):
+        return "yolo-fs: no daemon (yolo-fs start)"
+    troubles = [f"{said[key]} {key}" for key in ("held", "rejected") if said.get(key)]
+    parts = [str(said.get("headline") or "no phase yet"), *troubles, *(["degraded"] if said.get("degraded") else [])]
+    text = f"yolo-fs: {' | '.join(parts)}"
+    return "".join(char if char.isprintable() else "?" for char in text)[:LONGEST]
+
+
+def _told() -> str:
+    """Return the directory that the host works in."""
+    if sys.stdin is None or sys.stdin.isatty():
+        return ""
+    told = json.loads(sys.stdin.buffer.read(LIMIT_BYTES) or b"{}")
+    place = told.get("workspace") if isinstance(told.get("workspace"), dict) else {}
+    return str(place.get("current_dir") or told.get("cwd") or "")
+
+
+def _root(folder: str) -> str:
+    while not os.path.isdir(os.path.join(folder, PLANNING)):
+        if folder == os.path.dirname(folder):
+            return ""
+        folder = os.path.dirname(folder)
+    return folder
+
+
+def _health(root: str) -> dict[str, Any]:
+    try:
+        with open(os.path.join(_git_dir(root), "yolo-fs", "health.json"), "rb") as file:
+            said = json.loads(file.read(LIMIT_BYTES))
+    except FileNotFoundError:
+        return {}
+    return said if isinstance(said, dict) else {}
+
+
+def _git_dir(root: str) -> str:
+    """Return `.git`, or what the `.git` of a linked work tree points at."""
+    place = os.path.join(root, ".git")
+    if os.path.isdir(place):
+        return place
+    with open(place, encoding="utf-8") as file:
+        return os.path.join(root, file.read(4096).partition("gitdir: ")[2].strip())
+
+
+def _is_alive(said: dict[str, Any]) -> bool:
+    """Tell whether the daemon that wrote this still runs, as far as a process number tells."""
+    try:
+        os.kill(int(said["pid"]), 0)
+    except (KeyError, ValueError, TypeError, OSError):
+        return False
+    return said.get("running") is True
