@@ -227,3 +227,25 @@ def test_who_may_not_read_may_not_write() -> None:
         actor = find_actor(agent)
         if not may_read(actor, Target(path)).allowed:
             assert not may_write(actor, Target(path)).allowed, (agent, path)
+
+
+# --- what is nobody's ---
+
+
+@pytest.mark.parametrize(
+    "path",
+    [".env", "api/.env.production", "certs/Server.PEM", "deploy/id.key", "credentials.json", "x/service-account-7.json",
+     "node_modules/left-pad/index.js", "web/dist/app.js", "build/main.o", ".git/config"],
+)  # fmt: skip
+@pytest.mark.parametrize("agent", ["dev", "senior", "lead", "fe-dev", "architect"])
+def test_no_agent_reads_or_writes_what_is_sealed(agent: str, path: str) -> None:
+    actor = find_actor(agent, None)
+    for answer in (may_read(actor, Target(path)), may_write(actor, Target(path))):
+        assert not answer.allowed and "security-filter" in answer.rule and answer.ask
+
+
+@pytest.mark.parametrize(
+    "path", ["rebuild/x.ts", "src/build.ts", "src/environment.ts", "docs/keys.md", "dist", f"{ROOT}/phases/01-build/x"]
+)
+def test_names_that_only_look_like_it_are_read(path: str) -> None:
+    assert may_read(NONE, Target(path)).allowed

@@ -234,3 +234,30 @@ BORDERS = (
         ),
     ),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """Files that no agent of the company reads or writes, whatever its role."""
+
+    what: str
+    """What they are."""
+    names: tuple[str, ...] = ()
+    """Shell patterns of their names, compared without case."""
+    folders: tuple[str, ...] = ()
+    """Folders, anywhere in the tree, that they lie in."""
+    source: str = "protocol 7 (`security-filter`)"
+    """Section that the row restates; unlike it, a whole name is compared, so that `rebuild/x` is no `build/`."""
+
+
+SEALED = (
+    Sealed(
+        "credentials",
+        names=(
+            ".env", ".env.*", "*.pem", "*.key", "*.cert", "*.p12", "*.pfx", "credentials.json", "secrets.json",
+            "service-account*.json",
+        ),
+    ),
+    Sealed("installed or generated", folders=("node_modules", "dist", "build")),
+    Sealed("git's own", folders=(".git",)),
+)  # fmt: skip

@@ -17,7 +17,7 @@ from yolo_fs.protocol.names import Dept, Mode, Role
 from yolo_fs.rules.permits.actors import BRING, Actor, Answer, refusal
 from yolo_fs.rules.permits.authority import has_tool, may_use
 from yolo_fs.rules.permits.contact import may_contact
-from yolo_fs.rules.permits.targets import Target, means
+from yolo_fs.rules.permits.targets import Target, means, sealed
 
 NO_UX_FOR_BACKEND = (
     "Backend agents NEVER read UI/UX artifacts directly. Frontend relays relevant information via handoff artifacts "
@@ -55,6 +55,8 @@ def may_read(actor: Actor, target: Target, work: str = "") -> Answer:
 
 def _never(actor: Actor, target: Target, work: str) -> str:
     """Return the rule that keeps a path from somebody; nothing when none does."""
+    if row := sealed(target):
+        return f"{target.name} is {row.what}, and no agent's to read or to write. {row.source}"
     for item, source in _denied(actor, work):
         if means(item, target, actor):
             return f"{actor.name} NEVER receives {item.text}. {source}"

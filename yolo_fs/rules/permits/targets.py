@@ -8,9 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from functools import cached_property
 
-from yolo_fs.protocol.isolation import BORDERS, Item, What
+from yolo_fs.protocol.isolation import BORDERS, SEALED, Item, Sealed, What
 from yolo_fs.protocol.names import Dept, Role
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.rules.facts import Place
@@ -159,6 +160,15 @@ MEANS: Mapping[What, _Is] = {
     What.API_CONTRACTS: _of("api-contracts"),
     What.PLANS_AND_ARCHITECTURE: _of("plan", "architecture"),
 }
+
+
+def sealed(target: Target) -> Sealed | None:
+    """Return the row that keeps a file from every agent; None for all other files."""
+    *folders, name = target.path.casefold().split("/")
+    for row in SEALED:
+        if any(fnmatchcase(name, pattern) for pattern in row.names) or not {*row.folders}.isdisjoint(folders):
+            return row
+    return None
 
 
 def means(item: Item, target: Target, actor: Actor) -> bool:
