@@ -12,7 +12,7 @@ import pytest
 from yolo_fs.cli.main import run
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Reason
-from yolo_fs.services import daemon
+from yolo_fs.services import tenure
 from yolo_fs.services.coordinator import Coordinator
 from yolo_fs.services.intake import Intake
 from yolo_fs.services.settings import load
@@ -103,6 +103,6 @@ def test_a_defect_of_ours_costs_one_path_and_is_told(root: Path, monkeypatch: py
 def test_a_network_file_system_is_refused(
     root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(daemon, "filesystem_type", lambda _: "nfs4")
+    monkeypatch.setattr(tenure, "filesystem_type", lambda _: "nfs4")
     assert run(["run", "--once", "-C", str(root)]) == 3
     assert "network_filesystem" in capsys.readouterr().err

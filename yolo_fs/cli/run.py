@@ -15,7 +15,8 @@ import click
 from yolo_fs.cli.reply import Asked, Reply, verb
 from yolo_fs.edges.journal import Journal
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
-from yolo_fs.services.daemon import Daemon, stop_on_signals, take_lock
+from yolo_fs.services.daemon import Daemon, stop_on_signals
+from yolo_fs.services.tenure import take_lock
 
 
 @verb("run", example="yolo-fs run --once")

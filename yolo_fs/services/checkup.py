@@ -21,8 +21,8 @@ from yolo_fs.edges.machine import NETWORK_FILESYSTEMS, filesystem_type
 from yolo_fs.edges.store import reap_temporaries
 from yolo_fs.reasons import Finding, Level, Reason, YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
+from yolo_fs.services.health import health
 from yolo_fs.services.settings import CONFIG, load
-from yolo_fs.services.status import health
 
 OLDEST_GIT = (2, 34)
 OLD_LOCK_S = 300.0

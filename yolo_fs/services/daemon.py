@@ -9,30 +9,26 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from yolo_fs.edges.files import ignore_lease_breaks
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.lock import Held as HeldLock
-from yolo_fs.edges.lock import hold, holder
-from yolo_fs.edges.machine import NETWORK_FILESYSTEMS, filesystem_type
-from yolo_fs.edges.store import private_directory, reap_temporaries, write_json
-from yolo_fs.edges.watch import Hint, Watcher
-from yolo_fs.reasons import Exit, Reason, YoloError
-from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
-from yolo_fs.rules.facts import Held, Rejected
+from yolo_fs.edges.store import reap_temporaries
+from yolo_fs.reasons import Reason, YoloError
 from yolo_fs.rules.headline import headline
 from yolo_fs.services.apply import Telling
 from yolo_fs.services.coordinator import Coordinator
 from yolo_fs.services.escalations.sinks import Sinks, load_sinks
 from yolo_fs.services.escalations.ticking import Ticker
+from yolo_fs.services.health import write_health
 from yolo_fs.services.inbox import Inbox
-from yolo_fs.services.places import health_path, lock_path
+from yolo_fs.services.lookouts import Lookouts
 from yolo_fs.services.projector import Projector
 from yolo_fs.services.recovery import recover
-from yolo_fs.services.settings import CONFIG, load, user_config_path
+from yolo_fs.services.settings import CONFIG, load, stamps_of
 from yolo_fs.services.states import States
 from yolo_fs.services.team import Team
 
@@ -49,41 +45,6 @@ TROUBLE_S = 1.0
 """After a turn that failed."""
 ONCE_PATIENCE_S = 2.0
 """How long `run --once` waits for files that are being written."""
-
-
-def take_lock(start: str, *, unsafe_fs: bool = False) -> tuple[Repository, HeldLock]:
-    """Become the one daemon of the work tree that `start` lies in.
-
-    Raises:
-        YoloError: ALREADY_RUNNING with the holder's pid, NOT_INITIALISED, UNSAFE_REPOSITORY,
-            NETWORK_FILESYSTEM unless `unsafe_fs`, and whatever finding the repository raises.
-    """
-    probe = Repository(start)
-    probe.refuse_unsafe()
-    if not unsafe_fs:
-        _refuse_network(probe)
-    if not os.path.isdir(os.path.join(probe.root, PLANNING_ROOT)):
-        raise YoloError(Reason.NOT_INITIALISED, hint="Run 'yolo-fs init' first.", exit_code=Exit.NOT_HERE)
-    private_directory(probe.own_dir)
-    lock = hold(lock_path(probe))
-    if lock is None:
-        other = holder(lock_path(probe))
-        raise YoloError(
-            Reason.ALREADY_RUNNING, f"the daemon is process {other.pid if other else 'unknown'}", exit_code=Exit.DONE
-        )
-    durable = load(probe.root).policy.durability == "fsync"
-    probe.close()
-    return Repository(start, keep_open=(lock.fd,), durable=durable), lock
-
-
-def _refuse_network(repository: Repository) -> None:
-    """Refuse a file system on which neither locks nor leases can be trusted (F46)."""
-    type_ = filesystem_type(repository.git_dir)
-    if type_ in NETWORK_FILESYSTEMS:
-        hint = "Work on a local clone, or accept the risk with --unsafe-fs."
-        raise YoloError(
-            Reason.NETWORK_FILESYSTEM, f"the repository lies on {type_}", hint=hint, exit_code=Exit.NOT_HERE
-        )
 
 
 @dataclass
@@ -110,13 +71,12 @@ class Daemon:
         self._repository = repository
         self._lock = lock
         self._tell = tell
-        self._settings_stamps = _settings_stamps(repository.root)
+        self._stamps = stamps_of(repository.root)
         self._settings = load(repository.root)
         self._sinks = Sinks(load_sinks(), tell)
         self._furnish()
         self._inbox = Inbox()
-        self._watchers: dict[str, Watcher] = {}
-        """Folder that artifacts lie in → its watcher; a folder that is not there yet is found by the scan."""
+        self._lookouts = Lookouts(repository.root, self._inbox)
         self._git_identity = _identity(repository.git_dir)
         self._clocks = _Clocks()
         self._stopping = False
@@ -140,7 +100,7 @@ class Daemon:
     def run(self, ready: Callable[[], object] = lambda: None) -> None:
         """Watch and commit until `stop` is called; `ready` is called once the first scan is done."""
         _outlive_signals()
-        self._watch()  # first watch, then scan: nothing falls between the two
+        self._lookouts.keep(self._settings.roots)  # first watch, then scan: nothing falls between the two
         try:
             self._begin()
             ready()
@@ -178,8 +138,7 @@ class Daemon:
         self._say_health()
 
     def _end(self) -> None:
-        for watcher in self._watchers.values():
-            watcher.stop()
+        self._lookouts.stop()
         if not _is_gone(self._repository.git_dir, self._git_identity):
             self._coordinator.let_index_follow()
             self._say_health(running=False)
@@ -201,10 +160,9 @@ class Daemon:
             return False
         if self._repository.head().tip != self._told_of:
             self._say_health()
-        if self._watch():
+        if self._lookouts.keep(self._settings.roots):
             self._clocks.rescan_at = 0.0
-        for watcher in self._watchers.values():
-            watcher.check()
+        self._lookouts.check()
         return True
 
     # --- one turn ---
@@ -223,7 +181,7 @@ class Daemon:
 
     def _turn(self) -> None:
         mail = self._inbox.take(self._sleep_s())
-        if _settings_stamps(self._repository.root) != self._settings_stamps:
+        if stamps_of(self._repository.root) != self._stamps:
             self._reload()
         self._round(mail.paths)
         self._retry()
@@ -326,22 +284,9 @@ class Daemon:
 
     # --- around it ---
 
-    def _watch(self) -> bool:
-        """Watch each folder that may be watched by now; return whether one has come."""
-        before = len(self._watchers)
-        for folder in self._settings.roots:
-            place = os.path.join(self._repository.root, folder)
-            if folder not in self._watchers and (folder == PLANNING_ROOT or os.path.isdir(place)):
-                self._watchers[folder] = Watcher(place, self._hear(folder), self._inbox.doubt, wants=_wanted_in(folder))
-                self._watchers[folder].start()
-        return len(self._watchers) > before
-
-    def _hear(self, folder: str) -> Callable[[str, Hint], None]:
-        return lambda path, _: self._inbox.put(f"{folder}/{path}")
-
     def _reload(self) -> None:
         """Take over a changed configuration; an invalid one leaves the old in force and is told."""
-        self._settings_stamps = _settings_stamps(self._repository.root)
+        self._stamps = stamps_of(self._repository.root)
         try:
             self._settings = load(self._repository.root)
         except YoloError as error:
@@ -351,31 +296,14 @@ class Daemon:
         before = self._projector
         self._furnish()  # the new one's bell hangs before the old one's is taken down
         before.close()
-        for folder in self._watchers.keys() - set(self._settings.roots):
-            self._watchers.pop(folder).stop()
+        self._lookouts.keep(self._settings.roots)
         self._clocks.rescan_at = 0.0
         self._tell("config.loaded", CONFIG, {})
 
     def _say_health(self, *, running: bool = True) -> None:
-        degraded = next((watcher.degraded for watcher in self._watchers.values() if watcher.degraded), None)
-        verdicts = self._coordinator.verdicts.values()
         self._told_of = self._repository.head().tip
-        health: Mapping[str, Any] = {
-            "pid": os.getpid(),
-            "running": running,
-            "headline": self._headline(),
-            "last_scan_at": time.time(),
-            "degraded": {"reason": degraded.reason.value, "detail": degraded.detail, "hint": degraded.hint}
-            if degraded
-            else None,
-            "candidates": len(self._coordinator.known),
-            "held": sum(isinstance(verdict, Held) for verdict in verdicts),
-            "rejected": sum(isinstance(verdict, Rejected) for verdict in verdicts),
-        }
-        try:
-            write_json(health_path(self._repository), dict(health), durable=False)
-        except (OSError, YoloError):
-            return  # a full disk costs the report, never the work
+        verdicts = self._coordinator.verdicts.values()
+        write_health(self._repository, verdicts, self._lookouts.degraded, self._headline(), running=running)
 
     def _headline(self) -> str:
         try:
@@ -388,23 +316,6 @@ def _outlive_signals() -> None:
     """A lease that breaks, and a helper of git or a reader of ours that is gone, must not end the process."""
     ignore_lease_breaks()
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
-
-
-def _wanted_in(folder: str) -> Callable[[str], bool]:
-    return lambda path: f"{folder}/{path}" == CONFIG or classify(f"{folder}/{path}") is not None
-
-
-def _settings_stamps(root: str) -> tuple[object, ...]:
-    """Return what changes when one of the two configuration files does."""
-    found: list[object] = []
-    for path in (os.path.join(root, CONFIG), user_config_path()):
-        try:
-            facts = os.stat(path)
-        except OSError:
-            found.append(None)
-        else:
-            found.append((facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns))
-    return tuple(found)
 
 
 def _identity(path: str) -> tuple[int, int] | None:

@@ -66,6 +66,19 @@ def user_config_path() -> str:
     return os.path.join(home, "yolo-fs", "config.json")
 
 
+def stamps_of(root: str) -> tuple[object, ...]:
+    """Return what changes when one of the two configuration files does."""
+    found: list[object] = []
+    for path in (os.path.join(root, CONFIG), user_config_path()):
+        try:
+            facts = os.stat(path)
+        except OSError:
+            found.append(None)
+        else:
+            found.append((facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns))
+    return tuple(found)
+
+
 def load(root: str) -> Settings:
     """Return the settings for the work tree `root`; files that are absent leave the defaults.
 

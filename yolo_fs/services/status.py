@@ -5,7 +5,6 @@ Every candidate is in exactly one of committed, pending, held, rejected. Source:
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,14 +13,12 @@ from typing import Any
 
 from yolo_fs.edges.git.history import LoggedCommit, log
 from yolo_fs.edges.git.repository import Head, Repository
-from yolo_fs.edges.lock import holder
-from yolo_fs.edges.store import read_json
 from yolo_fs.reasons import Reason, YoloError
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.decide import describe
 from yolo_fs.rules.facts import Accepted, Committed, Held, Ignored, Missing, Rejected, Verdict, Waiting
 from yolo_fs.services.coordinator import Coordinator
-from yolo_fs.services.places import health_path, lock_path
+from yolo_fs.services.health import Health, health
 from yolo_fs.services.settings import Settings
 from yolo_fs.services.survey import candidates
 
@@ -68,20 +65,6 @@ class Candidate:
     def as_json(self) -> dict[str, Any]:
         """Return the candidate as `status --json` shows it."""
         return {"path": self.path, "standing": self.standing.value, **describe(self.verdict)}
-
-
-@dataclass(frozen=True, slots=True)
-class Health:
-    """How the daemon of this work tree is."""
-
-    pid: int | None
-    """None when none runs."""
-    scanned_s_ago: float | None
-    degraded: dict[str, Any] | None
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the health as `status --json` shows it, without what changes by itself."""
-        return {"running": self.pid is not None, "pid": self.pid, "degraded": self.degraded}
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,17 +121,6 @@ def _with_index(verdict: Verdict, staged: str | None) -> Verdict:
     if isinstance(verdict, Committed) and staged not in (None, verdict.blob):
         return Committed(verdict.blob, Reason.INDEX_DIVERGED)
     return verdict
-
-
-def health(repository: Repository) -> Health:
-    """Return how the daemon of this work tree is; the lock is the truth, the file only adds to it (F41)."""
-    held_by = holder(lock_path(repository))
-    if held_by is None:
-        return Health(None, None, None)
-    said = read_json(health_path(repository))
-    if not isinstance(said, dict) or said.get("pid") != held_by.pid:
-        return Health(held_by.pid, None, None)
-    return Health(held_by.pid, max(0.0, time.time() - float(said["last_scan_at"])), said.get("degraded"))
 
 
 def listed(commits: Iterable[LoggedCommit]) -> list[dict[str, Any]]:

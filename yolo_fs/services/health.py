@@ -1,0 +1,66 @@
+"""How the daemon of a work tree is: what it says of itself in one file, and what its lock proves.
+
+Source: cli, `status`, `statusline`; reliability F13, F41.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.lock import holder
+from yolo_fs.edges.store import read_json, write_json
+from yolo_fs.edges.watch import Degraded
+from yolo_fs.reasons import YoloError
+from yolo_fs.rules.facts import Held, Rejected, Verdict
+from yolo_fs.services.places import health_path, lock_path
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """How the daemon of this work tree is."""
+
+    pid: int | None
+    """None when none runs."""
+    scanned_s_ago: float | None
+    degraded: dict[str, Any] | None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the health as `status --json` shows it, without what changes by itself."""
+        return {"running": self.pid is not None, "pid": self.pid, "degraded": self.degraded}
+
+
+def write_health(
+    repository: Repository, verdicts: Iterable[Verdict], degraded: Degraded | None, headline: str, *, running: bool
+) -> None:
+    """Say how this daemon is. A full disk costs the report, never the work."""
+    judged = tuple(verdicts)
+    said: dict[str, Any] = {
+        "pid": os.getpid(),
+        "running": running,
+        "headline": headline,
+        "last_scan_at": time.time(),
+        "degraded": {"reason": degraded.reason.value, "detail": degraded.detail, "hint": degraded.hint}
+        if degraded
+        else None,
+        "held": sum(isinstance(one, Held) for one in judged),
+        "rejected": sum(isinstance(one, Rejected) for one in judged),
+    }
+    with contextlib.suppress(OSError, YoloError):
+        write_json(health_path(repository), said, durable=False)
+
+
+def health(repository: Repository) -> Health:
+    """Return how the daemon of this work tree is; the lock is the truth, the file only adds to it (F41)."""
+    held_by = holder(lock_path(repository))
+    if held_by is None:
+        return Health(None, None, None)
+    said = read_json(health_path(repository))
+    if not isinstance(said, dict) or said.get("pid") != held_by.pid:
+        return Health(held_by.pid, None, None)
+    return Health(held_by.pid, max(0.0, time.time() - float(said["last_scan_at"])), said.get("degraded"))
