@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -107,3 +108,15 @@ def test_git_is_run_in_one_place_only() -> None:
         if "subprocess" in imports(path) and '"git"' in path.read_text() and "demo" not in path.parts
     }
     assert runners <= {"yolo_fs/edges/git/runner.py"}
+
+
+def test_the_map_names_only_rooms_that_exist() -> None:
+    named = set(
+        re.findall(
+            r"\b(?:protocol|schemas|rules|edges|services|cli)/[a-z_/]*", (ROOT / "docs/architecture.md").read_text()
+        )
+    )
+    assert len(named) > 30
+    assert [
+        room for room in sorted(named) if not (PACKAGE / room).is_dir() and not (PACKAGE / f"{room}.py").is_file()
+    ] == []

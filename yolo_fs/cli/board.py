@@ -14,7 +14,7 @@ from yolo_fs.reasons import safe
 from yolo_fs.rules.escalations.progress import EscalationProgress
 from yolo_fs.rules.moments import iso
 from yolo_fs.rules.phase.evidence import PlanProgress, PlanStanding
-from yolo_fs.rules.phase.gates import GateProgress, Missing
+from yolo_fs.rules.phase.gateview import GateProgress, Missing
 from yolo_fs.rules.phase.progress import DepartmentProgress, Next, PhaseProgress, StepProgress, StepStanding
 from yolo_fs.services.board import Board, PhaseBoard, tasks_done
 from yolo_fs.services.drift import Aside

@@ -21,7 +21,7 @@ from yolo_fs.services.waiting import wait as wait_for
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from yolo_fs.rules.phase.gates import GateProgress
+    from yolo_fs.rules.phase.gateview import GateProgress
     from yolo_fs.services.gatekeeping import Gates
 
 _PHASE = click.option("--phase", required=True, help="Number or directory name of the phase.")

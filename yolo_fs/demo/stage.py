@@ -26,7 +26,8 @@ from yolo_fs.edges.git.runner import Git
 from yolo_fs.reasons import YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.artifacts.secrets import RULES
-from yolo_fs.rules.phase.gates import GateView, integration_result
+from yolo_fs.rules.phase.gateview import GateView
+from yolo_fs.rules.phase.integration import integration_result
 from yolo_fs.services.board import board
 from yolo_fs.services.settings import load
 

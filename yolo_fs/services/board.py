@@ -18,7 +18,8 @@ from yolo_fs.rules.escalations.progress import EscalationProgress
 from yolo_fs.rules.handoffs.contents import faults_of_handoffs
 from yolo_fs.rules.phase.evidence import PlanProgress
 from yolo_fs.rules.phase.facts import PhaseFacts, Switches
-from yolo_fs.rules.phase.gates import GateProgress, GateView, gates_of, sign_off
+from yolo_fs.rules.phase.gates import gates_of, sign_off
+from yolo_fs.rules.phase.gateview import GateProgress, GateView
 from yolo_fs.rules.phase.progress import DepartmentProgress, Next, PhaseProgress, StepProgress, fold
 from yolo_fs.rules.phase.waits import Alarm, Deadlock, alarms
 from yolo_fs.schemas.base import check

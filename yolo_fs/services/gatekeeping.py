@@ -19,7 +19,9 @@ from yolo_fs.ids import PhaseId
 from yolo_fs.protocol.gates import GATE_TIMEOUT_MINUTES
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.rules.phase.facts import PhaseFacts, Switches
-from yolo_fs.rules.phase.gates import INTEGRATION, GateProgress, GateView, gates_of, sentinels_of, sign_off
+from yolo_fs.rules.phase.gates import gates_of, sentinels_of, sign_off
+from yolo_fs.rules.phase.gateview import GateProgress, GateView
+from yolo_fs.rules.phase.integration import INTEGRATION
 from yolo_fs.rules.phase.progress import DepartmentProgress, PhaseProgress, fold
 from yolo_fs.rules.states.department import DECLARABLE, Drift, derived_status
 from yolo_fs.services.departments import find_phase, shown

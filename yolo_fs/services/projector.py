@@ -20,7 +20,8 @@ from yolo_fs.reasons import Reason, YoloError
 from yolo_fs.rules.facts import Rejected, Verdict
 from yolo_fs.rules.moments import iso
 from yolo_fs.rules.phase.facts import PhaseFacts, Switches
-from yolo_fs.rules.phase.gates import GateProgress, gates_of, sentinels_of
+from yolo_fs.rules.phase.gates import gates_of, sentinels_of
+from yolo_fs.rules.phase.gateview import GateProgress
 from yolo_fs.rules.phase.progress import DepartmentProgress, PhaseProgress
 from yolo_fs.rules.states.department import department_status
 from yolo_fs.services.apply import Telling

@@ -25,7 +25,8 @@ from yolo_fs.protocol.roster import AGENT_BY_NAME
 from yolo_fs.rules.phase.deadlock import BY_NAME, Alarm, Deadlock, Orphan, Wait, cycles, orphans, shown
 from yolo_fs.rules.phase.evidence import PlanProgress, PlanStanding
 from yolo_fs.rules.phase.facts import Filed, PhaseFacts, Plan, plans_of, texts
-from yolo_fs.rules.phase.gates import Missing, gates_of
+from yolo_fs.rules.phase.gates import gates_of
+from yolo_fs.rules.phase.gateview import Missing
 from yolo_fs.rules.phase.progress import DepartmentProgress, PhaseProgress
 from yolo_fs.rules.phase.waves import routing, waves
 

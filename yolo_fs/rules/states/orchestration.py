@@ -12,7 +12,9 @@ from yolo_fs.protocol.gates import GATE_TIMEOUT_MINUTES
 from yolo_fs.protocol.names import Dept
 from yolo_fs.rules.moments import iso
 from yolo_fs.rules.phase.facts import Filed, PhaseFacts
-from yolo_fs.rules.phase.gates import GateProgress, GateView, gates_of, integration_result, sign_off
+from yolo_fs.rules.phase.gates import gates_of, sign_off
+from yolo_fs.rules.phase.gateview import GateProgress, GateView
+from yolo_fs.rules.phase.integration import integration_result
 from yolo_fs.rules.phase.progress import DepartmentProgress, PhaseProgress
 from yolo_fs.rules.phase.waves import routing, waves
 from yolo_fs.rules.states.department import derived_status

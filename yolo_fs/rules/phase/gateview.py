@@ -1,0 +1,70 @@
+"""A gate as it is seen: what it lacks, what it rests on, and what its predicates look at.
+
+Source: protocol 3.4; cli, `gate`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from yolo_fs.rules.phase.facts import PhaseFacts
+from yolo_fs.rules.phase.progress import PhaseProgress
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """One piece of evidence that a gate lacks."""
+
+    what: str
+    file: str
+    """File that would carry it, in the phase directory."""
+    line: int = 0
+    """Line that says otherwise; 0 when there is none yet."""
+    command: str = ""
+    """What to type to see or to supply it."""
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}" if self.line else self.file
+        return f"{self.what} ({place})"
+
+
+@dataclass(frozen=True, slots=True)
+class GateProgress:
+    """One gate of one phase."""
+
+    name: str
+    missing: tuple[Missing, ...]
+    evidence: tuple[tuple[str, str], ...]
+    """(path, commit) of what it rests on."""
+    blocking: bool = True
+
+    @property
+    def is_open(self) -> bool:
+        """Whether nothing is missing."""
+        return not self.missing
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the gate as `gate --json` and `status --json` show it."""
+        return {
+            "gate": self.name,
+            "open": self.is_open,
+            "blocking": self.blocking,
+            "missing": [asdict(lack) for lack in self.missing],
+            "evidence": [{"path": path, "commit": commit} for path, commit in self.evidence],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class GateView:
+    """What the predicates of a gate look at."""
+
+    facts: PhaseFacts
+    progress: PhaseProgress
+
+
+def evidence_of(facts: PhaseFacts, kinds: set[str]) -> tuple[tuple[str, str], ...]:
+    """Return (path, commit) of the committed artifacts of some kinds, in the order of the kinds."""
+    return tuple(
+        (filed.place.path, filed.commit) for kind in sorted(kinds) for filed in facts.of_kind(kind) if filed.commit
+    )
