@@ -79,7 +79,7 @@ def test_a_budget_of_commits_is_kept(root: Path) -> None:
         Path(repository.own_dir).mkdir()
         coordinator = Coordinator(repository, load(str(root)), lambda event, path, _: told.append((event, path)))
         coordinator.reconcile()
-        found = [getattr(verdict, "reason", None) for verdict in coordinator.verdicts.values()]
+        found = [getattr(glance.seen.verdict, "reason", None) for glance in coordinator.known.values()]
         coordinator.close()
     assert sorted(found, key=str) == [Reason.COMMIT_BUDGET, Reason.UNCHANGED]
     assert [event for event, _ in told] == ["artifact.committed"]
@@ -94,7 +94,7 @@ def test_a_defect_of_ours_costs_one_path_and_is_told(root: Path, monkeypatch: py
     with Repository(str(root)) as repository:
         coordinator = Coordinator(repository, load(str(root)), lambda event, *_: told.append(event))
         coordinator.reconcile()
-        (verdict,) = coordinator.verdicts.values()
+        (verdict,) = coordinator.unsettled.values()
         coordinator.close()
     assert getattr(verdict, "reason", None) is Reason.INTERNAL_ERROR
     assert told == ["daemon.defect", "artifact.held"]

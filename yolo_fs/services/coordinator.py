@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 import time
 import traceback
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from yolo_fs.edges.git.commit import Committer, Made
@@ -19,9 +19,10 @@ from yolo_fs.edges.git.refs import Branches
 from yolo_fs.edges.git.repository import Head, Repository
 from yolo_fs.reasons import Finding, Reason, YoloError
 from yolo_fs.rules.decide import decide
-from yolo_fs.rules.facts import Accepted, Committed, Held, Ignored, Verdict, Waiting
+from yolo_fs.rules.facts import Accepted, Held, Verdict, Waiting
 from yolo_fs.services.apply import Applier, Budget, Outcome, Telling
 from yolo_fs.services.intake import Intake, Seen
+from yolo_fs.services.ledger import Ledger
 from yolo_fs.services.settings import Settings
 from yolo_fs.services.survey import Glance, candidates, changed
 
@@ -58,27 +59,31 @@ class Coordinator:
         self._applier = Applier(committer, self.follower, self._obstacles, budget, tell)
         self._intake = Intake(repository, settings)
         self.roots = settings.roots
-        self.known: dict[str, Glance] = {}
+        self._ledger = Ledger()
         self.head = repository.head()
         """The branch as we last saw or left it."""
         self._abandoned: Abandoned | None = None
 
     @property
-    def verdicts(self) -> dict[str, Verdict]:
-        """Path → verdict of the last look."""
-        return {path: glance.seen.verdict for path, glance in self.known.items()}
+    def known(self) -> Mapping[str, Glance]:
+        """Path → the last look at each candidate."""
+        return self._ledger.glances
+
+    @property
+    def unsettled(self) -> Mapping[str, Verdict]:
+        """Path → verdict of the last look, of whatever is not committed."""
+        return self._ledger.unsettled
 
     def waiting(self) -> tuple[str, ...]:
         """Return the paths that could not be judged yet."""
-        return tuple(path for path, verdict in self.verdicts.items() if isinstance(verdict, Waiting | Accepted))
+        return tuple(path for path, verdict in self.unsettled.items() if isinstance(verdict, Waiting | Accepted))
 
     def reconcile(self, *, thorough: bool = False) -> tuple[Made, ...]:
         """Look at whatever may have changed since the last look; `thorough`: at everything."""
         now = candidates(self.repository, self._heed_head(), self.roots)
         for path in self.known.keys() - now.keys():
-            del self.known[path]
-        unsettled = [path for path, verdict in self.verdicts.items() if not isinstance(verdict, Committed)]
-        paths = now if thorough else dict.fromkeys([*changed(now, self.known), *unsettled])
+            self._ledger.forget(path)
+        paths = now if thorough else dict.fromkeys([*changed(now, self.known), *self.unsettled])
         return self.round(paths)
 
     def round(self, paths: Iterable[str]) -> tuple[Made, ...]:
@@ -111,7 +116,7 @@ class Coordinator:
         """Return the held paths that nothing holds any more, or that something else holds by now."""
         held = self._held_in_passing()
         obstacle = self._obstacles.find(self.repository.head(), time.time_ns()) if held else None
-        return tuple(path for path in held if self.known[path].seen.verdict != Held(obstacle)) if obstacle else held
+        return tuple(path for path in held if self.unsettled[path] != Held(obstacle)) if obstacle else held
 
     def unfinished(self) -> tuple[str, ...]:
         """Return the paths that time alone will bring further."""
@@ -129,7 +134,7 @@ class Coordinator:
 
     def _held_in_passing(self) -> tuple[str, ...]:
         return tuple(
-            path for path, verdict in self.verdicts.items() if isinstance(verdict, Held) and verdict.reason in PASSING
+            path for path, verdict in self.unsettled.items() if isinstance(verdict, Held) and verdict.reason in PASSING
         )
 
     def _some(self, paths: list[str]) -> tuple[Made, ...]:
@@ -145,10 +150,12 @@ class Coordinator:
 
     def _once(self, paths: list[str]) -> Outcome:
         head, _, seen = self.judge(paths, time.time_ns())
-        actions = decide(self.verdicts, {path: glance.seen.verdict for path, glance in seen.items()})
+        before = {path: verdict for path in seen if (verdict := self._ledger.verdict(path))}
+        actions = decide(before, {path: glance.seen.verdict for path, glance in seen.items()})
         outcome = self._applier.carry_out(actions, head)
         for path, glance in seen.items():
-            self._remember(path, glance, outcome.verdicts.get(path))
+            verdict = outcome.verdicts.get(path) or glance.seen.verdict
+            self._ledger.note(path, Glance(Seen(path, verdict, glance.seen.stamp), glance.read_at_ns))
         if tips := [one.commit for one in outcome.made if one.commit]:
             self.head = Head(head.ref, tips[-1])
         return outcome
@@ -165,13 +172,6 @@ class Coordinator:
                 path, Held(Reason.INTERNAL_ERROR, (Finding(Reason.INTERNAL_ERROR, path, message=repr(defect)),))
             )
         return Glance(seen, read_at_ns)
-
-    def _remember(self, path: str, glance: Glance, became: Verdict | None) -> None:
-        verdict = became or glance.seen.verdict
-        if isinstance(verdict, Ignored):
-            self.known.pop(path, None)
-        else:
-            self.known[path] = Glance(Seen(path, verdict, glance.seen.stamp), glance.read_at_ns)
 
     def _heed_head(self) -> Head:
         head = self.repository.head()

@@ -243,9 +243,9 @@ class Daemon:
 
     def _project(self) -> None:
         try:
-            self._projector.bring_up_to_date(self._repository.head().tip, self._coordinator.verdicts)
+            self._projector.bring_up_to_date(self._repository.head().tip, self._coordinator.unsettled)
             self._keep_states()
-            self._projector.bring_up_to_date(self._repository.head().tip, self._coordinator.verdicts)
+            self._projector.bring_up_to_date(self._repository.head().tip, self._coordinator.unsettled)
         except (OSError, YoloError) as error:
             reason = error.reason if isinstance(error, YoloError) else Reason.STORAGE_FAILED
             self._tell("projection.failed", "", {"reason": reason.value, "what": str(error)})
@@ -302,7 +302,7 @@ class Daemon:
 
     def _say_health(self, *, running: bool = True) -> None:
         self._told_of = self._repository.head().tip
-        verdicts = self._coordinator.verdicts.values()
+        verdicts = self._coordinator.unsettled.values()
         write_health(self._repository, verdicts, self._lookouts.degraded, self._headline(), running=running)
 
     def _headline(self) -> str:

@@ -44,12 +44,12 @@ class Projector:
         """(phase, gate) that were open at the last look."""
         self._done: object = None
 
-    def bring_up_to_date(self, commit: str | None, verdicts: Mapping[str, Verdict]) -> None:
+    def bring_up_to_date(self, commit: str | None, unsettled: Mapping[str, Verdict]) -> None:
         """Write every projection as of a commit; nothing is written that is true already."""
         writes = self._switches.several_departments
         if not (writes or self._notices.are_awaited()):
             return
-        errors = _first_errors(verdicts)
+        errors = _first_errors(unsettled)
         if (commit, errors) == self._done:
             return
         self._done = (commit, errors)
@@ -147,10 +147,10 @@ def _merge(department: DepartmentProgress, error: str) -> Callable[[Any], dict[s
     return merged
 
 
-def _first_errors(verdicts: Mapping[str, Verdict]) -> dict[str, str]:
+def _first_errors(unsettled: Mapping[str, Verdict]) -> dict[str, str]:
     """Return for each phase the first finding of its first rejected artifact."""
     found: dict[str, str] = {}
-    rejected = {path: verdict for path, verdict in verdicts.items() if isinstance(verdict, Rejected)}
+    rejected = {path: verdict for path, verdict in unsettled.items() if isinstance(verdict, Rejected)}
     for path in sorted(rejected):
         parts = path.split("/")
         if "phases" in parts:
