@@ -159,9 +159,9 @@ def _state(home: Folder) -> Iterator[tuple[str, object]]:
 
 
 def _tracks_files() -> bool:
-    from yolo_fs.edges.git.as_user import run_as_user
+    from yolo_fs.edges.git.runner import Git
 
     try:
-        return bool(run_as_user(".", ["ls-files", "-z"]).out)
+        return bool(Git(".").text("ls-files", "-z"))
     except YoloError:
         return False
