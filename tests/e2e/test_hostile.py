@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -238,84 +237,6 @@ def peak_memory_mib(pid: int) -> int:
 
 
 # --- F57, F48: code and variables that are not ours ------------------------------------------------------------------
-
-
-def test_no_command_that_the_repository_names_ever_runs(repo: Repo, start: Start) -> None:
-    set_times(repo, 1_700_000_000)
-    fired = plant_canaries(repo)
-    daemon, artifacts = start(repo), mixed(30)
-    repo.write(*artifacts[:10])
-    daemon.wait_committed(artifacts[:10])
-    for one in artifacts[10:]:
-        repo.write(one)
-    daemon.wait_committed(artifacts)
-    until(lambda: not _planning_differs(repo), "the index follows")
-    for words in (["status"], ["events"], ["validate"], ["verify"]):
-        repo.yolo_fs(*words, ok=(0, 1))
-    assert daemon.stop() == 0
-    assert sorted(path.name for path in fired.iterdir()) == []
-    repo.git("commit", "-q", "--allow-empty", "-m", "chore: these canaries do sing")
-    assert list(fired.iterdir())
-
-
-def test_a_filter_for_a_file_that_changed_as_the_index_did_does_not_run_either(repo: Repo, start: Start) -> None:
-    """git compares the content of such a file, through its filter, whenever it writes the index."""
-    set_times(repo, time.time() + 3_600)
-    fired, one = plant_canaries(repo), artifact("plan", 0)
-    daemon = start(repo)
-    repo.write(one)
-    daemon.wait_committed([one])
-    until(lambda: not _planning_differs(repo), "the index follows")
-    assert daemon.stop() == 0
-    assert sorted(path.name for path in fired.iterdir()) == []
-
-
-def set_times(repo: Repo, at_s: float) -> None:
-    """Let the user's files have changed at some time, and the index know of it."""
-    for path in (repo.root / "README.md", *(repo.root / "src").iterdir()):
-        os.utime(path, (at_s, at_s))
-    repo.git("update-index", "--refresh", "-q")
-
-
-def _planning_differs(repo: Repo) -> bool:
-    """Compare the index with HEAD through plumbing that runs no command of the repository."""
-    return bool(repo.look("-c", "core.fsmonitor=false", "diff-index", "--cached", "--raw", "HEAD", "--", PLANNING))
-
-
-def plant_canaries(repo: Repo) -> Path:
-    """Let every hook and every setting that names a command leave a file when it runs; return the folder for these."""
-    fired = repo.root.parent / "fired"
-    fired.mkdir()
-    hooks = repo.git_dir / "hooks"
-    for hook in ("applypatch-msg", "pre-applypatch", "pre-commit", "prepare-commit-msg", "commit-msg", "post-commit",
-                 "post-index-change", "reference-transaction", "pre-auto-gc", "post-rewrite", "post-checkout",
-                 "fsmonitor-watchman", "pre-push", "update", "post-update"):  # fmt: skip
-        _script(hooks / hook, f"touch {fired}/hook-{hook}")
-    for number, name in enumerate(
-        ("core.fsmonitor", "core.pager", "core.editor", "sequence.editor", "gpg.program", "gpg.ssh.program", "core.sshCommand",
-         "core.askPass", "credential.helper", "diff.external", "filter.canary.clean", "filter.canary.smudge",
-         "filter.canary.process", "diff.canary.textconv", "diff.canary.command", "merge.canary.driver",
-         "interactive.diffFilter", "core.alternateRefsCommand", "uploadpack.packObjectsHook", "trailer.canary.command",
-         "trailer.canary.cmd", "gc.recentObjectsHook")
-    ):  # fmt: skip
-        script = repo.git_dir / f"canary{number}"
-        _script(script, f"touch {fired}/{name}; cat")
-        repo.git("config", name, str(script))
-    repo.git("config", "pager.log", str(repo.git_dir / "canary0"))
-    repo.git("config", "commit.gpgSign", "true")
-    repo.git("config", "log.showSignature", "true")
-    for alias in ("log", "cat-file", "update-ref", "update-index", "ls-files", "rev-parse", "check-attr"):
-        repo.git("config", f"alias.{alias}", f"!touch {fired}/alias-{alias}")
-    repo.git("config", "commit.gpgSign", "false")
-    (repo.git_dir / "info").mkdir(exist_ok=True)
-    (repo.git_dir / "info/attributes").write_text("*.jsonl diff=canary merge=canary\n*.md filter=canary\n")
-    return fired
-
-
-def _script(path: Path, line: str) -> None:
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(f"#!/bin/sh\n{line}\n")
-    path.chmod(0o755)
 
 
 def test_git_variables_in_the_environment_reach_no_other_repository(
