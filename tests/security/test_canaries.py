@@ -89,3 +89,12 @@ def test_the_configuration_of_one_work_tree_names_hooks_in_vain(repo: Repo) -> N
     repo.git("commit", "-q", "--allow-empty", "-m", "chore: these sing")
     repo.git("status")
     assert cage.sang() >= {*HOOKS_OF_A_WORK_TREE, "core.fsmonitor"}
+
+
+def test_hooks_doctor_runs_no_script_that_only_stands_where_ours_would(repo: Repo) -> None:
+    cage = Cage(repo)
+    repo.yolo_fs("hooks", "install")
+    cage.write(cage.git_dir / "yolo-fs/git-hook", "impostor")
+    (said,) = ask(repo, questions(("hooks doctor",)))
+    assert cage.heard() == {}
+    assert (said.code, b"it is not that of this version" in said.err) == (1, True)

@@ -295,7 +295,7 @@ def test_a_planted_breakage_is_found_and_named(root: Path, breakage: Layout, pat
     breakage(root)
     found = dict(broken(root))
     assert why in found[path]
-    assert len(found) == (8 if breakage is moved else 9 if breakage is interpreter_gone else 1)
+    assert len(found) == (8 if breakage is moved else 1)
 
 
 def test_a_work_tree_in_which_husky_is_not_set_up_is_found(root: Path) -> None:

@@ -34,7 +34,8 @@ def examine(repository: Repository) -> Iterator[Finding]:
     """Yield each hook that does not run in one of the work trees. Each that seems to is asked, as git would."""
     wanted = {deed.path: deed for deed in plan_install(repository)}
     own = os.path.join(repository.common_dir, SCRIPT)
-    if isinstance(deed := wanted[own], Change):
+    is_ours = not isinstance(deed := wanted[own], Change)
+    if isinstance(deed, Change):
         gone = (
             "the script that every section calls is gone" if deed.before is None else "it is not that of this version"
         )
@@ -44,7 +45,10 @@ def examine(repository: Repository) -> Iterator[Finding]:
     for root in work_trees(repository):
         place = layout(root)
         for name in NAMES:
-            if wrong := _looks_broken(place, name, wanted.get(place.file(name))) or _stays_silent(root, name):
+            wrong = _looks_broken(place, name, wanted.get(place.file(name)))
+            if is_ours:  # else the section would run a script of somebody else
+                wrong = wrong or _stays_silent(root, name)
+            if wrong:
                 yield broken(place.file(name), f"{name} does not run in {root}: {wrong}", _AGAIN)
 
 
