@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
 from collections.abc import Callable, Iterator
@@ -234,41 +233,6 @@ def test_a_torn_last_line_waits_for_its_end(repo: Repo, start: Start) -> None:
 def peak_memory_mib(pid: int) -> int:
     line = next(line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmHWM"))
     return int(line.split()[1]) // 1024
-
-
-# --- F57, F48: code and variables that are not ours ------------------------------------------------------------------
-
-
-def test_git_variables_in_the_environment_reach_no_other_repository(
-    repo: Repo, new_repo: Callable[..., Repo], start: Start
-) -> None:
-    decoy = new_repo("decoy")
-    before = _digest(decoy.root)
-    poison = {
-        "GIT_DIR": str(decoy.root / ".git"), "GIT_WORK_TREE": str(decoy.root),
-        "GIT_INDEX_FILE": str(decoy.root / ".git/index"), "GIT_OBJECT_DIRECTORY": str(decoy.root / ".git/objects"),
-        "GIT_COMMON_DIR": str(decoy.root / ".git"), "GIT_NAMESPACE": "decoy", "GIT_PREFIX": "src/",
-        "GIT_CEILING_DIRECTORIES": str(repo.root.parent), "GIT_CONFIG_GLOBAL": "/nonexistent", "GIT_CONFIG_COUNT": "1",
-        "GIT_CONFIG_KEY_0": "core.hooksPath", "GIT_CONFIG_VALUE_0": "/nonexistent",
-        "GIT_REPLACE_REF_BASE": "refs/evil/", "GIT_QUARANTINE_PATH": str(decoy.root / ".git/objects"),
-        "GIT_DEFAULT_HASH": "sha256", "GIT_EXTERNAL_DIFF": "/bin/false", "GIT_AUTHOR_DATE": "1 +0000",
-        "GIT_SHALLOW_FILE": "/dev/null", "GIT_GRAFT_FILE": "/dev/null", "GIT_ALTERNATE_OBJECT_DIRECTORIES": "/tmp",
-    }  # fmt: skip
-    history, artifacts = History(repo), mixed(20)
-    daemon = start(repo, **poison)
-    repo.write(*artifacts)
-    daemon.wait_committed(artifacts)
-    repo.yolo_fs("status", more=poison)
-    assert daemon.stop() == 0
-    assert _digest(decoy.root) == before
-    history.check(artifacts)
-
-
-def _digest(root: Path) -> str:
-    digest = hashlib.sha256()
-    for path in sorted(root.rglob("*")):
-        digest.update(str(path).encode() + (path.read_bytes() if path.is_file() else b""))
-    return digest.hexdigest()
 
 
 # --- F60: noise ------------------------------------------------------------------------------------------------------

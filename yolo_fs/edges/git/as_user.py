@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from yolo_fs.edges.git.runner import Answer, forget_inherited_environment, open_repository
+from yolo_fs.edges.git.environment import forget_inherited_environment
+from yolo_fs.edges.git.runner import Answer, open_repository
 
 
 def run_as_user(start: str, arguments: Sequence[str]) -> Answer:

@@ -14,10 +14,12 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from typing import IO, NamedTuple, cast
 
+from yolo_fs.edges.git.environment import forget_inherited_environment, inherited_environment_set_aside
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 
 os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
-import git
+with inherited_environment_set_aside():  # as it is imported, GitPython runs `git version`
+    import git
 
 TIMEOUT_S = 10.0
 """Longest wait for one answer of git."""
@@ -70,17 +72,6 @@ class Answer(NamedTuple):
     code: int
     out: bytes
     err: str
-
-
-def forget_inherited_environment() -> dict[str, str]:
-    """Drop every `GIT_*` variable of this process and return what was dropped.
-
-    Called once at the boundary of each command: a hook that started us names *its* repository.
-    """
-    inherited = {name: value for name, value in os.environ.items() if name.startswith("GIT_") and "PYTHON" not in name}
-    for name in inherited:
-        del os.environ[name]
-    return inherited
 
 
 class Git:
