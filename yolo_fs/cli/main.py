@@ -6,6 +6,7 @@ Each verb lives in a file of its own, which is imported only when it is typed. S
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ import click
 
 from yolo_fs import __version__
 from yolo_fs.cli.reply import complain
-from yolo_fs.reasons import Exit, Reason, YoloError
+from yolo_fs.reasons import Exit, Reason, YoloError, safe
 
 
 class Verb(NamedTuple):
@@ -100,6 +101,13 @@ def yolo_fs() -> None:
     """
 
 
+def _show(error: click.ClickException) -> None:
+    """Print how a command is to be typed; what was typed may be a file name that a shell completed."""
+    text = io.StringIO()
+    error.show(text)
+    print(*(safe(line, 500) for line in text.getvalue().rstrip("\n").split("\n")), sep="\n", file=sys.stderr)
+
+
 def run(arguments: Sequence[str]) -> int:
     """Run one command; print whatever goes wrong, once; return the exit code."""
     as_json = "--json" in arguments
@@ -111,7 +119,7 @@ def run(arguments: Sequence[str]) -> int:
     except click.exceptions.Abort:
         return Exit.INTERRUPTED
     except click.ClickException as error:
-        error.show()
+        _show(error)
         return Exit.USAGE
     except YoloError as error:
         complain(error, as_json=as_json)
