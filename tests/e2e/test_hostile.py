@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.artifacts import PLANNING, artifact, mixed
-from tests.e2e.daemon import Daemon, until
+from tests.e2e.daemon import Daemon
 from tests.e2e.history import History
 from tests.e2e.repo import Repo
 
@@ -121,66 +121,6 @@ def test_a_folder_that_is_a_link_to_the_outside_leads_nowhere(repo: Repo, start:
     daemon.wait_committed([last])
     assert daemon.stop() == 0
     assert inside.subject not in repo.subjects()
-
-
-# --- F52, F56: names and contents that speak to terminals ------------------------------------------------------------
-
-NAMES = (
-    b"-rf", b"--help", b":(exclude)x.jsonl", b"a\nb.jsonl", b"\x1b[2Jclear.jsonl", b"caf\xe9.jsonl", b"*.jsonl",
-    b"critique.jsonl ", b" critique.jsonl", b"critique.jsonl\r", "critique\u202e.jsonl".encode(), b"%s%n.jsonl",
-    b"$(touch pwned).jsonl", b"`id`.jsonl", b"; rm -rf x.jsonl", b"01-01.plan.jsonl\n", b"\xff\xfe", b"x" * 255,
-    "kritik\u00e9.jsonl".encode(), b"01-\xd9\xa0\xd9\xa1.plan.jsonl", b"\"quoted\".jsonl", b"tab\t.jsonl",
-)  # fmt: skip
-
-
-def test_hostile_names_are_no_artifacts_and_stop_nothing(repo: Repo, start: Start) -> None:
-    one = artifact("critique", 0)
-    folder = os.fsencode(repo.root / one.path).rpartition(b"/")[0]
-    os.makedirs(folder)
-    history, daemon = History(repo), start(repo)
-    for name in NAMES:
-        with open(folder + b"/" + name, "wb") as file:
-            file.write(one.data)
-    os.makedirs(os.fsencode(repo.root) + b"/" + PLANNING.encode() + b"/phases/02-\x1b]0;title\x07/")
-    with open(
-        os.fsencode(repo.root) + b"/" + PLANNING.encode() + b"/phases/02-\x1b]0;title\x07/HANDOFF.md", "wb"
-    ) as file:
-        file.write(b"---\nnothing\n---\n")
-    repo.write(one)
-    daemon.wait_committed([one])
-    assert_no_control_byte(repo)
-    assert daemon.stop() == 0
-    assert [commit.changes[0][2] for commit in history.commits()] == [one.path]
-
-
-HOSTILE_TEXT = "\x1b[31mred\x1b[0m \x07 \x9b2J \u202e\u2066 \r overwritten \x00 \x7f"
-
-
-def test_no_control_byte_reaches_the_terminal(repo: Repo, start: Start) -> None:
-    good = artifact("decisions", 0)
-    hostile = good.data.replace(b"architect", b"\\u001b[31mred\\u0007\\u202e\\r").replace(
-        b"Opaque tokens", b"\\u009b2J"
-    )
-    raw = artifact("critique", 0).data.replace(b"gap", HOSTILE_TEXT.encode())
-    key = artifact("summary", 0).data.replace(b'"built"', b'"\\u001b]0;title\\u0007"')
-    daemon = start(repo)
-    repo.write(good._replace(data=hostile), artifact("critique", 0)._replace(data=raw))
-    repo.write(artifact("summary", 0)._replace(data=key))
-    daemon.wait_for("artifact.rejected", artifact("critique", 0).path)
-    daemon.wait_for("artifact.rejected", artifact("summary", 0).path)
-    until(lambda: repo.standing(good.path)[0] in ("committed", "rejected"), "judged")
-    assert_no_control_byte(repo)
-
-
-def assert_no_control_byte(repo: Repo) -> None:
-    for words in (["status"], ["status", "--json"], ["events"], ["events", "--json"], ["validate"], ["validate", "--json"],
-                  ["verify"], ["verify", "--json"], ["run", "--once"]):  # fmt: skip
-        said = repo.yolo_fs(*words, ok=(0, 1))
-        text = (said.stdout + said.stderr).decode()
-        wild = {
-            char for char in text if (char < " " and char != "\n") or "\x7f" <= char <= "\x9f" or char in "\u202e\u2066"
-        }
-        assert not wild, (words, wild)
 
 
 # --- F53: contents ---------------------------------------------------------------------------------------------------
