@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.git.runner import GitError
+from yolo_fs.edges.store import RefusedError, open_regular
 
 CONFLICT = "conflict"
 """Stands for the id of an entry that is not merged."""
@@ -118,9 +119,9 @@ class IndexFollower:
         note = [
             [follow.path, follow.blob, sorted(blob or "" for blob in follow.former)] for follow in self.pending.values()
         ]
-        with contextlib.suppress(OSError):  # the note only speeds repair up; recovery also reads the log
+        with contextlib.suppress(OSError, RefusedError):  # the note only speeds repair up; recovery also reads the log
             temporary = f"{self._note}.tmp"
-            with open(temporary, "w") as file:
+            with os.fdopen(open_regular(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w") as file:
                 json.dump(note, file)
             os.replace(temporary, self._note)
 
@@ -135,7 +136,7 @@ def _file_above(path: str, present: Mapping[str, str]) -> str | None:
 
 def _read(path: str) -> dict[str, Follow]:
     try:
-        with open(path) as file:
+        with os.fdopen(open_regular(path, os.O_RDONLY)) as file:
             note = json.load(file)
         follows = [
             Follow(str(name), str(blob), frozenset(old or None for old in former)) for name, blob, former in note

@@ -13,6 +13,7 @@ from yolo_fs.edges.git.objects import sync_directory
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.git.runner import Conversation, GitError
 from yolo_fs.edges.machine import boot_id, start_time
+from yolo_fs.edges.store import RefusedError, open_regular
 from yolo_fs.reasons import Exit, Reason, YoloError
 
 REFLOG_MESSAGE = "yolo-fs"
@@ -118,16 +119,15 @@ class _LockNotes:
     def write(self, pid: int, locks: tuple[str, ...]) -> None:
         held = [[path, mark] for path in locks if (mark := _mark(path))]
         note = {"pid": pid, "started": start_time(pid), "boot": boot_id(), "locks": held}
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
         temporary = f"{self._path}.tmp"
-        with contextlib.suppress(OSError):
-            with open(os.open(temporary, flags, 0o600), "w") as file:
+        with contextlib.suppress(OSError, RefusedError):
+            with os.fdopen(open_regular(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w") as file:
                 json.dump(note, file)
             os.replace(temporary, self._path)
 
     def stale(self) -> tuple[str, ...]:
         try:
-            with open(self._path) as file:
+            with os.fdopen(open_regular(self._path, os.O_RDONLY)) as file:
                 note = json.load(file)
             alive = note["boot"] == boot_id() and note["started"] == start_time(note["pid"]) is not None
             return () if alive else tuple(path for path, mark in note["locks"] if mark == _mark(path))
