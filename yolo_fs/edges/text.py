@@ -111,7 +111,8 @@ class Report:
 
 def decode(data: bytes, limits: Limits, report: Report) -> Text | None:
     """Return the lines of a file, or None when it is empty or too large to be looked at."""
-    if not data or data.isspace():
+    said = data.removeprefix(BYTE_ORDER_MARK)
+    if not said or said.isspace():
         report.add(Reason.EMPTY_FILE)
         return None
     if len(data) > limits.max_file_bytes:
