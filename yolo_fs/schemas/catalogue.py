@@ -107,7 +107,7 @@ def _message_named(name: str) -> Faults:
     def read(value: Mapping[str, Any], mode: Mode) -> tuple[Fault, ...]:
         faults = read_message(value, mode)[1]
         said = value.get("type")
-        if said == name or said not in MESSAGES:
+        if said == name or not isinstance(said, str) or said not in MESSAGES:
             return faults
         return (Fault(Reason.UNKNOWN_VALUE, "/type", f"a {said}", name), *faults)
 
