@@ -92,6 +92,17 @@ def test_a_plan_of_another_phase_stands_in_the_wrong_directory() -> None:
     assert (Reason.PHASE_MISMATCH, 0, "") in found
 
 
+@pytest.mark.parametrize("said", ["²", "٠١", "9" * 5000, "", "one"])
+def test_a_phase_that_is_spelled_oddly_ends_nobody(said: str) -> None:
+    found = reasons(place("01-02.plan.jsonl"), HEADER | {"p": said}, TASK, plans=FIRST_WAVE)
+    assert (Reason.BAD_FORMAT if said else Reason.EMPTY_VALUE, 1, "/p") in found
+
+
+def test_a_number_of_any_length_is_compared_with_the_phase_of_the_directory() -> None:
+    found = reasons(place("01-02.plan.jsonl"), HEADER | {"p": "9" * 5000}, TASK, plans=FIRST_WAVE)
+    assert (Reason.PHASE_MISMATCH, 1, "/p") in found
+
+
 def test_a_summary_may_only_name_commits_that_exist() -> None:
     line = {"p": "01", "n": "02", "ch": ["abc1234", "def5678"]}
     where = place("01-02.summary.jsonl")
@@ -99,6 +110,12 @@ def test_a_summary_may_only_name_commits_that_exist() -> None:
     found = reasons(where, line, commits={"abc1234": True, "def5678": False})
     assert (Reason.UNKNOWN_COMMIT, 1, "/ch/1") in found
     assert (Reason.UNKNOWN_COMMIT, 1, "/ch/0") not in found
+
+
+def test_an_escalation_without_a_moment_is_a_finding() -> None:
+    found = reasons(place("escalation.jsonl"), {"id": "ESC-01-02-T3", "dt": ""}, {"id": "ESC-01-02-T3", "dt": ""})
+    assert (Reason.EMPTY_VALUE, 1, "/dt") in found
+    assert (Reason.OUT_OF_RANGE, 2, "/dt") in found
 
 
 def test_records_of_one_escalation_move_forward_in_time() -> None:

@@ -74,9 +74,10 @@ def _phase(place: Place, records: Sequence[Record], _: Surroundings) -> Iterator
     for line, value in records[:1]:
         for key in _PHASE_KEYS:
             said = str(value.get(key, ""))
-            if said.isdigit() and int(said) != int(place.phase.number):
+            if said.isascii() and said.isdigit() and said.lstrip("0") != place.phase.number.lstrip("0"):
                 expected = f"{place.phase.number}, as the directory is named"
-                yield line, Fault(Reason.PHASE_MISMATCH, f"/{key}", f"the content speaks of phase {said}", expected)
+                message = f"the content speaks of phase {said[:80]}"
+                yield line, Fault(Reason.PHASE_MISMATCH, f"/{key}", message, expected)
 
 
 def _task_ids(_: Place, records: Sequence[Record], __: Surroundings) -> Iterator[Located]:
@@ -165,7 +166,7 @@ def _rising_time(_: Place, records: Sequence[Record], __: Surroundings) -> Itera
     latest: dict[str, str] = {}
     for line, value in records:
         name, moment = str(value.get("id")), str(value.get("dt"))
-        if moment <= latest.get(name, ""):
+        if name in latest and moment <= latest[name]:
             yield (
                 line,
                 Fault(Reason.OUT_OF_RANGE, "/dt", f"{moment} is not later than {latest[name]}", "a later moment"),
