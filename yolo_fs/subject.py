@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from yolo_fs.ids import PlanId
+from yolo_fs.reasons import safe
 
 TYPES = ("feat", "fix", "test", "refactor", "perf", "docs", "style", "chore")
 """Types that a subject may begin with. Source: protocol 5.1."""
@@ -69,12 +70,13 @@ class Subject:
         """Return the subject with its gaps filled.
 
         Raises:
-            ValueError: a value does not have the form of its gap. Free text never enters a
-                subject that we write (reliability F55).
+            ValueError: a value does not have the form of its gap, or holds what cannot be shown. Free text
+                never enters a subject that we write (reliability F55).
 
         """
         for name, value in gaps.items():
-            if f"{{{name}}}" in self.template and not re.fullmatch(_TOKENS[name], value):
+            fits = re.fullmatch(_TOKENS[name], value) and safe(value, len(value)) == value
+            if f"{{{name}}}" in self.template and not fits:
                 raise ValueError(f"{name}={value!r} does not fit {self.template!r}")
         return self.template.format(**gaps)
 

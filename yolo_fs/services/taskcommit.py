@@ -70,9 +70,10 @@ def subject_of(task: TaskRef, type_: str, text: str) -> str:
     """
     name = f"T{task.number}"
     words = text.strip().removeprefix(name).lstrip(" :")
-    if not words or "\n" in words:
+    if not words or safe(words, len(words)) != words:
         message = f"{safe(text)!r} is no text for a subject"
-        raise YoloError(Reason.BAD_FORMAT, message, hint="Give one line.", exit_code=Exit.USAGE)
+        hint = "Give one line, without control characters."
+        raise YoloError(Reason.BAD_FORMAT, message, hint=hint, exit_code=Exit.USAGE)
     return SOURCE_FORMAT.render(type=type_, plan=str(task.plan), task=f"{name} {words}")
 
 
