@@ -121,7 +121,9 @@ def test_a_task_that_no_plan_has_is_a_usage_error(
     assert (code, reason(answer)) == (Exit.USAGE, why)
 
 
-@pytest.mark.parametrize("text", ["", "  ", "two\nlines", "two\rlines", "T1 \x1b[2Jgone", "turned \u202e round", "a\u2028b"])
+@pytest.mark.parametrize(
+    "text", ["", "  ", "two\nlines", "two\rlines", "T1 \x1b[2Jgone", "turned \u202e round", "a\u2028b"]
+)
 def test_a_text_that_is_no_subject_is_refused(team: Team, capsys: pytest.CaptureFixture[str], text: str) -> None:
     team.file("src/a.py", "new\n")
     code, answer = commit(team, capsys, "-m", text)

@@ -268,6 +268,28 @@ def test_many_processes_that_tick_at_once_hand_up_once(office: Callable[..., Off
     assert [line["st"] for line in place.lines()] == ["open", "escalated"]
 
 
+@pytest.mark.parametrize("reading", [1, 2, 3, 4])
+def test_whoever_ticks_between_the_look_and_the_lock_has_handed_it_up(
+    office: Callable[..., Office], reading: int
+) -> None:
+    place = office()
+    place.service.open(BLOCKER)
+    place.ticker.tick()
+    place.clock.passes(301)
+    read = 0
+
+    def clock() -> Instant:
+        nonlocal read
+        read += 1
+        if read == reading:
+            place.ticker.tick()
+        return place.clock()
+
+    late = Ticker(place.repository, load(str(place.root)), lambda *_: None, clock=clock)
+    assert late.tick() == ()
+    assert [line["st"] for line in place.lines()] == ["open", "escalated"]
+
+
 # --- moves ---
 
 

@@ -239,13 +239,34 @@ def test_the_bytes_that_were_given_are_the_bytes_that_are_committed(user: User, 
     assert user.show(PLAN) == data
 
 
-@pytest.mark.parametrize(
-    "path", ["x", "a/b/c/d/e/f/g", "ünï/ç.jsonl", "a b/c d.jsonl", "-x", "a\udcff.jsonl", 'quo"te', "a\nb", ":(top)x"]
-)
+PATHS = [
+    "x",
+    "a/b/c/d/e/f/g",
+    "ünï/ç.jsonl",
+    "a b/c d.jsonl",
+    "-x",
+    "a\udcff.jsonl",
+    'quo"te',
+    "a\nb",
+    "a\tb",
+    ":(top)x",
+]
+
+
+@pytest.mark.parametrize("path", PATHS)
 def test_any_path_can_be_committed_and_followed(user: User, engine: Engines, path: str) -> None:
     made = engine(user).put_and_follow(path, LINE)
     listed = os.fsdecode(user.git("diff-tree", "-r", "-z", "--name-only", "--no-commit-id", made.commit))
     assert listed == path + "\0"
+    assert user.git("status", "--porcelain") == b""
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_second_version_of_any_path_is_followed_too(user: User, engine: Engines, path: str) -> None:
+    one = engine(user)
+    one.put_and_follow(path, LINE)
+    one.put_and_follow(path, LINE * 2)
+    assert one.follower.diverged == set()
     assert user.git("status", "--porcelain") == b""
 
 
