@@ -20,7 +20,7 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Exit
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.naming import subject_of, trailers_of
-from yolo_fs.services.intake import READERS
+from yolo_fs.services.intake import READERS, records_before
 from yolo_fs.services.settings import load
 
 PHASE = ".yolo-planning/phases/01-auth"
@@ -58,7 +58,8 @@ def entry(repository: Repository, name: str, data: bytes) -> Entry:
     place = classify(f"{PHASE}/{name}")
     assert place is not None
     records = READERS[place.artifact.shape](data, place.path, load(repository.root).limits).records
-    return Entry(place.path, data, subject_of(place, records), trailers_of(place))
+    before = records_before(repository, place, repository.blob_at(repository.head().tip, place.path))
+    return Entry(place.path, data, subject_of(place, records, before), trailers_of(place))
 
 
 def jsonl(*records: dict[str, Any]) -> bytes:
@@ -134,6 +135,49 @@ def test_range_chooses_the_commits(root: Path, commit: Commit, capsys: pytest.Ca
 def test_repository_without_a_commit_has_nothing_wrong(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, answer = verify(root, capsys)
     assert (code, answer["data"]["verified"]) == (Exit.DONE, 0)
+
+
+def execution(*entries: tuple[str, str]) -> tuple[str, bytes]:
+    """Return an execution state with escalations: id, status."""
+    named = [{"id": f"ESC-01-02-{task}", "task": f"01-02/{task}", "plan": "01-02", "severity": "blocking",
+              "status": status, "level": "senior", "escalated_at": "2026-02-19T08:00:00Z",
+              "last_escalated_at": "2026-02-19T08:00:00Z", "resolved_at": "", "round_trips": 0,
+              "resolution": ""} for task, status in entries]  # fmt: skip
+    state = {"phase": 1, "phase_name": "01-auth", "status": "running", "started_at": "2026-02-19T08:00:00Z",
+             "step": "planning", "wave": 1, "total_waves": 1, "plans": [],
+             "steps": {"planning": {"status": "running"}}, "escalations": named}  # fmt: skip
+    return ".execution-state.json", jsonl(state)
+
+
+def test_escalations_that_come_and_go_have_their_subjects(
+    root: Path, commit: Commit, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for entries in ((), (("T1", "pending"),), (("T1", "resolved"),)):
+        commit(execution(*entries))
+    said = git(root, "log", "--reverse", "--format=%s", "main").splitlines()[-3:]
+    assert [one.removeprefix("chore(state): ") for one in said] == [
+        "execution state phase 1", "escalation received phase 1", "escalation resolved phase 1",
+    ]  # fmt: skip
+    assert verify(root, capsys)[0] == Exit.DONE
+
+
+def test_history_from_before_escalations_had_subjects_passes(
+    root: Path, commit: Commit, capsys: pytest.CaptureFixture[str]
+) -> None:
+    commit(execution())
+    commit(execution(("T1", "pending")))
+    rewrite(root, b"escalation received phase 1", b"execution state phase 1    ")
+    assert verify(root, capsys)[0] == Exit.DONE
+    assert git(root, "log", "-1", "--format=%s", "main") == "chore(state): execution state phase 1"
+
+
+def test_a_state_that_takes_no_escalation_in_may_not_be_called_so(
+    root: Path, commit: Commit, capsys: pytest.CaptureFixture[str]
+) -> None:
+    commit(execution(("T1", "pending")))
+    commit(execution(("T1", "resolved")))
+    rewrite(root, b"escalation resolved phase 1", b"escalation received phase 1")
+    assert [reason for (reason,) in faults(verify(root, capsys)[1], "reason")] == ["subject_mismatch"]
 
 
 # --- what was altered ------------------------------------------------------------------------------------------------

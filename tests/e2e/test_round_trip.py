@@ -139,6 +139,9 @@ def test_round_trip_is_committed_level_by_level(repo: Repo, path: list[str]) -> 
     assert (one["standing"], entry["status"], entry["resolution"]) == ("resolved", "resolved", OPTIONS[0])
     assert entry["round_trips"] == 1 and entry["resolved_at"] == fired["line"]["dt"]
     company.check_committed(2 * len(path) - 1)
+    said = repo.look("log", "--reverse", "--format=%s", "--", STATE).splitlines()
+    told = [one for one in said if "escalation" in one]
+    assert told == [f"chore(state): escalation {what} phase 1" for what in ("received", "resolved")]
     wanted = {"dev_blocker", "escalation", "escalation_resolution", "code_review_changes"}
     assert {message["type"] for message in company.messages} == wanted
 

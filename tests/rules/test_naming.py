@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from yolo_fs.rules.artifacts.classify import classify
-from yolo_fs.rules.artifacts.naming import subject_of, trailers_of
+from yolo_fs.rules.artifacts.naming import spellings_of, subject_of, trailers_of
 from yolo_fs.rules.artifacts.table import ARTIFACTS
+from yolo_fs.rules.facts import Place
 from yolo_fs.schemas.base import Record
 from yolo_fs.subject import GRAMMAR, Subject, read_scope
 
@@ -18,9 +19,17 @@ PLAN: dict[str, Any] = {"p": "01", "n": "01"}
 
 
 def subject(name: str, *lines: dict[str, Any], home: str = PHASE) -> str:
-    place = classify(home + name)
+    return subject_of(place_of(home + name), records(*lines), ())
+
+
+def place_of(path: str) -> Place:
+    place = classify(path)
     assert place is not None
-    return subject_of(place, [Record(number, line) for number, line in enumerate(lines, 1)])
+    return place
+
+
+def records(*lines: dict[str, Any]) -> list[Record]:
+    return [Record(number, line) for number, line in enumerate(lines, 1)]
 
 
 @pytest.mark.parametrize(
@@ -69,6 +78,49 @@ def test_each_artifact_is_committed_under_its_prescribed_subject(
 )
 def test_a_state_file_is_called_after_the_transition_that_it_records(state: dict[str, Any], expected: str) -> None:
     assert subject(".execution-state.json", state) == f"chore(state): {expected}"
+
+
+def state(*entries: tuple[str, str], step: str = "planning", reached: str = "running") -> dict[str, Any]:
+    """Return an execution state with escalations: id, status."""
+    named = [{"id": f"ESC-01-02-{task}", "status": status} for task, status in entries]
+    return {"phase": 1, "step": step, "steps": {step: {"status": reached}}, "escalations": named}
+
+
+ESCALATIONS: dict[str, tuple[dict[str, Any] | None, dict[str, Any], str]] = {
+    "taken in": (state(), state(("T1", "pending")), "escalation received phase 1"),
+    "taken in by the first version": (None, state(("T1", "pending")), "escalation received phase 1"),
+    "taken in beside another": (
+        state(("T1", "resolved")), state(("T1", "resolved"), ("T2", "pending")), "escalation received phase 1"),
+    "taken in again": (state(("T1", "resolved")), state(("T1", "pending")), "escalation received phase 1"),
+    "closed": (state(("T1", "pending")), state(("T1", "resolved")), "escalation resolved phase 1"),
+    "known only since it is closed": (state(), state(("T1", "resolved")), "escalation resolved phase 1"),
+    "one level up": (state(("T1", "pending")), state(("T1", "pending")), "execution state phase 1"),
+    "closed earlier": (
+        state(("T1", "resolved")), state(("T1", "resolved"), step="qa", reached="complete"), "qa complete phase 1"),
+    "closed with a step": (
+        state(("T1", "pending")), state(("T1", "resolved"), step="qa", reached="complete"),
+        "escalation resolved phase 1"),
+    "no list": (state(), state() | {"escalations": "none"}, "execution state phase 1"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ESCALATIONS)
+def test_a_state_that_takes_an_escalation_in_or_closes_it_is_called_so(case: str) -> None:
+    before, after, expected = ESCALATIONS[case]
+    place, known = place_of(PHASE + ".execution-state.json"), records(*(() if before is None else (before,)))
+
+    assert subject_of(place, records(after), known) == f"chore(state): {expected}"
+
+
+def test_what_history_called_after_the_step_alone_is_still_understood() -> None:
+    place = place_of(PHASE + ".execution-state.json")
+
+    said = list(spellings_of(place, records(state(("T1", "pending"))), records(state())))
+
+    assert said == ["chore(state): escalation received phase 1", "chore(state): execution state phase 1"]
+    assert list(spellings_of(place_of(PHASE + "critique.jsonl"), records({}), ())) == [
+        "docs(01): critique and gap analysis"
+    ]
 
 
 def test_a_completed_phase_has_its_own_subject() -> None:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
-from tests.rules.phases import Content, complete, facts
+from tests.rules.phases import Content, complete, facts, filed
 from yolo_fs.ids import PhaseId
 from yolo_fs.protocol.workflow import Skip
 from yolo_fs.reasons import Level
+from yolo_fs.rules.artifacts.classify import classify
+from yolo_fs.rules.artifacts.naming import subject_of
 from yolo_fs.rules.moments import iso
 from yolo_fs.rules.phase.facts import PhaseFacts
 from yolo_fs.rules.phase.progress import StepStanding, fold
@@ -19,7 +22,7 @@ from yolo_fs.rules.states.execution import next_execution_state
 from yolo_fs.rules.states.orchestration import orchestration
 from yolo_fs.rules.states.project import claims, project_state
 from yolo_fs.rules.states.seal import is_ours, renewed, sealed
-from yolo_fs.schemas.base import check
+from yolo_fs.schemas.base import Record, check
 from yolo_fs.schemas.config import Config
 from yolo_fs.schemas.state import ExecutionState, Orchestration, StateFile
 
@@ -34,8 +37,8 @@ def known(names: int, **more: Any) -> PhaseFacts:
     """Return the facts after so many artifacts, one a minute from midnight on."""
     content: Content = {name: lines for name, lines in complete().items() if name in ORDER[:names]}
     found = facts(content, **more)
-    filed = tuple(replace(one, at_s=60 * (ORDER.index(_name(one.commit)) + 1)) for one in found.filed)
-    return replace(found, filed=filed)
+    timed = tuple(replace(one, at_s=60 * (ORDER.index(_name(one.commit)) + 1)) for one in found.filed)
+    return replace(found, filed=timed)
 
 
 def _name(commit: str) -> str:
@@ -105,6 +108,56 @@ def test_a_step_that_is_passed_no_more_is_taken_back() -> None:
     assert after["status"] == "running"
     assert "completed_at" not in after["steps"]["code_review"]
     assert "declared" not in after
+
+
+# --- escalations ---
+
+
+def escalated(names: int, *moves: str) -> PhaseFacts:
+    """Return the facts with the log of escalations so far: `T1 open` and `T1 resolved` are moves."""
+    lines = []
+    for minute, move in enumerate(moves):
+        task, standing = move.split()
+        line = {"id": f"ESC-01-02-{task}", "dt": f"2026-02-19T08:{minute:02}:00Z", "agent": "dev", "tgt": "senior",
+                "reason": "no path", "sb": "spec", "sev": "blocking", "st": "open"}  # fmt: skip
+        down = {"agent": "senior", "tgt": "dev", "st": "escalated", "dec": "Path /"}
+        on = {"st": "resolved", "res": "Path /", "ref": "abc1234"}
+        lines += [line] if standing == "open" else [line | down, line | on]
+    found = known(names)
+    return replace(found, filed=(*found.filed, filed("escalation.jsonl", lines)))
+
+
+def subjects(states: list[State], before: State | None = None) -> list[str]:
+    """Return the subject of each content after the one before it."""
+    place = classify(".yolo-planning/phases/01-auth/.execution-state.json")
+    assert place is not None
+    versions = [[Record(1, state)] if state else [] for state in (before, *states)]
+    told = [subject_of(place, after, was) for was, after in pairwise(versions)]
+    return [subject.removeprefix("chore(state): ").removesuffix(" phase 1") for subject in told]
+
+
+def test_each_escalation_that_comes_or_goes_is_a_write_of_its_own_and_is_called_so() -> None:
+    first = written(known(5))
+    come = written(escalated(5, "T1 open", "T2 open"), first[-1])
+    gone = written(escalated(5, "T1 open", "T2 open", "T2 resolved", "T1 resolved"), come[-1])
+
+    assert subjects(come, first[-1]) == ["escalation received"] * 2
+    assert subjects(gone, come[-1]) == ["escalation resolved"] * 2
+
+
+def test_what_an_escalation_does_and_what_a_step_does_are_never_one_write() -> None:
+    states = written(escalated(5, "T1 open"), written(known(3))[-1])
+    told = subjects(states, written(known(3))[-1])
+
+    assert told[0] == "escalation received"
+    assert told[1:] == subjects(written(known(5), written(known(3))[-1]), written(known(3))[-1])
+
+
+def test_the_first_write_of_all_takes_no_escalation_in() -> None:
+    told = subjects(written(escalated(1, "T1 open")))
+
+    assert told.count("escalation received") == 1
+    assert told[0] == "po skipped"
 
 
 # --- what others write ---

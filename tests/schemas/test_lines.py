@@ -136,7 +136,8 @@ def test_every_subject_can_be_rendered_and_read_back(artifact: Artifact) -> None
         (Naming.ENRICHMENT, {2}),
         (Naming.ONE_PLAN, {2}),
         (Naming.DEPARTMENT, {3}),
-        (Naming.TRANSITION, {2, 3}),
+        (Naming.COMPLETION, {2}),
+        (Naming.TRANSITION, {5}),
     ],
 )
 def test_naming_has_as_many_subjects_as_its_rule_chooses_from(naming: Naming, count: set[int]) -> None:

@@ -105,6 +105,8 @@ STEP_COMPLETE = Subject("chore(state): {step} complete phase {N}")
 STEP_SKIPPED = Subject("chore(state): {step} skipped phase {N}")
 EXECUTION_STATE = Subject("chore(state): execution state phase {N}")
 PHASE_COMPLETE = Subject("chore(state): phase {N} complete")
+ESCALATION_RECEIVED = Subject("chore(state): escalation received phase {N}")
+ESCALATION_RESOLVED = Subject("chore(state): escalation resolved phase {N}")
 
 STATE_SUBJECTS = (
     StateSubject("step_complete", STEP_COMPLETE),
@@ -112,8 +114,8 @@ STATE_SUBJECTS = (
     StateSubject("execution_state", EXECUTION_STATE),
     StateSubject("orchestration_state", Subject("chore(state): orchestration state phase {N}")),
     StateSubject("phase_complete", PHASE_COMPLETE),
-    StateSubject("escalation_received", Subject("chore(state): escalation received phase {N}")),
-    StateSubject("escalation_resolved", Subject("chore(state): escalation resolved phase {N}")),
+    StateSubject("escalation_received", ESCALATION_RECEIVED),
+    StateSubject("escalation_resolved", ESCALATION_RESOLVED),
     StateSubject("delivery_feedback", Subject("chore(state): delivery feedback round {R} phase {N}")),
     StateSubject("plan_written", Subject("chore(state): plan written {artifact}"), by_hook=True),
     StateSubject("summary_written", Subject("chore(state): summary written {artifact}"), by_hook=True),

@@ -20,7 +20,7 @@ from yolo_fs.reasons import Finding, Reason, YoloError, errors
 from yolo_fs.rules.artifacts.checks import commits_mentioned, plan_facts
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.examine import examine
-from yolo_fs.rules.artifacts.naming import subject_of, trailers_of
+from yolo_fs.rules.artifacts.naming import is_named_by_change, subject_of, trailers_of
 from yolo_fs.rules.artifacts.secrets import find_secrets
 from yolo_fs.rules.artifacts.table import Check, Home, Shape
 from yolo_fs.rules.facts import (
@@ -51,6 +51,15 @@ READERS: Mapping[Shape, Callable[[bytes, str, Limits], Reading]] = {
     Shape.FRONT_MATTER: read_front_matter,
     Shape.TEXT: read_text,
 }
+
+
+def records_before(repository: Repository, place: Place, blob: str | None) -> tuple[Record, ...]:
+    """Return what the version before says of an artifact whose subject tells what changed; nothing of any other.
+
+    `blob`: the version before; None where there is none.
+    """
+    found = repository.objects.read(blob) if blob and is_named_by_change(place) else None
+    return READERS[place.artifact.shape](found.body, place.path, Limits()).records if found else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +124,9 @@ class Intake:
             return Rejected(findings)
         if held := self._held(place, content.data, in_head, obstacle):
             return held
-        return Accepted(place, content.data, blob, subject_of(place, reading.records), trailers_of(place), findings)
+        before = records_before(self._repository, place, in_head)
+        subject = subject_of(place, reading.records, before)
+        return Accepted(place, content.data, blob, subject, trailers_of(place), findings)
 
     def _held(self, place: Place, data: bytes, in_head: str | None, obstacle: Reason | None) -> Held | None:
         secrets = find_secrets(data, place.path, frozenset(self._settings.policy.secrets_allowed))

@@ -14,9 +14,10 @@ from yolo_fs.edges.git.history import LoggedCommit, log
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Finding, Reason, YoloError, errors
 from yolo_fs.rules.artifacts.classify import classify
-from yolo_fs.rules.artifacts.naming import subject_of, trailers_of
+from yolo_fs.rules.artifacts.naming import is_named_by_change, spellings_of, trailers_of
 from yolo_fs.rules.facts import Place
 from yolo_fs.services.examination import AtCommit, Blobs, Examined, Examiner
+from yolo_fs.services.intake import records_before
 from yolo_fs.services.settings import Settings
 
 HEAD = "HEAD"
@@ -102,8 +103,17 @@ class Verifier:
         yield from wrong
         # What is not valid prescribes no subject; the trailers come from the path alone.
         if not wrong:
-            yield from _subject_fault(commit, place, examined)
+            yield from self._subject_fault(commit, place, examined)
         yield from _trailer_faults(commit, place)
+
+    def _subject_fault(self, commit: LoggedCommit, place: Place, examined: Examined) -> Iterator[Finding]:
+        blob = None
+        if is_named_by_change(place) and commit.parents:
+            blob = self._repository.blob_at(commit.parents[0], place.path)
+        allowed = tuple(spellings_of(place, examined.records, records_before(self._repository, place, blob)))
+        if commit.subject not in allowed:
+            message = f"the subject is {commit.subject!r}"
+            yield Finding(Reason.SUBJECT_MISMATCH, place.path, 0, "", message, allowed[0])
 
     def _commits_exist(self, names: Sequence[str]) -> Mapping[str, bool]:
         unknown = [name for name in names if name not in self._known]
@@ -115,12 +125,6 @@ def _several(commit: LoggedCommit) -> Finding:
     paths = [path for _, path in commit.changes]
     message = f"{len(paths)} paths: {', '.join(paths[:3])}{' …' if len(paths) > 3 else ''}" if paths else "no path"
     return Finding(Reason.SEVERAL_PATHS, paths[0] if paths else "", message=message, expected="exactly one artifact")
-
-
-def _subject_fault(commit: LoggedCommit, place: Place, examined: Examined) -> Iterator[Finding]:
-    prescribed = subject_of(place, examined.records)
-    if commit.subject != prescribed:
-        yield Finding(Reason.SUBJECT_MISMATCH, place.path, 0, "", f"the subject is {commit.subject!r}", prescribed)
 
 
 def _trailer_faults(commit: LoggedCommit, place: Place) -> Iterator[Finding]:

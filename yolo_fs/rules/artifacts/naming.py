@@ -7,11 +7,12 @@ reliability F55: every token comes from an allow-list, never from free text.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from yolo_fs.ids import PLAN
 from yolo_fs.rules.artifacts.table import Naming
+from yolo_fs.rules.escalations.changes import Change, changes, entries_in
 from yolo_fs.rules.facts import Place
 from yolo_fs.rules.handoffs.storage_names import commit_subject
 from yolo_fs.schemas.base import Record
@@ -20,9 +21,39 @@ from yolo_fs.subject import Subject
 _DEPARTMENT_ORDER = ("backend", "frontend", "uiux")
 
 
-def subject_of(place: Place, records: Sequence[Record]) -> str:
-    """Return the subject under which this content of the artifact is committed."""
+def subject_of(place: Place, records: Sequence[Record], before: Sequence[Record]) -> str:
+    """Return the subject under which this content of the artifact is committed.
+
+    `before`: what the version before says, where `is_named_by_change`; nothing where there is none.
+    """
+    if is_named_by_change(place) and (subject := _of_escalation(place, records, before)):
+        return _render(subject, place, N=_number(place, records[0].value))
     return _RULES[place.artifact.naming](place, [record.value for record in records])
+
+
+def spellings_of(place: Place, records: Sequence[Record], before: Sequence[Record]) -> Iterator[str]:
+    """Yield every subject under which this content may stand in history, the prescribed one first.
+
+    Before escalations had subjects of their own, a state was called after its step alone.
+    """
+    prescribed = subject_of(place, records, before)
+    yield prescribed
+    by_step = _RULES[place.artifact.naming](place, [record.value for record in records])
+    if by_step != prescribed:
+        yield by_step
+
+
+def is_named_by_change(place: Place) -> bool:
+    """Tell whether the subject depends on what the version before says."""
+    return place.artifact.naming is Naming.TRANSITION
+
+
+def _of_escalation(place: Place, records: Sequence[Record], before: Sequence[Record]) -> Subject | None:
+    """Return the subject of the first escalation that this content takes in or closes; None where it does neither."""
+    known, said = (entries_in(version[0].value) if version else () for version in (before, records))
+    received, resolved = place.artifact.subjects[2:4]
+    first = next(changes(known, said), None)
+    return {Change.RECEIVED: received, Change.RESOLVED: resolved}[first.change] if first else None
 
 
 def trailers_of(place: Place) -> tuple[tuple[str, str], ...]:
@@ -56,21 +87,32 @@ def _by_department(place: Place, _: Sequence[Mapping[str, Any]]) -> str:
     return _render(place.artifact.subjects[_DEPARTMENT_ORDER.index(place.department)], place)
 
 
-def _by_transition(place: Place, lines: Sequence[Mapping[str, Any]]) -> str:
-    """State files: what the state says was reached last. Source: protocol 2.1 ("State commit")."""
-    state = lines[0]
-    *_, otherwise = place.artifact.subjects
-    number = _whole(state.get("ph", state.get("phase"))) or (str(int(place.phase.number)) if place.phase else "0")
-    step = str(state.get("step") or "planning")
-    gaps = {"N": number, "step": step if re.fullmatch(r"[a-z][a-z_]*", step) else "planning"}
-    if len(place.artifact.subjects) == 2:
-        chosen = place.artifact.subjects[0] if state.get("st") == "complete" else otherwise
-        return _render(chosen, place, **gaps)
-    complete, skipped, _ = place.artifact.subjects
-    steps = state.get("steps")
-    reached = steps.get(step, {}) if isinstance(steps, dict) else {}
-    by_status = {"complete": complete, "skipped": skipped}
-    return _render(by_status.get(str(reached.get("status")), otherwise), place, **gaps)
+def _by_completion(place: Place, lines: Sequence[Mapping[str, Any]]) -> str:
+    complete, otherwise = place.artifact.subjects
+    chosen = complete if lines[0].get("st") == "complete" else otherwise
+    return _render(chosen, place, N=_number(place, lines[0]), step=_step(lines[0]))
+
+
+def _by_step(place: Place, lines: Sequence[Mapping[str, Any]]) -> str:
+    """Return what the state says was reached last. Source: protocol 2.1 ("State commit")."""
+    complete, skipped, *_, otherwise = place.artifact.subjects
+    steps = lines[0].get("steps")
+    reached = steps.get(str(lines[0].get("step") or _FIRST), {}) if isinstance(steps, dict) else {}
+    chosen = {"complete": complete, "skipped": skipped}.get(str(reached.get("status")), otherwise)
+    return _render(chosen, place, N=_number(place, lines[0]), step=_step(lines[0]))
+
+
+_FIRST = "planning"
+"""Step of a state that names none."""
+
+
+def _step(state: Mapping[str, Any]) -> str:
+    step = str(state.get("step") or _FIRST)
+    return step if re.fullmatch(r"[a-z][a-z_]*", step) else _FIRST
+
+
+def _number(place: Place, state: Mapping[str, Any]) -> str:
+    return _whole(state.get("ph", state.get("phase"))) or (str(int(place.phase.number)) if place.phase else "0")
 
 
 def _by_route(place: Place, _: Sequence[Mapping[str, Any]]) -> str:
@@ -84,7 +126,8 @@ _RULES: Mapping[Naming, Callable[[Place, Sequence[Mapping[str, Any]]], str]] = {
     Naming.ENRICHMENT: _by_enrichment,
     Naming.ONE_PLAN: _by_one_plan,
     Naming.DEPARTMENT: _by_department,
-    Naming.TRANSITION: _by_transition,
+    Naming.COMPLETION: _by_completion,
+    Naming.TRANSITION: _by_step,
     Naming.ROUTE: _by_route,
 }
 

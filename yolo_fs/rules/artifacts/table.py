@@ -11,6 +11,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from yolo_fs.protocol.workflow import (
+    ESCALATION_RECEIVED,
+    ESCALATION_RESOLVED,
+    EXECUTION_STATE,
+    PHASE_COMPLETE,
+    STEP_COMPLETE,
+    STEP_SKIPPED,
+)
 from yolo_fs.schemas.base import Wire
 from yolo_fs.schemas.lines import (
     critique,
@@ -81,8 +89,11 @@ class Naming(StrEnum):
     """One subject per department, in the order of `DEPARTMENTS`."""
     ROUTE = "route"
     """From the path alone: who hands over to whom."""
+    COMPLETION = "completion"
+    """First subject when the content says that the phase is complete, second otherwise."""
     TRANSITION = "transition"
-    """State files, as their content says: first subject when complete, last when not; between them, when skipped."""
+    """What changed since the version before: a step was completed or skipped, an escalation was received or resolved,
+    or something else; in this order of subjects."""
 
 
 class Check(StrEnum):
@@ -519,10 +530,10 @@ ARTIFACTS: tuple[Artifact, ...] = (
         kind="state",
         file="state.json",
         shape=Shape.OBJECT,
-        subjects=(Subject("chore(state): phase {N} complete"), Subject("chore(state): {step} state phase {N}")),
+        subjects=(PHASE_COMPLETE, Subject("chore(state): {step} state phase {N}")),
         source="document 002, 11-Step Workflow (step 11)",
         header=StateFile,
-        naming=Naming.TRANSITION,
+        naming=Naming.COMPLETION,
         home=Home.ROOT,
         step="signoff",
     ),
@@ -530,12 +541,8 @@ ARTIFACTS: tuple[Artifact, ...] = (
         kind="execution-state",
         file=".execution-state.json",
         shape=Shape.OBJECT,
-        subjects=(
-            Subject("chore(state): {step} complete phase {N}"),
-            Subject("chore(state): {step} skipped phase {N}"),
-            Subject("chore(state): execution state phase {N}"),
-        ),
-        source="document 002, Resume Protocol; protocol 2.3 and 5.2",
+        subjects=(STEP_COMPLETE, STEP_SKIPPED, ESCALATION_RECEIVED, ESCALATION_RESOLVED, EXECUTION_STATE),
+        source="document 002, Resume Protocol; protocol 2.3, 4.2 and 5.2",
         header=ExecutionState,
         naming=Naming.TRANSITION,
         home=Home.ANYWHERE,

@@ -7,12 +7,14 @@ resumes").
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from yolo_fs.protocol.escalation import LEVELS
 from yolo_fs.protocol.names import Role
-from yolo_fs.rules.escalations.log import Logged, entries_in, logged, moment
+from yolo_fs.rules.escalations.changes import Changed, Entry, changes, entries_in, without
+from yolo_fs.rules.escalations.log import Logged, logged, moment
 from yolo_fs.rules.escalations.progress import EscalationProgress, Standing
 from yolo_fs.rules.escalations.standing import escalations
 from yolo_fs.rules.phase.facts import PhaseFacts
@@ -29,6 +31,24 @@ def entries_of(facts: PhaseFacts, before: Mapping[str, Any]) -> list[dict[str, A
     derived = {entry["id"]: entry for entry in _derived(logged(facts))}
     kept = [_merged(one, derived.pop(str(one.get("id")), {})) for one in entries_in(before)]
     return [*kept, *derived.values()]
+
+
+@dataclass(frozen=True, slots=True)
+class NextEntries:
+    """The entries that the next write of an execution state has."""
+
+    entries: tuple[Entry, ...]
+    change: Changed | None
+    """The escalation that this write takes in or closes; of several, each has its own write."""
+
+
+def next_entries(facts: PhaseFacts, before: Mapping[str, Any] | None) -> NextEntries:
+    """Return what the next write says of escalations; the first write of all takes none in yet."""
+    known, derived = entries_in(before or {}), entries_of(facts, before or {})
+    found = list(changes(known, derived))
+    first = found[0] if found and before else None
+    late = found[1:] if first else found
+    return NextEntries(tuple(without(derived, known, late)), first)
 
 
 def as_committed(facts: PhaseFacts) -> tuple[EscalationProgress, ...]:

@@ -18,6 +18,7 @@ from yolo_fs.protocol.departments import WORKING
 from yolo_fs.protocol.departments import department as department_row
 from yolo_fs.protocol.names import Dept, Mode, Role
 from yolo_fs.protocol.roster import AGENT_BY_NAME
+from yolo_fs.rules.escalations.changes import entries_in
 from yolo_fs.rules.phase.facts import PhaseFacts, plans_of, texts
 from yolo_fs.schemas.config import EscalationRules
 
@@ -65,12 +66,6 @@ def mode_of(*, several: bool) -> Mode:
 def departments_of(facts: PhaseFacts) -> dict[str, Dept]:
     """Return plan → department."""
     return {str(plan.id): plan.department for plan in plans_of(facts)}
-
-
-def entries_in(state: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
-    """Return the escalations of an execution state that are objects."""
-    found = state.get("escalations")
-    return tuple(one for one in found if isinstance(one, dict)) if isinstance(found, list) else ()
 
 
 # --- names ---

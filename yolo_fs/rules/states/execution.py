@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from yolo_fs.protocol.workflow import STEPS, Step
-from yolo_fs.rules.escalations.entries import borne_out, entries_of, said_of
+from yolo_fs.rules.escalations.entries import NextEntries, borne_out, next_entries, said_of
 from yolo_fs.rules.moments import iso
 from yolo_fs.rules.phase.facts import Filed, PhaseFacts
 from yolo_fs.rules.phase.progress import PhaseProgress, StepProgress, StepStanding
@@ -44,15 +44,17 @@ def next_execution_state(
     old = dict(before or {})
     targets = {target.step.key: target for target in _targets(facts, progress, old)}
     written = _steps_of(old)
+    escalated = next_entries(facts, before)
     due = [key for key, target in targets.items() if target.status in PASSED and _status(written, key) not in PASSED]
+    now, later = (due[:1], due[1:]) if escalated.change is None else ([], due)
     steps = {
-        key: _joined(_entry_of(written, key), one) if key not in due[1:] else _entry_of(written, key) or _PENDING
+        key: _joined(_entry_of(written, key), one) if key not in later else _entry_of(written, key) or _PENDING
         for key, one in targets.items()
-        if key not in LAZY or key in written or (one.status != "pending" and key not in due[1:])
+        if key not in LAZY or key in written or (one.status != "pending" and key not in later)
     }
-    reached = due[0] if due else str(old.get("step") or progress.step)
-    fresh = _content(facts, progress, old, targets, steps, reached)
-    if due or renewed(before, fresh) is None:
+    reached = now[0] if now else str(old.get("step") or progress.step)
+    fresh = _content(facts, progress, old, targets, steps, reached, escalated)
+    if now or escalated.change or renewed(before, fresh) is None:
         return renewed(before, fresh)
     return renewed(before, fresh | {"step": _running(targets) or progress.step})
 
@@ -64,6 +66,7 @@ def _content(
     targets: Mapping[str, _Target],
     shown: Mapping[str, Any],
     reached: str,
+    escalated: NextEntries,
 ) -> dict[str, Any]:
     plans = _plans(progress)
     waves = [plan["wave"] for plan in plans if plan["status"] != "complete"]
@@ -80,7 +83,7 @@ def _content(
         "total_waves": int(max(every or [1])),
         "plans": plans,
         "steps": dict(shown),
-        "escalations": entries_of(facts, old),
+        "escalations": [dict(entry) for entry in escalated.entries],
         **({"departments": _departments(progress)} if facts.switches.several_departments else {}),
     }
     others = {key: value for key, value in old.items() if key not in first and key not in (DECLARED, "completed_at")}
