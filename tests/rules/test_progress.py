@@ -199,11 +199,35 @@ def test_the_last_verdict_of_a_plan_is_the_one_in_force() -> None:
     assert standing(content, "code_review") is StepStanding.COMPLETE
 
 
-def test_a_pending_escalation_keeps_the_implementation_open() -> None:
-    content = complete() | {"escalation.jsonl": [{"id": "ESC-01-01-T1", "st": "open"}]}
-    assert "ESC-01-01-T1" in step(fold(facts(content)), "implementation").missing[0]
-    content["escalation.jsonl"].append({"id": "ESC-01-01-T1", "st": "resolved"})
-    assert standing(content, "implementation") is StepStanding.COMPLETE
+UP = {"id": "ESC-01-01-T1", "dt": "2026-02-19T08:00:00Z", "agent": "dev", "tgt": "senior", "st": "open"}
+DOWN = UP | {"dt": "2026-02-19T08:01:00Z", "agent": "senior", "tgt": "dev", "st": "escalated", "dec": "Path /"}
+CLAIMED = UP | {"dt": "2026-02-19T08:02:00Z", "agent": "senior", "tgt": "dev", "st": "resolved", "res": "Path /"}
+RESUMED = UP | {"dt": "2026-02-19T08:03:00Z", "st": "resolved", "res": "Path /", "ref": "abc1234"}
+IN_STATE = {"id": "ESC-01-01-T1", "level": "senior", "last_escalated_at": "2026-02-19T08:00:00Z"}
+
+
+def lacking(log: list[dict[str, Any]], *entries: dict[str, Any]) -> tuple[str, ...]:
+    """Return what the implementation lacks with this log, and these entries in the state file."""
+    content = complete() | {"escalation.jsonl": log}
+    if entries:
+        content[".execution-state.json"] = [{"phase": 1, "escalations": list(entries)}]
+    return step(fold(facts(content)), "implementation").missing
+
+
+def test_a_pending_escalation_keeps_the_implementation_open_until_the_task_goes_on() -> None:
+    assert lacking([UP]) == ("escalation ESC-01-01-T1 is rising: senior holds it",)
+    assert lacking([UP, DOWN]) == ("escalation ESC-01-01-T1 is descending: dev holds it",)
+    assert lacking([UP, DOWN, RESUMED]) == ()
+
+
+def test_that_an_escalation_is_resolved_has_to_be_shown_not_only_written() -> None:
+    assert lacking([UP, CLAIMED]) == ("escalation ESC-01-01-T1 is descending: dev holds it",)
+    assert lacking([UP], IN_STATE | {"status": "resolved"}) == ("escalation ESC-01-01-T1 is rising: senior holds it",)
+    assert lacking([UP, DOWN, RESUMED], IN_STATE | {"status": "pending"}) == ()
+
+
+def test_an_escalation_that_the_state_alone_knows_is_pending_too() -> None:
+    assert lacking([], IN_STATE | {"status": "pending"}) == ("escalation ESC-01-01-T1 is rising: senior holds it",)
 
 
 def test_a_security_fail_stops_the_phase() -> None:

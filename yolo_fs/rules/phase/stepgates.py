@@ -11,6 +11,7 @@ from typing import Any
 
 from yolo_fs.protocol.gates import Outcome
 from yolo_fs.protocol.workflow import EntryGate, ExitGate
+from yolo_fs.rules.escalations.entries import as_committed
 from yolo_fs.rules.phase.evidence import PlanStanding
 from yolo_fs.rules.phase.facts import all_present
 from yolo_fs.rules.phase.view import View
@@ -181,10 +182,10 @@ def _summaries(view: View) -> Iterator[str]:
 
 
 def _no_pending_escalation(view: View) -> Iterator[str]:
-    latest = {line.get("id"): line for line in view.facts.lines_of("escalation")}
-    for name, line in latest.items():
-        if line.get("st") != "resolved":
-            yield f"escalation {name} is {line.get('st')}"
+    """What anybody writes ends none: the task has to go on, as the log of escalations shows (protocol 4.2)."""
+    for one in as_committed(view.facts):
+        if one.is_open:
+            yield f"escalation {one.id} is {one.standing}: {one.agent} holds it"
 
 
 def _review_approved(view: View) -> Iterator[str]:
