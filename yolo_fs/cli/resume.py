@@ -18,6 +18,7 @@ import click
 
 from yolo_fs.cli.reply import Asked, Reply, envelope, verb
 from yolo_fs.protocol.departments import WORKING
+from yolo_fs.protocol.roster import department_said
 from yolo_fs.reasons import Finding, Level, Reason, YoloError, safe
 from yolo_fs.rules.brief import BUDGET, Brief, as_data, as_text, cut
 from yolo_fs.rules.phase.scene import Asker
@@ -92,7 +93,7 @@ def resume(asked: Asked, *, form: str, role: str, dept: str | None, budget: int,
     said = _said_by_host() if form in _HOOKS else {}
     start = str(said.get("cwd") or asked.start) if asked.start == "." else asked.start
     agent = role or str(said.get("agent_type") or "").removeprefix("yolo-")
-    asker = Asker(agent, department_of(dept) if dept else _department_in(agent))
+    asker = Asker(agent, department_of(dept) if dept else department_said(agent))
     brief, findings = _brief(start, asker, keep=not no_write)
     form = "json" if asked.as_json else form
     budget = min(budget, _HOOK_TOKENS) if form in _HOOKS else budget
@@ -115,11 +116,6 @@ def _brief(start: str, asker: Asker, *, keep: bool) -> tuple[Brief, tuple[Findin
         message = f"{type(defect).__name__}: {defect}"
         hint = "This is a defect of yolo-fs; 'yolo-fs status -v' may tell more."
         return (), (Finding(Reason.INTERNAL_ERROR, message=message, hint=hint, level=Level.WARNING),)
-
-
-def _department_in(agent: str) -> Any:
-    prefixed = (row for row in WORKING if row.prefix and agent.startswith(row.prefix))
-    return next((row.name for row in prefixed), None)
 
 
 # --- what the host says ----------------------------------------------------------------------------------------------

@@ -92,6 +92,15 @@ def department(name: str) -> Department | None:
     return next((row for row in DEPARTMENTS if row.name == name), None)
 
 
+def name_in(role: str, name: str | None) -> str:
+    """Return how a role is called in the department of that name: the Senior of the frontend is `fe-senior`.
+
+    A role that the department does not have keeps its own name.
+    """
+    row = department(name) if name else None
+    return row.prefix + role if row and role in row.roles else str(role)
+
+
 @dataclass(frozen=True, slots=True)
 class Spawn:
     """Which Leads are spawned, in which waves, for one configuration."""

@@ -6,8 +6,9 @@ Source: document 002 ("Agent Roster", "Multi-Department Structure").
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
-from yolo_fs.protocol.departments import DEPARTMENTS, Department
+from yolo_fs.protocol.departments import DEPARTMENTS, WORKING, Department
 from yolo_fs.protocol.names import Dept, Role, Team
 from yolo_fs.reasons import Exit, Reason, YoloError
 
@@ -175,6 +176,21 @@ AGENT_BY_NAME = _agents()
 """Every agent by its short name; printed rows first."""
 
 AGENTS = tuple(AGENT_BY_NAME.values())
+
+_ROLE_BY_LABEL = {role.label.lower().replace(" ", "-"): role.value for role in Role}
+
+
+def plain_name(spelled: str) -> str:
+    """Return a name as the roster spells it, as far as it can: `yolo-fe-dev` is `fe-dev`, `QA Lead` is `qa`."""
+    name = spelled.strip().lower().removeprefix("yolo-").replace(" ", "-")
+    return _ROLE_BY_LABEL.get(name, name)
+
+
+@lru_cache(maxsize=1_000)
+def department_said(spelled: str) -> Dept | None:
+    """Return the department that the prefix of a name says; None without one."""
+    name = plain_name(spelled)
+    return next((row.name for row in WORKING if row.prefix and name.startswith(row.prefix)), None)
 
 
 def agent(name: str) -> Agent:

@@ -14,10 +14,8 @@ from functools import lru_cache
 from typing import Any
 
 from yolo_fs.ids import EscalationId
-from yolo_fs.protocol.departments import WORKING
-from yolo_fs.protocol.departments import department as department_row
 from yolo_fs.protocol.names import Dept, Mode, Role
-from yolo_fs.protocol.roster import AGENT_BY_NAME
+from yolo_fs.protocol.roster import AGENT_BY_NAME, plain_name
 from yolo_fs.rules.escalations.changes import entries_in
 from yolo_fs.rules.phase.facts import PhaseFacts, plans_of, texts
 from yolo_fs.schemas.config import EscalationRules
@@ -76,36 +74,13 @@ def role_of(spelled: object) -> Role | None:
     return _role_of(str(spelled))
 
 
-def department_said(spelled: object) -> Dept | None:
-    """Return the department that a prefix names; None without one."""
-    return _department_said(str(spelled))
-
-
-@lru_cache(maxsize=1_000)
-def _department_said(spelled: str) -> Dept | None:
-    name = _plain(spelled)
-    return next((row.name for row in WORKING if row.prefix and name.startswith(row.prefix)), None)
-
-
-def name_in(role: Role, department: Dept) -> str:
-    """Return how a role is called in a department: the Senior of the frontend is `fe-senior`."""
-    row = department_row(department)
-    return row.prefix + role if row and role in row.roles else role.value
-
-
 @lru_cache(maxsize=1_000)
 def _role_of(spelled: str) -> Role | None:
-    name = _plain(spelled)
+    name = plain_name(spelled)
     agent = AGENT_BY_NAME.get(name) or AGENT_BY_NAME.get(name.rstrip("0123456789").rstrip("-"))
     return agent.role if agent else _OUTSIDE.get(name)
 
 
-def _plain(spelled: str) -> str:
-    name = spelled.strip().lower().removeprefix("yolo-").replace(" ", "-")
-    return _ROLE_OF_LABEL.get(name, name)
-
-
-_ROLE_OF_LABEL = {role.label.lower().replace(" ", "-"): role.value for role in Role}
 _OUTSIDE = {"user": Role.USER, "go.md": Role.USER, "go": Role.USER}
 """go.md speaks for the user: it is the only one that talks to them. Source: document 002 ("Rules", 5)."""
 

@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from yolo_fs.protocol.departments import name_in
 from yolo_fs.protocol.names import Role
-from yolo_fs.rules.escalations.log import Station, name_in
+from yolo_fs.rules.escalations.log import Station
 from yolo_fs.rules.escalations.progress import EscalationProgress
 from yolo_fs.rules.escalations.standing import Raise
 from yolo_fs.rules.phase.facts import texts

@@ -10,10 +10,11 @@ from datetime import datetime
 from enum import StrEnum
 
 from yolo_fs.ids import EscalationId
+from yolo_fs.protocol.departments import name_in
 from yolo_fs.protocol.escalation import DOWNWARD, UPWARD
 from yolo_fs.protocol.names import Dept, Role
 from yolo_fs.reasons import Finding
-from yolo_fs.rules.escalations.log import Station, name_in
+from yolo_fs.rules.escalations.log import Station
 
 
 class Standing(StrEnum):

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from yolo_fs.protocol.departments import WORKING
+from yolo_fs.protocol.departments import name_in
+from yolo_fs.protocol.names import Role
 from yolo_fs.protocol.workflow import LIMIT_BY_KEY
 from yolo_fs.rules.phase.facts import PhaseFacts, texts
 
@@ -31,16 +32,11 @@ def route_of_verdict(facts: PhaseFacts) -> Routed | None:
         return None
     if said[-1] == "patch" and said.count("patch") <= _limit("delivery.max_patch_cycles"):
         task = f"patch_request: at most {PATCH_TASKS} tasks"
-        return Routed(_senior_of(str(verdicts[-1].get("target_dept"))), ("po-qa-verdict.jsonl", task))
+        return Routed(name_in(Role.SENIOR, str(verdicts[-1].get("target_dept"))), ("po-qa-verdict.jsonl", task))
     if said.count("major") <= _limit("delivery.max_major_cycles"):
         items = texts(verdicts[-1].get("re_scope_items"))
         return Routed("po", ("po-qa-verdict.jsonl", f"major_rejection: {', '.join(items) or 'what the patches left'}"))
     return Routed("owner", ("po-qa-verdict.jsonl", "every cycle is used up: the user decides"))
-
-
-def _senior_of(department: str) -> str:
-    prefix = next((row.prefix for row in WORKING if row.name.value == department), "")
-    return f"{prefix}senior"
 
 
 def _limit(name: str) -> int:

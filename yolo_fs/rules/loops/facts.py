@@ -12,8 +12,7 @@ from enum import StrEnum
 from typing import Any
 
 from yolo_fs.protocol.chains import METRICS
-from yolo_fs.protocol.departments import department as department_row
-from yolo_fs.protocol.names import Dept, Role
+from yolo_fs.protocol.names import Dept
 from yolo_fs.rules.phase.facts import Filed, PhaseFacts
 
 
@@ -132,9 +131,3 @@ class LoopFacts:
     def is_worked_on(self, order: int, plan: str) -> bool:
         """Tell whether somebody committed source of a plan (of any plan, if empty) after a moment of history."""
         return any(one.order > order and plan in ("", one.plan) for one in self.work)
-
-
-def agent_of(role: Role, department: Dept | None) -> str:
-    """Return the name of the agent that has a role in a department."""
-    row = department_row(department) if department else None
-    return (row.prefix if row and role in row.roles else "") + role.value

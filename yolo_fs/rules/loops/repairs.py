@@ -12,9 +12,10 @@ from typing import Any
 
 from yolo_fs.ids import EscalationId
 from yolo_fs.protocol.chains import CHANGE_CLASSES, QA_REMEDIES, REVIEW_REMEDIES, Weight
+from yolo_fs.protocol.departments import name_in
 from yolo_fs.protocol.names import Dept, Role
 from yolo_fs.protocol.workflow import LIMIT_BY_KEY
-from yolo_fs.rules.loops.facts import Loop, LoopFacts, LoopProgress, Metrics, agent_of
+from yolo_fs.rules.loops.facts import Loop, LoopFacts, LoopProgress, Metrics
 from yolo_fs.rules.phase.facts import Plan, plans_of
 
 _SEVERITIES = {severity: row.weight for row in CHANGE_CLASSES for severity in row.severities}
@@ -108,7 +109,7 @@ def _review(facts: LoopFacts, plan: Plan, reviews: list[Review], begun_s: int) -
         time_per_cycle=tuple(max(0, one.at_s - start) for one, start in zip(reviews, starts, strict=False)),
         escalation_triggered=triggered,
     )
-    name = agent_of(role, plan.department) if role else ""
+    name = name_in(role, plan.department) if role else ""
     return LoopProgress(Loop.CODE_REVIEW, str(plan.id), state, cycles, left, name, what, metrics)
 
 
@@ -187,7 +188,7 @@ def _remediation(facts: LoopFacts, department: Dept, runs: Mapping[str, list[tup
         return LoopProgress(Loop.QA, department.value, "passed", count, left)
     latest = max(runs[kind][-1][1] for kind in failing)
     state, role, what = _qa_state(facts, department, count, latest, failing[0])
-    return LoopProgress(Loop.QA, department.value, state, count, left, agent_of(role, department), what)
+    return LoopProgress(Loop.QA, department.value, state, count, left, name_in(role, department), what)
 
 
 def _qa_state(facts: LoopFacts, department: Dept, count: int, since: int, kind: str) -> tuple[str, Role, str]:
@@ -234,7 +235,7 @@ def _gate(kind: Loop, name: str, fails: int, most: int, department: Dept, *, is_
     if is_passed:
         return LoopProgress(kind, name, "passed", fails, left)
     if left:
-        return LoopProgress(kind, name, "to be repaired", fails, left, agent_of(Role.DEV, department), "Dev fixes")
+        return LoopProgress(kind, name, "to be repaired", fails, left, name_in(Role.DEV, department), "Dev fixes")
     return LoopProgress(
-        kind, name, "limit reached", fails, 0, agent_of(Role.SENIOR, department), "2 task failures: Dev escalates"
+        kind, name, "limit reached", fails, 0, name_in(Role.SENIOR, department), "2 task failures: Dev escalates"
     )

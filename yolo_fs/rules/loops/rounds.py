@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from yolo_fs.protocol.departments import name_in
 from yolo_fs.protocol.names import Dept, Role
 from yolo_fs.protocol.workflow import LIMIT_BY_KEY
-from yolo_fs.rules.loops.facts import Loop, LoopFacts, LoopProgress, agent_of
+from yolo_fs.rules.loops.facts import Loop, LoopFacts, LoopProgress
 from yolo_fs.rules.loops.repairs import code_reviews, gate_remediations, qa_remediations
 
 _PATCH_MOST = int(LIMIT_BY_KEY["delivery.max_patch_cycles"].value)
@@ -107,7 +108,7 @@ def _patch_turn(facts: LoopFacts, order: int, department: Dept) -> tuple[str, st
         return "integrated again", Role.PO, "gives its verdict"
     if facts.is_worked_on(order, ""):
         return "patched", Role.INTEGRATION_GATE, "re-run integration gate for the specific failing checks only"
-    return "to be patched", agent_of(Role.SENIOR, department), "Senior re-specs the fix, Dev implements"
+    return "to be patched", name_in(Role.SENIOR, department), "Senior re-specs the fix, Dev implements"
 
 
 def _major(facts: LoopFacts, last: str, count: int) -> LoopProgress:
@@ -169,7 +170,7 @@ def _request(facts: LoopFacts, department: Dept, line: Mapping[str, Any], waited
         )
     if waited_s > limit_s:
         asker = next((role for role in Role if role.value == line.get("ra")), None)
-        name = agent_of(asker, department) if asker else str(line.get("ra"))
+        name = name_in(asker, department) if asker else str(line.get("ra"))
         what = f"goes on with an assumption: no answer within {limit_s} s"
         return LoopProgress(Loop.RESEARCH, question, "degraded", 0, 0, name, what)
     return LoopProgress(Loop.RESEARCH, question, "blocking", 0, 1, Role.SCOUT, "the agent waits for the answer")

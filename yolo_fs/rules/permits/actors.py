@@ -9,8 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from yolo_fs.protocol.departments import WORKING
-from yolo_fs.protocol.departments import department as department_row
+from yolo_fs.protocol.departments import WORKING, name_in
 from yolo_fs.protocol.escalation import CHAINS, ESCALATES_BY_ROLE
 from yolo_fs.protocol.names import Dept, Mode, Role
 from yolo_fs.protocol.roster import AGENT_BY_NAME, Agent
@@ -48,7 +47,7 @@ class Actor:
     @property
     def name(self) -> str:
         """Name of the agent, such as `fe-lead`; the role where there is no agent."""
-        return f"{_prefix(self.role, self.department)}{self.role.value}"
+        return name_in(self.role, self.department)
 
     @property
     def agent(self) -> Agent | None:
@@ -147,11 +146,6 @@ def meant_by(actor: Actor, name: str) -> Actor:
 def _mode(role: Role, department: Dept | None, otherwise: Mode) -> Mode:
     """Return the mode: a second department, or an Owner, is there only when several departments work."""
     return Mode.MULTI if role is Role.OWNER or department in (Dept.FRONTEND, Dept.UIUX) else otherwise
-
-
-def _prefix(role: Role, department: Dept | None) -> str:
-    row = department_row(department) if department else None
-    return row.prefix if row and role in row.roles else ""
 
 
 def _nobody(name: str, where: str = "") -> YoloError:

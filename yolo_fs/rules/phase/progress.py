@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from yolo_fs.ids import PhaseId
+from yolo_fs.protocol.departments import name_in
 from yolo_fs.protocol.gates import Outcome
 from yolo_fs.protocol.names import Dept
 from yolo_fs.protocol.workflow import STEPS, Skip, Step
@@ -259,14 +260,10 @@ def _next_of_phase(
 
 
 _OPEN = (StepStanding.READY, StepStanding.RUNNING)
-_PREFIX = {Dept.BACKEND: "", Dept.FRONTEND: "fe-", Dept.UIUX: "ux-", Dept.SHARED: ""}
-_SHARED_AGENTS = frozenset({"critic", "scout"})
 
 
 def _asked(step: Step, department: Dept, task: str) -> Next:
-    role = step.agents[0].value
-    prefix = "" if role in _SHARED_AGENTS or step.key in PHASE_STEPS else _PREFIX[department]
-    return Next(step.key, prefix + role, step.inputs, task)
+    return Next(step.key, name_in(step.agents[0], department), step.inputs, task)
 
 
 def _next_task(plans: tuple[PlanProgress, ...]) -> str:

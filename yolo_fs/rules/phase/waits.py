@@ -17,11 +17,10 @@ from itertools import pairwise
 from typing import Any
 
 from yolo_fs.ids import EscalationId, PlanId, TaskRef
-from yolo_fs.protocol.departments import WORKING
-from yolo_fs.protocol.departments import department as department_row
+from yolo_fs.protocol.departments import WORKING, name_in
 from yolo_fs.protocol.gates import WAVE_GATES, WaveGate
 from yolo_fs.protocol.names import Dept, Role
-from yolo_fs.protocol.roster import AGENT_BY_NAME
+from yolo_fs.protocol.roster import AGENT_BY_NAME, plain_name
 from yolo_fs.rules.phase.deadlock import BY_NAME, Alarm, Deadlock, Orphan, Wait, cycles, orphans, shown
 from yolo_fs.rules.phase.evidence import PlanProgress, PlanStanding
 from yolo_fs.rules.phase.facts import Filed, PhaseFacts, Plan, plans_of, texts
@@ -259,15 +258,9 @@ def _pending(facts: PhaseFacts) -> Iterator[_Escalation]:
         )
 
 
-def _agent(name: str, department: Dept) -> str:
-    """Return the agent whom a department means: the `Senior` of the frontend is `fe-senior`."""
-    spelled = name.strip().lower().removeprefix("yolo-").replace(" ", "-")
-    role = _ROLE_OF_LABEL.get(spelled, spelled)
-    row = department_row(department)
-    return row.prefix + role if row and role in row.roles else role
-
-
-_ROLE_OF_LABEL = {role.label.lower().replace(" ", "-"): role.value for role in Role}
+def _agent(spelled: str, department: Dept) -> str:
+    """Return the agent whom a department means."""
+    return name_in(plain_name(spelled), department)
 
 
 def _of_research(scene: _Scene) -> Iterator[Wait]:

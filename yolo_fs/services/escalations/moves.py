@@ -14,9 +14,11 @@ from typing import Any
 from yolo_fs.edges.append import Appending, appending
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.ids import EscalationId, PhaseId, TaskRef
+from yolo_fs.protocol.departments import name_in
 from yolo_fs.protocol.names import Dept, Role
+from yolo_fs.protocol.roster import department_said
 from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError, errors, safe
-from yolo_fs.rules.escalations.log import LOG, Logged, Station, department_said, name_in, role_of, station
+from yolo_fs.rules.escalations.log import LOG, Logged, Station, role_of, station
 from yolo_fs.rules.escalations.messages import Said, message_of
 from yolo_fs.rules.escalations.moves import advance, begin, path_of, wanting
 from yolo_fs.rules.escalations.progress import EscalationProgress, Standing

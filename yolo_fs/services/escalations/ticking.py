@@ -15,11 +15,11 @@ from yolo_fs.edges.append import Appending, appending
 from yolo_fs.edges.git.history import log as history
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.ids import EscalationId, PhaseId
+from yolo_fs.protocol.departments import name_in
 from yolo_fs.protocol.names import Role
 from yolo_fs.reasons import Finding, YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.escalations.clock import Instant
-from yolo_fs.rules.escalations.log import name_in
 from yolo_fs.rules.escalations.messages import recommended, warning_of
 from yolo_fs.rules.escalations.progress import EscalationProgress, Standing
 from yolo_fs.rules.escalations.resume import resumes
