@@ -1,0 +1,80 @@
+"""Who waits for work to be done: departments for plans, plans and tasks for each other, gates for evidence. Pure.
+
+Source: protocol 3.1, 3.4; document 000 (`api_contract`); document 002 ("Multi-Department Structure").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from yolo_fs.protocol.names import Dept
+from yolo_fs.rules.phase.deadlock import Wait, shown
+from yolo_fs.rules.phase.evidence import PlanProgress
+from yolo_fs.rules.phase.facts import Plan, texts
+from yolo_fs.rules.phase.gateview import Missing
+from yolo_fs.rules.phase.progress import DepartmentProgress
+from yolo_fs.rules.phase.waits_scene import CONFIG, Scene, gate_name
+
+
+def of_departments(scene: Scene) -> Iterator[Wait]:
+    for one in scene.behind:
+        if gate := scene.entrances.get(one.department):
+            yield Wait(one.department, gate_name(gate), "its wave begins behind it", CONFIG)
+    for plan, _, file in scene.unfinished:
+        yield Wait(plan.department, str(plan.id), "its plan is not complete", file)
+
+
+def of_plans(scene: Scene) -> Iterator[Wait]:
+    for plan, written, file in scene.unfinished:
+        name = str(plan.id)
+        if gate := scene.entrances.get(plan.department):
+            yield Wait(name, gate_name(gate), f"{plan.department} begins behind it", CONFIG)
+        for need in plan.blocked_by:
+            key = "d" if need in written.needs else "xd"
+            yield Wait(name, need, f"`{key}` names it", f"{file}:1", f"take {shown(need)} out of `{key}` in {file}")
+        yield from _of_tasks(plan, written, file)
+
+
+def _of_tasks(plan: PlanProgress, written: Plan, file: str) -> Iterator[Wait]:
+    """Yield what tasks wait for that run in a circle; the order of all others is no news."""
+    stuck = {f"T{task.ref.number}" for task in plan.tasks if not task.layer and not task.commit}
+    for line, task in enumerate(written.tasks, 2):
+        for need in texts(task.get("td")):
+            if {name := str(task.get("id")), need} <= stuck:
+                remedy = f"take {need} out of `td` of {name} in {file}"
+                yield Wait(f"{plan.id}/{name}", f"{plan.id}/{need}", "`td` names it", f"{file}:{line}", remedy)
+
+
+def of_gates(scene: Scene) -> Iterator[Wait]:
+    """Yield which departments, or which of their Leads, owe a closed gate its evidence."""
+    for name, missing in scene.closed.items():
+        if name == "api-contract":
+            yield from _of_contracts(scene, missing)
+        elif name == "ux-complete":
+            yield Wait(f"gate:{name}", Dept.UIUX, missing[0].what, missing[0].file)
+        else:
+            yield from (_owed(f"gate:{name}", one) for one in scene.behind)
+    for gate in scene.entrances.values():
+        yield from (
+            _owed(gate_name(gate), one) for one in scene.behind if not gate.gate and one.department is gate.department
+        )
+
+
+def _owed(gate: str, one: DepartmentProgress) -> Wait:
+    assert one.current is not None
+    return Wait(gate, one.department, f"{one.department} is at {one.current.step.key}", one.current.step.outputs[-1])
+
+
+def _of_contracts(scene: Scene, missing: tuple[Missing, ...]) -> Iterator[Wait]:
+    """Yield whose word is missing: that of the side which was spoken to, or of both where no side is named."""
+    lines = scene.facts.lines_of("api-contracts")
+    for lack in missing:
+        if lack.line or not lines:
+            direction = lines[lack.line - 1].get("direction") if lack.line else None
+            where = f"{lack.file}:{lack.line}" if lack.line else lack.file
+            for lead in _ANSWERED_BY.get(str(direction), ("fe-lead", "lead")):
+                yield Wait("gate:api-contract", lead, lack.what, where, f"agree on it in {lack.file}")
+
+
+_ANSWERED_BY: Mapping[str, tuple[str, ...]] = {"frontend_to_backend": ("lead",), "backend_to_frontend": ("fe-lead",)}
+"""Direction of a contract → who answers it. Source: document 000 (`api_contract`)."""
