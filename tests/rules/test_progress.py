@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from tests.rules.phases import COMMITS, Content, complete, facts
+from tests.rules.phases import COMMITS, FOLDER, Content, complete, facts
 from yolo_fs.protocol.gates import Outcome
 from yolo_fs.protocol.names import Dept
 from yolo_fs.protocol.workflow import EFFORTS, STEPS, EntryGate, ExitGate, Skip
 from yolo_fs.rules.phase.evidence import PlanStanding, layers
-from yolo_fs.rules.phase.facts import SourceCommit
+from yolo_fs.rules.phase.facts import SourceCommit, Version, Work
 from yolo_fs.rules.phase.progress import PhaseProgress, StepProgress, StepStanding, fold
 from yolo_fs.rules.phase.skips import SKIPS
 from yolo_fs.rules.phase.stepgates import ENTRY, EXIT
@@ -190,7 +190,7 @@ def test_every_verdict_line_of_the_review_has_to_approve() -> None:
     content["code-review.jsonl"][1]["r"] = "changes_requested"
     found = step(fold(facts(content)), "code_review")
     assert found.standing is StepStanding.RUNNING
-    assert found.missing == ("the review of plan 01-02 says changes_requested",)
+    assert found.missing == ("the review of plan 01-02 says changes_requested: major findings",)
 
 
 def test_the_last_verdict_of_a_plan_is_the_one_in_force() -> None:
@@ -198,6 +198,47 @@ def test_the_last_verdict_of_a_plan_is_the_one_in_force() -> None:
     content["code-review.jsonl"] = [{"plan": "01-01", "r": "changes_requested"}, *content["code-review.jsonl"]]
     assert standing(content, "code_review") is StepStanding.COMPLETE
 
+
+# --- the review ---
+
+ASKS = {"plan": "01-01", "r": "changes_requested", "cycle": 1, "dt": "2026-02-19"}
+MINOR, MAJOR = ({"f": "src/auth.ts", "ln": 1, "sev": sev, "issue": sev, "sug": "x"} for sev in ("nit", "major"))
+FIXED, ELSEWHERE = Work("01-01", 30, 3), Work("01-02", 30, 3)
+REVIEW = f"{FOLDER}/code-review.jsonl"
+
+
+def reviewed(*versions: tuple[int, list[dict[str, Any]]], work: tuple[Work, ...] = (), **more: Any) -> tuple[str, ...]:
+    """Return what the code review lacks: after these versions of its file (order, lines), and this work."""
+    content = complete() | {"code-review.jsonl": versions[-1][1]} | more
+    known = {REVIEW: tuple(Version(tuple(lines), 10 * order, order) for order, lines in versions)}
+    return step(fold(facts(content, versions=known, work=work)), "code_review").missing
+
+
+def test_minor_findings_are_approved_once_the_fix_is_committed() -> None:
+    lines = [ASKS, MINOR, {"plan": "01-02", "r": "approve", "cycle": 1, "dt": "2026-02-19"}]
+    wanted = ("the review of plan 01-01 says changes_requested: minor findings",)
+    assert reviewed((2, lines)) == wanted
+    assert reviewed((2, lines), work=(ELSEWHERE,)) == wanted
+    assert reviewed((4, lines), work=(FIXED,)) == wanted
+    assert reviewed((2, lines), work=(FIXED,)) == ()
+
+
+def test_a_fix_counts_although_another_review_came_into_the_file_after_it() -> None:
+    other = {"plan": "01-02", "r": "approve", "cycle": 1, "dt": "2026-02-19"}
+    assert reviewed((2, [ASKS, MINOR]), (4, [ASKS, MINOR, other]), work=(FIXED,)) == ()
+
+
+def test_major_findings_are_reviewed_again_and_then_the_lead_decides() -> None:
+    says = "the review of plan 01-01 says changes_requested"
+    assert reviewed((2, [ASKS, MINOR, MAJOR])) == (f"{says}: major findings",)
+    assert reviewed((2, [ASKS, MINOR, MAJOR]), work=(FIXED,)) == (f"{says}: to be reviewed again",)
+    second = [ASKS | {"cycle": 2}, MAJOR]
+    assert reviewed((2, second), work=(FIXED,)) == (f"{says}: escalated to the Lead",)
+    accepted = [{"ts": "2026-02-19T08:00:00Z", "agent": "lead", "dec": "Accept 01-01 with known issues", "reason": "x"}]
+    assert reviewed((2, second), work=(FIXED,), **{"decisions.jsonl": accepted}) == ()
+
+
+# --- escalations ---
 
 UP = {"id": "ESC-01-01-T1", "dt": "2026-02-19T08:00:00Z", "agent": "dev", "tgt": "senior", "st": "open"}
 DOWN = UP | {"dt": "2026-02-19T08:01:00Z", "agent": "senior", "tgt": "dev", "st": "escalated", "dec": "Path /"}

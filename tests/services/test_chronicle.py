@@ -71,6 +71,8 @@ def answers(found: Chronicle, oids: list[str]) -> dict[str, Any]:
         "paths": found.by_path,
         "tasks": found.by_task,
         "steps": found.by_step,
+        "plans": found.by_plan,
+        "heights": {oid: found.height(oid) for oid in oids},
         "signed off": found.signed_off,
         "ours": [(one.oid, one.at_s, one.changes) for one in found.ours],
         "commits": {oid: found.commit(oid[:12]) for oid in oids},
@@ -229,7 +231,7 @@ def test_a_log_that_names_a_parent_before_its_child_is_put_in_order(history: His
     lambda data: data[: len(data) // 2],
     lambda data: data[:-1],
     lambda data: data + b"x",
-    lambda data: data.replace(b"chronicle 1", b"chronicle 0"),
+    lambda data: data.replace(b"chronicle 2", b"chronicle 1"),
     lambda data: data[:-20] + bytes([data[-20] ^ 1]) + data[-19:],
     lambda data: b"\0" * len(data),
 ])  # fmt: skip

@@ -78,6 +78,28 @@ def test_only_a_commit_of_that_plan_repairs_it(team: Team) -> None:
     assert of(team, Loop.CODE_REVIEW).state == "approved after the fix"
 
 
+def test_the_step_of_the_review_ends_where_its_loop_does(team: Team) -> None:
+    def lacks() -> tuple[str, ...]:
+        with Repository(str(team.root)) as repository:
+            ((_, progress),) = Facts(repository, load(repository.root)).folded(team.head())
+        steps = progress.departments[0].steps
+        (missing,) = [one.missing for one in steps if one.step.key == "code_review"]
+        return tuple(lack for lack in missing if "review" in lack)
+
+    summarise(team)
+    review(team, "changes_requested", 1, "nit")
+    asked = ("the review of plan 01-01 says changes_requested: minor findings",)
+    assert lacks() == asked
+    works(team, "fix(01-02): T1 elsewhere", "2\n")
+    assert lacks() == asked
+    works(team, "fix(01-01): name it well", "3\n")
+    assert lacks() == ()
+    path = team.root / ".yolo-planning/phases/01-auth/code-review.jsonl"
+    path.write_text(path.read_text() + '{"plan":"01-02","r":"approve","cycle":1,"dt":"2026-02-19"}\n')
+    team.once()
+    assert lacks() == () and of(team, Loop.CODE_REVIEW).state == "approved after the fix"
+
+
 def test_three_failures_of_qa_are_counted_over_one_file(team: Team) -> None:
     quality = json.loads((team.examples / "qa-code/ok").joinpath(_first(team)).read_text().splitlines()[0])
     for number in range(3):

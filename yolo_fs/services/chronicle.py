@@ -56,6 +56,8 @@ class Chronicle:
         """`NN-MM/Tk` → the last commit whose subject names it."""
         self.by_step: dict[str, str] = {}
         """`NN step` → the last commit whose subject says that it records that step."""
+        self.by_plan: dict[str, str] = {}
+        """`NN-MM` → the last source commit whose subject names that plan."""
         self._by_words: dict[str, str] = {}
         """`NN-MM words` → the last source commit that says so of a plan."""
         self.signed_off: dict[int, str] = {}
@@ -93,6 +95,11 @@ class Chronicle:
         found = self._find(oid)
         return found.at_s if found else 0
 
+    def height(self, oid: str) -> int:
+        """Return how far from a root a commit of this history is: what came after it is higher; 0 for none."""
+        found = self._find(oid)
+        return found.height if found else 0
+
     def of_words(self, plan: str, words: str) -> str:
         """Return the last source commit of a plan that says nothing but these words; nothing when there is none."""
         return self._by_words.get(f"{plan} {alike(words)}", "")
@@ -108,7 +115,7 @@ class Chronicle:
     # --- taking in ---
 
     def _take(self, logged: LoggedCommit) -> None:
-        height = 1 + max((self._height(parent) for parent in logged.parents), default=0)
+        height = 1 + max((self.height(parent) for parent in logged.parents), default=0)
         one = Chronicled(logged.oid, logged.at_s, height, logged.is_ours, logged.subject, logged.changes)
         self._fresh[one.oid] = one
         for _, path in one.changes:
@@ -121,6 +128,8 @@ class Chronicle:
             self._put(self.signed_off, int(gaps["N"]), one)
 
     def _note(self, purpose: Purpose, one: Chronicled) -> None:
+        if purpose.plan and not purpose.step and not one.is_ours:
+            self._put(self.by_plan, str(purpose.plan), one)
         if purpose.task:
             self._put(self.by_task, str(purpose.task), one)
         elif purpose.step:
@@ -140,10 +149,6 @@ class Chronicle:
         positions = self._archive.named(oid) if oid else ()
         return self._archive.at_position(positions[0]) if positions else None
 
-    def _height(self, oid: str) -> int:
-        found = self._find(oid)
-        return found.height if found else 0
-
     # --- from one process to the next ---
 
     def keep(self) -> None:
@@ -154,6 +159,7 @@ class Chronicle:
             "path": self.by_path,
             "task": self.by_task,
             "step": self.by_step,
+            "plan": self.by_plan,
             "words": self._by_words,
             "signed_off": {str(number): oid for number, oid in self.signed_off.items()},
         }
@@ -169,7 +175,8 @@ class Chronicle:
             return
         self._archive, self._tip = archive, archive.tip
         self.by_path, self.by_task = dict(archive.names["path"]), dict(archive.names["task"])
-        self.by_step, self._by_words = dict(archive.names["step"]), dict(archive.names["words"])
+        self.by_step, self.by_plan = dict(archive.names["step"]), dict(archive.names["plan"])
+        self._by_words = dict(archive.names["words"])
         self.signed_off = {int(number): oid for number, oid in archive.names["signed_off"].items()}
 
     def _cut_off(self) -> str:

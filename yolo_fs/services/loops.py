@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 from yolo_fs.edges.git.history import LONG_S
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.rules.loops.facts import LoopFacts, LoopProgress, Version, Work
+from yolo_fs.rules.loops.facts import LoopFacts, LoopProgress
 from yolo_fs.rules.loops.rounds import loops
-from yolo_fs.rules.phase.facts import PhaseFacts
+from yolo_fs.rules.phase.correlation import purpose_of
+from yolo_fs.rules.phase.facts import PhaseFacts, Version, Work
 from yolo_fs.services.team import Team
-from yolo_fs.subject import GRAMMAR, read_scope
 
 KINDS = frozenset({
     "discovery", "critique", "plan", "summary", "research", "code-review", "verification", "qa-code",
@@ -39,7 +39,7 @@ def loop_facts(repository: Repository, team: Team, facts: PhaseFacts, tip: str, 
     """Return the facts of a phase's loops as of a commit."""
     log = _log(repository, tip)
     paths = sorted(filed.place.path for filed in facts.filed if filed.place.artifact.kind in KINDS)
-    versions = {path: tuple(_versions(repository, team, path, tip, log)) for path in paths}
+    versions = {path: tuple(_versions(team, path, tip, log)) for path in paths}
     work = tuple(Work(one.plan, one.at_s, one.order) for one in log.values() if one.plan)
     return LoopFacts(facts, now_s, versions, work)
 
@@ -56,14 +56,10 @@ def _log(repository: Repository, tip: str) -> dict[str, _Logged]:
 
 
 def _plan_named(subject: str) -> str:
-    found = GRAMMAR.fullmatch(subject)
-    plan = read_scope(found["scope"]).plan if found else None
-    return str(plan or "")
+    purpose = purpose_of(subject)
+    return str(purpose.plan or "") if purpose and not purpose.step else ""
 
 
-def _versions(repository: Repository, team: Team, path: str, tip: str, log: Mapping[str, _Logged]) -> Iterator[Version]:
-    answer = repository.git.run("log", "--reverse", "--format=%H", "--end-of-options", tip, "--", path)
-    for oid in answer.out.decode().split():
-        blob = repository.blob_at(oid, path)
-        if blob and (lines := team.lines_at(path, blob)):
-            yield Version(lines, log[oid].at_s, log[oid].order)
+def _versions(team: Team, path: str, tip: str, log: Mapping[str, _Logged]) -> Iterator[Version]:
+    for oid, lines in team.versions(path, tip):
+        yield Version(lines, log[oid].at_s, log[oid].order)

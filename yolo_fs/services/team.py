@@ -17,7 +17,7 @@ from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.rules.artifacts.examine import shape_faults
 from yolo_fs.rules.facts import Place
 from yolo_fs.rules.handoffs.contents import handoff_into
-from yolo_fs.rules.phase.facts import Filed, PhaseFacts, SourceCommit, Switches, texts
+from yolo_fs.rules.phase.facts import Filed, PhaseFacts, SourceCommit, Switches, Version, Work, texts
 from yolo_fs.rules.phase.progress import Folded, fold
 from yolo_fs.services.chronicle import Chronicle
 from yolo_fs.services.intake import READERS
@@ -33,6 +33,8 @@ class Team:
         self._filed: dict[tuple[str, str], Filed] = {}
         self._folded: tuple[object, Folded] | None = None
         """What was asked last, and the answer."""
+        self._pasts: dict[tuple[str, str], tuple[Version, ...]] = {}
+        """Path and the last commit that changed it → its versions, where they are asked for."""
         self.chronicle = Chronicle(repository)
 
     def folded(self, commit: str | None, switches: Switches | None = None) -> Folded:
@@ -61,6 +63,7 @@ class Team:
 
     def _phase(self, phase: PhaseId, filed: list[Filed], switches: Switches, done: Mapping[str, bool]) -> PhaseFacts:
         own = tuple(one for one in filed if one.place.phase in (phase, None))
+        asking = [one for one in own if one.valid and one.place.artifact.kind == "code-review" and _asks(one)]
         return PhaseFacts(
             phase=phase,
             filed=own,
@@ -70,7 +73,30 @@ class Team:
             handed_over=handoff_into(phase, filed),
             earlier_plans=done,
             signed_off=self.chronicle.signed_off.get(int(phase.number), ""),
+            versions={one.place.path: self._past(one) for one in asking},
+            work=tuple(self._work_on(asking)),
         )
+
+    def versions(self, path: str, tip: str) -> Iterator[tuple[str, tuple[Mapping[str, Any], ...]]]:
+        """Yield commit and records of each valid version of an artifact up to a tip, oldest first."""
+        answer = self._repository.git.run("log", "--reverse", "--format=%H", "--end-of-options", tip, "--", path)
+        for oid in answer.out.decode().split():
+            blob = self._repository.blob_at(oid, path)
+            if blob and (lines := self.lines_at(path, blob)):
+                yield oid, lines
+
+    def _past(self, filed: Filed) -> tuple[Version, ...]:
+        path, commit = filed.place.path, filed.commit
+        if commit and (path, commit) not in self._pasts:
+            at_s, height = self.chronicle.at_s, self.chronicle.height
+            found = self.versions(path, commit)
+            self._pasts[path, commit] = tuple(Version(lines, at_s(oid), height(oid)) for oid, lines in found)
+        return self._pasts.get((path, commit), ())
+
+    def _work_on(self, reviews: Iterable[Filed]) -> Iterator[Work]:
+        for plan in dict.fromkeys(str(line.get("plan")) for one in reviews for line in one.lines):
+            if oid := self.chronicle.by_plan.get(plan):
+                yield Work(plan, self.chronicle.at_s(oid), self.chronicle.height(oid))
 
     def _commits_named(self, filed: Iterable[Filed]) -> dict[str, SourceCommit]:
         names = {name for one in filed for line in one.lines for name in texts(line.get("ch"))}
@@ -107,6 +133,10 @@ class Team:
         faults = [fault for _, fault in shape_faults(place.artifact, reading.records, self._settings.mode)]
         sound = not errors(reading.findings) and not any(fault.level is Level.ERROR for fault in faults)
         return Filed(place, tuple(record.value for record in reading.records), valid=sound)
+
+
+def _asks(review: Filed) -> bool:
+    return any(line.get("r") == "changes_requested" for line in review.lines)
 
 
 def _plans_done(filed: Iterable[Filed]) -> dict[str, bool]:

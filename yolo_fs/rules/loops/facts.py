@@ -13,7 +13,7 @@ from typing import Any
 
 from yolo_fs.protocol.chains import METRICS
 from yolo_fs.protocol.names import Dept
-from yolo_fs.rules.phase.facts import Filed, PhaseFacts
+from yolo_fs.rules.phase.facts import Filed, PhaseFacts, Version, Work
 
 
 class Loop(StrEnum):
@@ -82,26 +82,6 @@ class LoopProgress:
             "what": self.what,
             "metrics": self.metrics.as_json() if self.metrics else None,
         }
-
-
-@dataclass(frozen=True, slots=True)
-class Version:
-    """One content that a commit gave a file."""
-
-    lines: tuple[Mapping[str, Any], ...]
-    at_s: int
-    """When, seconds since the epoch."""
-    order: int
-    """Position of the commit in the branch's history, which clocks do not tell."""
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """A source commit that names a plan."""
-
-    plan: str
-    at_s: int
-    order: int
 
 
 @dataclass(frozen=True, slots=True)

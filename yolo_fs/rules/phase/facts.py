@@ -44,6 +44,26 @@ class SourceCommit:
 
 
 @dataclass(frozen=True, slots=True)
+class Version:
+    """One content that a commit gave a file."""
+
+    lines: tuple[Mapping[str, Any], ...]
+    at_s: int
+    """When, seconds since the epoch."""
+    order: int
+    """Position of the commit in the branch's history, which clocks do not tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A source commit that names a plan."""
+
+    plan: str
+    at_s: int
+    order: int
+
+
+@dataclass(frozen=True, slots=True)
 class Switches:
     """What the configuration and the command line turn off. Source: protocol 2.1, column "Skip when"."""
 
@@ -86,6 +106,10 @@ class PhaseFacts:
     """Plan id of another phase → whether its summary says complete, for `xd`."""
     signed_off: str = ""
     """The commit that recorded the sign-off of this phase; empty while there is none."""
+    versions: Mapping[str, tuple[Version, ...]] = field(default_factory=dict)
+    """Path of a code review that asks for changes → its versions, oldest first."""
+    work: tuple[Work, ...] = ()
+    """The last source commit of each plan that such a review is about."""
 
     def of_kind(self, kind: str, department: Dept | None = None) -> tuple[Filed, ...]:
         """Return the valid artifacts of a kind, of one department or of all, in the order of their paths."""

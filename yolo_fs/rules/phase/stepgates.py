@@ -12,6 +12,7 @@ from typing import Any
 from yolo_fs.protocol.gates import Outcome
 from yolo_fs.protocol.workflow import EntryGate, ExitGate
 from yolo_fs.rules.escalations.entries import as_committed
+from yolo_fs.rules.loops.reviews import unfinished_reviews
 from yolo_fs.rules.phase.evidence import PlanStanding
 from yolo_fs.rules.phase.facts import all_present
 from yolo_fs.rules.phase.view import View
@@ -189,14 +190,10 @@ def _no_pending_escalation(view: View) -> Iterator[str]:
 
 
 def _review_approved(view: View) -> Iterator[str]:
-    """Every verdict line counts, not the first alone (protocol 10 #21); a plan's last verdict is the one in force."""
-    verdicts = [line for line in view.lines("code-review") if "r" in line]
-    if not verdicts:
+    if not any("r" in line for line in view.lines("code-review")):
         yield "no valid code-review.jsonl"
-    in_force: Mapping[Any, Mapping[str, Any]] = {line.get("plan"): line for line in verdicts}
-    for plan, line in in_force.items():
-        if line.get("r") != "approve":
-            yield f"the review of plan {plan} says {line.get('r')}"
+    for plan, verdict, state in unfinished_reviews(view.facts, view.department):
+        yield f"the review of plan {plan} says {verdict}: {state}"
 
 
 def _qa(view: View) -> Iterator[str]:

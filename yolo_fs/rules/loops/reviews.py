@@ -1,0 +1,171 @@
+"""The reviews of a plan, and what follows from the last: the one truth for the loop and for the step. Pure.
+
+Source: document 002 ("Code Review Chain"), protocol 2.1 ("Review/QA limits"), 10 #21.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from yolo_fs.ids import EscalationId
+from yolo_fs.protocol.chains import CHANGE_CLASSES, REVIEW_REMEDIES, Weight
+from yolo_fs.protocol.names import Dept, Role
+from yolo_fs.rules.loops.facts import LoopFacts
+from yolo_fs.rules.phase.facts import PhaseFacts
+
+_SEVERITIES = {severity: row.weight for row in CHANGE_CLASSES for severity in row.severities}
+_CLASSIFY, _MINOR, _MAJOR, _CYCLE_2, _LEAD = REVIEW_REMEDIES
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """One review of a plan."""
+
+    verdict: str
+    cycle: int
+    findings: tuple[tuple[str, str], ...]
+    """(severity, issue) of each."""
+    day: str
+    at_s: int
+    order: int
+
+    @property
+    def weight(self) -> Weight:
+        """How grave its findings are together."""
+        grave = any(_SEVERITIES.get(severity) is Weight.MAJOR for severity, _ in self.findings)
+        return Weight.MAJOR if grave or not self.findings else Weight.MINOR
+
+    def is_same(self, other: Review) -> bool:
+        """Tell whether a later version of the file only repeats this review."""
+        return (self.verdict, self.cycle, self.findings, self.day) == (
+            other.verdict, other.cycle, other.findings, other.day,
+        )  # fmt: skip
+
+
+def reviews_of(facts: LoopFacts, plan: str, department: Dept | None) -> list[Review]:
+    """Return the reviews of a plan in the order in which they were committed."""
+    found: list[Review] = []
+    for version in facts.of("code-review", department):
+        for header, body in _blocks(version.lines, plan):
+            findings = tuple((str(line.get("sev")), str(line.get("issue"))) for line in body)
+            cycle = header.get("cycle")
+            number = cycle if isinstance(cycle, int) else 1
+            one = Review(str(header.get("r")), number, findings, str(header.get("dt")), version.at_s, version.order)
+            if any(one.is_same(other) for other in found):
+                continue
+            if found and _is_revised(facts, found[-1], one, plan):
+                found.pop()
+            found.append(one)
+    return found
+
+
+def _is_revised(facts: LoopFacts, before: Review, after: Review, plan: str) -> bool:
+    """Tell whether a review was only written anew: its cycle is the same, and nobody worked in between."""
+    between = any(one.plan == plan and before.order < one.order < after.order for one in facts.work)
+    return before.cycle == after.cycle and before.order != after.order and not between
+
+
+def _blocks(
+    lines: Iterable[Mapping[str, Any]], plan: str
+) -> Iterator[tuple[Mapping[str, Any], list[Mapping[str, Any]]]]:
+    """Yield each verdict on a plan with its findings; several plans and cycles may share the file."""
+    header: Mapping[str, Any] | None = None
+    body: list[Mapping[str, Any]] = []
+    for line in [*lines, {"r": None}]:
+        if "r" not in line:
+            body += [line] if line.get("plan") in (None, plan) else []
+            continue
+        if header is not None:
+            yield header, body
+        header, body = (line if str(line.get("plan")) == plan else None), []
+
+
+class Stage(NamedTuple):
+    """How far the review of one plan is."""
+
+    state: str
+    role: Role | None
+    """Whose turn it is; None when it is over."""
+    what: str
+    """What that role does, as printed."""
+
+
+APPROVED = "approved"
+AFTER_FIX = "approved after the fix"
+ESCALATED = "escalated to the Lead"
+ACCEPTED = "accepted with known issues"
+AT_ARCHITECT = "escalated to the Architect"
+
+
+def stage_of(facts: LoopFacts, plan: str, reviews: Sequence[Review]) -> Stage:
+    """Return how far the review of a plan is: minor findings are approved after the fix, major ones reviewed again."""
+    if not reviews:
+        return Stage("waits for its review", Role.SENIOR, _CLASSIFY.moves[0].text)
+    last = reviews[-1]
+    if last.verdict == "approve":
+        return Stage(APPROVED, None, "")
+    is_fixed = facts.is_worked_on(last.order, plan)
+    if last.weight is Weight.MINOR:
+        fix, approve = _MINOR.moves
+        return Stage(AFTER_FIX, None, approve.text) if is_fixed else Stage("minor findings", Role.DEV, fix.text)
+    if not cycles_left(facts, reviews):
+        return _after_last_cycle(facts, plan)
+    fix, again = _MAJOR.moves
+    return (
+        Stage("to be reviewed again", Role.SENIOR, again.text)
+        if is_fixed
+        else Stage("major findings", Role.DEV, fix.text)
+    )
+
+
+def cycles_of(reviews: Sequence[Review]) -> int:
+    """Return how many cycles a plan was reviewed in."""
+    return max((len(reviews), *(one.cycle for one in reviews)))
+
+
+def cycles_left(facts: LoopFacts, reviews: Sequence[Review]) -> int:
+    """Return how many more there may be."""
+    return max(0, facts.phase.switches.config.review_loop.max_cycles - cycles_of(reviews))
+
+
+def _after_last_cycle(facts: LoopFacts, plan: str) -> Stage:
+    if was_escalated(facts, plan, Role.ARCHITECT):
+        return Stage(AT_ARCHITECT, Role.ARCHITECT, _LEAD.moves[0].text)
+    if any(_accepts(line, plan) for line in facts.phase.lines_of("decisions")):
+        return Stage(ACCEPTED, None, _LEAD.moves[0].text)
+    return Stage(ESCALATED, Role.LEAD, f"{_CYCLE_2.moves[0].text}. {_LEAD.occasion}: {_LEAD.moves[0].text}")
+
+
+def _accepts(line: Mapping[str, Any], plan: str) -> bool:
+    said = f"{line.get('task', '')} {line.get('dec', '')}"
+    is_lead = str(line.get("agent", "")).lower().removeprefix("yolo-").endswith(Role.LEAD)
+    return is_lead and plan in said and "accept" in said.lower()
+
+
+def was_escalated(facts: LoopFacts, plan: str, to: Role) -> bool:
+    """Tell whether the log has an escalation of a task of this plan that went up to a role."""
+    for line in facts.phase.lines_of("escalation"):
+        name = EscalationId.parse(str(line.get("id")))
+        target = str(line.get("tgt", "")).lower().removeprefix("yolo-")
+        if name and str(name.task.plan) == plan and target.endswith(to):
+            return True
+    return False
+
+
+# --- for the step of the workflow ------------------------------------------------------------------------------------
+
+
+def unfinished_reviews(facts: PhaseFacts, department: Dept | None) -> Iterator[tuple[str, str, str]]:
+    """Yield each plan whose last review in force is not over: the plan, the verdict, how far it is.
+
+    Every verdict line counts, not the first alone (protocol 10 #21); a plan's last verdict is the one in force.
+    """
+    known = LoopFacts(facts, 0, facts.versions, facts.work)
+    lines = [line for filed in facts.of_kind("code-review", department) for line in filed.lines]
+    for plan in dict.fromkeys(str(line.get("plan")) for line in lines if "r" in line):
+        reviews = reviews_of(known, plan, department)
+        stage = stage_of(known, plan, reviews)
+        if stage.role is not None:
+            yield plan, reviews[-1].verdict, stage.state
