@@ -20,24 +20,30 @@ from yolo_fs.cli import demo as cli_demo
 from yolo_fs.cli.main import run
 from yolo_fs.demo.agents import MANNERS, write
 from yolo_fs.demo.plays import PLAYS
+from yolo_fs.demo.plays.escalation.round_trip import NAME, STATE, moves_of
+from yolo_fs.demo.plays.escalation.story import ESCALATIONS
 from yolo_fs.demo.stage import read
 from yolo_fs.demo.story import (
+    Agrees,
     Answer,
     Commits,
     CommitsEach,
     Holds,
     Keeps,
     Manner,
+    Nothing,
     Play,
     Refuses,
     Says,
     Scene,
     Source,
+    Tell,
     Wakes,
     Write,
 )
 from yolo_fs.edges.lines import Limits
 from yolo_fs.protocol.names import Dept, Role
+from yolo_fs.protocol.names import Mode as Departments
 from yolo_fs.protocol.workflow import STEPS
 from yolo_fs.reasons import Reason, errors
 from yolo_fs.rules.artifacts.classify import classify
@@ -84,6 +90,64 @@ def test_the_company_plays_as_its_story_says(name: str, tmp_path: Path) -> None:
 
     assert (found.exit_code, found.envelope["findings"], found.left) == (0, [], [])
     assert [proof["claim"] for proof in found.envelope["data"]["proofs"] if not proof["holds"]] == []
+
+
+@pytest.mark.parametrize(
+    "play", ESCALATIONS if os.environ.get("YOLO_TORTURE") else ESCALATIONS[:1], ids=lambda p: p.intro
+)
+def test_a_blocker_goes_up_to_the_user_and_down_again_as_the_story_says(
+    play: Play, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(cli_demo, "DEFAULT", (play,))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+    code = run(["demo", "--speed", "100", "--json"])
+
+    envelope = json.loads(capsys.readouterr().out)
+    (said,) = envelope["data"]["plays"]
+    assert (code, envelope["findings"], os.listdir(tmp_path)) == (0, [], [])
+    assert [proof["holds"] for proof in said["proofs"]] == [True] * 6
+    told = [one["subject"] for one in said["commits"]]
+    moves = len([scene for scene in play.scenes if any(isinstance(deed, Tell) for deed in scene.deeds)])
+    assert told.count("docs(01): escalation") == moves + 1
+    assert told.index("chore(state): escalation received phase 1") < told.index(
+        "chore(state): escalation resolved phase 1"
+    )
+
+
+def test_both_plays_of_the_escalation_are_chosen_by_their_one_name() -> None:
+    assert [play.name for play in ESCALATIONS] == ["escalation"] * 2
+    assert cli_demo.chosen("escalation") == ESCALATIONS
+    assert cli_demo.chosen(None) == cli_demo.DEFAULT
+
+
+LEADS = next(move.message for move in moves_of(Departments.SINGLE) if move.role is Role.LEAD)
+REFUSED: dict[str, tuple[Scene, str]] = {
+    "a level that has no say yet": (
+        Scene(Role.LEAD, "raises it", (Tell(("raise", NAME, "--message", "-"), LEADS),), Nothing("")),
+        "yolo-fs escalate raise exits with 1",
+    ),
+    "a state that is another": (
+        Scene(Role.DEV, "asks", (), Agrees((Keeps(STATE, {"/escalations/0/status": "pending"}, ""),), "")),
+        "expected /escalations/0/status 'pending', it is None",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_an_escalation_that_differs_from_the_story_ends_with_exit_code_1(
+    case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scene, said = REFUSED[case]
+    play, first = ESCALATIONS[0], ESCALATIONS[0].acts[0]
+    acts = (replace(first, scenes=(first.scenes[0], replace(scene, deadline_s=0.5))),)
+    monkeypatch.setattr(cli_demo, "DEFAULT", (replace(play, acts=acts),))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+    assert run(["demo", "--speed", "100", "--json"]) == 1
+
+    assert said in json.loads(capsys.readouterr().out)["findings"][0]["message"]
+    assert os.listdir(tmp_path) == []
 
 
 def test_without_a_name_the_company_ships_is_held_and_one_department_has_every_mishap(tmp_path: Path) -> None:

@@ -11,42 +11,48 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.artifacts import PLANNING, lines
+from tests.e2e.artifacts import PLANNING
 from tests.e2e.daemon import Daemon, until
 from tests.e2e.history import History
 from tests.e2e.repo import Repo
 from yolo_fs.cli.main import run
+from yolo_fs.demo.plays.escalation.round_trip import (
+    DECISION,
+    LOG,
+    NAME,
+    PHASE,
+    PLAN,
+    RESUMES,
+    STATE,
+    Move,
+    moves_of,
+    path_of,
+)
+from yolo_fs.demo.plays.escalation.story import ESCALATIONS
+from yolo_fs.demo.stage import read
+from yolo_fs.protocol.names import Mode
 from yolo_fs.schemas.base import check
 from yolo_fs.schemas.lines.escalation import EscalationLine
 from yolo_fs.schemas.messages import read_message
 from yolo_fs.schemas.state import ExecutionState
 
-NAME = "ESC-01-02-T1"
-FOLDER = f"{PLANNING}/phases/01-auth"
-LOG = f"{FOLDER}/escalation.jsonl"
-STATE = f"{FOLDER}/.execution-state.json"
 COMPANY = {"departments": {"frontend": True}, "department_workflow": "parallel"}
-SINGLE = ["dev", "senior", "lead", "architect", "user"]
-MULTI = ["fe-dev", "fe-senior", "fe-lead", "fe-architect", "owner", "user"]
-PLAN = lines(
-    {"p": "01", "n": "02", "t": "Login page", "w": 1, "d": [], "xd": [], "mh": {"tr": ["It works"], "ar": [], "kl": []},
-     "obj": "Users can log in"},
-    {"id": "T1", "tp": "auto", "a": "Set the cookie", "f": ["src/a.ts"], "v": "npm test", "done": "It is set"},
-)  # fmt: skip
-OPTIONS = ["Path /", "Strip it in the gateway"]
+BOTH = pytest.mark.parametrize("mode", [Mode.SINGLE, Mode.MULTI], ids=["single-department", "multi-department"])
 
 
 class Company:
     """A team of which each member speaks by message to the one above or below."""
 
-    def __init__(self, repo: Repo, path: list[str]) -> None:
+    def __init__(self, repo: Repo, mode: Mode) -> None:
         self.repo = repo
-        self.path = path
+        self.mode = mode
+        self.path = path_of(mode)
         self.messages: list[dict[str, Any]] = []
-        several = COMPANY if path is MULTI else {}
+        several = COMPANY if mode is Mode.MULTI else {}
         repo.configure(state_files="always")
         repo.file(f"{PLANNING}/config.json", json.dumps(several))
-        repo.file(f"{FOLDER}/{'fe-' if several else ''}01-02.plan.jsonl", PLAN.decode())
+        plan = read(ESCALATIONS[0], "plan.jsonl")
+        repo.file(f"{PHASE}/{'fe-' if several else ''}{PLAN}.plan.jsonl", plan)
 
     def run(self, *words: str) -> dict[str, Any]:
         """Run a command in this process, which saves the start of another, and return its envelope."""
@@ -57,40 +63,20 @@ class Company:
             assert run([*words, "--json", "-C", str(self.repo.root)]) == 0, out.getvalue()
         return dict(json.loads(out.getvalue().splitlines()[-1]))
 
-    def role(self, level: int) -> str:
-        return self.path[level].removeprefix("fe-")
+    def moves(self) -> Iterator[Move]:
+        """Make each move of the round trip, and yield it."""
+        for move in moves_of(self.mode):
+            self._say(move)
+            yield move
 
-    def moves(self) -> Iterator[tuple[str, str]]:
-        """Yield before each move who makes it and who holds the escalation afterwards, then make it."""
-        blocker = {"type": "dev_blocker", "task": "01-02/T1", "plan_id": "01-02", "blocker": "The gateway strips it",
-                   "needs": "a path", "attempted": ["curl shows Path=/"]}  # fmt: skip
-        yield self._say("open", blocker, 0, 1)
-        for level in range(1, len(self.path) - 1):
-            up = {"type": "escalation", "from": self.role(level), "to": self.role(level + 1), "issue": "beyond me",
-                  "evidence": [f"seen by {self.path[level]}"], "recommendation": "Path /",
-                  "severity": "blocking"}  # fmt: skip
-            options = [word for option in OPTIONS for word in ("--option", option)]
-            yield self._say("raise", up, level, level + 1, *(options if self.role(level) == "architect" else ()))
-        for level in range(len(self.path) - 1, 1, -1):
-            yield self._say("resolve", self._decided(), level, level - 1, "--by", self.path[level])
-        changes = {"type": "code_review_changes", "plan_id": "01-02", "cycle": 1, "must_fix": [], "rerun_tests": True,
-                   "changes": [{"f": "src/a.ts", "ln": 4, "issue": "path", "fix": "Set Path=/"}]}  # fmt: skip
-        yield self._say("resolve", changes, 1, 0)
-
-    def _decided(self) -> dict[str, Any]:
-        return {"type": "escalation_resolution", "original_escalation": NAME, "decision": OPTIONS[0],
-                "rationale": "The gateway is not ours", "action_items": ["Set Path=/"], "resolved_by": "user"}  # fmt: skip
-
-    def _say(self, verb: str, message: dict[str, Any], level: int, then: int, *more: str) -> tuple[str, str]:
-        assert read_message(message)[1] == ()
-        path = str(self.repo.file("message.json", json.dumps(message)))
-        words = [verb, *([] if verb == "open" else [NAME]), "--message", path, *more]
-        said = self.run("escalate", *words)["data"]
+    def _say(self, move: Move) -> None:
+        assert read_message(move.message)[1] == ()
+        path = str(self.repo.file("message.json", json.dumps(move.message)))
+        said = self.run("escalate", *move.words(path))["data"]
         if said["message"]:
             shape, faults = read_message(said["message"])
             assert shape is not None and all(fault.at == "/options" for fault in faults)
             self.messages.append(said["message"])
-        return self.path[level], self.path[then]
 
     def progress(self) -> dict[str, Any]:
         """Return how the escalation stands, as `escalate list` shows it."""
@@ -100,8 +86,9 @@ class Company:
         return dict(one)
 
     def carry_on(self) -> str:
-        """Let the Dev commit, and return the commit."""
-        self.repo.commit_file("src/a.ts", "cookie\n", "fix(01-02): resolve blocker of the gateway")
+        """Let the Dev commit once the daemon has no more to say of it, and return the commit."""
+        until(lambda: self.entry()["round_trips"] == 1, "the execution state says that the Dev was told")
+        self.repo.commit_file("src/a.ts", "cookie\n", RESUMES)
         return self.repo.look("rev-parse", "HEAD").strip()
 
     def entry(self, revision: str = "HEAD") -> dict[str, Any]:
@@ -120,25 +107,25 @@ class Company:
         self.repo.yolo_fs("verify")
 
 
-@pytest.mark.parametrize("path", [SINGLE, MULTI], ids=["single-department", "multi-department"])
-def test_round_trip_is_committed_level_by_level(repo: Repo, path: list[str]) -> None:
-    company, seen = Company(repo, path), []
+@BOTH
+def test_round_trip_is_committed_level_by_level(repo: Repo, mode: Mode) -> None:
+    company, seen = Company(repo, mode), []
     company.run("run", "--once")
-    for agent, holder in company.moves():
+    for move in company.moves():
         company.run("run", "--once")
         one = company.progress()
-        assert (one["holder"], one["history"][-1]["agent"]) == (holder, agent)
+        assert (one["holder"], one["history"][-1]["agent"]) == (move.holder, move.agent)
         assert company.entry()["status"] == "pending"
         seen.append(company.entry()["level"])
-    assert seen == [role.removeprefix("fe-") for role in (*path[1:], *path[-2:0:-1], path[1])]
+    assert seen == [role.removeprefix("fe-") for role in (*company.path[1:], *company.path[-2:0:-1], company.path[1])]
     commit = company.carry_on()
     (fired,) = company.run("escalate", "tick")["data"]
     assert commit.startswith(fired["line"]["ref"])
     company.run("run", "--once")
     one, entry = company.progress(), company.entry()
-    assert (one["standing"], entry["status"], entry["resolution"]) == ("resolved", "resolved", OPTIONS[0])
+    assert (one["standing"], entry["status"], entry["resolution"]) == ("resolved", "resolved", DECISION)
     assert entry["round_trips"] == 1 and entry["resolved_at"] == fired["line"]["dt"]
-    company.check_committed(2 * len(path) - 1)
+    company.check_committed(2 * len(company.path) - 1)
     said = repo.look("log", "--reverse", "--format=%s", "--", STATE).splitlines()
     told = [one for one in said if "escalation" in one]
     assert told == [f"chore(state): escalation {what} phase 1" for what in ("received", "resolved")]
@@ -146,15 +133,15 @@ def test_round_trip_is_committed_level_by_level(repo: Repo, path: list[str]) -> 
     assert {message["type"] for message in company.messages} == wanted
 
 
-@pytest.mark.parametrize("path", [SINGLE, MULTI], ids=["single-department", "multi-department"])
+@BOTH
 def test_running_daemon_commits_each_move_and_survives_a_kill(
-    repo: Repo, start: Callable[..., Daemon], path: list[str]
+    repo: Repo, start: Callable[..., Daemon], mode: Mode
 ) -> None:
-    company, history = Company(repo, path), History(repo)
-    daemon, half = start(repo), len(path) - 1
-    for count, (_, holder) in enumerate(company.moves(), 1):
+    company, history = Company(repo, mode), History(repo)
+    daemon, half = start(repo), len(company.path) - 1
+    for count, move in enumerate(company.moves(), 1):
         until(lambda count=count: _lines_at(repo) == count, f"line {count} is committed")  # type: ignore[misc]
-        assert company.progress()["holder"] == holder
+        assert company.progress()["holder"] == move.holder
         if count == half:
             daemon.kill()
             daemon.start()
@@ -162,12 +149,12 @@ def test_running_daemon_commits_each_move_and_survives_a_kill(
     company.run("escalate", "tick")
     until(lambda: _status(repo) == "resolved", "the execution state says so")
     assert daemon.stop() == 0
-    company.check_committed(2 * len(path) - 1)
-    assert len(history.commits()) > 2 * len(path)
+    company.check_committed(2 * len(company.path) - 1)
+    assert len(history.commits()) > 2 * len(company.path)
 
 
 def test_silence_hands_it_up_to_the_user_and_is_committed(repo: Repo, start: Callable[..., Daemon]) -> None:
-    company = Company(repo, SINGLE)
+    company = Company(repo, Mode.SINGLE)
     repo.file(f"{PLANNING}/config.json", json.dumps({"escalation": {"timeout_seconds": 1}}))
     next(company.moves())
     start(repo)
@@ -182,7 +169,7 @@ def test_silence_hands_it_up_to_the_user_and_is_committed(repo: Repo, start: Cal
 
 
 def test_daemon_warns_hands_up_and_closes_by_itself(repo: Repo, start: Callable[..., Daemon]) -> None:
-    company = Company(repo, SINGLE)
+    company = Company(repo, Mode.SINGLE)
     repo.file(f"{PLANNING}/config.json", json.dumps({"escalation": {"timeout_seconds": 1}}))
     daemon = start(repo)
     next(company.moves())
@@ -190,7 +177,7 @@ def test_daemon_warns_hands_up_and_closes_by_itself(repo: Repo, start: Callable[
     warnings = [one["data"]["warning"] for one in daemon.mailbox.events if one["event"] == "escalation.timeout"]
     assert [warning["current_level"] for warning in warnings] == ["senior", "lead", "architect"]
     for agent in ("user", "architect", "lead", "senior"):
-        company.run("escalate", "resolve", NAME, "--by", agent, "--decision", OPTIONS[0])
+        company.run("escalate", "resolve", NAME, "--by", agent, "--decision", DECISION)
     company.carry_on()
     until(lambda: _status(repo) == "resolved", "the task goes on")
 

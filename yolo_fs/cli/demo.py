@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 DEFAULT = PLAYS[:3]
 """What is played when no play is named: a phase that ships, the same on hold, and one with every mishap."""
 
+NAMES = tuple(dict.fromkeys(play.name for play in PLAYS))
+
 CLAIMS_ON_A_LINE = 3
 
 _SIGNS = {
@@ -49,27 +51,28 @@ NEXT = (
 
 
 @verb("demo", example="yolo-fs demo --play login --speed 3")
-@click.option("--play", "named", type=click.Choice([play.name for play in PLAYS]), help="One play; default: three.")
+@click.option("--play", "named", type=click.Choice(NAMES), help="One play; default: three.")
 @click.option("--keep", is_flag=True, help="Keep the temporary repositories and say where they are.")
 @click.option("--speed", type=click.FloatRange(0.1, 100), default=1.0, show_default=True, help="How fast it plays.")
 def demo(asked: Asked, *, named: str | None, keep: bool, speed: float) -> Reply:
     """Play whole phases: scripted agents write files, the real daemon commits, refuses and holds them.
 
     \b
-    company   three departments, the gates between them, and the sign-off
-    hold      the same with one failing test, until it passes
-    login     one department, and every mishap that is worth seeing
-    product   the agents of the product workflow hand over to each other
+    company     three departments, the gates between them, and the sign-off
+    hold        the same with one failing test, until it passes
+    login       one department, and every mishap that is worth seeing
+    product     the agents of the product workflow hand over to each other
+    escalation  a blocked Dev's question goes up to the user and the decision down,
+                level by level, in one department and in several
 
     Without --play, the first three. Everything happens in temporary repositories, which are removed at the end.
     Exit code 0: all went as the plays say; 1: something differed, and what.
     """
-    chosen = [play for play in PLAYS if play.name == named] or DEFAULT
     shows = not (asked.as_json or asked.quiet)
     data: list[dict[str, Any]] = []
     findings: tuple[Finding, ...] = ()
     with _ended_cleanly():
-        for play in chosen:
+        for play in chosen(named):
             found, said = _played(play, Pace.of(speed), keep=keep, screen=Screen(play) if shows else None)
             findings += found
             data.append(said)
@@ -78,6 +81,11 @@ def demo(asked: Asked, *, named: str | None, keep: bool, speed: float) -> Reply:
     if shows:
         show_next([one["repository"] for one in data if one["repository"]])
     return Reply({"plays": data}, findings, Exit.FINDINGS if findings else Exit.DONE)
+
+
+def chosen(name: str | None) -> tuple[Play, ...]:
+    """Return the plays of a name, in their order; those of the default for none."""
+    return tuple(play for play in PLAYS if play.name == name) or DEFAULT
 
 
 def _played(play: Play, pace: Pace, *, keep: bool, screen: Screen | None) -> tuple[tuple[Finding, ...], dict[str, Any]]:

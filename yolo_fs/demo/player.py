@@ -17,6 +17,8 @@ from yolo_fs.demo.questions import AGAIN_S, Questions
 from yolo_fs.demo.stage import Stage
 from yolo_fs.demo.story import (
     Act,
+    Adds,
+    Agrees,
     Code,
     Commits,
     CommitsEach,
@@ -151,7 +153,9 @@ class Player:
                 return self._waits(wanted, until)
             case Source() as wanted:
                 return self._source(wanted)
-            case Says() | Keeps() | Sleeps() | Wakes() as question:
+            case Adds() as wanted:
+                return self._adds(wanted, until)
+            case Says() | Keeps() | Agrees() | Sleeps() | Wakes() as question:
                 return Questions(self._stage, until).ask(question)
             case Stages(said):
                 self.kept = self._stage.open_changes()
@@ -178,6 +182,15 @@ class Player:
             commit = event.commit
             del left[event.path]
         return Outcome(Mark.COMMITTED, _told([one.subject for one in wanted]), commit if len(wanted) == 1 else "")
+
+    def _adds(self, wanted: Adds, until: float) -> Outcome:
+        event = self._event(
+            wanted.path,
+            until,
+            f"a commit {wanted.subject!r}",
+            lambda event: event.name == COMMITTED and event.subject == wanted.subject,
+        )
+        return Outcome(Mark.COMMITTED, safe(event.subject), event.commit)
 
     def _refuses(self, wanted: Refuses, until: float) -> Outcome:
         def named(event: Event) -> Fault | None:

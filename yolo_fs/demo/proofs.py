@@ -5,14 +5,17 @@ Source: design 1 ("Inert when in doubt"); reliability F59.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from yolo_fs.demo.player import Player
+from yolo_fs.demo.questions import difference
 from yolo_fs.demo.stage import Stage
-from yolo_fs.demo.story import Play
-from yolo_fs.reasons import YoloError
+from yolo_fs.demo.story import Agrees, Keeps, Play, Scene
+from yolo_fs.reasons import YoloError, safe
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +42,41 @@ def _proofs(play: Play, stage: Stage, player: Player) -> Iterator[Proof]:
     yield Proof("the work tree holds no other open change", left == play.leaves, ", ".join(left))
     if any(stage.pastes_secret(deed) for scene in play.scenes for deed in scene.deeds):
         yield Proof("the pasted token is in no git object, no event and no journal", *_secret_is_nowhere(stage))
+    if stage.messages:
+        yield from _said_and_kept(play, stage)
     yield _is_sound(stage)
+
+
+def _said_and_kept(play: Play, stage: Stage) -> Iterator[Proof]:
+    """Yield what a play with messages claims: all valid, each state committed, and history as it is prescribed."""
+    yield _messages_are_valid(stage)
+    yield _states_came_in_order(play, stage)
+    code, data = stage.ask("verify")
+    yield Proof(f"'yolo-fs verify' finds nothing wrong with {data['verified']} commits", code == 0)
+
+
+def _messages_are_valid(stage: Stage) -> Proof:
+    known = list(dict.fromkeys(json.dumps(message, sort_keys=True) for message in stage.messages))
+    with ThreadPoolExecutor() as hands:
+        codes = list(hands.map(lambda text: stage.ask("message", "check", "-", given=text.encode())[0], known))
+    wrong = [text for text, code in zip(known, codes, strict=True) if code]
+    claim = f"all {len(known)} messages are valid and go where they may, as 'yolo-fs message check' says"
+    return Proof(claim, not wrong, safe("; ".join(wrong), 500))
+
+
+def _states_came_in_order(play: Play, stage: Stage) -> Proof:
+    """Every state that was looked at is a version of its file on the branch, each after the one before it."""
+    wanted = [keeps for scene in play.scenes for keeps in _kept_by(scene)]
+    versions = {path: iter(stage.versions(path)) for path in {keeps.path for keeps in wanted}}
+    # An iterator goes on where it stopped, so no version stands for two states.
+    missing = [one.said for one in wanted if all(difference(one.data, version) for version in versions[one.path])]
+    claim = f"each of {len(wanted)} states is a commit of its own, one after the other"
+    return Proof(claim, not missing, safe("; ".join(missing), 500))
+
+
+def _kept_by(scene: Scene) -> tuple[Keeps, ...]:
+    answers = scene.answer.answers if isinstance(scene.answer, Agrees) else (scene.answer,)
+    return tuple(answer for answer in answers if isinstance(answer, Keeps))
 
 
 def _each_alone(stage: Stage, player: Player) -> Proof:

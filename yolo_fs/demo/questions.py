@@ -11,7 +11,7 @@ from typing import Any, assert_never
 
 from yolo_fs.demo.outcome import DifferentError, Mark, Outcome
 from yolo_fs.demo.stage import Stage
-from yolo_fs.demo.story import Keeps, Says, Sleeps, Wakes
+from yolo_fs.demo.story import Agrees, Keeps, Question, Says, Sleeps, Wakes
 from yolo_fs.reasons import Reason, safe
 
 AGAIN_S = 0.02
@@ -25,7 +25,7 @@ class Questions:
         self._stage = stage
         self._until = until
 
-    def ask(self, wanted: Says | Keeps | Sleeps | Wakes) -> Outcome:
+    def ask(self, wanted: Question) -> Outcome:
         """Return the answer that is wanted.
 
         Raises:
@@ -36,7 +36,11 @@ class Questions:
                 self._until_so(lambda: self._command(wanted))
                 return Outcome(Mark.YES if wanted.is_yes else Mark.NO, wanted.said)
             case Keeps(path, data, said):
-                self._until_so(lambda: _difference(data, self._stage.committed_object(path)))
+                self._until_so(lambda: difference(data, self._stage.committed_object(path)))
+                return Outcome(Mark.YES, said)
+            case Agrees(answers, said):
+                for answer in answers:
+                    self.ask(answer)
                 return Outcome(Mark.YES, said)
             case Sleeps():
                 self._until_so(self._sleeper)
@@ -50,7 +54,7 @@ class Questions:
         code, data = self._stage.ask(*wanted.command)
         if code != wanted.exit_code:
             return f"yolo-fs {' '.join(wanted.command)} exits with {code}"
-        return _difference(wanted.data, data)
+        return difference(wanted.data, data)
 
     def _sleeper(self) -> str:
         waiter = self._stage.waiter
@@ -64,13 +68,13 @@ class Questions:
         return Outcome(Mark.YES, f"woken: {waiter.gate} is open")
 
     def _until_so(self, differs: Callable[[], str]) -> None:
-        while difference := differs():
+        while found := differs():
             if time.monotonic() > self._until:
-                raise DifferentError(difference, Reason.DEADLINE_PASSED)
+                raise DifferentError(found, Reason.DEADLINE_PASSED)
             time.sleep(AGAIN_S)
 
 
-def _difference(wanted: Mapping[str, object], data: object) -> str:
+def difference(wanted: Mapping[str, object], data: object) -> str:
     """Return the first place at which data are not as wanted."""
     for pointer, value in wanted.items():
         if (found := _at(data, pointer)) != value:

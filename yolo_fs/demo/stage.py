@@ -11,19 +11,19 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from importlib.resources import files
 from typing import Any
 
 from yolo_fs.demo import agents, story
 from yolo_fs.demo.daemon import Daemon, command, environment
-from yolo_fs.demo.story import SECRET, Code, Deed, Judge, Play, Queue, Write
+from yolo_fs.demo.story import SECRET, Code, Deed, Judge, Play, Queue, Tell, Write
 from yolo_fs.demo.waiter import Waiter
 from yolo_fs.edges.git.hashing import Hashing
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.git.runner import Git
-from yolo_fs.reasons import YoloError
+from yolo_fs.reasons import Reason, YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.artifacts.secrets import RULES
 from yolo_fs.rules.phase.gateview import GateView
@@ -77,6 +77,8 @@ class Stage:
         """What agents paste where they should not; no real credential."""
         self.tasks: dict[str, str] = {}
         """`NN-MM/Tk` → the commit that did it."""
+        self.messages: list[Mapping[str, object]] = []
+        """Every message that was sent in an escalation, and every one that was to leave a level then."""
         self.waiter: Waiter | None = None
         """Whoever waits at a gate."""
         self._daemon: Daemon | None = None
@@ -124,6 +126,14 @@ class Stage:
                 self._judge(os.path.join(self.root, path))
             case Queue(gate):
                 self.waiter = Waiter(self.root, self._environment, gate)
+            case Tell(words, message):
+                self._tell(words, message)
+
+    def _tell(self, words: Sequence[str], message: Mapping[str, object]) -> None:
+        code, data = self.ask("escalate", *words, given=json.dumps(message).encode())
+        if code:
+            raise YoloError(Reason.STATE_CONFLICT, f"yolo-fs escalate {words[0]} exits with {code}")
+        self.messages += [message, *([data["message"]] if data["message"] else [])]
 
     def _commit(self, deed: Code) -> None:
         self.do(Write(deed.path, deed.content), lambda: None)
@@ -179,11 +189,15 @@ class Stage:
         candidates = self.ask("status")[1]["candidates"]
         return next((one for one in candidates if one["path"] == path), {})
 
-    def ask(self, *arguments: str) -> tuple[int, Mapping[str, Any]]:
-        """Return the exit code of a command of yolo-fs, and the data that it prints."""
+    def ask(self, *arguments: str, given: bytes = b"") -> tuple[int, Mapping[str, Any]]:
+        """Return the exit code of a command of yolo-fs, and the data that it prints.
+
+        `given`: what it reads on stdin.
+        """
         verb, *others = arguments
+        words = [*command(verb), *others, "--json"]
         asked = subprocess.run(
-            [*command(verb), *others, "--json"], cwd=self.root, env=self._environment, capture_output=True, check=False
+            words, cwd=self.root, env=self._environment, input=given, capture_output=True, check=False
         )
         return asked.returncode, json.loads(asked.stdout)["data"] or {}
 
@@ -191,6 +205,11 @@ class Stage:
         """Return the JSON object that the branch has at a path; empty when it has none."""
         found = self.git.run("show", f"HEAD:{path}", ok=(0, 128))
         return json.loads(found.out) if found.code == 0 else {}
+
+    def versions(self, path: str) -> Iterator[Mapping[str, Any]]:
+        """Yield every JSON object that the branch had at a path, oldest first."""
+        for commit in self.git.text("log", "--reverse", "--format=%H", "--", path).splitlines():
+            yield json.loads(self.git.run("show", f"{commit}:{path}").out)
 
     def _filling(self, gap: str) -> str:
         return self.secret.decode() if gap == SECRET else self.tasks[gap.strip("@")]

@@ -85,7 +85,16 @@ class Queue:
     gate: str
 
 
-Deed = Write | Git | Code | Judge | Queue
+@dataclass(frozen=True, slots=True)
+class Tell:
+    """Have one's say in an escalation, by a message."""
+
+    words: tuple[str, ...]
+    """What follows `yolo-fs escalate`; the message is read from stdin."""
+    message: Mapping[str, object]
+
+
+Deed = Write | Git | Code | Judge | Queue | Tell
 
 
 # What has to come of it.
@@ -104,6 +113,14 @@ class CommitsEach:
     """The daemon commits each of several files alone, in whatever order it finds them."""
 
     commits: tuple[Commits, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Adds:
+    """The daemon itself changes a file, and commits it."""
+
+    path: str
+    subject: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +196,15 @@ class Keeps:
 
 
 @dataclass(frozen=True, slots=True)
+class Agrees:
+    """What the branch has and what a command says are one and the same story."""
+
+    answers: tuple[Says | Keeps, ...]
+    said: str
+    """The same in words."""
+
+
+@dataclass(frozen=True, slots=True)
 class Sleeps:
     """Whoever waits at the gate is asleep."""
 
@@ -188,7 +214,8 @@ class Wakes:
     """Whoever waits at the gate, and slept until now, is woken because it is open."""
 
 
-Answer = Commits | CommitsEach | Refuses | Holds | Waits | Source | Stages | Nothing | Says | Keeps | Sleeps | Wakes
+Question = Says | Keeps | Agrees | Sleeps | Wakes
+Answer = Commits | CommitsEach | Adds | Refuses | Holds | Waits | Source | Stages | Nothing | Question
 
 
 # The play itself.
@@ -235,7 +262,7 @@ class Play:
     """A whole story, from an ordinary repository to the sign-off."""
 
     name: str
-    """As in `yolo-fs demo --play NAME`."""
+    """As in `yolo-fs demo --play NAME`; plays of one name are played one after the other."""
     intro: str
     opening: tuple[Deed, ...]
     """What the repository is before the daemon starts."""

@@ -1,0 +1,1 @@
+export const cookie = { name: "session", path: "/" };
