@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from yolo_fs.cli.given import STDIN, from_stdin
 from yolo_fs.cli.reply import Asked, Reply, verb
 from yolo_fs.edges.files import read
 from yolo_fs.edges.git.repository import Repository
@@ -24,8 +24,6 @@ from yolo_fs.services.settings import load
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-_STDIN = "-"
 
 
 @click.group("envelope", short_help="handoffs between the agents of the product workflow")
@@ -120,8 +118,8 @@ def _project(asked: Asked) -> Iterator[_Project]:
 
 def _file(asked: Asked, project: _Project, name: str) -> _File:
     limit_bytes = project.handoffs.settings.policy.max_file_bytes
-    if name == _STDIN:
-        return _File(_STDIN, sys.stdin.buffer.read(limit_bytes + 1))
+    if name == STDIN:
+        return _File(STDIN, from_stdin(limit_bytes))
     folder, base = os.path.split(os.path.abspath(os.path.join(asked.start, name)))
     full, root = os.path.join(os.path.realpath(folder), base), project.handoffs.root
     is_inside = full.startswith(f"{root}/")

@@ -6,7 +6,6 @@ Source: cli, `escalate`; document 002 ("Escalation Chain", "Escalation Round-Tri
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from yolo_fs.cli.given import bytes_given
 from yolo_fs.cli.reply import Asked, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.journal import Journal
@@ -195,8 +195,8 @@ def _said(path: str | None, types: Sequence[str], given: Mapping[str, Any]) -> S
 
 
 def _from_message(path: str, types: Sequence[str]) -> Said:
-    data = _bytes_of(path)
-    reading = read_object(data, path, Limits())
+    limits = Limits()
+    reading = read_object(bytes_given(path, limits.max_file_bytes), path, limits)
     if wrong := errors(reading.findings):
         raise _unreadable(wrong[0])
     value = reading.records[0].value
@@ -208,17 +208,6 @@ def _from_message(path: str, types: Sequence[str]) -> Said:
     if value["type"] not in types:
         raise _usage(Reason.UNKNOWN_TYPE, f"{value['type']} says nothing of that; {' or '.join(types)} does")
     return said_in(value)
-
-
-def _bytes_of(path: str) -> bytes:
-    try:
-        if path == "-":
-            return sys.stdin.buffer.read(Limits().max_file_bytes + 1)
-        with open(path, "rb") as file:
-            return file.read(Limits().max_file_bytes + 1)
-    except OSError as error:
-        message = f"{safe(path)}: {error.strerror or error}"
-        raise YoloError(Reason.UNREADABLE, message, exit_code=Exit.USAGE) from error
 
 
 def _unreadable(finding: Finding) -> YoloError:

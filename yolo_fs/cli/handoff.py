@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from yolo_fs.cli import handoff_read
+from yolo_fs.cli.given import STDIN, from_stdin
 from yolo_fs.cli.reply import Asked, Reply, verb
 from yolo_fs.edges.files import read
 from yolo_fs.edges.git.repository import Repository
@@ -26,7 +27,6 @@ from yolo_fs.services.settings import load
 if TYPE_CHECKING:
     from rich.console import Console
 
-STDIN = "-"
 _ROLE = click.Choice([role.value for role in DirectiveRole])
 
 
@@ -119,7 +119,7 @@ def _file(full: str, shown: str) -> Source | Finding:
 
 
 def _text() -> Source:
-    return Source(STDIN, sys.stdin.buffer.read(Limits().max_file_bytes + 1))
+    return Source(STDIN, from_stdin(Limits().max_file_bytes))
 
 
 def _nothing_handed_over() -> Finding:

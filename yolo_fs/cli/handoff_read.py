@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from yolo_fs.cli.given import bytes_given
 from yolo_fs.cli.reply import Asked, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.journal import Journal
@@ -62,15 +62,7 @@ def _tell_nobody(_event: str, _path: str, _data: object) -> None:
 
 
 def _text(path: str, limit_bytes: int) -> bytes:
-    try:
-        if path == "-":
-            data = sys.stdin.buffer.read(limit_bytes + 1)
-        else:
-            with open(path, "rb") as file:
-                data = file.read(limit_bytes + 1)
-    except OSError as error:
-        message = f"{safe(path)}: {error.strerror or error}"
-        raise YoloError(Reason.UNREADABLE, message, exit_code=Exit.USAGE) from error
+    data = bytes_given(path, limit_bytes)
     if len(data) > limit_bytes:
         raise YoloError(Reason.FILE_TOO_LARGE, f"{safe(path)} is larger than {limit_bytes} bytes", exit_code=Exit.USAGE)
     return data

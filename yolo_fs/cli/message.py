@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import TYPE_CHECKING
 
 import click
 
+from yolo_fs.cli.given import STDIN, from_stdin
 from yolo_fs.cli.may import answered, repository_of
 from yolo_fs.cli.reply import Asked, Reply, verb
 from yolo_fs.edges.files import read
@@ -24,8 +24,6 @@ from yolo_fs.services.settings import Settings, load
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-_STDIN = "-"
 
 
 @click.group("message", short_help="messages between agents: what they are, and where they may go")
@@ -75,8 +73,8 @@ def route(asked: Asked, *, sender: str, receiver: str, kind: str, dept: str, to_
 
 
 def _bytes(start: str, file: str, limit_bytes: int) -> bytes:
-    if file == _STDIN:
-        return sys.stdin.buffer.read(limit_bytes + 1)
+    if file == STDIN:
+        return from_stdin(limit_bytes)
     folder, name = os.path.split(os.path.abspath(os.path.join(start, file)))
     found = read(folder, name, limit_bytes)
     if isinstance(found, Finding):

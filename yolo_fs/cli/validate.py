@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from yolo_fs.cli.annotations import as_github, as_sarif
+from yolo_fs.cli.given import from_stdin
 from yolo_fs.cli.reply import Asked, Reply, envelope, verb
 from yolo_fs.reasons import Exit, Finding, Level, safe
 from yolo_fs.rules.artifacts.catalogue import kind_named
@@ -76,7 +76,7 @@ def _judged(validator: Validator, paths: Sequence[str], *, staged: bool) -> Iter
         yield from validator.tree()
     for path in () if staged else paths:
         if path == STDIN:
-            yield validator.text(sys.stdin.buffer.read(validator.max_bytes + 1))
+            yield validator.text(from_stdin(validator.max_bytes))
         else:
             yield from validator.paths((path,))
 
