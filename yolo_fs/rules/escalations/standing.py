@@ -16,8 +16,9 @@ from typing import Any
 from yolo_fs.ids import EscalationId
 from yolo_fs.protocol.names import Dept, Role
 from yolo_fs.reasons import Finding, Level, Reason
+from yolo_fs.rules.escalations.beginning import begin
 from yolo_fs.rules.escalations.log import ENTRIES, LOG, Logged, Station, by_id, moment, of_entry, stations
-from yolo_fs.rules.escalations.moves import advance, begin
+from yolo_fs.rules.escalations.moves import advance
 from yolo_fs.rules.escalations.progress import EscalationProgress, Standing
 
 EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)

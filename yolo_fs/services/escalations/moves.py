@@ -18,9 +18,10 @@ from yolo_fs.protocol.departments import name_in
 from yolo_fs.protocol.names import Dept, Role
 from yolo_fs.protocol.roster import department_said
 from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError, errors, safe
+from yolo_fs.rules.escalations.beginning import begin, path_of
 from yolo_fs.rules.escalations.log import LOG, Logged, Station, role_of, station
 from yolo_fs.rules.escalations.messages import Said, message_of
-from yolo_fs.rules.escalations.moves import advance, begin, path_of, wanting
+from yolo_fs.rules.escalations.moves import advance, wanting
 from yolo_fs.rules.escalations.progress import EscalationProgress, Standing
 from yolo_fs.rules.escalations.standing import escalations
 from yolo_fs.rules.moments import iso
