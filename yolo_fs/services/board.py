@@ -15,6 +15,7 @@ from yolo_fs.protocol.gates import Decision
 from yolo_fs.reasons import Finding
 from yolo_fs.rules.escalations.entries import as_committed
 from yolo_fs.rules.escalations.progress import EscalationProgress
+from yolo_fs.rules.escalations.shown import as_json
 from yolo_fs.rules.handoffs.contents import faults_of_handoffs
 from yolo_fs.rules.phase.evidence import PlanProgress
 from yolo_fs.rules.phase.facts import PhaseFacts, Switches
@@ -24,7 +25,6 @@ from yolo_fs.rules.phase.progress import DepartmentProgress, Next, PhaseProgress
 from yolo_fs.rules.phase.waits import Alarm, Deadlock, alarms
 from yolo_fs.schemas.base import check
 from yolo_fs.schemas.config import Config
-from yolo_fs.services.escalations.moves import as_json
 from yolo_fs.services.settings import CONFIG, Settings
 from yolo_fs.services.team import Team
 

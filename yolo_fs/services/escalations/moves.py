@@ -14,17 +14,15 @@ from typing import Any
 from yolo_fs.edges.append import Appending, appending
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.ids import EscalationId, PhaseId, TaskRef
-from yolo_fs.protocol.departments import name_in
-from yolo_fs.protocol.names import Dept, Role
-from yolo_fs.protocol.roster import department_said
+from yolo_fs.protocol.names import Dept
 from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError, errors, safe
-from yolo_fs.rules.escalations.beginning import begin, path_of
-from yolo_fs.rules.escalations.log import LOG, Logged, Station, role_of, station
+from yolo_fs.rules.escalations.beginning import begin
+from yolo_fs.rules.escalations.drafts import called, opened, raised, resolved
+from yolo_fs.rules.escalations.log import LOG, Logged, Station, station
 from yolo_fs.rules.escalations.messages import Said, message_of
 from yolo_fs.rules.escalations.moves import advance, wanting
 from yolo_fs.rules.escalations.progress import EscalationProgress, Standing
 from yolo_fs.rules.escalations.standing import escalations
-from yolo_fs.rules.moments import iso
 from yolo_fs.services.departments import find_phase
 from yolo_fs.services.escalations.clock import read_clock
 from yolo_fs.services.escalations.log import Found, PhaseLog, add_line, fails_audit, next_dt
@@ -87,17 +85,7 @@ class Escalations:
         if task is None:
             raise YoloError(Reason.BAD_NAME, f"{safe(said.task)!r} is no task", hint="NN-MM/Tk", exit_code=Exit.USAGE)
 
-        def draft(one: EscalationProgress | None, known: Logged) -> dict[str, Any]:
-            is_over = one is not None and one.round_trips >= known.rules.max_round_trips and _may_reopen(one)
-            target = Role.USER if is_over or said.fails else None
-            move = "stop" if is_over else "fail" if said.fails else ""
-            department = known.departments.get(str(task.plan), Dept.BACKEND)
-            path = path_of(role_of(said.agent), known.mode)
-            above = target or (path[1] if len(path) > 1 else Role.SENIOR)
-            attempt = one.attempt + (1 if _may_reopen(one) else 0) if one else 1
-            return _line(said, "open", to or name_in(above, department)) | _given(mv=move, att=attempt)
-
-        return self._move(EscalationId(task), draft, said)
+        return self._move(EscalationId(task), lambda one, known: opened(said, to, task, one, known), said)
 
     def raise_(self, name: EscalationId, said: Said, to: str = "") -> Done:
         """Hand an escalation to the next level up.
@@ -105,13 +93,7 @@ class Escalations:
         Raises:
             YoloError: UNKNOWN_NAME for its phase; LOCK_TIMEOUT; UNTERMINATED.
         """
-
-        def draft(one: EscalationProgress | None, _: Logged) -> dict[str, Any]:
-            above = one.above(one.holder) if one else None
-            target = to or (name_in(above, one.department) if one and above else Role.USER.value)
-            return _line(said, "escalated", target) | _given(att=one.attempt if one else None)
-
-        return self._move(name, draft, said)
+        return self._move(name, lambda one, _: raised(said, to, one), said)
 
     def resolve(self, name: EscalationId, said: Said, to: str = "") -> Done:
         """Decide, pass the decision on, or say that the task goes on, whichever is the turn of who speaks.
@@ -119,19 +101,7 @@ class Escalations:
         Raises:
             YoloError: UNKNOWN_NAME for its phase; LOCK_TIMEOUT; UNTERMINATED.
         """
-
-        def draft(one: EscalationProgress | None, _: Logged) -> dict[str, Any]:
-            decision = (one.decision if one else "") or said.decision
-            attempt = _given(att=one.attempt if one else None)
-            if said.shown_by:
-                target = to or (name_in(one.path[1], one.department) if one else "senior")
-                return _line(said, "resolved", target) | attempt | {"res": decision or "none", "ref": said.shown_by}
-            below = name_in(one.below(one.holder), one.department) if one else "dev"
-            new = said.decision or decision
-            passed = _line(replace(said, decision=new), "escalated", to or below)
-            return passed | attempt | _given(dec=new, todo=list(said.instructions))
-
-        return self._move(name, draft, said)
+        return self._move(name, lambda one, _: resolved(said, to, one), said)
 
     # --- one line ---
 
@@ -150,7 +120,7 @@ class Escalations:
         dt = next_dt(found.known.lines, str(name), now)
         line = {"id": str(name), "dt": dt, **draft(one, found.known)}
         line["sev"] = said.severity or (one.severity if one else "blocking")
-        line["agent"] = _called(said.agent, one, name, found.known)
+        line["agent"] = called(said.agent, one, name, found.known)
         new = station(len(found.known.lines) + 1, name, line)
         if last is not None and one is not None and _says_the_same(last, new):
             return Done(one, line, message_of(one, last), already=True, path=log.path)
@@ -188,38 +158,6 @@ class Escalations:
         return ()
 
 
-def _called(spelled: str, one: EscalationProgress | None, name: EscalationId, known: Logged) -> str:
-    """Return how whoever speaks is called in the department of the task: plain `senior` may mean `fe-senior`."""
-    role = role_of(spelled)
-    department = one.department if one else known.departments.get(str(name.task.plan), Dept.BACKEND)
-    return spelled if role is None or department_said(spelled) or role is Role.USER else name_in(role, department)
-
-
-def _may_reopen(one: EscalationProgress) -> bool:
-    came_back = one.standing is Standing.DESCENDING and one.holder is one.origin
-    return came_back or one.standing is Standing.RESOLVED
-
-
-_BEYOND = "beyond the authority of whoever asks"
-_WITHIN = "within the authority of whoever decides"
-
-
-def _line(said: Said, state: str, target: str) -> dict[str, Any]:
-    line = {
-        "agent": said.agent,
-        "reason": said.reason or said.decision or "as decided",
-        "sb": said.boundary or (_WITHIN if said.decision or said.shown_by else _BEYOND),
-        "tgt": target,
-        "sev": said.severity,
-        "st": state,
-    }
-    return line | _given(ev=list(said.evidence), rec=said.recommendation, opts=list(said.options))
-
-
-def _given(**values: Any) -> dict[str, Any]:
-    return {key: value for key, value in values.items() if value}
-
-
 def _says_the_same(last: Station, new: Station) -> bool:
     """Tell whether a line repeats the one before it, as a caller does that does not know whether it was heard."""
     shown = [(one.agent, one.state, one.reason, one.decision, one.shown_by) for one in (last, new)]
@@ -247,46 +185,3 @@ def _remarks(one: EscalationProgress, log: PhaseLog) -> tuple[Finding, ...]:
 
 def _is_hash(text: str) -> bool:
     return 7 <= len(text) <= 64 and all(char in "0123456789abcdef" for char in text)
-
-
-# --- for machines ---
-
-
-def as_json(one: EscalationProgress) -> dict[str, Any]:
-    """Return an escalation as commands and `status` show it, level by level."""
-    return {
-        "id": str(one.id),
-        "task": str(one.id.task),
-        "department": one.department.value,
-        "severity": one.severity,
-        "standing": one.standing.value,
-        "holder": one.agent if one.is_open else "",
-        "path": [role.value for role in one.path],
-        "opened_at": iso(one.opened_at.timestamp()),
-        "since": iso(one.since.timestamp()),
-        "deadline": iso(one.deadline.timestamp()) if one.deadline else "",
-        "attempt": one.attempt,
-        "round_trips": one.round_trips,
-        "owed": one.owed,
-        "decision": one.decision,
-        "action_items": list(one.instructions),
-        "history": [_station(each) for each in one.history],
-    }
-
-
-def _station(one: Station) -> dict[str, Any]:
-    said = {
-        "line": one.number,
-        "dt": one.dt,
-        "agent": one.agent,
-        "to": one.target,
-        "st": one.state,
-        "move": one.move,
-        "reason": one.reason,
-        "evidence": list(one.evidence),
-        "recommendation": one.recommendation,
-        "options": list(one.options),
-        "decision": one.decision,
-        "shown_by": one.shown_by,
-    }
-    return {key: value for key, value in said.items() if value}

@@ -15,12 +15,12 @@ from yolo_fs.edges.append import Appending, appending
 from yolo_fs.edges.git.history import log as history
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.ids import EscalationId, PhaseId
-from yolo_fs.protocol.departments import name_in
 from yolo_fs.protocol.names import Role
 from yolo_fs.reasons import Finding, YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.escalations.clock import Instant
-from yolo_fs.rules.escalations.messages import recommended, warning_of
+from yolo_fs.rules.escalations.drafts import resumed, timed_out
+from yolo_fs.rules.escalations.messages import warning_of
 from yolo_fs.rules.escalations.progress import EscalationProgress, Standing
 from yolo_fs.rules.escalations.resume import resumes
 from yolo_fs.rules.escalations.standing import Raise, due, escalations
@@ -145,7 +145,7 @@ class Ticker:
         progress = self._progress(log.phase, now)
         for late in self._due(log.phase, now):
             one = next(each for each in progress if each.id == late.id)
-            line = _timeout_line(one, late, next_dt(known.lines, str(one.id), now.wall))
+            line = timed_out(one, late, next_dt(known.lines, str(one.id), now.wall))
             warning = warning_of(one, late)
             if wrong := add_line(file, line, log.path, self._settings):
                 self._tell("escalation.finding", log.path, wrong[0].as_json())
@@ -200,7 +200,7 @@ class Ticker:
                 still = [each for each in escalations(found.known, self._clock().wall) if each.id == one.id]
                 if not still or still[0].standing is not Standing.DESCENDING:
                     return []
-                line = _resumed_line(one, commit, next_dt(found.known.lines, str(one.id), self._clock().wall))
+                line = resumed(one, commit, next_dt(found.known.lines, str(one.id), self._clock().wall))
                 if add_line(file, line, log.path, self._settings):
                     return []
                 self._found[phase] = log.locked(file, self._clock().wall)
@@ -227,38 +227,3 @@ def _told_at(one: EscalationProgress) -> datetime:
         return one.since
     rising = [each.at for each in one.history if each.at and not each.goes_down]
     return rising[-1] if rising else one.opened_at
-
-
-def _timeout_line(one: EscalationProgress, late: Raise, dt: str) -> dict[str, Any]:
-    silent = name_in(late.level, one.department)
-    is_reminder = late.to is late.level
-    asker = one.below(one.holder) if one.holder is not one.origin else one.path[1]
-    return {
-        "id": str(one.id),
-        "dt": dt,
-        "agent": name_in(asker, one.department) if is_reminder else silent,
-        "reason": f"{silent} was silent for {late.elapsed_s} s",
-        "sb": "timeout protection: silence decides nothing",
-        "tgt": name_in(late.to, one.department),
-        "sev": one.severity,
-        "st": "escalated",
-        "att": late.attempt,
-        "mv": "remind" if is_reminder else "timeout",
-        "rec": recommended(one, late),
-    }
-
-
-def _resumed_line(one: EscalationProgress, commit: str, dt: str) -> dict[str, Any]:
-    return {
-        "id": str(one.id),
-        "dt": dt,
-        "agent": name_in(one.origin, one.department),
-        "reason": "the task goes on",
-        "sb": "seen in a commit",
-        "tgt": name_in(one.path[1], one.department),
-        "sev": one.severity,
-        "st": "resolved",
-        "att": one.attempt,
-        "res": one.decision or "as claimed",
-        "ref": commit,
-    }

@@ -1,0 +1,125 @@
+"""The lines that moves and silence add to the log of escalations. Pure.
+
+A move says neither its id nor its moment: both are known only once the log is locked.
+
+Source: protocol 4.4; document 002 ("Escalation Round-Trip").
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from yolo_fs.ids import EscalationId, TaskRef
+from yolo_fs.protocol.departments import name_in
+from yolo_fs.protocol.names import Dept, Role
+from yolo_fs.protocol.roster import department_said
+from yolo_fs.rules.escalations.beginning import path_of
+from yolo_fs.rules.escalations.log import Logged, role_of
+from yolo_fs.rules.escalations.messages import Said, recommended
+from yolo_fs.rules.escalations.progress import EscalationProgress, Standing
+from yolo_fs.rules.escalations.standing import Raise
+
+
+def opened(said: Said, to: str, task: TaskRef, one: EscalationProgress | None, known: Logged) -> dict[str, Any]:
+    """Return the line that reports a task as blocked; past the last round trip it stops at the user."""
+    is_over = one is not None and one.round_trips >= known.rules.max_round_trips and _may_reopen(one)
+    target = Role.USER if is_over or said.fails else None
+    move = "stop" if is_over else "fail" if said.fails else ""
+    department = known.departments.get(str(task.plan), Dept.BACKEND)
+    path = path_of(role_of(said.agent), known.mode)
+    above = target or (path[1] if len(path) > 1 else Role.SENIOR)
+    attempt = one.attempt + (1 if _may_reopen(one) else 0) if one else 1
+    return _line(said, "open", to or name_in(above, department)) | _given(mv=move, att=attempt)
+
+
+def raised(said: Said, to: str, one: EscalationProgress | None) -> dict[str, Any]:
+    """Return the line that hands an escalation to the next level up."""
+    above = one.above(one.holder) if one else None
+    target = to or (name_in(above, one.department) if one and above else Role.USER.value)
+    return _line(said, "escalated", target) | _given(att=one.attempt if one else None)
+
+
+def resolved(said: Said, to: str, one: EscalationProgress | None) -> dict[str, Any]:
+    """Return the line that decides, passes a decision on, or says that the task goes on."""
+    decision = (one.decision if one else "") or said.decision
+    attempt = _given(att=one.attempt if one else None)
+    if said.shown_by:
+        target = to or (name_in(one.path[1], one.department) if one else "senior")
+        return _line(said, "resolved", target) | attempt | {"res": decision or "none", "ref": said.shown_by}
+    below = name_in(one.below(one.holder), one.department) if one else "dev"
+    new = said.decision or decision
+    passed = _line(replace(said, decision=new), "escalated", to or below)
+    return passed | attempt | _given(dec=new, todo=list(said.instructions))
+
+
+def called(spelled: str, one: EscalationProgress | None, name: EscalationId, known: Logged) -> str:
+    """Return how whoever speaks is called in the department of the task: plain `senior` may mean `fe-senior`."""
+    role = role_of(spelled)
+    department = one.department if one else known.departments.get(str(name.task.plan), Dept.BACKEND)
+    return spelled if role is None or department_said(spelled) or role is Role.USER else name_in(role, department)
+
+
+def _may_reopen(one: EscalationProgress) -> bool:
+    came_back = one.standing is Standing.DESCENDING and one.holder is one.origin
+    return came_back or one.standing is Standing.RESOLVED
+
+
+_BEYOND = "beyond the authority of whoever asks"
+_WITHIN = "within the authority of whoever decides"
+
+
+def _line(said: Said, state: str, target: str) -> dict[str, Any]:
+    line = {
+        "agent": said.agent,
+        "reason": said.reason or said.decision or "as decided",
+        "sb": said.boundary or (_WITHIN if said.decision or said.shown_by else _BEYOND),
+        "tgt": target,
+        "sev": said.severity,
+        "st": state,
+    }
+    return line | _given(ev=list(said.evidence), rec=said.recommendation, opts=list(said.options))
+
+
+def _given(**values: Any) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value}
+
+
+# --- what nobody says, and is logged all the same ---
+
+
+def timed_out(one: EscalationProgress, late: Raise, dt: str) -> dict[str, Any]:
+    """Return the whole line that hands up what a level is silent about, or reminds it; `dt`: its moment."""
+    silent = name_in(late.level, one.department)
+    is_reminder = late.to is late.level
+    asker = one.below(one.holder) if one.holder is not one.origin else one.path[1]
+    return {
+        "id": str(one.id),
+        "dt": dt,
+        "agent": name_in(asker, one.department) if is_reminder else silent,
+        "reason": f"{silent} was silent for {late.elapsed_s} s",
+        "sb": "timeout protection: silence decides nothing",
+        "tgt": name_in(late.to, one.department),
+        "sev": one.severity,
+        "st": "escalated",
+        "att": late.attempt,
+        "mv": "remind" if is_reminder else "timeout",
+        "rec": recommended(one, late),
+    }
+
+
+def resumed(one: EscalationProgress, commit: str, dt: str) -> dict[str, Any]:
+    """Return the whole line that ends an escalation, as a commit shows that the task goes on; `dt`: its moment."""
+    return {
+        "id": str(one.id),
+        "dt": dt,
+        "agent": name_in(one.origin, one.department),
+        "reason": "the task goes on",
+        "sb": "seen in a commit",
+        "tgt": name_in(one.path[1], one.department),
+        "sev": one.severity,
+        "st": "resolved",
+        "att": one.attempt,
+        "res": one.decision or "as claimed",
+        "ref": commit,
+    }
