@@ -281,7 +281,8 @@ def show_next(kept: Sequence[str]) -> None:
     for repository in kept:
         console.print(f"\nThe repository is {repository}.")
     if not kept:
-        console.print("'yolo-fs demo --keep' keeps the repositories, '--play product' the handoffs of a product.")
+        console.print("'yolo-fs demo --keep' keeps the repositories, '--play product' shows the handoffs of a product,")
+        console.print("'--play escalation' a blocked task's way up to the user and back.")
 
 
 def _can_print(signs: str) -> bool:
