@@ -87,9 +87,12 @@ class Company:
 
     def carry_on(self) -> str:
         """Let the Dev commit once the daemon has no more to say of it, and return the commit."""
-        until(lambda: self.entry()["round_trips"] == 1, "the execution state says that the Dev was told")
+        until(lambda: '"round_trips": 1' in self._state(), "the execution state says that the Dev was told")
         self.repo.commit_file("src/a.ts", "cookie\n", RESUMES)
         return self.repo.look("rev-parse", "HEAD").strip()
+
+    def _state(self) -> str:
+        return self.repo.git("show", f"HEAD:{STATE}", ok=(0, 128), GIT_OPTIONAL_LOCKS="0")
 
     def entry(self, revision: str = "HEAD") -> dict[str, Any]:
         """Return the entry of the execution state as committed."""
