@@ -92,6 +92,7 @@ def test_the_company_plays_as_its_story_says(name: str, tmp_path: Path) -> None:
     assert [proof["claim"] for proof in found.envelope["data"]["proofs"] if not proof["holds"]] == []
 
 
+@pytest.mark.timeout(300)  # forty processes, one after the other, on a machine that may be busy
 @pytest.mark.parametrize(
     "play", ESCALATIONS if os.environ.get("YOLO_TORTURE") else ESCALATIONS[:1], ids=lambda p: p.intro
 )
