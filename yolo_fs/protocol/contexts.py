@@ -1,0 +1,511 @@
+"""Compiled contexts: which sections each role gets, what feeds them, in which form, and what goes first when too large.
+
+Source: protocol 6.4 and 6.5; document 002 ("Context Isolation", "Agent Roster", "Resume Protocol").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+
+from yolo_fs.protocol.names import Dept, Role
+from yolo_fs.protocol.roster import AGENT_BY_NAME
+
+
+class Cut(IntEnum):
+    """What goes first when a context is above its budget, in this order; `label` as document 002 has it."""
+
+    label: str
+
+    def __new__(cls, number: int, label: str) -> Cut:
+        member = int.__new__(cls, number)
+        member._value_ = number
+        member.label = label
+        return member
+
+    NOTHING = 0, "nothing"
+    CONVENTIONS = 1, "conventions to tag only"
+    REQUIREMENTS = 2, "requirements to ids only"
+    PROSE = 3, "prose to headings only"
+    PRIOR = 4, "drop prior-phase context"
+    LINES = 5, "whole lines, the vital sections last"
+    """What protocol 6.4 leaves open: the four steps alone guarantee no budget."""
+
+
+class Form(StrEnum):
+    """How a section is written."""
+
+    VALUE = "one line"
+    TABLE = "table"
+    LIST = "list"
+    NESTED = "indented"
+    """TOON as it stands in its file, two spaces further in."""
+
+
+class Feed(StrEnum):
+    """What the lines of a section are taken from; each is bound to a function in `rules.context.feeds`."""
+
+    RECORDS = "one line for each record of the artifacts"
+    ITEMS = "one line for each entry of a list in the records"
+    COUNTS = "one line that counts the last word on each id"
+    TEXT = "the lines of a file"
+    HEADING = "the lines below a heading of a file"
+    PHASE = "the phase's block of the roadmap"
+    REQUIREMENTS = "the requirements"
+    CONVENTIONS = "the project's conventions"
+    FILES = "files that exist, by reference"
+    NAMES = "names of files of the phase directory"
+    COMMITS = "the last commits"
+    TOOLS = "the tools of the roster"
+
+
+class Only(StrEnum):
+    """Which records count."""
+
+    ALL = "all"
+    HEADER = "line 1"
+    TASKS = "tasks"
+    SKETCHED = "tasks without specification"
+    ENRICHED = "tasks with specification"
+    TESTABLE = "tasks with test specification"
+    OPEN = "status open"
+    SEVERE = "critical and major"
+    ANSWERED = "answered"
+
+
+class Reach(StrEnum):
+    """Of which plans and phases the artifacts count."""
+
+    PHASE = "the phase"
+    CURRENT = "the plans that are worked on"
+    PRIOR = "the plans before the current one"
+    EARLIER = "the phases before this one"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One value of each line of a table."""
+
+    name: str
+    """Name in the context."""
+    keys: tuple[str, ...]
+    """Keys of the record, of which the first that is there counts; `plan` also stands for the file's own plan."""
+    cut: Cut | None = None
+    """The cut from which on the column is left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One section of a compiled context; it is there when there is something to say."""
+
+    key: str
+    """Its name in the context."""
+    feed: Feed
+    of: tuple[str, ...] = ()
+    """Kinds of artifacts, files of the planning tree, or what else the feed looks for."""
+    columns: tuple[Column, ...] = ()
+    form: Form = Form.TABLE
+    only: Only = Only.ALL
+    reach: Reach = Reach.PHASE
+    departments: tuple[Dept, ...] = ()
+    """The departments whose agents get it; empty for everybody."""
+    cut: Cut | None = None
+    """The cut from which on it is left out; of indented text and of lists, the cut that leaves its headings."""
+    most: int = 0
+    """Lines that it has at most; 0 for all."""
+    is_vital: bool = False
+    """Gives way last."""
+    source: str = "protocol 6.4"
+    """Section that the row restates."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The compiled context of a role, in whichever department."""
+
+    role: Role
+    sections: tuple[Section, ...]
+    """In the order in which they are written, between the header and what everybody gets."""
+    source: str = "protocol 6.4"
+    """Section that the row restates."""
+
+
+def _columns(*names: str, cut: Cut | None = None) -> tuple[Column, ...]:
+    return tuple(Column(name, (name,), cut) for name in names)
+
+
+_RECEIVES = 'document 002 ("Per-Agent Context Scoping", column "Receives")'
+_OWN = Column("plan", ("plan",))
+_DOC_002_STEP_2 = 'document 002 ("11-Step Workflow", step 2); protocol 6.5'
+
+GOAL = Section("goal", Feed.PHASE, ("roadmap", "Goal"), form=Form.VALUE, cut=Cut.PROSE)
+_SUCCESS = Section("success_criteria", Feed.PHASE, ("roadmap", "Success"), form=Form.LIST)
+_REQS = Section(
+    "reqs", Feed.REQUIREMENTS, ("reqs", "REQUIREMENTS.md"),
+    (Column("id", ("id",)), Column("title", ("t",), Cut.REQUIREMENTS)),
+)  # fmt: skip
+_RESEARCH = Section(
+    "research", Feed.RECORDS, ("research",), (*_columns("q"), *_columns("finding", cut=Cut.PROSE)), only=Only.ANSWERED
+)
+_CODEBASE = Section(
+    "codebase", Feed.FILES,
+    ("codebase/INDEX.md", "codebase/ARCHITECTURE.md", "codebase/PATTERNS.md", "codebase/CONCERNS.md"), form=Form.LIST,
+)  # fmt: skip
+_MAPPING = Section("codebase", Feed.FILES, _CODEBASE.of, form=Form.LIST, source=_RECEIVES)
+_PATTERNS = Section("patterns", Feed.FILES, ("codebase/PATTERNS.md",), form=Form.VALUE)
+_PROJECT = Section("project", Feed.FILES, ("PROJECT.md",), form=Form.VALUE)
+_ROADMAP = Section("roadmap", Feed.FILES, ("ROADMAP.md",), form=Form.VALUE)
+_REQUIREMENTS = Section("requirements", Feed.FILES, ("REQUIREMENTS.md", "reqs.jsonl"), form=Form.LIST)
+_DEPT_CONTEXT = Section(
+    "context", Feed.FILES, ("{phase}/{NN}-CONTEXT-{department}.md", "{phase}/{NN}-CONTEXT.md"), form=Form.VALUE,
+    source=_RECEIVES,
+)  # fmt: skip
+_DESIGN_REF = Section(
+    "design_handoff", Feed.FILES, ("{phase}/design-handoff.jsonl",), form=Form.VALUE, departments=(Dept.FRONTEND,)
+)
+_API_REF = Section(
+    "api_contracts", Feed.FILES, ("{phase}/api-contracts.jsonl",), form=Form.VALUE, departments=(Dept.FRONTEND,)
+)
+_TOKENS = Section(
+    "design_tokens", Feed.RECORDS, ("design-tokens",), (*_columns("name", "val"), *_columns("sem", cut=Cut.PROSE)),
+    departments=(Dept.FRONTEND,),
+)  # fmt: skip
+_COMPONENTS = Section(
+    "component_specs", Feed.RECORDS, ("component-specs",),
+    (*_columns("name", "status"), *_columns("desc", cut=Cut.PROSE)), departments=(Dept.FRONTEND,),
+)  # fmt: skip
+_TEST_RESULTS = Section("test_results", Feed.RECORDS, ("test-results",), _columns("plan", "phase", "tc", "ps", "fl"))
+_TEST_PLAN = Section(
+    "test_plan", Feed.RECORDS, ("test-plan",), _columns("id", "tf", "tc", "red", "plan"), source=_RECEIVES
+)
+_PRIOR_PLANS = Section(
+    "prior_plans", Feed.RECORDS, ("summary",), (_OWN, *_columns("s", "t", "fm")), reach=Reach.PRIOR, cut=Cut.PRIOR
+)
+_PRIOR_SUMMARIES = Section(
+    "prior_summaries", Feed.RECORDS, ("summary",), (_OWN, *_columns("s", "t", "fm")), reach=Reach.EARLIER, cut=Cut.PRIOR
+)
+_LEADS_SUMMARIES = Section(
+    "prior_plans", Feed.RECORDS, ("summary",), (_OWN, *_columns("s", "tc", "tt", "fm", "dv")), reach=Reach.PRIOR,
+    cut=Cut.PRIOR, source=_RECEIVES,
+)  # fmt: skip
+_RECOVERY = Section(
+    "error_recovery", Feed.RECORDS, ("gaps",), _columns("id", "sev", "desc", "exp", "act", "retry_context"),
+    only=Only.OPEN,
+)  # fmt: skip
+_CONVENTIONS = Section(
+    "conventions", Feed.CONVENTIONS, ("conventions.json",),
+    (*_columns("category"), *_columns("rule", cut=Cut.CONVENTIONS)),
+)  # fmt: skip
+_TAGS = Section("conventions", Feed.CONVENTIONS, ("conventions.json",), _columns("category"))
+_DEPT_CONVENTIONS = Section(
+    "dept_conventions", Feed.TEXT, ("departments/{department}.toon",), form=Form.NESTED, cut=Cut.PROSE
+)
+_TASKS = (Column("id", ("id",)), Column("action", ("a",)), Column("files", ("f",)), Column("done", ("done",)))
+_RESULTS = Section(
+    "department_results", Feed.RECORDS, ("*department-result*.jsonl",),
+    (Column("department", ("department", "dept")), Column("result", ("result", "r")),
+     *_columns("plans_completed", "plans_total")),
+)  # fmt: skip
+_PLAN_SUMMARIES = Section(
+    "plan_summaries", Feed.RECORDS, ("summary",),
+    (_OWN, *_columns("s", "tc", "tt", "tst", "fm"), *_columns("dv", cut=Cut.PROSE)), is_vital=True,
+)  # fmt: skip
+
+
+def _critique(*names: str, prose: tuple[str, ...], only: Only, source: str) -> Section:
+    columns = (*_columns(*names), *_columns(*prose, cut=Cut.PROSE))
+    return Section("critique", Feed.RECORDS, ("critique",), columns, only=only, source=source)
+
+
+CONTEXTS = (
+    Context(
+        Role.ARCHITECT,
+        (
+            _REQS,
+            _critique("id", "cat", "sev", "q", "st", prose=("ctx", "sug"), only=Only.ALL, source=_RECEIVES),
+            _RESEARCH,
+            _CODEBASE,
+            _DEPT_CONTEXT,
+            _DESIGN_REF,
+            _SUCCESS,
+        ),
+    ),
+    Context(Role.CRITIC, (_REQS, _RESEARCH, _CODEBASE, _PROJECT, _SUCCESS)),
+    Context(
+        Role.LEAD,
+        (
+            Section("architecture", Feed.TEXT, ("architecture",), form=Form.LIST, cut=Cut.PROSE, most=5, is_vital=True),
+            _REQS,
+            Section(
+                "decisions", Feed.RECORDS, ("decisions",),
+                (*_columns("agent", "dec"), *_columns("reason", cut=Cut.PROSE)),
+            ),
+            Section("key_decisions", Feed.HEADING, ("STATE.md", "Key Decisions", "decisions"), form=Form.LIST, most=5),
+            _DESIGN_REF,
+            _API_REF,
+            _TEST_RESULTS,
+            _SUCCESS,
+            _LEADS_SUMMARIES,
+            _DEPT_CONTEXT,
+            Section("roadmap", Feed.FILES, ("ROADMAP.md",), form=Form.VALUE, source=_RECEIVES),
+            _MAPPING,
+        ),
+    ),
+    Context(
+        Role.SENIOR,
+        (
+            _PRIOR_PLANS,
+            _RECOVERY,
+            Section("architecture", Feed.TEXT, ("architecture",), form=Form.NESTED, cut=Cut.PROSE),
+            Section(
+                "tasks", Feed.RECORDS, ("plan",), (*_TASKS, Column("verify", ("v",)), _OWN), only=Only.SKETCHED,
+                reach=Reach.CURRENT, is_vital=True, source=f"{_RECEIVES}; protocol 6.5 (design)",
+            ),
+            Section(
+                "enriched_tasks", Feed.RECORDS, ("plan",),
+                (*_TASKS, Column("spec", ("spec",)), Column("test_spec", ("ts",)), _OWN), only=Only.ENRICHED,
+                reach=Reach.CURRENT, is_vital=True, source=f"{_RECEIVES}; protocol 6.5 (review)",
+            ),
+            _critique("id", "q", prose=("sug",), only=Only.OPEN, source=f"{_RECEIVES}; protocol 6.5"),
+            _TEST_PLAN,
+            _REQS,
+            _PATTERNS,
+            _TOKENS,
+            _COMPONENTS,
+            Section("suggestions", Feed.ITEMS, ("summary",), _columns("sg"), form=Form.LIST),
+            _CONVENTIONS,
+            _DEPT_CONVENTIONS,
+        ),
+    ),
+    Context(
+        Role.DEV,
+        (
+            _PRIOR_PLANS,
+            _RECOVERY,
+            Section(
+                "tasks", Feed.RECORDS, ("plan",), (*_TASKS, Column("spec", ("spec",)), _OWN), only=Only.TASKS,
+                reach=Reach.CURRENT, is_vital=True,
+            ),
+            Section(
+                "red_tests", Feed.RECORDS, ("test-plan",), _columns("id", "tf", "plan"), reach=Reach.CURRENT,
+                is_vital=True, source=_RECEIVES,
+            ),
+            _TOKENS,
+            _TAGS,
+            _DEPT_CONVENTIONS,
+            Section("skills", Feed.ITEMS, ("plan",), _columns("sk"), form=Form.LIST, reach=Reach.CURRENT),
+        ),
+    ),
+    Context(
+        Role.TESTER,
+        (
+            Section(
+                "tasks", Feed.RECORDS, ("plan",),
+                (*_TASKS, Column("spec", ("spec",)), Column("test_spec", ("ts",)), _OWN), only=Only.TESTABLE,
+                reach=Reach.CURRENT, is_vital=True,
+            ),
+            _PATTERNS,
+            _CONVENTIONS,
+            _DEPT_CONVENTIONS,
+        ),
+    ),
+    Context(
+        Role.QA,
+        (
+            _PLAN_SUMMARIES,
+            _SUCCESS,
+            _TEST_RESULTS,
+            Section(
+                "plan_context", Feed.RECORDS, ("plan",), (_OWN, Column("objective", ("obj",))), only=Only.HEADER,
+                is_vital=True,
+            ),
+            Section("must_have", Feed.ITEMS, ("plan",), (Column("tr", ("mh.tr",)),), form=Form.LIST, is_vital=True),
+            _REQS,
+            _COMPONENTS,
+            _CONVENTIONS,
+            Section("escalations", Feed.COUNTS, ("escalation",), (Column("st", ("st",)),), form=Form.VALUE),
+        ),
+    ),
+    Context(
+        Role.QA_CODE,
+        (
+            _PLAN_SUMMARIES,
+            Section("files_to_check", Feed.ITEMS, ("summary",), _columns("fm"), form=Form.LIST, is_vital=True),
+            _TEST_PLAN,
+            _CONVENTIONS,
+            _DEPT_CONVENTIONS,
+            _RESEARCH,
+        ),
+    ),
+    Context(
+        Role.SECURITY,
+        (
+            Section("files_to_audit", Feed.ITEMS, ("summary",), _columns("fm"), form=Form.LIST, is_vital=True),
+            Section(
+                "dependency_files", Feed.FILES,
+                tuple(f"/{name}" for name in
+                      ("package.json", "requirements.txt", "go.mod", "Cargo.toml", "pyproject.toml")),
+                form=Form.LIST,
+            ),
+        ),
+    ),
+    Context(
+        Role.INTEGRATION_GATE,
+        (
+            _SUCCESS,
+            _RESULTS,
+            Section(
+                "test_results", Feed.RECORDS, ("test-results",), _columns("dept", "plan", "phase", "tc", "ps", "fl")
+            ),
+            Section(
+                "api_contracts", Feed.RECORDS, ("api-contracts",),
+                (Column("endpoint", ("endpoint", "endpoints")), *_columns("status")),
+            ),
+            Section(
+                "design_handoff", Feed.RECORDS, ("design-handoff",),
+                (Column("component", ("component", "ready_components")), *_columns("status")),
+            ),
+            Section("summaries", Feed.RECORDS, ("summary",), (_OWN, *_columns("s", "tc", "tt", "tst"))),
+            Section("handoff_sentinels", Feed.NAMES, (".handoff-*",), form=Form.LIST),
+        ),
+    ),
+    Context(
+        Role.OWNER,
+        (
+            _REQS,
+            _SUCCESS,
+            Section("departments", Feed.RECORDS, _RESULTS.of, _RESULTS.columns),
+            Section(
+                "handoffs", Feed.FILES,
+                tuple(f"{{phase}}/{name}.jsonl" for name in
+                      ("design-handoff", "api-contracts", "dept-handoff", "phase-handoff")),
+                form=Form.LIST,
+            ),
+        ),
+    ),
+    Context(
+        Role.DEBUGGER,
+        (
+            _ROADMAP,
+            _REQUIREMENTS,
+            _RESEARCH,
+            Section("recent_commits", Feed.COMMITS, columns=_columns("commit", "subject"), most=10),
+            Section(
+                "gaps", Feed.RECORDS, ("gaps",),
+                _columns("id", "sev", "desc", "exp", "act", "st", "res", "retry_context"), is_vital=True,
+            ),
+            _PRIOR_SUMMARIES,
+            _CODEBASE,
+        ),
+    ),
+    Context(
+        Role.SCOUT,
+        (
+            _critique("id", "sev", "q", prose=(), only=Only.SEVERE, source=_DOC_002_STEP_2),
+            _ROADMAP,
+            _REQUIREMENTS,
+            _PRIOR_SUMMARIES,
+            _CODEBASE,
+        ),
+    ),
+    *(
+        Context(role, (_ROADMAP, _REQUIREMENTS, _PRIOR_SUMMARIES, _CODEBASE))
+        for role in (Role.PO, Role.QUESTIONARY, Role.ROADMAP, Role.ANALYZE, Role.DOCUMENTER)
+    ),
+)  # fmt: skip
+"""The eighteen roles that a context is compiled for."""
+
+FOR_ALL = (
+    Section("reference_package", Feed.FILES, ("/references/packages/{role}.toon",), form=Form.VALUE),
+    Section(
+        "tool_restrictions", Feed.TOOLS, form=Form.VALUE, source='protocol 6.4; document 002 ("Agent Roster")'
+    ),
+)  # fmt: skip
+"""What every role gets after its own sections."""
+
+CONTEXT_BY_ROLE = {row.role: row for row in CONTEXTS}
+
+SECTIONS = tuple(dict.fromkeys((GOAL, *(one for row in CONTEXTS for one in row.sections), *FOR_ALL)))
+"""Every section once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """The only keys of a kind of artifact that a role is shown."""
+
+    role: Role
+    kind: str
+    keys: tuple[str, ...]
+    """Keys of its lines; of line 1 of a plan, those that the header has."""
+    header: bool = False
+    """The whole of line 1 as well."""
+    source: str = "protocol 6.5"
+    """Section that the row restates."""
+
+
+_SUMMARY = ("s", "tc", "tt", "fm", "dv")
+
+FILTERS = (
+    Filter(Role.ARCHITECT, "plan", (), header=True),
+    Filter(Role.ARCHITECT, "critique", ("id", "cat", "sev", "q", "ctx", "sug", "st")),
+    Filter(Role.ARCHITECT, "research", ("q", "finding", "conf", "rel", "brief_for")),
+    Filter(Role.LEAD, "plan", ("id", "a", "f", "done", "v"), header=True),
+    Filter(Role.LEAD, "summary", _SUMMARY),
+    Filter(Role.SENIOR, "plan", ("id", "a", "f", "done", "v", "spec", "ts")),
+    Filter(Role.SENIOR, "critique", ("id", "q", "sug")),
+    Filter(Role.SENIOR, "test-plan", ("id", "tf", "tc", "red")),
+    Filter(Role.DEV, "plan", ("id", "a", "f", "spec", "ts", "done")),
+    Filter(Role.DEV, "gaps", ("id", "sev", "desc", "exp", "act", "st")),
+    Filter(Role.TESTER, "plan", ("id", "a", "f", "ts", "spec")),
+    Filter(Role.QA, "plan", ("mh", "obj")),
+    Filter(Role.QA, "summary", (*_SUMMARY, "tst")),
+    Filter(Role.QA_CODE, "summary", ("fm",)),
+    Filter(Role.QA_CODE, "test-plan", ("id", "tf", "tc", "red")),
+    Filter(Role.SECURITY, "summary", ("fm",)),
+    Filter(Role.SCOUT, "critique", ("id", "sev", "q")),
+    Filter(Role.CRITIC, "research", ("q", "finding", "conf")),
+    Filter(Role.DEBUGGER, "summary", ("fm", "ch", "dv")),
+    Filter(Role.DEBUGGER, "research", ("q", "finding")),
+    Filter(Role.OWNER, "plan", (), header=True),
+    Filter(Role.OWNER, "summary", ("s", "fm", "dv")),
+)
+"""Where document 002 names fewer keys, those alone are shown."""
+
+NAMES = ("id", "f", "sk", "plan")
+"""Keys that only say which: the task, its files, the skills, the plan. No filter touches them, for without them nobody
+knows what the rest is about, and they tell nothing of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """The size of a role's context where the documents differ, or where document 002 says nothing."""
+
+    role: Role
+    printed: int
+    """Tokens in document 002; 0 where it has no row."""
+    manifest: int
+    """Tokens in the manifest, which protocol 10 #26 prefers to the built-in table."""
+    source: str = "protocol 6.4 and 10 #26"
+    """Section that the row restates."""
+
+    @property
+    def tokens(self) -> int:
+        """The smaller one: whatever keeps it keeps the other as well."""
+        return min(self.printed or self.manifest, self.manifest)
+
+
+BUDGETS = (
+    Budget(Role.ANALYZE, 1000, 2000),
+    Budget(Role.QA, 2000, 3000),
+    Budget(Role.INTEGRATION_GATE, 2000, 3000),
+    Budget(Role.OWNER, 0, 3000),
+)
+"""Everywhere else the roster's column "Token Budget" holds, and the manifest says the same."""
+
+_BUDGET_BY_ROLE = {row.role: row.tokens for row in BUDGETS}
+
+
+def budget_of(name: str) -> int:
+    """Return the most tokens of an agent's context; a token is four bytes. `name`: short name, such as `fe-lead`."""
+    agent = AGENT_BY_NAME[name]
+    return _BUDGET_BY_ROLE.get(agent.role, agent.token_budget)
