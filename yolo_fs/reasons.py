@@ -157,6 +157,10 @@ class Reason(StrEnum):
     DISCRETIONARY_WORK = "discretionary_work", "a role went on after it had handed over"
     OUT_OF_LANE = "out_of_lane", "a role acts outside of its authority, its routes or its area"
 
+    # Compiled contexts.
+    CONTEXT_STALE = "context_stale", "the compiled context is not what its sources give"
+    CONTEXT_UNPROVED = "context_unproved", "a line of a compiled context is not borne out by its source"
+
     # The environment.
     NOT_A_REPOSITORY = "not_a_repository", "there is no git repository here"
     BARE_REPOSITORY = "bare_repository", "the repository has no work tree"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from yolo_fs.edges.text import Limits, Reading, Report, decode, examine_conflicts, examine_controls, finish
-from yolo_fs.reasons import Reason
+from yolo_fs.reasons import Reason, safe
 from yolo_fs.schemas.base import Record
 
 _INDENT = 2
@@ -39,6 +39,28 @@ def write_toon(value: dict[str, Any]) -> str:
 
     text: str = toon_format.dumps(value)
     return text + "\n"
+
+
+def write_value(value: str | int | float | bool) -> str:
+    """Return a value as it stands in a row, an item or behind a key of a TOON document, on one line.
+
+    What a terminal would act upon or hide is escaped, so that `read_toon` finds no control character.
+    """
+    import toon_format
+
+    plain = value.encode("utf-8", "replace").decode() if isinstance(value, str) else value  # half a pair is no text
+    text: str = toon_format.dumps([plain]).removeprefix("[1]: ")
+    if text.isprintable():
+        return text
+    shown = text if text.startswith('"') else f'"{text}"'
+    return "".join(char if char.isprintable() else _escaped(char) for char in shown)
+
+
+def _escaped(char: str) -> str:
+    """Return an invisible character by its number; TOON has no word for those beyond the first plane."""
+    if safe(char) == char:
+        return char
+    return f"\\u{ord(char):04x}" if ord(char) <= 0xFFFF else f"\\{safe(char)}"
 
 
 def _value(text: str, limits: Limits, report: Report) -> Any:

@@ -1,0 +1,105 @@
+"""Compiles the context of one agent from what was gathered: the same sources give the same bytes. Pure.
+
+Source: protocol 6.4; document 002 ("Context Isolation").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from yolo_fs.protocol.contexts import CONTEXT_BY_ROLE, FOR_ALL, GOAL, Cut, Section, budget_of
+from yolo_fs.protocol.names import Dept
+from yolo_fs.protocol.roster import AGENT_BY_NAME
+from yolo_fs.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.rules.brief import tokens
+from yolo_fs.rules.context.feeds import Row, rows_of
+from yolo_fs.rules.context.fitting import Fitted, LeftOut, fit
+from yolo_fs.rules.context.layout import Block, Line, Write, text_of
+from yolo_fs.rules.context.selection import choose
+from yolo_fs.rules.context.sources import Gathered, Withheld
+from yolo_fs.rules.permits.actors import Actor
+
+_HEADER = "protocol 6.4 (header lines)"
+_SHORT_NAMES = {Dept.FRONTEND: "fe", Dept.UIUX: "ux", Dept.SHARED: "shared"}
+"""Source: protocol 6.4 ("`department: fe|ux`", "shared roles print `department: shared`, backend none")."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A compiled context."""
+
+    agent: str
+    """Short name, such as `fe-lead`."""
+    lines: tuple[Line, ...]
+    budget: int
+    """Tokens."""
+    cut: Cut
+    left_out: tuple[LeftOut, ...] = ()
+    withheld: tuple[Withheld, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The file."""
+        return text_of(self.lines)
+
+    @property
+    def tokens(self) -> int:
+        """Its size."""
+        return tokens(self.text)
+
+
+def compiled(gathered: Gathered, write: Write, budget: int | None = None) -> Compiled:
+    """Return the context of the agent that was gathered for. `budget`: tokens; None for the agent's own.
+
+    Raises:
+        YoloError: UNKNOWN_NAME for somebody whom no context is compiled for.
+    """
+    name = agent_of(gathered.actor)
+    sections, withheld = _blocks(gathered)
+    most = budget_of(name) if budget is None else budget
+    found: Fitted = fit(tuple(_head(gathered, write)), sections, most, write)
+    return Compiled(name, found.lines, most, found.cut, found.left_out, tuple(dict.fromkeys(withheld)))
+
+
+def agent_of(actor: Actor) -> str:
+    """Return the short name that an actor's context is filed under.
+
+    Raises:
+        YoloError: UNKNOWN_NAME.
+    """
+    if actor.role not in CONTEXT_BY_ROLE or actor.agent is None:
+        hint = f"There are {', '.join(name for name, row in AGENT_BY_NAME.items() if row.role in CONTEXT_BY_ROLE)}."
+        message = f"no context is compiled for {safe(actor.name)}"
+        raise YoloError(Reason.UNKNOWN_NAME, message, hint=hint, exit_code=Exit.USAGE)
+    return actor.name
+
+
+def _head(gathered: Gathered, write: Write) -> Iterator[Line]:
+    yield Line(f"phase: {write(str(gathered.phase))}", rule=_HEADER)
+    if gathered.plan:
+        yield Line(f"plan: {write(str(gathered.plan))}", rule=_HEADER)
+    agent = AGENT_BY_NAME[gathered.actor.name]
+    if agent.department in _SHORT_NAMES:
+        yield Line(f"department: {_SHORT_NAMES[agent.department]}", rule=_HEADER)
+
+
+def _blocks(gathered: Gathered) -> tuple[list[Block], list[Withheld]]:
+    blocks: list[Block] = []
+    withheld: list[Withheld] = []
+    own = gathered.actor.department or Dept.SHARED
+    for section in (GOAL, *CONTEXT_BY_ROLE[gathered.actor.role].sections, *FOR_ALL):
+        if section.departments and own not in section.departments:
+            continue
+        block, kept_back = _block(section, gathered)
+        withheld += kept_back
+        blocks += [block] if block.rows else []
+    return blocks, withheld
+
+
+def _block(section: Section, gathered: Gathered) -> tuple[Block, tuple[Withheld, ...]]:
+    chosen = choose(section, gathered)
+    rows = rows_of(section, gathered, chosen)
+    if section is GOAL and not rows and not chosen.withheld:
+        rows = (Row(("Not available",), rule=_HEADER),)
+    return Block(section, chosen.columns, rows), chosen.withheld

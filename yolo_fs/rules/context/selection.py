@@ -1,0 +1,196 @@
+"""Which sources feed which section of whose context: the one place where isolation is asked. Pure.
+
+No feed ever sees a source that `may ROLE read PATH` denies, nor a key that the filters leave out.
+Source: document 002 ("Context Isolation"); protocol 6.4, 6.5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from yolo_fs.ids import PlanId
+from yolo_fs.protocol.contexts import FILTERS, NAMES, Column, Feed, Only, Reach, Section
+from yolo_fs.protocol.isolation import BORDERS, SCOPES
+from yolo_fs.protocol.names import Dept
+from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
+from yolo_fs.rules.context.sources import Gathered, Source, Withheld
+from yolo_fs.rules.permits.access import may_read
+from yolo_fs.rules.permits.targets import Target, means
+from yolo_fs.rules.phase.view import SHARED_KINDS
+from yolo_fs.schemas.base import Record
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What may feed one section."""
+
+    sources: tuple[Source, ...]
+    paths: tuple[str, ...]
+    """Files that it may refer to."""
+    columns: tuple[Column, ...]
+    withheld: tuple[Withheld, ...]
+
+
+def choose(section: Section, gathered: Gathered) -> Chosen:
+    """Return what may feed a section of the reader's context, and what is kept back by which rule."""
+    withheld: list[Withheld] = []
+
+    def permitted(path: str) -> bool:
+        answer = may_read(gathered.actor, Target(path))
+        if not answer.allowed:
+            withheld.append(Withheld(section.key, path, answer.rule))
+        return answer.allowed
+
+    sources = tuple(one for one in _wanted(section, gathered) if permitted(one.path))
+    paths = tuple(path for path in _paths(section, gathered) if permitted(path))
+    columns, kept_back = _columns(section, gathered, sources)
+    return Chosen(sources, paths, columns, (*withheld, *kept_back))
+
+
+def records_of(section: Section, gathered: Gathered, source: Source) -> Iterator[Record]:
+    """Yield the records of a source that count for a section."""
+    current = {str(plan) for plan in current_plans(gathered)}
+    for position, record in enumerate(source.records):
+        other = source.plan is None and str(record.value.get("plan") or "") not in ("", *current)
+        if _COUNTS[section.only](record, position) and not (section.reach is Reach.CURRENT and other):
+            yield record
+
+
+def current_plans(gathered: Gathered) -> tuple[PlanId, ...]:
+    """Return the plans that are worked on: the one named, else all of the reader's that are not done."""
+    if gathered.plan:
+        return (gathered.plan,)
+    found = {one.plan for one in gathered.sources if one.kind == "plan" and one.plan and _is_own(one, gathered)}
+    return tuple(sorted(plan for plan in found - gathered.done if plan.phase == gathered.phase.number))
+
+
+# --- which sources ---------------------------------------------------------------------------------------------------
+
+
+def _wanted(section: Section, gathered: Gathered) -> Iterator[Source]:
+    if section.feed in (Feed.FILES, Feed.NAMES):
+        return
+    for name in section.of:
+        found = [one for one in gathered.sources if _is_named(one, name, gathered)]
+        yield from (one for one in found if _is_own(one, gathered) and _REACHES[section.reach](one, gathered))
+
+
+def _is_named(source: Source, name: str, gathered: Gathered) -> bool:
+    return source.kind == name or fnmatchcase(source.path, _path(name, gathered))
+
+
+def _is_own(source: Source, gathered: Gathered) -> bool:
+    """Tell whether a source is of the reader's department, or of none, or serves it in the place of its own."""
+    own, theirs = gathered.actor.department, Target(source.path).department
+    if own is None or theirs is None:
+        shared = theirs is None and source.kind in SHARED_KINDS and own not in (None, Dept.BACKEND)
+        return not (shared and any(_is_kind_of(one, source.kind, own) for one in gathered.sources))
+    return theirs is own or "{dep" not in (source.place.artifact.file if source.place else "")
+
+
+def _is_kind_of(source: Source, kind: str, department: Dept | None) -> bool:
+    return source.kind == kind and Target(source.path).department is department
+
+
+def _is_of_phase(source: Source, gathered: Gathered) -> bool:
+    return source.place is None or source.place.phase in (None, gathered.phase)
+
+
+def _is_current(source: Source, gathered: Gathered) -> bool:
+    return _is_of_phase(source, gathered) and (source.plan is None or source.plan in current_plans(gathered))
+
+
+def _is_prior(source: Source, gathered: Gathered) -> bool:
+    current = current_plans(gathered)
+    return _is_of_phase(source, gathered) and source.plan is not None and (not current or source.plan < current[0])
+
+
+def _is_earlier(source: Source, gathered: Gathered) -> bool:
+    phase = source.place.phase if source.place else None
+    return phase is not None and phase.number < gathered.phase.number
+
+
+_REACHES: Mapping[Reach, Callable[[Source, Gathered], bool]] = {
+    Reach.PHASE: _is_of_phase,
+    Reach.CURRENT: _is_current,
+    Reach.PRIOR: _is_prior,
+    Reach.EARLIER: _is_earlier,
+}
+
+_COUNTS: Mapping[Only, Callable[[Record, int], bool]] = {
+    Only.ALL: lambda *_: True,
+    Only.HEADER: lambda _, position: position == 0,
+    Only.TASKS: lambda _, position: position > 0,
+    Only.SKETCHED: lambda record, position: position > 0 and not record.value.get("spec"),
+    Only.ENRICHED: lambda record, position: position > 0 and bool(record.value.get("spec")),
+    Only.TESTABLE: lambda record, position: position > 0 and bool(record.value.get("ts")),
+    Only.OPEN: lambda record, _: record.value.get("st") == "open",
+    Only.SEVERE: lambda record, _: record.value.get("sev") in ("critical", "major"),
+    Only.ANSWERED: lambda record, _: bool(record.value.get("finding")),
+}
+
+
+# --- which files -----------------------------------------------------------------------------------------------------
+
+
+def _paths(section: Section, gathered: Gathered) -> Iterator[str]:
+    if section.feed is Feed.FILES:
+        yield from (path for name in section.of if (path := _path(name, gathered)) in gathered.there)
+    elif section.feed is Feed.NAMES:
+        patterns = [f"{gathered.folder}/{name}" for name in section.of]
+        yield from sorted(path for path in gathered.there if any(fnmatchcase(path, one) for one in patterns))
+
+
+def _path(name: str, gathered: Gathered) -> str:
+    """Return the path that a row spells: below the planning tree, or with a slash below the repository."""
+    actor = gathered.actor
+    gaps = {
+        "{phase}": f"phases/{gathered.phase}",
+        "{NN}": gathered.phase.number,
+        "{department}": str(actor.department or Dept.BACKEND),
+        "{role}": actor.role.value,
+    }
+    for gap, value in gaps.items():
+        name = name.replace(gap, value)
+    if name.startswith("*"):
+        return f"{gathered.folder}/{name}"
+    return name[1:] if name.startswith("/") else f"{PLANNING_ROOT}/{name}"
+
+
+# --- which keys ------------------------------------------------------------------------------------------------------
+
+
+def _columns(
+    section: Section, gathered: Gathered, sources: Iterable[Source]
+) -> tuple[tuple[Column, ...], tuple[Withheld, ...]]:
+    columns, withheld = section.columns, []
+    for rule, keys in dict(_limits(section, gathered, sources)).items():
+        kept = tuple(one for one in columns if any(key.partition(".")[0] in keys for key in one.keys))
+        if lost := [one.name for one in columns if one not in kept]:
+            withheld.append(Withheld(section.key, f"columns {', '.join(lost)}", rule))
+        columns = kept
+    return columns, tuple(withheld)
+
+
+def _limits(section: Section, gathered: Gathered, sources: Iterable[Source]) -> Iterator[tuple[str, frozenset[str]]]:
+    """Yield each rule that names the only keys that a role is shown of the sources, and these keys."""
+    actor = gathered.actor
+    for kind in dict.fromkeys(one.kind for one in sources):
+        for row in FILTERS:
+            if (row.role, row.kind) == (actor.role, kind) and not (row.header and section.only is Only.HEADER):
+                yield (
+                    f"{actor.name} is shown {', '.join(row.keys) or 'line 1'} of {kind}. {row.source}",
+                    _with(row.keys),
+                )
+    items = [(item, row.source) for row in SCOPES if row.role is actor.role for item in row.receives]
+    items += [(item, row.source) for row in BORDERS if row.department is actor.department for item in row.receives]
+    for source in sources:
+        for item, printed in items:
+            if item.fields and means(item, Target(source.path), actor):
+                yield f"{actor.name} receives {item.text}. {printed}", _with(item.fields)
+
+
+def _with(keys: Iterable[str]) -> frozenset[str]:
+    return frozenset((*keys, *NAMES))
