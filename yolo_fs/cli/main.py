@@ -54,6 +54,7 @@ VERBS = (
     Verb("task", "claims of tasks: who has which files, and whose turn comes next"),
     Verb("commit", "a source commit of a task, alone and in the prescribed form"),
     Verb("may", "whether a role may do something, and whom to ask instead"),
+    Verb("context", "what each agent is given: compiled within its budget, and proved"),
     Verb("message", "messages between agents: what they are, and where they may go"),
     Verb("handoff", "handoffs between roles and between agents"),
     Verb("escalate", "escalations: up the chain, and the decision down again"),

@@ -166,9 +166,9 @@ def write_json(path: str, value: dict[str, Any], *, durable: bool = True, mode: 
     _replace(path, _text(value), durable=durable, mode=mode)
 
 
-def write_text(path: str, text: str, *, mode: int = SHARED) -> None:
+def write_text(path: str, text: str, *, durable: bool = True, mode: int = SHARED) -> None:
     """Replace the file by the text, as `write_json` does."""
-    _replace(path, text.encode("utf-8"), durable=True, mode=mode)
+    _replace(path, text.encode("utf-8"), durable=durable, mode=mode)
 
 
 def write_bytes(path: str, data: bytes) -> None:

@@ -63,5 +63,8 @@ class Policy(Wire):
     state_files: Literal["existing", "always", "never"] = "existing"
     """Which state files the daemon keeps true and commits on each transition: those that exist, those of every phase,
     or none. Where several departments work, `existing` means `always`. Neither way."""
+    contexts: Literal["existing", "always", "never"] = "existing"
+    """Which compiled contexts the daemon keeps true: those that exist, those of every agent of the phase that is worked
+    on as well, or none. `context_compiler: false` means `never`. Neither way."""
     commits_per_minute: Count = 0
     """Most commits in a minute; 0 sets no limit. Tightens: any other number."""

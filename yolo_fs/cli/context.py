@@ -1,0 +1,133 @@
+"""`yolo-fs context`: the compiled context of an agent, and the proof of each of its lines.
+
+Source: cli ("context"); protocol 6.4; document 002 ("Context Isolation").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from yolo_fs.cli.reply import Asked, Reply, verb
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.ids import PhaseId, PlanId
+from yolo_fs.protocol.contexts import Cut
+from yolo_fs.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.rules.context.compiling import Compiled
+from yolo_fs.services.context.keeping import Contexts, Kept, Proof
+from yolo_fs.services.departments import find_phase
+from yolo_fs.services.settings import load
+from yolo_fs.services.team import Team
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_PHASE = click.option("--phase", default="", metavar="P", help="Number or directory; default: the one worked on.")
+
+
+@click.group(epilog="Example:  yolo-fs context compile fe-dev --phase 1")
+def context() -> None:
+    """What an agent is given: only what its role may see, within its budget.
+
+    `.ctx-{role}.toon` lies in the directory of the phase and is never committed. A daemon, and `resume`, keep those
+    that exist true.
+    """
+
+
+@verb("compile", example="yolo-fs context compile dev --plan 01-02", parent=context)
+@click.argument("role", required=False)
+@_PHASE
+@click.option("--plan", metavar="NN-MM", help="Plan that it is for; default: all that are worked on.")
+@click.option("--all", "for_all", is_flag=True, help="For every agent of the active departments.")
+def compile_(asked: Asked, *, role: str | None, phase: str, plan: str | None, for_all: bool) -> Reply:
+    """Write the context of ROLE, such as dev or fe-lead; say what was cut for its budget, and what is withheld."""
+    if (role is None) is not for_all:
+        raise click.UsageError("name one ROLE, or ask for --all")
+    with _contexts(asked, phase) as (contexts, wanted):
+        names = contexts.agents() if role is None else (role,)
+        made = contexts.compile(names, wanted, _plan(plan))
+    data = [_kept_as_json(one) for one in made]
+    return Reply(data if for_all else data[0], show=lambda console: _show_kept(console, made))
+
+
+@verb("prove", example="yolo-fs context prove dev --phase 1", parent=context)
+@click.argument("role")
+@_PHASE
+def prove(asked: Asked, *, role: str, phase: str) -> Reply:
+    """Show where every line of a context comes from, and that the file on disk is exactly that.
+
+    Exit 1 when the file is missing or older than its sources, when a line is not borne out by what it cites, or when
+    something contributed that the role may not read.
+    """
+    with _contexts(asked, phase) as (contexts, wanted):
+        proof = contexts.prove(role, wanted)
+    code = Exit.FINDINGS if proof.findings else Exit.DONE
+    return Reply(_proof_as_json(proof), proof.findings, code, lambda console: _show_proof(console, proof))
+
+
+@contextmanager
+def _contexts(asked: Asked, phase: str) -> Iterator[tuple[Contexts, PhaseId | None]]:
+    with Repository(asked.start) as repository:
+        settings = load(repository.root)
+        wanted = find_phase(repository.root, phase) if phase else None
+        yield Contexts(repository, settings, Team(repository, settings)), wanted
+
+
+def _plan(spelled: str | None) -> PlanId | None:
+    plan = PlanId.parse(spelled) if spelled else None
+    if spelled and plan is None:
+        raise YoloError(
+            Reason.UNKNOWN_NAME, f"{safe(spelled)!r} is no plan", hint="A plan is NN-MM.", exit_code=Exit.USAGE
+        )
+    return plan
+
+
+# --- answers ---
+
+
+def _as_json(path: str, made: Compiled) -> dict[str, Any]:
+    return {
+        "agent": made.agent,
+        "path": path,
+        "tokens": made.tokens,
+        "budget": made.budget,
+        "cut": made.cut.label,
+        "left_out": [{"section": one.section, "what": one.what, "why": one.why} for one in made.left_out],
+        "withheld": [{"section": one.section, "what": one.what, "rule": one.rule} for one in made.withheld],
+    }
+
+
+def _kept_as_json(one: Kept) -> dict[str, Any]:
+    return {**_as_json(one.path, one.compiled), "written": one.is_new}
+
+
+def _proof_as_json(proof: Proof) -> dict[str, Any]:
+    lines = [
+        {"line": number, "text": one.text, "from": [str(each) for each in one.origins], "rule": one.rule or None}
+        for number, one in enumerate(proof.compiled.lines, 1)
+    ]
+    return {**_as_json(proof.path, proof.compiled), "proved": not proof.findings, "lines": lines}
+
+
+def _show_kept(console: Console, made: Sequence[Kept]) -> None:
+    for one in made:
+        _show_head(console, one.path, one.compiled)
+
+
+def _show_head(console: Console, path: str, made: Compiled) -> None:
+    cut = f", cut: {made.cut.label}" if made.cut is not Cut.NOTHING else ""
+    console.print(safe(f"{path}  {made.tokens} of {made.budget} tokens{cut}", 400))
+    for one in made.left_out:
+        console.print(safe(f"  left out of {one.section}: {one.what} ({one.why})"))
+    for each in made.withheld:
+        console.print(safe(f"  withheld from {each.section}: {each.what}. {each.rule}", 400))
+
+
+def _show_proof(console: Console, proof: Proof) -> None:
+    _show_head(console, proof.path, proof.compiled)
+    for number, one in enumerate(proof.compiled.lines, 1):
+        console.print(safe(f"{number:>4}  {one.text}", 160))
+        console.print(safe(f"      from {', '.join(map(str, one.origins)) or one.rule}", 400))

@@ -1,0 +1,223 @@
+"""Gathers what contexts are compiled from: the files as they stand, where they are valid, else as the branch has them.
+
+Source: document 002 ("Resume Protocol", step 4: "from JSONL artifacts on disk"); protocol 6.4. A file that is invalid,
+half-written, somebody else's or looks like a credential feeds nothing: its last committed version does, if any.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+
+from yolo_fs.edges.files import Content, Entry, Stamp, read, stamp_of, walk
+from yolo_fs.edges.git.history import log
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.lines import Limits, Reading, read_lines, read_object, read_text
+from yolo_fs.edges.toon import read_toon
+from yolo_fs.ids import PhaseId, PlanId
+from yolo_fs.protocol.contexts import CONTEXT_BY_ROLE, CONTEXTS, FOR_ALL, SECTIONS, Feed
+from yolo_fs.reasons import Level, Reason, errors
+from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
+from yolo_fs.rules.artifacts.examine import shape_faults
+from yolo_fs.rules.artifacts.secrets import find_secrets
+from yolo_fs.rules.artifacts.table import Shape
+from yolo_fs.rules.context.sources import Gathered, Origin, Source
+from yolo_fs.rules.permits.actors import Actor
+from yolo_fs.rules.phase.evidence import plan_progress
+from yolo_fs.services.intake import READERS
+from yolo_fs.services.settings import Settings
+from yolo_fs.services.survey import RACY_NS
+from yolo_fs.services.team import Team
+
+_FED = frozenset(name for one in SECTIONS if one.feed not in (Feed.FILES, Feed.NAMES) for name in one.of)
+"""Kinds of artifacts and names of other files that feed some section."""
+_OUTSIDE = tuple(
+    name[1:].replace("{role}", row.role.value)
+    for row in CONTEXTS
+    for one in (*row.sections, *FOR_ALL)
+    for name in one.of
+    if name.startswith("/")
+)
+"""Files outside of the planning tree that some section refers to."""
+_TEXTS = (Shape.TEXT, Shape.TOON)
+_READERS: Mapping[str, Callable[[bytes, str, Limits], Reading]] = {
+    "md": read_text,
+    "json": read_object,
+    "jsonl": read_lines,
+    "toon": read_toon,
+}
+"""Ending → reader of files that are no artifacts."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    source: Source | None
+    """None: the file as it stands feeds nothing."""
+    stamp: Stamp
+    read_at_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One look at everything that may feed any context of any phase."""
+
+    commit: str
+    """Empty on a branch without commits."""
+    sources: tuple[Source, ...]
+    stamps: Mapping[str, Stamp]
+    """Each file that exists, and what changes when it does."""
+    done: Mapping[PhaseId, frozenset[PlanId]]
+    """Plans that nobody works on any more."""
+    at_ns: int
+    """Wall clock, to be compared with the times of files."""
+
+    def is_racy(self, stamps: Iterable[Stamp]) -> bool:
+        """Tell whether a file may have changed since without its stamp showing it. Source: reliability F18."""
+        return any(_is_racy(one, self.at_ns) for one in stamps)
+
+
+class Gatherer:
+    """Gathers for one work tree; remembers what it has read."""
+
+    def __init__(self, repository: Repository, settings: Settings, team: Team):
+        self._repository = repository
+        self._settings = settings
+        self._team = team
+        self._on_disk: dict[str, _Known] = {}
+        self._committed: dict[tuple[str, str], Source | None] = {}
+        self._done: tuple[str | None, Mapping[PhaseId, frozenset[PlanId]]] = (None, {})
+
+    def look(self, commit: str | None) -> Look:
+        """Return everything that contexts may be made of as of a commit and the work tree beside it."""
+        at_ns, entries = time.time_ns(), {one.path: one for one in self.files()}
+        stamps = {path: one.stamp for path, one in entries.items()}
+        return Look(commit or "", tuple(self._sources(commit, entries)), stamps, self._done_by(commit), at_ns)
+
+    def gather(self, look: Look, phase: PhaseId, actor: Actor, plan: PlanId | None = None) -> Gathered:
+        """Return what an actor's context of a phase may be made of, before isolation is asked."""
+        row = CONTEXT_BY_ROLE.get(actor.role)
+        wants_commits = row and any(one.feed is Feed.COMMITS for one in row.sections)
+        return Gathered(
+            phase=phase,
+            actor=actor,
+            sources=look.sources,
+            there=frozenset(look.stamps),
+            done=look.done.get(phase, frozenset()),
+            plan=plan,
+            commits=self._last(look.commit) if wants_commits else (),
+        )
+
+    def files(self) -> Iterator[Entry]:
+        """Yield every regular file that may feed a context or be referred to."""
+        root = self._repository.root
+        yield from (one for one in walk(root, PLANNING_ROOT) if one.refused is None and one.path.isprintable())
+        for path in dict.fromkeys(_OUTSIDE):
+            folder, _, name = path.rpartition("/")
+            yield from (one for one in _entry(root, folder, name) if one.refused is None)
+
+    def line_at(self, origin: Origin) -> str | None:
+        """Return the line that an origin names, as the work tree or the commit has it; None when it is gone.
+
+        Of a whole file its path, of a commit its name and subject.
+        """
+        if not origin.path:
+            found = next(log(self._repository, origin.commit, limit=1), None)
+            return f"{found.oid} {found.subject}" if found else None
+        data = self._bytes(origin)
+        if data is None or not origin.line:
+            return None if data is None else origin.path
+        lines = data.decode("utf-8", "replace").split("\n")
+        return lines[origin.line - 1] if origin.line <= len(lines) else None
+
+    def _bytes(self, origin: Origin) -> bytes | None:
+        if origin.commit:
+            blob = self._repository.blob_at(origin.commit, origin.path)
+            found = self._repository.objects.read(blob) if blob else None
+            return found.body if found else None
+        content = read(self._repository.root, origin.path, self._settings.policy.max_file_bytes)
+        return content.data if isinstance(content, Content) else None
+
+    # --- files ---
+
+    def _sources(self, commit: str | None, entries: Mapping[str, Entry]) -> Iterator[Source]:
+        committed = self._repository.files_at(commit, PLANNING_ROOT)
+        for path in sorted({*entries, *committed}):
+            if not _feeds(path):
+                continue
+            found = self._read(entries[path]) if path in entries else None
+            if found is None and commit and path in committed:
+                found = self._at(path, committed[path], commit)
+            if found:
+                yield found
+
+    def _read(self, entry: Entry) -> Source | None:
+        known = self._on_disk.get(entry.path)
+        now = time.time_ns()
+        if known is None or known.stamp != entry.stamp or _is_racy(known.stamp, known.read_at_ns):
+            self._on_disk[entry.path] = _Known(self._source_on_disk(entry.path), entry.stamp, now)
+        return self._on_disk[entry.path].source
+
+    def _source_on_disk(self, path: str) -> Source | None:
+        content = read(self._repository.root, path, self._settings.policy.max_file_bytes)
+        if not isinstance(content, Content) or content.being_written:
+            return None
+        if find_secrets(content.data, path, frozenset(self._settings.policy.secrets_allowed)):
+            return None
+        return self._understood(path, content.data)
+
+    def _at(self, path: str, blob: str, commit: str) -> Source | None:
+        if (path, blob) not in self._committed:
+            found = self._repository.objects.read(blob)
+            self._committed[path, blob] = self._understood(path, found.body) if found else None
+        source = self._committed[path, blob]
+        return replace(source, commit=commit) if source else None
+
+    def _understood(self, path: str, data: bytes) -> Source | None:
+        """Return what valid bytes say; None when they are not what the protocol asks of such a file."""
+        place = classify(path)
+        reader = READERS[place.artifact.shape] if place else _READERS[path.rpartition(".")[2]]
+        reading = reader(data, path, self._settings.limits)
+        wrong = [one for one in errors(reading.findings) if place or one.reason is not Reason.UNTERMINATED]
+        if wrong:
+            return None
+        if place:
+            faults = (fault for _, fault in shape_faults(place.artifact, reading.records, self._settings.mode))
+            if any(fault.level is Level.ERROR for fault in faults):
+                return None
+        has_text = place.artifact.shape in _TEXTS if place else not path.endswith(".jsonl")
+        return Source(path, reading.records, tuple(data.decode().split("\n")) if has_text else ())
+
+    # --- what else there is to know ---
+
+    def _done_by(self, commit: str | None) -> Mapping[PhaseId, frozenset[PlanId]]:
+        """Return for each phase the plans that nobody works on any more."""
+        if commit != self._done[0]:
+            facts = self._team.facts(commit)
+            done = {one.phase: frozenset(plan.id for plan in plan_progress(one) if plan.is_done) for one in facts}
+            self._done = (commit, done)
+        return self._done[1]
+
+    def _last(self, commit: str) -> tuple[tuple[str, str], ...]:
+        return tuple((one.oid, one.subject) for one in log(self._repository, commit, limit=10)) if commit else ()
+
+
+def _feeds(path: str) -> bool:
+    place = classify(path)
+    if place:
+        return place.artifact.kind in _FED
+    below = path.removeprefix(f"{PLANNING_ROOT}/")
+    is_named = below in _FED or fnmatchcase(below, "departments/*.toon")
+    return is_named or fnmatchcase(below, "phases/*/*department-result*.jsonl")
+
+
+def _entry(root: str, folder: str, name: str) -> Iterator[Entry]:
+    path = f"{folder}/{name}" if folder else name
+    stamp = stamp_of(root, path)
+    if isinstance(stamp, Stamp):
+        yield Entry(path, stamp)
+
+
+def _is_racy(stamp: Stamp, read_at_ns: int) -> bool:
+    return read_at_ns - max(stamp.mtime_ns, stamp.ctime_ns) <= RACY_NS

@@ -1,0 +1,219 @@
+"""Writes compiled contexts beside the artifacts of their phase, keeps them true, and proves them. Never committed.
+
+Source: protocol 6.4; document 002 ("Resume Protocol", step 4); cli ("context").
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from yolo_fs.edges.files import Content, names_in, read, stamp_of
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.store import SHARED, reap_temporaries, write_text
+from yolo_fs.edges.toon import write_value
+from yolo_fs.ids import PhaseId, PlanId
+from yolo_fs.protocol.contexts import CONTEXT_BY_ROLE
+from yolo_fs.protocol.names import Dept
+from yolo_fs.protocol.roster import AGENT_BY_NAME
+from yolo_fs.reasons import Exit, Finding, Reason, YoloError
+from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
+from yolo_fs.rules.context.compiling import Compiled, agent_of, compiled
+from yolo_fs.rules.context.proof import differences, doubts
+from yolo_fs.rules.permits.actors import Actor, find_actor, mode_of
+from yolo_fs.rules.phase.facts import Switches
+from yolo_fs.rules.phase.progress import fold
+from yolo_fs.rules.states.project import current
+from yolo_fs.services.context.gathering import Gatherer, Look
+from yolo_fs.services.settings import Settings
+from yolo_fs.services.team import Team
+
+_FILE = re.compile(r"\.ctx-(?P<agent>[a-z-]+)\.toon")
+_PLAN = re.compile(r"^plan: (?P<plan>[0-9]{2}-[0-9]{2})$", re.MULTILINE)
+_HEAD_BYTES = 400
+"""Where the header ends at the latest: a phase, a plan, a department."""
+_LARGEST_BYTES = 1 << 20
+"""No context of ours is as large."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """One compiled context and where it stands."""
+
+    path: str
+    """POSIX path relative to the repository."""
+    compiled: Compiled
+    is_new: bool
+    """Whether the file had other bytes, or was not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What speaks for a context that stands on disk, and against it."""
+
+    path: str
+    compiled: Compiled
+    findings: tuple[Finding, ...]
+
+
+class Contexts:
+    """The compiled contexts of one work tree."""
+
+    def __init__(self, repository: Repository, settings: Settings, team: Team):
+        self._repository = repository
+        self._settings = settings
+        self._team = team
+        self._gatherer = Gatherer(repository, settings, team)
+        self._known: dict[str, object] = {}
+        """Path of a context → the state of everything that it was last compiled from."""
+
+    def compile(self, names: tuple[str, ...], phase: PhaseId | None = None, plan: PlanId | None = None) -> list[Kept]:
+        """Compile and write the contexts of some agents; of the phase that is worked on unless one is named.
+
+        Raises:
+            YoloError: UNKNOWN_NAME for an agent without context; NOT_INITIALISED when there is no phase.
+        """
+        commit = self._repository.head().tip
+        wanted, look = phase or self.current_phase(commit), self._gatherer.look(commit)
+        made = [self._compiled(look, wanted, self._actor(name), plan) for name in names]
+        return [Kept(path := self._path(wanted, one.agent), one, self._write(path, one)) for one in made]
+
+    def prove(self, name: str, phase: PhaseId | None = None) -> Proof:
+        """Compile the context of an agent anew, prove each of its lines, and compare the file with it.
+
+        Raises:
+            YoloError: as `compile`.
+        """
+        commit = self._repository.head().tip
+        wanted, actor = phase or self.current_phase(commit), self._actor(name)
+        path = self._path(wanted, agent_of(actor))
+        said = self._said(path)
+        made = self._compiled(self._gatherer.look(commit), wanted, actor, _plan_in(said or ""))
+        found = list(doubts(made, actor, self._gatherer.line_at))
+        if said is None:
+            hint = f"'yolo-fs context compile {made.agent}' writes it."
+            found.append(Finding(Reason.FILE_MISSING, path, hint=hint))
+        else:
+            found += differences(made, said.split("\n")[:-1] if said.endswith("\n") else said.split("\n"), path)
+        return Proof(path, made, tuple(found))
+
+    def keep(self, commit: str | None, *, writes: bool = True) -> tuple[str, ...]:
+        """Compile every context that exists anew where something of it changed; return the paths that are true.
+
+        The time of a file stays what it was: it tells when its agent asked for it, and that is a sign of life.
+        """
+        wanted = dict(self._wanted(commit))
+        if not wanted:
+            return ()
+        look = self._gatherer.look(commit)
+        return tuple(path for path, (phase, name) in wanted.items() if self._is_true(look, path, phase, name, writes))
+
+    def agents(self) -> tuple[str, ...]:
+        """Return the agents of the active departments, of the shared group and of the layer before them."""
+        active = (None, Dept.SHARED, *Switches(self._settings.config).departments)
+        return tuple(
+            name for name, row in AGENT_BY_NAME.items() if row.role in CONTEXT_BY_ROLE and row.department in active
+        )
+
+    def current_phase(self, commit: str | None) -> PhaseId:
+        """Return the phase that is worked on.
+
+        Raises:
+            YoloError: NOT_INITIALISED when there is none.
+        """
+        folded = [(facts, fold(facts)) for facts in self._team.facts(commit)]
+        begun = {facts.phase for facts, _ in folded}
+        empty = [phase for phase in self._phases() if phase not in begun]
+        if folded and (not current(folded)[1].is_complete or not empty):
+            return current(folded)[0].phase
+        if not empty:
+            hint = "'yolo-fs phase new SLUG' makes one."
+            raise YoloError(Reason.NOT_INITIALISED, "there is no phase yet", hint=hint, exit_code=Exit.NOT_HERE)
+        return empty[0]
+
+    # --- one context ---
+
+    def _actor(self, name: str) -> Actor:
+        actor = find_actor(name, None, mode_of(Switches(self._settings.config)))
+        agent_of(actor)
+        return actor
+
+    def _compiled(self, look: Look, phase: PhaseId, actor: Actor, plan: PlanId | None) -> Compiled:
+        return compiled(self._gatherer.gather(look, phase, actor, plan), write_value)
+
+    def _path(self, phase: PhaseId, name: str) -> str:
+        return f"{PLANNING_ROOT}/phases/{phase}/.ctx-{name}.toon"
+
+    def _said(self, path: str) -> str | None:
+        """Return what a context says on disk; None when there is none, or something else in its place."""
+        content = read(self._repository.root, path, _LARGEST_BYTES)
+        return content.data.decode("utf-8", "replace") if isinstance(content, Content) else None
+
+    def _write(self, path: str, made: Compiled, *, quietly: bool = False) -> bool:
+        """Write a context whose bytes changed; return whether they did. `quietly`: its time stays what it was."""
+        if self._said(path) == made.text:
+            return False
+        full = os.path.join(self._repository.root, path)
+        before = stamp_of(self._repository.root, path)
+        reap_temporaries(os.path.dirname(full), 0)
+        write_text(full, made.text, durable=False, mode=SHARED)
+        if quietly and not isinstance(before, Finding):
+            os.utime(full, ns=(before.mtime_ns, before.mtime_ns))
+        return True
+
+    # --- all of them ---
+
+    def _wanted(self, commit: str | None) -> Iterator[tuple[str, tuple[PhaseId, str]]]:
+        wanted = self._settings.policy.contexts
+        if wanted == "never" or not self._settings.config.context_compiler:
+            return
+        for phase in self._phases():
+            for file in names_in(os.path.join(self._repository.root, PLANNING_ROOT, "phases", str(phase))):
+                found = _FILE.fullmatch(file)
+                if found and found["agent"] in AGENT_BY_NAME:
+                    yield self._path(phase, found["agent"]), (phase, found["agent"])
+        if wanted == "always" and self._phases():
+            phase = self.current_phase(commit)
+            yield from ((self._path(phase, name), (phase, name)) for name in self.agents())
+
+    def _is_true(self, look: Look, path: str, phase: PhaseId, name: str, writes: bool) -> bool:
+        state = _state(look, path, phase, name)
+        if state is not None and self._known.get(path) == state:
+            return True
+        said = self._said(path)
+        made = self._compiled(look, phase, self._actor(name), _plan_in(said or ""))
+        if writes:
+            self._write(path, made, quietly=True)
+        self._known[path] = state
+        return writes or said == made.text
+
+    def _phases(self) -> tuple[PhaseId, ...]:
+        names = names_in(os.path.join(self._repository.root, PLANNING_ROOT, "phases"))
+        return tuple(phase for name in names if (phase := PhaseId.parse(name)))
+
+
+def _state(look: Look, path: str, phase: PhaseId, name: str) -> object:
+    """Return what changes whenever a context of the phase may: its files, those of no phase, and earlier summaries.
+
+    None when one of them is so young that it may change without its stamp showing it.
+    """
+    files = frozenset((one, stamp) for one, stamp in look.stamps.items() if _may_feed(one, path, phase))
+    if look.is_racy(stamp for _, stamp in files):
+        return None
+    old = frozenset((one.path, one.commit) for one in look.sources if one.commit)
+    return files, old, look.done.get(phase), look.commit if name == "debugger" else ""
+
+
+def _may_feed(file: str, context: str, phase: PhaseId) -> bool:
+    if "/.ctx-" in file:
+        return file == context
+    is_near = file.startswith(f"{PLANNING_ROOT}/phases/{phase}/") or "/phases/" not in file
+    return is_near or file.endswith(".summary.jsonl")
+
+
+def _plan_in(said: str) -> PlanId | None:
+    """Return the plan that a context was compiled for, as its header says."""
+    found = _PLAN.search(said[:_HEAD_BYTES])
+    return PlanId.parse(found["plan"]) if found else None
