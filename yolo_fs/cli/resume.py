@@ -82,7 +82,7 @@ _FORMS: Mapping[str, Callable[[Brief], str]] = {"text": as_text, "json": _as_jso
 )
 @click.option("--dept", type=click.Choice([row.name.value for row in WORKING]), help="Tell of this department alone.")
 @click.option("--budget", type=click.IntRange(1), default=BUDGET, metavar="TOKENS", help=f"Default: {BUDGET}.")
-@click.option("--no-write", is_flag=True, help="Leave nothing in .git/yolo-fs for the next resume to be faster.")
+@click.option("--no-write", is_flag=True, help="Write nothing: no context is compiled anew, no reading is kept.")
 def resume(asked: Asked, *, form: str, role: str, dept: str | None, budget: int, no_write: bool) -> Reply:
     """Tell a new session exactly where the team stands and who does what next.
 

@@ -54,7 +54,7 @@ class Situation:
     lives: tuple[Life, ...] = ()
     """Handoffs between departments and phases, and how far each is."""
     contexts: tuple[str, ...] = ()
-    """Compiled contexts that were made anew."""
+    """Compiled contexts that are true: what they are made of was compiled anew."""
 
 
 def brief_of(situation: Situation, asker: Asker = Asker()) -> Brief:

@@ -20,6 +20,7 @@ from yolo_fs.edges.store import reap_temporaries
 from yolo_fs.reasons import Reason, YoloError
 from yolo_fs.rules.headline import headline
 from yolo_fs.services.apply import Telling
+from yolo_fs.services.context.keeping import Contexts
 from yolo_fs.services.coordinator import Coordinator
 from yolo_fs.services.escalations.sinks import Sinks, load_sinks
 from yolo_fs.services.escalations.ticking import Ticker
@@ -92,6 +93,7 @@ class Daemon:
         self._team = team = Team(repository, settings)
         self._coordinator = Coordinator(repository, settings, tell)
         self._projector = Projector(repository, settings, team, tell)
+        self._contexts = Contexts(repository, settings, team)
         self._states = States(repository, settings, team)
         self._ticker = Ticker(repository, settings, tell, notify=self._sinks.notify)
 
@@ -246,6 +248,7 @@ class Daemon:
             self._projector.bring_up_to_date(self._repository.head().tip, self._coordinator.unsettled)
             self._keep_states()
             self._projector.bring_up_to_date(self._repository.head().tip, self._coordinator.unsettled)
+            self._contexts.keep(self._repository.head().tip, self._coordinator.unsettled)
         except (OSError, YoloError) as error:
             reason = error.reason if isinstance(error, YoloError) else Reason.STORAGE_FAILED
             self._tell("projection.failed", "", {"reason": reason.value, "what": str(error)})

@@ -27,6 +27,7 @@ from yolo_fs.rules.phase.scene import Asker
 from yolo_fs.schemas.config import Config
 from yolo_fs.schemas.policy import Policy
 from yolo_fs.services.board import Board, board
+from yolo_fs.services.context.keeping import Contexts
 from yolo_fs.services.coordinator import Coordinator
 from yolo_fs.services.drift import asides
 from yolo_fs.services.handoffs.life import lives_of
@@ -43,7 +44,7 @@ _Seen = tuple[dict[str, Verdict], Head, Reason | None]
 def resume(start: str, asker: Asker = Asker(), *, keep: bool = True) -> Brief:
     """Return the brief of the work tree that `start` lies in; empty where nobody works by the protocol.
 
-    `keep`: leave what was read of the log to the next process.
+    `keep`: leave what was read of the log to the next process, and compile the contexts that exist anew.
     """
     try:
         repository = Repository(start)
@@ -89,6 +90,7 @@ class _Look:
             self.trouble.append(f"{obstacle.value}: {obstacle.sentence}. See 'yolo-fs doctor'.")
         elif found and (settings or found.config):  # who works on it is not guessed: nobody is sent anywhere
             seen = self._with_team(seen, in_force, team, found)
+            seen = replace(seen, contexts=self._tried(lambda: self._contexts(in_force, team, head, keep=keep), ()))
         if keep:
             team.chronicle.keep()
         handoff = self._tried(lambda: self._handoff(in_force), None)
@@ -138,6 +140,9 @@ class _Look:
             yield from (f"{place}{each}" for each in one.drifts)
             yield from (f"{place}{name} is forged, it opens nothing" for name in one.forged)
             yield from (f"{place}{department} says that it is held up by {said}" for department, said in one.blockers)
+
+    def _contexts(self, settings: Settings, team: Team, head: Head, *, keep: bool) -> tuple[str, ...]:
+        return Contexts(self.repository, settings, team).keep(head.tip, writes=keep)
 
     def _handoff(self, settings: Settings) -> Taken | None:
         handoffs = Handoffs(self.repository, settings)

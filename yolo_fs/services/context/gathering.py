@@ -25,7 +25,6 @@ from yolo_fs.rules.artifacts.secrets import find_secrets
 from yolo_fs.rules.artifacts.table import Shape
 from yolo_fs.rules.context.sources import Gathered, Origin, Source
 from yolo_fs.rules.permits.actors import Actor
-from yolo_fs.rules.phase.evidence import plan_progress
 from yolo_fs.services.intake import READERS
 from yolo_fs.services.settings import Settings
 from yolo_fs.services.survey import RACY_NS
@@ -87,7 +86,6 @@ class Gatherer:
         self._team = team
         self._on_disk: dict[str, _Known] = {}
         self._committed: dict[tuple[str, str], Source | None] = {}
-        self._done: tuple[str | None, Mapping[PhaseId, frozenset[PlanId]]] = (None, {})
 
     def look(self, commit: str | None) -> Look:
         """Return everything that contexts may be made of as of a commit and the work tree beside it."""
@@ -193,11 +191,10 @@ class Gatherer:
 
     def _done_by(self, commit: str | None) -> Mapping[PhaseId, frozenset[PlanId]]:
         """Return for each phase the plans that nobody works on any more."""
-        if commit != self._done[0]:
-            facts = self._team.facts(commit)
-            done = {one.phase: frozenset(plan.id for plan in plan_progress(one) if plan.is_done) for one in facts}
-            self._done = (commit, done)
-        return self._done[1]
+        return {
+            facts.phase: frozenset(plan.id for one in progress.departments for plan in one.plans if plan.is_done)
+            for facts, progress in self._team.folded(commit)
+        }
 
     def _last(self, commit: str) -> tuple[tuple[str, str], ...]:
         return tuple((one.oid, one.subject) for one in log(self._repository, commit, limit=10)) if commit else ()

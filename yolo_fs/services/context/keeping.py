@@ -24,7 +24,6 @@ from yolo_fs.rules.context.compiling import Compiled, agent_of, compiled
 from yolo_fs.rules.context.proof import differences, doubts
 from yolo_fs.rules.permits.actors import Actor, find_actor, mode_of
 from yolo_fs.rules.phase.facts import Switches
-from yolo_fs.rules.phase.progress import fold
 from yolo_fs.rules.states.project import current
 from yolo_fs.services.context.gathering import Gatherer, Look
 from yolo_fs.services.settings import Settings
@@ -123,7 +122,7 @@ class Contexts:
         Raises:
             YoloError: NOT_INITIALISED when there is none.
         """
-        folded = [(facts, fold(facts)) for facts in self._team.facts(commit)]
+        folded = self._team.folded(commit)
         begun = {facts.phase for facts, _ in folded}
         empty = [phase for phase in self._phases() if phase not in begun]
         if folded and (not current(folded)[1].is_complete or not empty):
