@@ -32,6 +32,7 @@ from yolo_fs.rules.phase.facts import Switches, plans_of
 from yolo_fs.rules.phase.scene import Asker
 from yolo_fs.services.access import Access
 from yolo_fs.services.background import running
+from yolo_fs.services.context.keeping import Contexts
 from yolo_fs.services.coordinator import PASSING
 from yolo_fs.services.handoffs.taking import Handoffs
 from yolo_fs.services.judgement import Judged
@@ -39,10 +40,13 @@ from yolo_fs.services.resume import resume
 from yolo_fs.services.settings import load
 from yolo_fs.services.states import RUNNING
 from yolo_fs.services.status import Candidate, report
+from yolo_fs.services.team import Team
 from yolo_fs.services.validation import HANDOFF, Validator
 
 BRIEF_TOKENS = 2000
-"""Leaves room for what a role may see, below the 10,000 characters that hosts take."""
+"""Leaves room for what a role may see."""
+MOST_CHARACTERS = 10_000
+"""Hosts move what is longer out of the context. Source: interfaces 1.1."""
 PATIENCE_S = 2.0
 """How long a stop waits for a daemon that is about to commit."""
 _POLL_S = 0.1
@@ -190,7 +194,22 @@ class _Hooks:
         if self._actor is None:
             return Told()
         brief = _brief(self._said.cwd, Asker(self._actor.name, self._actor.department))
-        return Told(context="\n".join(part for part in (brief, *_scope_of(self._actor)) if part))
+        told = "\n".join(part for part in (brief, *_scope_of(self._actor)) if part)
+        return Told(context=f"{told}\n{self._given(self._actor, MOST_CHARACTERS - len(told))}".strip("\n"))
+
+    def _given(self, actor: Actor, room: int) -> str:
+        """Return the agent's compiled context where it fits the room that is left, else where it lies."""
+        policy, config = self._settings.policy, self._settings.config
+        if policy.contexts == "never" or not config.context_compiler:
+            return ""
+        try:
+            (kept,) = Contexts(self._repository, self._settings, Team(self._repository, self._settings)).compile(
+                (actor.name,)
+            )
+        except YoloError:  # there is no phase yet, or no context for such an agent: it begins without
+            return ""
+        whole = f"## Your context, {kept.path}\n{kept.compiled.text}"
+        return whole if len(whole) < room else f"Read your context first: @{kept.path}"
 
     # --- before it stops ---
 
