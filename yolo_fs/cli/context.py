@@ -63,7 +63,7 @@ def prove(asked: Asked, *, role: str, phase: str) -> Reply:
     something contributed that the role may not read.
     """
     with _contexts(asked, phase) as (contexts, wanted):
-        proof = contexts.prove(role, wanted)
+        (proof,) = contexts.prove((role,), wanted)
     code = Exit.FINDINGS if proof.findings else Exit.DONE
     return Reply(_proof_as_json(proof), proof.findings, code, lambda console: _show_proof(console, proof))
 

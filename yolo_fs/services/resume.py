@@ -90,7 +90,12 @@ class _Look:
             self.trouble.append(f"{obstacle.value}: {obstacle.sentence}. See 'yolo-fs doctor'.")
         elif found and (settings or found.config):  # who works on it is not guessed: nobody is sent anywhere
             seen = self._with_team(seen, in_force, team, found)
-            seen = replace(seen, contexts=self._tried(lambda: self._contexts(in_force, team, head, keep=keep), ()))
+            seen = replace(
+                seen,
+                contexts=self._tried(
+                    lambda: Contexts(self.repository, in_force, team).keep(head.tip, verdicts, writes=keep), ()
+                ),
+            )
         if keep:
             team.chronicle.keep()
         handoff = self._tried(lambda: self._handoff(in_force), None)
@@ -140,9 +145,6 @@ class _Look:
             yield from (f"{place}{each}" for each in one.drifts)
             yield from (f"{place}{name} is forged, it opens nothing" for name in one.forged)
             yield from (f"{place}{department} says that it is held up by {said}" for department, said in one.blockers)
-
-    def _contexts(self, settings: Settings, team: Team, head: Head, *, keep: bool) -> tuple[str, ...]:
-        return Contexts(self.repository, settings, team).keep(head.tip, writes=keep)
 
     def _handoff(self, settings: Settings) -> Taken | None:
         handoffs = Handoffs(self.repository, settings)

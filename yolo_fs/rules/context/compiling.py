@@ -13,12 +13,14 @@ from yolo_fs.protocol.names import Dept
 from yolo_fs.protocol.roster import AGENT_BY_NAME
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.rules.brief import tokens
-from yolo_fs.rules.context.feeds import Row, rows_of
+from yolo_fs.rules.context.feeds import ROADMAP, Row, rows_of
 from yolo_fs.rules.context.fitting import Fitted, LeftOut, fit
 from yolo_fs.rules.context.layout import Block, Line, Write, text_of
 from yolo_fs.rules.context.selection import choose
 from yolo_fs.rules.context.sources import Gathered, Withheld
+from yolo_fs.rules.permits.access import may_read
 from yolo_fs.rules.permits.actors import Actor
+from yolo_fs.rules.permits.targets import Target
 
 _HEADER = "protocol 6.4 (header lines)"
 _SHORT_NAMES = {Dept.FRONTEND: "fe", Dept.UIUX: "ux", Dept.SHARED: "shared"}
@@ -100,6 +102,6 @@ def _blocks(gathered: Gathered) -> tuple[list[Block], list[Withheld]]:
 def _block(section: Section, gathered: Gathered) -> tuple[Block, tuple[Withheld, ...]]:
     chosen = choose(section, gathered)
     rows = rows_of(section, gathered, chosen)
-    if section is GOAL and not rows and not chosen.withheld:
+    if section is GOAL and not rows and may_read(gathered.actor, Target(ROADMAP)).allowed:
         rows = (Row(("Not available",), rule=_HEADER),)
     return Block(section, chosen.columns, rows), chosen.withheld

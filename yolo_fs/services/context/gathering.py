@@ -1,7 +1,7 @@
-"""Gathers what contexts are compiled from: the files as they stand, where they are valid, else as the branch has them.
+"""Gathers what contexts are compiled from: the files as they stand, where they may be committed, else as they were.
 
-Source: document 002 ("Resume Protocol", step 4: "from JSONL artifacts on disk"); protocol 6.4. A file that is invalid,
-half-written, somebody else's or looks like a credential feeds nothing: its last committed version does, if any.
+An artifact that was rejected, is being written or looks like a credential feeds nothing; what the branch has of it may.
+Source: document 002 ("Resume Protocol", step 4: "from JSONL artifacts on disk"); protocol 6.4.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from yolo_fs.protocol.contexts import CONTEXT_BY_ROLE, CONTEXTS, FOR_ALL, SECTIO
 from yolo_fs.reasons import Level, Reason, errors
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.rules.artifacts.examine import shape_faults
-from yolo_fs.rules.artifacts.secrets import find_secrets
 from yolo_fs.rules.artifacts.table import Shape
 from yolo_fs.rules.context.sources import Gathered, Origin, Source
+from yolo_fs.rules.facts import Accepted, Committed, Held, Verdict
 from yolo_fs.rules.permits.actors import Actor
 from yolo_fs.services.intake import READERS
 from yolo_fs.services.settings import Settings
@@ -87,11 +87,14 @@ class Gatherer:
         self._on_disk: dict[str, _Known] = {}
         self._committed: dict[tuple[str, str], Source | None] = {}
 
-    def look(self, commit: str | None) -> Look:
-        """Return everything that contexts may be made of as of a commit and the work tree beside it."""
+    def look(self, commit: str | None, verdicts: Mapping[str, Verdict]) -> Look:
+        """Return everything that contexts may be made of as of a commit and the work tree beside it.
+
+        `verdicts`: path → verdict of each candidate; committed ones may be left out.
+        """
         at_ns, entries = time.time_ns(), {one.path: one for one in self.files()}
         stamps = {path: one.stamp for path, one in entries.items()}
-        return Look(commit or "", tuple(self._sources(commit, entries)), stamps, self._done_by(commit), at_ns)
+        return Look(commit or "", tuple(self._sources(commit, entries, verdicts)), stamps, self._done_by(commit), at_ns)
 
     def gather(self, look: Look, phase: PhaseId, actor: Actor, plan: PlanId | None = None) -> Gathered:
         """Return what an actor's context of a phase may be made of, before isolation is asked."""
@@ -139,12 +142,15 @@ class Gatherer:
 
     # --- files ---
 
-    def _sources(self, commit: str | None, entries: Mapping[str, Entry]) -> Iterator[Source]:
+    def _sources(
+        self, commit: str | None, entries: Mapping[str, Entry], verdicts: Mapping[str, Verdict]
+    ) -> Iterator[Source]:
         committed = self._repository.files_at(commit, PLANNING_ROOT)
         for path in sorted({*entries, *committed}):
             if not _feeds(path):
                 continue
-            found = self._read(entries[path]) if path in entries else None
+            is_good = _counts_on_disk(path, verdicts.get(path), is_committed=path in committed)
+            found = self._read(entries[path]) if path in entries and is_good else None
             if found is None and commit and path in committed:
                 found = self._at(path, committed[path], commit)
             if found:
@@ -160,8 +166,6 @@ class Gatherer:
     def _source_on_disk(self, path: str) -> Source | None:
         content = read(self._repository.root, path, self._settings.policy.max_file_bytes)
         if not isinstance(content, Content) or content.being_written:
-            return None
-        if find_secrets(content.data, path, frozenset(self._settings.policy.secrets_allowed)):
             return None
         return self._understood(path, content.data)
 
@@ -207,6 +211,20 @@ def _feeds(path: str) -> bool:
     below = path.removeprefix(f"{PLANNING_ROOT}/")
     is_named = below in _FED or fnmatchcase(below, "departments/*.toon")
     return is_named or fnmatchcase(below, "phases/*/*department-result*.jsonl")
+
+
+def _counts_on_disk(path: str, verdict: Verdict | None, *, is_committed: bool) -> bool:
+    """Tell whether a file counts as it stands: committed, about to be, or held for a reason that is not its own."""
+    if classify(path) is None:
+        return True
+    match verdict:
+        case Committed() | Accepted():
+            return True
+        case Held(reason):
+            return reason is not Reason.SECRET
+        case None:
+            return is_committed
+    return False
 
 
 def _entry(root: str, folder: str, name: str) -> Iterator[Entry]:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from yolo_fs.edges.files import Content, names_in, read, stamp_of
 from yolo_fs.edges.git.repository import Repository
@@ -22,11 +22,13 @@ from yolo_fs.reasons import Exit, Finding, Reason, YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.context.compiling import Compiled, agent_of, compiled
 from yolo_fs.rules.context.proof import differences, doubts
+from yolo_fs.rules.facts import Verdict
 from yolo_fs.rules.permits.actors import Actor, find_actor, mode_of
 from yolo_fs.rules.phase.facts import Switches
 from yolo_fs.rules.states.project import current
 from yolo_fs.services.context.gathering import Gatherer, Look
 from yolo_fs.services.settings import Settings
+from yolo_fs.services.status import report
 from yolo_fs.services.team import Team
 
 _FILE = re.compile(r"\.ctx-(?P<agent>[a-z-]+)\.toon")
@@ -75,38 +77,30 @@ class Contexts:
             YoloError: UNKNOWN_NAME for an agent without context; NOT_INITIALISED when there is no phase.
         """
         commit = self._repository.head().tip
-        wanted, look = phase or self.current_phase(commit), self._gatherer.look(commit)
+        wanted, look = phase or self.current_phase(commit), self._look(commit)
         made = [self._compiled(look, wanted, self._actor(name), plan) for name in names]
         return [Kept(path := self._path(wanted, one.agent), one, self._write(path, one)) for one in made]
 
-    def prove(self, name: str, phase: PhaseId | None = None) -> Proof:
-        """Compile the context of an agent anew, prove each of its lines, and compare the file with it.
+    def prove(self, names: tuple[str, ...], phase: PhaseId | None = None) -> list[Proof]:
+        """Compile the contexts of some agents anew, prove each line, and compare the files with them.
 
         Raises:
             YoloError: as `compile`.
         """
         commit = self._repository.head().tip
-        wanted, actor = phase or self.current_phase(commit), self._actor(name)
-        path = self._path(wanted, agent_of(actor))
-        said = self._said(path)
-        made = self._compiled(self._gatherer.look(commit), wanted, actor, _plan_in(said or ""))
-        found = list(doubts(made, actor, self._gatherer.line_at))
-        if said is None:
-            hint = f"'yolo-fs context compile {made.agent}' writes it."
-            found.append(Finding(Reason.FILE_MISSING, path, hint=hint))
-        else:
-            found += differences(made, said.split("\n")[:-1] if said.endswith("\n") else said.split("\n"), path)
-        return Proof(path, made, tuple(found))
+        wanted, look = phase or self.current_phase(commit), self._look(commit)
+        return [self._proof(look, wanted, self._actor(name)) for name in names]
 
-    def keep(self, commit: str | None, *, writes: bool = True) -> tuple[str, ...]:
+    def keep(self, commit: str | None, verdicts: Mapping[str, Verdict], *, writes: bool = True) -> tuple[str, ...]:
         """Compile every context that exists anew where something of it changed; return the paths that are true.
 
+        `verdicts`: path → verdict of each candidate of the work tree; committed ones may be left out.
         The time of a file stays what it was: it tells when its agent asked for it, and that is a sign of life.
         """
         wanted = dict(self._wanted(commit))
         if not wanted:
             return ()
-        look = self._gatherer.look(commit)
+        look = self._gatherer.look(commit, verdicts)
         return tuple(path for path, (phase, name) in wanted.items() if self._is_true(look, path, phase, name, writes))
 
     def agents(self) -> tuple[str, ...]:
@@ -134,6 +128,12 @@ class Contexts:
 
     # --- one context ---
 
+    def _look(self, commit: str | None) -> Look:
+        """Judge every candidate as if it had been quiet for long, and look at all that may feed a context."""
+        policy = self._settings.policy.model_copy(update={"settle_ms": 0, "grace_s": 0})
+        judged = report(self._repository, replace(self._settings, policy=policy)).candidates
+        return self._gatherer.look(commit, {one.path: one.verdict for one in judged})
+
     def _actor(self, name: str) -> Actor:
         actor = find_actor(name, None, mode_of(Switches(self._settings.config)))
         agent_of(actor)
@@ -141,6 +141,18 @@ class Contexts:
 
     def _compiled(self, look: Look, phase: PhaseId, actor: Actor, plan: PlanId | None) -> Compiled:
         return compiled(self._gatherer.gather(look, phase, actor, plan), write_value)
+
+    def _proof(self, look: Look, phase: PhaseId, actor: Actor) -> Proof:
+        path = self._path(phase, agent_of(actor))
+        said = self._said(path)
+        made = self._compiled(look, phase, actor, _plan_in(said or ""))
+        found = list(doubts(made, actor, self._gatherer.line_at))
+        if said is None:
+            hint = f"'yolo-fs context compile {made.agent}' writes it."
+            found.append(Finding(Reason.FILE_MISSING, path, hint=hint))
+        else:
+            found += differences(made, said.removesuffix("\n").split("\n"), path)
+        return Proof(path, made, tuple(found))
 
     def _path(self, phase: PhaseId, name: str) -> str:
         return f"{PLANNING_ROOT}/phases/{phase}/.ctx-{name}.toon"
@@ -201,7 +213,7 @@ def _state(look: Look, path: str, phase: PhaseId, name: str) -> object:
     files = frozenset((one, stamp) for one, stamp in look.stamps.items() if _may_feed(one, path, phase))
     if look.is_racy(stamp for _, stamp in files):
         return None
-    old = frozenset((one.path, one.commit) for one in look.sources if one.commit)
+    old = frozenset((one.path, one.commit) for one in look.sources)
     return files, old, look.done.get(phase), look.commit if name == "debugger" else ""
 
 
