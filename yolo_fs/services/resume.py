@@ -90,12 +90,7 @@ class _Look:
             self.trouble.append(f"{obstacle.value}: {obstacle.sentence}. See 'yolo-fs doctor'.")
         elif found and (settings or found.config):  # who works on it is not guessed: nobody is sent anywhere
             seen = self._with_team(seen, in_force, team, found)
-            seen = replace(
-                seen,
-                contexts=self._tried(
-                    lambda: Contexts(self.repository, in_force, team).keep(head.tip, verdicts, writes=keep), ()
-                ),
-            )
+            seen = replace(seen, contexts=self._contexts(Contexts(self.repository, in_force, team), seen, keep=keep))
         if keep:
             team.chronicle.keep()
         handoff = self._tried(lambda: self._handoff(in_force), None)
@@ -145,6 +140,14 @@ class _Look:
             yield from (f"{place}{each}" for each in one.drifts)
             yield from (f"{place}{name} is forged, it opens nothing" for name in one.forged)
             yield from (f"{place}{department} says that it is held up by {said}" for department, said in one.blockers)
+
+    @staticmethod
+    def _contexts(contexts: Contexts, seen: Situation, *, keep: bool) -> tuple[str, ...]:
+        """Compile the contexts that exist anew; where they cannot be written, nobody is stopped for it."""
+        try:
+            return contexts.keep(seen.commit or None, seen.verdicts, writes=keep)
+        except (OSError, YoloError):
+            return ()
 
     def _handoff(self, settings: Settings) -> Taken | None:
         handoffs = Handoffs(self.repository, settings)

@@ -73,12 +73,9 @@ def _wanted(section: Section, gathered: Gathered) -> Iterator[Source]:
     if section.feed in (Feed.FILES, Feed.NAMES):
         return
     for name in section.of:
-        found = [one for one in gathered.sources if _is_named(one, name, gathered)]
-        yield from (one for one in found if _is_own(one, gathered) and _REACHES[section.reach](one, gathered))
-
-
-def _is_named(source: Source, name: str, gathered: Gathered) -> bool:
-    return source.kind == name or fnmatchcase(source.path, _path(name, gathered))
+        path = _path(name, gathered)
+        named = (one for one in gathered.sources if one.kind == name or fnmatchcase(one.path, path))
+        yield from (one for one in named if _is_own(one, gathered) and _REACHES[section.reach](one, gathered))
 
 
 def _is_own(source: Source, gathered: Gathered) -> bool:

@@ -103,7 +103,7 @@ class Gatherer:
         return Gathered(
             phase=phase,
             actor=actor,
-            sources=look.sources,
+            sources=tuple(one for one in look.sources if _is_near(one, phase)),
             there=frozenset(look.stamps),
             done=look.done.get(phase, frozenset()),
             plan=plan,
@@ -225,6 +225,12 @@ def _counts_on_disk(path: str, verdict: Verdict | None, *, is_committed: bool) -
         case None:
             return is_committed
     return False
+
+
+def _is_near(source: Source, phase: PhaseId) -> bool:
+    """Tell whether a source is of a phase or of none, or sums up an earlier one."""
+    of = source.place.phase if source.place else None
+    return of in (None, phase) or source.kind == "summary"
 
 
 def _entry(root: str, folder: str, name: str) -> Iterator[Entry]:

@@ -67,17 +67,21 @@ class Contexts:
         self._settings = settings
         self._team = team
         self._gatherer = Gatherer(repository, settings, team)
-        self._known: dict[str, object] = {}
-        """Path of a context → the state of everything that it was last compiled from."""
+        self._states: dict[PhaseId, object] = {}
+        """Phase → the state of everything that its contexts are made of; the same object as long as it is the same."""
+        self._known: dict[str, tuple[object, object, str]] = {}
+        """Path of a context → the state that it was last compiled from."""
 
     def compile(self, names: tuple[str, ...], phase: PhaseId | None = None, plan: PlanId | None = None) -> list[Kept]:
         """Compile and write the contexts of some agents; of the phase that is worked on unless one is named.
 
         Raises:
-            YoloError: UNKNOWN_NAME for an agent without context; NOT_INITIALISED when there is no phase.
+            YoloError: UNKNOWN_NAME for an agent without context, or a plan that the phase has not; NOT_INITIALISED when
+                there is no phase.
         """
         commit = self._repository.head().tip
         wanted, look = phase or self.current_phase(commit), self._look(commit)
+        _refuse_unknown(plan, wanted, look)
         made = [self._compiled(look, wanted, self._actor(name), plan) for name in names]
         return [Kept(path := self._path(wanted, one.agent), one, self._write(path, one)) for one in made]
 
@@ -101,6 +105,10 @@ class Contexts:
         if not wanted:
             return ()
         look = self._gatherer.look(commit, verdicts)
+        for phase in {phase for phase, _ in wanted.values()}:
+            state = _state(look, phase)
+            if state is None or self._states.get(phase) != state:
+                self._states[phase] = state
         return tuple(path for path, (phase, name) in wanted.items() if self._is_true(look, path, phase, name, writes))
 
     def agents(self) -> tuple[str, ...]:
@@ -146,7 +154,7 @@ class Contexts:
         path = self._path(phase, agent_of(actor))
         said = self._said(path)
         made = self._compiled(look, phase, actor, _plan_in(said or ""))
-        found = list(doubts(made, actor, self._gatherer.line_at))
+        found = [replace(one, path=path) for one in doubts(made, actor, self._gatherer.line_at)]
         if said is None:
             hint = f"'yolo-fs context compile {made.agent}' writes it."
             found.append(Finding(Reason.FILE_MISSING, path, hint=hint))
@@ -190,38 +198,44 @@ class Contexts:
             yield from ((self._path(phase, name), (phase, name)) for name in self.agents())
 
     def _is_true(self, look: Look, path: str, phase: PhaseId, name: str, writes: bool) -> bool:
-        state = _state(look, path, phase, name)
-        if state is not None and self._known.get(path) == state:
+        state = (self._states[phase], look.stamps.get(path), look.commit if name == "debugger" else "")
+        if state[0] is not None and self._known.get(path) == state:
             return True
         said = self._said(path)
         made = self._compiled(look, phase, self._actor(name), _plan_in(said or ""))
-        if writes:
-            self._write(path, made, quietly=True)
+        if not writes:
+            return said == made.text
+        self._write(path, made, quietly=True)
         self._known[path] = state
-        return writes or said == made.text
+        return True
 
     def _phases(self) -> tuple[PhaseId, ...]:
         names = names_in(os.path.join(self._repository.root, PLANNING_ROOT, "phases"))
         return tuple(phase for name in names if (phase := PhaseId.parse(name)))
 
 
-def _state(look: Look, path: str, phase: PhaseId, name: str) -> object:
+def _state(look: Look, phase: PhaseId) -> object:
     """Return what changes whenever a context of the phase may: its files, those of no phase, and earlier summaries.
 
     None when one of them is so young that it may change without its stamp showing it.
     """
-    files = frozenset((one, stamp) for one, stamp in look.stamps.items() if _may_feed(one, path, phase))
-    if look.is_racy(stamp for _, stamp in files):
+    own = f"{PLANNING_ROOT}/phases/{phase}/"
+    near = {path: stamp for path, stamp in look.stamps.items() if _may_feed(path, own)}
+    if look.is_racy(near.values()):
         return None
-    old = frozenset((one.path, one.commit) for one in look.sources)
-    return files, old, look.done.get(phase), look.commit if name == "debugger" else ""
+    return near, {one.path: one.commit for one in look.sources}, look.done.get(phase)
 
 
-def _may_feed(file: str, context: str, phase: PhaseId) -> bool:
-    if "/.ctx-" in file:
-        return file == context
-    is_near = file.startswith(f"{PLANNING_ROOT}/phases/{phase}/") or "/phases/" not in file
-    return is_near or file.endswith(".summary.jsonl")
+def _may_feed(path: str, own: str) -> bool:
+    is_near = path.startswith(own) or "/phases/" not in path or path.endswith(".summary.jsonl")
+    return is_near and "/.ctx-" not in path
+
+
+def _refuse_unknown(plan: PlanId | None, phase: PhaseId, look: Look) -> None:
+    known = sorted({str(one.plan) for one in look.sources if one.place and one.plan and one.place.phase == phase})
+    if plan and str(plan) not in known:
+        hint = f"There are {', '.join(known) or 'none'}."
+        raise YoloError(Reason.UNKNOWN_NAME, f"phase {phase} has no plan {plan}", hint=hint, exit_code=Exit.USAGE)
 
 
 def _plan_in(said: str) -> PlanId | None:
