@@ -250,7 +250,9 @@ def test_a_credential_on_disk_feeds_no_context(team: Team) -> None:
     record = json.loads(lines[1]) | {"spec": f"aws_access_key_id {key}"}
     team.plan_one()
     team.artifact("01-02.plan.jsonl", f"{lines[0]}\n{json.dumps(record)}\n")
+    team.file(".yolo-planning/conventions.json", json.dumps({"conventions": [{"category": key, "rule": key}]}))
     assert key not in compiled(team, "dev").read_text()
+    assert key not in compiled(team, "senior").read_text()
 
 
 def test_the_daemon_keeps_contexts_true_and_leaves_those_that_are(team: Team) -> None:
@@ -273,6 +275,15 @@ def test_a_context_keeps_the_plan_that_it_was_compiled_for(team: Team) -> None:
     before = path.read_text()
     assert "plan: 01-02\n" in before
     path.write_text("phase: 01-auth\nplan: 01-02\nsomething: else\n")
+    team.once()
+    assert path.read_text() == before
+
+
+def test_a_plan_that_nobody_wrote_hides_no_task(team: Team) -> None:
+    team.plan()
+    path = compiled(team, "senior")
+    before = path.read_text()
+    path.write_text("phase: 01-auth\nplan: 01-99\n")
     team.once()
     assert path.read_text() == before
 
@@ -324,4 +335,15 @@ def test_an_agent_that_starts_is_handed_its_context(planted: Planted) -> None:
     told = answer["hookSpecificOutput"]["additionalContext"]
     assert code == 0
     assert f"## Your context, {PHASE}/.ctx-tester.toon\nphase: 01-auth\n" in told
+    assert len(told) <= 10_000
+
+
+def test_an_agent_whose_context_is_too_large_for_its_host_is_told_where_it_lies(team: Team) -> None:
+    team.plan()
+    lines = "".join(json.dumps({"id": f"REQ-{n:03}", "t": f"{n} " * 60, "pri": "must"}) + "\n" for n in range(99))
+    team.file(".yolo-planning/reqs.jsonl", lines)
+    event = {"hook_event_name": "SubagentStart", "cwd": str(team.root), "agent_type": "yolo-architect"}
+    answer, _, _ = hook_fast.answer(json.dumps(event).encode())
+    told = answer["hookSpecificOutput"]["additionalContext"]
+    assert told.endswith(f"Read your context first: @{PHASE}/.ctx-architect.toon")
     assert len(told) <= 10_000

@@ -21,6 +21,7 @@ from yolo_fs.protocol.contexts import CONTEXT_BY_ROLE, CONTEXTS, FOR_ALL, SECTIO
 from yolo_fs.reasons import Level, Reason, errors
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.rules.artifacts.examine import shape_faults
+from yolo_fs.rules.artifacts.secrets import find_secrets
 from yolo_fs.rules.artifacts.table import Shape
 from yolo_fs.rules.context.sources import Gathered, Origin, Source
 from yolo_fs.rules.facts import Accepted, Committed, Held, Verdict
@@ -179,6 +180,8 @@ class Gatherer:
     def _understood(self, path: str, data: bytes) -> Source | None:
         """Return what valid bytes say; None when they are not what the protocol asks of such a file."""
         place = classify(path)
+        if place is None and find_secrets(data, path, frozenset(self._settings.policy.secrets_allowed)):
+            return None  # an artifact has its verdict
         reader = READERS[place.artifact.shape] if place else _READERS[path.rpartition(".")[2]]
         reading = reader(data, path, self._settings.limits)
         wrong = [one for one in errors(reading.findings) if place or one.reason is not Reason.UNTERMINATED]

@@ -153,7 +153,7 @@ class Contexts:
     def _proof(self, look: Look, phase: PhaseId, actor: Actor) -> Proof:
         path = self._path(phase, agent_of(actor))
         said = self._said(path)
-        made = self._compiled(look, phase, actor, _plan_in(said or ""))
+        made = self._compiled(look, phase, actor, _plan_in(said or "", phase, look))
         found = [replace(one, path=path) for one in doubts(made, actor, self._gatherer.line_at)]
         if said is None:
             hint = f"'yolo-fs context compile {made.agent}' writes it."
@@ -202,7 +202,7 @@ class Contexts:
         if state[0] is not None and self._known.get(path) == state:
             return True
         said = self._said(path)
-        made = self._compiled(look, phase, self._actor(name), _plan_in(said or ""))
+        made = self._compiled(look, phase, self._actor(name), _plan_in(said or "", phase, look))
         if not writes:
             return said == made.text
         self._write(path, made, quietly=True)
@@ -232,13 +232,18 @@ def _may_feed(path: str, own: str) -> bool:
 
 
 def _refuse_unknown(plan: PlanId | None, phase: PhaseId, look: Look) -> None:
-    known = sorted({str(one.plan) for one in look.sources if one.place and one.plan and one.place.phase == phase})
-    if plan and str(plan) not in known:
-        hint = f"There are {', '.join(known) or 'none'}."
+    known = _plans(phase, look)
+    if plan and plan not in known:
+        hint = f"There are {', '.join(map(str, known)) or 'none'}."
         raise YoloError(Reason.UNKNOWN_NAME, f"phase {phase} has no plan {plan}", hint=hint, exit_code=Exit.USAGE)
 
 
-def _plan_in(said: str) -> PlanId | None:
-    """Return the plan that a context was compiled for, as its header says."""
+def _plans(phase: PhaseId, look: Look) -> list[PlanId]:
+    return sorted({one.plan for one in look.sources if one.plan and one.place and one.place.phase == phase})
+
+
+def _plan_in(said: str, phase: PhaseId, look: Look) -> PlanId | None:
+    """Return the plan that a context was compiled for, as its header says; None when the phase has no such plan."""
     found = _PLAN.search(said[:_HEAD_BYTES])
-    return PlanId.parse(found["plan"]) if found else None
+    plan = PlanId.parse(found["plan"]) if found else None
+    return plan if plan in _plans(phase, look) else None
