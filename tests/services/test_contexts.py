@@ -329,6 +329,25 @@ def test_whatever_stands_in_the_place_of_a_context_is_replaced_and_followed_nowh
     assert not path.is_symlink()
 
 
+def test_a_phase_that_is_a_link_to_elsewhere_gets_no_context(team: Team, tmp_path: Path) -> None:
+    team.begin()
+    elsewhere = tmp_path / "elsewhere"
+    (team.root / PHASE).rename(elsewhere)
+    (team.root / PHASE).symlink_to(elsewhere)
+    assert run(["context", "compile", "lead", "--phase", "1", "-q", "-C", str(team.root)]) == 3
+    (elsewhere / ".ctx-lead.toon").write_text("mine\n")
+    team.once()
+    assert (elsewhere / ".ctx-lead.toon").read_text() == "mine\n"
+
+
+def test_a_folder_in_the_place_of_a_context_is_left_alone(team: Team) -> None:
+    team.begin()
+    (team.root / PHASE / ".ctx-lead.toon").mkdir()
+    team.once()
+    assert "contexts" not in as_data(resume(str(team.root)))
+    assert run(["context", "compile", "lead", "-q", "-C", str(team.root)]) == 75
+
+
 def test_an_agent_that_starts_is_handed_its_context(planted: Planted) -> None:
     event = {"hook_event_name": "SubagentStart", "cwd": str(planted.root), "agent_type": "yolo-tester"}
     answer, _, code = hook_fast.answer(json.dumps(event).encode())

@@ -327,3 +327,8 @@ def names_in(folder: str) -> list[str]:
         return sorted(os.listdir(folder))
     except OSError:
         return []
+
+
+def is_plain_file(path: str) -> bool:
+    """Tell whether a regular file stands at a path itself, not behind a link."""
+    return os.path.isfile(path) and not os.path.islink(path)

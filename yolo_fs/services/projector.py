@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from yolo_fs.edges.files import is_plain_file
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import SHARED, Damaged, read_json, reap_temporaries, update, write_json
 from yolo_fs.reasons import Reason, YoloError
@@ -108,7 +109,7 @@ class Projector:
     def _sentinel(self, path: str, content: str) -> None:
         """Write a sentinel that is missing or stale. A link or a folder in its place is left, and shown as forged."""
         value = json.loads(content)
-        if read_json(path) == value or (os.path.lexists(path) and not _is_plain_file(path)):
+        if read_json(path) == value or (os.path.lexists(path) and not is_plain_file(path)):
             return
         with self._told(path):
             write_json(path, value, mode=SHARED)
@@ -156,7 +157,3 @@ def _first_errors(unsettled: Mapping[str, Verdict]) -> dict[str, str]:
         if "phases" in parts:
             found.setdefault(parts[parts.index("phases") + 1], str(rejected[path].findings[0]))
     return found
-
-
-def _is_plain_file(path: str) -> bool:
-    return os.path.isfile(path) and not os.path.islink(path)

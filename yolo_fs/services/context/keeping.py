@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from yolo_fs.edges.files import Content, names_in, read, stamp_of
+from yolo_fs.edges.files import Content, is_plain_file, names_in, read, stamp_of
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import SHARED, reap_temporaries, write_text
 from yolo_fs.edges.toon import write_value
@@ -27,6 +27,7 @@ from yolo_fs.rules.permits.actors import Actor, find_actor, mode_of
 from yolo_fs.rules.phase.facts import Switches
 from yolo_fs.rules.states.project import current
 from yolo_fs.services.context.gathering import Gatherer, Look
+from yolo_fs.services.places import phase_folder
 from yolo_fs.services.settings import Settings
 from yolo_fs.services.status import report
 from yolo_fs.services.team import Team
@@ -176,6 +177,8 @@ class Contexts:
             return False
         full = os.path.join(self._repository.root, path)
         before = stamp_of(self._repository.root, path)
+        if isinstance(before, Finding) and before.reason is not Reason.FILE_MISSING:  # a link would lead elsewhere
+            raise YoloError(before.reason, f"{path}: {before.message}", hint=before.hint, exit_code=Exit.NOT_HERE)
         reap_temporaries(os.path.dirname(full), 0)
         write_text(full, made.text, durable=False, mode=SHARED)
         if quietly and not isinstance(before, Finding):
@@ -189,9 +192,10 @@ class Contexts:
         if wanted == "never" or not self._settings.config.context_compiler:
             return
         for phase in self._phases():
-            for file in names_in(os.path.join(self._repository.root, PLANNING_ROOT, "phases", str(phase))):
+            folder = phase_folder(self._repository.root, phase)
+            for file in names_in(folder) if not os.path.islink(folder) else ():
                 found = _FILE.fullmatch(file)
-                if found and found["agent"] in AGENT_BY_NAME:
+                if found and found["agent"] in AGENT_BY_NAME and is_plain_file(os.path.join(folder, file)):
                     yield self._path(phase, found["agent"]), (phase, found["agent"])
         if wanted == "always" and self._phases():
             phase = self.current_phase(commit)
