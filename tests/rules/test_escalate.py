@@ -247,6 +247,13 @@ def test_level_is_late_only_after_the_timeout_and_not_at_it() -> None:
     assert (late.level, late.to, late.attempt, late.elapsed_s) == (Role.SENIOR, Role.LEAD, 1, 300)
 
 
+def test_each_turn_has_a_key_of_its_own_although_the_report_is_missing() -> None:
+    lines = [line(0, "dev", "dev"), line(6, "senior", "lead", mv="timeout", att=1), line(12, "lead", "architect")]
+    stands = [only(known(*lines[:count])) for count in (1, 2, 3)]
+    assert [one.holder for one in stands] == [Role.SENIOR, Role.LEAD, Role.ARCHITECT]
+    assert len({one.key for one in stands}) == 3
+
+
 def test_warning_of_a_silent_level_is_a_valid_message() -> None:
     found = known(line(0, "dev", "senior", "open"))
     (one,) = escalations(found, START + timedelta(hours=1))

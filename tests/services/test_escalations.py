@@ -156,6 +156,17 @@ def test_silent_levels_are_handed_up_one_by_one_until_the_user_has_it(office: Ca
     assert not any(check(EscalationLine, line)[1] for line in place.lines())
 
 
+def test_a_level_has_its_full_time_although_nobody_wrote_the_report(office: Callable[..., Office]) -> None:
+    place = office()
+    line = {"id": str(NAME), "dt": "2026-02-19T11:00:00Z", "agent": "dev", "reason": "r", "sb": "s", "tgt": "senior",
+            "sev": "blocking", "st": "escalated"}  # fmt: skip
+    place.log.write_text(json.dumps(line) + "\n")
+    place.ticker.tick()
+    assert [fired.line["agent"] for fired in place.after(301)] == ["senior"]
+    assert place.after(299) == ()
+    assert [fired.line["agent"] for fired in place.after(2)] == ["lead"]
+
+
 def test_owner_stands_between_architect_and_user_in_a_company(office: Callable[..., Office]) -> None:
     place = office(departments={"frontend": True}, department_workflow="parallel")
     (place.folder / "fe-01-02.plan.jsonl").write_text("")

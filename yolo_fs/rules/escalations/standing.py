@@ -74,18 +74,18 @@ def _fold(
     one, wrong_first = begin(first, known, department, is_known=entry is not None)
     findings = [*wrong_first, *_untimely(first, now)]
     opened_at = began = _clamped(first, EARLIEST, known, now)
-    history = list(one.history)
+    history = [first]  # also when it reports nothing: then it stands in for the report, and each turn counts
     for next_ in found if first.state != "open" else found[1:]:
         moved, wrong = advance(one, next_, known)
         findings += [*wrong, *(() if next_ is first else _untimely(next_, now))]
         if moved is not one:
             one = moved
             began = began if next_.move == "remind" else _clamped(next_, began, known, now)
-            history.append(next_)
+            history += [next_] if next_ is not first else []
     if found and entry and (earlier := moment(entry.get("escalated_at"))):
         opened_at = min(opened_at, earlier)
-    told = tuple(history) or (first,)
-    return _timed(replace(one, opened_at=opened_at, since=began, history=told, findings=tuple(findings)), known)
+    one = replace(one, opened_at=opened_at, since=began, history=tuple(history), findings=tuple(findings))
+    return _timed(one, known)
 
 
 def _clamped(found: Station, earliest: datetime, known: Logged, now: datetime) -> datetime:
