@@ -32,12 +32,12 @@ OF_THE_FIXTURES = Rules(line_bytes=4096, file_bytes=16384, lines=1000)
 def test_a_few_thousand_files_are_judged_as_the_second_opinion_judges_them() -> None:
     seed = random.SystemRandom().randrange(2**32)
     print(f"seed {seed}")
-    tally = run_share(Share(f"{seed}:0", 4_000, 600))
+    tally = run_share(Share(f"{seed}:0", 2_000, 300))
 
     assert tally.kept == []
-    assert tally.trials["lines read"] > 1_500
-    assert tally.trials["front matters accepted"] > 50
-    assert min(tally.trials["shapes accepted"], tally.trials["shapes refused"]) > 300
+    assert tally.trials["lines read"] > 700
+    assert tally.trials["front matters accepted"] > 10
+    assert min(tally.trials["shapes accepted"], tally.trials["shapes refused"]) > 150
 
 
 @pytest.mark.parametrize("case", READER, ids=lambda case: case.name)
