@@ -1,0 +1,47 @@
+"""The list of planted bugs cannot rot: each still fits the tree, and names tests that are there. `scripts/mutants`
+runs them.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.mutation.mutants import ROOT, Edit, Mutant, StaleError, load
+
+ALL = load()
+
+
+@pytest.mark.parametrize("mutant", ALL, ids=lambda mutant: mutant.name)
+def test_a_mutant_fits_the_tree_exactly_once_and_is_still_a_program(mutant: Mutant) -> None:
+    assert mutant.edits and mutant.red and mutant.why and mutant.of
+    for path, text in mutant.texts(ROOT).items():
+        assert text != path.read_text(encoding="utf-8")
+        ast.parse(text)
+
+
+@pytest.mark.parametrize("mutant", ALL, ids=lambda mutant: mutant.name)
+def test_the_tests_that_a_mutant_names_are_there(mutant: Mutant) -> None:
+    for named in mutant.red:
+        path, _, test = named.partition("::")
+        text = (ROOT / path).read_text(encoding="utf-8")
+        assert not test or re.search(rf"^def {re.escape(test.partition('[')[0])}\(", text, re.MULTILINE)
+
+
+def test_the_ten_bugs_of_the_proof_discipline_and_more_are_planted() -> None:
+    assert sum(mutant.of == "reliability 3(c)" for mutant in ALL) == 10
+    assert len(ALL) >= 20
+
+
+@pytest.mark.parametrize(("text", "count"), [("nothing", 0), ("old old", 2)])
+def test_an_edit_that_does_not_fit_once_names_its_file(text: str, count: int) -> None:
+    with pytest.raises(StaleError, match=f"a.py: the old text stands there {count} times"):
+        Edit("a.py", "old", "new").applied(text)
+
+
+def test_a_mutant_that_is_stale_names_itself(tmp_path: Path) -> None:
+    with pytest.raises(StaleError, match="mutant gone: "):
+        Mutant("gone", "F1", "why", (Edit("a.py", "old", "new"),), ("tests/x.py",)).texts(tmp_path)
