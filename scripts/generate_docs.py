@@ -196,7 +196,8 @@ _SCHEMAS_INTRODUCTION = """\
 Each kind has a name, which `yolo-fs validate --type` and `yolo-fs schema show` take, and a JSON Schema 2020-12 file
 below `schemas/` for each shape that a line may have. Keys that no table lists are allowed, with a warning."""
 _BEYOND_INTRODUCTION = """\
-A plain JSON Schema validator accepts everything that yolo-fs accepts. The other way round it misses some faults:"""
+A plain JSON Schema validator accepts everything that yolo-fs accepts. The other way round it misses some faults, and
+takes a number such as `1.0` for an integer, which is `wrong_type` here:"""
 
 
 def _kind(kind: Kind) -> Iterator[str]:
