@@ -68,7 +68,7 @@ def find_phase(root: str, spelled: str) -> PhaseId:
     """
     folder = os.path.join(root, PLANNING_ROOT, "phases")
     present = [name for name in names_in(folder) if PHASE_DIRECTORY.fullmatch(name)]
-    wanted = spelled.zfill(2) if spelled.isdigit() else spelled
+    wanted = spelled.zfill(2) if spelled.isdecimal() else spelled
     if not wanted.replace("-", "").isalnum():
         raise YoloError(Reason.BAD_NAME, f"{safe(spelled)!r} is no phase", exit_code=Exit.USAGE)
     for name in present:

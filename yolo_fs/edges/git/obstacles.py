@@ -161,7 +161,7 @@ def _is_marked(path: str) -> bool:
             pid, started = file.read(100).split()
     except (OSError, ValueError):
         return False
-    return pid.isdigit() and is_running(int(pid)) and started in ("-", str(start_time(int(pid))))
+    return pid.isdecimal() and is_running(int(pid)) and started in ("-", str(start_time(int(pid))))
 
 
 def _runs_commit(pid: str, root: str) -> bool:
@@ -185,7 +185,7 @@ def collects_garbage(repository: Repository) -> bool:
             pid, host = file.read(300).split()
     except (OSError, ValueError):
         return False
-    return host != socket.gethostname() or (pid.isdigit() and is_running(int(pid)))
+    return host != socket.gethostname() or (pid.isdecimal() and is_running(int(pid)))
 
 
 def _beginning(path: str) -> bytes:
