@@ -78,6 +78,8 @@ def answers(found: Chronicle, oids: list[str]) -> dict[str, Any]:
         "commits": {oid: found.commit(oid[:12]) for oid in oids},
         "times": {oid: found.at_s(oid) for oid in oids},
         "words": found.of_words("01-01", "Load the keys."),
+        "past": found.past_of(PLAN),
+        "work": found.work_on("01-01"),
     }
 
 
@@ -223,6 +225,17 @@ def test_a_log_that_names_a_parent_before_its_child_is_put_in_order(history: His
     assert history.read()["tasks"]["01-01/T1"] == child
 
 
+def test_the_past_of_an_artifact_and_the_work_on_a_plan_are_in_the_order_of_history(history: History) -> None:
+    first = history.git("rev-parse", "HEAD~1")
+    work = [history.git("rev-parse", "HEAD"), history.commit("fix(01-01): again", at_s=0)]
+    second = history.commit("docs(01): enrich plan 01-01 specs", PLAN)
+    history.read()
+    found = history.read(keep=False)
+    assert found == history.fresh()
+    assert [one.oid for one in found["past"]] == [first, second]
+    assert [one.oid for one in found["work"]] == work
+
+
 # --- what may become of the cache ---
 
 
@@ -231,7 +244,7 @@ def test_a_log_that_names_a_parent_before_its_child_is_put_in_order(history: His
     lambda data: data[: len(data) // 2],
     lambda data: data[:-1],
     lambda data: data + b"x",
-    lambda data: data.replace(b"chronicle 2", b"chronicle 1"),
+    lambda data: data.replace(b"chronicle 3", b"chronicle 0"),
     lambda data: data[:-20] + bytes([data[-20] ^ 1]) + data[-19:],
     lambda data: b"\0" * len(data),
 ])  # fmt: skip

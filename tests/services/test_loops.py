@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import subprocess
 from pathlib import Path
@@ -10,8 +12,10 @@ from typing import Any
 import pytest
 
 from tests.services.teams import CLAIM, Team
+from yolo_fs.cli.main import run
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.rules.loops.facts import Loop, LoopProgress
+from yolo_fs.services.board import board
 from yolo_fs.services.loops import loop_facts, loops_of
 from yolo_fs.services.settings import load
 from yolo_fs.services.team import Team as Facts
@@ -30,7 +34,7 @@ def of(team: Team, kind: Loop) -> LoopProgress:
     with Repository(str(team.root)) as repository:
         facts = Facts(repository, load(repository.root))
         (phase,) = facts.facts(team.head())
-        return next(one for one in loops_of(repository, facts, phase, team.head(), 0) if one.kind is kind)
+        return next(one for one in loops_of(repository, facts, phase, 0) if one.kind is kind)
 
 
 def works(team: Team, subject: str, text: str) -> str:
@@ -51,6 +55,53 @@ def review(team: Team, verdict: str, cycle: int, *severities: str) -> None:
     ]
     team.artifact("code-review.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
     team.once()
+
+
+def test_the_board_shows_open_loops_and_decisions_out_of_lane_now_and_at_any_commit(team: Team) -> None:
+    summarise(team)
+    review(team, "changes_requested", 1, "major", "nit")
+    decided = {"ts": "2026-02-19T08:00:00Z", "agent": "dev", "dec": "use Redis", "reason": "fast", "task": "01-01/T1"}
+    team.artifact("decisions.jsonl", json.dumps(decided | {"topic": "architectural choices"}) + "\n")
+    team.once()
+    then = team.head()
+    (before,) = on_board(team, then)["phases"]
+    assert [(one["loop"], one["next"]) for one in before["loops"]] == [("code review", "dev")]
+    (found,) = before["out_of_lane"]
+    assert (found["reason"], found["path"].rpartition("/")[2], found["line"]) == ("out_of_lane", "decisions.jsonl", 1)
+    text = shown(team, "--at", then)
+    assert "\n  loop: code review 01-01: " in text and "\n  out of lane: .yolo-planning/phases/01-auth/decisions" in text
+    works(team, "fix(01-01): T1 load them again", "2\n")
+    (after,) = on_board(team, team.head())["phases"]
+    assert [one["next"] for one in after["loops"]] == ["senior"]
+    assert on_board(team, then)["phases"] == [before]
+    assert shown(team, "--at", then) == text
+
+
+def shown(team: Team, *words: str) -> str:
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        assert run(["status", *words, "-C", str(team.root)]) == 0
+    return out.getvalue()
+
+
+def on_board(team: Team, commit: str) -> dict[str, Any]:
+    with Repository(str(team.root)) as repository:
+        return board(repository, load(repository.root), commit).as_json()
+
+
+def test_what_a_merge_brings_in_is_no_round_of_its_own(team: Team) -> None:
+    summarise(team)
+    team.git("checkout", "-q", "-b", "side")
+    review(team, "changes_requested", 1, "major")
+    team.git("checkout", "-q", "main")
+    team.file("src/other.ts", "1\n")
+    team.user_commits("chore: elsewhere", "src/other.ts")
+    team.git("merge", "-q", "--no-ff", "-m", "chore: merge", "side")
+    with Repository(str(team.root)) as repository:
+        facts = Facts(repository, load(repository.root))
+        (phase,) = facts.facts(team.head())
+        found = loop_facts(repository, facts, phase, 0)
+    assert [len(found.versions[path]) for path in found.versions if path.endswith("code-review.jsonl")] == [1]
 
 
 def test_a_review_goes_through_its_cycles_although_the_file_is_written_anew(team: Team) -> None:
@@ -136,7 +187,7 @@ def test_versions_follow_the_order_of_history(team: Team) -> None:
     with Repository(str(team.root)) as repository:
         facts = Facts(repository, load(repository.root))
         (phase,) = facts.facts(team.head())
-        found = loop_facts(repository, facts, phase, team.head(), 0)
+        found = loop_facts(repository, facts, phase, 0)
     orders = [version.order for versions in found.versions.values() for version in versions]
     count = subprocess.run(
         ["git", "-C", team.root, "rev-list", "--count", "HEAD"], check=True, capture_output=True, text=True

@@ -94,8 +94,12 @@ def _draw_phase(console: Console, one: PhaseBoard, *, verbose: bool) -> None:
         console.print(f"  alarm: {safe(str(alarm), 2_000)}", style="red")
     for escalation in one.escalations:
         _draw_escalation(console, escalation)
+    for loop in one.loops:
+        console.print(safe(f"  loop: {loop}", 500), style="yellow")
     for finding in one.untrue:
         console.print(f"  handoff: {safe(str(finding), 500)}", style="yellow")
+    for finding in one.out_of_lane:
+        console.print(f"  out of lane: {safe(str(finding), 500)}", style="yellow")
 
 
 def _draw_escalation(console: Console, one: EscalationProgress) -> None:

@@ -50,8 +50,7 @@ class _Scene:
 
     @property
     def loops(self) -> tuple[LoopProgress, ...]:
-        tip = self.repository.head().tip
-        return loops_of(self.repository, self.team, self.facts, tip, int(time.time())) if tip else ()
+        return loops_of(self.repository, self.team, self.facts, int(time.time()))
 
 
 @contextmanager
@@ -193,9 +192,7 @@ def _show_steps(console: Console, found: Iterable[StepLook]) -> None:
 
 def _show_loops(console: Console, loops: Iterable[LoopProgress]) -> None:
     for one in loops:
-        turn = f", next {one.next}: {one.what}" if one.next else ""
-        rounds = f"round {one.round}, {one.rounds_left} left"
-        console.print(f"{one.kind.value} {safe(one.of)}: {one.state} ({rounds}){safe(turn)}")
+        console.print(safe(str(one), 500))
         if one.metrics:
             listed = (f"{name} {value}" for name, value in one.metrics.as_json().items())
             console.print(f"  {safe('; '.join(listed), 500)}")

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 from yolo_fs import __version__
 
-_MAGIC = f"yolo-fs chronicle 2 {__version__} {sys.byteorder} {array('I').itemsize}".encode()
+_MAGIC = f"yolo-fs chronicle 3 {__version__} {sys.byteorder} {array('I').itemsize}".encode()
 """Begins every archive. The version stands in it because what a subject means is derived, and may change with it."""
 _OURS = "!"
 """Begins the text of a coordination commit."""

@@ -6,7 +6,7 @@ Source: cli, `status`; design 1 ("Files + git are the only truth"); peers, pain 
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from yolo_fs.edges.git.repository import Repository
@@ -17,6 +17,7 @@ from yolo_fs.rules.escalations.entries import as_committed
 from yolo_fs.rules.escalations.progress import EscalationProgress
 from yolo_fs.rules.escalations.shown import as_json
 from yolo_fs.rules.handoffs.contents import faults_of_handoffs
+from yolo_fs.rules.loops.facts import LoopProgress
 from yolo_fs.rules.phase.evidence import PlanProgress
 from yolo_fs.rules.phase.facts import PhaseFacts, Switches
 from yolo_fs.rules.phase.gates import gates_of, sign_off
@@ -25,6 +26,8 @@ from yolo_fs.rules.phase.progress import DepartmentProgress, Next, PhaseProgress
 from yolo_fs.rules.phase.waits import Alarm, Deadlock, alarms
 from yolo_fs.schemas.base import check
 from yolo_fs.schemas.config import Config
+from yolo_fs.services.access import out_of_lane
+from yolo_fs.services.loops import loops_of
 from yolo_fs.services.settings import CONFIG, Settings
 from yolo_fs.services.team import Team
 
@@ -43,6 +46,8 @@ class PhaseBoard:
     """The evidence that the decision rests on."""
     alarms: tuple[Alarm, ...]
     """Waits that nothing will ever end."""
+    loops: tuple[LoopProgress, ...] = ()
+    """Reviews and repairs that somebody has to go on with, as of the commit's own time."""
 
     @property
     def escalations(self) -> tuple[EscalationProgress, ...]:
@@ -53,6 +58,11 @@ class PhaseBoard:
     def untrue(self) -> tuple[Finding, ...]:
         """What handoffs say and the branch does not bear out."""
         return faults_of_handoffs(self.facts)
+
+    @property
+    def out_of_lane(self) -> tuple[Finding, ...]:
+        """Decisions outside of somebody's authority, and what went a way that it may not go."""
+        return out_of_lane(self.facts)
 
     def as_json(self) -> dict[str, Any]:
         """Return the phase as `status --json` shows it."""
@@ -70,6 +80,8 @@ class PhaseBoard:
             "alarms": [_alarm(one) for one in self.alarms],
             "handoffs": [one.as_json() for one in self.untrue],
             "escalations": [as_json(one) for one in self.escalations],
+            "loops": [one.as_json() for one in self.loops],
+            "out_of_lane": [one.as_json() for one in self.out_of_lane],
         }
 
 
@@ -102,9 +114,12 @@ def board(repository: Repository, settings: Settings, commit: str | None, team: 
     """
     config = _config_at(repository, settings, commit)
     switches = Switches(config or settings.config)
-    facts = (team or Team(repository, settings)).facts(commit, switches)
+    gathered = team or Team(repository, settings)
+    facts = gathered.facts(commit, switches)
+    at_s = gathered.chronicle.at_s(commit) if commit else 0
     stands_in = commit is not None and config is None and settings.config != Config()
-    return Board(commit, config, stands_in, tuple(_phase(one) for one in facts))
+    phases = tuple(_with_loops(repository, gathered, _phase(one), at_s) for one in facts)
+    return Board(commit, config, stands_in, phases)
 
 
 def _config_at(repository: Repository, settings: Settings, commit: str | None) -> Config | None:
@@ -120,6 +135,11 @@ def _phase(facts: PhaseFacts) -> PhaseBoard:
     progress = fold(facts)
     decision, why = sign_off(GateView(facts, progress))
     return PhaseBoard(facts, progress, gates_of(facts, progress), decision, why, alarms(facts, progress))
+
+
+def _with_loops(repository: Repository, team: Team, one: PhaseBoard, at_s: int) -> PhaseBoard:
+    begun = () if one.progress.is_complete else loops_of(repository, team, one.facts, at_s)
+    return replace(one, loops=tuple(loop for loop in begun if not loop.is_over))
 
 
 # --- for machines ---

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import contextlib
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from itertools import chain
 from typing import TypeVar
 
@@ -20,7 +21,8 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import private_directory, write_bytes
 from yolo_fs.protocol.workflow import PHASE_COMPLETE
 from yolo_fs.reasons import YoloError
-from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
+from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
+from yolo_fs.rules.loops.facts import WITH_ROUNDS
 from yolo_fs.rules.phase.correlation import Purpose, alike, purpose_of
 from yolo_fs.rules.phase.facts import SourceCommit
 from yolo_fs.services.archive import Archive, Chronicled, pack, unpack
@@ -60,6 +62,10 @@ class Chronicle:
         """`NN-MM` → the last source commit whose subject names that plan."""
         self._by_words: dict[str, str] = {}
         """`NN-MM words` → the last source commit that says so of a plan."""
+        self._past: dict[str, list[str]] = {}
+        """Path of an artifact whose past tells of rounds → the commits that changed it, in the order of reading."""
+        self._work: dict[str, list[str]] = {}
+        """`NN-MM` → the commits whose scope names that plan, in the order of reading."""
         self.signed_off: dict[int, str] = {}
         """Number of a phase → the commit that recorded its sign-off."""
 
@@ -104,6 +110,17 @@ class Chronicle:
         """Return the last source commit of a plan that says nothing but these words; nothing when there is none."""
         return self._by_words.get(f"{plan} {alike(words)}", "")
 
+    def past_of(self, path: str) -> tuple[Chronicled, ...]:
+        """Return the commits that changed an artifact of a kind that has rounds, oldest first."""
+        return self._in_order(self._past.get(path, ()))
+
+    def work_on(self, plan: str) -> tuple[Chronicled, ...]:
+        """Return the commits whose scope names a plan, oldest first."""
+        return self._in_order(self._work.get(plan, ()))
+
+    def _in_order(self, oids: Iterable[str]) -> tuple[Chronicled, ...]:
+        return tuple(sorted((one for oid in oids if (one := self._find(oid))), key=lambda one: one.rank))
+
     @property
     def ours(self) -> tuple[Chronicled, ...]:
         """Coordination commits, oldest first."""
@@ -121,6 +138,8 @@ class Chronicle:
         for _, path in one.changes:
             if path.startswith(PLANNING_ROOT + "/"):
                 self._put(self.by_path, path, one)
+                if _has_rounds(path):
+                    self._past.setdefault(path, []).append(one.oid)
         if purpose := purpose_of(one.subject):
             self._note(purpose, one)
         gaps = PHASE_COMPLETE.match(one.subject)
@@ -130,6 +149,7 @@ class Chronicle:
     def _note(self, purpose: Purpose, one: Chronicled) -> None:
         if purpose.plan and not purpose.step and not one.is_ours:
             self._put(self.by_plan, str(purpose.plan), one)
+            self._work.setdefault(str(purpose.plan), []).append(one.oid)
         if purpose.task:
             self._put(self.by_task, str(purpose.task), one)
         elif purpose.step:
@@ -162,6 +182,8 @@ class Chronicle:
             "plan": self.by_plan,
             "words": self._by_words,
             "signed_off": {str(number): oid for number, oid in self.signed_off.items()},
+            "past": _numbered(self._past),
+            "work": _numbered(self._work),
         }
         data = pack(self._tip, self._cut_off(), chain(self._archive.all(), self._fresh.values()), names)
         with contextlib.suppress(YoloError):
@@ -178,11 +200,30 @@ class Chronicle:
         self.by_step, self.by_plan = dict(archive.names["step"]), dict(archive.names["plan"])
         self._by_words = dict(archive.names["words"])
         self.signed_off = {int(number): oid for number, oid in archive.names["signed_off"].items()}
+        self._past, self._work = _gathered(archive.names["past"]), _gathered(archive.names["work"])
 
     def _cut_off(self) -> str:
         """Return where a shallow clone ends: a deeper one has commits that come before those that were read."""
         found = read(self._repository.common_dir, "shallow", _LARGEST_BYTES)
         return found.data.decode("utf-8", "replace") if isinstance(found, Content) else ""
+
+
+@lru_cache(maxsize=10_000)
+def _has_rounds(path: str) -> bool:
+    place = classify(path)
+    return place is not None and place.artifact.kind in WITH_ROUNDS
+
+
+def _numbered(lists: Mapping[str, Iterable[str]]) -> dict[str, str]:
+    """Return lists of commits in the form of an index: one key for each."""
+    return {f"{key}\0{number}": oid for key, oids in lists.items() for number, oid in enumerate(oids)}
+
+
+def _gathered(index: Mapping[str, str]) -> dict[str, list[str]]:
+    lists: dict[str, list[str]] = {}
+    for key, oid in index.items():
+        lists.setdefault(key.rpartition("\0")[0], []).append(oid)
+    return lists
 
 
 def _parents_first(commits: Iterable[LoggedCommit]) -> Iterator[LoggedCommit]:

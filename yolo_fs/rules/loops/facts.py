@@ -15,6 +15,12 @@ from yolo_fs.protocol.chains import METRICS
 from yolo_fs.protocol.names import Dept
 from yolo_fs.rules.phase.facts import Filed, PhaseFacts, Version, Work
 
+WITH_ROUNDS = frozenset({
+    "discovery", "critique", "plan", "summary", "research", "code-review", "verification", "qa-code",
+    "po-qa-verdict", "integration-gate-result",
+})  # fmt: skip
+"""Kinds of artifacts whose past tells of rounds."""
+
 
 class Loop(StrEnum):
     """A thing that is done again until it is good, or until the limit."""
@@ -69,6 +75,10 @@ class LoopProgress:
     def is_over(self) -> bool:
         """Whether nobody has to do anything."""
         return not self.next
+
+    def __str__(self) -> str:
+        turn = f", next {self.next}: {self.what}" if self.next else ""
+        return f"{self.kind.value} {self.of}: {self.state} (round {self.round}, {self.rounds_left} left){turn}"
 
     def as_json(self) -> dict[str, Any]:
         """Return the loop for machines."""
