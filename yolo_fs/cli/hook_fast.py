@@ -11,6 +11,8 @@ import json
 import os
 import sys
 
+from yolo_fs.edges.signs import beat, own_folder
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing itself would cost a third of what an answer may cost
     from collections.abc import Callable, Mapping, Sequence
@@ -23,8 +25,6 @@ LIMIT_BYTES = 64 << 20
 PLANNING = ".yolo-planning"
 HANDOFF = "HANDOFF.md"
 DIRECTIVES = "apps/web/.local/directives"
-SILENT = ("user-prompt-submit", "session-end")
-"""Hooks that have nothing to say yet."""
 ALIASES = {
     "before-submit-prompt": "user-prompt-submit",
     "before-shell-execution": "pre-tool-use",
@@ -40,6 +40,7 @@ AGENTS = frozenset(
 )  # fmt: skip
 """Names of the roster without the prefixes of departments; a test keeps them equal, since the roster costs 25 ms."""
 _PATHS = ("file_path", "path", "notebook_path", "target_file")
+_LONGEST_NAME = 200
 _READERS = ("Read", "NotebookRead", "Grep", "Glob")
 
 
@@ -68,12 +69,12 @@ def answer(data: bytes, event: str = "", host: str = "", start: str = "") -> tup
     if not isinstance(told, dict):
         return {}, "yolo-fs hook: stdin is no JSON object; nothing was checked", 0
     named = _event(event) or _event(told.get("hook_event_name"))
-    if named in SILENT:
-        return {}, "", 0
     if named not in NEEDS:
         return {}, f"yolo-fs hook: no event {(event or str(told.get('hook_event_name', '')))[:80]!r}; nothing done", 0
     cwd = _cwd(told, start)
     root = _root(cwd)
+    if root and _has_tree(told, cwd, root):
+        _note_life(told, named, root)
     if not root or not NEEDS[named](told, cwd, root):
         return {}, "", 0
     from yolo_fs.cli.hook import fully  # the rest costs ten times as much
@@ -132,6 +133,27 @@ def _root(folder: str) -> str:
         if above == folder:
             return ""
         folder = above
+
+
+def _note_life(told: Question, named: str, root: str) -> None:
+    """Note that this agent lives: whoever is silent for long has disappeared."""
+    session = _first(told, "session_id", "conversation_id")
+    agent = _first(told, "agent_type", "subagent_type", "teammate_name") or _active_agent(root)
+    instance = _first(told, "agent_id") or session or agent
+    if instance and (folder := own_folder(root)):
+        beat(folder, named, agent, instance, session)
+
+
+def _first(told: Question, *keys: str) -> str:
+    return next((value for key in keys if isinstance(value := told.get(key), str) and value), "")
+
+
+def _active_agent(root: str) -> str:
+    try:
+        with open(os.path.join(root, PLANNING, ".active-agent"), encoding="utf-8", errors="replace") as file:
+            return file.read(_LONGEST_NAME).strip()
+    except OSError:
+        return ""
 
 
 # --- what an event asks of us ----------------------------------------------------------------------------------------
@@ -205,7 +227,14 @@ def _has_own_roots(root: str) -> bool:
     return False
 
 
+def _never(_told: Question, _cwd: str, _root: str) -> bool:
+    """Say nothing: such an event is a sign of life and no more."""
+    return False
+
+
 NEEDS: Mapping[str, Callable[[Question, str, str], bool]] = {
+    "user-prompt-submit": _never,
+    "session-end": _never,
     "session-start": _has_tree,
     "subagent-start": _has_tree,
     "pre-tool-use": _before,

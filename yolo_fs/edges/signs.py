@@ -1,0 +1,123 @@
+"""The record of what hosts and messages say of agents: one line per sign of life, in `.git/yolo-fs/agents.jsonl`.
+
+Hooks append to it before and after each tool of each agent, so nothing but the standard library is imported here, and
+no typing either. Whoever appends waits for nobody and syncs nothing: a full disk costs signs, never work.
+Source: document 000 ("agent_health_event": "logged locally"); performance 5; reliability F06, F53.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import stat
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+FILE = "agents.jsonl"
+OLDER = "agents.1.jsonl"
+"""The record before this one: both are read, and nothing older is needed."""
+MOST_BYTES = 512 * 1024
+"""A longer record is put aside; with ten agents at work that is an hour and a half."""
+EVERY_S = 15.0
+"""At most one sign of work of each agent in this time."""
+_TAIL_BYTES = 8 * 1024
+"""Where a sign of a moment ago is looked for."""
+_LONGEST = 200
+"""Most characters of a name that a host gives."""
+_FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+def own_folder(root: str) -> str:
+    """Return `.git/yolo-fs` of the work tree at `root`, also of a linked one; empty where that is no repository."""
+    git = os.path.join(root, ".git")
+    try:
+        with open(git, "rb") as file:
+            name, _, place = file.read(4096).decode("utf-8", "surrogateescape").strip().partition(": ")
+        git = os.path.join(root, place) if name == "gitdir" else ""
+    except IsADirectoryError:
+        pass
+    except OSError:
+        return ""
+    return os.path.join(git, "yolo-fs") if git and os.path.isdir(git) else ""
+
+
+def beat(folder: str, event: str, agent: str, instance: str, session: str) -> bool:
+    """Note that a host asked a hook; a sign of work that repeats one of a moment ago is left out."""
+    line = {"event": event, "agent": agent[:_LONGEST], "id": instance[:_LONGEST], "session": session[:_LONGEST]}
+    return append(folder, line, is_beat=True)
+
+
+def append(folder: str, line: Mapping[str, Any], *, is_beat: bool = False) -> bool:
+    """Append one line with the moment of now; False when that cannot be, for which nobody must stop."""
+    now = time.time()
+    try:
+        os.makedirs(folder, 0o700, exist_ok=True)
+        out = _open(folder)
+        try:
+            tail = _tail(out)
+            if is_beat and _has_beat(tail, line, now):
+                return True
+            data = (json.dumps({"at": _iso(now), **line}) + "\n").encode("ascii")
+            return os.write(out, data if tail[-1:] in (b"\n", b"") else b"\n" + data) > 0
+        finally:
+            os.close(out)
+    except (OSError, ValueError):
+        return False
+
+
+def _open(folder: str) -> int:
+    path = os.path.join(folder, FILE)
+    out = os.open(path, _FLAGS, 0o600)
+    found = os.fstat(out)
+    if not stat.S_ISREG(found.st_mode):
+        os.close(out)
+        raise OSError(f"{path} is no regular file")
+    if found.st_size >= MOST_BYTES and _put_aside(folder, path, out):
+        os.close(out)
+        return os.open(path, _FLAGS, 0o600)
+    return out
+
+
+def _put_aside(folder: str, path: str, out: int) -> bool:
+    """Rename the record unless somebody just did, or does; too long a record is better than none."""
+    try:
+        fcntl.flock(out, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.samestat(os.fstat(out), os.stat(path)):
+            os.replace(path, os.path.join(folder, OLDER))
+    except OSError:
+        return False
+    return True
+
+
+def _tail(out: int) -> bytes:
+    size_bytes = os.fstat(out).st_size
+    return os.pread(out, _TAIL_BYTES, max(0, size_bytes - _TAIL_BYTES)) if size_bytes else b""
+
+
+def _has_beat(tail: bytes, line: Mapping[str, Any], now: float) -> bool:
+    """Tell whether the last sign of this agent was the same kind of work, a moment ago by the clock as it is."""
+    since, until, mark = _iso(now - EVERY_S), _iso(now), json.dumps(line["id"]).encode()
+    for text in reversed(tail.split(b"\n")):
+        try:
+            seen = json.loads(text) if mark in text else None
+        except ValueError:
+            continue
+        if isinstance(seen, dict) and seen.get("id") == line["id"]:
+            alike = all(seen.get(key) == line[key] for key in ("agent", "session"))
+            works = line["event"] in WORK and seen.get("event") in WORK
+            return alike and works and since < str(seen.get("at")) <= until
+    return False
+
+
+WORK = ("user-prompt-submit", "pre-tool-use", "post-tool-use")
+"""Events that say no more than that the agent works; a test keeps them equal to the table of signs."""
+
+
+def _iso(at_s: float) -> str:
+    whole, rest = divmod(at_s, 1)
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(whole)) + f".{int(rest * 1000):03}Z"
