@@ -53,6 +53,18 @@ class Policy(Wire):
     handoff_deadline_s: Positive = 1800
     """Time in which a handoff that was delivered is to be read, one that was read to be acknowledged, and one that was
     acknowledged to be acted upon. As long as a gate waits by itself (protocol 3.4). Neither way: it only tells."""
+    agent_silent_s: Positive = 600
+    """Time after which an agent that was at work, and gives no sign, counts as disappeared. Twice as long as a level is
+    asked (protocol 4.2). Neither way: it only tells."""
+    stall_s: Positive = 1800
+    """Time after which a step stands still that has neither a new artifact nor a sign of its agent. As long as a gate
+    waits by itself (protocol 3.4). Neither way: it only tells."""
+    circuit_failures: Positive = 2
+    """Failures in a row that open a department's circuit. Source: document 000 ("circuit_breaker_state": the example
+    counts 2); document 002 ("2 task failures"). Neither way: it only tells."""
+    circuit_open_s: Positive = 300
+    """Time after which an open circuit is half-open. Source: document 000 ("circuit_breaker_state": the example probes
+    after 5 minutes). Neither way: it only tells."""
     secrets_allowed: list[Annotated[str, Field(pattern=_FINGERPRINT, examples=["9f86d081884c7d65"])]] = Field(
         default_factory=list
     )

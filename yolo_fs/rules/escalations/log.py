@@ -17,6 +17,7 @@ from yolo_fs.ids import EscalationId
 from yolo_fs.protocol.names import Dept, Mode, Role
 from yolo_fs.protocol.roster import AGENT_BY_NAME, plain_name
 from yolo_fs.rules.escalations.changes import entries_in
+from yolo_fs.rules.moments import moment
 from yolo_fs.rules.phase.facts import PhaseFacts, plans_of, texts
 from yolo_fs.schemas.config import EscalationRules
 
@@ -178,15 +179,6 @@ def of_entry(name: EscalationId, entry: Mapping[str, Any]) -> Station:
         severity=str(entry.get("severity") or "blocking"),
         decision=str(entry.get("resolution") or "") if is_over else "",
     )
-
-
-def moment(written: object) -> datetime | None:
-    """Return a moment with a zone, or None."""
-    try:
-        found = datetime.fromisoformat(str(written))
-    except ValueError:
-        return None
-    return found if found.tzinfo else None
 
 
 def by_id(found: Iterable[Station]) -> dict[EscalationId, list[Station]]:

@@ -15,15 +15,14 @@ from typing import Any
 
 from yolo_fs.ids import EscalationId
 from yolo_fs.protocol.names import Dept, Role
-from yolo_fs.reasons import Finding, Level, Reason
+from yolo_fs.reasons import Finding
 from yolo_fs.rules.escalations.beginning import begin
-from yolo_fs.rules.escalations.log import ENTRIES, LOG, Logged, Station, by_id, moment, of_entry, stations
+from yolo_fs.rules.escalations.log import ENTRIES, LOG, Logged, Station, by_id, of_entry, stations
 from yolo_fs.rules.escalations.moves import advance
 from yolo_fs.rules.escalations.progress import EscalationProgress, Standing
+from yolo_fs.rules.moments import moment, untimely
 
 EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
-AHEAD = timedelta(seconds=5)
-"""How far a line may be ahead of the clock: two lines of one moment are told apart by a step into the future."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,14 +95,7 @@ def _clamped(found: Station, earliest: datetime, known: Logged, now: datetime) -
 
 def _untimely(found: Station, now: datetime) -> Iterator[Finding]:
     path, at = (LOG, "/dt") if found.number else (ENTRIES, "/escalations")
-    if found.at is None:
-        message = f"{found.id}: {found.dt!r} is no moment with a zone"
-        hint = "Its time counts from when the file was written."
-        yield Finding(Reason.BAD_FORMAT, path, found.number, at, message, "2026-02-19T08:00:00Z", hint)
-    elif found.at - now > AHEAD:
-        message = f"{found.id}: {found.dt} lies in the future"
-        hint = "Its time counts from when the file was written."
-        yield Finding(Reason.OUT_OF_RANGE, path, found.number, at, message, "a moment that has come", hint, Level.ERROR)
+    return untimely(str(found.id), found.dt, now, path, found.number, at)
 
 
 def _timed(one: EscalationProgress, known: Logged) -> EscalationProgress:

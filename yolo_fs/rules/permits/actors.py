@@ -14,6 +14,7 @@ from yolo_fs.protocol.escalation import CHAINS, ESCALATES_BY_ROLE
 from yolo_fs.protocol.names import Dept, Mode, Role
 from yolo_fs.protocol.roster import AGENT_BY_NAME, Agent
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.rules.facts import Place
 from yolo_fs.rules.phase.facts import Switches
 
 BRING = ("the question or blocker", "the relevant context of your work", "your recommendation")
@@ -53,6 +54,11 @@ class Actor:
     def agent(self) -> Agent | None:
         """The agent's row of the roster; None for the user and their proxy."""
         return AGENT_BY_NAME.get(self.name)
+
+    def answers_for(self, place: Place) -> bool:
+        """Tell whether an artifact is what this agent produces, in its own department."""
+        produced = self.agent.produces if self.agent else ()
+        return self.department in (None, place.department) and any(place.name.endswith(one) for one in produced)
 
     def peer(self, role: Role) -> Actor:
         """Return whoever has another role in the same department."""

@@ -51,8 +51,8 @@ def _gate(view: GateView, gate: Gate) -> GateProgress:
 
 def sign_off(view: GateView) -> tuple[Decision, str]:
     """Return what the Owner is to decide by the matrix, and why. Source: protocol 3.4 ("Decision matrix")."""
-    security = [_verdict(view, "security-audit", one) for one in view.progress.departments]
-    quality = [_verdict(view, "verification", one) for one in view.progress.departments]
+    security = [verdict_of(view, "security-audit", one) for one in view.progress.departments]
+    quality = [verdict_of(view, "verification", one) for one in view.progress.departments]
     failed = next((lack for _, lacks in integration_checks(view).values() for lack in lacks), None)
     behind = next((lack.what for lack in all_departments(view)), "")
     found = {
@@ -64,7 +64,8 @@ def sign_off(view: GateView) -> tuple[Decision, str]:
     return next((row.decision, found[row.when]) for row in SIGN_OFFS if found[row.when])
 
 
-def _verdict(view: GateView, kind: str, department: DepartmentProgress) -> str:
+def verdict_of(view: GateView, kind: str, department: DepartmentProgress) -> str:
+    """Return `r` of a department's verification or audit; empty while there is none."""
     lines = view.facts.lines_of(kind, department.department)
     return str(next((line.get("r") for line in lines if "r" in line), ""))
 

@@ -254,10 +254,7 @@ class _Hooks:
     def _is_own(self, path: str) -> bool:
         """Tell whether an agent answers for an artifact; the session itself answers for all of them."""
         actor, place = self._actor, classify(path)
-        if actor is None or actor.agent is None or place is None:
-            return True
-        is_near = actor.department in (None, place.department)
-        return is_near and any(place.name.endswith(one) for one in actor.agent.produces)
+        return actor is None or actor.agent is None or place is None or actor.answers_for(place)
 
     # --- a task is done ---
 

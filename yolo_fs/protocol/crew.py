@@ -1,0 +1,168 @@
+"""The crew: what is a sign of an agent's health, what counts for and against a department, when its breaker turns.
+
+Source: document 000 ("agent_health_event", "circuit_breaker_state", "shutdown_request", "shutdown_response",
+"dev_progress", "task_complete", "dev_blocker"); interfaces 1.1; peers, feature 46 ("Heartbeat / stall detection").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Health(StrEnum):
+    """How an agent is; value as people see it, `wire` as in `agent_health_event`."""
+
+    wire: str
+
+    def __new__(cls, name: str, wire: str) -> Health:
+        member = str.__new__(cls, name)
+        member._value_ = name
+        member.wire = wire
+        return member
+
+    STARTED = "started", "start"
+    """It is there, and has done nothing yet."""
+    WORKING = "working", "start"
+    """It does something: the wire has no word of its own for that."""
+    IDLE = "idle", "idle"
+    """Its turn is over; it waits to be asked."""
+    STOPPED = "stopped", "stop"
+    """It said goodbye."""
+    DISAPPEARED = "disappeared", "disappeared"
+    """It was at work, and has been silent for too long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """What an event of a host, or a message, says of an agent's health."""
+
+    event: str
+    """A hook as in `yolo-fs hook EVENT`, or the type of a message; after `:` its status or state, where that counts."""
+    health: Health
+    is_work: bool = False
+    """It says nothing but that the agent works, and may be left out when it repeats another."""
+    source: str = "interfaces 1.1"
+    """Section that the row restates."""
+
+
+_MESSAGE = 'document 000 ("{}")'
+
+SIGNS = (
+    Sign("session-start", Health.STARTED),
+    Sign("user-prompt-submit", Health.WORKING, is_work=True),
+    Sign("pre-tool-use", Health.WORKING, is_work=True),
+    Sign("post-tool-use", Health.WORKING, is_work=True),
+    Sign("task-completed", Health.WORKING),
+    Sign("stop", Health.IDLE),
+    Sign("session-end", Health.STOPPED),
+    Sign("subagent-start", Health.STARTED),
+    Sign("subagent-stop", Health.STOPPED),
+    Sign("task_claim", Health.WORKING, source=_MESSAGE.format("task_claim")),
+    Sign("task_complete", Health.WORKING, source=_MESSAGE.format("task_complete")),
+    Sign("dev_progress", Health.WORKING, source=_MESSAGE.format("dev_progress")),
+    Sign("dev_blocker", Health.IDLE, source=_MESSAGE.format("dev_blocker")),
+    Sign("shutdown_response", Health.WORKING, source=_MESSAGE.format("shutdown_response")),
+    Sign("shutdown_response:clean", Health.STOPPED, source=_MESSAGE.format("shutdown_response")),
+    Sign("agent_health_event:start", Health.STARTED, source=_MESSAGE.format("agent_health_event")),
+    Sign("agent_health_event:idle", Health.IDLE, source=_MESSAGE.format("agent_health_event")),
+    Sign("agent_health_event:stop", Health.STOPPED, source=_MESSAGE.format("agent_health_event")),
+    Sign("agent_health_event:disappeared", Health.DISAPPEARED, source=_MESSAGE.format("agent_health_event")),
+)
+"""A message that is not listed, and is noted all the same, says that its sender works."""
+
+SIGN_BY_EVENT = {row.event: row for row in SIGNS}
+
+
+class Circuit(StrEnum):
+    """How a department's breaker stands, as in `circuit_breaker_state`."""
+
+    CLOSED = "closed"
+    """Work flows."""
+    OPEN = "open"
+    """Too much failed in a row: nothing new is given to the department."""
+    HALF_OPEN = "half-open"
+    """It may try once: the next outcome decides."""
+
+
+class Outcome(StrEnum):
+    """What turns a breaker."""
+
+    FAILURE = "failure"
+    LAST_FAILURE = "last failure"
+    """The failure that makes it too many in a row."""
+    SUCCESS = "success"
+    TIME = "time"
+    """It has been open for long enough."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What an outcome makes of a breaker. A pair that is not listed changes nothing but the count."""
+
+    state: Circuit
+    outcome: Outcome
+    to: Circuit
+    source: str = 'document 000 ("circuit_breaker_state")'
+    """Section that the row restates."""
+
+
+TURNS = (
+    Turn(Circuit.CLOSED, Outcome.LAST_FAILURE, Circuit.OPEN),
+    Turn(Circuit.OPEN, Outcome.TIME, Circuit.HALF_OPEN),
+    Turn(Circuit.HALF_OPEN, Outcome.FAILURE, Circuit.OPEN),
+    Turn(Circuit.HALF_OPEN, Outcome.LAST_FAILURE, Circuit.OPEN),
+    Turn(Circuit.HALF_OPEN, Outcome.SUCCESS, Circuit.CLOSED),
+)
+
+NEXT_CIRCUIT = {(row.state, row.outcome): row.to for row in TURNS}
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """Where an outcome of a department is read off."""
+
+    of: str
+    """Kind of artifact, or type of message."""
+    key: str
+    """Field of its first line, or of each line where `each` says so."""
+    failing: tuple[str, ...]
+    """Values that count against the department."""
+    passing: tuple[str, ...]
+    """Values that count for it."""
+    each: bool = False
+    source: str = "protocol 1.3"
+    """Section that the row restates."""
+
+
+MEASURES = (
+    Measure("summary", "s", ("failed",), ("complete",)),
+    Measure("verification", "r", ("FAIL",), ("PASS",)),
+    Measure("qa-code", "r", ("FAIL",), ("PASS",)),
+    Measure("qa-gate-results", "r", ("FAIL",), ("PASS",), each=True),
+)
+"""Artifacts: each version that a commit gave them is one outcome."""
+
+MESSAGE_MEASURES = (
+    Measure("dev_progress", "status", ("failed",), ("complete",), source=_MESSAGE.format("dev_progress")),
+    Measure("task_complete", "status", ("failed",), ("complete",), source=_MESSAGE.format("task_complete")),
+)
+
+
+class Cause(StrEnum):
+    """Why a step stands still, the most telling first."""
+
+    GATE = "gate"
+    """The department waits at a gate between departments."""
+    ESCALATION = "escalation"
+    """Somebody is asked, and has not answered."""
+    DISAPPEARED = "disappeared"
+    """The agent was at work, and is silent."""
+    CIRCUIT = "circuit"
+    """Too much failed in a row."""
+    REJECTED = "rejected"
+    """What was written last is not valid."""
+    HELD = "held"
+    """What was written last is valid, and may not be committed now."""
+    UNKNOWN = "unknown"
+    """Nothing is known."""

@@ -1,0 +1,219 @@
+"""Which steps stand still: nothing committed, no sign of their agent, for too long; and why. Pure.
+
+A step stands still from the last artifact of its department, or the last sign of its agent, whichever came later.
+Source: peers, feature 46 ("no artifact, no heartbeat for T ⇒ stalled with cause"), pains 5, 10, 17.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
+from typing import Any
+
+from yolo_fs.ids import PhaseId
+from yolo_fs.protocol.crew import Cause, Circuit, Health
+from yolo_fs.protocol.names import Dept
+from yolo_fs.reasons import errors
+from yolo_fs.rules.artifacts.classify import classify
+from yolo_fs.rules.crew.circuit import Breaker
+from yolo_fs.rules.crew.health import AgentHealth
+from yolo_fs.rules.crew.record import place_of
+from yolo_fs.rules.escalations.progress import EscalationProgress
+from yolo_fs.rules.facts import Held, Rejected, Verdict
+from yolo_fs.rules.moments import iso
+from yolo_fs.rules.phase.evidence import plan_progress
+from yolo_fs.rules.phase.facts import PhaseFacts, SourceCommit
+from yolo_fs.rules.phase.progress import Next, PhaseProgress
+from yolo_fs.rules.phase.waits import waits_of
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """Everything that may tell why a phase stands still."""
+
+    facts: PhaseFacts
+    progress: PhaseProgress
+    agents: tuple[AgentHealth, ...] = ()
+    """As they are by now, those that disappeared included."""
+    breakers: tuple[Breaker, ...] = ()
+    escalations: tuple[EscalationProgress, ...] = ()
+    verdicts: Mapping[str, Verdict] = field(default_factory=dict)
+    """Path of each candidate in the work tree → how it stands."""
+    done: Mapping[str, SourceCommit] = field(default_factory=dict)
+    """The commits of its tasks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Awaited:
+    """A step whose turn it is, and when something was last seen of it."""
+
+    phase: PhaseId
+    department: Dept | None
+    """None for a step that the phase has once."""
+    next: Next
+    moved_at: datetime
+
+    @property
+    def key(self) -> str:
+        """Name of this wait, so that it is timed once: whatever moves makes it another."""
+        where = self.department or "phase"
+        return f"step {self.phase} {where} {self.next.step} moved {self.moved_at.isoformat()}"
+
+
+@dataclass(frozen=True, slots=True)
+class Stall:
+    """A step that stands still."""
+
+    awaited: Awaited
+    since: datetime
+    cause: Cause
+    said: str
+    """The cause in words."""
+
+    def __str__(self) -> str:
+        where = f" of the {self.awaited.department}" if self.awaited.department else ""
+        one = self.awaited.next
+        return f"{one.step}{where} stands still since {iso(self.since.timestamp())}: {one.agent} is next; {self.said}"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the stall for machines."""
+        one = self.awaited
+        return {
+            "phase": str(one.phase),
+            "department": one.department.value if one.department else None,
+            "step": one.next.step,
+            "agent": one.next.agent,
+            "task": one.next.task,
+            "since": iso(self.since.timestamp()),
+            "cause": self.cause.value,
+            "said": self.said,
+        }
+
+
+def awaited(scene: Scene) -> tuple[Awaited, ...]:
+    """Return each step whose turn it is, with when something was last seen of it; those that nothing times are left."""
+    if scene.progress.is_complete:
+        return ()
+    turns: list[tuple[Dept | None, Next]] = [
+        (one.department, one.next) for one in scene.progress.departments if one.next
+    ]
+    if scene.progress.next and scene.progress.next not in [turn for _, turn in turns]:
+        turns = [(None, scene.progress.next)]
+    moved = ((department, turn, _moved_at(scene, department, turn)) for department, turn in turns)
+    return tuple(Awaited(scene.facts.phase, department, turn, at) for department, turn, at in moved if at)
+
+
+def stalls(
+    scene: Scene, now: datetime, stall_s: float, began: Mapping[str, datetime] = MappingProxyType({})
+) -> tuple[Stall, ...]:
+    """Return the steps that stand still for longer than `stall_s` seconds, in the order of the departments.
+
+    `began`: key of a wait → when it began, where a better clock than that of commits and signs knows.
+    """
+    found = []
+    for one in awaited(scene):
+        since = began.get(one.key, min(one.moved_at, now))
+        if now - since > timedelta(seconds=stall_s):
+            cause, said = next((row, words) for row, why in CAUSES.items() if (words := why(scene, one)))
+            found.append(Stall(one, since, cause, said))
+    return tuple(found)
+
+
+# --- when it last moved ---
+
+
+def _moved_at(scene: Scene, department: Dept | None, turn: Next) -> datetime | None:
+    return max((*_committed(scene, department), *_beats(scene, department, turn)), default=None)
+
+
+def _committed(scene: Scene, department: Dept | None) -> Iterator[datetime]:
+    own = [one for one in scene.facts.filed if one.place.phase and department in (None, one.place.department)]
+    tasks = (task.commit for plan in plan_progress(scene.facts, department) for task in plan.tasks)
+    for at_s in (*(one.at_s for one in own), *(scene.done[oid].at_s for oid in tasks if oid in scene.done)):
+        if at_s:
+            yield datetime.fromtimestamp(at_s, UTC)
+
+
+def _beats(scene: Scene, department: Dept | None, turn: Next) -> Iterator[datetime]:
+    for one in scene.agents:
+        if _is_asked(one, department, turn) or one.role is None:  # a session without a name may be anybody
+            yield one.seen
+
+
+def _is_asked(one: AgentHealth, department: Dept | None, turn: Next) -> bool:
+    role, where = place_of(turn.agent)
+    return one.role is role and one.department in (where, department)
+
+
+# --- why ---
+
+
+def _gate(scene: Scene, one: Awaited) -> str:
+    named = {one.department, *(str(plan.id) for plan in plan_progress(scene.facts, one.department))}
+    waits = [wait for wait in waits_of(scene.facts, scene.progress) if wait.waiter in named]
+    found = next((wait for wait in waits if wait.on.startswith("gate:")), None)
+    return f"waits at {found.on.removeprefix('gate:')}: {found.why}" if found and one.department else ""
+
+
+def _escalation(scene: Scene, one: Awaited) -> str:
+    open_ = [each for each in scene.escalations if each.is_open and one.department in (None, each.department)]
+    levels = (f"{each.id} is open at the {each.holder} since {iso(each.since.timestamp())}" for each in open_)
+    return "; ".join(levels)
+
+
+def _disappeared(scene: Scene, one: Awaited) -> str:
+    asked = [each for each in scene.agents if _is_asked(each, one.department, one.next)]
+    if not asked or any(each.is_there for each in asked):
+        return ""
+    gone = [each for each in asked if each.health is Health.DISAPPEARED]
+    last = max(gone, key=lambda each: each.seen, default=None)
+    return f"{last.name} ({last.id}) disappeared, last seen {iso(last.seen.timestamp())}" if last else ""
+
+
+def _circuit(scene: Scene, one: Awaited) -> str:
+    found = [each for each in scene.breakers if each.department is one.department and each.state is not Circuit.CLOSED]
+    return "".join(f"the circuit is {each.state}: {each.why}" for each in found)
+
+
+def _rejected(scene: Scene, one: Awaited) -> str:
+    for path, verdict in _near(scene, one):
+        if isinstance(verdict, Rejected) and errors(verdict.findings):
+            return f"rejected: {errors(verdict.findings)[0]}"
+        if isinstance(verdict, Rejected):
+            return f"{path} is rejected"
+    return ""
+
+
+def _held(scene: Scene, one: Awaited) -> str:
+    held = ((path, verdict) for path, verdict in _near(scene, one) if isinstance(verdict, Held))
+    return next((f"{path} is held: {verdict.reason.value}: {verdict.reason.sentence}" for path, verdict in held), "")
+
+
+def _near(scene: Scene, one: Awaited) -> Iterator[tuple[str, Verdict]]:
+    """Yield the candidates of the phase that are the department's own."""
+    for path, verdict in sorted(scene.verdicts.items()):
+        place = classify(path)
+        if place and place.phase == one.phase and one.department in (None, place.department):
+            yield path, verdict
+
+
+def _unknown(scene: Scene, one: Awaited) -> str:
+    asked = [each for each in scene.agents if _is_asked(each, one.department, one.next)]
+    last = max(asked, key=lambda each: each.seen, default=None)
+    if last is None:
+        return f"no sign of {one.next.agent} is known"
+    return f"nothing is known: {last.name} ({last.id}) is {last.health} since {iso(last.since.timestamp())}"
+
+
+CAUSES: Mapping[Cause, Callable[[Scene, Awaited], str]] = {
+    Cause.GATE: _gate,
+    Cause.ESCALATION: _escalation,
+    Cause.DISAPPEARED: _disappeared,
+    Cause.CIRCUIT: _circuit,
+    Cause.REJECTED: _rejected,
+    Cause.HELD: _held,
+    Cause.UNKNOWN: _unknown,
+}
+"""One row for each cause, in words; empty where it is not the cause. The first that says something is told."""

@@ -1,0 +1,185 @@
+"""What plans and departments come to in sum: tasks, commits, files, deviations, tests, verdicts. Pure.
+
+Nothing is counted here that the fold has not proved: a task is complete when a commit names it.
+Source: document 000 ("summary_aggregation", "phase_progress", "department_result").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from yolo_fs.protocol.names import Dept
+from yolo_fs.rules.crew.record import Seen
+from yolo_fs.rules.phase.evidence import PlanProgress, PlanStanding
+from yolo_fs.rules.phase.facts import PhaseFacts, SourceCommit, texts
+from yolo_fs.rules.phase.gates import GateView, verdict_of
+from yolo_fs.rules.phase.progress import DepartmentProgress, PhaseProgress, StepStanding
+
+
+@dataclass(frozen=True, slots=True)
+class PlanTally:
+    """What one plan comes to."""
+
+    plan: PlanProgress
+    commits: tuple[str, ...]
+    """Commits of its tasks, and those that its summary names and the branch has."""
+    files: tuple[str, ...]
+    """Files that they changed."""
+    deviations: tuple[str, ...]
+    """As its summary says, and the messages of its Devs."""
+    tests: Mapping[str, int]
+    """`ps` and `fl` of its last recorded run; empty when there is none."""
+    coverage: str
+    """`tst` of its summary; empty while there is none."""
+
+    @property
+    def tasks_completed(self) -> int:
+        """Tasks that a commit names."""
+        return sum(bool(task.commit) for task in self.plan.tasks)
+
+    @property
+    def status(self) -> str:
+        """How far the plan came, in the words of a summary."""
+        if self.plan.standing is PlanStanding.FAILED:
+            return "failed"
+        return "complete" if self.plan.is_done else "partial"
+
+    def as_message(self) -> dict[str, Any]:
+        """Return the `summary_aggregation` that a Lead writes the plan's summary from."""
+        return {
+            "type": "summary_aggregation",
+            "plan_id": str(self.plan.id),
+            "tasks_completed": self.tasks_completed,
+            "tasks_total": len(self.plan.tasks),
+            "commit_hashes": list(self.commits),
+            "files_modified": list(self.files),
+            "deviations": list(self.deviations),
+            "status": self.status,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class DepartmentTally:
+    """What one department comes to in a phase."""
+
+    phase: str
+    """Number of the phase."""
+    progress: DepartmentProgress
+    plans: tuple[PlanTally, ...]
+    quality: str
+    """`r` of its verification, or SKIPPED; empty while there is none."""
+    security: str
+    """`r` of its audit, or SKIPPED; empty while there is none."""
+
+    @property
+    def coverage(self) -> str:
+        """How its tests came about: the weakest word of its plans."""
+        said = [one.coverage for one in self.plans]
+        return next((word for word in _WEAKEST_FIRST if word in said), _WEAKEST_FIRST[0])
+
+    @property
+    def result(self) -> str:
+        """PASS when all is done and nothing failed, FAIL when something failed, else PARTIAL."""
+        failed = "FAIL" in (self.quality, self.security) or any(one.status == "failed" for one in self.plans)
+        passed = self.progress.is_complete and all(one.plan.is_done for one in self.plans)
+        return "FAIL" if failed else "PASS" if passed and self.quality != "PARTIAL" else "PARTIAL"
+
+    @property
+    def lacks(self) -> tuple[str, ...]:
+        """What keeps the result from being reported."""
+        missing = {"no verification yet": self.quality, "no security audit yet": self.security}
+        return tuple(words for words, said in missing.items() if not said)
+
+    def as_progress(self) -> dict[str, Any]:
+        """Return the `phase_progress` that the Lead sends at each step."""
+        current = self.progress.current or self.progress.steps[-1]
+        return {
+            "type": "phase_progress",
+            "department": self.progress.department.value,
+            "phase": self.phase,
+            "step": current.step.key,
+            "plans_complete": self.progress.plans_complete,
+            "plans_total": len(self.progress.plans),
+            "percent_complete": self.progress.percent,
+            "blockers": list(self.progress.blockers),
+            "eta": "",
+        }
+
+    def as_result(self) -> dict[str, Any] | None:
+        """Return the `department_result` for the Owner; None while something lacks."""
+        if self.lacks:
+            return None
+        return {
+            "type": "department_result",
+            "department": self.progress.department.value,
+            "phase": self.phase,
+            "result": self.result,
+            "plans_completed": self.progress.plans_complete,
+            "plans_total": len(self.progress.plans),
+            "qa_result": self.quality,
+            "security_result": self.security,
+            "tdd_coverage": self.coverage,
+        }
+
+
+_WEAKEST_FIRST = ("no_tests", "green_only", "red_green")
+
+
+def tally(
+    facts: PhaseFacts, progress: PhaseProgress, done: Mapping[str, SourceCommit], seen: Iterable[Seen] = ()
+) -> tuple[DepartmentTally, ...]:
+    """Return what each department comes to.
+
+    `done`: the commits of the phase's tasks. `seen`: the record of the crew, for what Devs told besides.
+    """
+    said = list(seen)
+    view = GateView(facts, progress)
+    return tuple(
+        DepartmentTally(
+            facts.phase.number,
+            one,
+            tuple(_plan(facts, plan, done, said) for plan in one.plans),
+            _verdict(view, one, "qa", "verification"),
+            _verdict(view, one, "security", "security-audit"),
+        )
+        for one in progress.departments
+    )
+
+
+def _verdict(view: GateView, one: DepartmentProgress, step: str, kind: str) -> str:
+    is_skipped = any(each.step.key == step and each.standing is StepStanding.SKIPPED for each in one.steps)
+    return verdict_of(view, kind, one) or ("SKIPPED" if is_skipped else "")
+
+
+def _plan(facts: PhaseFacts, plan: PlanProgress, done: Mapping[str, SourceCommit], seen: Iterable[Seen]) -> PlanTally:
+    summary = _summary(facts, plan)
+    of_tasks = [done[task.commit] for task in plan.tasks if task.commit in done]
+    commits = {one.oid: one for one in (*of_tasks, *_named(facts, summary))}
+    messages = [one.said for one in seen if one.event == "task_complete" and one.said.get("plan_id") == str(plan.id)]
+    return PlanTally(
+        plan=plan,
+        commits=tuple(commits),
+        files=tuple(sorted({path for commit in commits.values() for path in commit.files})),
+        deviations=tuple(dict.fromkeys(
+            [*texts(summary.get("dv")), *(one for said in messages for one in texts(said.get("deviations")))]
+        )),
+        tests=_tests(facts, plan),
+        coverage=str(summary.get("tst") or ""),
+    )  # fmt: skip
+
+
+def _named(facts: PhaseFacts, summary: Mapping[str, Any]) -> Iterator[SourceCommit]:
+    """Yield the commits that a summary names and the branch has."""
+    yield from (facts.commits[name] for name in texts(summary.get("ch")) if name in facts.commits)
+
+
+def _summary(facts: PhaseFacts, plan: PlanProgress) -> Mapping[str, Any]:
+    filed = (one for one in facts.of_kind("summary", Dept(plan.department)) if one.place.plan == plan.id)
+    return next((one.lines[0] for one in filed if one.lines), {})
+
+
+def _tests(facts: PhaseFacts, plan: PlanProgress) -> dict[str, int]:
+    runs = [line for line in facts.lines_of("test-results") if line.get("plan") == str(plan.id)]
+    return {key: line[key] for line in runs[-1:] for key in ("ps", "fl") if isinstance(line.get(key), int)}
