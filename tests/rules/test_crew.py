@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -37,6 +38,8 @@ from yolo_fs.schemas.messages import MESSAGES, read_message
 
 FIXTURES = Path(__file__).parents[2] / "fixtures/crew"
 START = datetime(2026, 2, 17, 10, tzinfo=UTC)
+HISTORIES = int(os.environ.get("YOLO_HISTORIES", "30"))
+"""Sets the size of what is generated."""
 WRITTEN = START - timedelta(hours=1)
 
 
@@ -116,10 +119,10 @@ def outcome(at: str, kind: str, once: str = "", department: str = "backend") -> 
 
 def test_breakers_of_generated_histories_are_those_of_a_plain_machine() -> None:
     seed = 20261121
-    print(f"seed {seed}")
+    print(f"seed {seed}, {30 * HISTORIES} histories")
     dice = random.Random(seed)
     reached = set()
-    for _ in range(3_000):
+    for _ in range(30 * HISTORIES):
         patience = Patience(dice.randint(1, 4), dice.choice((1, 60, 300)))
         at_s = sorted(dice.choices(range(2_000), k=dice.randint(0, 12)))
         history = [(second, dice.random() < 0.6) for second in at_s]
@@ -222,9 +225,9 @@ def verdicts(case: Mapping[str, Any]) -> dict[str, Verdict]:
 
 def test_silence_is_told_once_whatever_the_clocks_do_and_however_often_it_is_asked_anew() -> None:
     seed = 977
-    print(f"seed {seed}, 600 agents")
+    print(f"seed {seed}, {10 * HISTORIES} agents")
     dice = random.Random(seed)
-    for _ in range(60):
+    for _ in range(HISTORIES):
         agents, silent_s = 10, 600.0
         now = Instant(START, 1_000.0, "boot")
         timers = Timers()

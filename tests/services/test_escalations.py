@@ -16,12 +16,12 @@ from typing import Any
 
 import pytest
 
+from tests.services.clocks import START, Clock
 from yolo_fs.edges.append import appending
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.ids import EscalationId, PhaseId
 from yolo_fs.protocol.names import Role
 from yolo_fs.reasons import Reason, YoloError
-from yolo_fs.rules.escalations.clock import Instant
 from yolo_fs.rules.escalations.messages import Said
 from yolo_fs.rules.escalations.progress import Standing
 from yolo_fs.schemas.base import check
@@ -33,32 +33,12 @@ from yolo_fs.services.escalations.ticking import Fired, Ticker
 from yolo_fs.services.settings import load
 
 ROOT = Path(__file__).parents[2]
-START = datetime(2026, 2, 19, 11, tzinfo=UTC)
 found_name = EscalationId.parse("ESC-01-02-T3")
 assert found_name is not None
 NAME = found_name
 PHASE = PhaseId("01", "auth")
 BLOCKER = Said("dev", "The gateway strips the path", evidence=("curl shows Path=/",), recommendation="Change it",
                task="01-02/T3")  # fmt: skip
-
-
-class Clock:
-    """Both clocks, moved by hand."""
-
-    def __init__(self) -> None:
-        self.now = Instant(START, 1_000.0, "boot")
-
-    def __call__(self) -> Instant:
-        return self.now
-
-    def passes(self, seconds: float) -> None:
-        self.now = replace(
-            self.now, wall=self.now.wall + timedelta(seconds=seconds), steady_s=self.now.steady_s + seconds
-        )
-
-    def is_set(self, seconds: float) -> None:
-        """Move the wall clock alone, as an administrator or a time server does."""
-        self.now = replace(self.now, wall=self.now.wall + timedelta(seconds=seconds))
 
 
 class Office:

@@ -69,7 +69,9 @@ def test_the_board_shows_open_loops_and_decisions_out_of_lane_now_and_at_any_com
     (found,) = before["out_of_lane"]
     assert (found["reason"], found["path"].rpartition("/")[2], found["line"]) == ("out_of_lane", "decisions.jsonl", 1)
     text = shown(team, "--at", then)
-    assert "\n  loop: code review 01-01: " in text and "\n  out of lane: .yolo-planning/phases/01-auth/decisions" in text
+    assert (
+        "\n  loop: code review 01-01: " in text and "\n  out of lane: .yolo-planning/phases/01-auth/decisions" in text
+    )
     works(team, "fix(01-01): T1 load them again", "2\n")
     (after,) = on_board(team, team.head())["phases"]
     assert [one["next"] for one in after["loops"]] == ["senior"]

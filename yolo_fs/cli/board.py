@@ -9,14 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from yolo_fs.protocol.crew import Health
 from yolo_fs.protocol.workflow import STEPS
 from yolo_fs.reasons import safe
+from yolo_fs.rules.crew.health import AT_WORK
 from yolo_fs.rules.escalations.progress import EscalationProgress
 from yolo_fs.rules.moments import iso
 from yolo_fs.rules.phase.evidence import PlanProgress, PlanStanding
 from yolo_fs.rules.phase.gateview import GateProgress, Missing
 from yolo_fs.rules.phase.progress import DepartmentProgress, Next, PhaseProgress, StepProgress, StepStanding
 from yolo_fs.services.board import Board, PhaseBoard, tasks_done
+from yolo_fs.services.crew.observing import CrewLook
 from yolo_fs.services.drift import Aside
 
 if TYPE_CHECKING:
@@ -70,6 +73,24 @@ def draw_asides(console: Console, asides: Iterable[Aside]) -> None:
             console.print(safe(f"overdue: {place}{said}"), style="yellow")
         for department, blocker in aside.blockers:
             console.print(safe(f"blocker: {place}{department} says {blocker}"), style="yellow")
+
+
+def draw_crew(console: Console, found: CrewLook) -> None:
+    """Draw who is at work or has disappeared, what is open, late or stands still; nothing where all is well."""
+    for agent in found.agents:
+        if agent.health in (*AT_WORK, Health.DISAPPEARED):
+            style = "red" if agent.health is Health.DISAPPEARED else "dim"
+            named = f"{agent.name} {agent.id}" if agent.name not in ("", agent.id) else agent.id
+            console.print(safe(f"agent {named}: {agent.health} since {iso(agent.since.timestamp())}"), style=style)
+    for one in found.open_circuits:
+        console.print(safe(f"circuit of the {one.department}: {one.state}; {one.why}", 500), style="red")
+    for request in found.shutdowns:
+        if not request.is_over:
+            owing = ", ".join(each.agent.name or each.agent.id for each in (*request.silent, *request.unclean))
+            passed = "the deadline has passed" if request in found.late else "the deadline has not passed"
+            console.print(safe(f"shutdown by {request.by}: {passed}, {owing} still owe", 500), style="yellow")
+    for stall in found.stalls:
+        console.print(safe(f"stalled: {stall}", 800), style="red")
 
 
 def _is_finished(progress: PhaseProgress) -> bool:

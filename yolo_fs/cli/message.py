@@ -40,8 +40,7 @@ def check(asked: Asked, *, file: str) -> Reply:
     """
     with repository_of(asked.start) as repository:
         settings = load(repository.root) if repository else Settings(Config(), Policy())
-    data = _bytes(asked.start, file, settings.policy.max_file_bytes)
-    heard = hear(data, file, settings.limits, settings.mode, mode_of(Switches(settings.config)))
+    heard = hear_message(asked.start, file, settings)
     code = Exit.FINDINGS if heard.reasons or errors(heard.findings) else Exit.DONE
     found = {
         "read_as": "message" if heard.type else "text",
@@ -70,6 +69,16 @@ def route(asked: Asked, *, sender: str, receiver: str, kind: str, dept: str, to_
     low, high = access.pair(low, high)
     answer = may_send(low, high, kind, team_mode=access.config.team_mode)
     return answered(f"{low.name} sends {kind} to {high.name}", answer)
+
+
+def hear_message(start: str, file: str, settings: Settings) -> Heard:
+    """Return what a file holds, or stdin where it is `-`: a message, or plain text.
+
+    Raises:
+        YoloError: why the file cannot be read.
+    """
+    data = _bytes(start, file, settings.policy.max_file_bytes)
+    return hear(data, file, settings.limits, settings.mode, mode_of(Switches(settings.config)))
 
 
 def _bytes(start: str, file: str, limit_bytes: int) -> bytes:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from yolo_fs.cli.board import draw_asides, draw_board
+from yolo_fs.cli.board import draw_asides, draw_board, draw_crew
 from yolo_fs.cli.reply import Asked, Reply, envelope, verb
 from yolo_fs.cli.watch import drawn, follow
 from yolo_fs.edges.git.history import LoggedCommit
@@ -16,6 +16,7 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError, safe
 from yolo_fs.rules.decide import describe
 from yolo_fs.services.board import Board, board
+from yolo_fs.services.crew.observing import CrewLook, CrewObserver
 from yolo_fs.services.drift import Aside, as_json, asides
 from yolo_fs.services.hooks.bypass import past_hooks
 from yolo_fs.services.settings import Settings, load
@@ -79,12 +80,15 @@ class _Look:
     team: Board | None
     """None when the history cannot be read."""
     beside: tuple[Aside, ...] = ()
+    crew: CrewLook | None = None
+    """None when the history cannot be read."""
     findings: tuple[Finding, ...] = ()
 
     def reply(self, asked: Asked) -> Reply:
         """Return what the command answers."""
         team = {"team": self.team.as_json() if self.team else None}
-        data = team | as_json(self.beside) | self.found.as_json()
+        crew = {"crew": self.crew.as_json() if self.crew else None}
+        data = team | as_json(self.beside) | crew | self.found.as_json()
         return Reply(data, self.findings, show=lambda console: self._draw(console, asked))
 
     def _draw(self, console: Console, asked: Asked) -> None:
@@ -92,6 +96,8 @@ class _Look:
             draw_board(console, self.team, verbose=asked.verbose)
         draw_asides(console, self.beside)
         console.print()
+        if self.crew:
+            draw_crew(console, self.crew)
         show(console, self.found)
 
 
@@ -111,9 +117,12 @@ class _Observer:
         try:
             team = board(self._repository, settings, found.head.tip, self._team)
         except YoloError as error:  # a clone without its trees has artifacts on disk all the same
-            return _Look(found, None, (), (replace(error.as_finding(), level=Level.WARNING),))
+            return _Look(found, None, findings=(replace(error.as_finding(), level=Level.WARNING),))
+        verdicts = {one.path: one.verdict for one in found.candidates}
+        crew = CrewObserver(self._repository, settings, self._team).look(verdicts)
         beside = asides(self._repository.root, settings, team, self._team)
-        return _Look(found, team, beside, tuple(_past_hooks(self._repository, settings)))
+        wrong = (replace(one, level=Level.WARNING) for one in crew.findings)
+        return _Look(found, team, beside, crew, (*_past_hooks(self._repository, settings), *wrong))
 
 
 def _past_hooks(repository: Repository, settings: Settings) -> Iterator[Finding]:

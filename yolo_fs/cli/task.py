@@ -3,29 +3,35 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from yolo_fs.cli.message import hear_message
 from yolo_fs.cli.reply import Asked, Reply, verb
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.ids import TaskRef
-from yolo_fs.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.ids import PlanId, TaskRef
+from yolo_fs.reasons import Exit, Reason, YoloError, errors, safe
 from yolo_fs.rules.claims import Standing
+from yolo_fs.rules.crew.completion import completion_faults
+from yolo_fs.rules.crew.tally import DepartmentTally, PlanTally
+from yolo_fs.rules.phase.evidence import plan_progress
 from yolo_fs.rules.phase.facts import PhaseFacts
 from yolo_fs.services.claims import Claims, files_of
-from yolo_fs.services.settings import load
+from yolo_fs.services.crew.noting import note_message, tally_of
+from yolo_fs.services.departments import find_phase
+from yolo_fs.services.settings import Settings, load
 from yolo_fs.services.team import Team
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 
-@click.group("task", short_help="claims of tasks: who has which files, and whose turn comes next")
+@click.group("task", short_help="tasks: who has which files, whose turn is next, what a plan comes to")
 def task() -> None:
-    """Claim tasks, so that no two Devs change the same file at once."""
+    """Claim tasks, so that no two Devs change the same file at once; complete them, and see what they come to."""
 
 
 @verb("claim", example="yolo-fs task claim 01-02/T3 --as dev-1", parent=task)
@@ -93,3 +99,106 @@ def _claim_as_json(found: Standing) -> dict[str, Any]:
 def _show_lines(console: Console, found: Iterable[object]) -> None:
     for one in found:
         console.print(safe(str(one), 500))
+
+
+# --- what was done ---
+
+
+@verb("complete", example="yolo-fs task complete - --as dev-1 < task_complete.json", parent=task)
+@click.argument("file")
+@click.option("--as", "agent", required=True, help="Agent instance, such as dev-1.")
+def complete(asked: Asked, *, file: str, agent: str) -> Reply:
+    """Take a task_complete for the Lead's accounting: checked against the branch, noted, and its plan summed up.
+
+    Exit 1 when its commit is not on the branch, does not name the task, or changed other files. What a commit names is
+    no claim any more.
+    """
+    with Repository(asked.start) as repository:
+        settings = load(repository.root)
+        heard = hear_message(asked.start, file, settings)
+        if heard.type != "task_complete":
+            message = f"{heard.type or 'plain text'} is no task_complete"
+            raise YoloError(Reason.UNKNOWN_TYPE, message, hint="'agent note' takes others.", exit_code=Exit.USAGE)
+        team = Team(repository, settings)
+        facts = team.facts(repository.head().tip)
+        plans = [plan for one in facts for plan in plan_progress(one)]
+        commit = team.chronicle.commit(str(heard.value["commit"]))
+        findings = (*heard.findings, *completion_faults(heard.value, commit, plans, file))
+        if errors(findings):
+            return Reply({"noted": False}, findings, Exit.FINDINGS)
+        noted = note_message(repository, settings, agent, heard.value)
+        (found,) = [one for one in _plans_of(repository, settings, team, facts) if one.plan.id == _plan(heard.value)]
+    data = {"noted": True, "id": noted, "plan": found.as_message()}
+    return Reply(data, findings, show=lambda console: _show_plan(console, found))
+
+
+@verb("summary", example="yolo-fs task summary 01-02", parent=task)
+@click.argument("plan", required=False)
+@click.option("--phase", help="Number or directory name of the phase; all without it.")
+def summary(asked: Asked, *, plan: str | None, phase: str | None) -> Reply:
+    """Sum up plans and departments: tasks, commits, files, deviations, tests; from what the fold has proved.
+
+    With --json: the summary_aggregation of each plan, the phase_progress of each department, and its
+    department_result once nothing lacks.
+    """
+    with Repository(asked.start) as repository:
+        settings = load(repository.root)
+        team = Team(repository, settings)
+        wanted = find_phase(repository.root, phase) if phase else None
+        facts = [one for one in team.facts(repository.head().tip) if wanted in (None, one.phase)]
+        found = [each for one in facts for each in tally_of(repository, settings, team, one)]
+    if plan is not None:
+        return _of_plan(plan, [one for each in found for one in each.plans])
+    return Reply([_department_as_json(one) for one in found], show=lambda console: _show_tally(console, found))
+
+
+def _of_plan(name: str, plans: Sequence[PlanTally]) -> Reply:
+    one = next((each for each in plans if str(each.plan.id) == name), None)
+    if one is None:
+        hint = f"There are {', '.join(str(each.plan.id) for each in plans) or 'none'}."
+        raise YoloError(Reason.UNKNOWN_NAME, f"no plan {safe(name)!r}", hint=hint, exit_code=Exit.USAGE)
+    return Reply(_plan_as_json(one), show=lambda console: _show_plan(console, one))
+
+
+def _plans_of(
+    repository: Repository, settings: Settings, team: Team, facts: Iterable[PhaseFacts]
+) -> Iterator[PlanTally]:
+    for one in facts:
+        for department in tally_of(repository, settings, team, one):
+            yield from department.plans
+
+
+def _plan(said: Mapping[str, Any]) -> PlanId | None:
+    return PlanId.parse(str(said.get("plan_id")))
+
+
+def _plan_as_json(one: PlanTally) -> dict[str, Any]:
+    return {**one.as_message(), "tests": dict(one.tests), "tdd_coverage": one.coverage or None}
+
+
+def _department_as_json(one: DepartmentTally) -> dict[str, Any]:
+    return {
+        "phase_progress": one.as_progress(),
+        "department_result": one.as_result(),
+        "lacks": list(one.lacks),
+        "plans": [_plan_as_json(plan) for plan in one.plans],
+    }
+
+
+def _show_tally(console: Console, found: Iterable[DepartmentTally]) -> None:
+    for one in found:
+        progress = one.as_progress()
+        done = f"{progress['plans_complete']} of {progress['plans_total']} plans"
+        console.print(f"phase {one.phase} {progress['department']}: {done}, at {progress['step']}, {one.result}")
+        for lack in one.lacks:
+            console.print(f"  lacks: {lack}")
+        for plan in one.plans:
+            _show_plan(console, plan)
+
+
+def _show_plan(console: Console, one: PlanTally) -> None:
+    tests = f", tests {one.tests.get('ps', 0)} passed {one.tests.get('fl', 0)} failed" if one.tests else ""
+    done = f"{one.tasks_completed} of {len(one.plan.tasks)} tasks, {len(one.commits)} commits, {len(one.files)} files"
+    console.print(f"  plan {one.plan.id} {one.status}: {done}{tests}")
+    for said in one.deviations:
+        console.print(f"    deviation: {safe(said, 500)}")

@@ -22,6 +22,8 @@ from yolo_fs.rules.headline import headline
 from yolo_fs.services.apply import Telling
 from yolo_fs.services.context.keeping import Contexts
 from yolo_fs.services.coordinator import Coordinator
+from yolo_fs.services.crew.observing import CrewObserver
+from yolo_fs.services.crew.watching import CrewWatch
 from yolo_fs.services.escalations.sinks import Sinks, load_sinks
 from yolo_fs.services.escalations.ticking import Ticker
 from yolo_fs.services.health import write_health
@@ -42,6 +44,8 @@ CHECK_EVERY_S = 2.0
 """Between two looks at the lock, the watcher and the repository itself."""
 TICK_S = 1.0
 """Between two looks at the escalations that wait for somebody."""
+CREW_S = 5.0
+"""Between two looks at the crew while nobody gives a sign: whose silence counts is silent for minutes."""
 TROUBLE_S = 1.0
 """After a turn that failed."""
 ONCE_PATIENCE_S = 2.0
@@ -57,6 +61,7 @@ class _Clocks:
     index_at: float = 0.0
     retry_at: float = 0.0
     tick_at: float = 0.0
+    crew_at: float = 0.0
     pause_s: float = 0.0
     """Between two retries, as long as they bring nothing further."""
     unfinished: tuple[str, ...] = ()
@@ -96,6 +101,7 @@ class Daemon:
         self._contexts = Contexts(repository, settings, team)
         self._states = States(repository, settings, team)
         self._ticker = Ticker(repository, settings, tell, notify=self._sinks.notify)
+        self._crew = CrewWatch(repository, CrewObserver(repository, settings, team), tell, self._sinks.put)
 
     # --- life ---
 
@@ -122,6 +128,7 @@ class Daemon:
                 self._coordinator.round(late)
             self._project()
             self._tick()
+            self._look_at_crew()
         finally:
             self._end()
 
@@ -188,6 +195,7 @@ class Daemon:
         self._round(mail.paths)
         self._retry()
         self._tick()
+        self._look_at_crew()
         if mail.doubts or time.monotonic() >= self._clocks.rescan_at or self._coordinator.moved_by_others():
             self._rescan(mail.doubts)
         self._follow_index()
@@ -234,6 +242,12 @@ class Daemon:
         if paths := dict.fromkeys(one.path for one in self._ticker.tick()):
             self._note(self._coordinator.round(paths))
             self._project()
+
+    def _look_at_crew(self) -> None:
+        now = time.monotonic()
+        if now >= self._clocks.crew_at or self._crew.is_pressing:
+            self._clocks.crew_at = now + CREW_S
+            self._crew.tick(self._coordinator.unsettled)
 
     def _rescan(self, doubts: tuple[str, ...]) -> None:
         for why in doubts:

@@ -52,7 +52,7 @@ def commit_task(
     subject = subject_of(task, type_, text)
     wanted = _allowed(task, files_of(team.facts(repository.head().tip), task), paths)
     with serialised(repository.common_dir):
-        changed = _changed(repository.root, wanted)
+        changed = changed_files(repository.root, wanted)
         if changed:
             _commit(repository.root, subject, changed)
             return TaskCommit(subject, str(repository.head().tip), tuple(changed))
@@ -94,8 +94,12 @@ def _allowed(task: TaskRef, files: Sequence[str], paths: Sequence[str]) -> tuple
     return tuple(wanted)
 
 
-def _changed(root: str, wanted: Sequence[str]) -> list[str]:
-    """Return what differs from HEAD among the wanted files: changed, new or gone."""
+def changed_files(root: str, wanted: Sequence[str]) -> list[str]:
+    """Return what differs from HEAD among the wanted files: changed, new or gone.
+
+    Raises:
+        YoloError: GIT_FAILED.
+    """
     specs = [f":(top,literal){path}" for path in wanted]
     listed = run_as_user(
         root, ["status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all", "--", *specs]

@@ -28,16 +28,16 @@ def read_clock() -> Instant:
     return Instant(datetime.now(UTC), time.clock_gettime(steady), _BOOT())
 
 
-def recall(own_dir: str) -> Timers:
+def recall(own_dir: str, file: str = FILE) -> Timers:
     """Return what an earlier run knew; nothing where that cannot be read."""
-    match read_json(os.path.join(own_dir, FILE)):
+    match read_json(os.path.join(own_dir, file)):
         case {"boot": str(boot), "since_s": dict(since_s)}:
             return Timers(boot, {key: float(at) for key, at in since_s.items() if isinstance(at, int | float)})
     return Timers()
 
 
-def note(own_dir: str, timers: Timers) -> None:
+def note(own_dir: str, timers: Timers, file: str = FILE) -> None:
     """Keep the timers for another run. A full disk costs their precision, never an escalation."""
     with contextlib.suppress(OSError, YoloError):
         value = {"boot": timers.boot, "since_s": dict(timers.since_s)}
-        write_json(os.path.join(own_dir, FILE), value, durable=False)
+        write_json(os.path.join(own_dir, file), value, durable=False)

@@ -102,7 +102,8 @@ class Digest:
         self._waiting.clear()
         self._dropped = 0
         self._next_s = now_s + self._every_s
-        title = notes[0]["title"] if count == 1 else f"{count} escalations need you"
+        things = "escalations" if not any("event" in note for note in notes) else "matters"
+        title = notes[0]["title"] if count == 1 else f"{count} {things} need you"
         return {"title": title, "count": count, "notes": notes}
 
     def wait_s(self, now_s: float) -> float | None:
@@ -125,10 +126,14 @@ class Sinks:
 
     def notify(self, one: EscalationProgress, phase: PhaseId) -> None:
         """Let people know how an escalation stands; returns at once."""
+        self.put(note_of(one, phase))
+
+    def put(self, note: Note) -> None:
+        """Let people know of something that has a `title`; returns at once."""
         if self._settings.is_silent:
             return
         with self._changed:
-            self._digest.put(note_of(one, phase))
+            self._digest.put(note)
             if self._worker is None:
                 self._worker = threading.Thread(target=self._deliver_all, name="sinks", daemon=True)
                 self._worker.start()

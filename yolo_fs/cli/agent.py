@@ -1,0 +1,188 @@
+"""`yolo-fs agent`: how the agents are, whose circuit is open, who was asked to stop, what stands still and why."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import click
+
+from yolo_fs.cli.message import hear_message
+from yolo_fs.cli.reply import Asked, Reply, verb
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.reasons import Exit, Reason, YoloError, errors, safe
+from yolo_fs.rules.crew.health import AgentHealth
+from yolo_fs.rules.crew.record import REQUEST, place_of
+from yolo_fs.rules.crew.shutdown import Shutdown
+from yolo_fs.rules.facts import Verdict
+from yolo_fs.rules.moments import iso
+from yolo_fs.services.crew.noting import note_message
+from yolo_fs.services.crew.observing import (
+    CrewLook,
+    CrewObserver,
+    agent_as_json,
+    circuit_as_json,
+    shutdown_as_json,
+)
+from yolo_fs.services.crew.record import Record
+from yolo_fs.services.crew.watching import uncommitted
+from yolo_fs.services.settings import Settings, load
+from yolo_fs.services.status import report
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_REASONS = ("phase_complete", "timeout", "error")
+_HEARD = frozenset({
+    "dev_progress", "dev_blocker", "task_claim", "shutdown_response", "agent_health_event",
+})  # fmt: skip
+"""Messages that say something of their sender, and are worth writing down."""
+
+
+@click.group("agent", short_help="agents: who is there, who must stop, what stands still and why")
+def agent() -> None:
+    """Ask how the crew is. Its hosts' hooks tell; nobody is ever ended by these commands."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Scene:
+    """The crew of one work tree at one moment."""
+
+    repository: Repository
+    settings: Settings
+    verdicts: Mapping[str, Verdict]
+    found: CrewLook
+
+
+@contextmanager
+def _scene(asked: Asked) -> Iterator[_Scene]:
+    with Repository(asked.start) as repository:
+        settings = load(repository.root)
+        verdicts = {one.path: one.verdict for one in report(repository, settings).candidates}
+        yield _Scene(repository, settings, verdicts, CrewObserver(repository, settings).look(verdicts))
+
+
+@verb("list", example="yolo-fs agent list", parent=agent)
+def list_(asked: Asked) -> Reply:
+    """List the agents that gave a sign of life: started, working, idle, stopped or disappeared, and since when.
+
+    Hooks of their hosts and messages are signs: 'yolo-fs setup' installs the ones, 'agent note' takes the others.
+    """
+    with _scene(asked) as scene:
+        found = scene.found
+    data = [agent_as_json(one) for one in found.agents]
+    return Reply(data, found.findings, show=lambda console: _show_agents(console, found.agents))
+
+
+@verb("circuits", example="yolo-fs agent circuits", parent=agent)
+def circuits(asked: Asked) -> Reply:
+    """Show the circuit breaker of each department, and why it stands so. Exit 1 while one is open.
+
+    Failures in a row open it: of plans, QA and tasks, blockers, agents that disappeared. After a while it is half-open,
+    and the next outcome decides.
+    """
+    with _scene(asked) as scene:
+        found = scene.found
+    code = Exit.FINDINGS if any(one.state.value == "open" for one in found.breakers) else Exit.DONE
+    lines = [f"{one.department}: {one.state}{f', {one.why}' if one.why else ''}" for one in found.breakers]
+    return Reply([circuit_as_json(one) for one in found.breakers], (), code, lambda console: _show(console, lines))
+
+
+@verb("stalls", example="yolo-fs agent stalls", parent=agent)
+def stalls(asked: Asked) -> Reply:
+    """Show the steps that stand still: no artifact, no sign of their agent; and the cause. Exit 1 when there is one."""
+    with _scene(asked) as scene:
+        found = scene.found.stalls
+    code = Exit.FINDINGS if found else Exit.DONE
+    return Reply([one.as_json() for one in found], (), code, lambda console: _show(console, map(str, found)))
+
+
+@verb("note", example="yolo-fs agent note - --as dev-1 < dev_progress.json", parent=agent)
+@click.argument("file")
+@click.option("--as", "name", required=True, help="Agent that sends it, such as fe-dev or dev-1.")
+def note(asked: Asked, *, file: str, name: str) -> Reply:
+    """Write a message down in the record of the crew: dev_progress, dev_blocker, shutdown_response and the like.
+
+    It is checked as by 'message check'; what is no such message is not written down, and that is exit 1.
+    """
+    with Repository(asked.start) as repository:
+        settings = load(repository.root)
+        heard = hear_message(asked.start, file, settings)
+        if heard.reasons or errors(heard.findings):
+            return Reply({"noted": False, "type": heard.type or None}, heard.findings, Exit.FINDINGS)
+        if heard.type not in _HEARD:
+            hint = f"Noted are {', '.join(sorted(_HEARD))}; 'task complete' takes task_complete."
+            message = f"{heard.type} says nothing of how its sender is"
+            raise YoloError(Reason.UNKNOWN_TYPE, message, hint=hint, exit_code=Exit.USAGE)
+        found = note_message(repository, settings, name, heard.value)
+    data = {"noted": True, "type": heard.type, "id": found}
+    return Reply(data, heard.findings, show=lambda console: console.print(safe(f"noted {heard.type} of {found}")))
+
+
+@verb("shutdown", example="yolo-fs agent shutdown --reason phase_complete --deadline 30", parent=agent)
+@click.option("--reason", type=click.Choice(_REASONS), required=True, help="Why the team stops.")
+@click.option("--deadline", type=click.IntRange(min=1), default=30, show_default=True, help="Seconds to answer.")
+@click.option("--as", "name", default="lead", show_default=True, help="Who asks: a Lead its department, others all.")
+def shutdown(asked: Asked, *, reason: str, deadline: int, name: str) -> Reply:
+    """Ask the teammates to stop: notes the request, and prints the message to send to each of them.
+
+    Each answers with 'agent note' of its shutdown_response. 'agent answers' shows who has, and what is in no commit;
+    after the deadline the daemon says once who is late. Nothing is ended.
+    """
+    message = {"type": REQUEST, "reason": reason, "deadline_seconds": deadline}
+    if place_of(name)[0] is None:
+        hint = "A Lead, such as lead or fe-lead; owner or go.md for everybody."
+        raise YoloError(Reason.UNKNOWN_NAME, f"nobody is called {safe(name)!r}", hint=hint, exit_code=Exit.USAGE)
+    with Repository(asked.start) as repository:
+        Record(repository.own_dir, load(repository.root).limits).add(name, f"SD-{secrets.token_hex(4)}", message)
+    with _scene(asked) as scene:
+        found = scene.found.shutdowns[-1]
+    data = {"message": message, **shutdown_as_json(found, is_late=False)}
+    names = ", ".join(_named(one.agent) for one in found.asked) or "nobody is there to be asked"
+    lines = [f"send to {names}:" if found.asked else names, json.dumps(message)]
+    return Reply(data, show=lambda console: _show(console, lines))
+
+
+@verb("answers", example="yolo-fs agent answers", parent=agent)
+def answers(asked: Asked) -> Reply:
+    """Show who has answered a request to stop, who is late, what each leaves in no commit. Exit 1 while any owes."""
+    with _scene(asked) as scene:
+        found = scene.found
+        left = {one.id: uncommitted(scene.repository, one, scene.verdicts) for one in found.shutdowns}
+    data = [shutdown_as_json(one, is_late=one in found.late) | {"uncommitted": left[one.id]} for one in found.shutdowns]
+    owes = any(not one.is_over or left[one.id] for one in found.shutdowns)
+    lines = [line for one in found.shutdowns for line in _told(one, left[one.id], is_late=one in found.late)]
+    return Reply(data, found.findings, Exit.FINDINGS if owes else Exit.DONE, lambda console: _show(console, lines))
+
+
+# --- in words ---
+
+
+def _told(one: Shutdown, left: Mapping[str, list[str]], *, is_late: bool) -> Iterator[str]:
+    passed = "has passed" if is_late else f"is {one.deadline_s:g} s after {iso(one.asked_at.timestamp())}"
+    yield f"{one.by} asked {len(one.asked)} to stop ({one.reason}); the deadline {passed}"
+    for each in one.asked:
+        answer = each.answer or ("late" if is_late else "silent so far")
+        pending = f", pending: {'; '.join(each.pending)}" if each.pending else ""
+        yield f"  {_named(each.agent)}: {answer}{pending}"
+        yield from (f"    in no commit: {path}" for path in left.get(each.agent.id, ()))
+
+
+def _show_agents(console: Console, found: Iterable[AgentHealth]) -> None:
+    for one in found:
+        before = f", before that {one.previous}" if one.previous else ""
+        where = f" ({one.department})" if one.department else ""
+        console.print(safe(f"{_named(one)}{where}: {one.health} since {iso(one.since.timestamp())}{before}", 500))
+
+
+def _named(one: AgentHealth) -> str:
+    return f"{one.name} {one.id}" if one.name and one.name != one.id else one.id
+
+
+def _show(console: Console, lines: Iterable[str]) -> None:
+    for line in lines:
+        console.print(safe(line, 1_000))

@@ -1,0 +1,250 @@
+"""Looks at the crew: who is there, whose circuit is open, who was asked to stop, what stands still, and why.
+
+What is looked at is the record of the crew, the branch and the verdicts on the work tree; what is timed is timed by
+the clock that nobody sets (`rules/escalations/clock`). The same look serves the daemon, the board and the commands.
+Source: document 000 ("agent_health_event" to "shutdown_response"); reliability F19; peers, feature 46.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.protocol.crew import Circuit
+from yolo_fs.protocol.names import Dept
+from yolo_fs.reasons import Finding
+from yolo_fs.rules.crew.circuit import Breaker, Patience, breakers
+from yolo_fs.rules.crew.health import AT_WORK, AgentHealth, crew, judged
+from yolo_fs.rules.crew.outcomes import outcomes
+from yolo_fs.rules.crew.shutdown import Shutdown, shutdowns
+from yolo_fs.rules.crew.stalls import Scene, Stall, awaited, stalls
+from yolo_fs.rules.escalations.clock import Instant
+from yolo_fs.rules.escalations.log import logged
+from yolo_fs.rules.escalations.standing import escalations
+from yolo_fs.rules.facts import Verdict
+from yolo_fs.rules.loops.facts import LoopFacts
+from yolo_fs.rules.moments import iso
+from yolo_fs.rules.phase.evidence import plan_progress
+from yolo_fs.rules.phase.facts import PhaseFacts, SourceCommit, Switches
+from yolo_fs.rules.phase.progress import PhaseProgress
+from yolo_fs.schemas.config import Policy
+from yolo_fs.services.chronicle import Chronicle
+from yolo_fs.services.crew.record import Record, Recorded
+from yolo_fs.services.escalations.clock import note, read_clock, recall
+from yolo_fs.services.loops import loop_facts
+from yolo_fs.services.settings import Settings
+from yolo_fs.services.team import Team
+
+CLOCK = "crew-clock.json"
+
+
+@dataclass(frozen=True, slots=True)
+class CrewLook:
+    """The crew at one moment."""
+
+    agents: tuple[AgentHealth, ...]
+    breakers: tuple[Breaker, ...]
+    """Of each active department."""
+    shutdowns: tuple[Shutdown, ...]
+    late: tuple[Shutdown, ...]
+    """Those whose deadline has passed, and somebody still owes an answer or work."""
+    stalls: tuple[Stall, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def open_circuits(self) -> tuple[Breaker, ...]:
+        """Breakers that are not closed."""
+        return tuple(one for one in self.breakers if one.state is not Circuit.CLOSED)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the crew as `status --json` shows it."""
+        return {
+            "agents": [agent_as_json(one) for one in self.agents],
+            "circuits": [circuit_as_json(one) for one in self.breakers],
+            "shutdowns": [shutdown_as_json(one, is_late=one in self.late) for one in self.shutdowns],
+            "stalls": [one.as_json() for one in self.stalls],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Phase:
+    """What the branch says of a phase that is not complete."""
+
+    facts: PhaseFacts
+    progress: PhaseProgress
+    loops: LoopFacts
+    done: Mapping[str, SourceCommit]
+
+
+class CrewObserver:
+    """Looks again and again, and reads only what has changed."""
+
+    def __init__(
+        self,
+        repository: Repository,
+        settings: Settings,
+        team: Team | None = None,
+        *,
+        clock: Callable[[], Instant] = read_clock,
+    ) -> None:
+        """`team`: remembers what an earlier look has read."""
+        self._repository = repository
+        self._settings = settings
+        self._team = team or Team(repository, settings)
+        self._clock = clock
+        self._timers = recall(repository.own_dir, CLOCK)
+        self._tip: str | None = ""
+        self._phases: tuple[_Phase, ...] = ()
+        self.record = Record(repository.own_dir, settings.limits)
+
+    def look(self, verdicts: Mapping[str, Verdict], *, keep: bool = False) -> CrewLook:
+        """Return the crew as it is now. `keep`: let another run of the program know how long everything has lasted.
+
+        Raises:
+            YoloError: OBJECT_MISSING, GIT_FAILED when the history cannot be read.
+        """
+        now = self._clock()
+        said = self.record.read(now.wall)
+        phases = self._read_phases()
+        agents = crew(said.seen)
+        asked, unasked = shutdowns(said.seen)
+        began = self._time(phases, agents, asked, said, now, keep=keep)
+        there = judged(agents, now.wall, self._policy.agent_silent_s, began)
+        circuits = self._breakers(phases, there, said, now.wall, began)
+        scenes = (_scene(one, there, circuits, verdicts, now.wall) for one in phases)
+        return CrewLook(
+            agents=there,
+            breakers=circuits,
+            shutdowns=asked,
+            late=tuple(one for one in asked if not one.is_over and one.is_late(now.wall, began)),
+            stalls=tuple(each for one in scenes for each in stalls(one, now.wall, self._policy.stall_s, began)),
+            findings=(*said.findings, *unasked),
+        )
+
+    @property
+    def _policy(self) -> Policy:
+        return self._settings.policy
+
+    # --- the branch ---
+
+    def _read_phases(self) -> tuple[_Phase, ...]:
+        tip = self._repository.head().tip
+        if tip != self._tip:
+            open_ = (one for one in self._team.folded(tip) if not one[1].is_complete)
+            self._phases = tuple(self._phase(facts, progress) for facts, progress in open_)
+            self._tip = tip
+        return self._phases
+
+    def _phase(self, facts: PhaseFacts, progress: PhaseProgress) -> _Phase:
+        known = loop_facts(self._repository, self._team, facts, 0)
+        return _Phase(facts, progress, known, task_commits(facts, self._team.chronicle))
+
+    def _breakers(
+        self,
+        phases: Iterable[_Phase],
+        agents: tuple[AgentHealth, ...],
+        said: Recorded,
+        now: datetime,
+        began: Mapping[str, datetime],
+    ) -> tuple[Breaker, ...]:
+        policy = self._policy
+        patience = Patience(policy.circuit_failures, policy.circuit_open_s)
+        told = {outcome for one in phases for outcome in outcomes(one.loops, one.done, said.seen, agents)}
+        return breakers(told, self._departments, patience, now, began)
+
+    @property
+    def _departments(self) -> tuple[Dept, ...]:
+        return Switches(self._settings.config).departments
+
+    # --- time ---
+
+    def _time(
+        self,
+        phases: Iterable[_Phase],
+        agents: tuple[AgentHealth, ...],
+        asked: Iterable[Shutdown],
+        said: Recorded,
+        now: Instant,
+        *,
+        keep: bool,
+    ) -> dict[str, datetime]:
+        """Return when each thing that is timed began, by the clock that nobody sets."""
+        before = self._timers
+        known = {key: before.began(key, now) for key in before.since_s} if before.boot == now.boot else {}
+        there = judged(agents, now.wall, self._policy.agent_silent_s, known)
+        open_ = self._breakers(phases, there, said, now.wall, {})
+        turns = {
+            **{one.key: one.seen for one in agents if one.health in AT_WORK},
+            **{one.key: one.opened_at for one in open_ if one.opened_at and one.state is not Circuit.CLOSED},
+            **{one.key: one.asked_at for one in asked if not one.is_over},
+            **{turn.key: turn.moved_at for one in phases for turn in awaited(_scene(one, agents, (), {}, now.wall))},
+        }
+        self._timers = before.look(turns, now)
+        if keep and (before.boot, before.since_s) != (self._timers.boot, self._timers.since_s):
+            note(self._repository.own_dir, self._timers, CLOCK)
+        return {key: self._timers.began(key, now) for key in turns}
+
+
+def task_commits(facts: PhaseFacts, chronicle: Chronicle) -> dict[str, SourceCommit]:
+    """Return the commits of a phase's tasks under their full names."""
+    named = {task.commit for plan in plan_progress(facts) for task in plan.tasks if task.commit}
+    return {oid: commit for oid in named if (commit := chronicle.commit(oid))}
+
+
+def _scene(
+    one: _Phase,
+    agents: tuple[AgentHealth, ...],
+    circuits: tuple[Breaker, ...],
+    verdicts: Mapping[str, Verdict],
+    now: datetime,
+) -> Scene:
+    asked = escalations(logged(one.facts), now)
+    return Scene(one.facts, one.progress, agents, circuits, asked, verdicts, one.done)
+
+
+# --- for machines ---
+
+
+def agent_as_json(one: AgentHealth) -> dict[str, Any]:
+    """Return an agent for machines."""
+    return {
+        "agent": one.name,
+        "id": one.id,
+        "department": one.department.value if one.department else None,
+        "health": one.health.value,
+        "since": iso(one.since.timestamp()),
+        "seen": iso(one.seen.timestamp()),
+        "before": one.previous.value if one.previous else None,
+    }
+
+
+def circuit_as_json(one: Breaker) -> dict[str, Any]:
+    """Return a breaker for machines: the message of document 000, and why."""
+    return {**one.as_message(), "why": one.why}
+
+
+def shutdown_as_json(one: Shutdown, *, is_late: bool) -> dict[str, Any]:
+    """Return a request to stop for machines."""
+    return {
+        "id": one.id,
+        "by": one.by,
+        "department": one.department.value if one.department else None,
+        "reason": one.reason,
+        "asked_at": iso(one.asked_at.timestamp()),
+        "deadline_seconds": one.deadline_s,
+        "deadline_passed": is_late,
+        "asked": [
+            {
+                "agent": each.agent.name,
+                "id": each.agent.id,
+                "answer": each.answer or None,
+                "health": each.agent.health.value,
+                "pending_work": list(each.pending),
+                "artifacts_committed": each.committed,
+            }
+            for each in one.asked
+        ],
+    }

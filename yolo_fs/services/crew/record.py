@@ -1,0 +1,96 @@
+"""Reads the record of the crew, and adds to it what was said to somebody: a request, an answer, a report.
+
+Source: document 000 ("agent_health_event": "logged locally"); reliability F19, F53; peers, pain 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from yolo_fs.edges import signs
+from yolo_fs.edges.files import Content, read, stamp_of
+from yolo_fs.edges.lines import Limits, read_lines
+from yolo_fs.reasons import Exit, Finding, Reason, YoloError, errors
+from yolo_fs.rules.crew.record import RECORD, Seen, seen_in
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What a record says."""
+
+    seen: tuple[Seen, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+    def __add__(self, other: Recorded) -> Recorded:
+        return Recorded((*self.seen, *other.seen), (*self.findings, *other.findings))
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One file of the record, as far as it has been read."""
+
+    identity: tuple[int, int] = (0, 0)
+    size_bytes: int = 0
+    """Up to the end of the last whole line."""
+    lines: int = 0
+    said: Recorded = Recorded()
+
+
+class Record:
+    """The record of one work tree; what was read once is not read again while it only grows."""
+
+    def __init__(self, own_dir: str, limits: Limits = Limits()) -> None:
+        self._own_dir = own_dir
+        self._limits = limits
+        self._parts = {name: _Part() for name in (signs.OLDER, signs.FILE)}
+        self._torn: dict[str, tuple[Finding, ...]] = {}
+
+    def stamp(self) -> object:
+        """Return what differs once somebody gave a sign."""
+        return stamp_of(self._own_dir, signs.FILE)
+
+    def read(self, now: datetime) -> Recorded:
+        """Return every sign in the order in which it was written, and what is wrong with the record."""
+        for name, part in self._parts.items():
+            self._parts[name] = self._grown(name, part, now)
+        torn = tuple(finding for found in self._torn.values() for finding in found)
+        return sum((part.said for part in self._parts.values()), Recorded()) + Recorded((), torn)
+
+    def add(self, name: str, instance: str, message: Mapping[str, Any]) -> None:
+        """Write down what somebody said.
+
+        Raises:
+            YoloError: STORAGE_FAILED.
+        """
+        line = {"event": message["type"], "agent": name, "id": instance, "session": "", "said": dict(message)}
+        if not signs.append(self._own_dir, line):
+            hint = "Make room, or give the directory back to its owner; then say it again."
+            raise YoloError(Reason.STORAGE_FAILED, f"{RECORD} takes no line", hint=hint, exit_code=Exit.TRY_AGAIN)
+
+    def _grown(self, name: str, before: _Part, now: datetime) -> _Part:
+        content = read(self._own_dir, name, self._limits.max_file_bytes)
+        if not isinstance(content, Content):
+            self._torn[name] = () if content.reason is Reason.FILE_MISSING else (replace(content, path=RECORD),)
+            return _Part()
+        identity = (content.stamp.dev, content.stamp.ino)
+        if identity != before.identity or len(content.data) < before.size_bytes:
+            before = _Part(identity)
+        return self._continued(name, before, content, now)
+
+    def _continued(self, name: str, before: _Part, content: Content, now: datetime) -> _Part:
+        end = content.data.rfind(b"\n") + 1
+        fresh, rest = content.data[before.size_bytes : end], content.data[end:]
+        number = before.lines + fresh.count(b"\n") + 1
+        self._torn[name] = (Finding(Reason.UNTERMINATED, RECORD, number),) if rest else ()
+        if not fresh:
+            return before
+        reading = read_lines(fresh, RECORD, self._limits)
+        records = [record._replace(line=record.line + before.lines) for record in reading.records]
+        wrong = (replace(finding, line=finding.line + before.lines) for finding in errors(reading.findings))
+        written_at = datetime.fromtimestamp(content.stamp.mtime_ns / 1e9, UTC)
+        seen, findings = seen_in(records, now, before.said.seen[-1].at if before.said.seen else written_at)
+        said = before.said + Recorded(seen, (*wrong, *findings))
+        return _Part(before.identity, end, number - 1, said)

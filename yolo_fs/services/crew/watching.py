@@ -1,0 +1,149 @@
+"""Tells what becomes of the crew, each thing once, however often the daemon restarts; ends nobody.
+
+What was told stands on the disk before it is told: a crash in between costs the telling, which the board shows all the
+same, and never repeats one. Source: document 000 ("agent_health_event", "circuit_breaker_state", "shutdown_request");
+reliability F19; peers, pain 17.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.store import read_json, write_json
+from yolo_fs.protocol.crew import Circuit, Health
+from yolo_fs.reasons import YoloError, safe
+from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
+from yolo_fs.rules.crew.circuit import Breaker
+from yolo_fs.rules.crew.health import AgentHealth
+from yolo_fs.rules.crew.record import RECORD
+from yolo_fs.rules.crew.shutdown import Shutdown
+from yolo_fs.rules.crew.stalls import Stall
+from yolo_fs.rules.facts import Verdict
+from yolo_fs.services.apply import Telling
+from yolo_fs.services.claims import Claims
+from yolo_fs.services.crew.leavings import left_by
+from yolo_fs.services.crew.observing import CrewLook, CrewObserver, circuit_as_json, shutdown_as_json
+
+FILE = "crew-told.json"
+_MOST = 1_000
+"""Things that are remembered as told; the oldest are long over."""
+
+Notify = Callable[[Mapping[str, Any]], object]
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """One thing to tell."""
+
+    key: str
+    """Names it for good, so that it is told once."""
+    event: str
+    subject: str
+    data: Mapping[str, Any]
+    title: str = ""
+    """What people are told, where it concerns them."""
+
+
+@dataclass
+class CrewWatch:
+    """Watches over the crew of one work tree."""
+
+    repository: Repository
+    observer: CrewObserver
+    tell: Telling
+    notify: Notify = lambda note: None
+    """Lets people know."""
+    _told: dict[str, None] = field(default_factory=dict)
+    _trouble: str = ""
+    _stamp: object = None
+    _is_asked: bool = False
+
+    def __post_init__(self) -> None:
+        said = read_json(self._path)
+        listed = said.get("told") if isinstance(said, dict) else None
+        self._told = dict.fromkeys(key for key in listed if isinstance(key, str)) if isinstance(listed, list) else {}
+
+    @property
+    def is_pressing(self) -> bool:
+        """Whether somebody gave a sign since the last look, or a deadline of seconds is running."""
+        return self._is_asked or self.observer.record.stamp() != self._stamp
+
+    def tick(self, verdicts: Mapping[str, Verdict]) -> tuple[News, ...]:
+        """Look at the crew and tell what is new; return what was told."""
+        self._stamp = self.observer.record.stamp()
+        try:
+            found = self.observer.look(verdicts, keep=True)
+            self._is_asked = any(not one.is_over and one not in found.late for one in found.shutdowns)
+            fresh = [one for one in self._news(found, verdicts) if one.key not in self._told]
+            if fresh:
+                self._remember(fresh)
+        except (OSError, YoloError) as error:
+            self._say_trouble(error)
+            return ()
+        for one in fresh:
+            self.tell(one.event, one.subject, one.data)
+            if one.title:
+                self.notify({"title": safe(one.title, 500), "event": one.event, **one.data})
+        return tuple(fresh)
+
+    @property
+    def _path(self) -> str:
+        return os.path.join(self.repository.own_dir, FILE)
+
+    def _remember(self, fresh: list[News]) -> None:
+        known = [*self._told, *(one.key for one in fresh)][-_MOST:]
+        write_json(self._path, {"told": known})
+        self._told = dict.fromkeys(known)
+
+    def _say_trouble(self, error: OSError | YoloError) -> None:
+        if str(error) != self._trouble:
+            self._trouble = str(error)
+            self.tell("crew.trouble", "", {"what": self._trouble})
+
+    # --- what there is to tell ---
+
+    def _news(self, found: CrewLook, verdicts: Mapping[str, Verdict]) -> Iterator[News]:
+        for finding in found.findings:
+            yield News(f"finding {finding}", "crew.finding", RECORD, finding.as_json())
+        yield from (_of_agent(one) for one in found.agents)
+        yield from (_of_circuit(one) for one in found.breakers if one.opened_at)
+        for one in found.shutdowns:
+            yield from self._of_shutdown(one, verdicts, is_late=one in found.late)
+        yield from (_of_stall(one) for one in found.stalls)
+
+    def _of_shutdown(self, one: Shutdown, verdicts: Mapping[str, Verdict], *, is_late: bool) -> Iterator[News]:
+        key = f"{one.key} {'late' if is_late else 'over'}"
+        if key in self._told or not (is_late or one.is_over):
+            return
+        data = shutdown_as_json(one, is_late=is_late) | {"uncommitted": uncommitted(self.repository, one, verdicts)}
+        owing = ", ".join(each.agent.name or each.agent.id for each in (*one.silent, *one.unclean))
+        title = f"The deadline of {one.deadline_s:g} s to stop has passed: {owing} still owe an answer or their work"
+        yield News(key, "shutdown.late" if is_late else "shutdown.over", "", data, title if is_late else "")
+
+
+def uncommitted(repository: Repository, one: Shutdown, verdicts: Mapping[str, Verdict]) -> dict[str, list[str]]:
+    """Return what each agent that was asked to stop leaves in no commit: agent → paths."""
+    claims = [standing.claim for standing in Claims(repository).standings()]
+    left = {each.agent.id: left_by(repository.root, each.agent, verdicts, claims) for each in one.asked}
+    return {agent: list(paths) for agent, paths in left.items() if paths}
+
+
+def _of_agent(one: AgentHealth) -> News:
+    key = f"{one.key} {one.health}" if one.timed_out else f"agent {one.id} {one.health} {one.since.isoformat()}"
+    gone = f"{one.name or one.id} disappeared" if one.health is Health.DISAPPEARED else ""
+    return News(key, "agent.health", one.id, {**one.as_event(), "agent": one.name}, gone)
+
+
+def _of_circuit(one: Breaker) -> News:
+    is_open = one.state is Circuit.OPEN
+    title = f"The circuit of the {one.department} is open: {one.why}" if is_open else ""
+    return News(f"{one.key} {one.state}", "circuit.changed", one.department.value, circuit_as_json(one), title)
+
+
+def _of_stall(one: Stall) -> News:
+    subject = f"{PLANNING_ROOT}/phases/{one.awaited.phase}"
+    return News(f"{one.awaited.key} stalled", "step.stalled", subject, one.as_json(), str(one))
