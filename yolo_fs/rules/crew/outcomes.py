@@ -75,7 +75,7 @@ def _of_messages(facts: PhaseFacts, seen: Iterable[Seen]) -> Iterator[Told]:
     departments = departments_of(facts)
     rows = {row.of: row for row in MESSAGE_MEASURES}
     for one in seen:
-        task = _task_said(one.said)
+        task = _task_said(one.said) if one.said else None
         department = departments.get(str(task.plan)) if task else None
         if department is None:
             continue

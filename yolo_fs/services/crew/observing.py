@@ -98,6 +98,9 @@ class CrewObserver:
         self._timers = recall(repository.own_dir, CLOCK)
         self._tip: str | None = ""
         self._phases: tuple[_Phase, ...] = ()
+        self._said = Recorded()
+        self._agents: tuple[AgentHealth, ...] = ()
+        self._asked: tuple[tuple[Shutdown, ...], tuple[Finding, ...]] = ((), ())
         self.record = Record(repository.own_dir, settings.limits)
 
     def look(self, verdicts: Mapping[str, Verdict], *, keep: bool = False) -> CrewLook:
@@ -109,8 +112,9 @@ class CrewObserver:
         now = self._clock()
         said = self.record.read(now.wall)
         phases = self._read_phases()
-        agents = crew(said.seen)
-        asked, unasked = shutdowns(said.seen)
+        if said is not self._said:
+            self._said, self._agents, self._asked = said, crew(said.seen), shutdowns(said.seen)
+        agents, (asked, unasked) = self._agents, self._asked
         began = self._time(phases, agents, asked, said, now, keep=keep)
         there = judged(agents, now.wall, self._policy.agent_silent_s, began)
         circuits = self._breakers(phases, there, said, now.wall, began)

@@ -47,6 +47,7 @@ class Record:
         self._limits = limits
         self._parts = {name: _Part() for name in (signs.OLDER, signs.FILE)}
         self._torn: dict[str, tuple[Finding, ...]] = {}
+        self._said = Recorded()
 
     def stamp(self) -> object:
         """Return what differs once somebody gave a sign."""
@@ -54,10 +55,13 @@ class Record:
 
     def read(self, now: datetime) -> Recorded:
         """Return every sign in the order in which it was written, and what is wrong with the record."""
+        before = (*self._parts.values(), *self._torn.values())
         for name, part in self._parts.items():
             self._parts[name] = self._grown(name, part, now)
-        torn = tuple(finding for found in self._torn.values() for finding in found)
-        return sum((part.said for part in self._parts.values()), Recorded()) + Recorded((), torn)
+        if before != (*self._parts.values(), *self._torn.values()):
+            torn = tuple(finding for found in self._torn.values() for finding in found)
+            self._said = sum((part.said for part in self._parts.values()), Recorded()) + Recorded((), torn)
+        return self._said
 
     def add(self, name: str, instance: str, message: Mapping[str, Any]) -> None:
         """Write down what somebody said.
