@@ -35,6 +35,8 @@ class AgentHealth:
     """When it came to be so."""
     seen: datetime
     """Its last sign of life, or that of an agent which works for it."""
+    acted: datetime
+    """Its own last sign."""
     previous: Health | None = None
     timed_out: bool = False
     """Its silence, not the agent, says how it is."""
@@ -131,7 +133,7 @@ def _after(before: AgentHealth | None, one: Seen) -> AgentHealth:
     name = one.name or (before.name if before else "")
     role, department = place_of(name)
     if before is None:
-        return AgentHealth(one.id, name, one.session, role, department, one.health, one.at, one.at)
+        return AgentHealth(one.id, name, one.session, role, department, one.health, one.at, one.at, one.at)
     same = before.health is one.health
     return replace(
         before,
@@ -142,5 +144,6 @@ def _after(before: AgentHealth | None, one: Seen) -> AgentHealth:
         health=one.health,
         since=before.since if same else one.at,
         seen=one.at,
+        acted=one.at,
         previous=before.previous if same else before.health,
     )

@@ -138,8 +138,10 @@ def _committed(scene: Scene, department: Dept | None) -> Iterator[datetime]:
 
 def _beats(scene: Scene, department: Dept | None, turn: Next) -> Iterator[datetime]:
     for one in scene.agents:
-        if _is_asked(one, department, turn) or one.role is None:  # a session without a name may be anybody
+        if _is_asked(one, department, turn):
             yield one.seen
+        elif one.role is None:  # a session without a name may be anybody, but what its agents do is theirs
+            yield one.acted
 
 
 def _is_asked(one: AgentHealth, department: Dept | None, turn: Next) -> bool:
