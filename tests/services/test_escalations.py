@@ -22,6 +22,7 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.ids import EscalationId, PhaseId
 from yolo_fs.protocol.names import Role
 from yolo_fs.reasons import Reason, YoloError
+from yolo_fs.rules.escalations.clock import Instant
 from yolo_fs.rules.escalations.messages import Said
 from yolo_fs.rules.escalations.progress import Standing
 from yolo_fs.schemas.base import check
