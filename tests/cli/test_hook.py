@@ -323,6 +323,32 @@ def test_nothing_but_the_standard_library_is_read_when_nothing_of_ours_is_touche
         "yolo_fs.cli",
         "yolo_fs.cli.hook_fast",
         "yolo_fs.edges",
+        "yolo_fs.edges.compaction",
         "yolo_fs.edges.signs",
     }
     assert not loaded & {"click", "pydantic", "git", "typing"}
+
+
+# --- after a compaction ---
+
+
+def test_the_prompt_after_a_compaction_brings_the_brief_back_once(team: Team) -> None:
+    compacted, prompt = (
+        json.loads((FIXTURES / f"codex/{name}.json").read_text()) for name in ("post-compact", "user-prompt-submit")
+    )
+    assert asked(team, prompt) == ({}, "", 0)
+    assert asked(team, compacted) == ({}, "", 0)
+    other, _, _ = asked(team, prompt | {"session_id": "another"})
+    first, _, _ = asked(team, prompt)
+    again, _, _ = asked(team, prompt)
+    assert "01-auth" in first["hookSpecificOutput"]["additionalContext"]
+    assert (other, again) == ({}, {})
+    jsonschema.validate(first, schema_of("codex", "user-prompt-submit"))
+
+
+def test_no_name_of_a_session_leads_a_mark_elsewhere(team: Team, tmp_path: Path) -> None:
+    told = json.loads((FIXTURES / "codex/post-compact.json").read_text())
+    before = {path for path in tmp_path.rglob("*") if ".git" not in path.parts}
+    for name in ("../../x", "/etc/x", "a\0b", "", "\udc80"):
+        assert asked(team, told | {"session_id": name})[2] == 0
+    assert {path for path in tmp_path.rglob("*") if ".git" not in path.parts} == before

@@ -227,13 +227,28 @@ def _has_own_roots(root: str) -> bool:
     return False
 
 
+def _is_compacted(told: Question, _cwd: str, root: str) -> bool:
+    from yolo_fs.edges.compaction import mark
+
+    if _has_tree(told, "", root) and (folder := own_folder(root)):
+        mark(folder, _first(told, "session_id", "conversation_id"))
+    return False
+
+
+def _was_compacted(told: Question, _cwd: str, root: str) -> bool:
+    from yolo_fs.edges.compaction import take
+
+    return bool(folder := own_folder(root)) and take(folder, _first(told, "session_id", "conversation_id"))
+
+
 def _never(_told: Question, _cwd: str, _root: str) -> bool:
     """Say nothing: such an event is a sign of life and no more."""
     return False
 
 
 NEEDS: Mapping[str, Callable[[Question, str, str], bool]] = {
-    "user-prompt-submit": _never,
+    "post-compact": _is_compacted,
+    "user-prompt-submit": _was_compacted,
     "session-end": _never,
     "session-start": _has_tree,
     "subagent-start": _has_tree,

@@ -11,6 +11,7 @@ import os
 import sys
 
 from yolo_fs.cli.hook_fast import PLANNING
+from yolo_fs.edges.signs import own_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,21 +65,12 @@ def _root(folder: str) -> str:
 
 
 def _health(root: str) -> dict[str, Any]:
-    try:
-        with open(os.path.join(_git_dir(root), "yolo-fs", "health.json"), "rb") as file:
-            said = json.loads(file.read(LIMIT_BYTES))
-    except FileNotFoundError:
+    folder = own_folder(root)
+    if not folder or not os.path.exists(path := os.path.join(folder, "health.json")):
         return {}
+    with open(path, "rb") as file:
+        said = json.loads(file.read(LIMIT_BYTES))
     return said if isinstance(said, dict) else {}
-
-
-def _git_dir(root: str) -> str:
-    """Return `.git`, or what the `.git` of a linked work tree points at."""
-    place = os.path.join(root, ".git")
-    if os.path.isdir(place):
-        return place
-    with open(place, encoding="utf-8") as file:
-        return os.path.join(root, file.read(4096).partition("gitdir: ")[2].strip())
 
 
 def _is_alive(said: dict[str, Any]) -> bool:

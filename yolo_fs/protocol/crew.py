@@ -51,6 +51,7 @@ _MESSAGE = 'document 000 ("{}")'
 SIGNS = (
     Sign("session-start", Health.STARTED),
     Sign("user-prompt-submit", Health.WORKING, is_work=True),
+    Sign("post-compact", Health.WORKING, source="interfaces 1.2"),
     Sign("pre-tool-use", Health.WORKING, is_work=True),
     Sign("post-tool-use", Health.WORKING, is_work=True),
     Sign("task-completed", Health.WORKING),

@@ -115,6 +115,13 @@ AGENT_HOOKS = (
     ),
     AgentHook("task-completed", "TaskCompleted", "", may_block=True),
     AgentHook("session-end", "SessionEnd", "", timeout_s=1),
+    AgentHook(
+        "post-compact",
+        "PostCompact",
+        "sets a marker; inject at next UserPromptSubmit",
+        timeout_s=5,
+        source="interfaces 1.2",
+    ),
 )
 
 AGENT_HOOK_BY_NAME = {row.name: row for row in AGENT_HOOKS}

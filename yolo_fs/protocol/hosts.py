@@ -70,7 +70,7 @@ HOSTS = (
     Host(
         "claude",
         ".claude/settings.json",
-        _all_but(),
+        _all_but("post-compact"),  # its SessionStart is called after a compaction
         ("Trust this folder when the host asks, and look at the hooks with /hooks.",),
     ),
     Host(

@@ -60,7 +60,7 @@ def answer(said: Said) -> Told:
     Raises:
         YoloError: the environment is wrong; the host goes on as if it had not asked.
     """
-    if said.event == "session-start":
+    if said.event in ("session-start", "user-prompt-submit"):
         return Told(context=_brief(said.cwd, Asker(said.agent.removeprefix("yolo-"))))
     with Repository(said.cwd) as repository:
         return _ANSWERS[said.event](_Hooks(repository, said))
