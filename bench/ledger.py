@@ -1,0 +1,88 @@
+"""What was written, when it was reported, and what git alone says became of it.
+
+The judge reads `git log` and `git fsck`, and never a word of the daemon. Source: reliability 3, "Proof discipline" (a).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+
+from bench.repositories import BRANCH, git
+from bench.rounds import Sample
+
+Content = tuple[str, str]
+"""Path, and the id that git gives to what stands there."""
+
+
+@dataclass(slots=True)
+class Ledger:
+    """The contents written into one work tree; threads write, one reads what the daemon says."""
+
+    written: dict[Content, float] = field(default_factory=dict)
+    """When each content was closed, on the machine's monotonic clock."""
+    latencies: Sample = field(default_factory=Sample)
+    """From the close to the report, of what the daemon reported before it was killed."""
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def wrote(self, path: str, data: bytes) -> None:
+        """Note a content whose file was closed just now."""
+        with self._lock:
+            self.written[path, blob_of(data)] = time.monotonic()
+
+    def reported(self, path: str, blob: str) -> None:
+        """Note that the daemon says it committed a content."""
+        now = time.monotonic()
+        with self._lock:
+            if began := self.written.get((path, blob)):
+                self.latencies.times_s.append(now - began)
+
+
+def blob_of(data: bytes) -> str:
+    """Return the name that git gives to a content."""
+    return hashlib.sha1(b"blob %d\0%s" % (len(data), data), usedforsecurity=False).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What git says of one work tree."""
+
+    commits: int
+    """Contents of artifacts that the branch has since."""
+    lost: int
+    """Contents that were written and are nowhere on the branch."""
+    twice: int
+    """Commits of a content that the branch had already."""
+    foreign: int
+    """Commits of contents that nobody wrote."""
+
+
+def judge(root: str, ledger: Ledger) -> Verdict:
+    """Compare the branch of a work tree with what was written there."""
+    found = Counter(committed(root))
+    wanted = Counter(ledger.written.keys())
+    twice = sum(count - 1 for count in found.values() if count > 1)
+    return Verdict(
+        found.total(), (wanted - found).total(), twice, sum(n for one, n in found.items() if one not in wanted)
+    )
+
+
+def committed(root: str) -> list[Content]:
+    """Return each content of an artifact that a commit since the start put on the branch, oldest first."""
+    shown = git(root, "log", "--reverse", "--raw", "--no-abbrev", "--no-renames", "--format=", f"{START}..HEAD",
+                "--", ".yolo-planning/phases")  # fmt: skip
+    lines = (line.split("\t") for line in shown.splitlines())
+    return [(path, facts.split(" ")[3]) for facts, path in lines]
+
+
+START = f"{BRANCH}-at-the-start"
+"""A tag on the commit at which the load began."""
+
+
+def faults(root: str) -> list[str]:
+    """Return what `git fsck` complains of, and locks that nobody holds any more."""
+    said = git(root, "fsck", "--full", "--strict", "--no-dangling", "--no-progress")
+    return [line for line in said.splitlines() if line]
