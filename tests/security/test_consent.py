@@ -10,6 +10,8 @@ import os
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.e2e.artifacts import PLANNING, artifact
 from tests.e2e.repo import Repo
 from tests.security.asking import Question, ask
@@ -17,7 +19,7 @@ from tests.security.canaries import Cage
 from tests.security.verbs import PHASE, of_hosts, questions
 from yolo_fs.edges.lock import holder
 from yolo_fs.schemas.policy import Policy
-from yolo_fs.services.settings import LOOSENING
+from yolo_fs.services.settings import LOOSENING, load
 
 PROJECT = Path(__file__).parents[2]
 STARTS = ("start", "restart")
@@ -89,3 +91,17 @@ def processes_in(root: Path) -> list[str]:
 def enabled_services(repo: Repo) -> list[str]:
     """Return what systemd would start at the login: links in folders called NAME.wants."""
     return [str(path) for path in Path(repo.env["XDG_CONFIG_HOME"]).rglob("*.wants/*")]
+
+
+def test_what_loosens_counts_from_the_users_own_configuration_alone(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", repo.env["XDG_CONFIG_HOME"])
+    loose = {**LOOSENING, "max_file_bytes": 1 << 40, "max_depth": 10_000, "secrets_allowed": ["0123456789abcdef"]}
+    repo.configure_repository(**loose)
+    repo.configure(durability="fsync")
+    policy, default = load(str(repo.root)).policy, Policy()
+    assert {name: getattr(policy, name) for name in loose} == {name: getattr(default, name) for name in loose}
+    repo.configure(**loose)
+    policy = load(str(repo.root)).policy
+    assert {name: getattr(policy, name) for name in loose} == loose

@@ -99,11 +99,7 @@ def _tightened(policy: Policy) -> dict[str, Any]:
     for name, loose in LOOSENING.items():
         if values[name] == loose:
             values[name] = defaults[name]
-    return (
-        values
-        | {name: min(values[name], defaults[name]) for name in _CAPPED}
-        | {"secrets_allowed": values["secrets_allowed"]}
-    )
+    return values | {name: min(values[name], defaults[name]) for name in _CAPPED} | {"secrets_allowed": []}
 
 
 def _read(path: str, name: str, shape: type[Config]) -> Config:
