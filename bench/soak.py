@@ -13,6 +13,7 @@ import argparse
 import json
 import os
 import random
+import signal
 import sys
 import tempfile
 import time
@@ -253,6 +254,7 @@ def main() -> int:
     parser.add_argument("--place", default=os.path.join(tempfile.gettempdir(), "yolo-fs-bench"), metavar="DIR",
                         help="where repositories are made (default: %(default)s)")  # fmt: skip
     given = parser.parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # the daemons are stopped whatever ends us
     place = os.path.abspath(given.place)
     os.makedirs(f"{place}/home", exist_ok=True)
     os.environ["HOME"] = f"{place}/home"  # git, and what is measured, obey the user's configuration
