@@ -14,7 +14,7 @@ import pytest
 
 from tests.e2e.artifacts import PLANNING, artifact
 from tests.e2e.repo import Repo
-from tests.security.asking import Question, ask
+from tests.security.asking import ask
 from tests.security.canaries import Cage
 from tests.security.verbs import PHASE, of_hosts, questions
 from yolo_fs.edges.lock import holder
@@ -30,10 +30,11 @@ def test_no_verb_no_hook_and_no_host_starts_a_daemon(repo: Repo) -> None:
     cage = Cage(repo)
     wants_to_run(repo, cage)
     repo.write(artifact("plan", 0))
-    ask(repo, questions((
-        "init", "hooks install", "setup claude", "service install --systemd", "status", "resume --format claude-hook",
-        "run --once", "doctor --fix", "phase new next", "dept update backend --phase 1 --status running",
+    said = ask(repo, questions((
+        "validate", "init", "hooks install", "setup claude", "service install --systemd", "resume --format claude-hook",
+        "run --once", "phase new next", "dept update backend --phase 1 --status running",
     )) + of_hosts(str(repo.root), f"{PHASE}/01-01.plan.jsonl"))  # fmt: skip
+    assert b"unknown_key" in said[0].out + said[0].err
     repo.git("commit", "-q", "--allow-empty", "-m", "chore(01-01): with our hooks in place")
     repo.git("checkout", "-q", "-b", "elsewhere")
     assert holder(str(repo.git_dir / "yolo-fs/daemon.lock")) is None
@@ -68,12 +69,6 @@ def test_no_key_of_a_repository_names_a_program_or_starts_one() -> None:
     names = set(Policy.model_fields)
     assert not {name for name in names if re.search("command|program|hook|run|start|filter|webhook|exec", name)}
     assert set(LOOSENING) < names
-
-
-def test_a_key_that_would_start_something_is_only_warned_of(repo: Repo) -> None:
-    wants_to_run(repo, Cage(repo))
-    (said,) = ask(repo, [Question(("validate", f"{PLANNING}/config.json"))])
-    assert b"unknown_key" in said.out + said.err
 
 
 def processes_in(root: Path) -> list[str]:
