@@ -12,7 +12,7 @@ from yolo_fs.ids import PhaseId
 from yolo_fs.reasons import Exit, Finding, Reason, safe
 from yolo_fs.services.cleanup import REASONS, Cleaned, clean, is_unique_in
 from yolo_fs.services.departments import Declaration, declare, find_department, find_phase, shown
-from yolo_fs.services.places import phase_folder
+from yolo_fs.services.places import own_phase_folder
 from yolo_fs.services.settings import load
 from yolo_fs.services.team import Team
 
@@ -73,7 +73,7 @@ def cleanup(asked: Asked, *, phase: str, reason: str) -> Reply:
             message = f"phase {found} is not complete: it is at step {at}"
             finding = Finding(Reason.STATE_CONFLICT, message=message, hint="yolo-fs status shows what is missing")
             return Reply(_as_json(Cleaned((), ())), (finding,), Exit.FINDINGS)
-        cleaned = clean(phase_folder(repository.root, found), reason, is_unique_in(repository))
+        cleaned = clean(own_phase_folder(repository.root, found), reason, is_unique_in(repository))
     return Reply(_as_json(cleaned), show=lambda console: _show_cleaned(console, cleaned))
 
 

@@ -20,7 +20,7 @@ from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.moments import iso
 from yolo_fs.rules.states.department import DECLARABLE, department_of
-from yolo_fs.services.places import phase_folder
+from yolo_fs.services.places import own_phase_folder, phase_folder
 
 STATUSES = ("pending", "running", "complete", "failed")
 """Source: protocol 3.2."""
@@ -42,10 +42,10 @@ def declare(root: str, department: Dept, phase: PhaseId, said: Declaration) -> d
 
     Raises:
         YoloError: UNKNOWN_NAME for a status or step that the protocol does not know, LOCK_TIMEOUT,
-            STATE_CONFLICT when the file has another number than expected.
+            STATE_CONFLICT when the file has another number than expected, NOT_REGULAR.
     """
     _refuse_unknown(said.values)
-    folder = phase_folder(root, phase)
+    folder = own_phase_folder(root, phase)
     path = os.path.join(folder, f".dept-status-{department}.json")
     lock = os.path.join(folder, f".dept-lock-{department}")
     reap_temporaries(folder, 0)

@@ -9,6 +9,7 @@ import os
 
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.ids import PhaseId
+from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 
 
@@ -40,3 +41,17 @@ def bell_path(repository: Repository) -> str:
 def phase_folder(root: str, phase: PhaseId) -> str:
     """Return the directory of a phase."""
     return os.path.join(root, PLANNING_ROOT, "phases", str(phase))
+
+
+def own_phase_folder(root: str, phase: PhaseId) -> str:
+    """Return the directory of a phase that is to be written to.
+
+    Raises:
+        YoloError: NOT_REGULAR, when only a link leads to it: what is written there would lie elsewhere.
+            Source: reliability F50, F51; G12.
+    """
+    folder = phase_folder(root, phase)
+    if os.path.realpath(folder) != os.path.join(os.path.realpath(root), PLANNING_ROOT, "phases", str(phase)):
+        message = f"{safe(os.path.relpath(folder, root))}: a link stands on the way to it"
+        raise YoloError(Reason.NOT_REGULAR, message, hint="Put a real folder there.", exit_code=Exit.NOT_HERE)
+    return folder

@@ -27,7 +27,7 @@ from yolo_fs.rules.phase.progress import DepartmentProgress, PhaseProgress
 from yolo_fs.rules.states.department import department_status
 from yolo_fs.services.apply import Telling
 from yolo_fs.services.notices import Notices
-from yolo_fs.services.places import bell_path, notice_path, phase_folder
+from yolo_fs.services.places import bell_path, notice_path, own_phase_folder, phase_folder
 from yolo_fs.services.settings import Settings
 from yolo_fs.services.team import Team
 
@@ -61,8 +61,9 @@ class Projector:
             return
         self._note_gates(gates)
         for facts, progress in phases:
-            self._departments(progress, errors)
-            self._sentinels(facts, progress)
+            with self._told(phase_folder(self._repository.root, progress.phase)):
+                self._departments(progress, errors)
+                self._sentinels(facts, progress)
 
     def close(self) -> None:
         """Let those who wait know that nobody tells them any more."""
@@ -117,7 +118,7 @@ class Projector:
     # --- around it ---
 
     def _folder(self, progress: PhaseProgress) -> str:
-        return phase_folder(self._repository.root, progress.phase)
+        return own_phase_folder(self._repository.root, progress.phase)
 
     @contextlib.contextmanager
     def _told(self, path: str) -> Any:

@@ -25,7 +25,7 @@ from yolo_fs.rules.phase.view import PHASE_STEPS, View
 from yolo_fs.rules.states.execution import next_execution_state
 from yolo_fs.schemas.base import check
 from yolo_fs.schemas.state import ExecutionState
-from yolo_fs.services.places import phase_folder
+from yolo_fs.services.places import own_phase_folder
 from yolo_fs.services.settings import Settings
 from yolo_fs.services.team import Team
 
@@ -138,7 +138,7 @@ def skip(repository: Repository, facts: PhaseFacts, step: Step, because: str, no
     """
     progress = fold(facts)
     _refuse(facts, progress, step, because)
-    folder = phase_folder(repository.root, facts.phase)
+    folder = own_phase_folder(repository.root, facts.phase)
     private_directory(repository.own_dir)
     path, lock = os.path.join(folder, _FILE), os.path.join(repository.own_dir, _LOCK)
 
