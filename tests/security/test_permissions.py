@@ -19,13 +19,6 @@ Start = Callable[..., Daemon]
 ALL = bool(os.environ.get("YOLO_SECURITY"))
 
 
-OURS = (
-    "boot.json", "daemon.log", "escalation-clock.json", "events.jsonl", "git-hook", "health.json", "hooks.json",
-    "index-pending.json", "ref-locks.json", "setup-claude.json", "gates.json", "gates.bell",
-)  # fmt: skip
-"""Below `.git/yolo-fs`; the first test of this file prints what is there. A lock that is a link is refused (F45)."""
-
-
 @pytest.fixture(params=["000", "022", "077"] if ALL else ["000"])
 def umask(request: pytest.FixtureRequest, repo: Repo) -> Iterator[None]:
     """What the user's shell says, once the repository is there."""
@@ -60,19 +53,3 @@ def test_our_own_files_are_private_and_projections_are_for_everybody(repo: Repo,
 
 def mode_of(path: Path) -> int:
     return stat.S_IMODE(path.lstat().st_mode)
-
-
-@pytest.mark.parametrize("ending", [".tmp", ""] if ALL else [".tmp"])
-def test_links_where_our_own_files_go_lead_nowhere(repo: Repo, ending: str) -> None:
-    """A git directory that somebody else packed may hold whatever they like, links out of it as well."""
-    victim = repo.root.parent / "victim"
-    victim.write_text("precious\n")
-    victim.chmod(0o640)
-    own = repo.git_dir / "yolo-fs"
-    own.mkdir(mode=0o700)
-    for name in OURS:
-        (own / f"{name}{ending}").symlink_to(victim)
-    repo.write(artifact("plan", 0))
-    ask(repo, questions(("resume", "run --once", "hooks install", "setup claude", "doctor --fix", "status", "events")))
-    assert len(repo.subjects()) == 2
-    assert (victim.read_text(), mode_of(victim)) == ("precious\n", 0o640)

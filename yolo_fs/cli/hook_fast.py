@@ -218,6 +218,8 @@ def _is_handed_over(root: str) -> bool:
 def _has_own_roots(root: str) -> bool:
     home = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
     for path in (os.path.join(root, PLANNING, "config.json"), os.path.join(home, "yolo-fs", "config.json")):
+        if not os.path.isfile(path):  # to open a pipe would wait for its writer
+            continue
         try:
             with open(path, "rb") as file:
                 if b"directive_roots" in file.read(1 << 20):

@@ -337,8 +337,11 @@ def _is_inside(path: str) -> bool:
 
 
 def _active_agent(root: str) -> str:
+    path = os.path.join(root, PLANNING_ROOT, ".active-agent")
+    if not os.path.isfile(path):  # to open a pipe would wait for its writer
+        return ""
     try:
-        with open(os.path.join(root, PLANNING_ROOT, ".active-agent"), encoding="utf-8", errors="replace") as file:
+        with open(path, encoding="utf-8", errors="replace") as file:
             return file.read(200).strip()
     except OSError:
         return ""

@@ -1,0 +1,83 @@
+"""A link leads us nowhere: neither out of `.git/yolo-fs` nor out of the planning tree. Source: reliability F45, F50; G12."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.artifacts import PLANNING, artifact, mixed
+from tests.e2e.repo import Repo
+from tests.security.asking import ask
+from tests.security.verbs import PHASE, of_hosts, questions
+
+ALL = bool(os.environ.get("YOLO_SECURITY"))
+OURS = (
+    "boot.json", "daemon.log", "escalation-clock.json", "events.jsonl", "git-hook", "health.json", "hooks.json",
+    "index-pending.json", "ref-locks.json", "setup-claude.json", "gates.json", "gates.bell",
+)  # fmt: skip
+"""Below `.git/yolo-fs`; the first test of this file prints what is there. A lock that is a link is refused (F45)."""
+
+
+@pytest.mark.parametrize("ending", [".tmp", ""] if ALL else [".tmp"])
+def test_links_where_our_own_files_go_lead_nowhere(repo: Repo, ending: str) -> None:
+    """A git directory that somebody else packed may hold whatever they like, links out of it as well."""
+    victim = repo.root.parent / "victim"
+    victim.write_text("precious\n")
+    victim.chmod(0o640)
+    own = repo.git_dir / "yolo-fs"
+    own.mkdir(mode=0o700)
+    for name in OURS:
+        (own / f"{name}{ending}").symlink_to(victim)
+    repo.write(artifact("plan", 0))
+    ask(repo, questions(("resume", "run --once", "hooks install", "setup claude", "doctor --fix", "status", "events")))
+    assert len(repo.subjects()) == 2
+    assert (victim.read_text(), stat.S_IMODE(victim.stat().st_mode)) == ("precious\n", 0o640)
+
+
+@pytest.mark.parametrize("level", ["phase", "phases", "planning"] if ALL else ["phase"])
+def test_a_phase_behind_a_link_is_written_to_by_nobody(repo: Repo, level: str) -> None:
+    repo.file(
+        f"{PLANNING}/config.json", json.dumps({"departments": {"frontend": True}, "department_workflow": "parallel"})
+    )
+    repo.write(*mixed(2), artifact("critique", 0))
+    ask(repo, questions(("run --once",)))
+    place = repo.root / {"phase": PHASE, "phases": f"{PLANNING}/phases", "planning": PLANNING}[level]
+    outside = repo.root.parent / "outside"
+    place.rename(outside)
+    place.symlink_to(outside)
+    before = contents(outside)
+    answers = ask(repo, questions((
+        "run --once", "dept update backend --phase 1 --status running", "dept cleanup --phase 1 --reason failure",
+        "workflow skip documentation --phase 1 --reason x", "escalate tick", "resume", "doctor --fix",
+    )))  # fmt: skip
+    assert contents(outside) == before
+    assert b"not_regular" in answers[1].err
+
+
+def contents(root: Path) -> dict[str, str]:
+    return {str(path.relative_to(root)): path.read_text() if path.is_file() else "" for path in sorted(root.rglob("*"))}
+
+
+PIPES = (
+    "config.json", ".active-agent", "state.json", ".execution-state.json", "HANDOFF.md", "ROADMAP.md",
+    "phases/01-phase-1/.execution-state.json", "phases/01-phase-1/.dept-status-backend.json",
+    "phases/01-phase-1/HANDOFF.md", "phases/01-phase-1/handoff.json", "phases/01-phase-1/decisions.jsonl",
+)  # fmt: skip
+
+
+def test_a_pipe_where_we_read_a_file_stops_nobody(repo: Repo) -> None:
+    repo.write(*mixed(1))
+    ask(repo, questions(("run --once",)))
+    for name in PIPES:
+        path = repo.root / PLANNING / name
+        path.unlink(missing_ok=True)
+        os.mkfifo(path)
+    hosts = of_hosts(str(repo.root), f"{PHASE}/decisions.jsonl")
+    assert [said.code for said in ask(repo, questions(("status", "run --once")) + hosts[:2])] == [78, 78, 0, 0]
+    (repo.root / PLANNING / "config.json").unlink()
+    asked = questions(("status", "resume", "validate", "run --once", "workflow next", "handoff check", "statusline"))
+    assert len(ask(repo, asked + hosts)) == len(asked + hosts)
