@@ -118,9 +118,19 @@ class User(Worker):
             case 1 | 4:
                 return self._git("commit", "-q", "-m", f"chore(01-01): edit {number}", "--", *self._known())
             case 2:
-                return self._git("stash", "push", "-q", "--", "src") + self._git("stash", "pop", "-q")
+                return self._stash()
             case _:
                 return self._git("switch", "-q", "-c", f"work-{number}")
+
+    def _stash(self) -> int:
+        """Put changes away and take them back; whatever git makes of it, no conflict stays."""
+        self._git("stash", "push", "-q", "--", "src")
+        if self._run("stash", "list").stdout:
+            self._git("stash", "pop", "-q")
+        if self._run("ls-files", "--unmerged").stdout:
+            self._git("checkout", "-q", "HEAD", "--", "src")
+        self._git("stash", "clear")
+        return 3
 
     def _known(self) -> list[str]:
         listed = self._run("ls-files", "--", "src/mine")

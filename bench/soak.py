@@ -14,6 +14,7 @@ import json
 import os
 import random
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -65,6 +66,8 @@ class Side:
     keeper: Keeper
     meter: Meter
     idle_percent: float = 0.0
+    said_last: str = ""
+    """What the board says at the end; told beside the verdict, and no part of it."""
 
     @property
     def root(self) -> str:
@@ -113,6 +116,8 @@ def soak(options: Options, plan: Plan) -> Outcome:
             worker.stop()
         load_s = time.monotonic() - began
         _until(lambda: all(side.is_drained() for side in sides), DRAIN_S)
+        for side in sides:
+            side.said_last = _board(side.root)
         _measure_idle(sides, plan.quiet_s)
     if not sides[1].keeper.kills:
         raise RuntimeError("no daemon was killed")
@@ -162,6 +167,16 @@ def _watch(sides: Sequence[Side], plan: Plan, began: float) -> None:
         time.sleep(min(LOOK_EVERY_S, plan.load_s / 10))
 
 
+def _board(root: str) -> str:
+    """Return what stands in the way of commits, and how many artifacts stand how."""
+    said = subprocess.run(
+        [sys.executable, "-m", "yolo_fs", "status", "--json", "-C", root], capture_output=True, text=True, check=False
+    )
+    data = json.loads(said.stdout)["data"]
+    counts = ", ".join(f"{count} {standing}" for standing, count in data["counts"].items() if count)
+    return f"{data['obstacle'] or 'no obstacle'}; {counts}"
+
+
 def _measure_idle(sides: Sequence[Side], quiet_s: float) -> None:
     time.sleep(min(5.0, quiet_s))
     before = [processor_s(side.keeper.pid) for side in sides]
@@ -205,6 +220,7 @@ def table(outcome: Outcome) -> Table:
         f"{noise.done:,} changes of files that are no artifacts; {user.done:,} commands of a user, {refused} refused.",
         f"git fsck: {'; '.join(outcome.faults) or 'nothing'}. Commits are synced to the disk before they are reported.",
         "Latency is from the close of a file to the report, the daemon's start-up after a kill with it.",
+        *(f"{side.name}, status at the end: {side.said_last}." for side in outcome.sides),
     )
     return Table("Soak", ("", *(side.name for side in outcome.sides)), rows, notes)
 
