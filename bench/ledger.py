@@ -58,6 +58,8 @@ class Verdict:
     """Commits of a content that the branch had already."""
     foreign: int
     """Commits of contents that nobody wrote."""
+    gone: int
+    """Artifacts that the branch has and the work tree has no longer; the branch keeps them."""
 
 
 def judge(root: str, ledger: Ledger) -> Verdict:
@@ -65,9 +67,13 @@ def judge(root: str, ledger: Ledger) -> Verdict:
     found = Counter(committed(root))
     wanted = Counter(ledger.written.keys())
     twice = sum(count - 1 for count in found.values() if count > 1)
-    return Verdict(
-        found.total(), (wanted - found).total(), twice, sum(n for one, n in found.items() if one not in wanted)
-    )
+    foreign = sum(count for one, count in found.items() if one not in wanted)
+    return Verdict(found.total(), (wanted - found).total(), twice, foreign, len(gone_from(root)))
+
+
+def gone_from(root: str) -> list[str]:
+    """Return the artifacts that the index has and the work tree has not."""
+    return git(root, "ls-files", "--deleted", "--", ".yolo-planning/phases").splitlines()
 
 
 def committed(root: str) -> list[Content]:

@@ -202,6 +202,7 @@ def table(outcome: Outcome) -> Table:
         _row("lost", outcome, lambda _, verdict: str(verdict.lost)),
         _row("twice", outcome, lambda _, verdict: str(verdict.twice)),
         _row("of nobody", outcome, lambda _, verdict: str(verdict.foreign)),
+        _row("gone from the work tree", outcome, lambda _, verdict: str(verdict.gone)),
         _row("daemons killed", outcome, lambda side, _: str(side.keeper.kills)),
         *(_latency(outcome, name, part) for name, part in (("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("worst", 1))),
         _row("memory, first and last MiB", outcome, lambda side, _: _ends(side, lambda look: look.memory_mib)),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bench import meter, repositories
-from bench.ledger import START, Ledger, judge
+from bench.ledger import START, Ledger, Verdict, judge
 from bench.meter import Look
 from bench.options import Options
 from bench.soak import Plan, goals, soak, table
@@ -42,8 +42,8 @@ def test_the_judge_counts_what_is_lost_what_came_twice_and_what_nobody_wrote(opt
         repositories.git(root, "add", "--", path)
         repositories.git(root, "commit", "-q", "-m", text)
     ledger.wrote(*repositories.artifact(101, "never committed"))
-    verdict = judge(root, ledger)
-    assert (verdict.commits, verdict.lost, verdict.twice, verdict.foreign) == (4, 1, 1, 1)
+    (Path(root) / path).unlink()
+    assert judge(root, ledger) == Verdict(commits=4, lost=1, twice=1, foreign=1, gone=1)
 
 
 def test_a_slope_is_what_grows_in_an_hour() -> None:
