@@ -106,6 +106,8 @@ class User(Worker):
         super().__init__(every_s, rng)
         self.refused = 0
         """Commands that git refused; the user tries something else next time."""
+        self.conflicts = 0
+        """Times that `git stash pop` left a conflict in an artifact, which holds every commit until it is resolved."""
         self._root = root
 
     def once(self, number: int) -> int:
@@ -123,12 +125,14 @@ class User(Worker):
                 return self._git("switch", "-q", "-c", f"work-{number}")
 
     def _stash(self) -> int:
-        """Put changes away and take them back; whatever git makes of it, no conflict stays."""
+        """Put changes away, take them back, and resolve a conflict for what stands in the work tree."""
         self._git("stash", "push", "-q", "--", "src")
         if self._run("stash", "list").stdout:
             self._git("stash", "pop", "-q")
-        if self._run("ls-files", "--unmerged").stdout:
-            self._git("checkout", "-q", "HEAD", "--", "src")
+        if unmerged := self._run("diff", "--name-only", "--diff-filter=U").stdout.split():
+            self.conflicts += any(name.startswith(".yolo-planning/") for name in unmerged)
+            self._git("add", "-A", "--", *unmerged)
+            self._git("reset", "-q", "--", *unmerged)
         self._git("stash", "clear")
         return 3
 

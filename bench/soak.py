@@ -215,10 +215,11 @@ def table(outcome: Outcome) -> Table:
         _row("idle processor %", outcome, lambda side, _: f"{side.idle_percent:.2f}"),
     )
     user, noise = outcome.workers[-1], outcome.workers[-2]
-    refused = user.refused if isinstance(user, User) else 0
+    refused, conflicts = (user.refused, user.conflicts) if isinstance(user, User) else (0, 0)
     notes = (
         f"{outcome.load_s / 60:.1f} minutes of load; growth is the least-squares slope after the first {WARM_UP:.0%}.",
         f"{noise.done:,} changes of files that are no artifacts; {user.done:,} commands of a user, {refused} refused.",
+        f"{conflicts} stashes came back with a conflict in an artifact, which holds all commits until it is resolved.",
         f"git fsck: {'; '.join(outcome.faults) or 'nothing'}. Commits are synced to the disk before they are reported.",
         "Latency is from the close of a file to the report, the daemon's start-up after a kill with it.",
         *(f"{side.name}, status at the end: {side.said_last}." for side in outcome.sides),
