@@ -17,10 +17,7 @@ from tests.security.verbs import PHASE, READERS, of_hosts, questions
 
 Start = Callable[..., Daemon]
 ALL = bool(os.environ.get("YOLO_SECURITY"))
-SHOWN = (
-    "status", "status --json", "events", "validate", "validate --format github", "validate --format sarif", "resume",
-    "resume --json", "phase list", "doctor", "workflow show", "run --once",
-)  # fmt: skip
+SHOWN = ("status", "status --json", "events", "validate", "validate --format sarif", "resume", "doctor", "run --once")
 
 NAMES = (
     b"-rf", b"--help", b":(exclude)x.jsonl", b"a\nb.jsonl", b"\x1b[2Jclear.jsonl", b"caf\xe9.jsonl", b"*.jsonl",
@@ -73,7 +70,7 @@ def named(repo: Repo) -> list[Question]:
         ("message", "route", HOSTILE, "lead", "architect"), ("workflow", "skip", HOSTILE), ("setup", HOSTILE),
         ("resume", "--role", HOSTILE), ("commit", "--task", HOSTILE, "--type", "feat", "-m", HOSTILE),
     ]  # fmt: skip
-    asked = [Question(words) for words in (lines if ALL else lines[::3])]
+    asked = [Question(words) for words in (lines if ALL else lines[::4])]
     asked += [Question(("message", "check", "-"), HOSTILE), Question(("message", "check", "-"), json.dumps({"type": HOSTILE}))]  # fmt: skip
     asked += [Question(("hook",), json.dumps({"hook_event_name": HOSTILE})), Question(("hook", "stop"), HOSTILE)]
     asked += [Question(("validate", "--type", "artifact/plan", "-"), HOSTILE)]
@@ -100,7 +97,9 @@ def test_hostile_contents_are_shown_escaped(repo: Repo, start: Start) -> None:
     everything = questions(READERS if ALL else SHOWN) + of_hosts(str(repo.root), f"{PHASE}/critique.jsonl")
     assert_clean(ask(repo, everything))
     (repo.root / PLANNING / "config.json").write_text(json.dumps({HOSTILE: HOSTILE, "effort": HOSTILE}))
-    assert_clean(ask(repo, questions(("status", "validate", "run --once", "status --json", "doctor"))))
+    assert_clean(
+        ask(repo, questions(("status", "validate", "run --once", "status --json", "doctor") if ALL else ("status",)))
+    )
 
 
 def assert_clean(answers: Sequence[Said]) -> None:

@@ -13,7 +13,7 @@ from tests.e2e.artifacts import PLANNING, artifact, mixed
 from tests.e2e.daemon import Daemon
 from tests.e2e.repo import Repo
 from tests.security.asking import ask
-from tests.security.verbs import PHASE, of_hosts, questions
+from tests.security.verbs import PHASE, questions
 
 Start = Callable[..., Daemon]
 ALL = bool(os.environ.get("YOLO_SECURITY"))
@@ -35,10 +35,9 @@ def test_our_own_files_are_private_and_projections_are_for_everybody(repo: Repo,
     repo.write(*artifacts, broken._replace(data=b"{}\n"))
     daemon.wait_committed(artifacts)
     daemon.wait_for("artifact.rejected", broken.path)
-    ask(repo, questions(("hooks install", "status", "resume", "setup claude", "dept update backend --phase 1 --status running"))
-        + of_hosts(str(repo.root), f"{PHASE}/x"))  # fmt: skip
+    ask(repo, questions(("hooks install", "resume", "setup claude", "dept update backend --phase 1 --status running")))
     assert daemon.stop() == 0
-    repo.yolo_fs("start", "--wait")
+    repo.yolo_fs("start")
     repo.yolo_fs("stop")
     own = repo.git_dir / "yolo-fs"
     print(sorted(os.listdir(own)))

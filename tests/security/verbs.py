@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import Any
 
 from tests.e2e.artifacts import PLANNING
@@ -21,9 +22,8 @@ READERS = (
     f"compat validate-plan {PHASE}/01-01.plan.jsonl", "compat phase-detect", "run --once",
 )  # fmt: skip
 ESSENTIAL = (
-    "status", "status --json", "resume --json", "validate --staged", "validate --json", "verify", "doctor --fix",
-    "hooks doctor", "hooks install --dry-run", "init --dry-run", "workflow next", "handoff check", "compat phase-detect",
-    "run --once",
+    "status", "resume --json", "validate --staged", "verify", "doctor --fix", "hooks doctor", "hooks install --dry-run",
+    "handoff check", "compat phase-detect", "run --once",
 )  # fmt: skip
 """Those that together run every git command of ours."""
 
@@ -33,10 +33,10 @@ def questions(lines: tuple[str, ...]) -> list[Question]:
 
 
 def of_hosts(root: str, path: str) -> list[Question]:
-    """Return what a host asks of an agent that edits a file."""
+    """Return what a host asks of an agent that edits a file; the most telling questions, or all with YOLO_SECURITY."""
     edit = {"tool_name": "Write", "tool_input": {"file_path": path, "content": "x"}}
     shell = {"tool_name": "Bash", "tool_input": {"command": f"cat {PLANNING}/config.json > {path}"}}
-    return [
+    asked = [
         _of_host("session-start", root, {}),
         _of_host("pre-tool-use", root, edit),
         _of_host("pre-tool-use", root, {**edit, "agent_type": "yolo-dev"}),
@@ -45,6 +45,7 @@ def of_hosts(root: str, path: str) -> list[Question]:
         _of_host("subagent-stop", root, {"agent_type": "yolo-dev"}),
         _of_host("stop", root, {}),
     ]
+    return asked if os.environ.get("YOLO_SECURITY") else asked[0:7:3]
 
 
 def _of_host(event: str, root: str, more: dict[str, Any]) -> Question:
