@@ -149,8 +149,11 @@ def _first(told: Question, *keys: str) -> str:
 
 
 def _active_agent(root: str) -> str:
+    path = os.path.join(root, PLANNING, ".active-agent")
+    if not os.path.isfile(path):  # to open a pipe would wait for its writer
+        return ""
     try:
-        with open(os.path.join(root, PLANNING, ".active-agent"), encoding="utf-8", errors="replace") as file:
+        with open(path, encoding="utf-8", errors="replace") as file:
             return file.read(_LONGEST_NAME).strip()
     except OSError:
         return ""
