@@ -26,6 +26,7 @@ NAMES = (
     "resume",
     "hooks",
     "githooks",
+    "failpoint",
 )
 
 

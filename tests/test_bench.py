@@ -26,6 +26,7 @@ ROWS = {
     "resume": ("Resume", "yolo-fs resume, warm"),
     "hooks": ("Hooks", "python -c pass"),
     "githooks": ("Git hooks: nothing of ours is touched", "commit-msg"),
+    "failpoint": ("Failpoints, none set", "pass of a stage"),
 }
 """Name of a benchmark → one table that it prints, and a row of it."""
 

@@ -13,6 +13,7 @@ import os
 import time
 from collections.abc import Iterator
 
+from yolo_fs.edges import failpoint
 from yolo_fs.edges.machine import flock_holders, process_name
 from yolo_fs.edges.store import SHARED, RefusedError, environment, open_regular
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
@@ -50,7 +51,9 @@ class Appending:
             size_bytes = os.fstat(self._descriptor).st_size
             data = self._ending(size_bytes) + line + b"\n"
             try:
+                failpoint.reach("append.begun")
                 whole = os.write(self._descriptor, data) == len(data)
+                failpoint.reach("append.written")
             except OSError:
                 os.ftruncate(self._descriptor, size_bytes)
                 raise

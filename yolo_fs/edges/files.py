@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
+from yolo_fs.edges import failpoint
 from yolo_fs.reasons import Finding, Reason
 
 Root = int | str | bytes
@@ -153,6 +154,7 @@ def _read_in(parent: int, name: str, path: str, owner_uid: int, limit_bytes: int
 
 def _content(fd: int, before: os.stat_result, path: str, limit_bytes: int) -> Content | Finding:
     data = _drained(fd, before.st_size, limit_bytes)
+    failpoint.reach("files.read")
     if len(data) > limit_bytes:
         return _too_large(path, len(data), limit_bytes)
     writer = _writer(fd)

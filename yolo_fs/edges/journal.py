@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from yolo_fs.edges import failpoint
 from yolo_fs.edges.store import private_directory
 from yolo_fs.reasons import YoloError
 
@@ -132,7 +133,9 @@ class Journal:
         line = json.dumps(self._event(seq, type_, subject, data), separators=(",", ":"), allow_nan=False)
         if self._out.size_bytes and self._out.size_bytes + len(line) >= self._size_bytes:
             self._rotate()
+        failpoint.reach("journal.begun")
         whole, written = self._out.write(line.encode("ascii") + b"\n")
+        failpoint.reach("journal.written")
         if written:
             self._seq = seq
         return whole

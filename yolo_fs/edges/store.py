@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NoReturn
 
+from yolo_fs.edges import failpoint
 from yolo_fs.edges.machine import flock_holders, is_running, process_name
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 
@@ -198,8 +199,11 @@ def _swap(path: str, data: bytes, *, durable: bool, mode: int) -> None:
     temporary = os.path.join(directory, f".{name}.yolo-tmp.{os.getpid()}.{secrets.token_hex(4)}")
     with environment(path):
         try:
+            failpoint.reach("store.begun")
             _write_new(temporary, data, durable=durable, mode=mode)
+            failpoint.reach("store.written")
             os.replace(temporary, path)
+            failpoint.reach("store.named")
         except BaseException:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from yolo_fs.edges import failpoint
 from yolo_fs.edges.git.commit import Committer, Entry, Made
 from yolo_fs.edges.git.index import IndexFollower
 from yolo_fs.edges.git.obstacles import Obstacles
@@ -106,6 +107,7 @@ class Applier:
             if one.commit:
                 self._budget.spend()
                 self._tell_commit(each, one, head)
+        failpoint.reach("apply.told")
         return Outcome(verdicts | {one.path: Committed(one.blob) for one in made}, made)
 
     def _tell_commit(self, accepted: Accepted, made: Made, head: Head) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from yolo_fs.edges import failpoint
 from yolo_fs.edges.files import ignore_lease_breaks
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.lock import Held as HeldLock
@@ -143,6 +144,7 @@ class Daemon:
             self._tell("repository.repaired", fact.path, {"what": fact.what})
         self._tell("daemon.started", "", {"pid": os.getpid()})
         self._coordinator.reconcile(thorough=True)
+        failpoint.reach("daemon.scanned")
         self._project()
         self._say_health()
 

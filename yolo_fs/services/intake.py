@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from yolo_fs.edges import failpoint
 from yolo_fs.edges.files import Content, Stamp, Writer, names_in, read
 from yolo_fs.edges.front_matter import read_front_matter
 from yolo_fs.edges.git.paths import PathRules
@@ -126,6 +127,7 @@ class Intake:
             return held
         before = records_before(self._repository, place, in_head)
         subject = subject_of(place, reading.records, before)
+        failpoint.reach("intake.judged")
         return Accepted(place, content.data, blob, subject, trailers_of(place), findings)
 
     def _held(self, place: Place, data: bytes, in_head: str | None, obstacle: Reason | None) -> Held | None:

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from yolo_fs.edges import failpoint
 from yolo_fs.edges.files import is_plain_file
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import SHARED, Damaged, read_json, reap_temporaries, update, write_json
@@ -83,7 +84,9 @@ class Projector:
         lock = os.path.join(folder, f".dept-lock-{department.department}")
         with self._told(path):
             reap_temporaries(folder, 0)
+            failpoint.reach("projections.begun")
             update(path, lock, _merge(department, error), timeout_s=2.0, mode=SHARED)
+            failpoint.reach("projections.written")
 
     # --- gates ---
 
@@ -114,6 +117,7 @@ class Projector:
             return
         with self._told(path):
             write_json(path, value, mode=SHARED)
+            failpoint.reach("sentinels.written")
 
     # --- around it ---
 
@@ -142,6 +146,7 @@ def _is_over(progress: PhaseProgress, path: str) -> bool:
 
 def _merge(department: DepartmentProgress, error: str) -> Callable[[Any], dict[str, Any] | None]:
     def merged(before: dict[str, Any] | Damaged | None) -> dict[str, Any] | None:
+        failpoint.reach("projections.locked")
         old = before if isinstance(before, dict) else {}
         fresh = department_status(department, old, iso(time.time()), error)
         return fresh if fresh != before else None

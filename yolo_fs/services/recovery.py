@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from yolo_fs.edges import failpoint
 from yolo_fs.edges.files import read
 from yolo_fs.edges.git.history import LoggedCommit, log
 from yolo_fs.edges.git.index import Follow
@@ -38,14 +39,19 @@ def recover(repository: Repository, coordinator: Coordinator) -> tuple[Repaired,
 
 
 def _steps(repository: Repository, coordinator: Coordinator) -> Iterator[Repaired]:
+    failpoint.reach("recovery.begun")
     for path in coordinator.clear_own_stale_locks():
         yield Repaired(path, "removed the lock that a dead helper of ours held")
+    failpoint.reach("recovery.unlocked")
     if _is_first_start_since_boot(repository):
+        failpoint.reach("recovery.booted")
         yield from _set_empty_objects_aside(repository)
         yield from _write_lost_blobs(repository)
         _expect_index_of_recent_commits(repository, coordinator)
+        failpoint.reach("recovery.expected")
     pending = tuple(coordinator.follower.pending)
     if pending and coordinator.let_index_follow():
+        failpoint.reach("recovery.followed")
         for path in pending:
             yield Repaired(path, "let the index follow a commit of ours")
 
@@ -70,6 +76,7 @@ def _set_empty_objects_aside(repository: Repository) -> Iterator[Repaired]:
             if entry.is_file(follow_symlinks=False) and entry.stat().st_size == 0 and not entry.name.startswith("tmp_"):
                 os.makedirs(quarantine, mode=0o700, exist_ok=True)
                 os.rename(entry.path, os.path.join(quarantine, folder + entry.name))
+                failpoint.reach("recovery.aside")
                 yield Repaired(entry.path, "set an empty object aside")
 
 
@@ -86,6 +93,7 @@ def _write_lost_blobs(repository: Repository) -> Iterator[Repaired]:
             again = repository.hashing.name("blob", content.data)
             if again.oid == blob:
                 repository.objects.write((again,), packed=False)
+                failpoint.reach("recovery.restored")
                 yield Repaired(path, "stored a lost blob again")
 
 

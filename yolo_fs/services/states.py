@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from yolo_fs.edges import failpoint
 from yolo_fs.edges.files import Content, Writer, read
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import SHARED, write_json
@@ -57,7 +58,9 @@ class States:
         said = {path: self._committed(commit, path) for path in kept}
         for path, next_content in kept.items():
             if said[path] is not _IN_FLIGHT and (fresh := next_content(said[path])) is not None:
+                failpoint.reach("states.begun")
                 write_json(os.path.join(self._repository.root, path), fresh, mode=SHARED)
+                failpoint.reach("states.written")
                 return path
         self._true = None if _IN_FLIGHT in said.values() else (commit, [*kept])
         return None

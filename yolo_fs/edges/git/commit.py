@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from yolo_fs.edges import failpoint
 from yolo_fs.edges.git.hashing import GitObject
 from yolo_fs.edges.git.index import Follow, IndexFollower
 from yolo_fs.edges.git.objects import PACK_FROM
@@ -78,6 +79,7 @@ class Committer:
         """
         self._repository.trim()
         chain = self._build(entries, head)
+        failpoint.reach("commit.built")
         if chain.tip is not None and chain.tip != head.tip:
             self._follower.expect(chain.follows)
             self._store(chain)

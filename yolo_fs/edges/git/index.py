@@ -12,6 +12,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from yolo_fs.edges import failpoint
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.git.runner import GitError
 from yolo_fs.edges.store import RefusedError, open_regular
@@ -48,7 +49,9 @@ class IndexFollower:
         """Note entries *before* the branch moves, so that a restart can finish the work."""
         for follow in follows:
             self.pending[follow.path] = follow.after(self.pending.get(follow.path))
+        failpoint.reach("index.noting")
         self._save()
+        failpoint.reach("index.noted")
 
     def follow(self) -> bool:
         """Let the index follow all that is pending; return whether it did (False: index.lock is held).
@@ -69,10 +72,13 @@ class IndexFollower:
                 entries.append((path, target))
             else:
                 self.diverged.add(path)
+        failpoint.reach("index.begun")
         if not self._put(entries):
             return False
+        failpoint.reach("index.followed")
         self.pending.clear()
         self._save()
+        failpoint.reach("index.cleared")
         return True
 
     def _staged(self, paths: Iterable[str]) -> Mapping[str, str | None]:

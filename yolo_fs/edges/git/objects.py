@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
+from yolo_fs.edges import failpoint
 from yolo_fs.edges.git.hashing import GitObject, Hashing
 from yolo_fs.edges.git.pack import deflated, pack_of
 from yolo_fs.edges.git.runner import Conversation, Git, GitError
@@ -95,10 +96,12 @@ class ObjectStore:
             YoloError: NO_SPACE or STORAGE_FAILED; nothing refers to what was written so far.
         """
         try:
+            failpoint.reach("objects.begun")
             if packed:
                 self._write_pack(objects)
             else:
                 self._write_loose(objects)
+            failpoint.reach("objects.durable")
         except OSError as error:
             reason = Reason.NO_SPACE if error.errno in _FULL else Reason.STORAGE_FAILED
             raise YoloError(reason, f"objects: {error.strerror}", exit_code=Exit.TRY_AGAIN) from error
@@ -114,9 +117,12 @@ class ObjectStore:
         unique = {object_.oid: object_ for object_ in objects}.values()
         with contextlib.ExitStack() as cleanup:
             drafts = [draft for object_ in unique if (draft := self._draft(object_, cleanup))]
+            failpoint.reach("objects.written")
             self._sync_all(os.fsync, [draft.descriptor for draft in drafts])
+            failpoint.reach("objects.synced")
             for draft in drafts:
                 os.rename(draft.temporary, draft.final)
+        failpoint.reach("objects.named")
         folders = {f"{self._directory}/{object_.oid[:2]}" for object_ in unique}
         self._sync_all(sync_directory, [*folders, self._directory])
 
@@ -169,6 +175,7 @@ class ObjectStore:
         if stored != pack[-self.hashing.size :].hex():
             raise YoloError(Reason.STORAGE_FAILED, "the stored pack is not the pack that was sent")
         self._pack = f"{self._directory}/pack/pack-{stored}.pack"
+        failpoint.reach("objects.packed")
         if self._durable:
             sync_directory(f"{self._directory}/pack")
 

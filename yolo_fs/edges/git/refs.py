@@ -9,6 +9,7 @@ import contextlib
 import json
 import os
 
+from yolo_fs.edges import failpoint
 from yolo_fs.edges.git.objects import sync_directory
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.git.runner import Conversation, GitError
@@ -48,6 +49,7 @@ class Branches:
                 raise _told_apart(error) from None
         if self._durable:
             self._make_name_durable(ref, is_new=old is None)
+        failpoint.reach("refs.durable")
 
     def close(self) -> None:
         """End the helper process; an unfinished transaction is dropped by git."""
@@ -73,14 +75,18 @@ class Branches:
                 "update-ref", "--create-reflog", "-m", REFLOG_MESSAGE, "--stdin"
             )
         helper = self._helper
+        failpoint.reach("refs.begun")
         helper.ask(b"start\nupdate %s %s %s\nprepare\n" % (os.fsencode(ref), new.encode(), old.encode()))
         for step in (b"start: ok", b"prepare: ok"):
             _expect(helper, step)
+        failpoint.reach("refs.prepared")
         self._notes.write(
             helper.pid, (f"{self._repository.common_dir}/{ref}.lock", f"{self._repository.git_dir}/HEAD.lock")
         )
+        failpoint.reach("refs.noted")
         helper.ask(b"commit\n")
         _expect(helper, b"commit: ok")
+        failpoint.reach("refs.moved")
 
     def _make_name_durable(self, ref: str, *, is_new: bool) -> None:
         """Git syncs the ref's content, not the directory that the finished ref was renamed in."""
