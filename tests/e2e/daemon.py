@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from tests.e2e.artifacts import Artifact
 from tests.e2e.repo import DEADLINE_S, Repo
@@ -76,12 +76,18 @@ class Daemon:
         deadline = time.monotonic() + DEADLINE_S
         while not self.launch() and time.monotonic() < deadline:
             print("a helper of the killed daemon still holds its lock")
-        until(lambda: self._is_ready() or not self.is_running, "the first scan is done")
+        until(lambda: self.is_ready() or not self.is_running, "the first scan is done")
         assert self.is_running, (self.mailbox.events, self.complaints())
         return self
 
     def launch(self) -> bool:
         """Start once, and return as soon as it is known whether it became the daemon."""
+        self.begin()
+        self.mailbox.wait(lambda events: any(one.get("event") == "daemon.started" or "ok" in one for one in events))
+        return not any("already_running" in str(one.get("data")) for one in self.mailbox.events)
+
+    def begin(self) -> None:
+        """Start, and do not wait for anything."""
         if self.process is not None:
             self.ended()
         self.mailbox = Mailbox()
@@ -89,18 +95,19 @@ class Daemon:
         self._channel.bind("")  # the kernel gives it an abstract address
         address = "@" + self._channel.getsockname()[1:].decode()
         with open(self._log, "ab") as log:
-            self.process = subprocess.Popen(
-                [*self._under, sys.executable, "-m", "yolo_fs", "run", "--json"], cwd=self.repo.root,
-                env={**self._env, "NOTIFY_SOCKET": address}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                stderr=log, start_new_session=True,
-            )  # fmt: skip
+            self.process = self._spawn({**self._env, "NOTIFY_SOCKET": address}, log)
         assert self.process.stdout is not None
         self._reader = threading.Thread(target=self.mailbox.fill, args=(self.process.stdout,))
         self._reader.start()
-        self.mailbox.wait(lambda events: any(one.get("event") == "daemon.started" or "ok" in one for one in events))
-        return not any("already_running" in str(one.get("data")) for one in self.mailbox.events)
 
-    def _is_ready(self) -> bool:
+    def _spawn(self, env: Mapping[str, str], log: IO[bytes]) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [*self._under, sys.executable, "-m", "yolo_fs", "run", "--json"], cwd=self.repo.root, env=env,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, start_new_session=True,
+        )  # fmt: skip
+
+    def is_ready(self) -> bool:
+        """Tell, once, that its first scan is done."""
         assert self._channel is not None
         with contextlib.suppress(BlockingIOError):
             return self._channel.recv(100) == b"READY=1"

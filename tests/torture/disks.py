@@ -1,0 +1,88 @@
+"""Real file systems that are full, and that turn read-only. Source: reliability F06, F07; 2.0 ("TF")."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.e2e.artifacts import mixed
+from tests.e2e.daemon import until
+from tests.e2e.repo import Repo
+from tests.torture.ground import Ground, Writelog, settled
+
+_SIZE_KIB = 2048
+
+
+@contextmanager
+def full(place: Path) -> Iterator[tuple[str, ...]]:
+    """Fill the file system up to the last byte."""
+    ballast = place / "ballast"
+    with open(ballast, "wb", buffering=0) as file:
+        for size in (1 << 16, 1 << 12, 1):
+            try:
+                while True:
+                    file.write(b"x" * size)
+            except OSError:
+                continue
+    yield ("no_space", "storage_failed")
+    ballast.unlink()
+
+
+@contextmanager
+def read_only(place: Path) -> Iterator[tuple[str, ...]]:
+    """Let the file system turn read-only, as ext4 does when the disk fails."""
+    # Laid over itself, because what is open for writing forbids a remount: whatever is opened from here on is refused.
+    subprocess.run(["mount", "--bind", str(place), str(place)], check=True)
+    subprocess.run(["mount", "-o", "remount,bind,ro", str(place)], check=True)
+    yield ("storage_failed", "git_failed", "no_space")
+    subprocess.run(["umount", str(place)], check=True)
+
+
+_CASES: tuple[tuple[Callable[..., object], int], ...] = tuple(itertools.product((full, read_only), (1, 3, 12)))
+
+
+def disks(ground: Ground, count: int) -> None:
+    """Keep the git directory on a small file system, refuse it to the daemon for a while, then give it back."""
+    for refusal, size in itertools.islice(itertools.cycle(_CASES), count):
+        _refused(ground, refusal, size)
+
+
+def _refused(ground: Ground, refusal: Callable[..., object], size: int) -> None:
+    of = f"{refusal.__name__}, {size} artifacts"
+    mount = ground.mount(_SIZE_KIB)
+    repo = with_git_dir_on(mount, ground.repo(rescan_s=1))
+    log = Writelog(repo)
+    daemon = ground.daemon(repo)
+    daemon.start()
+    first, *artifacts = mixed(size + 1)
+    log.write(first)
+    settled(daemon)
+    with refusal(mount) as reasons:  # type: ignore[attr-defined]
+        log.write(*artifacts)
+        for one in artifacts:
+            daemon.mailbox.wait(
+                lambda events, one=one: any(  # type: ignore[misc]
+                    event["path"] == one.path and event["data"].get("reason") in reasons
+                    for event in events if event.get("event") == "artifact.held"
+                )
+            )  # fmt: skip
+        if len(daemon.committed()) > 1:
+            ground.fault(f"{of}: committed although nothing can be stored")
+        ground.tally.count += 1
+    settled(daemon)
+    log.acknowledged(daemon.mailbox.events)
+    daemon.kill()
+    ground.judge(repo, log, of)
+    subprocess.run(["umount", "--lazy", str(mount)], check=False)
+
+
+def with_git_dir_on(mount: Path, repo: Repo) -> Repo:
+    shutil.move(repo.root / ".git", mount / "git")
+    (repo.root / ".git").write_text(f"gitdir: {mount / 'git'}\n")
+    until(lambda: os.path.isdir(mount / "git"), "it is there")
+    return repo

@@ -1,0 +1,70 @@
+"""The table of families: what is broken, how often in the tests and how often at full size. Source: issue 7, part 2; reliability 3."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.torture import beside, clocks, disks, flood, gitfaults, kills, power, raises, users
+from tests.torture.ground import Ground, SkipError, Tally
+
+
+class Family(NamedTuple):
+    """One way to break things."""
+
+    name: str
+    run: Callable[[Ground, int], None]
+    small: int
+    """How often in the tests."""
+    full: int
+    """The target of the issue, or all there is."""
+
+    def count(self, size: str) -> int:
+        """Return how often for a size: small, full, or a number."""
+        match size:
+            case "small":
+                return self.small
+            case "full":
+                return self.full
+            case _:
+                return min(int(size), self.full)
+
+
+FAMILIES = {
+    family.name: family
+    for family in (
+        Family("random-kills", kills.random_kills, 3, 2_000),
+        Family("stage-kills", kills.stage_kills, 2, 3 * len(kills.stages_of(kills.one_new))),
+        Family("recovery-kills", kills.recovery_kills, 1, 32),
+        Family("team-kills", kills.team_kills, 1, 4 * len(kills.TEAM_STAGES)),
+        Family("refusals", raises.refusals, 2, 12 * len(kills.stages_of(kills.one_new))),
+        Family("disks", disks.disks, 1, 40),
+        Family("inside-git", gitfaults.inside_git, 1, 300),
+        Family("power-loss", power.power_loss, 4, 500),
+        Family("overflow", flood.overflow, 300, 30_000),
+        Family("watch-limits", flood.watch_limits, 1, 10),
+        Family("clock-jumps", clocks.clock_jumps, 2, 200),
+        Family("user-states", users.states, 4, 10_000),
+        Family("user-surgery", users.surgery, 3, 2_000),
+        Family("gc", beside.garbage, 12, 2_000),
+        Family("worktrees", beside.worktrees, 8, 1_000),
+    )
+}
+
+
+def tried(family: Family, count: int, place: Path, seed: int) -> Tally:
+    """Run one family in a folder of its own and return what became of it."""
+    began = time.monotonic()
+    with Ground(family.name, place, seed) as ground:
+        try:
+            family.run(ground, count)
+        except SkipError as reason:
+            ground.tally.skipped = f"skipped: {reason}"
+        except AssertionError as error:
+            ground.fault(f"seed {seed}: {error}"[:1000])
+        if not (ground.tally.count or ground.tally.skipped or ground.tally.faults):
+            ground.fault("nothing was tried")
+        ground.tally.seconds = time.monotonic() - began
+        return ground.tally

@@ -1,0 +1,34 @@
+"""What the torture found, each as the one case that showed it. Source: reliability F04, F05, F06, F07; G1, G5, G7."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_escalate import BLOCKER
+from tests.torture.ground import Ground
+
+
+@pytest.fixture
+def ground(tmp_path: Path) -> Iterator[Ground]:
+    with Ground("one case", tmp_path, seed=1) as made:
+        yield made
+
+
+APPENDS = ("append.begun", "append.written")
+
+
+@pytest.mark.parametrize("stage", APPENDS)
+def test_an_escalation_that_is_killed_at_its_line_is_whole_or_not_there(ground: Ground, stage: str) -> None:
+    repo = ground.repo()
+    repo.file(".yolo-planning/phases/01-auth/note", "")
+    blocker = repo.file("../blocker.json", json.dumps(BLOCKER))
+    words = ("escalate", "open", "--json", "--message", str(blocker))
+    repo.yolo_fs(*words, ok=(-signal.SIGKILL,), more={"YOLO_FP": f"{stage}:kill"})
+    repo.yolo_fs(*words, ok=range(256))
+    lines = (repo.root / ".yolo-planning/phases/01-auth/escalation.jsonl").read_bytes().splitlines(keepends=True)
+    assert len(lines) == 1 and lines[0].endswith(b"}\n")

@@ -1,0 +1,31 @@
+"""Every family at its least size; `scripts/torture --full` runs the full targets. Source: issue 7, part 2."""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.torture.families import FAMILIES, Family, tried
+from tests.torture.kills import OF_A_START, SITUATIONS, TEAM_STAGES, stages_of
+from tests.torture.test_recovery import APPENDS
+from yolo_fs.edges.failpoint import STAGES
+
+
+@pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES.keys())
+def test_nothing_is_lost_and_nothing_is_repeated(family: Family, tmp_path: Path) -> None:
+    seed = int(os.environ.get("YOLO_SEED", random.SystemRandom().randrange(2**32)))
+    print(f"YOLO_SEED={seed}")
+    tally = tried(family, family.small, tmp_path, seed)
+    print(*tally.notes, sep="\n")
+    if tally.skipped:
+        pytest.skip(tally.skipped)
+    assert tally.is_clean, tally
+
+
+def test_every_stage_is_killed_at_by_some_family() -> None:
+    of_a_commit = {stage for situation in SITUATIONS for stage in stages_of(situation)}
+    of_a_start = {stage for stage in STAGES if stage.startswith(OF_A_START)}
+    assert of_a_commit | of_a_start | {*TEAM_STAGES, *APPENDS} == STAGES.keys()

@@ -1,0 +1,300 @@
+"""A user at work in the same repository: random states of index and work tree, and branches that move under the writers. Source: reliability F21, F22, F25 to F28, F63; G4, G10."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable, Mapping, Sequence
+
+from tests.e2e.artifacts import Artifact, artifact, mixed
+from tests.e2e.daemon import until
+from tests.e2e.repo import Repo
+from tests.torture.ground import Ground, Writelog, is_settled, settled
+from tests.torture.nursery import CALM
+
+# --- states ----------------------------------------------------------------------------------------------------------
+
+PER_REPOSITORY = 100
+_FILES = [f"src/file{number}.py" for number in range(1, 7)]
+
+
+def _text(rng: random.Random) -> str:
+    return "".join(f"line = {rng.choice((1, 1, 1, rng.random()))}\n" for _ in range(8))
+
+
+def _stage(repo: Repo, rng: random.Random) -> None:
+    name = rng.choice(_FILES)
+    repo.file(name, _text(rng))
+    repo.git("add", "-f", "--sparse", "--", name)
+
+
+def _stage_half(repo: Repo, rng: random.Random) -> None:
+    name = rng.choice(_FILES)
+    repo.file(name, _text(rng))
+    repo.git("add", "--sparse", "--", name)
+    repo.file(name, _text(rng))
+
+
+def _stage_by_hunks(repo: Repo, rng: random.Random) -> None:
+    name = rng.choice(_FILES)
+    repo.file(name, _text(rng))
+    repo.git("add", "--patch", "--", name, given="y\nn\ny\nq\n", ok=(0, 1))
+
+
+def _change(repo: Repo, rng: random.Random) -> None:
+    repo.file(rng.choice(_FILES), _text(rng))
+
+
+def _delete(repo: Repo, rng: random.Random) -> None:
+    (repo.root / rng.choice(_FILES)).unlink(missing_ok=True)
+
+
+def _intend(repo: Repo, rng: random.Random) -> None:
+    name = f"src/intended{rng.randrange(4)}.py"
+    repo.file(name, _text(rng))
+    repo.git("add", "--sparse", "--intent-to-add", "--", name)
+
+
+def _unstage(repo: Repo, rng: random.Random) -> None:
+    repo.git("rm", "-q", "-f", "--cached", "--ignore-unmatch", "--sparse", "--", rng.choice(_FILES))
+
+
+def _flag(repo: Repo, rng: random.Random) -> None:
+    flag = rng.choice(("--skip-worktree", "--no-skip-worktree", "--assume-unchanged", "--no-assume-unchanged"))
+    repo.git("update-index", flag, "--", rng.choice(_FILES), ok=(0, 128))
+
+
+def _executable(repo: Repo, rng: random.Random) -> None:
+    repo.git("update-index", rng.choice(("--chmod=+x", "--chmod=-x")), "--", rng.choice(_FILES), ok=(0, 128))
+
+
+def _untracked(repo: Repo, rng: random.Random) -> None:
+    repo.file(f"scratch{rng.randrange(4)}.txt", _text(rng))
+
+
+def _stash(repo: Repo, rng: random.Random) -> None:
+    repo.git("stash", "push", "-q", "--", rng.choice(_FILES), ok=(0, 1, 128))
+
+
+def _reset_some(repo: Repo, rng: random.Random) -> None:
+    repo.git("reset", "-q", "--", rng.choice(_FILES), ok=(0, 1, 128))
+
+
+def _index_form(repo: Repo, rng: random.Random) -> None:
+    repo.git(
+        "update-index", rng.choice(("--index-version=4", "--index-version=2", "--split-index", "--no-split-index"))
+    )
+
+
+_MOVES: Sequence[Callable[[Repo, random.Random], None]] = (
+    _stage, _stage_half, _stage_by_hunks, _change, _delete, _intend, _unstage, _flag, _executable, _untracked, _stash,
+    _reset_some, _index_form,
+)  # fmt: skip
+
+
+def states(ground: Ground, count: int) -> None:
+    """Bring index, work tree and stash into a random state, let an artifact be committed, compare all of it."""
+    for first in range(0, count, PER_REPOSITORY):
+        _states_of_one_repository(ground, min(PER_REPOSITORY, count - first))
+
+
+def _states_of_one_repository(ground: Ground, count: int) -> None:
+    repo = ground.repo()
+    log = Writelog(repo)
+    daemon = ground.daemon(repo, **{CALM: "0"})
+    daemon.start()
+    for one in mixed(count):
+        moves = ground.rng.sample(_MOVES, ground.rng.randint(1, 3))
+        for move in moves:
+            move(repo, ground.rng)
+        before = repo.of_the_user()
+        log.write(one)
+        daemon.wait_committed([one])
+        until(lambda: is_settled(repo), "the index follows")
+        after = repo.of_the_user()
+        ground.tally.count += 1
+        for name in before:
+            if before[name] != after[name]:
+                said = [move.__name__ for move in moves]
+                ground.fault(f"after {said}: {name}: {before[name][-300:]!r} became {after[name][-300:]!r}")
+    log.acknowledged(daemon.mailbox.events)
+    daemon.kill()
+    ground.judge(repo, log, "user states")
+    ground.forget(repo)
+
+
+# --- surgery ---------------------------------------------------------------------------------------------------------
+
+WRITERS = 20
+TURNS_PER_REPOSITORY = 25
+BRANCHES = ("main", "side")
+
+
+class _User:
+    """Switches, rebases, stashes, resets and commits; every command has to do what it says, whatever else goes on."""
+
+    def __init__(self, ground: Ground, repo: Repo, log: Writelog) -> None:
+        self._ground = ground
+        self._repo = repo
+        self._log = log
+        self._turn = 0
+
+    def act(self) -> None:
+        """Do one thing; a switch or a rebase counts."""
+        self._turn += 1
+        act = self._ground.rng.choice(
+            (self.switches, self.rebases, self.rebases_with_conflict, self.commits_in_an_editor, self.stashes,
+             self.takes_a_commit_back)
+        )  # fmt: skip
+        act()
+        if act in (self.commits_in_an_editor, self.stashes, self.takes_a_commit_back):
+            self.switches()
+        self._ground.tally.count += 1
+
+    def switches(self) -> None:
+        self._git("checkout", "-q", BRANCHES[self._turn % 2])
+
+    def commits(self, name: str) -> str:
+        text = f"feat: by the user, turn {self._turn}, {name}"
+        self._log.subject(text)
+        self._repo.file(name, f"turn = {self._turn}\nof = {self._ground.rng.random()}\n")
+        self._git("add", "--", name)
+        self._git("commit", "-q", "-m", text, "--", name)
+        return text
+
+    def commits_in_an_editor(self) -> None:
+        text = f"feat: in an editor, turn {self._turn}"
+        self._log.subject(text)
+        self._repo.file("src/file2.py", f"turn = {self._turn}\n")
+        self._git("add", "src/file2.py")
+        editor = f'sh -c \'sleep 0.{self._ground.rng.randint(1, 4)}; echo "{text}" > "$1"\' editor'
+        self._git("commit", "-q", GIT_EDITOR=editor)
+        self._expect(text)
+
+    def rebases(self) -> None:
+        """Rebase a topic that began before the tip onto it."""
+        branch = self._branch()
+        self._git("checkout", "-q", "-b", f"topic{self._turn}")
+        self.commits(f"topic/{self._turn}.py")
+        self._git("checkout", "-q", branch)
+        self.commits(f"base/{self._turn}.py")
+        self._git("rebase", "-q", branch, f"topic{self._turn}")
+        self._git("checkout", "-q", branch)
+        self._git("branch", "-q", "-D", f"topic{self._turn}")
+
+    def rebases_with_conflict(self) -> None:
+        """Rebase onto a change of the same line: while it stands, nothing may move."""
+        branch = self._branch()
+        self._git("checkout", "-q", "-b", f"topic{self._turn}")
+        self.commits("src/file1.py")
+        self._git("checkout", "-q", branch)
+        self.commits("src/file1.py")
+        self._git("rebase", "-q", branch, f"topic{self._turn}", ok=(1,))
+        before = self._tips()
+        threading.Event().wait(self._ground.rng.uniform(0, 0.2))
+        if self._tips() != before:
+            self._ground.fault(f"turn {self._turn}: a branch moved during a rebase")
+        self._git("rebase", "--abort")
+        self._git("checkout", "-q", branch)
+        self._git("branch", "-q", "-D", f"topic{self._turn}")
+
+    def stashes(self) -> None:
+        self._repo.file("src/file3.py", f"stashed = {self._turn}\n")
+        self._git("stash", "push", "-q", "--", "src/file3.py")
+        self._git("stash", "pop", "-q")
+        self._git("checkout", "-q", "--", "src/file3.py")
+
+    def takes_a_commit_back(self) -> None:
+        """Commit, and undo it at once if nothing of ours came upon it meanwhile."""
+        text = self.commits("src/file4.py")
+        if self._repo.look("log", "-1", "--format=%s").strip() == text:
+            tip = self._repo.look("rev-parse", "HEAD").strip()
+            # Undone by name: what the daemon commits between the look and the reset is not the user's to lose.
+            self._git("revert", "--no-edit", tip)
+            self._log.subject(f'Revert "{text}"')
+
+    def _expect(self, text: str) -> None:
+        if text not in self._repo.look("log", "-40", "--format=%s"):
+            self._ground.fault(f"turn {self._turn}: the user's commit is gone: {text}")
+
+    def _branch(self) -> str:
+        return self._repo.look("symbolic-ref", "--short", "HEAD").strip()
+
+    def _tips(self) -> str:
+        return self._repo.look("for-each-ref", "refs/heads") + self._repo.look("rev-parse", "HEAD")
+
+    def _git(self, *arguments: str, ok: Sequence[int] = (0,), **more: str) -> None:
+        """Run a command of the user; one that meets git's lock, as with any second git, is simply tried again."""
+        for _ in range(50):
+            said = self._tried(arguments, ok, more)
+            if ".lock': File exists" not in said:
+                break
+            self._ground.tally.notes[:] = ["a command of the user met a lock and was tried again"]
+            threading.Event().wait(0.02)
+        if said:
+            self._ground.fault(f"turn {self._turn}: {said[:400]}")
+
+    def _tried(self, arguments: Sequence[str], ok: Sequence[int], more: Mapping[str, str]) -> str:
+        try:
+            self._repo.git(*arguments, ok=ok, **more)
+        except AssertionError as error:
+            return str(error)
+        return ""
+
+
+def surgery(ground: Ground, count: int) -> None:
+    """Switch and rebase while twenty writers write: what the user does succeeds, and what they write is committed once."""
+    for first in range(0, count, TURNS_PER_REPOSITORY):
+        _surgery_in_one_repository(ground, min(TURNS_PER_REPOSITORY, count - first))
+
+
+def _surgery_in_one_repository(ground: Ground, turns: int) -> None:
+    repo = ground.repo(rescan_s=1)
+    repo.git("branch", "side")
+    log = Writelog(repo, branches=BRANCHES)
+    daemon = ground.daemon(repo)
+    daemon.start()
+    user, written = _User(ground, repo, log), _Writers(ground, log)
+    written.begin()
+    try:
+        for _ in range(turns):
+            user.act()
+    finally:
+        written.end()
+    settled(daemon, 60)
+    log.acknowledged(daemon.mailbox.events)
+    daemon.kill()
+    ground.judge(repo, log, "surgery")
+    ground.forget(repo)
+
+
+class _Writers:
+    """Twenty agents, each of which writes an artifact of its own now and then."""
+
+    def __init__(self, ground: Ground, log: Writelog) -> None:
+        self._log = log
+        self._seeds = [ground.rng.random() for _ in range(WRITERS)]
+        self._turn = threading.Lock()
+        self._ended = threading.Event()
+        self._threads = [threading.Thread(target=self._write, args=(agent,)) for agent in range(WRITERS)]
+
+    def begin(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def end(self) -> None:
+        self._ended.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _write(self, agent: int) -> None:
+        rng = random.Random(self._seeds[agent])
+        for one in self._works(agent):
+            if self._ended.wait(rng.uniform(0.5, 3)):
+                return
+            with self._turn:
+                self._log.write(one)
+
+    def _works(self, agent: int) -> list[Artifact]:
+        """Return artifacts of the agent's own phase: every path belongs to one agent."""
+        return [artifact(kind, agent + 20 * turn) for turn in range(90) for kind in ("plan", "summary")]
