@@ -10,13 +10,30 @@ from pathlib import Path
 import pytest
 
 from tests.cli.test_escalate import BLOCKER
-from tests.torture.ground import Ground
+from tests.torture.ground import Ground, Writelog
+from tests.torture.kills import after_a_reboot, comes_back, kill_recovery
 
 
 @pytest.fixture
 def ground(tmp_path: Path) -> Iterator[Ground]:
     with Ground("one case", tmp_path, seed=1) as made:
         yield made
+
+
+@pytest.mark.parametrize("stage", ["recovery.aside", "recovery.restored"])
+def test_a_start_that_is_killed_while_it_repairs_leaves_the_repair_to_the_next(ground: Ground, stage: str) -> None:
+    kill_recovery(ground, stage, 1)
+    assert ground.tally.is_clean, ground.tally
+
+
+def test_the_first_start_repairs_as_well_when_the_power_failed_before_it_could_note_the_boot(ground: Ground) -> None:
+    repo = ground.repo()
+    log, daemon = Writelog(repo), ground.daemon(repo)
+    after_a_reboot(repo, log, daemon)
+    (repo.git_dir / "yolo-fs/boot.json").unlink()
+    comes_back(ground, daemon, log, "no note of a boot")
+    ground.judge(repo, log, "no note of a boot")
+    assert ground.tally.is_clean, ground.tally
 
 
 APPENDS = ("append.begun", "append.written")

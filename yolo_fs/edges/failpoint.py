@@ -65,11 +65,11 @@ STAGES: Mapping[str, str] = {
     # A start after a crash.
     "recovery.begun": "nothing is repaired",
     "recovery.unlocked": "locks that are provably ours are removed",
-    "recovery.booted": "it is noted that this boot was recovered from",
     "recovery.aside": "an empty object is set aside, and what it was is not stored again",
     "recovery.restored": "a lost blob is stored again",
     "recovery.expected": "what the index may not have followed is taken from the log",
     "recovery.followed": "the index has followed what a killed run left",
+    "recovery.booted": "it is noted that this boot was recovered from",
     "daemon.scanned": "the first scan is done; nothing is computed from it",
 }
 """Stage → what is so when the program comes by. Each is passed at exactly one place in the program."""

@@ -16,7 +16,7 @@ from yolo_fs.edges.git.history import LoggedCommit, log
 from yolo_fs.edges.git.index import Follow
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.machine import boot_id
-from yolo_fs.edges.store import Damaged, read_json, write_json
+from yolo_fs.edges.store import read_json, write_json
 from yolo_fs.reasons import Finding, YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.services.coordinator import Coordinator
@@ -43,8 +43,7 @@ def _steps(repository: Repository, coordinator: Coordinator) -> Iterator[Repaire
     for path in coordinator.clear_own_stale_locks():
         yield Repaired(path, "removed the lock that a dead helper of ours held")
     failpoint.reach("recovery.unlocked")
-    if _is_first_start_since_boot(repository):
-        failpoint.reach("recovery.booted")
+    if _has_rebooted(repository):
         yield from _set_empty_objects_aside(repository)
         yield from _write_lost_blobs(repository)
         _expect_index_of_recent_commits(repository, coordinator)
@@ -54,17 +53,24 @@ def _steps(repository: Repository, coordinator: Coordinator) -> Iterator[Repaire
         failpoint.reach("recovery.followed")
         for path in pending:
             yield Repaired(path, "let the index follow a commit of ours")
+    _note_boot(repository)
 
 
-def _is_first_start_since_boot(repository: Repository) -> bool:
-    path = os.path.join(repository.own_dir, "boot.json")
-    before = read_json(path)
-    now = {"boot": boot_id()}
-    if before == now:
-        return False
-    with contextlib.suppress(OSError, YoloError):
-        write_json(path, now, durable=False)
-    return before is not None or isinstance(before, Damaged)
+def _has_rebooted(repository: Repository) -> bool:
+    """Tell whether no start since this boot got through; a note that is missing may have been lost with the power."""
+    return read_json(_boot_path(repository)) != {"boot": boot_id()}
+
+
+def _note_boot(repository: Repository) -> None:
+    """Note that this boot was recovered from: last of all, for a start that is killed before has to begin anew."""
+    if _has_rebooted(repository):
+        with contextlib.suppress(OSError, YoloError):
+            write_json(_boot_path(repository), {"boot": boot_id()}, durable=False)
+        failpoint.reach("recovery.booted")
+
+
+def _boot_path(repository: Repository) -> str:
+    return os.path.join(repository.own_dir, "boot.json")
 
 
 def _set_empty_objects_aside(repository: Repository) -> Iterator[Repaired]:
