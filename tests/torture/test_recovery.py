@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,8 @@ import pytest
 from tests.cli.test_escalate import BLOCKER
 from tests.torture.ground import Ground, Writelog
 from tests.torture.kills import after_a_reboot, comes_back, kill_recovery
+from tests.torture.power import recorded
+from tests.torture.recording import Op
 
 
 @pytest.fixture
@@ -34,6 +37,19 @@ def test_the_first_start_repairs_as_well_when_the_power_failed_before_it_could_n
     comes_back(ground, daemon, log, "no note of a boot")
     ground.judge(repo, log, "no note of a boot")
     assert ground.tally.is_clean, ground.tally
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
+def test_whatever_becomes_the_index_or_the_branch_is_on_the_disk_before_it_does(ground: Ground) -> None:
+    ops = recorded(ground).ops
+    named = [at for at, op in enumerate(ops) if op.name == "rename" and op.other.endswith(("/index", "/heads/main"))]
+    assert len(named) >= 2
+    assert [ops[at] for at in named if not _is_synced(ops[:at], ops[at].path)] == []
+
+
+def _is_synced(ops: tuple[Op, ...], path: str) -> bool:
+    last = [op.name for op in ops if op.path == path and op.name in ("write", "sync", "truncate", "resize")]
+    return last[-1:] == ["sync"]
 
 
 APPENDS = ("append.begun", "append.written")
