@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.test_escalate import BLOCKER
-from tests.torture.ground import Ground, Writelog
+from tests.e2e.artifacts import mixed
+from tests.torture.ground import Ground, Writelog, settled
 from tests.torture.kills import after_a_reboot, comes_back, kill_recovery
 from tests.torture.power import recorded
 from tests.torture.recording import Op
@@ -50,6 +51,15 @@ def test_whatever_becomes_the_index_or_the_branch_is_on_the_disk_before_it_does(
 def _is_synced(ops: tuple[Op, ...], path: str) -> bool:
     last = [op.name for op in ops if op.path == path and op.name in ("write", "sync", "truncate", "resize")]
     return last[-1:] == ["sync"]
+
+
+def test_a_first_scan_that_the_system_refuses_is_told_and_made_again(ground: Ground) -> None:
+    repo = ground.repo()
+    log, daemon = Writelog(repo), ground.daemon(repo, "commit.built:raise=EIO:1")
+    log.write(*mixed(1))
+    daemon.start()
+    settled(daemon)
+    assert daemon.wait_for("daemon.trouble")["data"]["what"] == "[Errno 5] Input/output error: 'commit.built'"
 
 
 APPENDS = ("append.begun", "append.written")

@@ -109,18 +109,21 @@ class Daemon:
     def run(self, ready: Callable[[], object] = lambda: None) -> None:
         """Watch and commit until `stop` is called; `ready` is called once the first scan is done."""
         _outlive_signals()
+        self._tell("daemon.started", "", {"pid": os.getpid()})
         self._lookouts.keep(self._settings.roots)  # first watch, then scan: nothing falls between the two
         try:
-            self._begin()
+            while not self._outlives(self._begin) and self._goes_on():
+                pass
             ready()
-            while not self._stopping and self._may_go_on():
-                self._turn_or_wait()
+            while self._goes_on():
+                self._outlives(self._turn)
         finally:
             self._end()
 
     def run_once(self) -> None:
         """One full reconcile: commit what can be committed now, then end."""
         _outlive_signals()
+        self._tell("daemon.started", "", {"pid": os.getpid()})
         try:
             self._begin()
             deadline = time.monotonic() + ONCE_PATIENCE_S
@@ -142,7 +145,6 @@ class Daemon:
         reap_temporaries(self._repository.own_dir, 0)
         for fact in recover(self._repository, self._coordinator):
             self._tell("repository.repaired", fact.path, {"what": fact.what})
-        self._tell("daemon.started", "", {"pid": os.getpid()})
         self._coordinator.reconcile(thorough=True)
         failpoint.reach("daemon.scanned")
         self._project()
@@ -158,6 +160,9 @@ class Daemon:
         self._sinks.close()
         self._coordinator.close()
         self._lock.release()
+
+    def _goes_on(self) -> bool:
+        return not self._stopping and self._may_go_on()
 
     def _may_go_on(self) -> bool:
         now = time.monotonic()
@@ -178,17 +183,19 @@ class Daemon:
 
     # --- one turn ---
 
-    def _turn_or_wait(self) -> None:
-        """Outlive a turn that fails: a disk may come back, a repository half deleted is soon gone (F07, F36)."""
+    def _outlives(self, work: Callable[[], None]) -> bool:
+        """Outlive work that fails: a disk may come back, a repository half deleted is soon gone (F07, F36)."""
         try:
-            self._turn()
-            self._trouble = ""
+            work()
         except (OSError, YoloError) as error:
             if str(error) != self._trouble:
                 self._trouble = str(error)
                 self._tell("daemon.trouble", "", {"what": self._trouble})
             self._inbox.take(TROUBLE_S)
             self._clocks.check_at = self._clocks.rescan_at = 0.0  # whatever the mail said is found by the scan
+            return False
+        self._trouble = ""
+        return True
 
     def _turn(self) -> None:
         mail = self._inbox.take(self._sleep_s())
