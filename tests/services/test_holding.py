@@ -82,7 +82,7 @@ def test_a_budget_of_commits_is_kept(root: Path) -> None:
         found = [getattr(glance.seen.verdict, "reason", None) for glance in coordinator.known.values()]
         coordinator.close()
     assert sorted(found, key=str) == [Reason.COMMIT_BUDGET, Reason.UNCHANGED]
-    assert [event for event, _ in told] == ["artifact.committed"]
+    assert [event for event, _ in told] == ["artifact.committed", "artifact.held"]
 
 
 def test_a_defect_of_ours_costs_one_path_and_is_told(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

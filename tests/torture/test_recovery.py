@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.cli.test_escalate import BLOCKER
-from tests.e2e.artifacts import mixed
-from tests.torture.ground import Ground, Writelog, settled
+from tests.e2e.artifacts import artifact, mixed
+from tests.torture.disks import full, read_only, with_git_dir_on
+from tests.torture.ground import Ground, SkipError, Writelog, settled
 from tests.torture.kills import after_a_reboot, comes_back, kill_recovery
 from tests.torture.power import recorded
 from tests.torture.recording import Op
@@ -51,6 +52,37 @@ def test_whatever_becomes_the_index_or_the_branch_is_on_the_disk_before_it_does(
 def _is_synced(ops: tuple[Op, ...], path: str) -> bool:
     last = [op.name for op in ops if op.path == path and op.name in ("write", "sync", "truncate", "resize")]
     return last[-1:] == ["sync"]
+
+
+@pytest.mark.parametrize("refusal", [full, read_only])
+def test_a_disk_that_stores_nothing_is_told_and_shown_by_status(ground: Ground, refusal: object) -> None:
+    try:
+        mount = ground.mount(2048)
+    except SkipError as reason:
+        pytest.skip(str(reason))
+    repo = with_git_dir_on(mount, ground.repo(rescan_s=1))
+    log, daemon = Writelog(repo), ground.daemon(repo)
+    daemon.start()
+    one = artifact("plan", 0)
+    with refusal(mount) as reasons:  # type: ignore[operator]
+        log.write(one)
+        assert daemon.wait_for("artifact.held", one.path)["data"]["reason"] in reasons
+        standing, reason = repo.standing(one.path)
+        assert standing == "held" and reason in reasons
+    settled(daemon)
+
+
+def test_an_artifact_that_could_not_be_stored_is_told_once_with_its_reason(ground: Ground) -> None:
+    repo = ground.repo(rescan_s=1)
+    log, daemon = Writelog(repo), ground.daemon(repo, "objects.written:raise=ENOSPC")
+    daemon.start()
+    (one,) = mixed(1)
+    log.write(one)
+    daemon.wait_for("artifact.held", one.path, "no_space")
+    last = artifact("plan", 5)
+    log.write(last)
+    daemon.wait_for("artifact.held", last.path, "no_space")
+    assert sum(event["path"] == one.path for event in daemon.mailbox.events) == 1
 
 
 def test_a_first_scan_that_the_system_refuses_is_told_and_made_again(ground: Ground) -> None:

@@ -18,7 +18,7 @@ from yolo_fs.edges.git.obstacles import SURGERY, Obstacles
 from yolo_fs.edges.git.refs import Branches
 from yolo_fs.edges.git.repository import Head, Repository
 from yolo_fs.reasons import Finding, Reason, YoloError
-from yolo_fs.rules.decide import decide
+from yolo_fs.rules.decide import decide, describe
 from yolo_fs.rules.facts import Accepted, Held, Verdict, Waiting
 from yolo_fs.services.apply import Applier, Budget, Outcome, Telling
 from yolo_fs.services.intake import Intake, Seen
@@ -153,12 +153,19 @@ class Coordinator:
         before = {path: verdict for path in seen if (verdict := self._ledger.verdict(path))}
         actions = decide(before, {path: glance.seen.verdict for path, glance in seen.items()})
         outcome = self._applier.carry_out(actions, head)
+        self._tell_held(outcome)
         for path, glance in seen.items():
             verdict = outcome.verdicts.get(path) or glance.seen.verdict
             self._ledger.note(path, Glance(Seen(path, verdict, glance.seen.stamp), glance.read_at_ns))
         if tips := [one.commit for one in outcome.made if one.commit]:
             self.head = Head(head.ref, tips[-1])
         return outcome
+
+    def _tell_held(self, outcome: Outcome) -> None:
+        """Tell what was accepted and could not be committed; a branch that moved is tried again at once."""
+        for path, verdict in outcome.verdicts.items():
+            if isinstance(verdict, Held) and not self._is_moved(verdict) and verdict != self._ledger.verdict(path):
+                self._tell("artifact.held", path, describe(verdict))
 
     def _look(self, path: str, head: Head, obstacle: Reason | None) -> Glance:
         read_at_ns = time.time_ns()

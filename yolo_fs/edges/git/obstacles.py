@@ -1,6 +1,6 @@
 """Why nothing may be committed right now: the states of a repository in which it is the user's turn.
 
-Source: reliability F23, F25, F26, F35, F63.
+Source: reliability F06, F07, F23, F25, F26, F35, F63.
 """
 
 from __future__ import annotations
@@ -63,6 +63,8 @@ class Obstacles:
                 return reason
         if collects_garbage(self._repository):
             return Reason.GC_RUNNING
+        if refusal := _storage_refusal(self._repository.common_dir):
+            return refusal
         if head.ref is None and not self._allow_detached:
             return Reason.DETACHED_HEAD
         if any(fnmatchcase(head.branch, pattern) for pattern in self._protected):
@@ -186,6 +188,15 @@ def collects_garbage(repository: Repository) -> bool:
     except (OSError, ValueError):
         return False
     return host != socket.gethostname() or (pid.isdecimal() and is_running(int(pid)))
+
+
+def _storage_refusal(folder: str) -> Reason | None:
+    """Return why the file system can store nothing at all, which whoever asks can see without trying (F06, F07)."""
+    facts = os.statvfs(folder)
+    if facts.f_flag & os.ST_RDONLY:
+        return Reason.STORAGE_FAILED
+    free = facts.f_bfree if os.geteuid() == 0 else facts.f_bavail
+    return Reason.NO_SPACE if facts.f_blocks and not free else None
 
 
 def _beginning(path: str) -> bytes:
