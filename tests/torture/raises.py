@@ -50,6 +50,8 @@ def _refuse(ground: Ground, situation, stage: str, action: str) -> None:  # type
             threading.Event().wait(_REFUSED_S)
         if not daemon.is_running:
             ground.fault(f"{of}: the daemon ended: {daemon.complaints()[-400:]}")
+        # Git is done with the index a moment before the program knows it and comes to the next stage.
+        until(lambda: _refusals(daemon) > 0 or not daemon.is_running, f"{of} fires")
         daemon.kill()
         log.acknowledged(daemon.mailbox.events)
         ground.fired(daemon, stage, of)
