@@ -10,7 +10,8 @@ from pathlib import Path
 
 from tests.e2e.artifacts import mixed
 from tests.e2e.test_kills import start_again
-from tests.torture.ground import Ground, SkipError, Writelog, settled
+from tests.torture.ground import Ground, SkipError, Writelog
+from tests.torture.kills import settles
 
 COMMANDS = ("update-ref", "update-index", "index-pack", "cat-file", "ls-files")
 """The git commands that a commit of a pack runs."""
@@ -73,10 +74,7 @@ def _broken(ground: Ground, command: str, calls: str, deed: str, when: int) -> b
         daemon.kill(with_helpers=True)
         log.acknowledged(daemon.mailbox.events)
         start_again(daemon, with_helpers=True)
-        try:
-            settled(daemon)
-        except AssertionError:
-            ground.fault(f"{of}: not settled: {repo.status()['candidates'][:2]}")
+        settles(ground, daemon, of)
         daemon.kill(with_helpers=True)
         log.acknowledged(daemon.mailbox.events)
     fired = trace.exists() and ("INJECTED" in (said := trace.read_text()) or "killed by SIGKILL" in said)

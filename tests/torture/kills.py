@@ -81,13 +81,15 @@ def ten_at_once(repo: Repo) -> list[Artifact]:
     return mixed(10)
 
 
-SITUATIONS: Sequence[Callable[[Repo], list[Artifact]]] = (one_new, one_changed, ten_at_once)
+Situation = Callable[[Repo], list[Artifact]]
+"""Prepares a repository and returns what is to be written then."""
+SITUATIONS: Sequence[Situation] = (one_new, one_changed, ten_at_once)
 _LOOSE = ("objects.written", "objects.synced", "objects.named")
 OF_A_TEAM = ("states.", "projections.", "sentinels.", "append.")
 OF_A_START = ("recovery.", "daemon.")
 
 
-def stages_of(situation: Callable[[Repo], list[Artifact]]) -> list[str]:
+def stages_of(situation: Situation) -> list[str]:
     """Return the stages that a commit in a situation passes: eight artifacts and more make a pack."""
     passed = [stage for stage in STAGES if not stage.startswith((*OF_A_TEAM, *OF_A_START))]
     left_out = _LOOSE if situation is ten_at_once else ("objects.packed",)
@@ -102,7 +104,7 @@ def stage_kills(ground: Ground, count: int) -> None:
         _kill_at(ground, situation, stage)
 
 
-def _kill_at(ground: Ground, situation: Callable[[Repo], list[Artifact]], stage: str) -> None:
+def _kill_at(ground: Ground, situation: Situation, stage: str) -> None:
     of = f"kill at {stage}, {situation.__name__}"
     repo = ground.repo()
     artifacts = situation(repo)
@@ -134,12 +136,17 @@ def comes_back(
     """Start again without faults, until everything is committed; then kill once more, which is quicker than asking."""
     daemon.rearmed("")
     daemon.start()
+    settles(ground, daemon, of)
+    end(daemon)
+    log.acknowledged(daemon.mailbox.events)
+
+
+def settles(ground: Ground, daemon: Daemon, of: str) -> None:
+    """Wait until everything is committed; say it when it does not come to that."""
     try:
         settled(daemon)
     except AssertionError:
         ground.fault(f"{of}: not settled: {daemon.repo.status()['candidates'][:3]}")
-    end(daemon)
-    log.acknowledged(daemon.mailbox.events)
 
 
 # --- during recovery -------------------------------------------------------------------------------------------------

@@ -7,8 +7,8 @@ import threading
 
 from tests.e2e.artifacts import artifact
 from tests.e2e.daemon import until
-from tests.torture.ground import FIRED, Ground, Writelog, settled
-from tests.torture.kills import SITUATIONS, comes_back, stages_of
+from tests.torture.ground import FIRED, Ground, Writelog
+from tests.torture.kills import SITUATIONS, Situation, comes_back, settles, stages_of
 from tests.torture.nursery import ForkedDaemon
 
 ERRORS = ("ENOSPC", "EIO")
@@ -27,7 +27,7 @@ def refusals(ground: Ground, count: int) -> None:
         _refuse(ground, situation, stage, f"raise={error}{nth}")
 
 
-def _refuse(ground: Ground, situation, stage: str, action: str) -> None:  # type: ignore[no-untyped-def]
+def _refuse(ground: Ground, situation: Situation, stage: str, action: str) -> None:
     of = f"{stage}:{action}, {situation.__name__}"
     repo = ground.repo(rescan_s=1)
     artifacts = situation(repo)
@@ -37,21 +37,15 @@ def _refuse(ground: Ground, situation, stage: str, action: str) -> None:  # type
         log.write(*artifacts)
         daemon.begin()
         until(lambda: daemon.is_ready() or not daemon.is_running or _refusals(daemon) > 1, "it has looked")
-        if not daemon.is_running:
-            ground.fault(f"{of}: the daemon ended: {daemon.complaints()[-400:]}")
-        elif action.endswith(":1"):
-            log.write(artifact("critique", 7))
-            try:
-                settled(daemon)
-            except AssertionError:
-                ground.fault(f"{of}: not settled after one refusal: {repo.status()['candidates'][:2]}")
+        log.write(artifact("critique", 7))
+        if action.endswith(":1"):
+            settles(ground, daemon, of)
         else:
-            log.write(artifact("critique", 7))
             threading.Event().wait(_REFUSED_S)
-        if not daemon.is_running:
-            ground.fault(f"{of}: the daemon ended: {daemon.complaints()[-400:]}")
         # Git is done with the index a moment before the program knows it and comes to the next stage.
         until(lambda: _refusals(daemon) > 0 or not daemon.is_running, f"{of} fires")
+        if not daemon.is_running:
+            ground.fault(f"{of}: the daemon ended: {daemon.complaints()[-400:]}")
         daemon.kill()
         log.acknowledged(daemon.mailbox.events)
         ground.fired(daemon, stage, of)
