@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
 from collections.abc import Iterator
@@ -12,8 +13,10 @@ import pytest
 
 from tests.cli.test_escalate import BLOCKER
 from tests.e2e.artifacts import artifact, mixed
+from tests.e2e.daemon import descendants, until
+from tests.e2e.history import locks
 from tests.torture.disks import full, read_only, with_git_dir_on
-from tests.torture.ground import Ground, SkipError, Writelog, settled
+from tests.torture.ground import FIRED, Ground, SkipError, Writelog, settled
 from tests.torture.kills import after_a_reboot, comes_back, kill_recovery
 from tests.torture.power import recorded
 from tests.torture.recording import Op
@@ -107,3 +110,15 @@ def test_an_escalation_that_is_killed_at_its_line_is_whole_or_not_there(ground: 
     repo.yolo_fs(*words, ok=range(256))
     lines = (repo.root / ".yolo-planning/phases/01-auth/escalation.jsonl").read_bytes().splitlines(keepends=True)
     assert len(lines) == 1 and lines[0].endswith(b"}\n")
+
+
+def test_the_lock_of_a_helper_that_is_killed_is_removed_while_the_daemon_lives(ground: Ground) -> None:
+    repo = ground.repo(rescan_s=1)
+    log, daemon = Writelog(repo), ground.daemon(repo, "refs.noted:sleep=500:1")
+    daemon.start()
+    log.write(artifact("plan", 0))
+    until(lambda: f"{FIRED}refs.noted" in daemon.complaints(), "the branch is locked")
+    for helper in descendants(daemon.pid):
+        os.kill(helper, signal.SIGKILL)
+    settled(daemon)
+    assert locks(repo) == []

@@ -45,6 +45,7 @@ class Branches:
             self._transact(ref, new, old or self._repository.hashing.zero)
         except YoloError as error:
             self.close()
+            self.clear_own_stale_locks()  # a helper that was killed leaves them, and the next would wait for ever
             if self._repository.tip(ref) != new:
                 raise _told_apart(error) from None
         if self._durable:
