@@ -13,7 +13,7 @@ from pathlib import Path
 from tests.e2e.artifacts import mixed
 from tests.e2e.daemon import until
 from tests.e2e.repo import Repo
-from tests.torture.ground import Ground, Writelog, settled
+from tests.torture.ground import Ground, Writelog, settled, unmount
 
 _SIZE_KIB = 2048
 
@@ -78,7 +78,7 @@ def _refused(ground: Ground, refusal: Callable[..., object], size: int) -> None:
     log.acknowledged(daemon.mailbox.events)
     daemon.kill()
     ground.judge(repo, log, of)
-    subprocess.run(["umount", "--lazy", str(mount)], check=False)
+    unmount(mount)
 
 
 def with_git_dir_on(mount: Path, repo: Repo) -> Repo:

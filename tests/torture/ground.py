@@ -69,8 +69,8 @@ class Ground:
                 daemon.kill(with_helpers=True)
         if self._nursery:
             self._nursery.close()
-        for mount in reversed(self._mounts):
-            subprocess.run(["umount", "--lazy", "--recursive", str(mount)], capture_output=True, check=False)
+        for mount in self._mounts:
+            unmount(mount)
 
     # --- what is there -----------------------------------------------------------------------------------------------
 
@@ -146,6 +146,12 @@ class Ground:
             self.tally.notes += [f"{of}: {kind}: {text}" for text in found[kind][:3]]
         for kind in ("out_of_order", "foreign", "fsck", "user"):
             self.tally.faults += [f"{of}: {kind}: {text[:300]}" for text in found[kind][:5]]
+
+
+def unmount(place: Path) -> None:
+    """Unmount whatever is mounted at a place, one layer after the other."""
+    while os.path.ismount(place):
+        subprocess.run(["umount", "--lazy", str(place)], check=True)
 
 
 class SkipError(Exception):
