@@ -23,9 +23,6 @@ from bench.table import Table, machine, render
 from tests.torture.families import FAMILIES, Family, tried
 from tests.torture.ground import Tally
 
-AT_ONCE = 2
-"""Families that run side by side; more only make each other late."""
-
 
 def main() -> int:
     given = _arguments()
@@ -35,7 +32,7 @@ def main() -> int:
         return _alone(FAMILIES[given.family[0]], int(given.size), place, given.seed)
     print(f"{machine(str(place))}\nYOLO_SEED={given.seed}\n", flush=True)
     began = time.monotonic()
-    with ThreadPoolExecutor(AT_ONCE) as pool:
+    with ThreadPoolExecutor(given.at_once) as pool:
         orders = [(name, FAMILIES[name].count(given.size)) for name in given.family or FAMILIES]
         tallies = list(pool.map(lambda order: _in_a_process(*order, place, given.seed), orders))
     print(render(_table(tallies, time.monotonic() - began)))
@@ -83,6 +80,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--full", action="store_true", help="the full targets; takes an hour and more")
     parser.add_argument("--place", metavar="DIR", help="where repositories are made (default: the temporary folder)")
     parser.add_argument("--seed", type=int, default=os.environ.get("YOLO_SEED", random.SystemRandom().randrange(2**32)))
+    parser.add_argument("--at-once", type=int, default=2, metavar="N", help="families side by side (default: 2)")
     parser.add_argument("--alone", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--size", help=argparse.SUPPRESS)
     given = parser.parse_args()
