@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+import subprocess
 import threading
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from tests.e2e.artifacts import Artifact, artifact, mixed
@@ -138,6 +140,7 @@ class _User:
         self._repo = repo
         self._log = log
         self._turn = 0
+        self._refusals: Counter[str] = Counter()
 
     def act(self) -> None:
         """Do one thing; a switch or a rebase counts."""
@@ -224,22 +227,40 @@ class _User:
         return self._repo.look("for-each-ref", "refs/heads") + self._repo.look("rev-parse", "HEAD")
 
     def _git(self, *arguments: str, ok: Sequence[int] = (0,), **more: str) -> None:
-        """Run a command of the user; one that meets git's lock, as with any second git, is simply tried again."""
-        for _ in range(50):
+        """Run a command of the user; one that git refuses for a moment is repeated, as anybody would, and counted."""
+        for _ in range(_PATIENCE):
             said = self._tried(arguments, ok, more)
-            if ".lock': File exists" not in said:
+            passing = next((why for words, why in _PASSING.items() if words in said), "")
+            if not passing:
                 break
-            self._ground.tally.notes[:] = ["a command of the user met a lock and was tried again"]
-            threading.Event().wait(0.02)
+            self._refusals[passing] += 1
+            threading.Event().wait(0.1)
         if said:
             self._ground.fault(f"turn {self._turn}: {said[:400]}")
 
     def _tried(self, arguments: Sequence[str], ok: Sequence[int], more: Mapping[str, str]) -> str:
-        try:
-            self._repo.git(*arguments, ok=ok, **more)
-        except AssertionError as error:
-            return str(error)
-        return ""
+        """Return what git said against it; nothing when it did as asked."""
+        command = ["git", *arguments]
+        done = subprocess.run(
+            command, cwd=self._repo.root, env={**self._repo.env, **more}, capture_output=True, text=True, check=False
+        )
+        refused = any(words in done.stderr for words in _PASSING)
+        return "" if done.returncode in ok and not refused else f"{command}: {done.returncode}: {done.stderr}"
+
+    def told(self) -> str:
+        """Return how often a command was refused for a moment, and why."""
+        return ", ".join(f"{count} × {why}" for why, count in self._refusals.items())
+
+
+_PATIENCE = 100
+_PASSING = {
+    ".lock': File exists": "another git had the lock",
+    "would be removed by checkout": "the index had not followed a commit of ours yet",
+    "index contains uncommitted changes": "the index had not followed a commit of ours yet",
+    "would be overwritten by": "the index had not followed a commit of ours yet",
+    "cannot lock ref 'HEAD'": "a commit of ours came first",
+}
+"""What git says when it refuses a command for a moment, changing nothing → why."""
 
 
 def surgery(ground: Ground, count: int) -> None:
@@ -262,6 +283,8 @@ def _surgery_in_one_repository(ground: Ground, turns: int) -> None:
     finally:
         written.end()
     settled(daemon, 60)
+    if user.told():
+        ground.tally.notes.append(f"refused and repeated in {turns} turns: {user.told()}")
     log.acknowledged(daemon.mailbox.events)
     daemon.kill()
     ground.judge(repo, log, "surgery")
