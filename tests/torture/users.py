@@ -140,6 +140,7 @@ class _User:
         self._repo = repo
         self._log = log
         self._turn = 0
+        self._since = repo.look("rev-parse", "HEAD").strip()
         self._refusals: Counter[str] = Counter()
 
     def act(self) -> None:
@@ -183,7 +184,7 @@ class _User:
         self.commits(f"base/{self._turn}.py")
         self._git("rebase", "-q", branch, f"topic{self._turn}")
         self._git("checkout", "-q", branch)
-        self._git("branch", "-q", "-D", f"topic{self._turn}")
+        self._log.branch(f"topic{self._turn}", self._since)
 
     def rebases_with_conflict(self) -> None:
         """Rebase onto a change of the same line: while it stands, nothing may move."""
@@ -199,7 +200,7 @@ class _User:
             self._ground.fault(f"turn {self._turn}: a branch moved during a rebase")
         self._git("rebase", "--abort")
         self._git("checkout", "-q", branch)
-        self._git("branch", "-q", "-D", f"topic{self._turn}")
+        self._log.branch(f"topic{self._turn}", self._since)
 
     def stashes(self) -> None:
         self._repo.file("src/file3.py", f"stashed = {self._turn}\n")
@@ -228,13 +229,15 @@ class _User:
 
     def _git(self, *arguments: str, ok: Sequence[int] = (0,), **more: str) -> None:
         """Run a command of the user; one that git refuses for a moment is repeated, as anybody would, and counted."""
-        for _ in range(_PATIENCE):
+        for attempt in range(_PATIENCE):
             said = self._tried(arguments, ok, more)
             passing = next((why for words, why in _PASSING.items() if words in said), "")
             if not passing:
                 break
             self._refusals[passing] += 1
             threading.Event().wait(0.1)
+            if attempt > _UNTIL_TIDIED:
+                self._tidy(said)
         if said:
             self._ground.fault(f"turn {self._turn}: {said[:400]}")
 
@@ -247,12 +250,21 @@ class _User:
         refused = any(words in done.stderr for words in _PASSING)
         return "" if done.returncode in ok and not refused else f"{command}: {done.returncode}: {done.stderr}"
 
+    def _tidy(self, said: str) -> None:
+        """Take away what a branch has and the index, which had not followed yet, made git leave behind."""
+        for line in said.splitlines():
+            if line.startswith("\t"):
+                (self._repo.root / line.strip()).unlink(missing_ok=True)
+                self._refusals["a file of a commit of ours was left behind"] += 1
+
     def told(self) -> str:
         """Return how often a command was refused for a moment, and why."""
         return ", ".join(f"{count} × {why}" for why, count in self._refusals.items())
 
 
 _PATIENCE = 100
+_UNTIL_TIDIED = 10
+"""Attempts before the user removes what git names."""
 _PASSING = {
     ".lock': File exists": "another git had the lock",
     "would be removed by checkout": "the index had not followed a commit of ours yet",
