@@ -35,14 +35,14 @@ class Family(NamedTuple):
 FAMILIES = {
     family.name: family
     for family in (
-        Family("random-kills", kills.random_kills, 3, 2_000),
+        Family("random-kills", kills.random_kills, 2, 2_000),
         Family("stage-kills", kills.stage_kills, 2, 3 * len(kills.stages_of(kills.one_new))),
         Family("recovery-kills", kills.recovery_kills, 1, 32),
         Family("team-kills", kills.team_kills, 1, 4 * len(kills.TEAM_STAGES)),
         Family("refusals", raises.refusals, 2, 12 * len(kills.stages_of(kills.one_new))),
         Family("disks", disks.disks, 1, 40),
         Family("inside-git", gitfaults.inside_git, 1, 300),
-        Family("power-loss", power.power_loss, 4, 500),
+        Family("power-loss", power.power_loss, 3, 500),
         Family("overflow", flood.overflow, 300, 30_000),
         Family("watch-limits", flood.watch_limits, 1, 10),
         Family("clock-jumps", clocks.clock_jumps, 2, 200),

@@ -19,7 +19,7 @@ from typing import Any
 from tests.e2e.artifacts import PLANNING, Artifact
 from tests.e2e.daemon import Daemon, until
 from tests.e2e.repo import Repo, make_repo
-from tests.torture.nursery import ForkedDaemon, Nursery
+from tests.torture.nursery import ForkedDaemon, nursery
 
 VALIDATOR = Path(__file__).with_name("validator.py")
 FIRED = "yolo-fs: failpoint "
@@ -55,7 +55,6 @@ class Ground:
         self.rng = random.Random(seed)
         self.tally = Tally(family)
         self._numbers = itertools.count(1)
-        self._nursery: Nursery | None = None
         self._daemons: list[Daemon] = []
         self._template: Repo | None = None
         self._mounts: list[Path] = []
@@ -67,8 +66,6 @@ class Ground:
         for daemon in self._daemons:
             if daemon.is_running:
                 daemon.kill(with_helpers=True)
-        if self._nursery:
-            self._nursery.close()
         for mount in self._mounts:
             unmount(mount)
 
@@ -88,9 +85,8 @@ class Ground:
 
     def daemon(self, repo: Repo, faults: str = "", **more: str) -> ForkedDaemon:
         """Return a daemon that is not started yet."""
-        self._nursery = self._nursery or Nursery()
         log = self.place / f"daemon{next(self._numbers)}.log"
-        daemon = ForkedDaemon(repo, log, self._nursery, {"YOLO_FP": faults, **more})
+        daemon = ForkedDaemon(repo, log, nursery(), {"YOLO_FP": faults, **more})
         self._daemons.append(daemon)
         return daemon
 

@@ -6,7 +6,9 @@ session and streams. As a child of a parent of its own it is nobody's thread and
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import functools
 import json
 import os
 import signal
@@ -53,6 +55,14 @@ class Nursery:
     def close(self) -> None:
         self._orders.close()
         self._process.wait(DEADLINE_S)
+
+
+@functools.cache
+def nursery() -> Nursery:
+    """Return the one nursery of this process, made when it is first asked for."""
+    made = Nursery()
+    atexit.register(made.close)
+    return made
 
 
 class Forked:

@@ -37,7 +37,7 @@ def power_loss(ground: Ground, count: int) -> None:
     if shutil.which("strace") is None:
         raise SkipError("needs strace")
     for first in range(0, count, PER_RECORDING):
-        recording = recorded(ground, rounds=2 if count < PER_RECORDING else 3)
+        recording = recorded(ground, rounds=1 if count < PER_RECORDING else 3)
         for _ in range(min(PER_RECORDING, count - first)):
             _cut(ground, recording, random.Random(ground.rng.random()))
         ground.forget(recording.repo)
