@@ -8,7 +8,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
-from tests.e2e.artifacts import Artifact, artifact, mixed
+from tests.e2e.artifacts import PLANNING, Artifact, artifact, mixed
 from tests.e2e.daemon import until
 from tests.e2e.repo import Repo
 from tests.torture.ground import Ground, Writelog, is_settled, settled
@@ -135,7 +135,9 @@ BRANCHES = ("main", "side")
 class _User:
     """Switches, rebases, stashes, resets and commits; every command has to do what it says, whatever else goes on."""
 
-    def __init__(self, ground: Ground, repo: Repo, log: Writelog) -> None:
+    def __init__(self, ground: Ground, repo: Repo, log: Writelog, *, looks_first: bool) -> None:
+        """Act in a repository; `looks_first`: not before the index has followed what we committed."""
+        self._looks_first = looks_first
         self._ground = ground
         self._repo = repo
         self._log = log
@@ -209,13 +211,12 @@ class _User:
         self._git("checkout", "-q", "--", "src/file3.py")
 
     def takes_a_commit_back(self) -> None:
-        """Commit, and undo it at once if nothing of ours came upon it meanwhile."""
+        """Commit, and revert that commit, whatever came upon it meanwhile."""
         text = self.commits("src/file4.py")
-        if self._repo.look("log", "-1", "--format=%s").strip() == text:
-            tip = self._repo.look("rev-parse", "HEAD").strip()
-            # Undone by name: what the daemon commits between the look and the reset is not the user's to lose.
-            self._git("revert", "--no-edit", tip)
-            self._log.subject(f'Revert "{text}"')
+        # By its name: what the daemon commits meanwhile is not the user's to take back.
+        oid = self._repo.look("log", "-1", "--format=%H", "--fixed-strings", f"--grep={text}").strip()
+        self._log.subject(f'Revert "{text}"')
+        self._git("revert", "--no-edit", oid)
 
     def _expect(self, text: str) -> None:
         if text not in self._repo.look("log", "-40", "--format=%s"):
@@ -229,6 +230,8 @@ class _User:
 
     def _git(self, *arguments: str, ok: Sequence[int] = (0,), **more: str) -> None:
         """Run a command of the user; one that git refuses for a moment is repeated, as anybody would, and counted."""
+        if self._looks_first:
+            until(lambda: not self._repo.look("diff", "--cached", "--name-only", "--", PLANNING), "the index follows")
         for attempt in range(_PATIENCE):
             said = self._tried(arguments, ok, more)
             passing = next((why for words, why in _PASSING.items() if words in said), "")
@@ -248,7 +251,9 @@ class _User:
             command, cwd=self._repo.root, env={**self._repo.env, **more}, capture_output=True, text=True, check=False
         )
         refused = any(words in done.stderr for words in _PASSING)
-        return "" if done.returncode in ok and not refused else f"{command}: {done.returncode}: {done.stderr}"
+        return (
+            "" if done.returncode in ok and not refused else f"{command}: {done.returncode}: {done.stdout}{done.stderr}"
+        )
 
     def _tidy(self, said: str) -> None:
         """Take away what a branch has and the index, which had not followed yet, made git leave behind."""
@@ -287,7 +292,7 @@ def _surgery_in_one_repository(ground: Ground, turns: int) -> None:
     log = Writelog(repo, branches=BRANCHES)
     daemon = ground.daemon(repo)
     daemon.start()
-    user, written = _User(ground, repo, log), _Writers(ground, log)
+    user, written = _User(ground, repo, log, looks_first=turns < TURNS_PER_REPOSITORY), _Writers(ground, log)
     written.begin()
     try:
         for _ in range(turns):
