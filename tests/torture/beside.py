@@ -7,7 +7,7 @@ import threading
 
 from tests.e2e.artifacts import mixed
 from tests.e2e.repo import Repo
-from tests.torture.ground import Ground, Writelog, settled
+from tests.torture.ground import Ground, Writelog, many, settled
 
 _AT_ONCE = 6
 TREES = 4
@@ -19,7 +19,7 @@ def garbage(ground: Ground, count: int) -> None:
     log = Writelog(repo)
     daemon = ground.daemon(repo)
     daemon.start()
-    artifacts, ended, rounds = mixed(count), threading.Event(), [0]
+    artifacts, ended, rounds = many(count), threading.Event(), [0]
     collector = threading.Thread(target=_collect, args=(repo, ended, rounds, random.Random(ground.rng.random())))
     collector.start()
     try:

@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.e2e.artifacts import PLANNING, Artifact, artifact
 from tests.e2e.repo import Repo
 from tests.e2e.test_watching import _may_unshare, without_inotify
-from tests.torture.ground import Ground, SkipError, Writelog
+from tests.torture.ground import Ground, SkipError, Writelog, many
 
 WITHIN_S = 60.0
 """The promise, from the moment at which the daemon goes on."""
@@ -23,7 +23,7 @@ def overflow(ground: Ground, count: int) -> None:
     log = Writelog(repo)
     daemon = ground.daemon(repo)
     daemon.start()
-    artifacts = [artifact(kind, n) for n in range(MOST // 2) for kind in ("plan", "summary")][: max(1, count // 2)]
+    artifacts = many(min(MOST, max(1, count // 2)))
     with daemon.paused():
         log.write(*artifacts)
         _make_noise(repo, count - len(artifacts))

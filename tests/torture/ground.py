@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.e2e.artifacts import PLANNING, Artifact
+from tests.e2e.artifacts import PLANNING, Artifact, artifact
 from tests.e2e.daemon import Daemon, until
 from tests.e2e.repo import Repo, make_repo
 from tests.torture.nursery import ForkedDaemon, nursery
@@ -202,6 +202,11 @@ class Writelog:
     def _put(self, line: Mapping[str, Any]) -> None:
         with open(self.path, "a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
+
+
+def many(count: int) -> list[Artifact]:
+    """Return artifacts of distinct paths, plan and summary by turns: up to 3,960, since a plan has two digits."""
+    return [artifact(kind, n) for n in range(count // 2 + 1) for kind in ("plan", "summary")][:count]
 
 
 def settled(daemon: Daemon, within_s: float = 20.0) -> None:
