@@ -41,9 +41,11 @@ def garbage(ground: Ground, count: int) -> None:
 
 def _collect(repo: Repo, ended: threading.Event, rounds: list[int], rng: random.Random) -> None:
     """Collect, and rest for a random moment: while garbage is collected everything waits, as it should."""
-    while not ended.wait(rng.uniform(0, 0.3)):
+    while True:
         repo.git("gc", "-q", "--prune=now")
         rounds[0] += 1
+        if ended.wait(rng.uniform(0, 0.3)):
+            return
 
 
 def worktrees(ground: Ground, count: int) -> None:
