@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from tests.e2e.artifacts import artifact
 from tests.torture.ground import Ground, Writelog, settled
 from tests.torture.nursery import CLOCK
@@ -24,8 +26,10 @@ def _one_repository(ground: Ground, jumps: int) -> None:
     daemon = ground.daemon(repo, **{CLOCK: str(clock)})
     daemon.start()
     wrong: set[str] = set()
+    farthest_s = 0
     for version in range(jumps):
         jump = ground.rng.choice(JUMPS_S)
+        farthest_s = max(farthest_s, abs(jump))
         clock.with_suffix(".new").write_text(str(jump))
         clock.with_suffix(".new").rename(clock)
         one = artifact("plan", 3, version)
@@ -41,6 +45,6 @@ def _one_repository(ground: Ground, jumps: int) -> None:
     log.acknowledged(daemon.mailbox.events)
     daemon.kill()
     ground.judge(repo, log, "clock jumps")
-    if jumps == PER_REPOSITORY and len(wrong) < 2:
+    if jumps > 1 and farthest_s == max(JUMPS_S) and wrong == {str(datetime.now().year)}:
         ground.fault("the clock never jumped: every commit is of the same year")
     ground.forget(repo)
