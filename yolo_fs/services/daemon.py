@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from yolo_fs.edges import failpoint
 from yolo_fs.edges.files import ignore_lease_breaks
+from yolo_fs.edges.git.commit import Made
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.lock import Held as HeldLock
 from yolo_fs.edges.store import reap_temporaries
@@ -40,7 +41,9 @@ RETRY_S = 0.05
 """Between two looks at what waits to be judged, or at what holds everything up."""
 LONGEST_PAUSE_S = 0.8
 INDEX_EVERY_S = 0.1
-"""At most one refresh of the user's index in this time; it costs a rewrite of the whole file."""
+"""The longest rest between two refreshes of the user's index: until then what was committed looks deleted to git."""
+INDEX_REST = 9
+"""The rest is so many times as long as the refresh, for which the user's git has to wait."""
 CHECK_EVERY_S = 2.0
 """Between two looks at the lock, the watcher and the repository itself."""
 TICK_S = 1.0
@@ -218,8 +221,7 @@ class Daemon:
             else:
                 due.append(path)
         if due:
-            self._note(self._coordinator.round(due))
-            self._project()
+            self._follow_up(self._coordinator.round(due))
 
     def _retry(self) -> None:
         now = time.monotonic()
@@ -231,8 +233,7 @@ class Daemon:
             late += self._coordinator.waiting()
             late += self._coordinator.released()
         if late:
-            self._note(self._coordinator.round(late))
-            self._project()
+            self._follow_up(self._coordinator.round(late))
 
     def _space_out_retries(self) -> None:
         """Wait longer and longer while the same paths stay unfinished: a full disk may stay full for hours (F06)."""
@@ -249,8 +250,7 @@ class Daemon:
             return
         self._clocks.tick_at = now + TICK_S
         if paths := dict.fromkeys(one.path for one in self._ticker.tick()):
-            self._note(self._coordinator.round(paths))
-            self._project()
+            self._follow_up(self._coordinator.round(paths))
 
     def _look_at_crew(self) -> None:
         now = time.monotonic()
@@ -262,8 +262,7 @@ class Daemon:
         for why in doubts:
             self._tell("daemon.doubt", "", {"why": why})
         self._clocks.rescan_at = time.monotonic() + self._settings.policy.rescan_s
-        self._note(self._coordinator.reconcile())
-        self._project()
+        self._follow_up(self._coordinator.reconcile())
         self._say_health()
 
     def _project(self) -> None:
@@ -282,17 +281,21 @@ class Daemon:
             if not self._coordinator.round((path,)):
                 return  # held like any artifact; it is committed, and the next one written, once nothing holds it
 
-    def _note(self, made: Any) -> None:
+    def _follow_up(self, made: Sequence[Made]) -> None:
+        """Do what follows a round: the index first, since a user's `git commit` that comes before it undoes ours."""
         now = time.monotonic()
         self._committed_recently = {
             path: at for path, at in self._committed_recently.items() if now - at < self._settle_s
         } | {one.path: now for one in made}
+        self._follow_index()
+        self._project()
 
     def _follow_index(self) -> None:
         now = time.monotonic()
         if self._coordinator.follower.pending and now >= self._clocks.index_at:
             self._coordinator.let_index_follow()
-            self._clocks.index_at = time.monotonic() + INDEX_EVERY_S
+            took_s = time.monotonic() - now
+            self._clocks.index_at = now + took_s + min(INDEX_EVERY_S, INDEX_REST * took_s)
 
     def _sleep_s(self) -> float:
         """Return how long nothing is due, if no mail comes."""
