@@ -1,6 +1,7 @@
 """A burst: 1,000 artifacts at once, each to be its own commit.
 
-Source: performance 1d; goals "burst 1,000 artifacts", "same vs git fast-import", "loose objects left".
+Source: performance 1d; goals "burst 1,000 artifacts", "same vs git fast-import", "loose objects left",
+"index refresh calls per burst".
 """
 
 from __future__ import annotations
@@ -10,13 +11,16 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import median
 
 from bench import daemon, repositories
+from bench.aims import Aim
 from bench.engine import Engine
+from bench.inotify import MOVED_TO, Inotify
 from bench.options import Options
 from bench.repositories import BRANCH, Size, artifact, commit_head, file_change, git, loose_objects, put
+from bench.rounds import middle_half, ratios
 from bench.table import Goal, Table, goal_table, rate, times
 
 DAEMON = "daemon, first write to last event"
@@ -39,6 +43,8 @@ class _Way:
     """Artifacts in one burst."""
     once: Callable[[Files], float]
     """Commits them and returns the seconds that counted."""
+    index: Inotify | None = None
+    """Tells of each rewrite of the user's index, where that is of interest."""
 
 
 @dataclass(slots=True)
@@ -49,6 +55,8 @@ class _Result:
     loose: float
     """Loose objects left by one burst."""
     count: int
+    refreshes: list[float] = field(default_factory=list)
+    """Rewrites of the index per 100 ms of a burst."""
 
 
 def run(options: Options) -> Iterator[Table]:
@@ -70,11 +78,23 @@ def _ways(size: Size, options: Options, stack: ExitStack) -> list[_Way]:
     engine = Engine(engines, durable=True)
     stack.callback(engine.close)
     return [
-        _Way(DAEMON, daemons, count, lambda files: _by_daemon(daemons, said, files)),
+        _Way(DAEMON, daemons, count, lambda files: _by_daemon(daemons, said, files), _index_of(daemons, stack)),
         _Way(ENGINE, engines, count, lambda files: _by_engine(engines, engine, files)),
         _Way(FAST_IMPORT, imports, count, lambda files: _by_fast_import(imports, files)),
         _Way(ONLY, only, slow, lambda files: _by_only(only, files)),
     ]
+
+
+def _index_of(root: str, stack: ExitStack) -> Inotify:
+    watch = Inotify(MOVED_TO)
+    stack.callback(watch.close)
+    watch.add(f"{root}/.git")
+    return watch
+
+
+def _refreshes(index: Inotify) -> int:
+    """Return how often the index was rewritten since the last call."""
+    return sum(name.endswith("/index") for name in index.read())
 
 
 def _measure(ways: list[_Way], rounds: int) -> dict[str, _Result]:
@@ -85,7 +105,12 @@ def _measure(ways: list[_Way], rounds: int) -> dict[str, _Result]:
             start = _FIRST + number * way.count
             files = [artifact(start + index, f"burst {number}") for index in range(way.count)]
             before, tip = loose_objects(way.root), git(way.root, "rev-parse", BRANCH)
-            results[way.name].rates.append(way.count / way.once(files))
+            if way.index:
+                _refreshes(way.index)
+            taken_s = way.once(files)
+            results[way.name].rates.append(way.count / taken_s)
+            if way.index:
+                results[way.name].refreshes.append(_refreshes(way.index) / (taken_s / 0.1 + 1))
             _verify(way, tip)
             results[way.name].loose += (loose_objects(way.root) - before) / rounds
     return results
@@ -172,8 +197,28 @@ def _table(size: str, results: dict[str, _Result]) -> Table:
 
 def _goals(results: dict[str, dict[str, _Result]]) -> Iterator[Goal]:
     for size, least in (("small", 40), ("large", 300)):
-        found = {name: median(result.rates) for name, result in results[size].items()}
+        found = results[size]
         for name in (DAEMON, ENGINE):
-            yield Goal(f"{name} / {ONLY}, {size}", found[name] / found[ONLY], least, at_least=True)
-        yield Goal(f"{ENGINE} / fast-import, {size}", found[ENGINE] / found[FAST_IMPORT], 2, at_least=True)
-        yield Goal(f"{DAEMON}: loose objects left, {size}", results[size][DAEMON].loose, 50)
+            yield _goal(found, name, ONLY, size, least, Aim.BURST)
+        yield _goal(found, ENGINE, FAST_IMPORT, size, 2, Aim.STREAM)
+        yield Goal(f"{DAEMON}: loose objects left, {size}", found[DAEMON].loose, 50, aim=Aim.LOOSE)
+        refreshes = found[DAEMON].refreshes
+        yield Goal(
+            f"{DAEMON}: index refreshes per 100 ms, {size}",
+            median(refreshes),
+            1,
+            aim=Aim.FOLLOW,
+            spread=middle_half(refreshes),
+        )
+
+
+def _goal(found: dict[str, _Result], ours: str, base: str, size: str, least: float, aim: Aim) -> Goal:
+    return Goal(
+        f"{ours} / {base}, {size}",
+        median(found[ours].rates) / median(found[base].rates),
+        least,
+        at_least=True,
+        aim=aim,
+        spread=middle_half(ratios(found[ours].rates, found[base].rates)),
+        beside=f"{rate(median(found[base].rates))}/s",
+    )

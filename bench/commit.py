@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from bench import repositories
+from bench.aims import Aim
 from bench.engine import Engine
 from bench.floor import OBJECT_BYTES, Floor
 from bench.options import Options
 from bench.repositories import artifact, git, put
-from bench.rounds import WARM_UP, Sample, Way, interleave
+from bench.rounds import WARM_UP, Sample, Way, cost_goal, interleave
 from bench.table import Goal, Table, goal_table, ms, times
 
 FLOOR = "floor: 6 files, ref, reflog"
@@ -174,15 +175,17 @@ def _table(size: str, samples: dict[str, Sample], conduct: dict[str, _Conduct]) 
 
 
 def _goals(small: dict[str, Sample], large: dict[str, Sample]) -> list[Goal]:
+    both = (("small", small), ("large", large))
     return [
+        *(cost_goal(f"{ENGINE} / floor, {name}", found[ENGINE], found[FLOOR], 4, Aim.COMMIT) for name, found in both),
         *(
-            Goal(f"{ENGINE} / floor, {name}", found[ENGINE].p50 / found[FLOOR].p50, 4)
-            for name, found in (("small", small), ("large", large))
+            cost_goal(
+                f"{ENGINE_DURABLE} / synced floor, {name}", found[ENGINE_DURABLE], found[FLOOR_SYNCED], 2, Aim.DURABLE
+            )
+            for name, found in both
         ),
         *(
-            Goal(f"{ENGINE_DURABLE} / synced floor, {name}", found[ENGINE_DURABLE].p50 / found[FLOOR_SYNCED].p50, 2)
-            for name, found in (("small", small), ("large", large))
+            cost_goal(f"{name}, large / small", large[name], small[name], 2, Aim.SIZE)
+            for name in (ENGINE, ENGINE_DURABLE)
         ),
-        Goal(f"{ENGINE}, large / small", large[ENGINE].p50 / small[ENGINE].p50, 2),
-        Goal(f"{ENGINE_DURABLE}, large / small", large[ENGINE_DURABLE].p50 / small[ENGINE_DURABLE].p50, 2),
     ]

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from typing import IO, Any, cast
 
 START_S = 60
+_TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Daemon:
@@ -73,3 +74,10 @@ def memory_mb(pid: int) -> float:
     with open(f"/proc/{pid}/status") as file:
         line = next(line for line in file if line.startswith("VmRSS"))
     return int(line.split()[1]) / 1024
+
+
+def used_s(pid: int) -> float:
+    """Return the CPU time that a process used so far."""
+    with open(f"/proc/{pid}/stat") as file:
+        fields = file.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _TICKS

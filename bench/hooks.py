@@ -14,9 +14,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from bench import repositories
+from bench.aims import Aim
 from bench.options import Options
-from bench.rounds import Sample, Way, interleave
-from bench.table import Goal, Table, goal_table, ms, times
+from bench.rounds import Sample, Way, cost_goal, interleave
+from bench.table import Table, goal_table, ms, times
 
 PASS = "python -c pass"
 PHASE = ".yolo-planning/phases/01-bench"
@@ -51,8 +52,8 @@ def run(options: Options) -> Iterator[Table]:
     ways += [_way(root, name, given) for name, given in {**FREE, **FULL}.items()]
     samples = interleave(ways, options.pick(21, 1))
     yield _table("Hooks", samples)
-    base = samples[PASS].p50
-    yield goal_table("Goals: hooks", [Goal(f"{name} / {PASS}", samples[name].p50 / base, 3) for name in FREE])
+    goals = [cost_goal(f"{name} / {PASS}", samples[name], samples[PASS], 3, Aim.START) for name in FREE]
+    yield goal_table("Goals: hooks", goals)
 
 
 def _way(root: str, name: str, given: dict[str, Any]) -> Way:

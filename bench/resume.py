@@ -14,9 +14,10 @@ import tempfile
 from collections.abc import Callable, Iterator
 
 from bench import repositories
+from bench.aims import Aim
 from bench.options import Options
-from bench.rounds import Sample, Way, interleave
-from bench.table import Goal, Table, goal_table, ms, times
+from bench.rounds import Sample, Way, cost_goal, interleave
+from bench.table import Table, goal_table, ms, times
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.rules.brief import BUDGET, as_text, cut, tokens
 from yolo_fs.services.chronicle import FILE, Chronicle
@@ -45,14 +46,8 @@ def run(options: Options) -> Iterator[Table]:
     samples = interleave(_ways(root), options.pick(15, 1))
     _remember(root, repositories.git(root, "rev-parse", "HEAD"))
     yield _times(samples, commits, artifacts, os.path.getsize(_cache(root)))
-    log = samples[LOG].p50
-    yield goal_table(
-        "Goals: resume",
-        [
-            Goal(f"{WARM} / {LOG}", samples[WARM].p50 / log, 0.1),
-            Goal(f"{LATER} / {LOG}", samples[LATER].p50 / log, 0.1),
-        ],
-    )
+    goals = [cost_goal(f"{name} / {LOG}", samples[name], samples[LOG], 0.1, Aim.RESUME) for name in (WARM, LATER)]
+    yield goal_table("Goals: resume", goals)
     yield _lengths(options)
 
 

@@ -9,6 +9,9 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from bench.aims import Aim
+from bench.table import Goal, ms, times
+
 WARM_UP = 2
 """Rounds that are run and not counted."""
 
@@ -55,6 +58,23 @@ class Sample:
     def spread(self) -> str:
         """The middle half of the times, as percent of the median: how noisy the machine was."""
         return f"±{50 * (self.quantile(0.75) - self.quantile(0.25)) / self.p50:.0f} %"
+
+
+def middle_half(values: Sequence[float]) -> str:
+    """Return the bounds of the middle half of some ratios."""
+    sample = Sample(list(values))
+    return f"{times(sample.quantile(0.25))} to {times(sample.quantile(0.75))}"
+
+
+def ratios(ours: Sequence[float], base: Sequence[float]) -> list[float]:
+    """Return the ratio of each round; what ran in the same round met the same noise."""
+    return [one / other for one, other in zip(ours, base, strict=False)]
+
+
+def cost_goal(name: str, ours: Sample, base: Sample, target: float, aim: Aim | None = None) -> Goal:
+    """Return the goal that something costs at most `target` times as much time as something else."""
+    spread = middle_half(ratios(ours.times_s, base.times_s))
+    return Goal(name, ours.p50 / base.p50, target, aim=aim, spread=spread, beside=f"{ms(base.p50)} ms")
 
 
 def interleave(ways: Sequence[Way], rounds: int) -> dict[str, Sample]:

@@ -10,9 +10,10 @@ import sys
 from collections.abc import Iterator
 
 from bench import repositories
+from bench.aims import Aim
 from bench.options import Options
-from bench.rounds import Sample, Way, interleave
-from bench.table import Goal, Table, goal_table, ms, times
+from bench.rounds import Sample, Way, cost_goal, interleave
+from bench.table import Table, goal_table, ms, times
 
 PASS = "python -c pass"
 VERSION = "yolo-fs --version"
@@ -45,8 +46,8 @@ def run(options: Options) -> Iterator[Table]:
     ways += [_way(f"import {name}", [sys.executable, "-c", f"import {name}"]) for name in IMPORTS]
     yield _table("Start-up: imports, each in a fresh interpreter", interleave(ways, options.pick(11, 1)))
     goals = [
-        Goal(f"{VERSION} / {PASS}", samples[VERSION].p50 / samples[PASS].p50, 3),
-        Goal(f"{STATUS} / {PASS}", samples[STATUS].p50 / samples[PASS].p50, 30),
+        cost_goal(f"{VERSION} / {PASS}", samples[VERSION], samples[PASS], 3, Aim.START),
+        cost_goal(f"{STATUS} / {PASS}", samples[STATUS], samples[PASS], 30),
     ]
     yield goal_table("Goals: start-up (the second is no goal of the plan, only a bound)", goals)
 

@@ -11,17 +11,8 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bench.aims import Aim
 from yolo_fs.edges.machine import filesystem_type
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """One table of results."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +24,12 @@ class Goal:
     target: float
     at_least: bool = False
     """The target is a lower bound; otherwise an upper bound."""
+    aim: Aim | None = None
+    """The goal of the plan that it answers; none where the bound is our own."""
+    spread: str = ""
+    """The middle half of what was measured: how noisy the machine was."""
+    beside: str = ""
+    """The floor or the peer that it was measured beside, in this run."""
 
     @property
     def is_met(self) -> bool:
@@ -40,18 +37,38 @@ class Goal:
         return self.measured >= self.target if self.at_least else self.measured <= self.target
 
 
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One table of results."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...] = ()
+    goals: tuple[Goal, ...] = ()
+    """What the rows are, where they are goals."""
+    absent: tuple[str, ...] = ()
+    """Peers that were not there, each with what it would take."""
+
+
+GOAL_COLUMNS = ("goal", "target", "measured", "middle half", "beside", "")
+
+
 def goal_table(title: str, goals: Sequence[Goal]) -> Table:
     """Return goals as a table."""
-    rows = tuple(
-        (
-            goal.name,
-            f"{'≥' if goal.at_least else '≤'} {goal.target:g}",
-            times(goal.measured),
-            "met" if goal.is_met else "MISSED",
-        )
-        for goal in goals
+    return Table(title, GOAL_COLUMNS, tuple(goal_row(goal) for goal in goals), goals=tuple(goals))
+
+
+def goal_row(goal: Goal) -> tuple[str, ...]:
+    """Return the cells of a goal."""
+    return (
+        goal.name,
+        f"{'≥' if goal.at_least else '≤'} {goal.target:g}",
+        times(goal.measured),
+        goal.spread,
+        goal.beside,
+        "met" if goal.is_met else "MISSED",
     )
-    return Table(title, ("goal", "target", "measured", ""), rows)
 
 
 def render(table: Table) -> str:

@@ -1,6 +1,6 @@
 """From close() to the callback, in small and large trees, beside inotify itself; and what idling costs.
 
-Source: performance 2; goals "watch latency p50 vs raw inotify" and "idle CPU".
+Source: performance 2; goals "watch latency p50 vs raw inotify".
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
-from bench.daemon import memory_mb
+from bench.aims import Aim
+from bench.daemon import memory_mb, used_s
 from bench.options import Options
-from bench.rounds import Sample
-from bench.table import Goal, Table, goal_table, ms, times
+from bench.rounds import Sample, cost_goal
+from bench.table import Table, goal_table, ms, times
 
 RAW = "inotify"
 WATCHER = "yolo-fs watcher"
 _KINDS = {RAW: "raw", WATCHER: "watcher"}
-_TICKS = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(slots=True)
@@ -52,12 +52,6 @@ class _Watching:
             told, _, said = self.process.stdout.readline().rstrip(b"\n").partition(b" ")
         self.sample.times_s.append((int(told) - began) / 1e9)
 
-    def used_s(self) -> float:
-        """Return the CPU time used so far."""
-        with open(f"/proc/{self.process.pid}/stat") as file:
-            fields = file.read().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / _TICKS
-
 
 def run(options: Options) -> Iterator[Table]:
     """Measure trees of three sizes."""
@@ -69,11 +63,8 @@ def run(options: Options) -> Iterator[Table]:
     columns = ("watcher", "folders", "p50 ms", "p90 ms", "p99 ms", "x inotify", "start ms", "idle CPU", "MB")
     notes = ("each in a process and a tree of its own; writes alternate; from the call of close() to the callback.",)
     yield Table("Watch", columns, tuple(rows), notes)
-    ratio = last[WATCHER].sample.p50 / last[RAW].sample.p50
-    goals = [Goal("watcher / inotify, p50, largest tree", ratio, 5)]
-    if not options.small:
-        goals.append(Goal("idle CPU in percent, largest tree", last[WATCHER].idle_percent, 0.3))
-    yield goal_table("Goals: watch", goals)
+    goal = cost_goal("watcher / inotify, p50, largest tree", last[WATCHER].sample, last[RAW].sample, 5, Aim.WATCH)
+    yield goal_table("Goals: watch", [goal])
 
 
 def _measure(count: int, options: Options) -> dict[str, _Watching]:
@@ -108,10 +99,10 @@ def _folders(count: int) -> list[str]:
 
 
 def _idle(both: list[_Watching], for_s: float) -> None:
-    before = {one.name: one.used_s() for one in both}
+    before = {one.name: used_s(one.process.pid) for one in both}
     time.sleep(for_s)
     for one in both:
-        one.idle_percent = 100 * (one.used_s() - before[one.name]) / for_s
+        one.idle_percent = 100 * (used_s(one.process.pid) - before[one.name]) / for_s
         one.memory_mb = memory_mb(one.process.pid)
 
 
