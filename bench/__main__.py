@@ -1,4 +1,7 @@
-"""`scripts/bench [NAME…] [--small | --full]`: runs benchmarks and prints their tables."""
+"""`scripts/bench [NAME…] [--small | --full]`: runs benchmarks and prints their tables.
+
+Without a name, or as `goals`: runs all of them and prints every goal of the plan in one table.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
+from bench.goals import overview
 from bench.options import Options
-from bench.table import Table, machine, render
+from bench.table import Table, load, machine, render
 
 NAMES = (
     "commit",
@@ -27,11 +32,17 @@ NAMES = (
     "hooks",
     "githooks",
     "failpoint",
+    "idle",
+    "missed",
+    "faults",
 )
+OVERVIEW = "goals"
 
 
 def run(name: str, options: Options) -> Iterator[Table]:
     """Run one benchmark and yield its tables as they are ready."""
+    if name == OVERVIEW:
+        return iter([overview(NAMES, run, options)])
     tables: Iterator[Table] = importlib.import_module(f"bench.{name}").run(options)
     return tables
 
@@ -42,33 +53,51 @@ def main() -> int:
     place = os.path.abspath(given.place)
     os.makedirs(place, exist_ok=True)
     _forget_the_user(place)
-    print(f"{machine(place)}\n", flush=True)
     with tempfile.TemporaryDirectory(prefix="scratch-", dir=place) as scratch:
-        options = Options(place, scratch, small=given.small, full=given.full, gitwatch=given.gitwatch)
-        for name in given.name or NAMES:
-            _print(name, options)
+        options = Options(place, scratch, small=given.small, full=given.full, gitwatch=given.gitwatch, seed=given.seed)
+        for name in given.name or (OVERVIEW,):
+            _report(name, options, given.keep)
     return 0
 
 
-def _print(name: str, options: Options) -> None:
+def _report(name: str, options: Options, keep: str | None) -> None:
+    """Print a benchmark's tables, and keep them in a file of its own where that is wanted."""
     began = time.monotonic()
+    text = [head(name, options)]
+    print(text[0], flush=True)
     for table in run(name, options):
-        print(render(table), flush=True)
+        text.append(render(table))
+        print(text[-1], flush=True)
+    text.append(f"load at the end {load()}\n")
+    print(text[-1], flush=True)
+    if keep:
+        with open(os.path.join(keep, f"{name}.txt"), "w") as file:
+            file.write("\n".join(text))
     print(f"bench {name}: {time.monotonic() - began:.0f} s", file=sys.stderr)
+
+
+def head(name: str, options: Options) -> str:
+    """Return what a reader has to know of a run: the command, when, and on what machine."""
+    size = "".join(f" --{size}" for size in ("small", "full") if getattr(options, size))
+    now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return f"scripts/bench {name}{size} --seed {options.seed}\n{now}\n{machine(options.place)}\n"
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser("scripts/bench", description=__doc__)
-    parser.add_argument("name", nargs="*", metavar="NAME", help=f"{', '.join(NAMES)}; default: all")
+    parser.add_argument("name", nargs="*", metavar="NAME",
+                        help=f"{', '.join(NAMES)}; default: {OVERVIEW}, every goal in one table")  # fmt: skip
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--small", action="store_true", help="least sizes: only prove that everything runs")
     size.add_argument("--full", action="store_true", help="the sizes of the plan's goals, where they take minutes")
     parser.add_argument("--place", default=os.path.join(tempfile.gettempdir(), "yolo-fs-bench"), metavar="DIR",
                         help="where repositories are made and kept (default: %(default)s)")  # fmt: skip
     parser.add_argument("--gitwatch", metavar="PATH", help="the script gitwatch, to be measured beside the daemon")
+    parser.add_argument("--seed", type=int, default=1, help="of everything random (default: %(default)s)")
+    parser.add_argument("--keep", metavar="DIR", help="also write what is printed to DIR/NAME.txt")
     given = parser.parse_args()
-    if unknown := set(given.name) - set(NAMES):
-        parser.error(f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(NAMES)}")
+    if unknown := set(given.name) - {*NAMES, OVERVIEW}:
+        parser.error(f"no benchmark {', '.join(sorted(unknown))}; there are {OVERVIEW}, {', '.join(NAMES)}")
     return given
 
 

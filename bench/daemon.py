@@ -9,8 +9,9 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import IO, Any, cast
 
 START_S = 60
@@ -43,30 +44,53 @@ class Daemon:
 
 @contextmanager
 def running(root: str, *, durable: bool = True) -> Iterator[Daemon]:
-    """Run the daemon in a work tree for as long as the context lasts."""
+    """Run the daemon in a work tree for as long as the context lasts, and hear what it says."""
+    with process(root, out=subprocess.PIPE, durability="fsync" if durable else "none") as child:
+        yield Daemon(child)
+
+
+@contextmanager
+def process(root: str, *, out: int = subprocess.DEVNULL, **policy: object) -> Iterator[subprocess.Popen[bytes]]:
+    """Run the daemon in a process group of its own; `policy` is the configuration of the user.
+
+    Yields when its first scan is done. A git that outlives a killed daemon holds its lock for a moment more, so a
+    start that finds one is tried again.
+    """
     with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ready:
-        _configure(folder, durable=durable)
+        _configure(folder, policy)
         address = f"{folder}/ready"
         ready.bind(address)
-        ready.settimeout(START_S)
-        process = subprocess.Popen(
-            [sys.executable, "-m", "yolo_fs", "run", "--json", "-C", root],
-            stdout=subprocess.PIPE,
-            env={**os.environ, "NOTIFY_SOCKET": address, "XDG_CONFIG_HOME": folder},
-        )
+        ready.settimeout(0.05)
+        command = [sys.executable, "-m", "yolo_fs", "run", "--json", "-C", root]
+        environment = {**os.environ, "NOTIFY_SOCKET": address, "XDG_CONFIG_HOME": folder}
+        child = _ready(lambda: subprocess.Popen(command, stdout=out, env=environment, start_new_session=True), ready)
         try:
-            ready.recv(64)
-            yield Daemon(process)
+            yield child
         finally:
-            process.send_signal(signal.SIGTERM)
-            process.communicate(timeout=START_S)
+            if child.poll() is None:
+                child.send_signal(signal.SIGTERM)
+            child.communicate(timeout=START_S)
 
 
-def _configure(home: str, *, durable: bool) -> None:
+def _ready(launch: Callable[[], subprocess.Popen[bytes]], ready: socket.socket) -> subprocess.Popen[bytes]:
+    deadline = time.monotonic() + START_S
+    child = launch()
+    while time.monotonic() < deadline:
+        with suppress(TimeoutError):
+            ready.recv(64)
+            return child
+        if child.poll() is not None:
+            child.communicate()
+            child = launch()
+    child.kill()
+    raise TimeoutError(f"the daemon was not ready within {START_S} s")
+
+
+def _configure(home: str, policy: dict[str, object]) -> None:
     """Write the configuration of a user, who alone may do without syncing."""
     os.mkdir(f"{home}/yolo-fs")
     with open(f"{home}/yolo-fs/config.json", "w") as file:
-        json.dump({"policy": {"durability": "fsync" if durable else "none"}}, file)
+        json.dump({"policy": policy}, file)
 
 
 def memory_mb(pid: int) -> float:

@@ -1,4 +1,4 @@
-"""From the end of a write to its commit, through the real daemon, beside a loop around `git commit --only`.
+"""From the end of a write to its commit, through the real daemon, beside the loops that people write.
 
 Source: performance 6; goal "write -> commit p50 vs best peer". Each contender works in a copy of its own;
 the writes alternate.
@@ -9,18 +9,17 @@ from __future__ import annotations
 import itertools
 import random
 import select
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 
-from bench import daemon, repositories
+from bench import daemon, peers, repositories
+from bench.aims import Aim
 from bench.inotify import Inotify
 from bench.options import Options
 from bench.repositories import BRANCH, artifact, git, put
-from bench.rounds import WARM_UP, Sample
+from bench.rounds import WARM_UP, Sample, middle_half, ratios
 from bench.table import Goal, Table, goal_table, ms, times
 
 TIMEOUT_S = 30.0
@@ -36,8 +35,7 @@ EVENT = "yolo-fs: event line"
 MOVED = "yolo-fs: branch moved"
 EVENT_UNSYNCED = "yolo-fs, not synced: event line"
 MOVED_UNSYNCED = "yolo-fs, not synced: branch moved"
-PEER = "inotify, git add, git commit --only"
-GITWATCH = "gitwatch -s 0"
+OWN = (EVENT, MOVED, EVENT_UNSYNCED, MOVED_UNSYNCED)
 
 
 def run(options: Options) -> Iterator[Table]:
@@ -47,8 +45,9 @@ def run(options: Options) -> Iterator[Table]:
         with ExitStack() as stack:
             contenders = _contenders(size, options, stack)
             rng = random.Random(options.seed)
-            at_rest[size.name] = _alternate(contenders, options.pick(80, 2), rng, IDLE_S)
-            yield _table(f"Write to commit, {size.name} repository, each write alone", at_rest[size.name])
+            at_rest[size.name] = _alternate(contenders, options.pick(80, 2), rng, options.pick(IDLE_S, STREAM_S))
+            table = _table(f"Write to commit, {size.name} repository, each write alone", at_rest[size.name])
+            yield replace(table, absent=peers.absent(options))
             stream = _alternate(contenders[:2], options.pick(200, 3), rng, STREAM_S)
             yield _table(f"Write to commit, {size.name} repository, a write each 5 to 30 ms", stream)
     yield goal_table("Goals: write to commit", list(_goals(at_rest)))
@@ -98,13 +97,10 @@ def _contenders(size: repositories.Size, options: Options, stack: ExitStack) -> 
         root = repositories.copy(size, options)
         said = stack.enter_context(daemon.running(root, durable=durable))
         found.append(_Contender(root, moved, _refs(root, stack), event, said))
-    root = repositories.copy(size, options)
-    stack.enter_context(_process([sys.executable, "-m", "bench.peer", root], first_line=True))
-    found.append(_Contender(root, PEER, _refs(root, stack)))
-    if options.gitwatch:
+    for peer in peers.services(options):
         root = repositories.copy(size, options)
-        stack.enter_context(_process(["bash", options.gitwatch, "-s", "0", root], first_line=False))
-        found.append(_Contender(root, GITWATCH, _refs(root, stack)))
+        stack.enter_context(peer.run(root))
+        found.append(_Contender(root, peer.name, _refs(root, stack)))
     return found
 
 
@@ -113,21 +109,6 @@ def _refs(root: str, stack: ExitStack) -> Inotify:
     stack.callback(watch.close)
     watch.add(f"{root}/.git/refs/heads")
     return watch
-
-
-@contextmanager
-def _process(command: list[str], *, first_line: bool) -> Iterator[None]:
-    """Run a peer; it is ready after its first line, or after a while where it says nothing."""
-    process = subprocess.Popen(command, stdout=subprocess.PIPE if first_line else subprocess.DEVNULL)
-    try:
-        if process.stdout is not None:
-            process.stdout.readline()
-        else:
-            time.sleep(2)
-        yield
-    finally:
-        process.terminate()
-        process.communicate()
 
 
 def _alternate(
@@ -177,7 +158,15 @@ def _table(title: str, samples: dict[str, Sample]) -> Table:
 def _goals(samples: dict[str, dict[str, Sample]]) -> Iterator[Goal]:
     for name, least in (("small", 5), ("large", 50)):
         found = samples[name]
-        best = min(found[peer].p50 for peer in (PEER, GITWATCH) if peer in found)
-        yield Goal(f"best peer / yolo-fs, {name}", best / found[EVENT].p50, least, at_least=True)
-        like = best / found[EVENT_UNSYNCED].p50
-        yield Goal(f"best peer / yolo-fs, neither syncs, {name}", like, least, at_least=True)
+        best = min((sign for sign in found if sign not in OWN), key=lambda sign: found[sign].p50)
+        for sign, what in ((EVENT, "yolo-fs"), (EVENT_UNSYNCED, "yolo-fs, neither syncs")):
+            ratio = found[best].p50 / found[sign].p50
+            yield Goal(
+                f"best peer / {what}, {name}",
+                ratio,
+                least,
+                at_least=True,
+                aim=Aim.LATENCY,
+                spread=middle_half(ratios(found[best].times_s, found[sign].times_s)),
+                beside=f"{best}: {ms(found[best].p50)} ms",
+            )

@@ -57,6 +57,14 @@ def git(root: str, *arguments: str, given: bytes | None = None) -> str:
     return os.fsdecode(answer.stdout).strip()
 
 
+def git_that_may_fail(root: str, *arguments: str) -> str:
+    """Run the user's git, and return what it prints, on both channels, however it ends."""
+    answer = subprocess.run(
+        ["git", "-C", root, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+    )
+    return os.fsdecode(answer.stdout)
+
+
 def copy(size: Size, options: Options) -> str:
     """Return a fresh copy of the repository of this size, with a clean index."""
     base = _made(size, options.place)

@@ -110,11 +110,15 @@ def _short(value: float) -> str:
 def machine(place: str) -> str:
     """Return one paragraph on what this is measured with."""
     git = subprocess.run(["git", "--version"], capture_output=True, text=True, check=True).stdout.strip()
-    load = " ".join(f"{value:.2f}" for value in os.getloadavg())
     return (
         f"{_cpu()}, {os.cpu_count()} CPUs, {platform.system()} {platform.release()}, "
-        f"{filesystem_type(place) or 'unknown file system'}, Python {platform.python_version()}, {git}, load {load}"
+        f"{filesystem_type(place) or 'unknown file system'}, Python {platform.python_version()}, {git}, load {load()}"
     )
+
+
+def load() -> str:
+    """Return the load of the last 1, 5 and 15 minutes."""
+    return " ".join(f"{value:.2f}" for value in os.getloadavg())
 
 
 def _cpu() -> str:

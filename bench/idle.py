@@ -1,0 +1,96 @@
+"""What the daemon costs while nothing happens: memory with 1,000 folders, CPU with 20,000, its scans included.
+
+Source: performance 2; goals "idle CPU at 20,000 dirs incl. 30 s scan" and "daemon RSS (1,000 dirs)"; reliability G14.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bench import daemon, repositories
+from bench.aims import Aim
+from bench.options import Options
+from bench.rounds import Sample
+from bench.table import Goal, Table, goal_table
+
+SCAN_S = 30
+"""How often the daemon looks at everything, unless told otherwise."""
+PHASE = ".yolo-planning/phases/01-bench"
+
+
+@dataclass(frozen=True, slots=True)
+class _Idle:
+    """A daemon at rest."""
+
+    folders: int
+    watched: int
+    memory_mb: float
+    percents: Sample
+    """CPU of each stretch of time; every stretch has as many scans as any other."""
+
+    @property
+    def percent(self) -> float:
+        """CPU of all stretches together."""
+        return sum(self.percents.times_s) / len(self.percents.times_s)
+
+
+def run(options: Options) -> Iterator[Table]:
+    """Measure with few folders, then with many."""
+    few, many = options.pick((1_000, 20_000), (20, 40))
+    found = [_measure(count, options) for count in (few, many)]
+    yield _table(found)
+    yield goal_table(
+        "Goals: idle",
+        [
+            Goal(f"MB of the daemon, {few:,} folders", found[0].memory_mb, 40, aim=Aim.MEMORY),
+            Goal(
+                f"CPU of the idle daemon in percent, {many:,} folders",
+                found[1].percent,
+                0.3,
+                aim=Aim.IDLE,
+                spread=_range(found[1].percents),
+            ),
+        ],
+    )
+
+
+def _measure(count: int, options: Options) -> _Idle:
+    size, _ = repositories.sizes(options)
+    root = repositories.copy(size, options)
+    for number in range(count):
+        os.makedirs(f"{root}/{PHASE}/d{number // 100:03}/s{number % 100:02}")
+    stretch_s = options.pick(SCAN_S, 0.2)
+    with daemon.process(root, rescan_s=SCAN_S) as child:
+        time.sleep(options.pick(5, 0.1))
+        used = [daemon.used_s(child.pid)]
+        for _ in range(options.pick(3, 1, 10)):
+            time.sleep(stretch_s)
+            used.append(daemon.used_s(child.pid))
+        percents = [100 * (after - before) / stretch_s for before, after in itertools.pairwise(used)]
+        return _Idle(count, _watched(child.pid), daemon.memory_mb(child.pid), Sample(percents))
+
+
+def _watched(pid: int) -> int:
+    """Return how many folders the kernel watches for a process."""
+    count = 0
+    for name in os.listdir(f"/proc/{pid}/fdinfo"):
+        with open(f"/proc/{pid}/fdinfo/{name}") as file:
+            count += sum(line.startswith("inotify ") for line in file)
+    return count
+
+
+def _table(found: list[_Idle]) -> Table:
+    rows = tuple(
+        (f"{one.folders:,}", f"{one.watched:,}", f"{one.memory_mb:.1f}", f"{one.percent:.2f} %", _range(one.percents))
+        for one in found
+    )
+    notes = (f"CPU: stretches of {SCAN_S} s, one scan of everything in each; memory: resident, at the end",)
+    return Table("Idle daemon", ("folders", "watched", "MB", "CPU", "range"), rows, notes)
+
+
+def _range(sample: Sample) -> str:
+    return f"{min(sample.times_s):.2f} to {max(sample.times_s):.2f}"
