@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from bench import repositories, rounds, table
+from bench import peers, repositories, rounds, table
 from bench.__main__ import NAMES, run
+from bench.aims import Aim
+from bench.faults import FAULTS
+from bench.goals import overview
 from bench.options import Options
 from bench.rounds import Sample, Way
 from bench.table import Goal, Table
@@ -27,8 +31,26 @@ ROWS = {
     "hooks": ("Hooks", "python -c pass"),
     "githooks": ("Git hooks: nothing of ours is touched", "commit-msg"),
     "failpoint": ("Failpoints, none set", "pass of a stage"),
+    "idle": ("Idle daemon", "40"),
+    "missed": ("Missed", "yolo-fs"),
 }
 """Name of a benchmark → one table that it prints, and a row of it."""
+AIMS = {
+    "commit": {Aim.COMMIT, Aim.DURABLE, Aim.SIZE},
+    "latency": {Aim.LATENCY},
+    "burst": {Aim.BURST, Aim.STREAM, Aim.LOOSE, Aim.FOLLOW},
+    "validate": {Aim.TYPED, Aim.STRICT, Aim.PIPELINE},
+    "status": {Aim.STATUS},
+    "startup": {Aim.START},
+    "watch": {Aim.WATCH},
+    "departments": {Aim.STATUS},
+    "resume": {Aim.RESUME},
+    "hooks": {Aim.START},
+    "githooks": {Aim.MESSAGE, Aim.START},
+    "idle": {Aim.IDLE, Aim.MEMORY},
+    "missed": {Aim.MISSED},
+}
+"""Name of a benchmark → the goals of the plan that it answers."""
 
 
 @pytest.fixture(scope="module")
@@ -41,12 +63,46 @@ def options(place: str, tmp_path: Path) -> Options:
     return Options(place, str(tmp_path), small=True)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "faults"])
 def test_a_benchmark_runs_at_its_least_size(name: str, options: Options) -> None:
     tables = {one.title: one for one in run(name, options)}
     title, row = ROWS[name]
     assert row in [cells[0] for cells in tables[title].rows]
     assert all(len(cells) == len(one.columns) for one in tables.values() for cells in one.rows)
+    goals = [goal for one in tables.values() for goal in one.goals]
+    assert {goal.aim for goal in goals if goal.aim} == AIMS.get(name, set())
+    assert goals, "a benchmark has a goal, or a bound of its own"
+
+
+def test_every_goal_of_the_plan_is_answered_by_a_benchmark() -> None:
+    assert set().union(*AIMS.values()) == set(Aim)
+
+
+def test_the_overview_shows_every_goal_of_the_plan_and_which_was_not_measured(options: Options) -> None:
+    goals = [Goal("engine / floor", 5.0, 4, aim=Aim.COMMIT, beside="0.60 ms"), Goal("own", 1, 2)]
+
+    def measured(name: str, _options: Options) -> Iterator[Table]:
+        yield Table(name, (), (), absent=("gitwatch: not given",))
+        yield table.goal_table(name, goals if name == "one" else [])
+
+    shown = overview(["one", "two"], measured, options)
+    verdicts = {cells[0]: cells[-1] for cells in shown.rows}
+    assert [one for one in verdicts if not one.startswith("  ")] == [*(aim.value for aim in Aim), "bounds of our own"]
+    assert verdicts["  engine / floor"] == "MISSED" and verdicts["  own"] == "met"
+    assert verdicts[Aim.COMMIT.value] == "" and verdicts[Aim.IDLE.value] == "NOT MEASURED"
+    assert "not there: gitwatch: not given" in shown.notes
+
+
+def test_six_faults_harm_the_script_that_people_write_and_not_the_daemon(options: Options) -> None:
+    faults, _ = run("faults", options)
+    assert faults.columns[1:] == tuple(FAULTS)
+    harms = {cells[0]: dict(zip(FAULTS, cells[1:], strict=True)) for cells in faults.rows}
+    assert set(harms[peers.OURS].values()) == {"none"}
+    script = harms[peers.ADD]
+    assert script["others' staged files"] == "intruded 1"
+    assert script["index.lock held"] == "lost 1"
+    assert script["torn line"] == "torn committed 1"
+    assert script["rebase"] != "none"
 
 
 def test_an_engine_that_commits_nothing_is_found_out(options: Options, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,302 @@
+"""Six faults that nobody survives today, the same for everybody: `scripts/faults`.
+
+Each trial is a repository of its own. What became of it is read from git alone: the branch, every other commit that
+was made, the locks, and `git fsck`. A cell is the number of trials with each harm.
+Source: reliability 5 ("Bar to beat, one line"), F01 to F05, F14, F21, F23, F25; G1 to G4, G6, G10.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from bench import peers, repositories
+from bench.committing import Contender, File, Scripted, Served
+from bench.options import Options
+from bench.repositories import BRANCH, artifact, put, source_file
+from bench.table import Goal, Table, goal_table
+
+USERS = "user: "
+"""Begins the subject of each commit that the user makes."""
+WRITERS = 8
+OUR_PATIENCE_S = 45.0
+"""Bounds a hang: longer than the daemon needs when every event is lost, and it finds by its scan alone."""
+
+
+@dataclass(slots=True)
+class Trial:
+    """One repository, one contender, one fault."""
+
+    root: str
+    contender: Contender
+    rng: random.Random
+    tip: str
+    usual_s: float = 0.0
+    """How long the contender takes for one artifact when nothing goes wrong."""
+    hold_s: float = 5.0
+    """How long a lock is held, a torn file lies about, a rebase is open."""
+    written: list[File] = field(default_factory=list)
+    harms: Counter[str] = field(default_factory=Counter)
+
+    def file(self, number: int) -> File:
+        """Return an artifact that is not there, in a folder that is."""
+        return artifact(number, "fault")
+
+    def submit(self, *files: File) -> None:
+        """Write artifacts that have to be committed."""
+        self.written += files
+        self.contender.submit(*files)
+
+    def settle(self) -> None:
+        """Wait until all that was written is committed, or there is no hope."""
+        self.contender.settle(lambda: not self.lost())
+
+    def git(self, *arguments: str) -> str:
+        """Run git as the user, whatever comes of it."""
+        return repositories.git_that_may_fail(self.root, *arguments)
+
+    def lost(self) -> set[tuple[str, str]]:
+        """Return the artifacts that are not on the branch with the bytes that were written."""
+        return {(path, _blob(data)) for path, data in self.written} - set(self.changes(BRANCH))
+
+    def changes(self, *revisions: str) -> list[tuple[str, str]]:
+        """Return path and blob of each change since the beginning that is not the user's."""
+        return [change for commit in self.commits(*revisions) for change in commit]
+
+    def commits(self, *revisions: str) -> list[list[tuple[str, str]]]:
+        """Return the changes of each commit since the beginning that is not the user's."""
+        shown = self.git("log", "--raw", "--no-abbrev", "--no-renames", "-m", "--format=%x1e%s", *revisions,
+                         "--not", self.tip)  # fmt: skip
+        records = [record.strip().splitlines() for record in shown.split("\x1e")[1:]]
+        return [[_change(line) for line in lines if line.startswith(":")] for subject, *lines in records
+                if not subject.startswith(USERS)]  # fmt: skip
+
+
+def _change(line: str) -> tuple[str, str]:
+    facts, _, path = line.partition("\t")
+    return path, facts.split()[3]
+
+
+def _blob(data: bytes) -> str:
+    return hashlib.sha1(b"blob %d\0%s" % (len(data), data)).hexdigest()
+
+
+# --- the faults ------------------------------------------------------------------------------------------------------
+
+
+def staged(trial: Trial) -> None:
+    """The user, or another agent, has something staged, something changed, and a secret lying about."""
+    put(trial.root, source_file(0), b"staged by somebody else\n")
+    trial.git("add", "--", source_file(0))
+    put(trial.root, source_file(1), b"changed, and not meant to be committed\n")
+    put(trial.root, "secret.env", b"PASSWORD=hunter2\n")
+    for number in range(3):
+        trial.submit(trial.file(number))
+        trial.settle()
+
+
+def locked(trial: Trial) -> None:
+    """Somebody holds index.lock for a while."""
+    lock = f"{trial.root}/.git/index.lock"
+    os.close(os.open(lock, os.O_CREAT | os.O_EXCL))
+    trial.submit(trial.file(0))
+    time.sleep(trial.hold_s)
+    os.unlink(lock)
+    trial.settle()
+
+
+def killed(trial: Trial) -> None:
+    """Whoever commits is killed at a random moment of it, begins again, and has a second artifact to commit."""
+    trial.submit(trial.file(0))
+    time.sleep(trial.rng.uniform(0, 1.5 * trial.usual_s))
+    trial.contender.kill()
+    trial.contender.start()
+    if isinstance(trial.contender, Scripted):
+        trial.contender.submit(trial.file(0))
+        trial.settle()
+    trial.submit(trial.file(1))
+    trial.settle()
+
+
+def torn(trial: Trial) -> None:
+    """A writer dies in the midst of a line; later another one writes the file whole."""
+    path, data = trial.file(0)
+    half = data[: trial.rng.randrange(10, len(data) - 10)]
+    trial.contender.submit((path, half))
+    trial.contender.settle(lambda: (path, _blob(half)) in trial.changes(BRANCH), trial.hold_s)
+    trial.submit((path, data))
+    trial.settle()
+    trial.harms["torn committed"] += (path, _blob(half)) in trial.changes(BRANCH)
+
+
+def rebased(trial: Trial) -> None:
+    """The user is in the midst of a rebase with a conflict, resolved or not; it is ended, one way or the other."""
+    _two_sides(trial)
+    trial.git("rebase", "side")
+    if trial.rng.random() < 0.5:
+        put(trial.root, source_file(0), b"resolved\n")
+        trial.git("add", "--", source_file(0))
+    trial.submit(trial.file(0))
+    trial.contender.settle(lambda: bool(_made(trial)), trial.hold_s)
+    trial.harms["intruded"] += bool(_made(trial))
+    _end_rebase(trial)
+    trial.settle()
+
+
+def crowded(trial: Trial) -> None:
+    """Eight agents write at once."""
+    trial.submit(*(trial.file(number) for number in range(WRITERS)))
+    trial.settle()
+
+
+FAULTS: dict[str, Callable[[Trial], None]] = {
+    "others' staged files": staged,
+    "index.lock held": locked,
+    "SIGKILL in the midst": killed,
+    "torn line": torn,
+    "rebase": rebased,
+    "8 writers at once": crowded,
+}
+
+
+def _two_sides(trial: Trial) -> None:
+    trial.git("checkout", "-q", "-b", "side")
+    put(trial.root, source_file(0), b"one side\n")
+    trial.git("commit", "-q", "-a", "-m", f"{USERS}side")
+    trial.git("checkout", "-q", BRANCH)
+    put(trial.root, source_file(0), b"the other side\n")
+    trial.git("commit", "-q", "-a", "-m", f"{USERS}main")
+
+
+def _made(trial: Trial) -> list[list[tuple[str, str]]]:
+    """Return what was committed anywhere while the user was at it."""
+    return trial.commits("--all", "--reflog")
+
+
+def _end_rebase(trial: Trial) -> None:
+    if trial.rng.random() < 0.5:
+        put(trial.root, source_file(0), b"resolved\n")
+        trial.git("add", "--", source_file(0))
+        trial.git("-c", "core.editor=true", "rebase", "--continue")
+    if os.path.exists(f"{trial.root}/.git/rebase-merge"):
+        trial.git("rebase", "--abort")
+
+
+# --- the judgement ---------------------------------------------------------------------------------------------------
+
+
+def judge(trial: Trial) -> Counter[str]:
+    """Return the harms of a trial, each counted once. Reads git and nothing else."""
+    everywhere, branch = trial.commits("--all", "--reflog"), Counter(trial.changes(BRANCH))
+    mine = {path for path, _ in trial.written}
+    found = trial.harms + Counter(
+        {
+            "lost": bool(trial.lost()),
+            "intruded": any(len(changes) != 1 or changes[0][0] not in mine for changes in everywhere),
+            "duplicated": any(count > 1 for count in branch.values()),
+            "lock left": os.path.exists(f"{trial.root}/.git/index.lock"),
+            "repository broken": bool(trial.git("fsck", "--full", "--no-dangling", "--no-progress")),
+        }
+    )
+    return Counter({harm: 1 for harm, count in found.items() if count})
+
+
+# --- the table -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Entrant:
+    """Somebody who takes part."""
+
+    name: str
+    make: Callable[[str], Contender]
+
+
+def run(options: Options) -> Iterator[Table]:
+    """Let everybody meet every fault, by turns."""
+    trials = options.pick(10, 1, 50)
+    harms: dict[tuple[str, str], Counter[str]] = {}
+    entrants = entered(options)
+    usual = {one.name: _usual_s(one, options) for one in entrants}
+    rng = random.Random(options.seed)
+    for fault in FAULTS:
+        for number in range(trials):
+            seed = rng.randrange(2**32)
+            for one in entrants:
+                found = attempt(one, fault, options, seed, usual[one.name])
+                harms.setdefault((one.name, fault), Counter()).update(found)
+            print(f"faults: {fault}, {number + 1} of {trials}", file=sys.stderr, flush=True)
+    rows = tuple((one.name, *(_cell(harms[one.name, fault]) for fault in FAULTS)) for one in entrants)
+    notes = (
+        f"trials of each: {trials}, seed {options.seed}; a cell counts trials, by harm",
+        "intruded: a commit that holds anything but exactly one artifact, or that came while the user was at a rebase",
+        "a script is run once, as it stands in people's prompts; after a kill it is run again for the same artifact",
+    )
+    yield Table("Faults", ("", *FAULTS), rows, notes, absent=peers.absent(options))
+    ours = sum(sum(harms[peers.OURS, fault].values()) for fault in FAULTS)
+    yield goal_table("Goals: faults", [Goal("harms done by yolo-fs, all faults", ours, 0)])
+
+
+def entered(options: Options) -> list[_Entrant]:
+    """Return who takes part: the daemon, the scripts, and the services that are there."""
+    patience_s = options.pick(5.0, 0.5, 10.0)
+    present = [one for one in peers.services(options) if one.name != peers.LOOP]
+    services, scripts = options.pick((present, peers.SCRIPTS), (present[:1], peers.SCRIPTS[:1]))
+    return [
+        _served(peers.ours(), OUR_PATIENCE_S),
+        *(_scripted(one) for one in scripts),
+        *(_served(one, patience_s) for one in services),
+    ]
+
+
+def _served(service: peers.Service, patience_s: float) -> _Entrant:
+    return _Entrant(service.name, lambda root: Served(service, root, patience_s))
+
+
+def _scripted(script: peers.Script) -> _Entrant:
+    return _Entrant(script.name, lambda root: Scripted(script, root))
+
+
+def attempt(one: _Entrant, fault: str, options: Options, seed: int, usual_s: float) -> Counter[str]:
+    """Run one trial and return its harms."""
+    trial = _trial(one, options, seed)
+    trial.usual_s = usual_s
+    trial.contender.start()
+    try:
+        FAULTS[fault](trial)
+    finally:
+        trial.contender.stop()
+    return judge(trial)
+
+
+def _usual_s(one: _Entrant, options: Options) -> float:
+    """Return how long one artifact takes, the second time."""
+    trial = _trial(one, options, 0)
+    trial.contender.start()
+    for number in range(2):
+        began = time.perf_counter()
+        trial.submit(trial.file(number))
+        trial.settle()
+        taken_s = time.perf_counter() - began
+    trial.contender.stop()
+    return taken_s
+
+
+def _trial(one: _Entrant, options: Options, seed: int) -> Trial:
+    size, _ = repositories.sizes(options)
+    root = repositories.copy(size, options)
+    repositories.git(root, "rm", "-q", *(artifact(number, "")[0] for number in range(WRITERS)))
+    repositories.git(root, "commit", "-q", "-m", f"{USERS}fewer artifacts")
+    tip = repositories.git(root, "rev-parse", BRANCH)
+    hold_s = options.pick(2.0, 0.3, 5.0)
+    return Trial(root, one.make(root), random.Random(seed), tip, hold_s=hold_s)
+
+
+def _cell(harms: Counter[str]) -> str:
+    return ", ".join(f"{harm} {count}" for harm, count in sorted(harms.items())) or "none"
