@@ -223,7 +223,7 @@ def run(options: Options) -> Iterator[Table]:
     trials = options.pick(10, 1, 50)
     harms: dict[tuple[str, str], Counter[str]] = {}
     entrants = entered(options)
-    usual = {one.name: _usual_s(one, options) for one in entrants}
+    usual = {one.name: options.pick(_usual_s, _assumed_s)(one, options) for one in entrants}
     rng = random.Random(options.seed)
     for fault in FAULTS:
         for number in range(trials):
@@ -286,6 +286,10 @@ def _usual_s(one: _Entrant, options: Options) -> float:
         taken_s = time.perf_counter() - began
     trial.contender.stop()
     return taken_s
+
+
+def _assumed_s(_one: _Entrant, _options: Options) -> float:
+    return 0.02
 
 
 def _trial(one: _Entrant, options: Options, seed: int) -> Trial:
