@@ -28,8 +28,8 @@ class Contender(Protocol):
     def start(self) -> None:
         """Be there, from the beginning or again."""
 
-    def submit(self, *files: File) -> None:
-        """Write artifacts and have them committed, all at once."""
+    def submit(self, *files: File) -> float:
+        """Write artifacts and have them committed, all at once; return the clock when committing could begin."""
 
     def kill(self) -> None:
         """Kill whoever is committing now, with every process of its group."""
@@ -55,10 +55,12 @@ class Served:
         """Start watching."""
         self._child = self._running.enter_context(self._service.run(self._root))
 
-    def submit(self, *files: File) -> None:
+    def submit(self, *files: File) -> float:
         """Write; the rest is the service's."""
+        began = time.perf_counter()
         for path, data in files:
             put(self._root, path, data)
+        return began
 
     def kill(self) -> None:
         """Kill the service and every process of its group."""
@@ -88,15 +90,17 @@ class Scripted:
     def start(self) -> None:
         """Nothing runs in between."""
 
-    def submit(self, *files: File) -> None:
+    def submit(self, *files: File) -> float:
         """Write, then run the script for each file; all begin at the same moment."""
         workers = [self._worker(path) for path, _ in files]
+        began = time.perf_counter()
         for (path, data), worker in zip(files, workers, strict=True):
             put(self._root, path, data)
             assert worker.stdin is not None
             worker.stdin.write(_GO)
             worker.stdin.flush()
         self._workers += workers
+        return began
 
     def kill(self) -> None:
         """Kill every script that still runs, with its git."""

@@ -7,84 +7,26 @@ Source: reliability 5 ("Bar to beat, one line"), F01 to F05, F14, F21, F23, F25;
 
 from __future__ import annotations
 
-import hashlib
 import os
 import random
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from bench import peers, repositories
-from bench.committing import Contender, File, Scripted, Served
+from bench.committing import Contender, Scripted, Served
 from bench.options import Options
 from bench.repositories import BRANCH, artifact, put, source_file
 from bench.table import Goal, Table, goal_table
+from bench.trial import USERS, Trial, blob_of, judge
 
-USERS = "user: "
-"""Begins the subject of each commit that the user makes."""
 WRITERS = 8
+HIT = "hit"
+"""No harm: the kill came before the branch had moved."""
 OUR_PATIENCE_S = 45.0
 """Bounds a hang: longer than the daemon needs when every event is lost, and it finds by its scan alone."""
-
-
-@dataclass(slots=True)
-class Trial:
-    """One repository, one contender, one fault."""
-
-    root: str
-    contender: Contender
-    rng: random.Random
-    tip: str
-    usual_s: float = 0.0
-    """How long the contender takes for one artifact when nothing goes wrong."""
-    hold_s: float = 5.0
-    """How long a lock is held, a torn file lies about, a rebase is open."""
-    written: list[File] = field(default_factory=list)
-    harms: Counter[str] = field(default_factory=Counter)
-
-    def file(self, number: int) -> File:
-        """Return an artifact that is not there, in a folder that is."""
-        return artifact(number, "fault")
-
-    def submit(self, *files: File) -> None:
-        """Write artifacts that have to be committed."""
-        self.written += files
-        self.contender.submit(*files)
-
-    def settle(self) -> None:
-        """Wait until all that was written is committed, or there is no hope."""
-        self.contender.settle(lambda: not self.lost())
-
-    def git(self, *arguments: str) -> str:
-        """Run git as the user, whatever comes of it."""
-        return repositories.git_that_may_fail(self.root, *arguments)
-
-    def lost(self) -> set[tuple[str, str]]:
-        """Return the artifacts that are not on the branch with the bytes that were written."""
-        return {(path, _blob(data)) for path, data in self.written} - set(self.changes(BRANCH))
-
-    def changes(self, *revisions: str) -> list[tuple[str, str]]:
-        """Return path and blob of each change since the beginning that is not the user's."""
-        return [change for commit in self.commits(*revisions) for change in commit]
-
-    def commits(self, *revisions: str) -> list[list[tuple[str, str]]]:
-        """Return the changes of each commit since the beginning that is not the user's."""
-        shown = self.git("log", "--raw", "--no-abbrev", "--no-renames", "-m", "--format=%x1e%s", *revisions,
-                         "--not", self.tip)  # fmt: skip
-        records = [record.strip().splitlines() for record in shown.split("\x1e")[1:]]
-        return [[_change(line) for line in lines if line.startswith(":")] for subject, *lines in records
-                if not subject.startswith(USERS)]  # fmt: skip
-
-
-def _change(line: str) -> tuple[str, str]:
-    facts, _, path = line.partition("\t")
-    return path, facts.split()[3]
-
-
-def _blob(data: bytes) -> str:
-    return hashlib.sha1(b"blob %d\0%s" % (len(data), data)).hexdigest()
 
 
 # --- the faults ------------------------------------------------------------------------------------------------------
@@ -116,6 +58,7 @@ def killed(trial: Trial) -> None:
     trial.submit(trial.file(0))
     time.sleep(trial.rng.uniform(0, 1.5 * trial.usual_s))
     trial.contender.kill()
+    trial.harms[HIT] += bool(trial.lost())
     trial.contender.start()
     if isinstance(trial.contender, Scripted):
         trial.contender.submit(trial.file(0))
@@ -129,10 +72,10 @@ def torn(trial: Trial) -> None:
     path, data = trial.file(0)
     half = data[: trial.rng.randrange(10, len(data) - 10)]
     trial.contender.submit((path, half))
-    trial.contender.settle(lambda: (path, _blob(half)) in trial.changes(BRANCH), trial.hold_s)
+    trial.contender.settle(lambda: (path, blob_of(half)) in trial.changes(BRANCH), trial.hold_s)
     trial.submit((path, data))
     trial.settle()
-    trial.harms["torn committed"] += (path, _blob(half)) in trial.changes(BRANCH)
+    trial.harms["torn committed"] += (path, blob_of(half)) in trial.changes(BRANCH)
 
 
 def rebased(trial: Trial) -> None:
@@ -188,25 +131,6 @@ def _end_rebase(trial: Trial) -> None:
         trial.git("rebase", "--abort")
 
 
-# --- the judgement ---------------------------------------------------------------------------------------------------
-
-
-def judge(trial: Trial) -> Counter[str]:
-    """Return the harms of a trial, each counted once. Reads git and nothing else."""
-    everywhere, branch = trial.commits("--all", "--reflog"), Counter(trial.changes(BRANCH))
-    mine = {path for path, _ in trial.written}
-    found = trial.harms + Counter(
-        {
-            "lost": bool(trial.lost()),
-            "intruded": any(len(changes) != 1 or changes[0][0] not in mine for changes in everywhere),
-            "duplicated": any(count > 1 for count in branch.values()),
-            "lock left": os.path.exists(f"{trial.root}/.git/index.lock"),
-            "repository broken": bool(trial.git("fsck", "--full", "--no-dangling", "--no-progress")),
-        }
-    )
-    return Counter({harm: 1 for harm, count in found.items() if count})
-
-
 # --- the table -------------------------------------------------------------------------------------------------------
 
 
@@ -222,6 +146,7 @@ def run(options: Options) -> Iterator[Table]:
     """Let everybody meet every fault, by turns."""
     trials = options.pick(10, 1, 50)
     harms: dict[tuple[str, str], Counter[str]] = {}
+    hits: Counter[str] = Counter()
     entrants = entered(options)
     usual = {one.name: options.pick(_usual_s, _assumed_s)(one, options) for one in entrants}
     rng = random.Random(options.seed)
@@ -230,12 +155,14 @@ def run(options: Options) -> Iterator[Table]:
             seed = rng.randrange(2**32)
             for one in entrants:
                 found = attempt(one, fault, options, seed, usual[one.name])
+                hits[one.name] += found.pop(HIT, 0)
                 harms.setdefault((one.name, fault), Counter()).update(found)
             print(f"faults: {fault}, {number + 1} of {trials}", file=sys.stderr, flush=True)
     rows = tuple((one.name, *(_cell(harms[one.name, fault]) for fault in FAULTS)) for one in entrants)
     notes = (
         f"trials of each: {trials}, seed {options.seed}; a cell counts trials, by harm",
         "intruded: a commit that holds anything but exactly one artifact, or that came while the user was at a rebase",
+        "kills that came before the branch had moved: " + ", ".join(f"{one.name} {hits[one.name]}" for one in entrants),
         "a script is run once, as it stands in people's prompts; after a kill it is run again for the same artifact",
     )
     yield Table("Faults", ("", *FAULTS), rows, notes, absent=peers.absent(options))
@@ -280,8 +207,7 @@ def _usual_s(one: _Entrant, options: Options) -> float:
     trial = _trial(one, options, 0)
     trial.contender.start()
     for number in range(2):
-        began = time.perf_counter()
-        trial.submit(trial.file(number))
+        began = trial.submit(trial.file(number))
         trial.settle()
         taken_s = time.perf_counter() - began
     trial.contender.stop()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -91,6 +92,13 @@ def test_the_overview_shows_every_goal_of_the_plan_and_which_was_not_measured(op
     assert verdicts["  engine / floor"] == "MISSED" and verdicts["  own"] == "met"
     assert verdicts[Aim.COMMIT.value] == "" and verdicts[Aim.IDLE.value] == "NOT MEASURED"
     assert "not there: gitwatch: not given" in shown.notes
+
+
+def test_a_peer_that_is_not_there_is_named_with_what_it_would_take(options: Options, tmp_path: Path) -> None:
+    assert any(peers.GITWATCH in one and "--gitwatch" in one for one in peers.absent(options))
+    given = replace(options, gitwatch=str(tmp_path / "gitwatch.sh"))
+    assert peers.GITWATCH in [one.name for one in peers.services(given)]
+    assert not any(peers.GITWATCH in one for one in peers.absent(given))
 
 
 def test_six_faults_harm_the_script_that_people_write_and_not_the_daemon(options: Options) -> None:
