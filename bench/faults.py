@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from bench import peers, repositories
-from bench.committing import Contender, Scripted, Served
+from bench.committing import Contender, File, Scripted, Served
 from bench.options import Options
 from bench.repositories import BRANCH, artifact, put, source_file
 from bench.table import Goal, Table, goal_table
@@ -24,7 +24,7 @@ from bench.trial import USERS, Trial, blob_of, judge
 
 WRITERS = 8
 HIT = "hit"
-"""No harm: the kill came before the branch had moved."""
+"""No harm: a kill came before the branch had moved."""
 OUR_PATIENCE_S = 45.0
 """Bounds a hang: longer than the daemon needs when every event is lost, and it finds by its scan alone."""
 
@@ -54,17 +54,28 @@ def locked(trial: Trial) -> None:
 
 
 def killed(trial: Trial) -> None:
-    """Whoever commits is killed at a random moment of it, begins again, and has a second artifact to commit."""
-    trial.submit(trial.file(0))
-    time.sleep(trial.rng.uniform(0, 1.5 * trial.usual_s))
+    """Whoever commits is killed at a random moment of it and begins again, until one kill came in time."""
+    window_s = trial.usual_s
+    for number in range(WRITERS - 1):
+        if _killed_in_time(trial, trial.file(number), trial.rng.uniform(0, window_s)):
+            trial.harms[HIT] += 1
+            break
+        window_s /= 2
+    trial.submit(trial.file(WRITERS - 1))
+    trial.settle()
+
+
+def _killed_in_time(trial: Trial, file: File, after_s: float) -> bool:
+    """Kill while a file is committed; a script is then run again. Tell whether the branch had not moved yet."""
+    trial.submit(file)
+    time.sleep(after_s)
     trial.contender.kill()
-    trial.harms[HIT] += bool(trial.lost())
+    in_time = bool(trial.lost())
     trial.contender.start()
     if isinstance(trial.contender, Scripted):
-        trial.contender.submit(trial.file(0))
-        trial.settle()
-    trial.submit(trial.file(1))
+        trial.contender.submit(file)
     trial.settle()
+    return in_time
 
 
 def torn(trial: Trial) -> None:
@@ -159,10 +170,12 @@ def run(options: Options) -> Iterator[Table]:
                 harms.setdefault((one.name, fault), Counter()).update(found)
             print(f"faults: {fault}, {number + 1} of {trials}", file=sys.stderr, flush=True)
     rows = tuple((one.name, *(_cell(harms[one.name, fault]) for fault in FAULTS)) for one in entrants)
+    in_time = ", ".join(f"{one.name} {hits[one.name]}" for one in entrants)
     notes = (
         f"trials of each: {trials}, seed {options.seed}; a cell counts trials, by harm",
         "intruded: a commit that holds anything but exactly one artifact, or that came while the user was at a rebase",
-        "kills that came before the branch had moved: " + ", ".join(f"{one.name} {hits[one.name]}" for one in entrants),
+        "trials with a kill that came before the branch had moved: "
+        + ", ".join(f"{one.name} {hits[one.name]}" for one in entrants),
         "a script is run once, as it stands in people's prompts; after a kill it is run again for the same artifact",
     )
     yield Table("Faults", ("", *FAULTS), rows, notes, absent=peers.absent(options))
@@ -172,7 +185,7 @@ def run(options: Options) -> Iterator[Table]:
 
 def entered(options: Options) -> list[_Entrant]:
     """Return who takes part: the daemon, the scripts, and the services that are there."""
-    patience_s = options.pick(5.0, 0.5, 10.0)
+    patience_s = options.pick(3.0, 0.5, 10.0)
     present = [one for one in peers.services(options) if one.name != peers.LOOP]
     services, scripts = options.pick((present, peers.SCRIPTS), (present[:1], peers.SCRIPTS[:1]))
     return [
@@ -224,7 +237,7 @@ def _trial(one: _Entrant, options: Options, seed: int) -> Trial:
     repositories.git(root, "rm", "-q", *(artifact(number, "")[0] for number in range(WRITERS)))
     repositories.git(root, "commit", "-q", "-m", f"{USERS}fewer artifacts")
     tip = repositories.git(root, "rev-parse", BRANCH)
-    hold_s = options.pick(2.0, 0.3, 5.0)
+    hold_s = options.pick(1.0, 0.3, 5.0)
     return Trial(root, one.make(root), random.Random(seed), tip, hold_s=hold_s)
 
 
