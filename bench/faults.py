@@ -174,8 +174,7 @@ def run(options: Options) -> Iterator[Table]:
     notes = (
         f"trials of each: {trials}, seed {options.seed}; a cell counts trials, by harm",
         "intruded: a commit that holds anything but exactly one artifact, or that came while the user was at a rebase",
-        "trials with a kill that came before the branch had moved: "
-        + ", ".join(f"{one.name} {hits[one.name]}" for one in entrants),
+        f"trials with a kill that came before the branch had moved: {in_time}",
         "a script is run once, as it stands in people's prompts; after a kill it is run again for the same artifact",
     )
     yield Table("Faults", ("", *FAULTS), rows, notes, absent=peers.absent(options))
