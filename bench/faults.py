@@ -186,7 +186,7 @@ def entered(options: Options) -> list[_Entrant]:
     """Return who takes part: the daemon, the scripts, and the services that are there."""
     patience_s = options.pick(3.0, 0.5, 10.0)
     present = [one for one in peers.services(options) if one.name != peers.LOOP]
-    services, scripts = options.pick((present, peers.SCRIPTS), (present[:1], peers.SCRIPTS[:1]))
+    services, scripts = options.pick((present, peers.SCRIPTS), ([], peers.SCRIPTS[:1]))
     return [
         _served(peers.ours(), OUR_PATIENCE_S),
         *(_scripted(one) for one in scripts),
