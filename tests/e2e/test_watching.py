@@ -261,6 +261,7 @@ def test_a_stash_of_a_new_version_takes_it_away_and_brings_it_back(repo: Repo, s
     repo.write(last)
     daemon.wait_committed([last])
     assert repo.subjects()[1:] == [before.subject, last.subject]
+    until(lambda: repo.look("status", "--porcelain") == "", "the index follows")
     repo.git("stash", "pop", "-q")
     daemon.wait_committed([after])
     assert daemon.stop() == 0
