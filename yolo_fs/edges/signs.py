@@ -27,6 +27,8 @@ EVERY_S = 15.0
 """At most one sign of work of each agent in this time."""
 _TAIL_BYTES = 8 * 1024
 """Where a sign of a moment ago is looked for."""
+_LOOKS, _LOOK_S = 3, 0.001
+"""How often, and how long apart, a line without its end is looked at before it is taken for torn."""
 _LONGEST = 200
 """Most characters of a name that a host gives."""
 _FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -95,8 +97,14 @@ def _put_aside(folder: str, path: str, out: int) -> bool:
 
 
 def _tail(out: int) -> bytes:
-    size_bytes = os.fstat(out).st_size
-    return os.pread(out, _TAIL_BYTES, max(0, size_bytes - _TAIL_BYTES)) if size_bytes else b""
+    """Return the end of the record; it may be seen in the midst of another's write, which a moment later is whole."""
+    for _ in range(_LOOKS):
+        size_bytes = os.fstat(out).st_size
+        tail = os.pread(out, _TAIL_BYTES, max(0, size_bytes - _TAIL_BYTES)) if size_bytes else b""
+        if tail[-1:] in (b"\n", b""):
+            break
+        time.sleep(_LOOK_S)
+    return tail
 
 
 def _has_beat(tail: bytes, line: Mapping[str, Any], now: float) -> bool:
