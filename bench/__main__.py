@@ -73,6 +73,7 @@ def _report(name: str, options: Options, keep: str | None) -> None:
     text.append(f"load at the end {load()}\n")
     print(text[-1], flush=True)
     if keep:
+        os.makedirs(keep, exist_ok=True)
         with open(os.path.join(keep, f"{name}.txt"), "w") as file:
             file.write("\n".join(text))
     print(f"bench {name}: {time.monotonic() - began:.0f} s", file=sys.stderr)
