@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 
+from yolo_fs.edges.files import names_in
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.ids import PhaseId
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
@@ -36,6 +37,12 @@ def notice_path(repository: Repository) -> str:
 def bell_path(repository: Repository) -> str:
     """Return the bell that the daemon rings when a gate opens or closes."""
     return os.path.join(repository.own_dir, "gates.bell")
+
+
+def phases_in(root: str) -> list[PhaseId]:
+    """Return the phases of the planning tree, in order."""
+    names = names_in(os.path.join(root, PLANNING_ROOT, "phases"))
+    return sorted(phase for name in names if (phase := PhaseId.parse(name)))
 
 
 def phase_folder(root: str, phase: PhaseId) -> str:

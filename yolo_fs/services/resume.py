@@ -12,9 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TypeVar
 
-from yolo_fs.edges.files import names_in
 from yolo_fs.edges.git.repository import Head, Repository
-from yolo_fs.ids import PhaseId
 from yolo_fs.reasons import Reason, YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.brief import Brief
@@ -33,6 +31,7 @@ from yolo_fs.services.drift import asides
 from yolo_fs.services.handoffs.life import lives_of
 from yolo_fs.services.handoffs.reading import Reader
 from yolo_fs.services.handoffs.taking import Handoffs
+from yolo_fs.services.places import phases_in
 from yolo_fs.services.settings import Settings, load
 from yolo_fs.services.survey import candidates
 from yolo_fs.services.team import Team
@@ -114,9 +113,7 @@ class _Look:
             return otherwise
 
     def _verdicts(self, settings: Settings) -> _Seen:
-        """Judge every candidate as if it had been quiet for long: how long it was is no matter of state."""
-        policy = settings.policy.model_copy(update={"settle_ms": 0, "grace_s": 0})
-        coordinator = Coordinator(self.repository, replace(settings, policy=policy), lambda *_: None)
+        coordinator = Coordinator(self.repository, settings.without_patience, lambda *_: None)
         paths = sorted(candidates(self.repository, coordinator.head, settings.roots))
         head, obstacle, seen = coordinator.judge(paths, None)
         coordinator.close()
@@ -126,11 +123,10 @@ class _Look:
     def _with_empty(self, phases: Folded, settings: Settings) -> Folded:
         """Return the phases with those that are only a directory: somebody is to begin them."""
         known = {facts.phase for facts, _ in phases}
-        names = names_in(os.path.join(self.repository.root, PLANNING_ROOT, "phases"))
         begun = phases[0][0].switches if phases else Switches(settings.config)
         shared = tuple(one for one in phases[0][0].filed if one.place.phase is None) if phases else ()
-        empty = (PhaseFacts(phase, shared, begun) for name in names if (phase := PhaseId.parse(name)))
-        fresh = ((one, fold(one)) for one in empty if one.phase not in known)
+        empty = (phase for phase in phases_in(self.repository.root) if phase not in known)
+        fresh = ((one, fold(one)) for one in (PhaseFacts(phase, shared, begun) for phase in empty))
         return sorted((*phases, *fresh), key=lambda one: one[0].phase)
 
     def _drift(self, settings: Settings, found: Board, team: Team) -> Iterator[str]:

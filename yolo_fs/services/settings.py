@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from yolo_fs.edges.lines import Limits, read_object
@@ -45,6 +45,11 @@ class Settings:
     def mode(self) -> Mode:
         """How strictly shapes are read."""
         return Mode(strict=self.policy.strict, legacy=self.policy.legacy)
+
+    @property
+    def without_patience(self) -> Settings:
+        """The same, but a file is judged as if it had been quiet for long: how long it was is no matter of state."""
+        return replace(self, policy=self.policy.model_copy(update={"settle_ms": 0, "grace_s": 0}))
 
     @property
     def roots(self) -> tuple[str, ...]:

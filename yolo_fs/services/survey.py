@@ -34,6 +34,11 @@ def artifacts_on_disk(root: str, roots: Sequence[str]) -> Iterator[Entry]:
     return (entry for folder in roots for entry in walk(root, folder) if classify(entry.path))
 
 
+def is_racy(stamp: Stamp, read_at_ns: int) -> bool:
+    """Tell whether a file that was read then may have changed since without its stamp showing it."""
+    return read_at_ns - max(stamp.mtime_ns, stamp.ctime_ns) <= RACY_NS
+
+
 @dataclass(frozen=True, slots=True)
 class Glance:
     """What was known of a path when it was last judged."""
@@ -44,9 +49,7 @@ class Glance:
 
     def still_holds(self, stamp: Stamp | None) -> bool:
         """Tell whether the file cannot have changed since."""
-        if stamp is None or self.seen.stamp != stamp:
-            return False
-        return self.read_at_ns - max(stamp.mtime_ns, stamp.ctime_ns) > RACY_NS
+        return stamp is not None and self.seen.stamp == stamp and not is_racy(stamp, self.read_at_ns)
 
 
 def changed(now: Mapping[str, Stamp | None], known: Mapping[str, Glance]) -> tuple[str, ...]:

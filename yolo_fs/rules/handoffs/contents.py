@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import datetime
 from typing import Any
 
 from yolo_fs.ids import PhaseId
 from yolo_fs.protocol.names import Dept
 from yolo_fs.reasons import Finding, Level, Reason
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
+from yolo_fs.rules.moments import moment
 from yolo_fs.rules.phase.evidence import plan_progress
 from yolo_fs.rules.phase.facts import Filed, PhaseFacts, texts
 from yolo_fs.schemas.base import Fault
@@ -86,10 +86,10 @@ def _research(facts: PhaseFacts, filed: Filed, line: Mapping[str, Any]) -> Itera
 
 def _counts(facts: PhaseFacts, line: Mapping[str, Any]) -> Iterator[Fault]:
     """Hold the counts against the log as it was when the handoff was written; later stations are another matter."""
-    written = _moment(line.get("dt"))
+    written = moment(line.get("dt"))
     latest: dict[Any, Any] = {}
     for station in facts.lines_of("escalation"):
-        at = _moment(station.get("dt"))
+        at = moment(station.get("dt"))
         if written is None or at is None or at <= written:
             latest[station.get("id")] = station.get("st")
     resolved = sum(state == "resolved" for state in latest.values())
@@ -248,11 +248,3 @@ def names_of(line: Mapping[str, Any]) -> tuple[str, ...]:
     own = (line[key] for key in _NAMES if isinstance(line.get(key), str))
     endpoints = (item for item in line.get("endpoints") or () if isinstance(item, dict))
     return (*filter(None, own), *(f"{item.get('method')} {item.get('path')}" for item in endpoints))
-
-
-def _moment(value: object) -> datetime | None:
-    try:
-        moment = datetime.fromisoformat(str(value))
-    except ValueError:
-        return None
-    return moment if moment.tzinfo else None

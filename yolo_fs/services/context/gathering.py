@@ -28,7 +28,7 @@ from yolo_fs.rules.facts import Accepted, Committed, Held, Verdict
 from yolo_fs.rules.permits.actors import Actor
 from yolo_fs.services.intake import READERS
 from yolo_fs.services.settings import Settings
-from yolo_fs.services.survey import RACY_NS
+from yolo_fs.services.survey import is_racy
 from yolo_fs.services.team import Team
 
 _FED = frozenset(name for one in SECTIONS if one.feed not in (Feed.FILES, Feed.NAMES) for name in one.of)
@@ -75,7 +75,7 @@ class Look:
 
     def is_racy(self, stamps: Iterable[Stamp]) -> bool:
         """Tell whether a file may have changed since without its stamp showing it. Source: reliability F18."""
-        return any(_is_racy(one, self.at_ns) for one in stamps)
+        return any(is_racy(one, self.at_ns) for one in stamps)
 
 
 class Gatherer:
@@ -160,7 +160,7 @@ class Gatherer:
     def _read(self, entry: Entry) -> Source | None:
         known = self._on_disk.get(entry.path)
         now = time.time_ns()
-        if known is None or known.stamp != entry.stamp or _is_racy(known.stamp, known.read_at_ns):
+        if known is None or known.stamp != entry.stamp or is_racy(known.stamp, known.read_at_ns):
             self._on_disk[entry.path] = _Known(self._source_on_disk(entry.path), entry.stamp, now)
         return self._on_disk[entry.path].source
 
@@ -241,7 +241,3 @@ def _entry(root: str, folder: str, name: str) -> Iterator[Entry]:
     stamp = stamp_of(root, path)
     if isinstance(stamp, Stamp):
         yield Entry(path, stamp)
-
-
-def _is_racy(stamp: Stamp, read_at_ns: int) -> bool:
-    return read_at_ns - max(stamp.mtime_ns, stamp.ctime_ns) <= RACY_NS

@@ -27,7 +27,7 @@ from yolo_fs.rules.permits.actors import Actor, find_actor, mode_of
 from yolo_fs.rules.phase.facts import Switches
 from yolo_fs.rules.states.project import current
 from yolo_fs.services.context.gathering import Gatherer, Look
-from yolo_fs.services.places import phase_folder
+from yolo_fs.services.places import phase_folder, phases_in
 from yolo_fs.services.settings import Settings
 from yolo_fs.services.status import report
 from yolo_fs.services.team import Team
@@ -138,9 +138,8 @@ class Contexts:
     # --- one context ---
 
     def _look(self, commit: str | None) -> Look:
-        """Judge every candidate as if it had been quiet for long, and look at all that may feed a context."""
-        policy = self._settings.policy.model_copy(update={"settle_ms": 0, "grace_s": 0})
-        judged = report(self._repository, replace(self._settings, policy=policy)).candidates
+        """Judge every candidate, and look at all that may feed a context."""
+        judged = report(self._repository, self._settings.without_patience).candidates
         return self._gatherer.look(commit, {one.path: one.verdict for one in judged})
 
     def _actor(self, name: str) -> Actor:
@@ -213,9 +212,8 @@ class Contexts:
         self._known[path] = state
         return True
 
-    def _phases(self) -> tuple[PhaseId, ...]:
-        names = names_in(os.path.join(self._repository.root, PLANNING_ROOT, "phases"))
-        return tuple(phase for name in names if (phase := PhaseId.parse(name)))
+    def _phases(self) -> list[PhaseId]:
+        return phases_in(self._repository.root)
 
 
 def _state(look: Look, phase: PhaseId) -> object:

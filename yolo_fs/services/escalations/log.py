@@ -124,12 +124,6 @@ class PhaseLog:
         return {str(place.plan): Dept(place.department) for place in plans}
 
 
-def phases_in(root: str) -> list[PhaseId]:
-    """Return the phases of the planning tree, in order."""
-    names = names_in(os.path.join(root, PLANNING_ROOT, "phases"))
-    return sorted(phase for name in names if (phase := PhaseId.parse(name)))
-
-
 def fails_audit(root: str, folder: str, limits: Limits) -> bool:
     """Tell whether a security audit of a phase says FAIL."""
     for name in names_in(os.path.join(root, folder)):

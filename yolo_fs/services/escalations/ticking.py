@@ -26,7 +26,8 @@ from yolo_fs.rules.escalations.resume import resumes
 from yolo_fs.rules.escalations.standing import Raise, due, escalations
 from yolo_fs.services.apply import Telling
 from yolo_fs.services.escalations.clock import note, read_clock, recall
-from yolo_fs.services.escalations.log import Found, PhaseLog, add_line, next_dt, phases_in
+from yolo_fs.services.escalations.log import Found, PhaseLog, add_line, next_dt
+from yolo_fs.services.places import phases_in
 from yolo_fs.services.settings import Settings
 
 _COMMITS_LOOKED_AT = 500

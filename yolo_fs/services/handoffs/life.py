@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 from yolo_fs.edges.files import names_in, stamp_of
@@ -16,6 +15,7 @@ from yolo_fs.edges.store import read_json
 from yolo_fs.ids import PhaseId
 from yolo_fs.protocol.departments import WORKING
 from yolo_fs.reasons import Finding
+from yolo_fs.rules import moments
 from yolo_fs.rules.facts import Place
 from yolo_fs.rules.handoffs.contents import names_of
 from yolo_fs.rules.handoffs.life import Delivery, Life, Moment, Sign, Stage, lives
@@ -199,8 +199,5 @@ def _numbered_so(name: str, number: str) -> bool:
 
 
 def _seconds(written: object) -> int | None:
-    try:
-        moment = datetime.fromisoformat(str(written))
-    except ValueError:
-        return None
-    return int(moment.timestamp()) if moment.tzinfo else None
+    found = moments.moment(written)
+    return int(found.timestamp()) if found else None

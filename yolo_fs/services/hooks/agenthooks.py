@@ -9,7 +9,6 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from datetime import UTC, datetime
 
 from yolo_fs.edges.git.repository import Repository
@@ -247,8 +246,7 @@ class _Hooks:
             time.sleep(_POLL_S)
 
     def _own(self) -> list[Candidate]:
-        policy = self._settings.policy.model_copy(update={"settle_ms": 0, "grace_s": 0})
-        found = report(self._repository, replace(self._settings, policy=policy)).candidates
+        found = report(self._repository, self._settings.without_patience).candidates
         return [one for one in found if self._is_own(one.path)]
 
     def _is_own(self, path: str) -> bool:
