@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.edges.git.conftest import PHASE, PLAN, Engine, Engines, Make, User
+from yolo_fs.edges import failpoint
 from yolo_fs.edges.git.index import IndexFollower
 from yolo_fs.reasons import Reason, YoloError
 
@@ -255,6 +256,82 @@ def test_a_user_commit_before_the_index_followed_is_seen(user: User, engine: Eng
     user.commit("user")
     assert one.follower.follow()
     assert user.staged(PLAN) == "" and user.git("diff", "--cached") == b""
+
+
+def at(stage: str, acts: list[Callable[[], object]], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let somebody act whenever the engine comes by a stage, once each."""
+
+    def reach(passed: str) -> None:
+        if passed == stage and acts:
+            acts.pop(0)()
+
+    monkeypatch.setattr(failpoint, "reach", reach)
+
+
+def test_a_hard_reset_between_our_look_and_our_update_is_not_undone(
+    user: User, engine: Engines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = engine(user)
+    one.put(PLAN, LINE)
+    acts = [lambda: user.git("reset", "--quiet", "--hard", "HEAD~1")]
+    at("index.begun", acts, monkeypatch)
+    assert one.follower.follow() and not acts
+    assert user.git("diff", "--cached") == b"" and user.staged(PLAN) == ""
+
+
+def test_what_was_put_in_while_the_user_switched_branches_is_taken_out_again(
+    user: User, engine: Engines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the artifact of one branch is staged on the other, and the user's next commit carries it there."""
+    user.git("branch", "side")
+    one = engine(user)
+    one.put(PLAN, LINE)
+    at("index.begun", [lambda: user.git("checkout", "--quiet", "--force", "side")], monkeypatch)
+    assert one.follower.follow()
+    assert user.git("diff", "--cached") == b"" and user.staged(PLAN) == ""
+    user.git("checkout", "--quiet", "--force", "main")
+    assert user.staged(PLAN) == entry(user, LINE)
+
+
+def test_it_is_taken_out_later_where_the_index_is_held_at_that_moment(
+    user: User, engine: Engines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = engine(user)
+    one.put(PLAN, LINE)
+    acts = [lambda: user.git("reset", "--quiet", "--hard", "HEAD~1"), lambda: index_lock(user).touch()]
+    at("index.begun", acts, monkeypatch)
+    assert not one.follower.follow()
+    index_lock(user).unlink()
+    assert user.staged(PLAN) == entry(user, LINE)
+    assert one.follower.follow() and user.git("diff", "--cached") == b""
+
+
+def test_a_version_that_another_branch_has_is_what_the_index_gets_there(
+    user: User, engine: Engines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = engine(user)
+    one.put_and_follow(PLAN, LINE)
+    user.git("branch", "side")
+    one.put(PLAN, LINE * 2)
+    at("index.begun", [lambda: user.git("checkout", "--quiet", "side")], monkeypatch)
+    assert one.follower.follow()
+    assert user.staged(PLAN) == entry(user, LINE)
+
+
+def test_what_the_user_stages_on_the_branch_they_switched_to_stays(
+    user: User, engine: Engines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user.git("branch", "side")
+    one = engine(user)
+    one.put(PLAN, LINE)
+
+    def switch_and_stage() -> None:
+        user.git("checkout", "--quiet", "side")
+        user.add(PLAN, "theirs\n")
+
+    at("index.followed", [switch_and_stage], monkeypatch)
+    assert one.follower.follow()
+    assert user.staged(PLAN) == entry(user, "theirs\n")
 
 
 # --- forms that an index can have ---

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from yolo_fs.edges import failpoint
@@ -42,6 +42,8 @@ class IndexFollower:
         self._repository = repository
         self._note = f"{repository.own_dir}/index-pending.json"
         self.pending: dict[str, Follow] = _read(self._note)
+        self._placed: dict[str, str] = {}
+        """Path → what we put in for a HEAD that may have been left meanwhile."""
         self.diverged: set[str] = set()
         """Paths where the user has staged content of their own."""
 
@@ -58,28 +60,40 @@ class IndexFollower:
 
         Entries whose commit never came about are dropped: only what HEAD holds is ever put in.
         """
-        if not self.pending:
-            return True
-        head = self._repository.head()
-        in_head = {path: self._repository.blob_at(head.tip, path) for path in self.pending}
+        while self.pending:
+            tip = self._repository.head().tip
+            entries = dict(self._behind(tip))
+            failpoint.reach("index.begun")
+            if not self._put(entries):
+                return False
+            failpoint.reach("index.followed")
+            self._placed |= {path: blob for path, blob in entries.items() if blob}
+            if self._repository.head().tip == tip:
+                self._close()
+        return True
+
+    def _behind(self, tip: str | None) -> Iterator[tuple[str, str | None]]:
+        """Yield each entry that has to change, and the blob that HEAD has there (None: nothing)."""
         staged = self._staged(self.pending)
-        entries: list[tuple[str, str]] = []
         for path, follow in self.pending.items():
-            target = in_head[path]
-            if target is None or target not in follow.former | {follow.blob} or staged[path] == target:
+            target = self._repository.blob_at(tip, path)
+            if staged[path] == target:
                 continue
-            if staged[path] in follow.former:
-                entries.append((path, target))
+            # A switch of branches between our look and our update: what we put in is another branch's.
+            if staged[path] is not None and staged[path] == self._placed.get(path):
+                yield path, target
+            elif target is None or target not in follow.former | {follow.blob}:
+                continue
+            elif staged[path] in follow.former:
+                yield path, target
             else:
                 self.diverged.add(path)
-        failpoint.reach("index.begun")
-        if not self._put(entries):
-            return False
-        failpoint.reach("index.followed")
+
+    def _close(self) -> None:
+        self._placed.clear()
         self.pending.clear()
         self._save()
         failpoint.reach("index.cleared")
-        return True
 
     def _staged(self, paths: Iterable[str]) -> Mapping[str, str | None]:
         """Return what the index has for each path, or where a folder of it is; `add -N` counts as nothing."""
@@ -107,10 +121,10 @@ class IndexFollower:
         deleted = {path for facts, path in zip(fields[::2], fields[1::2], strict=False) if facts.endswith("D")}
         return [path for path in suspects if path in deleted]
 
-    def _put(self, entries: list[tuple[str, str]]) -> bool:
+    def _put(self, entries: Mapping[str, str | None]) -> bool:
         if not entries:
             return True
-        given = b"".join(b"100644 %s\t%s\0" % (blob.encode(), os.fsencode(path)) for path, blob in entries)
+        given = b"".join(self._entry(path, blob) for path, blob in entries.items())
         try:
             # Writing the index, git compares every file as young as the index itself, through its filter: none may run.
             settings = self._repository.filters_off()
@@ -120,6 +134,11 @@ class IndexFollower:
                 return False
             raise
         return True
+
+    def _entry(self, path: str, blob: str | None) -> bytes:
+        """Return a line for `update-index --index-info`; mode 0 takes the entry out."""
+        mode = b"100644" if blob else b"0"
+        return b"%s %s\t%s\0" % (mode, (blob or self._repository.hashing.zero).encode(), os.fsencode(path))
 
     def _save(self) -> None:
         note = [
