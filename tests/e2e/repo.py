@@ -72,8 +72,8 @@ class Repo:
         """Write artifacts as most agents do: open, write, close."""
         for one in artifacts:
             path = self.root / one.path
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(one.data)
+            while not _is_written(path, one.data):
+                path.parent.mkdir(parents=True, exist_ok=True)
 
     def configure(self, **policy: Any) -> None:
         """Write the user's own configuration."""
@@ -145,3 +145,12 @@ def make_repo(root: Path, home: Path, *, form: Sequence[str] = ()) -> Repo:
 
 
 RepoMaker = Callable[..., Repo]
+
+
+def _is_written(path: Path, data: bytes) -> bool:
+    """Write a file where its folder stands; git removes an emptied one even between our two steps."""
+    try:
+        path.write_bytes(data)
+    except FileNotFoundError:
+        return False
+    return True
