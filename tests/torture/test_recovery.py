@@ -85,7 +85,8 @@ def test_an_artifact_that_could_not_be_stored_is_told_once_with_its_reason(groun
     last = artifact("plan", 5)
     log.write(last)
     daemon.wait_for("artifact.held", last.path, "no_space")
-    assert sum(event["path"] == one.path for event in daemon.mailbox.events) == 1
+    told = [event["data"]["reason"] for event in daemon.mailbox.events if event["path"] == one.path]
+    assert told.count("no_space") == 1
 
 
 def test_a_first_scan_that_the_system_refuses_is_told_and_made_again(ground: Ground) -> None:
