@@ -30,6 +30,8 @@ MAX_FOLDERS = 64
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _CHUNK_BYTES = 1 << 20
+RACY_NS = 2_000_000_000
+"""A file younger than this when it was read may change without its stamp showing it. Source: reliability F18."""
 _SET_LEASE_SIGNAL = 10
 """F_SETSIG of Linux, which the standard library does not name."""
 
@@ -46,6 +48,10 @@ class Stamp(NamedTuple):
     @classmethod
     def of(cls, status: os.stat_result) -> Stamp:
         return cls(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+    def is_racy(self, read_at_ns: int) -> bool:
+        """Tell whether what was read then (wall clock) may have changed since without the stamp showing it."""
+        return read_at_ns - max(self.mtime_ns, self.ctime_ns) <= RACY_NS
 
 
 class Writer(Enum):
@@ -121,9 +127,23 @@ def walk(root: Root, relative: str | bytes = "") -> Iterator[Entry]:
     """
     pending = [os.fsdecode(relative)]
     while pending:
-        entries, folders = _listed(root, pending.pop())
+        entries, folders = listed(root, pending.pop())
         yield from entries
         pending.extend(reversed(folders))
+
+
+def listed(root: Root, folder: str) -> tuple[list[Entry], list[str]]:
+    """Return the entries of one folder and the folders in it, sorted; see `walk`."""
+    parts = _parts(folder) if folder else []
+    if parts is None:
+        return [], []
+    if len(parts) > MAX_FOLDERS:
+        return _blocked(root, folder, Reason.UNREADABLE), []
+    try:
+        with _folder(root, parts) as fd, os.scandir(fd) as found:
+            return _sorted_apart(folder, list(found))
+    except (OSError, ValueError) as error:
+        return _blocked(root, folder, _reason(error)), []
 
 
 def ignore_lease_breaks() -> None:
@@ -231,20 +251,6 @@ def _folder(root: Root, parts: Sequence[str]) -> Iterator[int]:
         yield fd
     finally:
         os.close(fd)
-
-
-def _listed(root: Root, folder: str) -> tuple[list[Entry], list[str]]:
-    """Return the entries of one folder and the folders in it."""
-    parts = _parts(folder) if folder else []
-    if parts is None:
-        return [], []
-    if len(parts) > MAX_FOLDERS:
-        return _blocked(root, folder, Reason.UNREADABLE), []
-    try:
-        with _folder(root, parts) as fd, os.scandir(fd) as found:
-            return _sorted_apart(folder, list(found))
-    except (OSError, ValueError) as error:
-        return _blocked(root, folder, _reason(error)), []
 
 
 def _sorted_apart(folder: str, found: list[os.DirEntry[str]]) -> tuple[list[Entry], list[str]]:

@@ -11,12 +11,14 @@ import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
+from yolo_fs.edges.files import Stamp
 from yolo_fs.edges.git.commit import Committer, Made
 from yolo_fs.edges.git.history import Abandoned, abandoned
 from yolo_fs.edges.git.index import IndexFollower
 from yolo_fs.edges.git.obstacles import SURGERY, Obstacles
 from yolo_fs.edges.git.refs import Branches
 from yolo_fs.edges.git.repository import Head, Repository
+from yolo_fs.edges.tree import Tree
 from yolo_fs.reasons import Finding, Reason, YoloError
 from yolo_fs.rules.decide import decide, describe
 from yolo_fs.rules.facts import Accepted, Held, Verdict, Waiting
@@ -59,6 +61,7 @@ class Coordinator:
         self._applier = Applier(committer, self.follower, self._obstacles, budget, tell)
         self._intake = Intake(repository, settings)
         self.roots = settings.roots
+        self._tree = Tree(repository.root)
         self._ledger = Ledger()
         self.head = repository.head()
         """The branch as we last saw or left it."""
@@ -78,9 +81,13 @@ class Coordinator:
         """Return the paths that could not be judged yet."""
         return tuple(path for path, verdict in self.unsettled.items() if isinstance(verdict, Waiting | Accepted))
 
+    def candidates(self) -> dict[str, Stamp | None]:
+        """Return every path that may be an artifact, with its stamp on disk (None: only the branch has it)."""
+        return candidates(self._tree, self.repository, self._heed_head(), self.roots)
+
     def reconcile(self, *, thorough: bool = False) -> tuple[Made, ...]:
         """Look at whatever may have changed since the last look; `thorough`: at everything."""
-        now = candidates(self.repository, self._heed_head(), self.roots)
+        now = self.candidates()
         for path in self.known.keys() - now.keys():
             self._ledger.forget(path)
         paths = now if thorough else dict.fromkeys([*changed(now, self.known), *self.unsettled])

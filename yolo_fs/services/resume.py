@@ -33,7 +33,6 @@ from yolo_fs.services.handoffs.reading import Reader
 from yolo_fs.services.handoffs.taking import Handoffs
 from yolo_fs.services.places import phases_in
 from yolo_fs.services.settings import Settings, load
-from yolo_fs.services.survey import candidates
 from yolo_fs.services.team import Team
 
 _Answer = TypeVar("_Answer")
@@ -114,7 +113,7 @@ class _Look:
 
     def _verdicts(self, settings: Settings) -> _Seen:
         coordinator = Coordinator(self.repository, settings.without_patience, lambda *_: None)
-        paths = sorted(candidates(self.repository, coordinator.head, settings.roots))
+        paths = sorted(coordinator.candidates())
         head, obstacle, seen = coordinator.judge(paths, None)
         coordinator.close()
         verdicts = {path: glance.seen.verdict for path, glance in seen.items()}

@@ -20,7 +20,6 @@ from yolo_fs.rules.facts import Accepted, Committed, Held, Ignored, Missing, Rej
 from yolo_fs.services.coordinator import Coordinator
 from yolo_fs.services.health import Health, health
 from yolo_fs.services.settings import Settings
-from yolo_fs.services.survey import candidates
 
 LAST_COMMITS = 10
 
@@ -104,7 +103,7 @@ class Report:
 def report(repository: Repository, settings: Settings) -> Report:
     """Look at everything once and return what was found. Changes nothing."""
     coordinator = Coordinator(repository, settings, lambda *_: None)
-    head, obstacle, looks = coordinator.judge(sorted(candidates(repository, repository.head(), settings.roots)), None)
+    head, obstacle, looks = coordinator.judge(sorted(coordinator.candidates()), None)
     seen = [look.seen for look in looks.values()]
     coordinator.close()
     staged = {path: oid for root in settings.roots for path, oid in repository.staged_below(root).items()}

@@ -6,37 +6,26 @@ Source: design 1 ("The reconcile scan is the source of truth"); reliability G5, 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from yolo_fs.edges.files import Entry, Stamp, walk
+from yolo_fs.edges.files import Stamp
 from yolo_fs.edges.git.repository import Head, Repository
+from yolo_fs.edges.tree import Tree
 from yolo_fs.reasons import YoloError
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.services.intake import Seen
 
-RACY_NS = 2_000_000_000
-"""A file younger than this when it was read may change without its stamp showing it. Source: reliability F18."""
 
-
-def candidates(repository: Repository, head: Head, roots: Sequence[str]) -> dict[str, Stamp | None]:
+def candidates(tree: Tree, repository: Repository, head: Head, roots: Sequence[str]) -> dict[str, Stamp | None]:
     """Return every path that may be an artifact, with its stamp on disk (None: only the branch has it)."""
-    on_disk: dict[str, Stamp | None] = {entry.path: entry.stamp for entry in artifacts_on_disk(repository.root, roots)}
+    entries = (entry for root in roots for entry in tree.walk(root))
+    on_disk: dict[str, Stamp | None] = {entry.path: entry.stamp for entry in entries if classify(entry.path)}
     with contextlib.suppress(YoloError):  # a branch that cannot be read holds every path, one by one, with its reason
         for path in (path for root in roots for path in repository.files_at(head.tip, root)):
             if path not in on_disk and classify(path):
                 on_disk[path] = None
     return on_disk
-
-
-def artifacts_on_disk(root: str, roots: Sequence[str]) -> Iterator[Entry]:
-    """Yield what lies at an artifact's place, regular files and whatever else pretends to be one."""
-    return (entry for folder in roots for entry in walk(root, folder) if classify(entry.path))
-
-
-def is_racy(stamp: Stamp, read_at_ns: int) -> bool:
-    """Tell whether a file that was read then may have changed since without its stamp showing it."""
-    return read_at_ns - max(stamp.mtime_ns, stamp.ctime_ns) <= RACY_NS
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +38,7 @@ class Glance:
 
     def still_holds(self, stamp: Stamp | None) -> bool:
         """Tell whether the file cannot have changed since."""
-        return stamp is not None and self.seen.stamp == stamp and not is_racy(stamp, self.read_at_ns)
+        return stamp is not None and self.seen.stamp == stamp and not stamp.is_racy(self.read_at_ns)
 
 
 def changed(now: Mapping[str, Stamp | None], known: Mapping[str, Glance]) -> tuple[str, ...]:

@@ -28,7 +28,6 @@ from yolo_fs.rules.facts import Accepted, Committed, Held, Verdict
 from yolo_fs.rules.permits.actors import Actor
 from yolo_fs.services.intake import READERS
 from yolo_fs.services.settings import Settings
-from yolo_fs.services.survey import is_racy
 from yolo_fs.services.team import Team
 
 _FED = frozenset(name for one in SECTIONS if one.feed not in (Feed.FILES, Feed.NAMES) for name in one.of)
@@ -75,7 +74,7 @@ class Look:
 
     def is_racy(self, stamps: Iterable[Stamp]) -> bool:
         """Tell whether a file may have changed since without its stamp showing it. Source: reliability F18."""
-        return any(is_racy(one, self.at_ns) for one in stamps)
+        return any(one.is_racy(self.at_ns) for one in stamps)
 
 
 class Gatherer:
@@ -160,7 +159,7 @@ class Gatherer:
     def _read(self, entry: Entry) -> Source | None:
         known = self._on_disk.get(entry.path)
         now = time.time_ns()
-        if known is None or known.stamp != entry.stamp or is_racy(known.stamp, known.read_at_ns):
+        if known is None or known.stamp != entry.stamp or known.stamp.is_racy(known.read_at_ns):
             self._on_disk[entry.path] = _Known(self._source_on_disk(entry.path), entry.stamp, now)
         return self._on_disk[entry.path].source
 
