@@ -14,8 +14,9 @@ import pytest
 from tests.services.teams import EXAMPLES, Team
 from yolo_fs.cli import hook_fast
 from yolo_fs.protocol.hooks import AGENT_HOOK_BY_NAME
-from yolo_fs.protocol.hosts import HOSTS, TOOLS, Act
+from yolo_fs.protocol.hosts import HOSTS
 from yolo_fs.protocol.roster import AGENT_BY_NAME
+from yolo_fs.protocol.tools import TOOLS, Act
 from yolo_fs.reasons import Reason, YoloError
 from yolo_fs.rules.hooks.answers import LONGEST, Told, output_of
 from yolo_fs.services.hooks import agenthooks

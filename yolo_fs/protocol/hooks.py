@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from yolo_fs.protocol.tools import TOOLS, Act
+
 
 @dataclass(frozen=True, slots=True)
 class GitHook:
@@ -90,7 +92,7 @@ AGENT_HOOKS = (
         "deny direct writes to .dept-status-*.json and to other departments' artifacts; "
         "deny edits while HANDOFF.md is invalid",
         may_block=True,
-        matcher="Write|Edit",
+        matcher="|".join(TOOLS),
         timeout_s=5,
     ),
     AgentHook(
@@ -98,7 +100,7 @@ AGENT_HOOKS = (
         "PostToolUse",
         "validate the artifact just written and return reason",
         may_block=True,
-        matcher="Write|Edit",
+        matcher="|".join(name for name, act in TOOLS.items() if act is not Act.READ),
     ),
     AgentHook("subagent-start", "SubagentStart", "role-scoped context"),
     AgentHook(

@@ -1,4 +1,4 @@
-"""The hosts that agents run in: where each keeps its hooks, how it names events and tools, what its user must approve.
+"""The hosts that agents run in: where each keeps its hooks, how it names events, what its user must approve.
 
 Source: interfaces 1.1 to 1.3.
 """
@@ -7,41 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 
 from yolo_fs.protocol.hooks import AGENT_HOOKS
-
-
-class Act(StrEnum):
-    """What a tool does with what it is given."""
-
-    READ = "read"
-    WRITE = "write"
-    RUN = "run"
-    """Runs a command of a shell, or a patch, which tells itself what it touches."""
-
-
-TOOLS: Mapping[str, Act] = {
-    "Read": Act.READ,
-    "NotebookRead": Act.READ,
-    "Grep": Act.READ,
-    "Glob": Act.READ,
-    "Write": Act.WRITE,
-    "Edit": Act.WRITE,
-    "MultiEdit": Act.WRITE,
-    "NotebookEdit": Act.WRITE,
-    "StrReplace": Act.WRITE,
-    "Delete": Act.WRITE,
-    "Bash": Act.RUN,
-    "Shell": Act.RUN,
-    "shell": Act.RUN,
-    "exec_command": Act.RUN,
-    "apply_patch": Act.RUN,
-}
-"""Tools of every host that reach files; the others are none of our business."""
-
-PATH_KEYS = ("file_path", "path", "notebook_path", "target_file")
-"""Keys of `tool_input` that name a file."""
 
 
 @dataclass(frozen=True, slots=True)

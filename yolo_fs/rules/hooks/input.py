@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from yolo_fs.protocol.hosts import PATH_KEYS, TOOLS, Act
+from yolo_fs.protocol.tools import PATH_KEYS, TOOLS, Act
 from yolo_fs.rules.hooks.shell_touches import Touch, touches_of
 
 

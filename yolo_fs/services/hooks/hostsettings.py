@@ -15,8 +15,8 @@ from typing import Any
 
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import private_directory, read_json, write_json, write_text
-from yolo_fs.protocol.hooks import AGENT_HOOK_BY_NAME, AgentHook
-from yolo_fs.protocol.hosts import TOOLS, Act, Host
+from yolo_fs.protocol.hooks import AGENT_HOOK_BY_NAME
+from yolo_fs.protocol.hosts import Host
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 
 PROGRAM = "yolo-fs"
@@ -110,8 +110,7 @@ class HostSettings:
         if not self._host.has_groups:
             return {"command": command, "timeout": row.timeout_s}
         handler = {"type": "command", "command": command, "timeout": row.timeout_s}
-        matcher = _matcher(row)
-        return {**({"matcher": matcher} if matcher else {}), "hooks": [handler]}
+        return {**({"matcher": row.matcher} if row.matcher else {}), "hooks": [handler]}
 
     def _listed(self, value: dict[str, Any], event: str) -> list[Any]:
         found = value.get("hooks", {}).get(event, [])
@@ -190,15 +189,6 @@ class HostSettings:
     def _forget(self) -> None:
         if os.path.exists(self._kept):
             os.unlink(self._kept)
-
-
-def _matcher(row: AgentHook) -> str:
-    """Return for which tools or sources the host asks; every tool that reaches files where a tool is asked about."""
-    if row.name == "pre-tool-use":
-        return "|".join(TOOLS)
-    if row.name == "post-tool-use":
-        return "|".join(name for name, act in TOOLS.items() if act is not Act.READ)
-    return row.matcher
 
 
 def _handlers(entry: object) -> list[object]:

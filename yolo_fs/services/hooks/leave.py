@@ -1,0 +1,76 @@
+"""May this agent stop: sends it back once while something of its own is wrong, or valid and in no commit.
+
+Source: interfaces 1.4.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from yolo_fs.reasons import Finding, Reason, errors, safe
+from yolo_fs.rules.artifacts.classify import classify
+from yolo_fs.rules.facts import Accepted, Held, Rejected, Waiting
+from yolo_fs.rules.hooks.answers import Told
+from yolo_fs.services.background import running
+from yolo_fs.services.coordinator import PASSING
+from yolo_fs.services.hooks.asked import Asked
+from yolo_fs.services.status import Candidate, report
+
+PATIENCE_S = 2.0
+"""How long a stop waits for a daemon that is about to commit."""
+_POLL_S = 0.1
+_FEW = 20
+
+
+class Leave:
+    """Judges what an agent would leave behind."""
+
+    def __init__(self, asked: Asked):
+        self._asked = asked
+
+    def answer(self) -> Told:
+        """Send an agent back once while something of its own is wrong, or valid and in no commit."""
+        if self._asked.said.is_repeated:
+            return Told()
+        lines = list(self._left())
+        if not lines:
+            return Told()
+        return Told(refusal="\n".join(("Before you stop, this is not done yet:", *lines[:_FEW], *_more(lines))))
+
+    def _left(self) -> Iterator[str]:
+        uncommitted = []
+        for one in self._settled():
+            match one.verdict:
+                case Rejected(findings):
+                    yield from (f"- {finding}" for finding in errors(findings))
+                case Held(reason, findings) if reason not in PASSING and reason is not Reason.AUTO_COMMIT_OFF:
+                    yield from (f"- {finding}" for finding in findings or (Finding(reason, one.path),))
+                case Accepted() | Waiting():
+                    uncommitted.append(one.path)
+        watched = running(self._asked.repository) is not None
+        how = "the daemon has not committed it yet: see 'yolo-fs status'" if watched else "run 'yolo-fs run --once'"
+        yield from (f"- {safe(path)}: valid, but in no commit; {how}" for path in uncommitted)
+
+    def _settled(self) -> list[Candidate]:
+        """Return the agent's own candidates, after a daemon had its moment to commit them."""
+        until = time.monotonic() + PATIENCE_S
+        while True:
+            found = self._own()
+            is_pending = any(isinstance(one.verdict, Accepted | Waiting) for one in found)
+            if not is_pending or running(self._asked.repository) is None or time.monotonic() > until:
+                return found
+            time.sleep(_POLL_S)
+
+    def _own(self) -> list[Candidate]:
+        found = report(self._asked.repository, self._asked.settings.without_patience).candidates
+        return [one for one in found if self._is_own(one.path)]
+
+    def _is_own(self, path: str) -> bool:
+        """Tell whether an agent answers for an artifact; the session itself answers for all of them."""
+        actor, place = self._asked.actor, classify(path)
+        return actor is None or actor.agent is None or place is None or actor.answers_for(place)
+
+
+def _more(lines: list[str]) -> tuple[str, ...]:
+    return (f"- and {len(lines) - _FEW} more: see 'yolo-fs status'",) if len(lines) > _FEW else ()
