@@ -34,7 +34,7 @@ def of(team: Team, kind: Loop) -> LoopProgress:
     with Repository(str(team.root)) as repository:
         facts = Facts(repository, load(repository.root))
         (phase,) = facts.facts(team.head())
-        return next(one for one in loops_of(repository, facts, phase, 0) if one.kind is kind)
+        return next(one for one in loops_of(facts, phase, 0) if one.kind is kind)
 
 
 def works(team: Team, subject: str, text: str) -> str:
@@ -102,7 +102,7 @@ def test_what_a_merge_brings_in_is_no_round_of_its_own(team: Team) -> None:
     with Repository(str(team.root)) as repository:
         facts = Facts(repository, load(repository.root))
         (phase,) = facts.facts(team.head())
-        found = loop_facts(repository, facts, phase, 0)
+        found = loop_facts(facts, phase, 0)
     assert [len(found.versions[path]) for path in found.versions if path.endswith("code-review.jsonl")] == [1]
 
 
@@ -189,7 +189,7 @@ def test_versions_follow_the_order_of_history(team: Team) -> None:
     with Repository(str(team.root)) as repository:
         facts = Facts(repository, load(repository.root))
         (phase,) = facts.facts(team.head())
-        found = loop_facts(repository, facts, phase, 0)
+        found = loop_facts(facts, phase, 0)
     orders = [version.order for versions in found.versions.values() for version in versions]
     count = subprocess.run(
         ["git", "-C", team.root, "rev-list", "--count", "HEAD"], check=True, capture_output=True, text=True

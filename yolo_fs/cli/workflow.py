@@ -50,7 +50,7 @@ class _Scene:
 
     @property
     def loops(self) -> tuple[LoopProgress, ...]:
-        return loops_of(self.repository, self.team, self.facts, int(time.time()))
+        return loops_of(self.team, self.facts, int(time.time()))
 
 
 @contextmanager

@@ -118,7 +118,7 @@ def board(repository: Repository, settings: Settings, commit: str | None, team: 
     facts = gathered.facts(commit, switches)
     at_s = gathered.chronicle.at_s(commit) if commit else 0
     stands_in = commit is not None and config is None and settings.config != Config()
-    phases = tuple(_with_loops(repository, gathered, _phase(one), at_s) for one in facts)
+    phases = tuple(_with_loops(gathered, _phase(one), at_s) for one in facts)
     return Board(commit, config, stands_in, phases)
 
 
@@ -137,8 +137,8 @@ def _phase(facts: PhaseFacts) -> PhaseBoard:
     return PhaseBoard(facts, progress, gates_of(facts, progress), decision, why, alarms(facts, progress))
 
 
-def _with_loops(repository: Repository, team: Team, one: PhaseBoard, at_s: int) -> PhaseBoard:
-    begun = () if one.progress.is_complete else loops_of(repository, team, one.facts, at_s)
+def _with_loops(team: Team, one: PhaseBoard, at_s: int) -> PhaseBoard:
+    begun = () if one.progress.is_complete else loops_of(team, one.facts, at_s)
     return replace(one, loops=tuple(loop for loop in begun if not loop.is_over))
 
 

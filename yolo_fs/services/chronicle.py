@@ -42,9 +42,11 @@ class Chronicle:
 
     def __init__(self, repository: Repository):
         self._repository = repository
+        self._readings = 0
         self._forget()
 
     def _forget(self) -> None:
+        self._readings += 1
         self._tip = ""
         self._archive = Archive()
         self._fresh: dict[str, Chronicled] = {}
@@ -113,6 +115,10 @@ class Chronicle:
     def past_of(self, path: str) -> tuple[Chronicled, ...]:
         """Return the commits that changed an artifact of a kind that has rounds, oldest first."""
         return self._in_order(self._past.get(path, ()))
+
+    def mark_of(self, path: str) -> object:
+        """Return what is another value whenever `past_of` may say something else."""
+        return self._readings, len(self._past.get(path, ()))
 
     def work_on(self, plan: str) -> tuple[Chronicled, ...]:
         """Return the commits whose scope names a plan, oldest first."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from yolo_fs.edges.git.repository import Repository
@@ -17,11 +17,25 @@ from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.rules.artifacts.examine import shape_faults
 from yolo_fs.rules.facts import Place
 from yolo_fs.rules.handoffs.contents import handoff_into
+from yolo_fs.rules.loops.facts import of_former
 from yolo_fs.rules.phase.facts import Filed, PhaseFacts, SourceCommit, Switches, Version, Work, texts
 from yolo_fs.rules.phase.progress import Folded, fold
+from yolo_fs.services.archive import Chronicled
 from yolo_fs.services.chronicle import Chronicle
 from yolo_fs.services.intake import READERS
 from yolo_fs.services.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class _Past:
+    """The versions of an artifact, as far as they were read."""
+
+    mark: object = None
+    count: int = 0
+    """Commits that changed it."""
+    last: tuple[Chronicled, ...] = ()
+    blob: str = ""
+    versions: tuple[Version, ...] = ()
 
 
 class Team:
@@ -30,11 +44,11 @@ class Team:
     def __init__(self, repository: Repository, settings: Settings):
         self._repository = repository
         self._settings = settings
-        self._filed: dict[tuple[str, str], Filed] = {}
+        self._filed: dict[str, tuple[str, Filed]] = {}
+        """Path → the blob that was read last, and what it says."""
         self._folded: tuple[object, Folded] | None = None
         """What was asked last, and the answer."""
-        self._pasts: dict[tuple[str, str], tuple[Version, ...]] = {}
-        """Path and the last commit that changed it → its versions, where they are asked for."""
+        self._pasts: dict[str, _Past] = {}
         self.chronicle = Chronicle(repository)
 
     def folded(self, commit: str | None, switches: Switches | None = None) -> Folded:
@@ -56,10 +70,23 @@ class Team:
         done = _plans_done(present)
         return tuple(self._phase(phase, present, chosen, done) for phase in phases)
 
+    def past_of(self, path: str) -> tuple[Version, ...]:
+        """Return the versions that an artifact of a kind with rounds had up to the commit asked for last, oldest first.
+
+        A merge that only brings a version in from elsewhere makes none.
+        """
+        known = self._pasts.get(path, _Past())
+        if known.mark != self.chronicle.mark_of(path):
+            known = self._pasts[path] = self._read_past(path, known)
+        return known.versions
+
     def lines_at(self, path: str, blob: str) -> tuple[Mapping[str, Any], ...]:
         """Return the records of an artifact as a commit has it; none when it is not valid."""
-        filed = self._file(path, blob)
-        return filed.lines if filed and filed.valid else ()
+        place, known = classify(path), self._filed.get(path)
+        if place is None:
+            return ()
+        filed = known[1] if known and known[0] == blob else self._read(place, blob)
+        return filed.lines if filed.valid else ()
 
     def _phase(self, phase: PhaseId, filed: list[Filed], switches: Switches, done: Mapping[str, bool]) -> PhaseFacts:
         own = tuple(one for one in filed if one.place.phase in (phase, None))
@@ -73,25 +100,22 @@ class Team:
             handed_over=handoff_into(phase, filed),
             earlier_plans=done,
             signed_off=self.chronicle.signed_off.get(int(phase.number), ""),
-            versions={one.place.path: self._past(one) for one in asking},
+            versions={one.place.path: self.past_of(one.place.path) for one in asking},
             work=tuple(self._work_on(asking)),
         )
 
-    def versions(self, path: str, tip: str) -> Iterator[tuple[str, tuple[Mapping[str, Any], ...]]]:
-        """Yield commit and records of each valid version of an artifact up to a tip, oldest first."""
-        answer = self._repository.git.run("log", "--reverse", "--format=%H", "--end-of-options", tip, "--", path)
-        for oid in answer.out.decode().split():
-            blob = self._repository.blob_at(oid, path)
-            if blob and (lines := self.lines_at(path, blob)):
-                yield oid, lines
-
-    def _past(self, filed: Filed) -> tuple[Version, ...]:
-        path, commit = filed.place.path, filed.commit
-        if commit and (path, commit) not in self._pasts:
-            at_s, height = self.chronicle.at_s, self.chronicle.height
-            found = self.versions(path, commit)
-            self._pasts[path, commit] = tuple(Version(lines, at_s(oid), height(oid)) for oid, lines in found)
-        return self._pasts.get((path, commit), ())
+    def _read_past(self, path: str, known: _Past) -> _Past:
+        place, commits = classify(path), self.chronicle.past_of(path)
+        kind = place.artifact.kind if place else ""
+        if commits[known.count - 1 : known.count] != known.last:
+            known = _Past()
+        versions, blob = list(known.versions), known.blob
+        for one in commits[known.count :]:
+            fresh = self._repository.blob_at(one.oid, path)
+            if fresh and fresh != blob and (lines := self.lines_at(path, fresh)):
+                versions.append(Version(of_former(kind, lines), one.at_s, one.height))
+            blob = fresh or blob
+        return _Past(self.chronicle.mark_of(path), len(commits), commits[-1:], blob, tuple(versions))
 
     def _work_on(self, reviews: Iterable[Filed]) -> Iterator[Work]:
         for plan in dict.fromkeys(str(line.get("plan")) for one in reviews for line in one.lines):
@@ -120,10 +144,11 @@ class Team:
         place = classify(path)
         if place is None:
             return None
-        if (path, blob) not in self._filed:
-            self._filed[path, blob] = self._read(place, blob)
+        known = self._filed.get(path)
+        if known is None or known[0] != blob:
+            known = self._filed[path] = blob, self._read(place, blob)
         commit = self.chronicle.by_path.get(path, "")
-        return replace(self._filed[path, blob], commit=commit, at_s=self.chronicle.at_s(commit))
+        return replace(known[1], commit=commit, at_s=self.chronicle.at_s(commit))
 
     def _read(self, place: Place, blob: str) -> Filed:
         found = self._repository.objects.read(blob)

@@ -93,18 +93,28 @@ def breakers(
 
     `began`: key of an open time → when it began, where a better clock than that of the outcomes knows.
     """
+    return as_of(now, left_by(outcomes, departments, patience), patience, began)
+
+
+def left_by(outcomes: Iterable[Told], departments: Iterable[Dept], patience: Patience) -> tuple[Breaker, ...]:
+    """Return the breaker of each department as its last outcome left it."""
     told = sorted(outcomes, key=lambda one: one.at)
-    return tuple(_breaker(one, told, patience, now, began) for one in departments)
+    return tuple(_left_by(told, one, patience) for one in departments)
 
 
-def _breaker(
-    department: Dept, told: Iterable[Told], patience: Patience, now: datetime, began: Mapping[str, datetime]
-) -> Breaker:
+def as_of(
+    now: datetime, left: Iterable[Breaker], patience: Patience, began: Mapping[str, datetime]
+) -> tuple[Breaker, ...]:
+    """Return what has become of the breakers since; `began`: as in `breakers`."""
+    return tuple(_waited(one, now, patience, began) for one in left)
+
+
+def _left_by(told: Iterable[Told], department: Dept, patience: Patience) -> Breaker:
     one = Breaker(department)
     for outcome in told:
         if outcome.department is department:
             one = _after(_waited(one, outcome.at, patience, {}), outcome, patience)
-    return _waited(one, now, patience, began)
+    return one
 
 
 def _waited(one: Breaker, now: datetime, patience: Patience, began: Mapping[str, datetime]) -> Breaker:

@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Any
 
 from yolo_fs.protocol.chains import METRICS
+from yolo_fs.protocol.crew import MEASURES
 from yolo_fs.protocol.names import Dept
 from yolo_fs.rules.phase.facts import Filed, PhaseFacts, Version, Work
 
@@ -20,6 +21,15 @@ WITH_ROUNDS = frozenset({
     "po-qa-verdict", "integration-gate-result",
 })  # fmt: skip
 """Kinds of artifacts whose past tells of rounds."""
+
+_OF_FORMER = {kind: tuple(row.key for row in MEASURES if row.of == kind) for kind in ("plan", "summary")}
+"""Kinds of which there are many versions → the keys that anybody asks a former version for."""
+
+
+def of_former(kind: str, lines: tuple[Mapping[str, Any], ...]) -> tuple[Mapping[str, Any], ...]:
+    """Return what the rules need of a version of an artifact: a long history has to fit into memory."""
+    keys = _OF_FORMER.get(kind)
+    return lines if keys is None else tuple({key: line[key] for key in keys if key in line} for line in lines[:1])
 
 
 class Loop(StrEnum):

@@ -13,10 +13,10 @@ from datetime import datetime
 from typing import Any
 
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.protocol.crew import Circuit
+from yolo_fs.protocol.crew import Circuit, Health
 from yolo_fs.protocol.names import Dept
 from yolo_fs.reasons import Finding
-from yolo_fs.rules.crew.circuit import Breaker, Patience, breakers
+from yolo_fs.rules.crew.circuit import Breaker, Patience, as_of, left_by
 from yolo_fs.rules.crew.health import AT_WORK, AgentHealth, crew, judged
 from yolo_fs.rules.crew.outcomes import outcomes
 from yolo_fs.rules.crew.shutdown import Shutdown, shutdowns
@@ -100,6 +100,8 @@ class CrewObserver:
         self._phases: tuple[_Phase, ...] = ()
         self._said = Recorded()
         self._agents: tuple[AgentHealth, ...] = ()
+        self._folded: tuple[object, tuple[Breaker, ...]] | None = None
+        """What the breakers were folded from last, and as what."""
         self._asked: tuple[tuple[Shutdown, ...], tuple[Finding, ...]] = ((), ())
         self.record = Record(repository.own_dir, settings.limits)
 
@@ -117,7 +119,7 @@ class CrewObserver:
         agents, (asked, unasked) = self._agents, self._asked
         began = self._time(phases, agents, asked, said, now, keep=keep)
         there = judged(agents, now.wall, self._policy.agent_silent_s, began)
-        circuits = self._breakers(phases, there, said, now.wall, began)
+        circuits = as_of(now.wall, self._left(phases, there, said), self._patience, began)
         scenes = (_scene(one, there, circuits, verdicts, now.wall) for one in phases)
         return CrewLook(
             agents=there,
@@ -143,21 +145,20 @@ class CrewObserver:
         return self._phases
 
     def _phase(self, facts: PhaseFacts, progress: PhaseProgress) -> _Phase:
-        known = loop_facts(self._repository, self._team, facts, 0)
+        known = loop_facts(self._team, facts, 0)
         return _Phase(facts, progress, known, task_commits(facts, self._team.chronicle))
 
-    def _breakers(
-        self,
-        phases: Iterable[_Phase],
-        agents: tuple[AgentHealth, ...],
-        said: Recorded,
-        now: datetime,
-        began: Mapping[str, datetime],
-    ) -> tuple[Breaker, ...]:
-        policy = self._policy
-        patience = Patience(policy.circuit_failures, policy.circuit_open_s)
-        told = {outcome for one in phases for outcome in outcomes(one.loops, one.done, said.seen, agents)}
-        return breakers(told, self._departments, patience, now, began)
+    def _left(self, phases: tuple[_Phase, ...], agents: Iterable[AgentHealth], said: Recorded) -> tuple[Breaker, ...]:
+        """Return the breakers as the last outcome left them; the fold is made again only where there are others."""
+        basis = (phases, said, tuple(one for one in agents if one.health is Health.DISAPPEARED))
+        if self._folded is None or self._folded[0] != basis:
+            told = {outcome for one in phases for outcome in outcomes(one.loops, one.done, said.seen, basis[2])}
+            self._folded = basis, left_by(told, self._departments, self._patience)
+        return self._folded[1]
+
+    @property
+    def _patience(self) -> Patience:
+        return Patience(self._policy.circuit_failures, self._policy.circuit_open_s)
 
     @property
     def _departments(self) -> tuple[Dept, ...]:
@@ -167,7 +168,7 @@ class CrewObserver:
 
     def _time(
         self,
-        phases: Iterable[_Phase],
+        phases: tuple[_Phase, ...],
         agents: tuple[AgentHealth, ...],
         asked: Iterable[Shutdown],
         said: Recorded,
@@ -179,7 +180,7 @@ class CrewObserver:
         before = self._timers
         known = {key: before.began(key, now) for key in before.since_s} if before.boot == now.boot else {}
         there = judged(agents, now.wall, self._policy.agent_silent_s, known)
-        open_ = self._breakers(phases, there, said, now.wall, {})
+        open_ = as_of(now.wall, self._left(phases, there, said), self._patience, {})
         turns = {
             **{one.key: one.seen for one in agents if one.health in AT_WORK},
             **{one.key: one.opened_at for one in open_ if one.opened_at and one.state is not Circuit.CLOSED},
