@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import partial
 
 from bench.goals import overview
 from bench.options import Options
@@ -41,12 +42,24 @@ APART = ("faults",)
 """What measures no goal of the plan, and takes long: run by its own name alone."""
 
 
-def run(name: str, options: Options) -> Iterator[Table]:
-    """Run one benchmark and yield its tables as they are ready."""
+def run(name: str, options: Options, keep: str | None = None) -> Iterator[Table]:
+    """Run one benchmark and yield its tables as they are ready; `keep`: a folder for what is printed."""
     if name == OVERVIEW:
-        return iter([overview([one for one in NAMES if one not in APART], run, options)])
-    tables: Iterator[Table] = importlib.import_module(f"bench.{name}").run(options)
-    return tables
+        names = [one for one in NAMES if one not in APART]
+        tables = iter([overview(names, partial(run, keep=keep), options)])
+    else:
+        tables = importlib.import_module(f"bench.{name}").run(options)
+    return _kept(name, tables, options, keep) if keep else tables
+
+
+def _kept(name: str, tables: Iterator[Table], options: Options, folder: str) -> Iterator[Table]:
+    text = [head(name, options)]
+    for table in tables:
+        text.append(render(table))
+        yield table
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, f"{name}.txt"), "w") as file:
+        file.write("\n".join((*text, f"load at the end {load()}\n")))
 
 
 def main() -> int:
@@ -63,19 +76,11 @@ def main() -> int:
 
 
 def _report(name: str, options: Options, keep: str | None) -> None:
-    """Print a benchmark's tables, and keep them in a file of its own where that is wanted."""
     began = time.monotonic()
-    text = [head(name, options)]
-    print(text[0], flush=True)
-    for table in run(name, options):
-        text.append(render(table))
-        print(text[-1], flush=True)
-    text.append(f"load at the end {load()}\n")
-    print(text[-1], flush=True)
-    if keep:
-        os.makedirs(keep, exist_ok=True)
-        with open(os.path.join(keep, f"{name}.txt"), "w") as file:
-            file.write("\n".join(text))
+    print(head(name, options), flush=True)
+    for table in run(name, options, keep):
+        print(render(table), flush=True)
+    print(f"load at the end {load()}\n", flush=True)
     print(f"bench {name}: {time.monotonic() - began:.0f} s", file=sys.stderr)
 
 
@@ -97,7 +102,7 @@ def _arguments() -> argparse.Namespace:
                         help="where repositories are made and kept (default: %(default)s)")  # fmt: skip
     parser.add_argument("--gitwatch", metavar="PATH", help="the script gitwatch, to be measured beside the daemon")
     parser.add_argument("--seed", type=int, default=1, help="of everything random (default: %(default)s)")
-    parser.add_argument("--keep", metavar="DIR", help="also write what is printed to DIR/NAME.txt")
+    parser.add_argument("--keep", metavar="DIR", help="also write the tables of each benchmark to DIR/NAME.txt")
     given = parser.parse_args()
     if unknown := set(given.name) - {*NAMES, OVERVIEW}:
         parser.error(f"no benchmark {', '.join(sorted(unknown))}; there are {OVERVIEW}, {', '.join(NAMES)}")
