@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import itertools
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,6 +21,13 @@ from bench.table import Goal, Table, goal_table
 
 SCAN_S = 30
 """How often the daemon looks at everything, unless told otherwise."""
+IMPORTS = (
+    ("nothing", "os"),
+    ("GitPython", "git"),
+    ("every library that the daemon uses", "git, pydantic, watchdog.observers, filelock, jsonlines, click, yaml"),
+    ("the daemon", "yolo_fs.services.daemon"),
+)
+"""Who → what is imported."""
 PHASE = ".yolo-planning/phases/01-bench"
 
 
@@ -43,6 +52,7 @@ def run(options: Options) -> Iterator[Table]:
     few, many = options.pick((1_000, 20_000), (20, 40))
     found = [_measure(count, options) for count in (few, many)]
     yield _table(found)
+    yield _imports()
     yield goal_table(
         "Goals: idle",
         [
@@ -90,6 +100,22 @@ def _table(found: list[_Idle]) -> Table:
     )
     notes = (f"CPU: stretches of {SCAN_S} s, one scan of everything in each; memory: resident, at the end",)
     return Table("Idle daemon", ("folders", "watched", "MB", "CPU", "range"), rows, notes)
+
+
+def _imports() -> Table:
+    """Show what is resident before anything is watched: the interpreter, the libraries, our own modules."""
+    rows = tuple((name, f"{_imported_mb(modules):.1f}") for name, modules in IMPORTS)
+    return Table("Memory of imports", ("a process that has imported", "MB"), rows)
+
+
+def _imported_mb(modules: str) -> float:
+    program = f"import sys, {modules}; print(flush=True); sys.stdin.read()"
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        found = daemon.memory_mb(child.pid)
+        child.communicate()
+    return found
 
 
 def _range(sample: Sample) -> str:
