@@ -62,6 +62,11 @@ def test_differences_upon_differences_stop_where_git_stops(make: Make) -> None:
     assert max(depths) == 50
 
 
+def test_an_object_that_became_empty_is_whole(make: Make) -> None:
+    objects = versions(Hashing("sha1"), b"x", 2, lambda body: body + b"x" if body == b"" else b"")
+    indexed(make, "sha1", objects)
+
+
 def test_an_object_whose_base_is_not_in_the_pack_is_whole(make: Make) -> None:
     hashing = Hashing("sha1")
     stranger = hashing.name("blob", b"elsewhere")

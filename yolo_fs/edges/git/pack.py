@@ -35,7 +35,7 @@ def pack_of(objects: Iterable[GitObject], hashing: Hashing) -> bytes:
     bodies: dict[str, bytes] = {}
     for each in objects:
         at, depth = len(pack), depths.get(each.base, _LONGEST_CHAIN) + 1
-        if depth <= _LONGEST_CHAIN:
+        if depth <= _LONGEST_CHAIN and each.body:  # git takes a difference of less than four bytes for a broken one
             pack += _difference(each.body, bodies[each.base], at - offsets[each.base])
         else:
             depth = 0
