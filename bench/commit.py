@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -27,6 +28,8 @@ ENGINE_DURABLE = "engine, durable"
 ENGINE_SHARED = "engine, durable, git commits between"
 ONLY = "git commit --only"
 ADD = "git add, git commit"
+REST = "HEAD is read, trees are built, locks are looked for"
+WHOLE = "the whole"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,7 @@ def run(options: Options) -> Iterator[Table]:
         samples[size.name] = interleave(bench.ways, rounds)
         bench.verify(rounds + WARM_UP)
         yield _table(size.name, samples[size.name], bench.conduct())
+        yield _parts_table(size.name, bench.parts(rounds))
         bench.close()
     yield goal_table("Goals: one commit", _goals(samples["small"], samples["large"]))
 
@@ -86,6 +90,19 @@ class _Bench:
         found = {way.name: self._conduct_of(way, 10_000 + number) for number, way in enumerate(self._own)}
         return found | {ENGINE_DURABLE: found[ENGINE_SHARED], ENGINE: found[ENGINE_SHARED]}
 
+    def parts(self, rounds: int) -> dict[str, Sample]:
+        """Time the parts of a commit that is not synced."""
+        engine = self._engines[0]
+        timers = [_Timer(*part) for part in _parts(engine)]
+        wholes = []
+        for round_ in range(rounds):
+            began = time.perf_counter()
+            engine.commit(_content(5, round_))
+            wholes.append(time.perf_counter() - began)
+        found = {timer.name: timer.times_s for timer in timers}
+        rest = [whole - sum(each) for whole, *each in zip(wholes, *found.values(), strict=True)]
+        return {name: Sample(times_s) for name, times_s in {**found, REST: rest, WHOLE: wholes}.items()}
+
     def close(self) -> None:
         for engine in (self._shared, *self._engines):
             engine.close()
@@ -125,6 +142,31 @@ class _Bench:
 
     def _staged(self) -> set[str]:
         return set(git(self._root, "diff", "--cached", "--name-only").splitlines())
+
+
+class _Timer:
+    """Stands before a method of one object, and notes how long each call takes."""
+
+    def __init__(self, name: str, of: object, method: str):
+        self.name = name
+        self.times_s: list[float] = []
+        self._call = getattr(of, method)
+        setattr(of, method, self)
+
+    def __call__(self, *arguments: object, **named: object) -> object:
+        began = time.perf_counter()
+        try:
+            return self._call(*arguments, **named)
+        finally:
+            self.times_s.append(time.perf_counter() - began)
+
+
+def _parts(engine: Engine) -> tuple[tuple[str, object, str], ...]:
+    return (
+        ("what the index has to follow is noted", engine.follower, "expect"),
+        ("six objects are written", engine.repository.objects, "write"),
+        ("git locks, notes, moves and logs the branch", engine.branches, "move"),
+    )
 
 
 def _content(number: int, round_: int) -> tuple[str, bytes]:
@@ -172,6 +214,12 @@ def _table(size: str, samples: dict[str, Sample], conduct: dict[str, _Conduct]) 
             "git's own commits are not synced; 'takes staged': it commits what the user had staged elsewhere.",
         ),
     )
+
+
+def _parts_table(size: str, parts: dict[str, Sample]) -> Table:
+    whole = parts[WHOLE].p50
+    rows = tuple((name, ms(sample.p50), f"{sample.p50 / whole:.0%}") for name, sample in parts.items())
+    return Table(f"Parts of a commit, {size} repository", ("part", "p50 ms", "share"), rows, ("engine, not synced",))
 
 
 def _goals(small: dict[str, Sample], large: dict[str, Sample]) -> list[Goal]:

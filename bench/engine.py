@@ -18,17 +18,17 @@ class Engine:
         self.repository = Repository(root, durable=durable)
         private_directory(self.repository.own_dir)
         self.follower = IndexFollower(self.repository)
-        self._branches = Branches(self.repository, durable=durable)
-        self._committer = Committer(self.repository, self._branches, self.follower, lambda: datetime.now(UTC))
+        self.branches = Branches(self.repository, durable=durable)
+        self.committer = Committer(self.repository, self.branches, self.follower, lambda: datetime.now(UTC))
 
     def commit(self, *files: tuple[str, bytes]) -> tuple[Made, ...]:
         """Commit each file on its own, in one chain."""
         entries = [Entry(path, data, "docs(01): summary 01-01", _TRAILERS) for path, data in files]
-        return self._committer.commit(entries, self.repository.head())
+        return self.committer.commit(entries, self.repository.head())
 
     def close(self) -> None:
         """End the helper processes."""
-        self._branches.close()
+        self.branches.close()
         self.repository.close()
 
 

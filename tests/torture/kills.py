@@ -161,7 +161,7 @@ def after_a_reboot(repo: Repo, log: Writelog, daemon: ForkedDaemon) -> None:
     daemon.ended()
     own = repo.git_dir / "yolo-fs"
     (own / "boot.json").write_text('{"boot": "another"}\n')
-    (own / "index-pending.json").unlink()
+    (own / "index-pending").unlink()
     blob = repo.git_dir / "objects" / one.blob()[:2] / one.blob()[2:]
     blob.chmod(0o600)
     blob.write_bytes(b"")

@@ -5,7 +5,6 @@ Source: reliability F02, F08, F24, F27; performance 1f ("CAS").
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
@@ -18,6 +17,7 @@ from tests.edges.git.conftest import Engine, Engines, Make, User
 from yolo_fs.edges.git import refs
 from yolo_fs.edges.git.hashing import Hashing
 from yolo_fs.edges.git.refs import REFLOG_MESSAGE
+from yolo_fs.edges.note import Note
 from yolo_fs.reasons import Reason, YoloError
 
 MAIN = "refs/heads/main"
@@ -238,19 +238,16 @@ def test_a_reused_process_number_does_not_make_a_dead_helper_alive(
 ) -> None:
     one = engine(user)
     die_holding_locks(user, one, monkeypatch)
-    note = Path(one.repository.own_dir, "ref-locks.json")
-    note.write_text(json.dumps(json.loads(note.read_text()) | {"pid": os.getpid()}))
+    note = Note(f"{one.repository.own_dir}/ref-locks")
+    note.write(note.read() | {"pid": os.getpid()})
     assert str(lock_of(user)) in engine(user).branches.clear_own_stale_locks()
 
 
-@pytest.mark.parametrize(
-    "note", [None, "", "{}", "[1", '{"pid": 1, "started": 0, "boot": "x", "locks": [["a"]]}', '{"pid": "x"}']
-)
-def test_a_foreign_lock_stays_whatever_our_note_says(user: User, engine: Engines, note: str | None) -> None:
+@pytest.mark.parametrize("said", [None, {}, [1], {"pid": 1, "started": 0, "boot": "x", "locks": [["a"]]}, {"pid": "x"}])
+def test_a_foreign_lock_stays_whatever_our_note_says(user: User, engine: Engines, said: object) -> None:
     one = engine(user)
     lock_of(user).touch()
-    if note is not None:
-        Path(one.repository.own_dir, "ref-locks.json").write_text(note)
+    Note(f"{one.repository.own_dir}/ref-locks").write(said)
     assert one.branches.clear_own_stale_locks() == ()
     assert lock_of(user).exists()
 

@@ -6,16 +6,15 @@ would carry out. Source: performance 1e; reliability F05, F21, F22, F32.
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from yolo_fs.edges import failpoint
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.git.runner import GitError
-from yolo_fs.edges.store import RefusedError, open_regular
+from yolo_fs.edges.note import Note
 
 CONFLICT = "conflict"
 """Stands for the id of an entry that is not merged."""
@@ -40,8 +39,8 @@ class IndexFollower:
 
     def __init__(self, repository: Repository):
         self._repository = repository
-        self._note = f"{repository.own_dir}/index-pending.json"
-        self.pending: dict[str, Follow] = _read(self._note)
+        self._note = Note(f"{repository.own_dir}/index-pending")
+        self.pending: dict[str, Follow] = _read(self._note.read())
         self._placed: dict[str, str] = {}
         """Path → what we put in for a HEAD that may have been left meanwhile."""
         self.diverged: set[str] = set()
@@ -141,14 +140,8 @@ class IndexFollower:
         return b"%s %s\t%s\0" % (mode, (blob or self._repository.hashing.zero).encode(), os.fsencode(path))
 
     def _save(self) -> None:
-        note = [
-            [follow.path, follow.blob, sorted(blob or "" for blob in follow.former)] for follow in self.pending.values()
-        ]
-        with contextlib.suppress(OSError, RefusedError):  # the note only speeds repair up; recovery also reads the log
-            temporary = f"{self._note}.tmp"
-            with os.fdopen(open_regular(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w") as file:
-                json.dump(note, file)
-            os.replace(temporary, self._note)
+        follows = self.pending.values()
+        self._note.write([[one.path, one.blob, sorted(blob or "" for blob in one.former)] for one in follows])
 
 
 def _file_above(path: str, present: Mapping[str, str]) -> str | None:
@@ -159,13 +152,12 @@ def _file_above(path: str, present: Mapping[str, str]) -> str | None:
     return None
 
 
-def _read(path: str) -> dict[str, Follow]:
+def _read(note: Any) -> dict[str, Follow]:
+    """Return what a note says; it only speeds repair up, which reads the log too."""
     try:
-        with os.fdopen(open_regular(path, os.O_RDONLY)) as file:
-            note = json.load(file)
         follows = [
             Follow(str(name), str(blob), frozenset(old or None for old in former)) for name, blob, former in note
         ]
-    except (OSError, ValueError, TypeError):
+    except (ValueError, TypeError):
         return {}
     return {follow.path: follow for follow in follows}

@@ -6,7 +6,6 @@ Source: performance 1 ("refs move only through"), reliability F02, F03, F08, F24
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 
 from yolo_fs.edges import failpoint
@@ -14,7 +13,7 @@ from yolo_fs.edges.git.objects import sync_directory
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.git.runner import Conversation, GitError
 from yolo_fs.edges.machine import boot_id, start_time
-from yolo_fs.edges.store import RefusedError, open_regular
+from yolo_fs.edges.note import Note
 from yolo_fs.reasons import Exit, Reason, YoloError
 
 REFLOG_MESSAGE = "yolo-fs"
@@ -28,7 +27,7 @@ class Branches:
         self._repository = repository
         self._durable = durable
         self._helper: Conversation | None = None
-        self._notes = _LockNotes(f"{repository.own_dir}/ref-locks.json")
+        self._notes = _LockNotes(f"{repository.own_dir}/ref-locks")
 
     def move(self, ref: str, new: str, old: str | None) -> None:
         """Let `ref` point at `new` if it still points at `old` (None: if it does not exist yet).
@@ -121,21 +120,15 @@ class _LockNotes:
     """Remembers which ref locks our helper holds, so that after its death they can be proved ours."""
 
     def __init__(self, path: str):
-        self._path = path
+        self._note = Note(path)
 
     def write(self, pid: int, locks: tuple[str, ...]) -> None:
         held = [[path, mark] for path in locks if (mark := _mark(path))]
-        note = {"pid": pid, "started": start_time(pid), "boot": boot_id(), "locks": held}
-        temporary = f"{self._path}.tmp"
-        with contextlib.suppress(OSError, RefusedError):
-            with os.fdopen(open_regular(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w") as file:
-                json.dump(note, file)
-            os.replace(temporary, self._path)
+        self._note.write({"pid": pid, "started": start_time(pid), "boot": boot_id(), "locks": held})
 
     def stale(self) -> tuple[str, ...]:
+        note = self._note.read()
         try:
-            with os.fdopen(open_regular(self._path, os.O_RDONLY)) as file:
-                note = json.load(file)
             alive = note["boot"] == boot_id() and note["started"] == start_time(note["pid"]) is not None
             return () if alive else tuple(path for path, mark in note["locks"] if mark == _mark(path))
         except (OSError, ValueError, KeyError, TypeError):
