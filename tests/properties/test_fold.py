@@ -47,6 +47,13 @@ def test_the_order_of_arrival_makes_no_difference(found: PhaseFacts, chance: Any
     assert waits_of(other, after) == waits_of(found, before)
 
 
+def test_artifacts_come_in_the_order_of_their_paths_however_they_were_listed() -> None:
+    found = facts(whole(company=False))
+    plans = [one.place.path for one in replace(found, filed=found.filed[::-1]).of_kind("plan")]
+
+    assert len(plans) == 2 and plans == sorted(plans) == [one.place.path for one in found.of_kind("plan")]
+
+
 @tried(15)
 @given(ANY)
 def test_the_same_facts_come_to_the_same_however_often_they_are_folded(found: PhaseFacts) -> None:
