@@ -7,12 +7,14 @@ Source: protocol 1.3 and 8.4 ("plan F"); reliability F51.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
 from graphlib import CycleError, TopologicalSorter
 
 from yolo_fs.ids import PlanId
 from yolo_fs.reasons import Level, Reason
 from yolo_fs.rules.artifacts.table import Check
 from yolo_fs.rules.facts import Place, PlanFacts, Surroundings
+from yolo_fs.rules.moments import moment
 from yolo_fs.schemas.base import Fault, Record
 from yolo_fs.schemas.envelope.envelope import payload_faults
 
@@ -163,15 +165,15 @@ def _commits(_: Place, records: Sequence[Record], around: Surroundings) -> Itera
 
 
 def _rising_time(_: Place, records: Sequence[Record], __: Surroundings) -> Iterator[Located]:
-    latest: dict[str, str] = {}
+    latest: dict[str, datetime] = {}
     for line, value in records:
-        name, moment = str(value.get("id")), str(value.get("dt"))
-        if name in latest and moment <= latest[name]:
-            yield (
-                line,
-                Fault(Reason.OUT_OF_RANGE, "/dt", f"{moment} is not later than {latest[name]}", "a later moment"),
-            )
-        latest[name] = max(moment, latest.get(name, ""))
+        name, written = str(value.get("id")), str(value.get("dt"))
+        at = moment(written)  # what is none is a fault of its shape
+        if at and name in latest and at <= latest[name]:
+            said = f"{written} is not later than {latest[name].isoformat()}"
+            yield line, Fault(Reason.OUT_OF_RANGE, "/dt", said, "a later moment")
+        if at:
+            latest[name] = max(at, latest.get(name, at))
 
 
 def _sections(_: Place, records: Sequence[Record], __: Surroundings) -> Iterator[Located]:
