@@ -67,7 +67,7 @@ def test_a_waiter_sleeps_on_while_other_gates_open(company: Repo, start: Start, 
     design, both = waiter(GATE), waiter(GATE, "api-contract")
     all_asleep(design, both)
     commit(daemon, evidence("api-contracts"))
-    assert design.is_asleep() and both.is_asleep()
+    all_asleep(design, both)
     commit(daemon, evidence(UX[-1]))
     assert (design.answer()["by"], both.answer()["by"]) == ("daemon", "daemon")
 

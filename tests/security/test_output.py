@@ -38,6 +38,7 @@ def test_hostile_names_are_no_artifacts_and_stop_nothing(repo: Repo, start: Star
     plant_names(repo, f"{PLANNING}/phases/".encode() + FOLDER, one.data, [b"HANDOFF.md", b"critique.jsonl"])
     repo.write(one)
     daemon.wait_committed([one])
+    until(lambda: not repo.look("diff", "--cached", "--name-only"), "the index has followed")
     repo.git("add", "-A", "--", "documents", f"{PLANNING}/phases", ":(exclude,icase)*git*")  # git itself refuses these
     everything = questions(READERS if ALL else SHOWN) + of_hosts(str(repo.root), f"{PHASE}/\x1b[2J\u202e.jsonl")
     assert_clean(ask(repo, [*everything, *named(repo)]))
