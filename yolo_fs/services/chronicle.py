@@ -178,10 +178,7 @@ class Chronicle:
     # --- from one process to the next ---
 
     def keep(self) -> None:
-        """Leave what was read to the next process; where that cannot be done, the next one only needs longer.
-
-        From then on it is held as it lies on the disk, which takes a fraction of the memory.
-        """
+        """Leave what was read to the next process; where that cannot be done, the next one only needs longer."""
         if not self._tip or len(self._fresh) * _SHARE <= len(self._archive):
             return
         names = {
@@ -198,8 +195,6 @@ class Chronicle:
         with contextlib.suppress(YoloError):
             private_directory(self._repository.own_dir)
             write_bytes(f"{self._repository.own_dir}/{FILE}", data)
-        if archive := unpack(data):
-            self._archive, self._fresh, self._fresh_oids = archive, {}, []
 
     def _remember(self) -> None:
         found = read(self._repository.own_dir, FILE, _LARGEST_BYTES)

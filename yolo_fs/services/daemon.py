@@ -152,14 +152,12 @@ class Daemon:
         failpoint.reach("daemon.scanned")
         self._project()
         self._say_health()
-        self._team.chronicle.keep()  # the next start, and one after a crash, reads only what is new
 
     def _end(self) -> None:
         self._lookouts.stop()
         if not _is_gone(self._repository.git_dir, self._git_identity):
             self._coordinator.let_index_follow()
             self._say_health(running=False)
-            self._team.chronicle.keep()
             self._tell("daemon.stopped", "", {"pid": os.getpid()})
         self._projector.close()
         self._sinks.close()
