@@ -51,6 +51,8 @@ class Chronicle:
         self._archive = Archive()
         self._fresh: dict[str, Chronicled] = {}
         """Commits that the archive does not have."""
+        self._unpacked: dict[str, Chronicled | None] = {}
+        """Commits of the archive that somebody asked for: the same ones are asked for again and again."""
         self._fresh_oids: list[str] = []
         self._ours: tuple[Chronicled, ...] | None = None
         """None until somebody asks."""
@@ -172,8 +174,10 @@ class Chronicle:
     def _find(self, oid: str) -> Chronicled | None:
         if oid in self._fresh:
             return self._fresh[oid]
-        positions = self._archive.named(oid) if oid else ()
-        return self._archive.at_position(positions[0]) if positions else None
+        if oid not in self._unpacked:
+            positions = self._archive.named(oid) if oid else ()
+            self._unpacked[oid] = self._archive.at_position(positions[0]) if positions else None
+        return self._unpacked[oid]
 
     # --- from one process to the next ---
 
