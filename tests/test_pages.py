@@ -11,7 +11,7 @@ from bench.__main__ import NAMES
 from bench.figures import KEPT, PAGES, ROOT, figures, measured, mistakes_of, numbers_of, rewritten
 
 GUARANTEES = (ROOT / "docs/guarantees.md").read_text(encoding="utf-8")
-NOT_KEPT = {"README.md": 6, "docs/guarantees.md": 0}
+NOT_KEPT = {"README.md": 0, "docs/guarantees.md": 0, "docs/performance.md": 0}
 """Figures whose output was not kept: may only become fewer, by measuring again with `scripts/bench --keep`."""
 UNMEASURED = "not measured at full size yet"
 
