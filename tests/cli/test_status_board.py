@@ -241,7 +241,11 @@ def test_every_department_has_a_row(team: Team) -> None:
 def start_watch(team: Team, out: int, *words: str) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "yolo_fs", "status", "--watch", *words, "-C", str(team.root)]
     environment = {**os.environ, "COLUMNS": "200", "LINES": "60", "TERM": "xterm", "PYTHONUNBUFFERED": ""}
-    return subprocess.Popen(command, stdout=out, stderr=subprocess.PIPE, env=environment)
+    # A shell lets what it starts in the background ignore interrupts, and everything below inherits that.
+    return subprocess.Popen(
+        command, stdout=out, stderr=subprocess.PIPE, env=environment,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )  # fmt: skip
 
 
 @contextlib.contextmanager
