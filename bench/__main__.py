@@ -69,7 +69,14 @@ def main() -> int:
     os.makedirs(place, exist_ok=True)
     _forget_the_user(place)
     with tempfile.TemporaryDirectory(prefix="scratch-", dir=place) as scratch:
-        options = Options(place, scratch, small=given.small, full=given.full, gitwatch=given.gitwatch, seed=given.seed)
+        options = Options(
+            place,
+            scratch,
+            small=given.small,
+            full=given.full,
+            gitwatch=given.gitwatch,
+            seed=given.seed,
+        )
         for name in given.name or (OVERVIEW,):
             _report(name, options, given.keep)
     return 0
@@ -96,16 +103,28 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("name", nargs="*", metavar="NAME",
                         help=f"{', '.join(NAMES)}; default: {OVERVIEW}, every goal in one table")  # fmt: skip
     size = parser.add_mutually_exclusive_group()
-    size.add_argument("--small", action="store_true", help="least sizes: only prove that everything runs")
-    size.add_argument("--full", action="store_true", help="the sizes of the plan's goals, where they take minutes")
+    size.add_argument(
+        "--small", action="store_true", help="least sizes: only prove that everything runs"
+    )
+    size.add_argument(
+        "--full", action="store_true", help="the sizes of the plan's goals, where they take minutes"
+    )
     parser.add_argument("--place", default=os.path.join(tempfile.gettempdir(), "yolo-fs-bench"), metavar="DIR",
                         help="where repositories are made and kept (default: %(default)s)")  # fmt: skip
-    parser.add_argument("--gitwatch", metavar="PATH", help="the script gitwatch, to be measured beside the daemon")
-    parser.add_argument("--seed", type=int, default=1, help="of everything random (default: %(default)s)")
-    parser.add_argument("--keep", metavar="DIR", help="also write the tables of each benchmark to DIR/NAME.txt")
+    parser.add_argument(
+        "--gitwatch", metavar="PATH", help="the script gitwatch, to be measured beside the daemon"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=1, help="of everything random (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--keep", metavar="DIR", help="also write the tables of each benchmark to DIR/NAME.txt"
+    )
     given = parser.parse_args()
     if unknown := set(given.name) - {*NAMES, OVERVIEW}:
-        parser.error(f"no benchmark {', '.join(sorted(unknown))}; there are {OVERVIEW}, {', '.join(NAMES)}")
+        parser.error(
+            f"no benchmark {', '.join(sorted(unknown))}; there are {OVERVIEW}, {', '.join(NAMES)}"
+        )
     return given
 
 

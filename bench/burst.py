@@ -19,7 +19,16 @@ from bench.aims import Aim
 from bench.engine import Engine
 from bench.inotify import MOVED_TO, Inotify
 from bench.options import Options
-from bench.repositories import BRANCH, Size, artifact, commit_head, file_change, git, loose_objects, put
+from bench.repositories import (
+    BRANCH,
+    Size,
+    artifact,
+    commit_head,
+    file_change,
+    git,
+    loose_objects,
+    put,
+)
 from bench.rounds import middle_half, ratios
 from bench.table import Goal, Table, goal_table, rate, times
 
@@ -78,7 +87,13 @@ def _ways(size: Size, options: Options, stack: ExitStack) -> list[_Way]:
     engine = Engine(engines, durable=True)
     stack.callback(engine.close)
     return [
-        _Way(DAEMON, daemons, count, lambda files: _by_daemon(daemons, said, files), _index_of(daemons, stack)),
+        _Way(
+            DAEMON,
+            daemons,
+            count,
+            lambda files: _by_daemon(daemons, said, files),
+            _index_of(daemons, stack),
+        ),
         _Way(ENGINE, engines, count, lambda files: _by_engine(engines, engine, files)),
         _Way(FAST_IMPORT, imports, count, lambda files: _by_fast_import(imports, files)),
         _Way(ONLY, only, slow, lambda files: _by_only(only, files)),
@@ -125,7 +140,9 @@ def _by_daemon(root: str, said: daemon.Daemon, files: Files) -> float:
     for path, data in files:
         put(root, path, data)
     while awaited:
-        awaited -= {event["path"] for event in said.events() if event["event"] == "artifact.committed"}
+        awaited -= {
+            event["path"] for event in said.events() if event["event"] == "artifact.committed"
+        }
     taken = time.perf_counter() - began
     time.sleep(0.5)  # the index follows within 0.1 s
     return taken
@@ -145,7 +162,9 @@ def _by_fast_import(root: str, files: Files) -> float:
     tip = git(root, "rev-parse", BRANCH)
     stream = bytearray()
     for number, (path, data) in enumerate(files):
-        stream += commit_head(f"refs/heads/{BRANCH}", number, "docs(01): summary", parent="" if number else tip)
+        stream += commit_head(
+            f"refs/heads/{BRANCH}", number, "docs(01): summary", parent="" if number else tip
+        )
         stream += file_change(path, data)
     git(root, "fast-import", "--quiet", given=bytes(stream))
     taken = time.perf_counter() - began
@@ -159,7 +178,10 @@ def _by_only(root: str, files: Files) -> float:
     git(root, "add", "-N", ".yolo-planning")
     began = time.perf_counter()
     for path, _ in files:
-        subprocess.run(["git", "-C", root, "commit", "-q", "--only", "-m", "docs(01): summary", "--", path], check=True)
+        subprocess.run(
+            ["git", "-C", root, "commit", "-q", "--only", "-m", "docs(01): summary", "--", path],
+            check=True,
+        )
     return time.perf_counter() - began
 
 
@@ -170,7 +192,9 @@ def _verify(way: _Way, tip: str) -> None:
     names = git(way.root, "log", "--format=", "--name-only", span).split()
     left = git(way.root, "status", "--porcelain")
     if (commits, len(names), len(set(names)), left) != (way.count, way.count, way.count, ""):
-        raise RuntimeError(f"{way.name}: {commits} commits of {len(set(names))} files, left over: {left[:200]!r}")
+        raise RuntimeError(
+            f"{way.name}: {commits} commits of {len(set(names))} files, left over: {left[:200]!r}"
+        )
 
 
 def _table(size: str, results: dict[str, _Result]) -> Table:
@@ -186,7 +210,14 @@ def _table(size: str, results: dict[str, _Result]) -> Table:
         )
         for name, result in results.items()
     )
-    columns = ("a burst, each file its own commit", "files", "commits/s", "range", "x git commit --only", "loose left")
+    columns = (
+        "a burst, each file its own commit",
+        "files",
+        "commits/s",
+        "range",
+        "x git commit --only",
+        "loose left",
+    )
     rounds = len(results[ONLY].rates)
     notes = (
         f"median of {rounds} interleaved bursts; each verified: one commit per file, one file per commit.",
@@ -212,7 +243,9 @@ def _goals(results: dict[str, dict[str, _Result]]) -> Iterator[Goal]:
         )
 
 
-def _goal(found: dict[str, _Result], ours: str, base: str, size: str, least: float, aim: Aim) -> Goal:
+def _goal(
+    found: dict[str, _Result], ours: str, base: str, size: str, least: float, aim: Aim
+) -> Goal:
     return Goal(
         f"{ours} / {base}, {size}",
         median(found[ours].rates) / median(found[base].rates),

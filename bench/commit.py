@@ -60,7 +60,10 @@ class _Bench:
     def __init__(self, root: str):
         self._root = root
         self._shared = Engine(root, durable=True)
-        self._engines = [self._engine("quick", durable=False), self._engine("durable", durable=True)]
+        self._engines = [
+            self._engine("quick", durable=False),
+            self._engine("durable", durable=True),
+        ]
         self._loose = repositories.loose_objects(root)
         floors = f"{root}/.git/bench"
         quick, durable = self._engines
@@ -72,7 +75,10 @@ class _Bench:
         self.ways = (
             Way(FLOOR, Floor(f"{floors}/0").commit),
             Way(FLOOR_SYNCED, Floor(f"{floors}/1", files_synced=True).commit),
-            Way(FLOOR_NAMES_SYNCED, Floor(f"{floors}/2", files_synced=True, folders_synced=True).commit),
+            Way(
+                FLOOR_NAMES_SYNCED,
+                Floor(f"{floors}/2", files_synced=True, folders_synced=True).commit,
+            ),
             Way(ENGINE, lambda round_: quick.commit(_content(0, round_))),
             Way(ENGINE_DURABLE, lambda round_: durable.commit(_content(1, round_))),
             *self._own,
@@ -87,7 +93,9 @@ class _Bench:
 
     def conduct(self) -> dict[str, _Conduct]:
         """Try each way that works on the user's branch once more, with something of the user's staged."""
-        found = {way.name: self._conduct_of(way, 10_000 + number) for number, way in enumerate(self._own)}
+        found = {
+            way.name: self._conduct_of(way, 10_000 + number) for number, way in enumerate(self._own)
+        }
         return found | {ENGINE_DURABLE: found[ENGINE_SHARED], ENGINE: found[ENGINE_SHARED]}
 
     def parts(self, rounds: int) -> dict[str, Sample]:
@@ -101,7 +109,9 @@ class _Bench:
             wholes.append(time.perf_counter() - began)
         found = {timer.name: timer.times_s for timer in timers}
         rest = [whole - sum(each) for whole, *each in zip(wholes, *found.values(), strict=True)]
-        return {name: Sample(times_s) for name, times_s in {**found, REST: rest, WHOLE: wholes}.items()}
+        return {
+            name: Sample(times_s) for name, times_s in {**found, REST: rest, WHOLE: wholes}.items()
+        }
 
     def close(self) -> None:
         for engine in (self._shared, *self._engines):
@@ -122,7 +132,16 @@ class _Bench:
         assert self._shared.follower.follow()
 
     def _by_only(self, round_: int) -> None:
-        _run(self._root, "commit", "-q", "--only", "-m", "docs(01): summary", "--", _content(3, round_)[0])
+        _run(
+            self._root,
+            "commit",
+            "-q",
+            "--only",
+            "-m",
+            "docs(01): summary",
+            "--",
+            _content(3, round_)[0],
+        )
 
     def _by_add(self, round_: int) -> None:
         _run(self._root, "add", "--", _content(4, round_)[0])
@@ -218,17 +237,31 @@ def _table(size: str, samples: dict[str, Sample], conduct: dict[str, _Conduct]) 
 
 def _parts_table(size: str, parts: dict[str, Sample]) -> Table:
     whole = parts[WHOLE].p50
-    rows = tuple((name, ms(sample.p50), f"{sample.p50 / whole:.0%}") for name, sample in parts.items())
-    return Table(f"Parts of a commit, {size} repository", ("part", "p50 ms", "share"), rows, ("engine, not synced",))
+    rows = tuple(
+        (name, ms(sample.p50), f"{sample.p50 / whole:.0%}") for name, sample in parts.items()
+    )
+    return Table(
+        f"Parts of a commit, {size} repository",
+        ("part", "p50 ms", "share"),
+        rows,
+        ("engine, not synced",),
+    )
 
 
 def _goals(small: dict[str, Sample], large: dict[str, Sample]) -> list[Goal]:
     both = (("small", small), ("large", large))
     return [
-        *(cost_goal(f"{ENGINE} / floor, {name}", found[ENGINE], found[FLOOR], 4, Aim.COMMIT) for name, found in both),
+        *(
+            cost_goal(f"{ENGINE} / floor, {name}", found[ENGINE], found[FLOOR], 4, Aim.COMMIT)
+            for name, found in both
+        ),
         *(
             cost_goal(
-                f"{ENGINE_DURABLE} / synced floor, {name}", found[ENGINE_DURABLE], found[FLOOR_SYNCED], 2, Aim.DURABLE
+                f"{ENGINE_DURABLE} / synced floor, {name}",
+                found[ENGINE_DURABLE],
+                found[FLOOR_SYNCED],
+                2,
+                Aim.DURABLE,
             )
             for name, found in both
         ),

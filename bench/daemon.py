@@ -50,20 +50,28 @@ def running(root: str, *, durable: bool = True) -> Iterator[Daemon]:
 
 
 @contextmanager
-def process(root: str, *, out: int = subprocess.DEVNULL, **policy: object) -> Iterator[subprocess.Popen[bytes]]:
+def process(
+    root: str, *, out: int = subprocess.DEVNULL, **policy: object
+) -> Iterator[subprocess.Popen[bytes]]:
     """Run the daemon in a process group of its own; `policy` is the configuration of the user.
 
     Yields when its first scan is done. A git that outlives a killed daemon holds its lock for a moment more, so a
     start that finds one is tried again.
     """
-    with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ready:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ready,
+    ):
         _configure(folder, policy)
         address = f"{folder}/ready"
         ready.bind(address)
         ready.settimeout(0.05)
         command = [sys.executable, "-m", "yolo_fs", "run", "--json", "-C", root]
         environment = {**os.environ, "NOTIFY_SOCKET": address, "XDG_CONFIG_HOME": folder}
-        child = _ready(lambda: subprocess.Popen(command, stdout=out, env=environment, start_new_session=True), ready)
+        child = _ready(
+            lambda: subprocess.Popen(command, stdout=out, env=environment, start_new_session=True),
+            ready,
+        )
         try:
             yield child
         finally:
@@ -72,7 +80,9 @@ def process(root: str, *, out: int = subprocess.DEVNULL, **policy: object) -> It
             child.communicate(timeout=START_S)
 
 
-def _ready(launch: Callable[[], subprocess.Popen[bytes]], ready: socket.socket) -> subprocess.Popen[bytes]:
+def _ready(
+    launch: Callable[[], subprocess.Popen[bytes]], ready: socket.socket
+) -> subprocess.Popen[bytes]:
     deadline = time.monotonic() + START_S
     child = launch()
     while time.monotonic() < deadline:

@@ -35,7 +35,9 @@ STATUS = ".dept-status-backend.json"
 
 def run(options: Options) -> Iterator[Table]:
     """Prove, then kill, then race."""
-    yield _proved(_root(options), options.pick(1_000, 25, 10_000), options.pick(100_000, 1_000, 1_000_000))
+    yield _proved(
+        _root(options), options.pick(1_000, 25, 10_000), options.pick(100_000, 1_000, 1_000_000)
+    )
     yield _killed(_root(options), options.pick(40, 4, 100), random.Random(options.seed))
     yield from _raced(options)
 
@@ -57,7 +59,9 @@ def _proved(root: str, each: int, reads: int) -> Table:
     took_s, said = _go(workers)
     readers = [json.loads(one) for one in said[WRITERS:]]
     counted = _status(root)["seq"] - before
-    seen = {key: sum(one[key] for one in readers) for key in ("reads", "partial", "backwards", "values")}
+    seen = {
+        key: sum(one[key] for one in readers) for key in ("reads", "partial", "backwards", "values")
+    }
     if counted != WRITERS * each or seen["partial"] or seen["backwards"]:
         raise RuntimeError(f"{counted} of {WRITERS * each} updates are there; readers: {seen}")
     rows = (
@@ -117,7 +121,12 @@ def _raced(options: Options) -> Iterator[Table]:
         for name, (how, changes) in ways.items():
             rates[name].append(_rate(_root(options), how, changes))
     rows = tuple(
-        (name, rate(median(found)), times(_ratio(found, rates)), f"{rate(min(found))} to {rate(max(found))}")
+        (
+            name,
+            rate(median(found)),
+            times(_ratio(found, rates)),
+            f"{rate(min(found))} to {rate(max(found))}",
+        )
         for name, found in rates.items()
     )
     notes = ("ratio: median of the ratios of neighbouring rounds",) if THEIRS in rates else ABSENT
@@ -162,7 +171,9 @@ class _Worker:
 
     def __init__(self, how: str, root: str, count: int) -> None:
         command = [sys.executable, "-m", "bench.departments", how, root, str(count)]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
         cast("IO[str]", self._process.stdout).readline()
 
     @property
@@ -218,7 +229,9 @@ def _declare(root: str, number: int) -> None:
 
     phase = PhaseId.parse(PHASE)
     assert phase is not None
-    said = Declaration({"status": "running", "step": "planning", "plans_complete": number, "plans_total": 10_000})
+    said = Declaration(
+        {"status": "running", "step": "planning", "plans_complete": number, "plans_total": 10_000}
+    )
     declare(root, Dept.BACKEND, phase, said)
 
 
@@ -238,7 +251,15 @@ def _write_on(root: str, _: int) -> None:
 def _run_script(root: str, count: int) -> None:
     """Become the shell that runs the script again and again, so that nothing of Python is measured with it."""
     what = ["--dept", "backend", "--phase-dir", os.path.join(root, FOLDER), "--action", "write"]
-    what += ["--status", "running", "--step", "planning", "--plans-total", "10000", "--plans-complete"]
+    what += [
+        "--status",
+        "running",
+        "--step",
+        "planning",
+        "--plans-total",
+        "10000",
+        "--plans-complete",
+    ]
     loop = 'for ((i = 0; i < $1; i++)); do bash "${@:2}" "$i" || exit 1; done'
     os.execvp("bash", ["bash", "-c", loop, "loop", str(count), SCRIPT, *what])
 

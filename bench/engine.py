@@ -19,7 +19,9 @@ class Engine:
         private_directory(self.repository.own_dir)
         self.follower = IndexFollower(self.repository)
         self.branches = Branches(self.repository, durable=durable)
-        self.committer = Committer(self.repository, self.branches, self.follower, lambda: datetime.now(UTC))
+        self.committer = Committer(
+            self.repository, self.branches, self.follower, lambda: datetime.now(UTC)
+        )
 
     def commit(self, *files: tuple[str, bytes]) -> tuple[Made, ...]:
         """Commit each file on its own, in one chain."""

@@ -25,9 +25,16 @@ def run(options: Options) -> Iterator[Table]:
         (("pass of a stage", f"{passing:.0f}"), ("call of an empty function", f"{empty:.0f}")),
         notes=(f"one commit passes {_PASSES_OF_A_COMMIT} stages at most: {commit_us:.1f} µs",),
     )
-    yield goal_table("Goals: failpoints", [Goal("pass of a stage / call of an empty function", passing / empty, 4)])
+    yield goal_table(
+        "Goals: failpoints",
+        [Goal("pass of a stage / call of an empty function", passing / empty, 4)],
+    )
 
 
 def _ns(statement: str, times: int) -> float:
-    seconds = min(timeit.repeat(statement, number=times, globals={"failpoint": failpoint, "empty": lambda _: None}))
+    seconds = min(
+        timeit.repeat(
+            statement, number=times, globals={"failpoint": failpoint, "empty": lambda _: None}
+        )
+    )
     return seconds / times * 1e9

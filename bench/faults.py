@@ -169,7 +169,9 @@ def run(options: Options) -> Iterator[Table]:
                 hits[one.name] += found.pop(HIT, 0)
                 harms.setdefault((one.name, fault), Counter()).update(found)
             print(f"faults: {fault}, {number + 1} of {trials}", file=sys.stderr, flush=True)
-    rows = tuple((one.name, *(_cell(harms[one.name, fault]) for fault in FAULTS)) for one in entrants)
+    rows = tuple(
+        (one.name, *(_cell(harms[one.name, fault]) for fault in FAULTS)) for one in entrants
+    )
     in_time = ", ".join(f"{one.name} {hits[one.name]}" for one in entrants)
     notes = (
         f"trials of each: {trials}, seed {options.seed}; a cell counts trials, by harm",

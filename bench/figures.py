@@ -35,9 +35,13 @@ MIRROR = "= "
 """Begins the source of a table that is the whole of a printed one."""
 NOT_KEPT = "; not kept"
 
-_COMMENT = re.compile(r"(?P<block>[^\n](?:[^\n]|\n(?!\n))*)\n\n?<!-- figures\n(?P<lines>.*?)-->", re.DOTALL)
+_COMMENT = re.compile(
+    r"(?P<block>[^\n](?:[^\n]|\n(?!\n))*)\n\n?<!-- figures\n(?P<lines>.*?)-->", re.DOTALL
+)
 _NUMBER = re.compile(r"(?<![\w.-])\d[\d,]*(?:\.\d+)?(?!\w)")
-_PASSED_OVER = re.compile(r"`[^`]*`|\]\([^)]*\)|\d{4}-\d\d-\d\d(?: \d\d:\d\d)?|\b[GF]\d+\b|document \d+")
+_PASSED_OVER = re.compile(
+    r"`[^`]*`|\]\([^)]*\)|\d{4}-\d\d-\d\d(?: \d\d:\d\d)?|\b[GF]\d+\b|document \d+"
+)
 """Code, links, moments, and names that hold digits: no figures."""
 
 
@@ -77,14 +81,20 @@ def figures(page: str, text: str) -> tuple[list[Figure], list[Mistake]]:
         if match["lines"].startswith(MIRROR):
             source = match["lines"].strip()
             numbers = numbers_of(match["block"])
-            found += [Figure(page, number, source, match.start("block") + at) for at, number in numbers]
+            found += [
+                Figure(page, number, source, match.start("block") + at) for at, number in numbers
+            ]
             continue
         stated = [_stated(line) for line in match["lines"].splitlines() if line.strip()]
         counted = list(numbers_of(match["block"]))
         shown = [number for _, number in counted]
         if [one for one, _ in stated] != shown:
             line = text.count("\n", 0, match.start()) + 1
-            mistakes.append(Mistake(page, line, f"the block shows {shown}, its comment {[one for one, _ in stated]}"))
+            mistakes.append(
+                Mistake(
+                    page, line, f"the block shows {shown}, its comment {[one for one, _ in stated]}"
+                )
+            )
             continue
         for (at, number), (_, source) in zip(counted, stated, strict=True):
             found.append(Figure(page, number, source, match.start("block") + at))
@@ -110,7 +120,9 @@ def mistakes_of(page: str, text: str, kept: Path = KEPT) -> list[Mistake]:
     for match in _mirrors(text):
         if _plain(match["block"]) != _plain(_printed(match["lines"], kept)):
             line = text.count("\n", 0, match.start()) + 1
-            mistakes.append(Mistake(page, line, f"the table is not the one at {match['lines'].strip()!r}"))
+            mistakes.append(
+                Mistake(page, line, f"the table is not the one at {match['lines'].strip()!r}")
+            )
     for figure in found:
         line = text.count("\n", 0, figure.start) + 1
         if figure.is_kept and (wrong := _wrong(figure, kept)):
@@ -130,7 +142,12 @@ def rewritten(page: str, text: str, kept: Path = KEPT) -> str:
             new = _as(value, figure.shown)
             end = figure.start + len(figure.shown)
             comment = text.index("<!-- figures", end)
-            text = text[: figure.start] + new + text[end:comment] + _restated(text[comment:], figure, new)
+            text = (
+                text[: figure.start]
+                + new
+                + text[end:comment]
+                + _restated(text[comment:], figure, new)
+            )
     return text
 
 
@@ -162,7 +179,9 @@ def _printed(source: str, kept: Path) -> str:
 
 
 def _plain(table: str) -> list[list[str]]:
-    return [[cell.strip(" *`-") for cell in line.strip("|").split("|")] for line in table.splitlines()]
+    return [
+        [cell.strip(" *`-") for cell in line.strip("|").split("|")] for line in table.splitlines()
+    ]
 
 
 def _wrong(figure: Figure, kept: Path) -> str:
@@ -172,7 +191,11 @@ def _wrong(figure: Figure, kept: Path) -> str:
     if value is None:
         return f"{figure.shown}: nothing is kept at {figure.source!r}"
     right = _as(value, figure.shown)
-    return "" if right == figure.shown else f"{figure.shown}: {figure.source!r} says {value}, which is {right}"
+    return (
+        ""
+        if right == figure.shown
+        else f"{figure.shown}: {figure.source!r} says {value}, which is {right}"
+    )
 
 
 def _stated(line: str) -> tuple[str, str]:
@@ -205,7 +228,9 @@ def _table(text: str, title: str) -> list[str]:
 def _as(value: str, like: str) -> str:
     """Return a number rounded as another one is."""
     _, _, decimals = like.partition(".")
-    rounded = Decimal(value.replace(",", "")).quantize(Decimal(1).scaleb(-len(decimals)), ROUND_HALF_UP)
+    rounded = Decimal(value.replace(",", "")).quantize(
+        Decimal(1).scaleb(-len(decimals)), ROUND_HALF_UP
+    )
     return f"{rounded:,}"
 
 
@@ -222,7 +247,9 @@ def main() -> int:
         mistakes += mistakes_of(page, text)
         given = sum(one.source == GIVEN for one in found)
         kept = sum(one.is_kept for one in found)
-        print(f"{page}: {kept} figures with their output, {given} given, {len(found) - kept - given} not kept")
+        print(
+            f"{page}: {kept} figures with their output, {given} given, {len(found) - kept - given} not kept"
+        )
     print(*mistakes, sep="\n", end="\n" if mistakes else "")
     return 1 if mistakes else 0
 

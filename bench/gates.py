@@ -31,7 +31,12 @@ SPEC = {
 EVIDENCE = {
     "design-handoff": {"component": "LoginForm", "status": "ready"},
     "component-specs": SPEC,
-    "design-tokens": {"cat": "color", "name": "color-primary", "val": "#3B82F6", "sem": "main action"},
+    "design-tokens": {
+        "cat": "color",
+        "name": "color-primary",
+        "val": "#3B82F6",
+        "sem": "main action",
+    },
 }
 """Kind → line; the last one opens the gate."""
 OPENING = "design-tokens"
@@ -60,11 +65,15 @@ def run(options: Options) -> Iterator[Table]:
         root = _team(repositories.copy(size, options))
         said = stack.enter_context(daemon.running(root))
         rounds = [
-            _measure(root, number, waiters, lambda: _by_daemon(root, said)) for number in range(options.pick(2, 1, 3))
+            _measure(root, number, waiters, lambda: _by_daemon(root, said))
+            for number in range(options.pick(2, 1, 3))
         ]
     alone = _team(repositories.copy(size, options))
     few = options.pick(4, 2, 8)
-    by_hand = [_measure(alone, number, few, lambda: _by_user(alone)) for number in range(options.pick(2, 1))]
+    by_hand = [
+        _measure(alone, number, few, lambda: _by_user(alone))
+        for number in range(options.pick(2, 1))
+    ]
     found = {f"{waiters} waiters, daemon": rounds, f"{few} waiters, no daemon": by_hand}
     yield _table(found)
     awake = Sample([taken for one in rounds for taken in one.awake.times_s])
@@ -79,7 +88,9 @@ def _team(root: str) -> str:
     return root
 
 
-def _measure(root: str, number: int, waiters: int, commit: Callable[[], Callable[[int, str], None]]) -> _Round:
+def _measure(
+    root: str, number: int, waiters: int, commit: Callable[[], Callable[[int, str], None]]
+) -> _Round:
     """Let them wait at a gate of a fresh phase, open it, and see when each of them awoke."""
     commit_one = commit()
     for kind in EVIDENCE:
@@ -96,7 +107,9 @@ def _measure(root: str, number: int, waiters: int, commit: Callable[[], Callable
     if any(one.returncode for one in asleep) or not all(one["open"] for one in said):
         raise RuntimeError(f"somebody did not see {GATE} open: {answers}")
     woke_ns = [1e9 * datetime.fromisoformat(one["woke_at"]).timestamp() for one in said]
-    return _Round(Sample([(woke - at_ns) / 1e9 for woke in woke_ns]), (ended_ns - at_ns) / 1e9, memory_mb)
+    return _Round(
+        Sample([(woke - at_ns) / 1e9 for woke in woke_ns]), (ended_ns - at_ns) / 1e9, memory_mb
+    )
 
 
 def _artifact(number: int, kind: str) -> tuple[str, bytes]:
@@ -108,7 +121,10 @@ def _by_daemon(root: str, said: daemon.Daemon) -> Callable[[int, str], None]:
     def commit(number: int, kind: str) -> None:
         path, data = _artifact(number, kind)
         put(root, path, data)
-        while not any(event["event"] == "artifact.committed" and event["path"] == path for event in said.events()):
+        while not any(
+            event["event"] == "artifact.committed" and event["path"] == path
+            for event in said.events()
+        ):
             pass
 
     return commit
@@ -127,7 +143,19 @@ def _by_user(root: str) -> Callable[[int, str], None]:
 def _asleep(root: str, number: int, waiters: int) -> list[subprocess.Popen[bytes]]:
     """Start waiters and return them when all have looked and sleep."""
     phase = f"{number + 2:02}"
-    command = [sys.executable, "-m", "yolo_fs", "gate", "wait", GATE, "--phase", phase, "--json", "-C", root]
+    command = [
+        sys.executable,
+        "-m",
+        "yolo_fs",
+        "gate",
+        "wait",
+        GATE,
+        "--phase",
+        phase,
+        "--json",
+        "-C",
+        root,
+    ]
     started: list[subprocess.Popen[bytes]] = []
     while len(started) < waiters:
         some = [
@@ -177,7 +205,16 @@ def _table(found: dict[str, list[_Round]]) -> Table:
         memory_mb = max(one.memory_mb / len(one.awake.times_s) for one in rounds)
         times_ms = (ms(value) for value in (min(awake.times_s), awake.p50, awake.p99, worst, ended))
         rows.append((name, str(len(rounds)), *times_ms, f"{memory_mb:.1f}"))
-    columns = ("commit to awake", "rounds", "min ms", "p50 ms", "p99 ms", "max ms", "all ended ms", "MB each")
+    columns = (
+        "commit to awake",
+        "rounds",
+        "min ms",
+        "p50 ms",
+        "p99 ms",
+        "max ms",
+        "all ended ms",
+        "MB each",
+    )
     notes = (
         "from the move of the branch until a waiter knows that the gate is open; all rounds together, worst end",
         "MB: proportional, asleep; without a daemon each waiter looks for itself",

@@ -26,10 +26,14 @@ def run(options: Options) -> Iterator[Table]:
     """Measure each hook once a round."""
     small, _ = repositories.sizes(options)
     root = repositories.copy(small, options)
-    subprocess.run([sys.executable, "-m", "yolo_fs", "hooks", "install", "-q", "-C", root], check=True)
+    subprocess.run(
+        [sys.executable, "-m", "yolo_fs", "hooks", "install", "-q", "-C", root], check=True
+    )
     _prepare(root)
     tip = repositories.git(root, "rev-parse", "HEAD")
-    pushed = f"refs/heads/main {tip} refs/heads/main {repositories.git(root, 'rev-parse', 'HEAD~1')}\n"
+    pushed = (
+        f"refs/heads/main {tip} refs/heads/main {repositories.git(root, 'rev-parse', 'HEAD~1')}\n"
+    )
     asked: dict[str, tuple[list[str], str]] = {
         "pre-commit": ([], ""),
         "prepare-commit-msg": ([".git/COMMIT_EDITMSG", "message"], ""),
@@ -45,11 +49,18 @@ def run(options: Options) -> Iterator[Table]:
     ways.append(_refused(root))
     samples = interleave(ways, options.pick(21, 1))
     base = samples[PASS].p50
-    rows = tuple((name, ms(one.p50), times(one.p50 / base), one.spread) for name, one in samples.items())
-    yield Table("Git hooks: nothing of ours is touched", ("", "p50 ms", "x pass", "spread"), rows, ())
+    rows = tuple(
+        (name, ms(one.p50), times(one.p50 / base), one.spread) for name, one in samples.items()
+    )
+    yield Table(
+        "Git hooks: nothing of ours is touched", ("", "p50 ms", "x pass", "spread"), rows, ()
+    )
     yield goal_table(
         "Goals: git hooks",
-        [cost_goal(f"{name} / {PASS}", samples[name], samples[PASS], *_target(name)) for name in asked],
+        [
+            cost_goal(f"{name} / {PASS}", samples[name], samples[PASS], *_target(name))
+            for name in asked
+        ],
     )
 
 
@@ -69,7 +80,12 @@ def _prepare(root: str) -> None:
 def _way(root: str, name: str, arguments: list[str], said: str) -> Way:
     environment = {**os.environ, "GIT_AUTHOR_NAME": "Ada Lovelace"}
     command = [f"{root}/.git/hooks/{name}", *arguments]
-    return Way(name, lambda _: subprocess.run(command, cwd=root, env=environment, input=said, text=True, check=True))
+    return Way(
+        name,
+        lambda _: subprocess.run(
+            command, cwd=root, env=environment, input=said, text=True, check=True
+        ),
+    )
 
 
 def _refused(root: str) -> Way:

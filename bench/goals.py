@@ -26,7 +26,11 @@ def overview(names: Iterable[str], run: Run, options: Options) -> Table:
             goals += table.goals
             absent.update(dict.fromkeys(table.absent))
         print(f"{name}: {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
-    rows = [row for aim in (*Aim, None) for row in _rows(aim, [goal for goal in goals if goal.aim is aim])]
+    rows = [
+        row
+        for aim in (*Aim, None)
+        for row in _rows(aim, [goal for goal in goals if goal.aim is aim])
+    ]
     met = sum(goal.is_met for goal in goals)
     notes = (
         f"{met} of {len(goals)} met; 'middle half': of the ratios of the single rounds",

@@ -52,7 +52,9 @@ def run(options: Options) -> Iterator[Table]:
     ways += [_way(root, name, given) for name, given in {**FREE, **FULL}.items()]
     samples = interleave(ways, options.pick(21, 1))
     yield _table("Hooks", samples)
-    goals = [cost_goal(f"{name} / {PASS}", samples[name], samples[PASS], 3, Aim.START) for name in FREE]
+    goals = [
+        cost_goal(f"{name} / {PASS}", samples[name], samples[PASS], 3, Aim.START) for name in FREE
+    ]
     yield goal_table("Goals: hooks", goals)
 
 
@@ -90,6 +92,11 @@ def _made(options: Options) -> str:
 
 def _table(title: str, samples: dict[str, Sample]) -> Table:
     base = samples[PASS].p50
-    rows = tuple((name, ms(one.p50), times(one.p50 / base), one.spread) for name, one in samples.items())
-    notes = (f"{len(samples[PASS].times_s)} interleaved rounds", "the last five are full answers, and no goal")
+    rows = tuple(
+        (name, ms(one.p50), times(one.p50 / base), one.spread) for name, one in samples.items()
+    )
+    notes = (
+        f"{len(samples[PASS].times_s)} interleaved rounds",
+        "the last five are full answers, and no goal",
+    )
     return Table(title, ("", "p50 ms", "x pass", "spread"), rows, notes)

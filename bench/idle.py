@@ -24,7 +24,10 @@ SCAN_S = 30
 IMPORTS = (
     ("nothing", "os"),
     ("GitPython", "git"),
-    ("every library that the daemon uses", "git, pydantic, watchdog.observers, filelock, jsonlines, click, yaml"),
+    (
+        "every library that the daemon uses",
+        "git, pydantic, watchdog.observers, filelock, jsonlines, click, yaml",
+    ),
     ("the daemon", "yolo_fs.services.daemon"),
 )
 """Who → what is imported."""
@@ -80,7 +83,9 @@ def _measure(count: int, options: Options) -> _Idle:
         for _ in range(options.pick(3, 1, 10)):
             time.sleep(stretch_s)
             used.append(daemon.used_s(child.pid))
-        percents = [100 * (after - before) / stretch_s for before, after in itertools.pairwise(used)]
+        percents = [
+            100 * (after - before) / stretch_s for before, after in itertools.pairwise(used)
+        ]
         return _Idle(count, _watched(child.pid), daemon.memory_mb(child.pid), Sample(percents))
 
 
@@ -95,10 +100,18 @@ def _watched(pid: int) -> int:
 
 def _table(found: list[_Idle]) -> Table:
     rows = tuple(
-        (f"{one.folders:,}", f"{one.watched:,}", f"{one.memory_mb:.1f}", f"{one.percent:.2f} %", _range(one.percents))
+        (
+            f"{one.folders:,}",
+            f"{one.watched:,}",
+            f"{one.memory_mb:.1f}",
+            f"{one.percent:.2f} %",
+            _range(one.percents),
+        )
         for one in found
     )
-    notes = (f"CPU: stretches of {SCAN_S} s, one scan of everything in each; memory: resident, at the end",)
+    notes = (
+        f"CPU: stretches of {SCAN_S} s, one scan of everything in each; memory: resident, at the end",
+    )
     return Table("Idle daemon", ("folders", "watched", "MB", "CPU", "range"), rows, notes)
 
 
@@ -110,7 +123,9 @@ def _imports() -> Table:
 
 def _imported_mb(modules: str) -> float:
     program = f"import sys, {modules}; print(flush=True); sys.stdin.read()"
-    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as child:
         assert child.stdout is not None
         child.stdout.readline()
         found = daemon.memory_mb(child.pid)

@@ -32,7 +32,9 @@ class Keeper:
     @property
     def pid(self) -> int:
         """The daemon's process; 0 while there is none."""
-        return self._process.pid if self._process is not None and self._process.poll() is None else 0
+        return (
+            self._process.pid if self._process is not None and self._process.poll() is None else 0
+        )
 
     def start(self) -> None:
         """Start the daemon and wait until its first scan is done; a git child of a killed one may delay that.

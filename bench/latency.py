@@ -45,11 +45,17 @@ def run(options: Options) -> Iterator[Table]:
         with ExitStack() as stack:
             contenders = _contenders(size, options, stack)
             rng = random.Random(options.seed)
-            at_rest[size.name] = _alternate(contenders, options.pick(80, 2), rng, options.pick(IDLE_S, STREAM_S))
-            table = _table(f"Write to commit, {size.name} repository, each write alone", at_rest[size.name])
+            at_rest[size.name] = _alternate(
+                contenders, options.pick(80, 2), rng, options.pick(IDLE_S, STREAM_S)
+            )
+            table = _table(
+                f"Write to commit, {size.name} repository, each write alone", at_rest[size.name]
+            )
             yield replace(table, absent=peers.absent(options))
             stream = _alternate(contenders[:2], options.pick(200, 3), rng, STREAM_S)
-            yield _table(f"Write to commit, {size.name} repository, a write each 5 to 30 ms", stream)
+            yield _table(
+                f"Write to commit, {size.name} repository, a write each 5 to 30 ms", stream
+            )
     yield goal_table("Goals: write to commit", list(_goals(at_rest)))
 
 
@@ -83,7 +89,9 @@ class _Contender:
         now = time.perf_counter() - began
         if not readable:
             raise TimeoutError(f"{path} was not committed in {TIMEOUT_S} s by {self.moved}")
-        if self.refs.fd in readable and any(name.endswith(f"/{BRANCH}") for name in self.refs.read()):
+        if self.refs.fd in readable and any(
+            name.endswith(f"/{BRANCH}") for name in self.refs.read()
+        ):
             signs.setdefault(self.moved, now)
         if self.said and self.said.fd in readable:
             for event in self.said.events():
@@ -131,7 +139,10 @@ def _verify(contender: _Contender) -> None:
     names = git(contender.root, "log", "-2", "--format=", "--name-only").split()
     if len(names) != 2:
         raise RuntimeError(f"two commits of {contender.moved} hold {names}")
-    _until(lambda: not git(contender.root, "status", "--porcelain"), f"{contender.moved} left the index behind")
+    _until(
+        lambda: not git(contender.root, "status", "--porcelain"),
+        f"{contender.moved} left the index behind",
+    )
 
 
 def _until(is_so: Callable[[], bool], otherwise: str) -> None:
@@ -145,14 +156,23 @@ def _until(is_so: Callable[[], bool], otherwise: str) -> None:
 def _table(title: str, samples: dict[str, Sample]) -> Table:
     base = samples[EVENT].p50
     rows = tuple(
-        (name, ms(sample.quantile(0.25)), ms(sample.p50), ms(sample.p99), times(sample.p50 / base), sample.spread)
+        (
+            name,
+            ms(sample.quantile(0.25)),
+            ms(sample.p50),
+            ms(sample.p99),
+            times(sample.p50 / base),
+            sample.spread,
+        )
         for name, sample in samples.items()
     )
     notes = (
         f"{len(samples[EVENT].times_s)} alternating writes of 500 bytes; from the return of close().",
         "yolo-fs syncs each commit to the disk before it is acknowledged, where not said otherwise; the peers never.",
     )
-    return Table(title, ("write to commit", "p25 ms", "p50 ms", "p99 ms", "x yolo-fs", "spread"), rows, notes)
+    return Table(
+        title, ("write to commit", "p25 ms", "p50 ms", "p99 ms", "x yolo-fs", "spread"), rows, notes
+    )
 
 
 def _goals(samples: dict[str, dict[str, Sample]]) -> Iterator[Goal]:

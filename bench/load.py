@@ -56,7 +56,9 @@ class Worker(ABC):
             except BaseException as failure:
                 self._failure = failure
                 return
-            due = max(due + self._every_s, time.monotonic() - self._every_s)  # who was held up does not catch up
+            due = max(
+                due + self._every_s, time.monotonic() - self._every_s
+            )  # who was held up does not catch up
 
 
 class Agent(Worker):
@@ -70,7 +72,9 @@ class Agent(Worker):
 
     def once(self, number: int) -> int:
         """Write one artifact."""
-        path, data = artifact(self._phase * 100 + number % PLANS, f"write {number} of agent {self._phase}")
+        path, data = artifact(
+            self._phase * 100 + number % PLANS, f"write {number} of agent {self._phase}"
+        )
         put(self._root, path, data)
         self._ledger.wrote(path, data)
         return 1
@@ -118,7 +122,9 @@ class User(Worker):
             case 0 | 3:
                 return self._git("add", "--", name)
             case 1 | 4:
-                return self._git("commit", "-q", "-m", f"chore(01-01): edit {number}", "--", *self._known())
+                return self._git(
+                    "commit", "-q", "-m", f"chore(01-01): edit {number}", "--", *self._known()
+                )
             case 2:
                 return self._stash()
             case _:
@@ -145,4 +151,6 @@ class User(Worker):
         return 1
 
     def _run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(["git", "-C", self._root, *arguments], capture_output=True, text=True, check=False)
+        return subprocess.run(
+            ["git", "-C", self._root, *arguments], capture_output=True, text=True, check=False
+        )

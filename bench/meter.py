@@ -36,7 +36,9 @@ class Meter:
             memory_mib = int(status["VmRSS"].split()[0]) / 1024
             open_files = len(os.listdir(f"/proc/{pid}/fd"))
             below = len(descendants(pid))
-            self.looks.append(Look(time.monotonic(), memory_mib, open_files, int(status["Threads"]), below))
+            self.looks.append(
+                Look(time.monotonic(), memory_mib, open_files, int(status["Threads"]), below)
+            )
 
     def settled(self, warm_up: float) -> list[Look]:
         """Return the looks after the first part `warm_up` of the time, 0 to 1."""
@@ -53,7 +55,11 @@ def slope_per_hour(looks: Sequence[Look], of: Callable[[Look], float]) -> float:
     mean_t = sum(one.at_s for one in looks) / len(looks)
     mean_v = sum(of(one) for one in looks) / len(looks)
     spread = sum((one.at_s - mean_t) ** 2 for one in looks)
-    return 3600 * sum((one.at_s - mean_t) * (of(one) - mean_v) for one in looks) / spread if spread else 0.0
+    return (
+        3600 * sum((one.at_s - mean_t) * (of(one) - mean_v) for one in looks) / spread
+        if spread
+        else 0.0
+    )
 
 
 def processor_s(pid: int) -> float:

@@ -110,13 +110,18 @@ def _missed(service: peers.Service, options: Options) -> list[int]:
         for turn, shape in enumerate(SHAPES.values()):
             tip = git(root, "rev-parse", BRANCH)
             numbers = range(options.pick(40, 3))
-            files = [artifact(_FIRST + 100 * each if shape is in_new_folders else each, f"{turn}") for each in numbers]
+            files = [
+                artifact(_FIRST + 100 * each if shape is in_new_folders else each, f"{turn}")
+                for each in numbers
+            ]
             shape(root, files, child.pid)
             found.append(_absent(root, tip, {path for path, _ in files}, child, patience_s))
     return found
 
 
-def _absent(root: str, tip: str, paths: set[str], child: subprocess.Popen[bytes], patience_s: float) -> int:
+def _absent(
+    root: str, tip: str, paths: set[str], child: subprocess.Popen[bytes], patience_s: float
+) -> int:
     left, since = paths, time.monotonic()
     while left and time.monotonic() - since < patience_s and child.poll() is None:
         now = paths - set(git(root, "log", "--format=", "--name-only", f"{tip}..{BRANCH}").split())

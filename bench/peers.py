@@ -75,7 +75,9 @@ def services(options: Options) -> list[Service]:
     if shutil.which("inotifywait"):
         found.append(Service(INOTIFYWAIT, _loop("bash", "-c", _INOTIFYWAIT, "loop")))
     if options.gitwatch:
-        found.append(Service(GITWATCH, _loop("bash", options.gitwatch, "-s", "0", says_ready=False)))
+        found.append(
+            Service(GITWATCH, _loop("bash", options.gitwatch, "-s", "0", says_ready=False))
+        )
     return found
 
 

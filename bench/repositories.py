@@ -34,7 +34,9 @@ class Size:
 
 def sizes(options: Options) -> tuple[Size, Size]:
     """Return the small and the large size."""
-    return Size("small", 100, 1), options.pick(Size("large", 50_000, 20_000), Size("large", 300, 40))
+    return Size("small", 100, 1), options.pick(
+        Size("large", 50_000, 20_000), Size("large", 300, 40)
+    )
 
 
 def artifact(number: int, text: str) -> tuple[str, bytes]:
@@ -53,14 +55,19 @@ def artifact(number: int, text: str) -> tuple[str, bytes]:
 
 def git(root: str, *arguments: str, given: bytes | None = None) -> str:
     """Run the user's git, with the user's configuration left out, and return what it prints."""
-    answer = subprocess.run(["git", "-C", root, *arguments], input=given, capture_output=True, check=True)
+    answer = subprocess.run(
+        ["git", "-C", root, *arguments], input=given, capture_output=True, check=True
+    )
     return os.fsdecode(answer.stdout).strip()
 
 
 def git_that_may_fail(root: str, *arguments: str) -> str:
     """Run the user's git, and return what it prints, on both channels, however it ends."""
     answer = subprocess.run(
-        ["git", "-C", root, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+        ["git", "-C", root, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=False,
     )
     return os.fsdecode(answer.stdout)
 
@@ -115,7 +122,11 @@ def _make(root: str, size: Size) -> None:
     os.chmod(root, 0o755)
     git(root, "init", "-q", "-b", BRANCH)
     # Housekeeping of git in the midst of a measurement would be measured.
-    for key, value in {"user.name": "Bench", "user.email": "bench@localhost", "gc.auto": "0"}.items():
+    for key, value in {
+        "user.name": "Bench",
+        "user.email": "bench@localhost",
+        "gc.auto": "0",
+    }.items():
         git(root, "config", key, value)
     process = subprocess.Popen(["git", "-C", root, "fast-import", "--quiet"], stdin=subprocess.PIPE)
     assert process.stdin is not None
@@ -125,7 +136,9 @@ def _make(root: str, size: Size) -> None:
     if process.wait() != 0:
         raise RuntimeError("git fast-import failed")
     git(root, "reset", "--hard", "-q", BRANCH)
-    for number in range(256):  # a repository in use has them all; to make one is no part of a commit
+    for number in range(
+        256
+    ):  # a repository in use has them all; to make one is no part of a commit
         os.makedirs(f"{root}/.git/objects/{number:02x}", exist_ok=True)
 
 
@@ -137,7 +150,9 @@ def _stream(size: Size) -> Iterator[bytes]:
         yield file_change(*artifact(number, "first"))
     for number in range(1, size.commits):
         yield commit_head(f"refs/heads/{BRANCH}", number, f"change {number}")
-        yield file_change(source_file(number % size.files), b"file %d, changed in %d\n" % (number, number))
+        yield file_change(
+            source_file(number % size.files), b"file %d, changed in %d\n" % (number, number)
+        )
 
 
 def commit_head(ref: str, number: int, subject: str, *, parent: str = "") -> bytes:

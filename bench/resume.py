@@ -46,7 +46,10 @@ def run(options: Options) -> Iterator[Table]:
     samples = interleave(_ways(root), options.pick(15, 1))
     _remember(root, repositories.git(root, "rev-parse", "HEAD"))
     yield _times(samples, commits, artifacts, os.path.getsize(_cache(root)))
-    goals = [cost_goal(f"{name} / {LOG}", samples[name], samples[LOG], 0.1, Aim.RESUME) for name in (WARM, LATER)]
+    goals = [
+        cost_goal(f"{name} / {LOG}", samples[name], samples[LOG], 0.1, Aim.RESUME)
+        for name in (WARM, LATER)
+    ]
     yield goal_table("Goals: resume", goals)
     yield _lengths(options)
 
@@ -81,7 +84,9 @@ def _ways(root: str) -> list[Way]:
 
 
 def _run(command: list[str]) -> Callable[[int], object]:
-    return lambda _: subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+    return lambda _: subprocess.run(
+        command, check=True, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL
+    )
 
 
 def _cache(root: str) -> str:
@@ -108,7 +113,10 @@ def _remember(root: str, tip: str) -> None:
 
 def _times(samples: dict[str, Sample], commits: int, artifacts: int, cache_bytes: int) -> Table:
     base = samples[LOG].p50
-    rows = tuple((name, ms(sample.p50), times(sample.p50 / base), sample.spread) for name, sample in samples.items())
+    rows = tuple(
+        (name, ms(sample.p50), times(sample.p50 / base), sample.spread)
+        for name, sample in samples.items()
+    )
     notes = (
         f"{commits:,} commits, {artifacts} artifacts, {len(samples[LOG].times_s)} interleaved rounds",
         f"the cache is {cache_bytes / 1e6:.1f} MB; cold: there is none",
@@ -127,8 +135,22 @@ def _lengths(options: Options) -> Table:
         short = cut(brief, BUDGET, as_text)
         left_out = ", ".join(one.key for one in brief if one not in short) or "nothing"
         whole, kept = (f"{tokens(as_text(one)):,}" for one in (brief, short))
-        rows.append((f"{artifacts:,}", f"{tokens(json.dumps(_all(options, artifacts))):,}", whole, kept, left_out))
-    columns = ("artifacts", "the artifacts themselves", "whole brief", f"within {BUDGET:,}", "left out")
+        rows.append(
+            (
+                f"{artifacts:,}",
+                f"{tokens(json.dumps(_all(options, artifacts))):,}",
+                whole,
+                kept,
+                left_out,
+            )
+        )
+    columns = (
+        "artifacts",
+        "the artifacts themselves",
+        "whole brief",
+        f"within {BUDGET:,}",
+        "left out",
+    )
     return Table("Brief: tokens (bytes / 4)", columns, tuple(rows))
 
 
@@ -160,7 +182,9 @@ def _stream(commits: int, artifacts: int) -> Iterator[bytes]:
         plan = _plan((number // _TASKS) % max(1, artifacts // 2))
         subject = f"feat({plan[0]}-{plan[1]}): T{number % _TASKS + 1} part {number} of it"
         yield repositories.commit_head(ref, number, subject)
-        yield repositories.file_change(f"src/{plan[0]}/part{number % 400:03}.ts", b"export const n = %d\n" % number)
+        yield repositories.file_change(
+            f"src/{plan[0]}/part{number % 400:03}.ts", b"export const n = %d\n" % number
+        )
 
 
 def _plan(number: int) -> tuple[str, str]:
@@ -188,4 +212,6 @@ def _artifact(number: int) -> tuple[str, bytes]:
          "f": [f"src/{phase}/part00{task}.ts"], "done": "Tokens are stored hashed"}
         for task in range(1, _TASKS + 1)
     ]  # fmt: skip
-    return f"{place}.plan.jsonl", "".join(json.dumps(line) + "\n" for line in (header, *tasks)).encode()
+    return f"{place}.plan.jsonl", "".join(
+        json.dumps(line) + "\n" for line in (header, *tasks)
+    ).encode()

@@ -92,7 +92,9 @@ class Outcome:
     @property
     def is_sound(self) -> bool:
         """Whether nothing was lost, nothing was committed twice, and git finds nothing broken."""
-        return not self.faults and not any(one.lost or one.twice or one.foreign for one in self.verdicts)
+        return not self.faults and not any(
+            one.lost or one.twice or one.foreign for one in self.verdicts
+        )
 
 
 def soak(options: Options, plan: Plan) -> Outcome:
@@ -136,7 +138,9 @@ def _sides(options: Options) -> tuple[Side, Side]:
     os.mkdir(f"{home}/yolo-fs")
     with open(f"{home}/yolo-fs/config.json", "w") as file:
         json.dump({"policy": {"durability": "fsync"}}, file)
-    first, second = (_side(name, place, home) for name, place in (("main tree", root), ("killed tree", other)))
+    first, second = (
+        _side(name, place, home) for name, place in (("main tree", root), ("killed tree", other))
+    )
     return first, second
 
 
@@ -170,7 +174,10 @@ def _watch(sides: Sequence[Side], plan: Plan, began: float) -> None:
 def _board(root: str) -> str:
     """Return what stands in the way of commits, and how many artifacts stand how."""
     said = subprocess.run(
-        [sys.executable, "-m", "yolo_fs", "status", "--json", "-C", root], capture_output=True, text=True, check=False
+        [sys.executable, "-m", "yolo_fs", "status", "--json", "-C", root],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     data = json.loads(said.stdout)["data"]
     counts = ", ".join(f"{count} {standing}" for standing, count in data["counts"].items() if count)
@@ -204,10 +211,25 @@ def table(outcome: Outcome) -> Table:
         _row("of nobody", outcome, lambda _, verdict: str(verdict.foreign)),
         _row("gone from the work tree", outcome, lambda _, verdict: str(verdict.gone)),
         _row("daemons killed", outcome, lambda side, _: str(side.keeper.kills)),
-        *(_latency(outcome, name, part) for name, part in (("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("worst", 1))),
-        _row("memory, first and last MiB", outcome, lambda side, _: _ends(side, lambda look: look.memory_mib)),
-        _row("descriptors, first and last", outcome, lambda side, _: _ends(side, lambda look: look.descriptors)),
-        _row("threads, first and last", outcome, lambda side, _: _ends(side, lambda look: look.threads)),
+        *(
+            _latency(outcome, name, part)
+            for name, part in (("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("worst", 1))
+        ),
+        _row(
+            "memory, first and last MiB",
+            outcome,
+            lambda side, _: _ends(side, lambda look: look.memory_mib),
+        ),
+        _row(
+            "descriptors, first and last",
+            outcome,
+            lambda side, _: _ends(side, lambda look: look.descriptors),
+        ),
+        _row(
+            "threads, first and last",
+            outcome,
+            lambda side, _: _ends(side, lambda look: look.threads),
+        ),
         _growth(outcome, "memory, MiB more in an hour", lambda look: look.memory_mib),
         _growth(outcome, "descriptors more in an hour", lambda look: look.descriptors),
         _growth(outcome, "threads more in an hour", lambda look: look.threads),
@@ -228,11 +250,21 @@ def table(outcome: Outcome) -> Table:
 
 
 def _row(name: str, outcome: Outcome, show: Callable[[Side, Verdict], str]) -> tuple[str, ...]:
-    return (name, *(show(side, verdict) for side, verdict in zip(outcome.sides, outcome.verdicts, strict=True)))
+    return (
+        name,
+        *(
+            show(side, verdict)
+            for side, verdict in zip(outcome.sides, outcome.verdicts, strict=True)
+        ),
+    )
 
 
 def _latency(outcome: Outcome, name: str, part: float) -> tuple[str, ...]:
-    return _row(f"write to commit, {name} ms", outcome, lambda side, _: ms(side.ledger.latencies.quantile(part)))
+    return _row(
+        f"write to commit, {name} ms",
+        outcome,
+        lambda side, _: ms(side.ledger.latencies.quantile(part)),
+    )
 
 
 def _ends(side: Side, of: Callable[[Look], float]) -> str:
@@ -257,8 +289,16 @@ def goals(outcome: Outcome) -> Table:
             Goal("twice", sum(one.twice for one in outcome.verdicts), 0),
             Goal("write to commit, p95 s", main.ledger.latencies.quantile(0.95), 1),
             Goal("idle processor %", main.idle_percent, 1),
-            Goal("most memory MiB", max((look.memory_mib for look in main.meter.looks), default=0), MOST_MEMORY_MIB),
-            Goal("descriptors more in an hour", slope_per_hour(looks, lambda look: look.descriptors), 1),
+            Goal(
+                "most memory MiB",
+                max((look.memory_mib for look in main.meter.looks), default=0),
+                MOST_MEMORY_MIB,
+            ),
+            Goal(
+                "descriptors more in an hour",
+                slope_per_hour(looks, lambda look: look.descriptors),
+                1,
+            ),
             Goal("threads more in an hour", slope_per_hour(looks, lambda look: look.threads), 1),
         ),
     )
@@ -266,19 +306,29 @@ def goals(outcome: Outcome) -> Table:
 
 def main() -> int:
     """Run the command line; 1 when something was lost, came twice or is broken."""
-    parser = argparse.ArgumentParser("scripts/soak", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("minutes", nargs="?", type=float, default=60.0, metavar="MINUTES", help="default: 60")
-    parser.add_argument("--seed", type=int, default=1, help="of the moments at which agents begin (default: 1)")
+    parser = argparse.ArgumentParser(
+        "scripts/soak", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument(
+        "minutes", nargs="?", type=float, default=60.0, metavar="MINUTES", help="default: 60"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=1, help="of the moments at which agents begin (default: 1)"
+    )
     parser.add_argument("--place", default=os.path.join(tempfile.gettempdir(), "yolo-fs-bench"), metavar="DIR",
                         help="where repositories are made (default: %(default)s)")  # fmt: skip
     given = parser.parse_args()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # the daemons are stopped whatever ends us
+    signal.signal(
+        signal.SIGTERM, signal.default_int_handler
+    )  # the daemons are stopped whatever ends us
     place = os.path.abspath(given.place)
     os.makedirs(f"{place}/home", exist_ok=True)
     os.environ["HOME"] = f"{place}/home"  # git, and what is measured, obey the user's configuration
     print(f"{machine(place)}, seed {given.seed}\n", flush=True)
     with tempfile.TemporaryDirectory(prefix="scratch-", dir=place) as scratch:
-        outcome = soak(Options(place, scratch, seed=given.seed), Plan(60 * given.minutes, seed=given.seed))
+        outcome = soak(
+            Options(place, scratch, seed=given.seed), Plan(60 * given.minutes, seed=given.seed)
+        )
         print(render(table(outcome)))
         print(render(goals(outcome)))
     return 0 if outcome.is_sound else 1

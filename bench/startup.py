@@ -40,11 +40,15 @@ def run(options: Options) -> Iterator[Table]:
         "yolo-fs events (empty)": _yolo("events", "-C", root),
         STATUS: _yolo("status", "-C", root),
     }
-    samples = interleave([_way(name, command) for name, command in commands.items()], options.pick(15, 1))
+    samples = interleave(
+        [_way(name, command) for name, command in commands.items()], options.pick(15, 1)
+    )
     yield _table("Start-up: commands", samples)
     ways = [_way(PASS, commands[PASS])]
     ways += [_way(f"import {name}", [sys.executable, "-c", f"import {name}"]) for name in IMPORTS]
-    yield _table("Start-up: imports, each in a fresh interpreter", interleave(ways, options.pick(11, 1)))
+    yield _table(
+        "Start-up: imports, each in a fresh interpreter", interleave(ways, options.pick(11, 1))
+    )
     goals = [
         cost_goal(f"{VERSION} / {PASS}", samples[VERSION], samples[PASS], 3, Aim.START),
         cost_goal(f"{STATUS} / {PASS}", samples[STATUS], samples[PASS], 30),

@@ -88,7 +88,9 @@ def _ways(folder: str, options: Options) -> list[_Way]:
         script = os.path.join(folder, "dept-status.sh")
         with open(script, "w") as file:
             file.write(_SCRIPT)
-        loop = 'echo ready; read -r _; for ((i = 0; i < $3; i++)); do bash "$1" "$2" || exit 1; done'
+        loop = (
+            'echo ready; read -r _; for ((i = 0; i < $3; i++)); do bash "$1" "$2" || exit 1; done'
+        )
         ways.append(_Way(SCRIPT, ("bash", "-c", loop, "loop", script), options.pick(160, 16)))
     return ways
 
@@ -122,7 +124,12 @@ def _worker(way: _Way, path: str, changes: int) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
 
-def _table(found: dict[tuple[str, int], float], rates: dict[tuple[str, int], list[float]], *, has_peer: bool) -> Table:
+def _table(
+    found: dict[tuple[str, int], float],
+    rates: dict[tuple[str, int], list[float]],
+    *,
+    has_peer: bool,
+) -> Table:
     base = SCRIPT if has_peer else FLOOR
     rows = tuple(
         (

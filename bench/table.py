@@ -78,12 +78,18 @@ def render(table: Table) -> str:
     lines = [_line(row, widths) for row in cells]
     rule = "|" + "|".join("-" * (width + 2) for width in widths) + "|"
     notes = [f"* {note}" for note in table.notes]
-    return "\n".join([f"### {table.title}", "", lines[0], rule, *lines[1:], *([""] if notes else []), *notes, ""])
+    return "\n".join(
+        [f"### {table.title}", "", lines[0], rule, *lines[1:], *([""] if notes else []), *notes, ""]
+    )
 
 
 def _line(row: Sequence[str], widths: Sequence[int]) -> str:
     first, *others = zip(row, widths, strict=True)
-    return "| " + " | ".join([first[0].ljust(first[1]), *(cell.rjust(width) for cell, width in others)]) + " |"
+    return (
+        "| "
+        + " | ".join([first[0].ljust(first[1]), *(cell.rjust(width) for cell, width in others)])
+        + " |"
+    )
 
 
 def ms(seconds: float) -> str:
@@ -109,7 +115,9 @@ def _short(value: float) -> str:
 
 def machine(place: str) -> str:
     """Return one paragraph on what this is measured with."""
-    git = subprocess.run(["git", "--version"], capture_output=True, text=True, check=True).stdout.strip()
+    git = subprocess.run(
+        ["git", "--version"], capture_output=True, text=True, check=True
+    ).stdout.strip()
     return (
         f"{_cpu()}, {os.cpu_count()} CPUs, {platform.system()} {platform.release()}, "
         f"{filesystem_type(place) or 'unknown file system'}, Python {platform.python_version()}, {git}, load {load()}"
@@ -124,6 +132,9 @@ def load() -> str:
 def _cpu() -> str:
     try:
         with open("/proc/cpuinfo") as file:
-            return next((line.partition(":")[2].strip() for line in file if line.startswith("model name")), "")
+            return next(
+                (line.partition(":")[2].strip() for line in file if line.startswith("model name")),
+                "",
+            )
     except OSError:
         return platform.processor()

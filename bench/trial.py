@@ -85,10 +85,14 @@ def judge(trial: Trial) -> Counter[str]:
     found = trial.harms + Counter(
         {
             "lost": bool(trial.lost()),
-            "intruded": any(len(changes) != 1 or changes[0][0] not in mine for changes in everywhere),
+            "intruded": any(
+                len(changes) != 1 or changes[0][0] not in mine for changes in everywhere
+            ),
             "duplicated": any(count > 1 for count in branch.values()),
             "lock left": os.path.exists(f"{trial.root}/.git/index.lock"),
-            "repository broken": bool(trial.git("fsck", "--full", "--no-dangling", "--no-progress")),
+            "repository broken": bool(
+                trial.git("fsck", "--full", "--no-dangling", "--no-progress")
+            ),
         }
     )
     return Counter({harm: 1 for harm, count in found.items() if count})

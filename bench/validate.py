@@ -75,7 +75,11 @@ def _way(name: str, look: Callable[[_File], None], files: list[_File]) -> Way:
 
 
 def _files(lines: int) -> list[_File]:
-    kinds = [one for one in ARTIFACTS if one.shape is Shape.RECORDS and len(one.body) == 1 and _examples(one)]
+    kinds = [
+        one
+        for one in ARTIFACTS
+        if one.shape is Shape.RECORDS and len(one.body) == 1 and _examples(one)
+    ]
     share = -(-lines // len(kinds))
     return [_file(artifact, share) for artifact in kinds]
 
@@ -173,7 +177,12 @@ def _goals(samples: dict[str, Sample], counts: dict[str, list[_File]]) -> list[G
 
 
 def _goal(
-    samples: dict[str, Sample], counts: dict[str, list[_File]], ours: str, base: str, least: float, aim: Aim
+    samples: dict[str, Sample],
+    counts: dict[str, list[_File]],
+    ours: str,
+    base: str,
+    least: float,
+    aim: Aim,
 ) -> Goal:
     speed, other = (_rate(samples[name], counts[name]) for name in (ours, base))
     share = speed * samples[ours].p50 / (other * samples[base].p50)

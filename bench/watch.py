@@ -60,10 +60,24 @@ def run(options: Options) -> Iterator[Table]:
     for count in options.pick((10, 1_000, 20_000), (5, 20)):
         last = _measure(count, options)
         rows += [_row(count, one, last[RAW]) for one in last.values()]
-    columns = ("watcher", "folders", "p50 ms", "p90 ms", "p99 ms", "x inotify", "start ms", "idle CPU", "MB")
-    notes = ("each in a process and a tree of its own; writes alternate; from the call of close() to the callback.",)
+    columns = (
+        "watcher",
+        "folders",
+        "p50 ms",
+        "p90 ms",
+        "p99 ms",
+        "x inotify",
+        "start ms",
+        "idle CPU",
+        "MB",
+    )
+    notes = (
+        "each in a process and a tree of its own; writes alternate; from the call of close() to the callback.",
+    )
     yield Table("Watch", columns, tuple(rows), notes)
-    goal = cost_goal("watcher / inotify, p50, largest tree", last[WATCHER].sample, last[RAW].sample, 5, Aim.WATCH)
+    goal = cost_goal(
+        "watcher / inotify, p50, largest tree", last[WATCHER].sample, last[RAW].sample, 5, Aim.WATCH
+    )
     yield goal_table("Goals: watch", [goal])
 
 

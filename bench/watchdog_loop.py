@@ -33,7 +33,9 @@ class Commit(FileSystemEventHandler):
 
     def _git(self, *arguments: str) -> None:
         quiet = subprocess.DEVNULL
-        subprocess.run(["git", "-C", self._root, *arguments], check=False, stdout=quiet, stderr=quiet)
+        subprocess.run(
+            ["git", "-C", self._root, *arguments], check=False, stdout=quiet, stderr=quiet
+        )
 
 
 def main(root: str) -> None:

@@ -43,8 +43,14 @@ CHAPTERS = (
 
 def generated() -> dict[str, str]:
     """Return every generated file: path from the root of the project → text."""
-    schemas = {f"schemas/{file_of(name)}": written(schema) for name, schema in all_schemas().items()}
-    return schemas | {"docs/protocol.md": protocol(), "docs/schemas.md": schema_tables(), "docs/cli.md": commands()}
+    schemas = {
+        f"schemas/{file_of(name)}": written(schema) for name, schema in all_schemas().items()
+    }
+    return schemas | {
+        "docs/protocol.md": protocol(),
+        "docs/schemas.md": schema_tables(),
+        "docs/cli.md": commands(),
+    }
 
 
 def stale(root: Path = ROOT) -> list[str]:
@@ -85,7 +91,11 @@ def _schema_files(root: Path) -> list[str]:
 
 def protocol() -> str:
     """Return every table of the protocol as Markdown."""
-    parts = ["# The protocol", NOTICE, "Every table that the code interprets, with the section that it restates."]
+    parts = [
+        "# The protocol",
+        NOTICE,
+        "Every table that the code interprets, with the section that it restates.",
+    ]
     for name in CHAPTERS:
         module = importlib.import_module(f"yolo_fs.protocol.{name}")
         parts += [f"## {name.capitalize()}", *_chapter(module)]
@@ -101,7 +111,9 @@ def _chapter(module: ModuleType) -> Iterator[str]:
     plain = []
     for name, value in _own_constants(module):
         rows = value if isinstance(value, tuple) else (value,)
-        if rows and all(dataclasses.is_dataclass(row) and not isinstance(row, Subject) for row in rows):
+        if rows and all(
+            dataclasses.is_dataclass(row) and not isinstance(row, Subject) for row in rows
+        ):
             yield from _table(name, rows, said.get(name, ""))
         elif not isinstance(value, Mapping):
             plain.append(f"- `{name}`: {_cell(value)}{'. ' + said[name] if name in said else ''}")
@@ -135,7 +147,9 @@ def _table(name: str, rows: Sequence[Any], said: str) -> Iterator[str]:
         yield f"Source: {sources.pop()}."
     yield _markdown(shown, [[_cell(getattr(row, field)) for field in shown] for row in rows])
     docs = field_docs(shape)
-    yield "\n".join(f"- `{field}`: {docs[field]}" for field in shown if field in docs and field != "source")
+    yield "\n".join(
+        f"- `{field}`: {docs[field]}" for field in shown if field in docs and field != "source"
+    )
 
 
 def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -155,7 +169,9 @@ def _cell(value: Any) -> str:
             return _escaped(str(getattr(value, "label", value.value)))
         case tuple():
             parts = [_cell(part) for part in value]
-            return ("<br>" if any(", " in part or len(part) > 30 for part in parts) else ", ").join(parts)
+            return ("<br>" if any(", " in part or len(part) > 30 for part in parts) else ", ").join(
+                parts
+            )
         case _ if dataclasses.is_dataclass(value):
             return _cell(_as_printed(value))
         case _:
@@ -185,10 +201,21 @@ def schema_tables() -> str:
             parts.append(f"## {family.capitalize()}")
         parts += _kind(kind)
     parts += ["## What JSON Schema cannot say", _BEYOND_INTRODUCTION]
-    parts.append(_markdown(["reason", "why"], [[f"`{r.value}`", why] for r, why in BEYOND_JSON_SCHEMA.items()]))
-    parts += ["## Reasons", "Every reason that a finding, a held artifact or an error of the environment gives."]
-    parts.append(_markdown(["reason", "meaning"], [[f"`{r.value}`", _escaped(r.sentence)] for r in Reason]))
-    parts += [f"A finding is an `{Level.ERROR}`, which rejects, or a `{Level.WARNING}`, which accompanies."]
+    parts.append(
+        _markdown(
+            ["reason", "why"], [[f"`{r.value}`", why] for r, why in BEYOND_JSON_SCHEMA.items()]
+        )
+    )
+    parts += [
+        "## Reasons",
+        "Every reason that a finding, a held artifact or an error of the environment gives.",
+    ]
+    parts.append(
+        _markdown(["reason", "meaning"], [[f"`{r.value}`", _escaped(r.sentence)] for r in Reason])
+    )
+    parts += [
+        f"A finding is an `{Level.ERROR}`, which rejects, or a `{Level.WARNING}`, which accompanies."
+    ]
     return "\n\n".join(parts) + "\n"
 
 
@@ -202,7 +229,12 @@ takes a number such as `1.0` for an integer, which is `wrong_type` here:"""
 
 def _kind(kind: Kind) -> Iterator[str]:
     yield f"### {kind.name}"
-    facts = [f"`{kind.file}`" if kind.file else "", kind.medium.value, kind.how, f"source: {kind.source}"]
+    facts = [
+        f"`{kind.file}`" if kind.file else "",
+        kind.medium.value,
+        kind.how,
+        f"source: {kind.source}",
+    ]
     yield "; ".join(filter(None, facts)) + "."
     for name, schema in schemas_of(kind).items():
         if name != kind.name:
@@ -214,7 +246,11 @@ def _kind(kind: Kind) -> Iterator[str]:
 def _keys(schema: Mapping[str, Any]) -> Iterator[str]:
     yield _key_table(schema)
     properties = schema.get("properties", {})
-    if former := [f"`{key}`: {value['description']}" for key, value in properties.items() if _is_refused(value)]:
+    if former := [
+        f"`{key}`: {value['description']}"
+        for key, value in properties.items()
+        if _is_refused(value)
+    ]:
         yield "\n".join(f"- {line}" for line in former)
     for name, part in schema.get("$defs", {}).items():
         if "properties" in part:
@@ -225,7 +261,12 @@ def _keys(schema: Mapping[str, Any]) -> Iterator[str]:
 def _key_table(schema: Mapping[str, Any]) -> str:
     required = schema.get("required", ())
     rows = [
-        [f"`{key}`", "yes" if key in required else "no", _type(value), _escaped(value.get("description", ""))]
+        [
+            f"`{key}`",
+            "yes" if key in required else "no",
+            _type(value),
+            _escaped(value.get("description", "")),
+        ]
         for key, value in schema.get("properties", {}).items()
         if not _is_refused(value)
     ]
@@ -254,7 +295,9 @@ def _type(value: Mapping[str, Any]) -> str:
 def commands() -> str:
     """Return the help of every command as Markdown."""
     parts = ["# Commands", NOTICE, _help(yolo_fs, "yolo-fs"), "## Exit codes"]
-    parts.append(_markdown(["code", "name"], [[str(int(code)), code.name.lower()] for code in Exit]))
+    parts.append(
+        _markdown(["code", "name"], [[str(int(code)), code.name.lower()] for code in Exit])
+    )
     for verb in VERBS:
         try:
             command = verb.load()
@@ -263,13 +306,20 @@ def commands() -> str:
         parts += [f"## yolo-fs {verb.name}", _help(command, f"yolo-fs {verb.name}")]
         if isinstance(command, click.Group):
             for name, below in command.commands.items():
-                parts += [f"### yolo-fs {verb.name} {name}", _help(below, f"yolo-fs {verb.name} {name}")]
+                parts += [
+                    f"### yolo-fs {verb.name} {name}",
+                    _help(below, f"yolo-fs {verb.name} {name}"),
+                ]
     return "\n\n".join(parts) + "\n"
 
 
 def _help(command: click.Command, name: str) -> str:
     context = click.Context(
-        command, info_name=name, max_content_width=100, terminal_width=100, **yolo_fs.context_settings
+        command,
+        info_name=name,
+        max_content_width=100,
+        terminal_width=100,
+        **yolo_fs.context_settings,
     )
     return f"```text\n{command.get_help(context)}\n```"
 

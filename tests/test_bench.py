@@ -70,7 +70,12 @@ LONG = {"latency", "startup", "departments", "hooks", "resume", "gates", "idle"}
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in NAMES if name != "faults" and (name not in LONG or "YOLO_BENCH" in os.environ)]
+    "name",
+    [
+        name
+        for name in NAMES
+        if name != "faults" and (name not in LONG or "YOLO_BENCH" in os.environ)
+    ],
 )
 def test_a_benchmark_runs_at_its_least_size(name: str, options: Options) -> None:
     tables = {one.title: one for one in run(name, options)}
@@ -86,7 +91,9 @@ def test_every_goal_of_the_plan_is_answered_by_a_benchmark() -> None:
     assert set().union(*AIMS.values()) == set(Aim)
 
 
-def test_the_overview_shows_every_goal_of_the_plan_and_which_was_not_measured(options: Options) -> None:
+def test_the_overview_shows_every_goal_of_the_plan_and_which_was_not_measured(
+    options: Options,
+) -> None:
     goals = [Goal("engine / floor", 5.0, 4, aim=Aim.COMMIT, beside="0.60 ms"), Goal("own", 1, 2)]
 
     def measured(name: str, _options: Options) -> Iterator[Table]:
@@ -95,13 +102,18 @@ def test_the_overview_shows_every_goal_of_the_plan_and_which_was_not_measured(op
 
     shown = overview(["one", "two"], measured, options)
     verdicts = {cells[0]: cells[-1] for cells in shown.rows}
-    assert [one for one in verdicts if not one.startswith("  ")] == [*(aim.value for aim in Aim), "bounds of our own"]
+    assert [one for one in verdicts if not one.startswith("  ")] == [
+        *(aim.value for aim in Aim),
+        "bounds of our own",
+    ]
     assert verdicts["  engine / floor"] == "MISSED" and verdicts["  own"] == "met"
     assert verdicts[Aim.COMMIT.value] == "" and verdicts[Aim.IDLE.value] == "NOT MEASURED"
     assert "not there: gitwatch: not given" in shown.notes
 
 
-def test_a_peer_that_is_not_there_is_named_with_what_it_would_take(options: Options, tmp_path: Path) -> None:
+def test_a_peer_that_is_not_there_is_named_with_what_it_would_take(
+    options: Options, tmp_path: Path
+) -> None:
     assert any(peers.GITWATCH in one and "--gitwatch" in one for one in peers.absent(options))
     given = replace(options, gitwatch=str(tmp_path / "gitwatch.sh"))
     assert peers.GITWATCH in [one.name for one in peers.services(given)]
@@ -120,9 +132,13 @@ def test_six_faults_harm_the_script_that_people_write_and_not_the_daemon(options
     assert script["rebase"] != "none"
 
 
-def test_an_engine_that_commits_nothing_is_found_out(options: Options, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_engine_that_commits_nothing_is_found_out(
+    options: Options, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("bench.engine.Engine.commit", lambda *_: ())
-    with pytest.raises(RuntimeError, match="engine, durable, index refreshed: 0 commits of 0 files"):
+    with pytest.raises(
+        RuntimeError, match="engine, durable, index refreshed: 0 commits of 0 files"
+    ):
         list(run("burst", options))
 
 
@@ -136,7 +152,9 @@ def test_a_repository_is_made_once_and_copied_ever_after(options: Options) -> No
     assert [repositories.git(root, "status", "--porcelain") for root in roots] == ["", "", ""]
 
 
-def test_without_jq_the_status_benchmark_says_so(options: Options, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_jq_the_status_benchmark_says_so(
+    options: Options, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(shutil, "which", lambda _name: None)
     (only,) = run("status", options)
     assert only.notes == ("without the script: jq or flock is not there",)
@@ -162,7 +180,9 @@ def test_a_goal_tells_on_which_side_it_is(at_least: bool, met: str) -> None:
 
 
 def test_tables_are_aligned_markdown() -> None:
-    shown = table.render(Table("T", ("name", "ms"), (("a", "1.00"), ("long one", "10.0")), ("a note",)))
+    shown = table.render(
+        Table("T", ("name", "ms"), (("a", "1.00"), ("long one", "10.0")), ("a note",))
+    )
     assert shown.splitlines()[2:6] == [
         "| name     |   ms |",
         "|----------|------|",

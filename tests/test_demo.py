@@ -72,7 +72,12 @@ def _environment(folder: Path) -> dict[str, str]:
 
 
 def _play(folder: Path, name: str) -> Played:
-    done = subprocess.run([*DEMO, "--play", name, "--json"], env=_environment(folder), capture_output=True, check=False)
+    done = subprocess.run(
+        [*DEMO, "--play", name, "--json"],
+        env=_environment(folder),
+        capture_output=True,
+        check=False,
+    )
     assert done.stderr == b""
     envelope = json.loads(done.stdout)
     (data,) = envelope["data"]["plays"]
@@ -89,12 +94,16 @@ def test_the_company_plays_as_its_story_says(name: str, tmp_path: Path) -> None:
     found = _play(tmp_path, name)
 
     assert (found.exit_code, found.envelope["findings"], found.left) == (0, [], [])
-    assert [proof["claim"] for proof in found.envelope["data"]["proofs"] if not proof["holds"]] == []
+    assert [
+        proof["claim"] for proof in found.envelope["data"]["proofs"] if not proof["holds"]
+    ] == []
 
 
 @pytest.mark.timeout(300)  # forty processes, one after the other, on a machine that may be busy
 @pytest.mark.parametrize(
-    "play", ESCALATIONS if os.environ.get("YOLO_TORTURE") else ESCALATIONS[:1], ids=lambda p: p.intro
+    "play",
+    ESCALATIONS if os.environ.get("YOLO_TORTURE") else ESCALATIONS[:1],
+    ids=lambda p: p.intro,
 )
 def test_a_blocker_goes_up_to_the_user_and_down_again_as_the_story_says(
     play: Play, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -109,7 +118,9 @@ def test_a_blocker_goes_up_to_the_user_and_down_again_as_the_story_says(
     assert (code, envelope["findings"], os.listdir(tmp_path)) == (0, [], [])
     assert [proof["holds"] for proof in said["proofs"]] == [True] * 6
     told = [one["subject"] for one in said["commits"]]
-    moves = len([scene for scene in play.scenes if any(isinstance(deed, Tell) for deed in scene.deeds)])
+    moves = len(
+        [scene for scene in play.scenes if any(isinstance(deed, Tell) for deed in scene.deeds)]
+    )
     assert told.count("docs(01): escalation") == moves + 1
     assert told.index("chore(state): escalation received phase 1") < told.index(
         "chore(state): escalation resolved phase 1"
@@ -125,11 +136,18 @@ def test_both_plays_of_the_escalation_are_chosen_by_their_one_name() -> None:
 LEADS = next(move.message for move in moves_of(Departments.SINGLE) if move.role is Role.LEAD)
 REFUSED: dict[str, tuple[Scene, str]] = {
     "a level that has no say yet": (
-        Scene(Role.LEAD, "raises it", (Tell(("raise", NAME, "--message", "-"), LEADS),), Nothing("")),
+        Scene(
+            Role.LEAD, "raises it", (Tell(("raise", NAME, "--message", "-"), LEADS),), Nothing("")
+        ),
         "yolo-fs escalate raise exits with 1",
     ),
     "a state that is another": (
-        Scene(Role.DEV, "asks", (), Agrees((Keeps(STATE, {"/escalations/0/status": "pending"}, ""),), "")),
+        Scene(
+            Role.DEV,
+            "asks",
+            (),
+            Agrees((Keeps(STATE, {"/escalations/0/status": "pending"}, ""),), ""),
+        ),
         "expected /escalations/0/status 'pending', it is None",
     ),
 }
@@ -151,12 +169,21 @@ def test_an_escalation_that_differs_from_the_story_ends_with_exit_code_1(
     assert os.listdir(tmp_path) == []
 
 
-@pytest.mark.skipif("YOLO_TORTURE" not in os.environ, reason="each of its plays is played alone as well")
-def test_without_a_name_the_company_ships_is_held_and_one_department_has_every_mishap(tmp_path: Path) -> None:
-    done = subprocess.run(DEMO, env=_environment(tmp_path), capture_output=True, text=True, check=False)
+@pytest.mark.skipif(
+    "YOLO_TORTURE" not in os.environ, reason="each of its plays is played alone as well"
+)
+def test_without_a_name_the_company_ships_is_held_and_one_department_has_every_mishap(
+    tmp_path: Path,
+) -> None:
+    done = subprocess.run(
+        DEMO, env=_environment(tmp_path), capture_output=True, text=True, check=False
+    )
 
     assert (done.returncode, done.stderr) == (0, "")
-    said = [line.partition("SHIP: ")[1] or line.partition("HOLD: ")[1] for line in done.stdout.splitlines()]
+    said = [
+        line.partition("SHIP: ")[1] or line.partition("HOLD: ")[1]
+        for line in done.stdout.splitlines()
+    ]
     assert list(filter(None, said)) == ["SHIP: ", "HOLD: ", "SHIP: "]
     company, login = done.stdout.split("Play login", 1)
     assert len(company.splitlines()) <= 60
@@ -176,7 +203,11 @@ def test_every_proof_holds(played: Played) -> None:
 
 
 def test_commits_and_their_subjects_are_those_of_the_story_in_its_order(played: Played) -> None:
-    wanted = [(scene.answer.path, scene.answer.subject) for scene in PLAY.scenes if isinstance(scene.answer, Commits)]
+    wanted = [
+        (scene.answer.path, scene.answer.subject)
+        for scene in PLAY.scenes
+        if isinstance(scene.answer, Commits)
+    ]
 
     assert [(one["path"], one["subject"]) for one in played.envelope["data"]["commits"]] == wanted
 
@@ -191,7 +222,9 @@ def test_each_refusal_says_where_what_and_what_was_expected(played: Played) -> N
 
 
 def test_the_credential_is_held_and_never_shown(played: Played) -> None:
-    (held,) = [one for one in played.envelope["data"]["held"] if one["path"].endswith("decisions.jsonl")]
+    (held,) = [
+        one for one in played.envelope["data"]["held"] if one["path"].endswith("decisions.jsonl")
+    ]
 
     assert "github_token" in held["said"]
     assert "ghp_" not in json.dumps(played.envelope)
@@ -201,10 +234,14 @@ def test_nothing_stays_behind(played: Played) -> None:
     assert played.left == []
 
 
-def test_on_a_plain_stdout_everything_is_ascii_and_the_kept_repository_is_sound(tmp_path: Path) -> None:
+def test_on_a_plain_stdout_everything_is_ascii_and_the_kept_repository_is_sound(
+    tmp_path: Path,
+) -> None:
     environment = _environment(tmp_path) | {"PYTHONIOENCODING": "ascii"}
 
-    done = subprocess.run([*FAST, "--keep"], env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [*FAST, "--keep"], env=environment, capture_output=True, text=True, check=False
+    )
 
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.isascii()
@@ -215,10 +252,14 @@ def test_on_a_plain_stdout_everything_is_ascii_and_the_kept_repository_is_sound(
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_ends_the_daemon_and_removes_everything(tmp_path: Path, number: signal.Signals) -> None:
+def test_an_interrupt_ends_the_daemon_and_removes_everything(
+    tmp_path: Path, number: signal.Signals
+) -> None:
     # What a shell runs in the background ignores interrupts, and so would our child.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    with subprocess.Popen(FAST, env=_environment(tmp_path), stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        FAST, env=_environment(tmp_path), stdout=subprocess.PIPE, text=True
+    ) as process:
         signal.signal(signal.SIGINT, before)
         assert process.stdout is not None
         next(line for line in process.stdout if "docs(01): critique" in line)
@@ -255,14 +296,18 @@ def test_a_story_that_expects_something_else_ends_with_exit_code_1(
 ) -> None:
     first = PLAY.acts[0]
     scene = replace(first.scenes[0], answer=BROKEN[wanted])
-    monkeypatch.setattr(cli_demo, "DEFAULT", (replace(PLAY, acts=(replace(first, scenes=(scene,)),)),))
+    monkeypatch.setattr(
+        cli_demo, "DEFAULT", (replace(PLAY, acts=(replace(first, scenes=(scene,)),)),)
+    )
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
     code = run(["demo", "--speed", "100", "--json"])
 
     envelope = json.loads(capsys.readouterr().out)
     assert (code, envelope["ok"]) == (1, False)
-    assert envelope["findings"][0]["message"].startswith("Critic writes critique.jsonl, via the Lead: expected ")
+    assert envelope["findings"][0]["message"].startswith(
+        "Critic writes critique.jsonl, via the Lead: expected "
+    )
     assert os.listdir(tmp_path) == []
 
 
@@ -270,9 +315,13 @@ def test_an_answer_that_never_comes_is_awaited_until_the_deadline_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     first = PLAY.acts[0]
-    scene = replace(first.scenes[0], deeds=(Write("notes.md", "0-opening/README.md"),), deadline_s=0.2)
+    scene = replace(
+        first.scenes[0], deeds=(Write("notes.md", "0-opening/README.md"),), deadline_s=0.2
+    )
     scene = replace(scene, answer=Commits("notes.md", "docs(01): notes"))
-    monkeypatch.setattr(cli_demo, "DEFAULT", (replace(PLAY, acts=(replace(first, scenes=(scene,)),)),))
+    monkeypatch.setattr(
+        cli_demo, "DEFAULT", (replace(PLAY, acts=(replace(first, scenes=(scene,)),)),)
+    )
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
     assert run(["demo", "--speed", "100", "--json"]) == 1
@@ -283,7 +332,9 @@ def test_an_answer_that_never_comes_is_awaited_until_the_deadline_only(
 def test_a_proof_that_does_not_hold_ends_with_exit_code_1(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(cli_demo, "DEFAULT", (replace(PLAY, acts=PLAY.acts[:1], leaves=("?? nobody wrote this",)),))
+    monkeypatch.setattr(
+        cli_demo, "DEFAULT", (replace(PLAY, acts=PLAY.acts[:1], leaves=("?? nobody wrote this",)),)
+    )
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
     assert run(["demo", "--speed", "100", "--json"]) == 1
@@ -295,13 +346,17 @@ def test_a_proof_that_does_not_hold_ends_with_exit_code_1(
 def test_the_play_has_an_act_for_each_of_the_eleven_steps_in_their_order() -> None:
     keys = [step.key for step in STEPS]
 
-    assert [act.step for act in PLAY.acts] == keys[keys.index("critique") : keys.index("signoff") + 1]
+    assert [act.step for act in PLAY.acts] == keys[
+        keys.index("critique") : keys.index("signoff") + 1
+    ]
 
 
 @pytest.mark.parametrize("act", PLAY.acts, ids=lambda act: act.step)
 def test_each_act_makes_the_commits_that_its_step_prescribes(act: Any) -> None:
     step = next(step for step in STEPS if step.key == act.step)
-    made = [scene.answer.subject for scene in act.scenes if isinstance(scene.answer, Commits | Source)]
+    made = [
+        scene.answer.subject for scene in act.scenes if isinstance(scene.answer, Commits | Source)
+    ]
     first = (step.commits or step.state)[0]
 
     assert any(first.match(subject) for subject in made)
@@ -324,7 +379,9 @@ def _written() -> list[tuple[Play, Commits, Write]]:
     ]
 
 
-@pytest.mark.parametrize(("play", "wanted", "deed"), _written(), ids=lambda value: getattr(value, "content", None))
+@pytest.mark.parametrize(
+    ("play", "wanted", "deed"), _written(), ids=lambda value: getattr(value, "content", None)
+)
 def test_each_artifact_of_the_plays_is_valid(play: Play, wanted: Commits, deed: Write) -> None:
     place = classify(wanted.path)
     assert place is not None
@@ -332,21 +389,32 @@ def test_each_artifact_of_the_plays_is_valid(play: Play, wanted: Commits, deed: 
     data = TASK.sub(commit, read(play, deed.content)).encode()
 
     reading = READERS[place.artifact.shape](data, wanted.path, Limits())
-    around = Surroundings({"01-01": PlanFacts(1, ())} if str(place.plan) != "01-01" else {}, {commit: True})
+    around = Surroundings(
+        {"01-01": PlanFacts(1, ())} if str(place.plan) != "01-01" else {}, {commit: True}
+    )
 
     assert errors((*reading.findings, *examine(place, reading.records, around, Mode()))) == ()
 
 
 @pytest.mark.parametrize("play", [PLAY], ids=lambda play: play.name)
 def test_each_slip_stands_for_exactly_one_text_of_its_file(play: Play) -> None:
-    slips = [deed for scene in play.scenes for deed in scene.deeds if isinstance(deed, Write) and deed.slip]
+    slips = [
+        deed
+        for scene in play.scenes
+        for deed in scene.deeds
+        if isinstance(deed, Write) and deed.slip
+    ]
 
     assert slips
-    assert [read(play, deed.content).count(deed.slip.right) for deed in slips if deed.slip] == [1] * len(slips)
+    assert [read(play, deed.content).count(deed.slip.right) for deed in slips if deed.slip] == [
+        1
+    ] * len(slips)
 
 
 @pytest.mark.parametrize("manner", Manner, ids=lambda manner: manner.name)
-def test_each_manner_leaves_the_whole_content_and_only_torn_leaves_a_part(manner: Manner, tmp_path: Path) -> None:
+def test_each_manner_leaves_the_whole_content_and_only_torn_leaves_a_part(
+    manner: Manner, tmp_path: Path
+) -> None:
     path, data = tmp_path / "a.jsonl", b'{"id":"1"}\n{"id":"2"}\n'
     if manner is Manner.REWRITE:
         path.write_bytes(b"something much longer than what replaces it\n")
@@ -386,8 +454,14 @@ WRONG: dict[str, tuple[Answer, str]] = {
         Says(("gate", "check", "all-depts", "--phase", "1"), {"/open": True}, ""),
         "exits with 1",
     ),
-    "another value": (Says(("gate", "list", "--phase", "1"), {"/sign_off/decision": "SHIP"}, ""), "it is HOLD"),
-    "a state nobody wrote": (Keeps(".yolo-planning/state.json", {"/st": "complete"}, ""), "expected /st 'complete'"),
+    "another value": (
+        Says(("gate", "list", "--phase", "1"), {"/sign_off/decision": "SHIP"}, ""),
+        "it is HOLD",
+    ),
+    "a state nobody wrote": (
+        Keeps(".yolo-planning/state.json", {"/st": "complete"}, ""),
+        "expected /st 'complete'",
+    ),
     "a sleeper where nobody waits": (Wakes(), "expected to be woken"),
 }
 

@@ -29,7 +29,9 @@ VALIDATORS = {name: Draft202012Validator(schema) for name, schema in SCHEMAS.ite
 
 @pytest.fixture(scope="module")
 def docs() -> Iterator[ModuleType]:
-    spec = importlib.util.spec_from_file_location("generate_docs", ROOT / "scripts" / "generate_docs.py")
+    spec = importlib.util.spec_from_file_location(
+        "generate_docs", ROOT / "scripts" / "generate_docs.py"
+    )
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -54,21 +56,37 @@ def test_changed_missing_and_superfluous_files_are_stale(docs: ModuleType, tmp_p
     (tmp_path / "docs/cli.md").write_text("old")
     (tmp_path / "schemas/config.schema.json").unlink()
     (tmp_path / "schemas/gone.schema.json").write_text("{}")
-    assert sorted(docs.stale(tmp_path)) == ["docs/cli.md", "schemas/config.schema.json", "schemas/gone.schema.json"]
+    assert sorted(docs.stale(tmp_path)) == [
+        "docs/cli.md",
+        "schemas/config.schema.json",
+        "schemas/gone.schema.json",
+    ]
 
 
 def test_every_table_of_the_protocol_is_in_the_document(docs: ModuleType) -> None:
     text = docs.protocol()
     for module in (ROOT / "yolo_fs" / "protocol").glob("*.py"):
         assert module.stem in (*docs.CHAPTERS, "__init__")
-    for table in ("ROSTER", "STEPS", "ESCALATIONS", "SCOPES", "GATES", "TRIGGERS", "COMMITS", "STORAGE", "GIT_HOOKS"):
+    for table in (
+        "ROSTER",
+        "STEPS",
+        "ESCALATIONS",
+        "SCOPES",
+        "GATES",
+        "TRIGGERS",
+        "COMMITS",
+        "STORAGE",
+        "GIT_HOOKS",
+    ):
         assert f"### {table}\n" in text
 
 
 def test_tables_of_markdown_have_as_many_cells_in_each_row(docs: ModuleType) -> None:
     for text in (docs.protocol(), docs.schema_tables()):
         for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
-            assert len({len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}) == 1, table
+            assert len({len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}) == 1, (
+                table
+            )
 
 
 # --- the schemas -----------------------------------------------------------------------------------------------------
@@ -126,8 +144,12 @@ def _cases(kind: Kind, path: Path) -> Iterator[Case]:
     for record in records:
         place = f"{path.relative_to(EXAMPLES)}:{record.line}"
         if artifact := artifact_of(kind):
-            shape = artifact.shape_of(record.value, position=record.line - 1, first=records[0].value)
-            names = [f"{kind.name}/{line.name}".rstrip("/") for line in kind.lines if line.shape is shape]
+            shape = artifact.shape_of(
+                record.value, position=record.line - 1, first=records[0].value
+            )
+            names = [
+                f"{kind.name}/{line.name}".rstrip("/") for line in kind.lines if line.shape is shape
+            ]
             if shape is None or not names:  # a rival shape, which exists to be refused
                 continue
             name, faults = names[0], check(shape, record.value)[1]
@@ -157,7 +179,11 @@ def test_schema_accepts_whatever_the_program_accepts() -> None:
 
 def test_schema_refuses_whatever_the_program_refuses_and_json_schema_can_say() -> None:
     missed = [case for case in CASES if case.faults and case.is_valid]
-    assert [case.place for case in missed if {fault.reason for fault in case.faults} - BEYOND_JSON_SCHEMA.keys()] == []
+    assert [
+        case.place
+        for case in missed
+        if {fault.reason for fault in case.faults} - BEYOND_JSON_SCHEMA.keys()
+    ] == []
     assert {fault.reason for case in missed for fault in case.faults} == set(BEYOND_JSON_SCHEMA)
 
 

@@ -44,7 +44,9 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 def imports(path: Path) -> set[str]:
     """Return the dotted names that a module imports at run time, wherever in it."""
     tree = ast.parse(path.read_text())
-    skipped = {id(node) for block in ast.walk(tree) if is_type_checking(block) for node in ast.walk(block)}
+    skipped = {
+        id(node) for block in ast.walk(tree) if is_type_checking(block) for node in ast.walk(block)
+    }
     found: set[str] = set()
     for node in ast.walk(tree):
         if id(node) in skipped:
@@ -57,7 +59,11 @@ def imports(path: Path) -> set[str]:
 
 
 def is_type_checking(node: ast.AST) -> bool:
-    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+    return (
+        isinstance(node, ast.If)
+        and isinstance(node.test, ast.Name)
+        and node.test.id == "TYPE_CHECKING"
+    )
 
 
 def floor_of(dotted: str) -> int | None:
@@ -74,19 +80,25 @@ def test_imports_only_go_down(path: Path) -> None:
     own = floor_of(name_of(path))
     if own is None:
         return
-    upward = {name for name in imports(path) if (floor := floor_of(name)) is not None and floor > own}
+    upward = {
+        name for name in imports(path) if (floor := floor_of(name)) is not None and floor > own
+    }
     assert not upward, f"{name_of(path)} (floor {own}) imports {sorted(upward)}"
 
 
 def test_every_module_stands_on_a_floor() -> None:
-    homeless = {path.name for path in MODULES if len(path.relative_to(PACKAGE).parts) == 1} - {"__init__.py"}
+    homeless = {path.name for path in MODULES if len(path.relative_to(PACKAGE).parts) == 1} - {
+        "__init__.py"
+    }
     assert {name.removesuffix(".py") for name in homeless} <= FLOORS.keys()
 
 
 @pytest.mark.parametrize("library", DOORS)
 def test_each_library_has_one_door(library: str) -> None:
     importers = {
-        str(path.relative_to(ROOT)) for path in MODULES if any(n.split(".")[0] == library for n in imports(path))
+        str(path.relative_to(ROOT))
+        for path in MODULES
+        if any(n.split(".")[0] == library for n in imports(path))
     }
     assert importers == {DOORS[library]}
 
@@ -105,7 +117,9 @@ def test_git_is_run_in_one_place_only() -> None:
     runners = {
         str(path.relative_to(ROOT))
         for path in MODULES
-        if "subprocess" in imports(path) and '"git"' in path.read_text() and "demo" not in path.parts
+        if "subprocess" in imports(path)
+        and '"git"' in path.read_text()
+        and "demo" not in path.parts
     }
     assert runners <= {"yolo_fs/edges/git/runner.py"}
 
@@ -113,10 +127,13 @@ def test_git_is_run_in_one_place_only() -> None:
 def test_the_map_names_only_rooms_that_exist() -> None:
     named = set(
         re.findall(
-            r"\b(?:protocol|schemas|rules|edges|services|cli)/[a-z_/]*", (ROOT / "docs/architecture.md").read_text()
+            r"\b(?:protocol|schemas|rules|edges|services|cli)/[a-z_/]*",
+            (ROOT / "docs/architecture.md").read_text(),
         )
     )
     assert len(named) > 30
     assert [
-        room for room in sorted(named) if not (PACKAGE / room).is_dir() and not (PACKAGE / f"{room}.py").is_file()
+        room
+        for room in sorted(named)
+        if not (PACKAGE / room).is_dir() and not (PACKAGE / f"{room}.py").is_file()
     ] == []

@@ -16,7 +16,9 @@ ROWS = re.findall(r"^\| `([a-z0-9_]+)` \| (.*?) \| (.+) \|$", PAGE, re.MULTILINE
 
 
 def test_every_reason_has_one_row_with_its_sentence_and_something_to_do() -> None:
-    assert {code: sentence for code, sentence, _ in ROWS} == {reason.value: reason.sentence for reason in Reason}
+    assert {code: sentence for code, sentence, _ in ROWS} == {
+        reason.value: reason.sentence for reason in Reason
+    }
     assert len(ROWS) == len(Reason)
     assert all(advice.endswith(".") for _, _, advice in ROWS)
 

@@ -37,10 +37,18 @@ def test_no_measured_block_shows_a_figure_without_its_source(page: str) -> None:
 
 def _measured_blocks(page: str, text: str) -> list[tuple[int, str]]:
     """Return number of the first line and text of each block that says what was measured."""
-    blocks = [(text.count("\n", 0, match.start()), match[0]) for match in re.finditer(r"(?:.+\n)+", text)]
+    blocks = [
+        (text.count("\n", 0, match.start()), match[0]) for match in re.finditer(r"(?:.+\n)+", text)
+    ]
     if page == "README.md":
-        begin, end = (text.count("\n", 0, text.index(head)) for head in ("## Measured", "## Adopt it"))
-        return [(line, block) for line, block in blocks if begin < line < end and not block.startswith("<!--")]
+        begin, end = (
+            text.count("\n", 0, text.index(head)) for head in ("## Measured", "## Adopt it")
+        )
+        return [
+            (line, block)
+            for line, block in blocks
+            if begin < line < end and not block.startswith("<!--")
+        ]
     return [
         (line, block) for line, block in blocks
         if block.startswith(("|", "**Measured.**")) and UNMEASURED not in " ".join(block.split())
@@ -115,15 +123,21 @@ def test_a_figure_that_was_not_measured_is_found_out(kept: Path, right: str, wro
 
 
 def test_what_is_measured_again_is_written_into_the_page(kept: Path) -> None:
-    (kept / "commit.txt").write_text(OUTPUT.replace("5.25", "12.34").replace("80,000 of", "90,000 of"))
-    page = PAGE.replace("10 = commit: Commit", "10 = given").replace("| p50 ms\n", "| p50 ms; not kept\n")
+    (kept / "commit.txt").write_text(
+        OUTPUT.replace("5.25", "12.34").replace("80,000 of", "90,000 of")
+    )
+    page = PAGE.replace("10 = commit: Commit", "10 = given").replace(
+        "| p50 ms\n", "| p50 ms; not kept\n"
+    )
     page = page.replace("given, small repository | engine | harms | lost", "given")
     new = rewritten("P", page, kept)
     assert "**12.3 ms**" in new and "and 90,000 updates" in new and "not kept" not in new
     assert mistakes_of("P", new, kept) == []
 
 
-def test_a_table_that_is_taken_over_whole_is_compared_word_by_word_and_written_anew(kept: Path) -> None:
+def test_a_table_that_is_taken_over_whole_is_compared_word_by_word_and_written_anew(
+    kept: Path,
+) -> None:
     page = "| one commit | p50 ms | harms |\n|---|---|---|\n| `engine` | **5.25** | intruded 3, lost 10 |\n"
     comment = "\n<!-- figures\n= commit: Commit, small repository\n-->\n"
     assert mistakes_of("P", page + comment, kept) == []
@@ -152,7 +166,13 @@ def test_there_are_fourteen_guarantees_and_each_says_all_that_it_has_to() -> Non
     )
     assert titles == [f"G{number}" for number in range(1, 15)]
     for part in parts:
-        words = ("**Promised.**", "**Not promised.**", "**Proved by**", "**Measured.**", "**Repeat.**")
+        words = (
+            "**Promised.**",
+            "**Not promised.**",
+            "**Proved by**",
+            "**Measured.**",
+            "**Repeat.**",
+        )
         assert [word for word in words if word in part] == list(words), part[:40]
         assert _TEST.search(part.partition("**Proved by**")[2]), part[:40]
 
@@ -173,7 +193,9 @@ def test_every_command_that_a_guarantee_names_exists() -> None:
         assert (ROOT / name).is_file(), name
         if name == "scripts/bench":
             assert {one for one in arguments if not one.startswith("-")} <= set(NAMES)
-    for name in {one for span in words for one in span if one.startswith("tests/") and ".py" not in one}:
+    for name in {
+        one for span in words for one in span if one.startswith("tests/") and ".py" not in one
+    }:
         assert (ROOT / name).exists(), name
 
 

@@ -11,7 +11,9 @@ from yolo_fs.reasons import Reason
 
 ROOT = Path(__file__).parent.parent
 
-TESTS = "\n".join(path.read_text() for path in (ROOT / "tests").rglob("*.py") if path != Path(__file__))
+TESTS = "\n".join(
+    path.read_text() for path in (ROOT / "tests").rglob("*.py") if path != Path(__file__)
+)
 FIXTURES = {path.name.split("__")[0] for path in (ROOT / "fixtures").rglob("bad/*")}
 
 

@@ -48,7 +48,8 @@ def checkout(tmp_path: Path) -> Path:
 def ready(checkout: Path) -> Path:
     """A checkout that is set up already; its Python runs only the stamp, and says what else it is asked to run."""
     executable(
-        checkout / ".venv/bin/python", f'case "$1" in -ISc) exec "{sys.executable}" "$@" ;; esac\necho "asked: $*"'
+        checkout / ".venv/bin/python",
+        f'case "$1" in -ISc) exec "{sys.executable}" "$@" ;; esac\necho "asked: $*"',
     )
     made = subprocess.run(
         ["bash", "-c", f'set +e; exec 9</dev/null; . "{checkout}/scripts/setup.sh"; stamp'],
@@ -90,7 +91,9 @@ def test_help_needs_no_environment(checkout: Path) -> None:
         ("exit 127", "no Python was found"),
     ],
 )
-def test_what_is_missing_is_said_with_the_way_out(checkout: Path, script: str, python: str, said: str) -> None:
+def test_what_is_missing_is_said_with_the_way_out(
+    checkout: Path, script: str, python: str, said: str
+) -> None:
     done = call(checkout / script, PYTHON=str(executable(checkout / "my python", python)))
     assert done.returncode == 1
     assert said in done.stderr
@@ -113,7 +116,9 @@ def test_a_repository_is_watched(ready: Path, tmp_path: Path) -> None:
     assert done.stdout == f"asked: -P -m yolo_fs run -C {tmp_path}/a repo --once\n"
 
 
-def test_without_a_planning_tree_and_a_terminal_the_command_is_told(ready: Path, tmp_path: Path) -> None:
+def test_without_a_planning_tree_and_a_terminal_the_command_is_told(
+    ready: Path, tmp_path: Path
+) -> None:
     subprocess.run(["git", "init", "-q", str(tmp_path / "repo")], check=True)
     done = call(ready / "scripts/run", str(tmp_path / "repo"), PYTHON="/nowhere")
     assert done.returncode == 3
@@ -144,7 +149,9 @@ def test_one_failing_check_fails_the_whole(ready: Path, failing: str | None) -> 
 
 
 def locked() -> dict[str, str]:
-    pins = re.findall(r"^([A-Za-z0-9._-]+)==(\S+)", (ROOT / "requirements.lock").read_text(), re.MULTILINE)
+    pins = re.findall(
+        r"^([A-Za-z0-9._-]+)==(\S+)", (ROOT / "requirements.lock").read_text(), re.MULTILINE
+    )
     return {canonicalize_name(name): version for name, version in pins}
 
 
@@ -157,7 +164,9 @@ def test_the_lock_satisfies_what_the_project_asks() -> None:
     ]
     pins = locked()
     for requirement in map(Requirement, asked):
-        assert requirement.specifier.contains(pins[canonicalize_name(requirement.name)]), requirement
+        assert requirement.specifier.contains(pins[canonicalize_name(requirement.name)]), (
+            requirement
+        )
 
 
 def test_every_locked_version_has_its_hashes() -> None:

@@ -31,7 +31,9 @@ def test_two_seconds_of_a_day_lose_nothing_and_repeat_nothing(options: Options) 
     assert "idle processor %" in shown
 
 
-def test_the_judge_counts_what_is_lost_what_came_twice_and_what_nobody_wrote(options: Options) -> None:
+def test_the_judge_counts_what_is_lost_what_came_twice_and_what_nobody_wrote(
+    options: Options,
+) -> None:
     root, ledger = repositories.copy(repositories.sizes(options)[0], options), Ledger()
     repositories.git(root, "tag", START)
     for text in ("one", "two", "one", "not noted"):

@@ -46,7 +46,10 @@ class Reason(StrEnum):
     TEXT_FALLBACK_FAIL = "text_fallback_fail", "the ---HANDOFF--- text block failed as well"
 
     # The file itself.
-    NOT_REGULAR = "not_regular", "a link, pipe, device, socket or folder stands where a file must be"
+    NOT_REGULAR = (
+        "not_regular",
+        "a link, pipe, device, socket or folder stands where a file must be",
+    )
     HARD_LINKED = "hard_linked", "the file has a second name elsewhere"
     FOREIGN_OWNER = "foreign_owner", "the file belongs to another user"
     UNREADABLE = "unreadable", "the file cannot be read"
@@ -61,7 +64,10 @@ class Reason(StrEnum):
     CARRIAGE_RETURN = "carriage_return", "a line ends in CR LF, or holds a bare CR"
     CONTROL_CHARACTER = "control_character", "the text holds a control or bidirectional character"
     CONFLICT_MARKER = "conflict_marker", "the file holds a git conflict marker"
-    UNTERMINATED = "unterminated", "the last line has no newline: it is still being written, or torn"
+    UNTERMINATED = (
+        "unterminated",
+        "the last line has no newline: it is still being written, or torn",
+    )
 
     # Its JSON.
     FENCED_JSON = "fenced_json", "the JSON is wrapped in a Markdown fence"
@@ -88,7 +94,10 @@ class Reason(StrEnum):
     WRONG_LINE_COUNT = "wrong_line_count", "the artifact has too many or too few lines"
     TOTALS_DISAGREE = "totals_disagree", "counts that must agree do not"
     STATE_CONFLICT = "state_conflict", "two values that exclude each other stand side by side"
-    WRONG_LEVEL = "wrong_level", "an escalation or its resolution skips a level, or goes the wrong way"
+    WRONG_LEVEL = (
+        "wrong_level",
+        "an escalation or its resolution skips a level, or goes the wrong way",
+    )
 
     # Its references.
     NAME_MISMATCH = "name_mismatch", "the content names another artifact than the file name"
@@ -109,7 +118,10 @@ class Reason(StrEnum):
     FRONT_MATTER_UNCLOSED = "front_matter_unclosed", "the front matter is never closed"
     FRONT_MATTER_SHAPE = "front_matter_shape", "the front matter is not one flat `handoff:` mapping"
     YAML_INVALID = "yaml_invalid", "the front matter is not YAML"
-    YAML_FEATURE = "yaml_feature", "tags, anchors, aliases, merges, flow and block scalars are refused"
+    YAML_FEATURE = (
+        "yaml_feature",
+        "tags, anchors, aliases, merges, flow and block scalars are refused",
+    )
     YAML_TAB = "yaml_tab", "the front matter is indented with a tab"
     SECOND_DOCUMENT = "second_document", "the front matter holds a second YAML document"
 
@@ -123,14 +135,20 @@ class Reason(StrEnum):
     UNMERGED_INDEX = "unmerged_index", "the index holds unresolved conflicts"
     INDEX_LOCKED = "index_locked", "another git command holds index.lock"
     USER_COMMITTING = "user_committing", "a `git commit` of this repository is running"
-    GC_RUNNING = "gc_running", "git collects garbage: it could take an object that no branch has yet"
+    GC_RUNNING = (
+        "gc_running",
+        "git collects garbage: it could take an object that no branch has yet",
+    )
     DETACHED_HEAD = "detached_head", "HEAD is detached: a commit here would belong to no branch"
     PROTECTED_BRANCH = "protected_branch", "the configuration protects this branch"
     BRANCH_BROKEN = "branch_broken", "the branch has a past, but its tip cannot be resolved"
     GITIGNORED = "gitignored", "git ignores this path"
     FOREIGN_REPOSITORY = "foreign_repository", "the path lies in another repository"
     ATTR_FILTER = "attr_filter", "a git attribute would rewrite this content"
-    UNDONE_BY_USER = "undone_by_user", "the user moved the branch away from a commit with this content"
+    UNDONE_BY_USER = (
+        "undone_by_user",
+        "the user moved the branch away from a commit with this content",
+    )
     REF_LOCKED = "ref_locked", "another git command holds the lock of the branch"
     BRANCH_MOVED = "branch_moved", "the branch moved under the commit, again and again"
     NO_SPACE = "no_space", "the disk is full"
@@ -159,13 +177,19 @@ class Reason(StrEnum):
 
     # Compiled contexts.
     CONTEXT_STALE = "context_stale", "the compiled context is not what its sources give"
-    CONTEXT_UNPROVED = "context_unproved", "a line of a compiled context is not borne out by its source"
+    CONTEXT_UNPROVED = (
+        "context_unproved",
+        "a line of a compiled context is not borne out by its source",
+    )
 
     # The environment.
     NOT_A_REPOSITORY = "not_a_repository", "there is no git repository here"
     BARE_REPOSITORY = "bare_repository", "the repository has no work tree"
     NOT_INITIALISED = "not_initialised", "there is no planning tree here"
-    UNSAFE_REPOSITORY = "unsafe_repository", "the repository belongs to somebody else, or is open to others"
+    UNSAFE_REPOSITORY = (
+        "unsafe_repository",
+        "the repository belongs to somebody else, or is open to others",
+    )
     NETWORK_FILESYSTEM = "network_filesystem", "locks cannot be trusted on this file system"
     NOT_RUNNING = "not_running", "no daemon watches this work tree"
     ALREADY_RUNNING = "already_running", "a daemon watches this work tree already"
@@ -255,7 +279,9 @@ def errors(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 class YoloError(Exception):
     """The environment is wrong; raised at an edge, printed once at the boundary."""
 
-    def __init__(self, reason: Reason, message: str = "", *, hint: str = "", exit_code: Exit = Exit.FINDINGS):
+    def __init__(
+        self, reason: Reason, message: str = "", *, hint: str = "", exit_code: Exit = Exit.FINDINGS
+    ):
         super().__init__(message or reason.sentence)
         self.reason = reason
         self.message = message or reason.sentence
@@ -285,4 +311,10 @@ def _escaped(char: str) -> str:
     if unicodedata.category(char) not in _HIDDEN:
         return char
     code = ord(char)
-    return f"\\x{code:02x}" if code <= 0xFF else f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
+    return (
+        f"\\x{code:02x}"
+        if code <= 0xFF
+        else f"\\u{code:04x}"
+        if code <= 0xFFFF
+        else f"\\U{code:08x}"
+    )

@@ -90,7 +90,8 @@ class Subject:
         parts = re.split(r"\{(\w+)\}", self.template)
         return re.compile(
             "".join(
-                f"(?P<{part}>{_TOKENS[part]})" if index % 2 else re.escape(part) for index, part in enumerate(parts)
+                f"(?P<{part}>{_TOKENS[part]})" if index % 2 else re.escape(part)
+                for index, part in enumerate(parts)
             )
         )
 

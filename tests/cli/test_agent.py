@@ -36,7 +36,9 @@ def team(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Team:
     return found
 
 
-def asked(team: Team, *words: str, code: int = 0, stdin: Any = None, monkeypatch: Any = None) -> Any:
+def asked(
+    team: Team, *words: str, code: int = 0, stdin: Any = None, monkeypatch: Any = None
+) -> Any:
     """Return the envelope of a command."""
     out = io.StringIO()
     if stdin is not None:
@@ -46,7 +48,9 @@ def asked(team: Team, *words: str, code: int = 0, stdin: Any = None, monkeypatch
         assert run([*words, "--json", "-C", str(team.root)]) == code, out.getvalue()
     found = json.loads(out.getvalue())
     assert found["schema"] == (
-        f"yolo-fs/{words[0]}-{words[1]}/1" if found["ok"] or found["data"] is not None else "yolo-fs/error/1"
+        f"yolo-fs/{words[0]}-{words[1]}/1"
+        if found["ok"] or found["data"] is not None
+        else "yolo-fs/error/1"
     )
     return found
 
@@ -74,22 +78,33 @@ def test_agents_are_listed_with_their_health(team: Team) -> None:
     sign(team, "pre-tool-use", "yolo-dev", "a1")
     sign(team, "stop", "yolo-fe-senior", "a2")
     found = [
-        (one["agent"], one["id"], one["department"], one["health"]) for one in asked(team, "agent", "list")["data"]
+        (one["agent"], one["id"], one["department"], one["health"])
+        for one in asked(team, "agent", "list")["data"]
     ]
-    assert found == [("yolo-dev", "a1", "backend", "working"), ("yolo-fe-senior", "a2", "frontend", "idle")]
+    assert found == [
+        ("yolo-dev", "a1", "backend", "working"),
+        ("yolo-fe-senior", "a2", "frontend", "idle"),
+    ]
     assert "yolo-dev a1 (backend): working since 20" in text(team, "agent", "list")
 
 
-def test_noted_failures_open_the_circuit_and_the_board_shows_it(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_noted_failures_open_the_circuit_and_the_board_shows_it(
+    team: Team, monkeypatch: pytest.MonkeyPatch
+) -> None:
     sign(team, "pre-tool-use", "yolo-dev", "a1")
     for _ in range(2):
-        given = asked(team, "agent", "note", "-", "--as", "dev-1", stdin=PROGRESS, monkeypatch=monkeypatch)
+        given = asked(
+            team, "agent", "note", "-", "--as", "dev-1", stdin=PROGRESS, monkeypatch=monkeypatch
+        )
     assert given["data"] == {"noted": True, "type": "dev_progress", "id": "a1"}
     (circuit,) = asked(team, "agent", "circuits", code=1)["data"]
     assert (circuit["state"], circuit["failure_count"]) == ("open", 2)
     assert read_message({key: value for key, value in circuit.items() if key != "why"})[1] == ()
     shown = text(team, "status")
-    assert "\ncircuit of the backend: open; 2 failures in a row: dev_progress of task 01-01/T1 says failed" in shown
+    assert (
+        "\ncircuit of the backend: open; 2 failures in a row: dev_progress of task 01-01/T1 says failed"
+        in shown
+    )
     assert "\nagent yolo-dev a1: working since " in shown
     board = json.loads(text(team, "status", "--json"))["data"]["crew"]
     assert [one["state"] for one in board["circuits"]] == ["open"] and board["stalls"] == []
@@ -102,7 +117,12 @@ def test_noted_failures_open_the_circuit_and_the_board_shows_it(team: Team, monk
         (b"not json", 1, "json_parse_error"),
         ({"type": "dev_progress"}, 1, "missing_key"),
         (
-            {"type": "api_contract", "direction": "frontend_to_backend", "endpoints": [], "status": "agreed"},
+            {
+                "type": "api_contract",
+                "direction": "frontend_to_backend",
+                "endpoints": [],
+                "status": "agreed",
+            },
             2,
             "unknown_type",
         ),
@@ -112,15 +132,21 @@ def test_noted_failures_open_the_circuit_and_the_board_shows_it(team: Team, monk
 def test_what_is_no_such_message_is_not_written_down(
     team: Team, monkeypatch: pytest.MonkeyPatch, said: Any, code: int, reason: str
 ) -> None:
-    given = asked(team, "agent", "note", "-", "--as", "dev-1", code=code, stdin=said, monkeypatch=monkeypatch)
+    given = asked(
+        team, "agent", "note", "-", "--as", "dev-1", code=code, stdin=said, monkeypatch=monkeypatch
+    )
     assert given["findings"][0]["reason"] == reason
     assert asked(team, "agent", "list")["data"] == []
 
 
-def test_a_request_to_stop_names_the_message_and_whom_to_send_it(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_to_stop_names_the_message_and_whom_to_send_it(
+    team: Team, monkeypatch: pytest.MonkeyPatch
+) -> None:
     sign(team, "subagent-start", "yolo-dev", "a1")
     sign(team, "subagent-start", "yolo-lead", "l1")
-    given = asked(team, "agent", "shutdown", "--reason", "phase_complete", "--deadline", "60")["data"]
+    given = asked(team, "agent", "shutdown", "--reason", "phase_complete", "--deadline", "60")[
+        "data"
+    ]
     assert read_message(given["message"])[1] == ()
     assert [one["id"] for one in given["asked"]] == ["a1"]
     answer = {
@@ -131,7 +157,9 @@ def test_a_request_to_stop_names_the_message_and_whom_to_send_it(team: Team, mon
     }
     asked(team, "agent", "note", "-", "--as", "dev", stdin=answer, monkeypatch=monkeypatch)
     (found,) = asked(team, "agent", "answers", code=1)["data"]
-    assert [(one["answer"], one["pending_work"]) for one in found["asked"]] == [("in_progress", ["T1"])]
+    assert [(one["answer"], one["pending_work"]) for one in found["asked"]] == [
+        ("in_progress", ["T1"])
+    ]
     assert "  yolo-dev a1: in_progress, pending: T1" in text(team, "agent", "answers", code=1)
     assert "shutdown by lead: the deadline has not passed" in text(team, "status")
     done = answer | {"status": "clean", "pending_work": [], "artifacts_committed": True}
@@ -163,9 +191,13 @@ def done(team: Team) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def test_a_completed_task_is_summed_up_for_the_lead(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_completed_task_is_summed_up_for_the_lead(
+    team: Team, monkeypatch: pytest.MonkeyPatch
+) -> None:
     message = done(team)
-    given = asked(team, "task", "complete", "-", "--as", "dev-1", stdin=message, monkeypatch=monkeypatch)["data"]
+    given = asked(
+        team, "task", "complete", "-", "--as", "dev-1", stdin=message, monkeypatch=monkeypatch
+    )["data"]
     assert read_message(given["plan"])[1] == ()
     assert {key: given["plan"][key] for key in ("tasks_completed", "tasks_total", "files_modified", "deviations", "status")} == {
         "tasks_completed": 1, "tasks_total": 2, "files_modified": ["src/auth/tokens.ts"], "deviations": ["no cache"],
@@ -188,24 +220,41 @@ def test_what_the_branch_does_not_bear_out_is_not_complete(
     team: Team, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any], reason: str
 ) -> None:
     message = done(team) | change
-    given = asked(team, "task", "complete", "-", "--as", "dev-1", code=1, stdin=message, monkeypatch=monkeypatch)
+    given = asked(
+        team,
+        "task",
+        "complete",
+        "-",
+        "--as",
+        "dev-1",
+        code=1,
+        stdin=message,
+        monkeypatch=monkeypatch,
+    )
     assert reason in [one["reason"] for one in given["findings"]]
     assert asked(team, "agent", "list")["data"] == []
 
 
 def test_plans_and_departments_are_summed_up_as_messages_of_document_000(team: Team) -> None:
     commit = done(team)["commit"]
-    team.artifact("01-01.summary.jsonl", json.dumps(CLAIM | {"ch": [commit], "dv": ["other hash"]}) + "\n")
+    team.artifact(
+        "01-01.summary.jsonl", json.dumps(CLAIM | {"ch": [commit], "dv": ["other hash"]}) + "\n"
+    )
     team.once()
     (found,) = asked(team, "task", "summary", "--phase", "1")["data"]
     assert read_message(found["phase_progress"])[1] == ()
     assert (found["department_result"], found["lacks"]) == (None, ["no verification yet"])
     (plan,) = found["plans"]
     assert (plan["deviations"], plan["tdd_coverage"]) == (["other hash"], "red_green")
-    team.artifact("verification.jsonl", (team.examples / "verification/ok").glob("*.jsonl").__next__().read_text())
+    team.artifact(
+        "verification.jsonl",
+        (team.examples / "verification/ok").glob("*.jsonl").__next__().read_text(),
+    )
     team.once()
     (found,) = asked(team, "task", "summary")["data"]
     assert read_message(found["department_result"])[1] == ()
     assert found["department_result"]["security_result"] == "SKIPPED"
     assert "plan 01-01 " in text(team, "task", "summary", "01-01")
-    assert asked(team, "task", "summary", "01-77", code=2)["findings"][0]["reason"] == "unknown_name"
+    assert (
+        asked(team, "task", "summary", "01-77", code=2)["findings"][0]["reason"] == "unknown_name"
+    )

@@ -86,7 +86,9 @@ def test_start_waits_for_the_first_scan_and_stop_for_the_end(root: Path) -> None
     (root / ".yolo-planning" / "ROADMAP.md").write_text("# Roadmap\n")
     code, answer = cli(root, "start", "--wait")
     assert (code, answer["data"]) == (Exit.DONE, {"state": "started", "pid": pid_of(root)})
-    subject = subprocess.run(["git", "-C", str(root), "log", "-1", "--format=%s"], capture_output=True, check=True)
+    subject = subprocess.run(
+        ["git", "-C", str(root), "log", "-1", "--format=%s"], capture_output=True, check=True
+    )
     assert subject.stdout == b"chore(state): ROADMAP\n"
     assert state(cli(root, "stop")) == (Exit.DONE, "stopped")
     assert holder(lock(root)) is None
@@ -101,7 +103,10 @@ def test_a_start_is_found_by_the_stop_that_follows(root: Path) -> None:
 def test_a_second_start_finds_the_first(root: Path) -> None:
     _, first = cli(root, "start")
     code, second = cli(root, "start", "--wait")
-    assert (code, second["data"]) == (Exit.DONE, {"state": "already_running", "pid": first["data"]["pid"]})
+    assert (code, second["data"]) == (
+        Exit.DONE,
+        {"state": "already_running", "pid": first["data"]["pid"]},
+    )
     assert json.loads((root / ".git" / "yolo-fs" / "health.json").read_text())["running"] is True
 
 
@@ -153,19 +158,29 @@ def test_a_broken_configuration_is_told_at_once(root: Path) -> None:
     assert not log(root).exists()
 
 
-def test_a_daemon_that_dies_early_leaves_its_last_words(root: Path, own: Path, tmp_path: Path) -> None:
+def test_a_daemon_that_dies_early_leaves_its_last_words(
+    root: Path, own: Path, tmp_path: Path
+) -> None:
     (tmp_path / "other").touch()
     os.link(tmp_path / "other", own / "daemon.lock")  # no daemon takes a lock file with two names
     log(root).write_text("from an earlier run\n")
     code, answer = cli(root, "start")
-    assert (code, answer["data"]["state"], answer["data"]["exit_code"]) == (Exit.NOT_HERE, "failed", Exit.NOT_HERE)
+    assert (code, answer["data"]["state"], answer["data"]["exit_code"]) == (
+        Exit.NOT_HERE,
+        "failed",
+        Exit.NOT_HERE,
+    )
     assert answer["findings"][0]["reason"] == "not_running"
-    assert [line.split(":")[1] for line in answer["data"]["lines"] if line.startswith("yolo-fs:")] == [" hard_linked"]
+    assert [
+        line.split(":")[1] for line in answer["data"]["lines"] if line.startswith("yolo-fs:")
+    ] == [" hard_linked"]
     assert "from an earlier run" not in answer["data"]["lines"]
 
 
 @pytest.mark.parametrize("verb", ["start", "stop", "restart", "logs"])
-def test_without_a_planning_tree_it_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str], verb: str) -> None:
+def test_without_a_planning_tree_it_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], verb: str
+) -> None:
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     code = run([verb, "-C", str(tmp_path), "--json"])
     assert code == Exit.NOT_HERE
@@ -184,7 +199,13 @@ def _repository(root: Path) -> Any:
 def _held_by(own: Path, pid: int, start_time: int) -> int:
     """Lock the daemon's lock ourselves, signed by somebody else."""
     boot_id = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    signed = {"pid": pid, "started_at": "", "start_time": start_time, "boot_id": boot_id, "version": ""}
+    signed = {
+        "pid": pid,
+        "started_at": "",
+        "start_time": start_time,
+        "boot_id": boot_id,
+        "version": "",
+    }
     (own / "daemon.lock").write_text(json.dumps(signed))
     descriptor = os.open(own / "daemon.lock", os.O_RDWR)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -205,7 +226,9 @@ def test_a_process_that_inherited_the_number_is_not_signalled(root: Path, own: P
         bystander.wait()
 
 
-def test_a_holder_that_does_not_say_who_it_is_is_not_signalled(root: Path, own: Path, monkeypatch: Any) -> None:
+def test_a_holder_that_does_not_say_who_it_is_is_not_signalled(
+    root: Path, own: Path, monkeypatch: Any
+) -> None:
     monkeypatch.setattr(background, "holder", lambda _: Holder(0, "", None, "", ""))
     with pytest.raises(YoloError) as caught:
         background.stop(_repository(root), 0.1)
@@ -214,7 +237,9 @@ def test_a_holder_that_does_not_say_who_it_is_is_not_signalled(root: Path, own: 
 
 def test_a_start_outwaits_what_a_killed_daemon_left(root: Path, own: Path) -> None:
     descriptor = _held_by(own, 2**22 + 1, start_time=1)
-    starting = subprocess.Popen([sys.executable, "-m", "yolo_fs", "start", "-C", str(root)], stdout=subprocess.PIPE)
+    starting = subprocess.Popen(
+        [sys.executable, "-m", "yolo_fs", "start", "-C", str(root)], stdout=subprocess.PIPE
+    )
     try:
         with pytest.raises(subprocess.TimeoutExpired):
             starting.wait(timeout=1.5)
@@ -227,13 +252,17 @@ def test_a_start_outwaits_what_a_killed_daemon_left(root: Path, own: Path) -> No
 # --- the log ---------------------------------------------------------------------------------------------------------
 
 
-def test_logs_shows_the_last_lines(root: Path, own: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_logs_shows_the_last_lines(
+    root: Path, own: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     log(root).write_text("one\ntwo\nthree \x1b[31m\nhalf a li")
     run(["logs", "-n", "2", "-C", str(root)])
     assert capsys.readouterr().out == "two\nthree \\x1b[31m\n"
 
 
-def test_logs_of_a_repository_without_a_log_are_empty(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_logs_of_a_repository_without_a_log_are_empty(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(["logs", "-C", str(root), "--json"]) == Exit.DONE
     assert json.loads(capsys.readouterr().out)["data"]["lines"] == []
 

@@ -42,7 +42,19 @@ def commit(
     team: Team, capsys: pytest.CaptureFixture[str], *more: str, task: str = "01-01/T1"
 ) -> tuple[int, dict[str, Any]]:
     code = run(
-        ["commit", "-C", str(team.root), "--json", "--task", task, "--type", "feat", "-m", "rotate tokens", *more]
+        [
+            "commit",
+            "-C",
+            str(team.root),
+            "--json",
+            "--task",
+            task,
+            "--type",
+            "feat",
+            "-m",
+            "rotate tokens",
+            *more,
+        ]
     )
     return code, json.loads(capsys.readouterr().out)
 
@@ -67,7 +79,9 @@ def test_the_files_of_the_task_are_committed_in_the_prescribed_form(
     assert team.git("status", "--porcelain") == ""
 
 
-def test_what_else_is_staged_or_changed_stays_as_it_was(team: Team, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_else_is_staged_or_changed_stays_as_it_was(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
     for name in ("src/a.py", "src/b.py", "other.py"):
         team.file(name, "new\n")
     team.git("add", "other.py", "src/b.py")
@@ -79,13 +93,17 @@ def test_what_else_is_staged_or_changed_stays_as_it_was(team: Team, capsys: pyte
     assert team.git("status", "--porcelain").split("\n") == ["MM other.py", "M  src/b.py"]
 
 
-def test_a_file_that_the_task_removed_is_committed_as_removed(team: Team, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_that_the_task_removed_is_committed_as_removed(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
     (team.root / "src/a.py").unlink()
     commit(team, capsys)
     assert team.git("ls-tree", "-r", "--name-only", "HEAD", "src") == "src/b.py"
 
 
-def test_paths_narrow_down_what_is_committed(team: Team, capsys: pytest.CaptureFixture[str]) -> None:
+def test_paths_narrow_down_what_is_committed(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
     team.file("src/a.py", "new\n")
     team.file("src/new/c*.py", "new\n")
     team.file("src/new/cd.py", "new\n")
@@ -93,22 +111,30 @@ def test_paths_narrow_down_what_is_committed(team: Team, capsys: pytest.CaptureF
     assert in_head(team)[1] == "src/new/c*.py"
 
 
-@pytest.mark.parametrize("path", ["src/b.py", "other.py", ".yolo-planning/PROJECT.md", "../elsewhere", "."])
-def test_a_path_of_somebody_else_is_refused(team: Team, capsys: pytest.CaptureFixture[str], path: str) -> None:
+@pytest.mark.parametrize(
+    "path", ["src/b.py", "other.py", ".yolo-planning/PROJECT.md", "../elsewhere", "."]
+)
+def test_a_path_of_somebody_else_is_refused(
+    team: Team, capsys: pytest.CaptureFixture[str], path: str
+) -> None:
     team.file("src/a.py", "new\n")
     before = team.head()
     code, answer = commit(team, capsys, "--paths", path)
     assert (code, reason(answer), team.head()) == (Exit.FINDINGS, "out_of_lane", before)
 
 
-def test_a_task_that_is_done_is_not_committed_again(team: Team, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_task_that_is_done_is_not_committed_again(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
     team.file("src/a.py", "new\n")
     commit(team, capsys)
     code, answer = commit(team, capsys)
     assert (code, answer["data"]["commit"], answer["data"]["paths"]) == (Exit.DONE, team.head(), [])
 
 
-def test_without_any_change_there_is_nothing_to_commit(team: Team, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_any_change_there_is_nothing_to_commit(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
     code, answer = commit(team, capsys)
     assert (code, reason(answer)) == (Exit.FINDINGS, "unchanged")
 
@@ -122,16 +148,23 @@ def test_a_task_that_no_plan_has_is_a_usage_error(
 
 
 @pytest.mark.parametrize(
-    "text", ["", "  ", "two\nlines", "two\rlines", "T1 \x1b[2Jgone", "turned \u202e round", "a\u2028b"]
+    "text",
+    ["", "  ", "two\nlines", "two\rlines", "T1 \x1b[2Jgone", "turned \u202e round", "a\u2028b"],
 )
-def test_a_text_that_is_no_subject_is_refused(team: Team, capsys: pytest.CaptureFixture[str], text: str) -> None:
+def test_a_text_that_is_no_subject_is_refused(
+    team: Team, capsys: pytest.CaptureFixture[str], text: str
+) -> None:
     team.file("src/a.py", "new\n")
     code, answer = commit(team, capsys, "-m", text)
     assert (code, reason(answer)) == (Exit.USAGE, "bad_format")
 
 
-def test_the_devs_hooks_run_and_a_refusal_leaves_no_trace(team: Team, capsys: pytest.CaptureFixture[str]) -> None:
-    hook = team.file(".git/hooks/pre-commit", "#!/bin/sh\ngit diff --cached --name-only >&2\nexit 1\n")
+def test_the_devs_hooks_run_and_a_refusal_leaves_no_trace(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hook = team.file(
+        ".git/hooks/pre-commit", "#!/bin/sh\ngit diff --cached --name-only >&2\nexit 1\n"
+    )
     hook.chmod(0o755)
     team.file("src/new/c.py", "new\n")
     team.file("other.py", "new\n")
@@ -143,7 +176,9 @@ def test_the_devs_hooks_run_and_a_refusal_leaves_no_trace(team: Team, capsys: py
     assert team.git("status", "--porcelain", "-uall") == before
 
 
-def test_paths_are_spelled_from_where_the_dev_stands(team: Team, capsys: pytest.CaptureFixture[str]) -> None:
+def test_paths_are_spelled_from_where_the_dev_stands(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
     team.file("src/a.py", "new\n")
     below = [
         "commit",
@@ -164,8 +199,21 @@ def test_paths_are_spelled_from_where_the_dev_stands(team: Team, capsys: pytest.
 def test_devs_who_commit_at_once_come_one_after_the_other(team: Team) -> None:
     team.file("src/a.py", "new\n")
     team.file("src/b.py", "new\n")
-    command = [sys.executable, "-m", "yolo_fs", "commit", "--type", "feat", "-m", "at once", "--task"]
-    running = [subprocess.Popen([*command, f"01-01/T{k}"], cwd=team.root, stdout=subprocess.DEVNULL) for k in (1, 2)]
+    command = [
+        sys.executable,
+        "-m",
+        "yolo_fs",
+        "commit",
+        "--type",
+        "feat",
+        "-m",
+        "at once",
+        "--task",
+    ]
+    running = [
+        subprocess.Popen([*command, f"01-01/T{k}"], cwd=team.root, stdout=subprocess.DEVNULL)
+        for k in (1, 2)
+    ]
     assert [one.wait(60) for one in running] == [0, 0]
     assert sorted(team.git("log", "-2", "--format=%s").split("\n")) == [
         "feat(01-01): T1 at once",

@@ -36,7 +36,9 @@ def ask(team: Team, capsys: pytest.CaptureFixture[str]) -> Any:
     return asked
 
 
-def test_compile_tells_where_the_context_is_how_large_and_what_is_withheld(team: Team, ask: Any) -> None:
+def test_compile_tells_where_the_context_is_how_large_and_what_is_withheld(
+    team: Team, ask: Any
+) -> None:
     code, said = ask("compile", "yolo-dev")
     assert (code, said["schema"]) == (0, "yolo-fs/context-compile/1")
     data = said["data"]
@@ -48,7 +50,9 @@ def test_compile_tells_where_the_context_is_how_large_and_what_is_withheld(team:
         True,
     )
     assert data["tokens"] == -(-(team.root / DEV).stat().st_size // 4)
-    assert [(one["section"], one["what"]) for one in data["withheld"]] == [("tasks", "columns action, done")]
+    assert [(one["section"], one["what"]) for one in data["withheld"]] == [
+        ("tasks", "columns action, done")
+    ]
     assert ask("compile", "dev")[1]["data"]["written"] is False
 
 
@@ -107,14 +111,18 @@ def reasons(answer: tuple[int, Any]) -> tuple[int, list[str]]:
         (["prove", "go"], 2, "no context is compiled for go.md"),
     ],
 )
-def test_what_cannot_be_asked_is_refused(ask: Any, words: list[str], code: int, said: str | None) -> None:
+def test_what_cannot_be_asked_is_refused(
+    ask: Any, words: list[str], code: int, said: str | None
+) -> None:
     given, answer = ask(*words)
     assert given == code
     if said:
         assert said in answer["findings"][0]["message"]
 
 
-def test_people_read_where_each_line_comes_from(team: Team, capsys: pytest.CaptureFixture[str]) -> None:
+def test_people_read_where_each_line_comes_from(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(["context", "compile", "dev", "-C", str(team.root)]) == 0
     assert "of 2000 tokens" in capsys.readouterr().out
     assert run(["context", "prove", "dev", "-C", str(team.root)]) == 0

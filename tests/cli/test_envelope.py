@@ -34,7 +34,9 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return work_tree.resolve()
 
 
-def asked(root: Path, capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[str, Any]]:
+def asked(
+    root: Path, capsys: pytest.CaptureFixture[str], *words: str
+) -> tuple[int, dict[str, Any]]:
     code = run(["envelope", *words, "--json", "-C", str(root)])
     return code, json.loads(capsys.readouterr().out)
 
@@ -53,7 +55,9 @@ def until_the_error(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert asked(root, capsys, "new", step("prd_failed"))[0] == Exit.DONE
 
 
-def test_new_prints_the_path_and_the_attempt(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_new_prints_the_path_and_the_attempt(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     code, answer = asked(root, capsys, "new", step("01"))
     assert (code, answer["data"]) == (Exit.DONE, {"state": "created", "path": FIRST, "attempt": 1})
     assert answer["schema"] == "yolo-fs/envelope-new/1"
@@ -62,12 +66,16 @@ def test_new_prints_the_path_and_the_attempt(root: Path, capsys: pytest.CaptureF
     assert (code, answer["data"]["state"]) == (Exit.DONE, "already_there")
 
 
-def test_for_people_new_prints_the_path_alone(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_for_people_new_prints_the_path_alone(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(["envelope", "new", step("01"), "-C", str(root)]) == Exit.DONE
     assert capsys.readouterr() == (f"{FIRST}\n", "")
 
 
-def test_new_reads_stdin(root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_new_reads_stdin(
+    root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(Path(step("01")).read_bytes())))
     assert asked(root, capsys, "new", "-")[1]["data"]["path"] == FIRST
 
@@ -80,7 +88,9 @@ def test_a_refused_envelope_leaves_nothing(root: Path, capsys: pytest.CaptureFix
     assert not (root / FIRST).exists()
 
 
-def test_a_text_that_is_no_json_is_refused(root: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_text_that_is_no_json_is_refused(
+    root: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     (tmp_path / "draft.json").write_text("```json\n{}\n```\n")
     code, answer = asked(root, capsys, "new", str(tmp_path / "draft.json"))
     assert (code, answer["findings"][0]["reason"]) == (Exit.FINDINGS, "fenced_json")
@@ -91,11 +101,17 @@ def test_check_tells_what_contradicts_an_earlier_handoff(
 ) -> None:
     asked(root, capsys, "new", step("01"))
     draft = tmp_path / "draft.json"
-    draft.write_text(Path(step("02")).read_text().replace("Apple and pear growers with 5 to 80 hectares", "Vintners"))
+    draft.write_text(
+        Path(step("02"))
+        .read_text()
+        .replace("Apple and pear growers with 5 to 80 hectares", "Vintners")
+    )
     code, answer = asked(root, capsys, "check", str(draft))
     assert code == Exit.FINDINGS
     assert reasons(answer) == [("state_conflict", "/payload/research_request/target_audience")]
-    assert f"/payload/product_concept/target_audience of {FIRST}" in answer["findings"][0]["message"]
+    assert (
+        f"/payload/product_concept/target_audience of {FIRST}" in answer["findings"][0]["message"]
+    )
 
 
 def test_check_names_a_misnamed_file(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -104,7 +120,9 @@ def test_check_names_a_misnamed_file(root: Path, capsys: pytest.CaptureFixture[s
     wrong.write_bytes(Path(step("01")).read_bytes())
     code, answer = asked(root / "documents", capsys, "check", "handoffs/first.json")
     assert (code, answer["data"]["path"]) == (Exit.FINDINGS, "documents/handoffs/first.json")
-    assert [(finding["reason"], finding["expected"]) for finding in answer["findings"]] == [("name_mismatch", FIRST)]
+    assert [(finding["reason"], finding["expected"]) for finding in answer["findings"]] == [
+        ("name_mismatch", FIRST)
+    ]
 
 
 def test_check_of_a_good_one_ends_with_0(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -114,7 +132,9 @@ def test_check_of_a_good_one_ends_with_0(root: Path, capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.parametrize("make", ["nothing", "link", "folder"])
-def test_what_is_no_file_cannot_be_checked(root: Path, capsys: pytest.CaptureFixture[str], make: str) -> None:
+def test_what_is_no_file_cannot_be_checked(
+    root: Path, capsys: pytest.CaptureFixture[str], make: str
+) -> None:
     path = root / "draft.json"
     if make == "link":
         path.symlink_to(step("01"))
@@ -143,7 +163,10 @@ def test_show_for_people_begins_with_the_line_and_ends_with_the_ways(
     until_the_error(root, capsys)
     assert run(["envelope", "show", "5b0f", "-C", str(root)]) == Exit.DONE
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "Orchard Scout [############--------] 60 %, 3 of 5 phases, prd failed: GENERATION_FAILED"
+    assert (
+        lines[0]
+        == "Orchard Scout [############--------] 60 %, 3 of 5 phases, prd failed: GENERATION_FAILED"
+    )
     assert lines[-5].startswith("choose with 'yolo-fs envelope choose 5b0f7f52-")
     assert lines[-4] == "  retry  Retry the failed agent → running: prd does prd, attempt 2"
     assert lines[-3] == "  ask    Request user intervention → waiting for the user"
@@ -176,7 +199,9 @@ def test_what_does_not_exist_is_a_usage_error(
     assert (found, answer["findings"][0]["reason"]) == (code, reason)
 
 
-def test_without_an_error_nothing_can_be_chosen(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_an_error_nothing_can_be_chosen(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     asked(root, capsys, "new", step("01"))
     code, answer = asked(root, capsys, "choose", "5b0f7f52", "retry")
     assert (code, answer["findings"][0]["reason"]) == (Exit.FINDINGS, "state_conflict")
@@ -187,7 +212,9 @@ def test_without_any_session_show_says_so(root: Path, capsys: pytest.CaptureFixt
     assert (code, answer["findings"][0]["reason"]) == (Exit.USAGE, "unknown_name")
 
 
-def test_outside_a_repository_it_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_outside_a_repository_it_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     code, answer = asked(tmp_path, capsys, "show")
     assert (code, answer["findings"][0]["reason"]) == (Exit.NOT_HERE, "not_a_repository")
 
@@ -198,7 +225,9 @@ def test_no_byte_of_an_envelope_drives_the_terminal(
     evil = "Orchard\x1b[31m\u202e Scout"
     value = json.loads(Path(step("01")).read_text())
     value["product_name"] = value["payload"]["product_concept"]["name"] = evil
-    value["source_agent"]["phase_completed"] = value["target_agent"]["phase_to_execute"] = "intake\n\x07fake line"
+    value["source_agent"]["phase_completed"] = value["target_agent"]["phase_to_execute"] = (
+        "intake\n\x07fake line"
+    )
     (tmp_path / "draft.json").write_text(json.dumps(value))
     run(["envelope", "new", str(tmp_path / "draft.json"), "-C", str(root)])
     run(["envelope", "show", "-C", str(root)])

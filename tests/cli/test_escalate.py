@@ -43,7 +43,9 @@ def message(root: Path, value: dict[str, Any]) -> tuple[str, str]:
     return "--message", str(path)
 
 
-def test_message_opens_and_the_next_message_comes_out(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_message_opens_and_the_next_message_comes_out(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     code, said = escalate(root, capsys, "open", *message(root, BLOCKER))
     assert code == Exit.DONE and said["ok"] and said["schema"] == "yolo-fs/escalate-open/1"
     assert said["data"]["message"] == BLOCKER and said["data"]["escalation"]["holder"] == "senior"
@@ -64,8 +66,14 @@ def test_whole_round_trip_by_messages(root: Path, capsys: pytest.CaptureFixture[
                 "concerns": []}  # fmt: skip
     assert escalate(root, capsys, "open", *message(root, BLOCKER))[0] == Exit.DONE
     assert escalate(root, capsys, "raise", NAME, *message(root, up))[0] == Exit.DONE
-    assert escalate(root, capsys, "resolve", NAME, *message(root, decided))[1]["data"]["message"] == decided
-    assert escalate(root, capsys, "resolve", NAME, *message(root, changes))[1]["data"]["message"] == changes
+    assert (
+        escalate(root, capsys, "resolve", NAME, *message(root, decided))[1]["data"]["message"]
+        == decided
+    )
+    assert (
+        escalate(root, capsys, "resolve", NAME, *message(root, changes))[1]["data"]["message"]
+        == changes
+    )
     code, said = escalate(root, capsys, "resolve", NAME, *message(root, progress))
     assert code == Exit.DONE and said["data"]["escalation"]["standing"] == "resolved"
     assert said["data"]["escalation"]["action_items"] == ["src/a.ts:4: Set Path=/"]
@@ -79,11 +87,27 @@ def test_whole_round_trip_by_messages(root: Path, capsys: pytest.CaptureFixture[
         (("raise", NAME, "--by", "janitor", *WORDS), "unknown_name", "role of the roster"),
         (("raise", NAME, "--by", "senior"), "missing_key", "Say what was seen"),
         (("resolve", NAME, "--by", "user", "--decision", "x"), "wrong_level", "senior holds it"),
-        (("resolve", NAME, "--by", "senior", "--decision", "x", "--to", "lead"), "wrong_level", "raise it"),
-        (("resolve", "ESC-01-02-T9", "--by", "senior", "--decision", "x"), "unknown_reference", "escalate open"),
-        (("open", "--task", "01-02/T4", "--from", "dev", "--to", "lead", *WORDS), "wrong_level", "Ask Senior"),
+        (
+            ("resolve", NAME, "--by", "senior", "--decision", "x", "--to", "lead"),
+            "wrong_level",
+            "raise it",
+        ),
+        (
+            ("resolve", "ESC-01-02-T9", "--by", "senior", "--decision", "x"),
+            "unknown_reference",
+            "escalate open",
+        ),
+        (
+            ("open", "--task", "01-02/T4", "--from", "dev", "--to", "lead", *WORDS),
+            "wrong_level",
+            "Ask Senior",
+        ),
         (("open", "--task", "01-02/T3", *WORDS), "duplicate_id", "give it what is new"),
-        (("open", "--task", "01-02/T4", "--from", "security", "--fail", *WORDS), "wrong_level", "ask the Lead"),
+        (
+            ("open", "--task", "01-02/T4", "--from", "security", "--fail", *WORDS),
+            "wrong_level",
+            "ask the Lead",
+        ),
     ],
 )
 def test_refusal_says_whom_to_ask(
@@ -100,7 +124,10 @@ def test_refusal_says_whom_to_ask(
 def test_second_resolution_is_refused(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     escalate(root, capsys, "open", *message(root, BLOCKER))
     escalate(root, capsys, "raise", NAME, "--by", "senior", *WORDS)
-    assert escalate(root, capsys, "resolve", NAME, "--by", "lead", "--decision", "Path /")[0] == Exit.DONE
+    assert (
+        escalate(root, capsys, "resolve", NAME, "--by", "lead", "--decision", "Path /")[0]
+        == Exit.DONE
+    )
     code, said = escalate(root, capsys, "resolve", NAME, "--by", "lead", "--decision", "Strip it")
     assert (code, said["findings"][0]["reason"]) == (Exit.FINDINGS, "state_conflict")
     assert "decided already: Path /" in said["findings"][0]["message"]
@@ -129,24 +156,33 @@ def test_message_of_another_type_or_about_another_task_is_refused(
     decided = {"type": "escalation_resolution", "original_escalation": "ESC-01-02-T9", "decision": "x",
                "rationale": "y", "action_items": [], "resolved_by": "lead"}  # fmt: skip
     assert escalate(root, capsys, "resolve", NAME, *message(root, decided))[0] == Exit.USAGE
-    assert escalate(root, capsys, "open", *message(root, BLOCKER | {"blocker": ""}))[0] == Exit.UNREADABLE
+    assert (
+        escalate(root, capsys, "open", *message(root, BLOCKER | {"blocker": ""}))[0]
+        == Exit.UNREADABLE
+    )
 
 
-def test_list_shows_each_level_and_what_is_wrong_with_the_log(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_list_shows_each_level_and_what_is_wrong_with_the_log(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     escalate(root, capsys, "open", *message(root, BLOCKER))
     escalate(root, capsys, "raise", NAME, "--by", "senior", *WORDS)
     code, said = escalate(root, capsys, "list")
     (one,) = said["data"]["01-auth"]
     assert code == Exit.DONE and [each["agent"] for each in one["history"]] == ["dev", "senior"]
     assert one["owed"].startswith("Checks decision authority") and one["deadline"]
-    (root / LOG).write_text((root / LOG).read_text() + '{"id":"ESC-01-02-T3","agent":"dev","tgt":"user","st":"escal\n')
+    (root / LOG).write_text(
+        (root / LOG).read_text() + '{"id":"ESC-01-02-T3","agent":"dev","tgt":"user","st":"escal\n'
+    )
     code, said = escalate(root, capsys, "list", "--phase", "1")
     assert code == Exit.FINDINGS and said["findings"][0]["line"] == 3
     assert said["data"]["01-auth"][0]["holder"] == "lead"
 
 
 def test_people_see_the_story(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    escalate(root, capsys, "open", *message(root, BLOCKER | {"blocker": "a \u001b[31mred\u202e trap"}))
+    escalate(
+        root, capsys, "open", *message(root, BLOCKER | {"blocker": "a \u001b[31mred\u202e trap"})
+    )
     assert run(["escalate", "list", "-C", str(root)]) == Exit.DONE
     shown = capsys.readouterr().out
     assert "01-auth ESC-01-02-T3 blocking, rising: senior holds it" in shown
@@ -166,5 +202,7 @@ def test_tick_hands_up_what_an_old_log_says(root: Path, capsys: pytest.CaptureFi
     line = json.loads(log.read_text()) | {"dt": "2026-02-19T11:00:00Z"}
     log.write_text(json.dumps(line) + "\n")
     _, said = escalate(root, capsys, "tick")
-    assert [(one["line"]["tgt"], one["warning"]["current_level"]) for one in said["data"]] == [("lead", "senior")]
+    assert [(one["line"]["tgt"], one["warning"]["current_level"]) for one in said["data"]] == [
+        ("lead", "senior")
+    ]
     assert escalate(root, capsys, "tick")[1]["data"] == []

@@ -29,7 +29,9 @@ def team(tmp_path: Path) -> Team:
     return made
 
 
-def asked(capsys: pytest.CaptureFixture[str], team: Team, *words: str) -> tuple[int, dict[str, Any]]:
+def asked(
+    capsys: pytest.CaptureFixture[str], team: Team, *words: str
+) -> tuple[int, dict[str, Any]]:
     capsys.readouterr()
     code = run(["gate", *words, "--phase", "1", "--json", "-C", str(team.root)])
     return code, json.loads(capsys.readouterr().out)
@@ -46,7 +48,9 @@ def agree(team: Team) -> None:
     team.once()
 
 
-def test_a_gate_is_closed_until_its_evidence_is_committed(team: Team, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_gate_is_closed_until_its_evidence_is_committed(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
     team.artifact("api-contracts.jsonl", AGREED)
     assert asked(capsys, team, "check", "api-contract")[0] == Exit.FINDINGS
     team.once()
@@ -63,28 +67,43 @@ def test_why_names_the_file_and_the_command(team: Team, capsys: pytest.CaptureFi
     assert "design-tokens.jsonl" in shown and "yolo-fs validate design-tokens.jsonl" in shown
 
 
-def test_the_list_shows_forged_sentinels_and_drift(team: Team, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_list_shows_forged_sentinels_and_drift(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
     team.artifact(".handoff-ux-complete", "")
     status = team.root / ".yolo-planning/phases/01-auth/.dept-status-backend.json"
     status.write_text(json.dumps(json.loads(status.read_text()) | {"status": "complete"}))
     _, answer = asked(capsys, team, "list")
     _, shown = said(capsys, team, "list")
     assert answer["data"]["forged"] == [".handoff-ux-complete"]
-    assert [(each["where"], each["key"]) for each in answer["data"]["drift"]] == [("backend", "status")]
-    assert "forged: .handoff-ux-complete opens nothing" in shown and "drift: backend: status" in shown
+    assert [(each["where"], each["key"]) for each in answer["data"]["drift"]] == [
+        ("backend", "status")
+    ]
+    assert (
+        "forged: .handoff-ux-complete opens nothing" in shown and "drift: backend: status" in shown
+    )
 
 
-def test_waiting_for_an_open_gate_ends_at_once(team: Team, capsys: pytest.CaptureFixture[str]) -> None:
+def test_waiting_for_an_open_gate_ends_at_once(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
     agree(team)
     before = datetime.now(UTC)
     code, answer = asked(capsys, team, "wait", "api-contract")
     data = answer["data"]
-    assert (code, data["open"], data["by"], data["commit"]) == (Exit.DONE, True, "look", team.head())
+    assert (code, data["open"], data["by"], data["commit"]) == (
+        Exit.DONE,
+        True,
+        "look",
+        team.head(),
+    )
     assert before <= datetime.fromisoformat(data["woke_at"]) <= datetime.now(UTC)
     assert data["departments"] == []
 
 
-def test_when_the_time_is_over_each_department_is_reported(team: Team, capsys: pytest.CaptureFixture[str]) -> None:
+def test_when_the_time_is_over_each_department_is_reported(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
     code, answer = asked(capsys, team, "wait", "all-depts", "--timeout", "0")
     data = answer["data"]
     assert (code, data["open"], answer["ok"]) == (Exit.FINDINGS, False, False)
@@ -104,13 +123,14 @@ def test_the_report_is_for_people_as_well(team: Team, capsys: pytest.CaptureFixt
 
 def test_a_department_that_is_done_is_reported_as_complete() -> None:
     assert _standing({"complete": True, "step": "", "missing": [], "blockers": []}) == "complete"
-    assert _standing({"complete": False, "step": "qa", "missing": [], "blockers": ["plan 01-02 failed"]}) == (
-        "at qa: plan 01-02 failed"
-    )
+    assert _standing(
+        {"complete": False, "step": "qa", "missing": [], "blockers": ["plan 01-02 failed"]}
+    ) == ("at qa: plan 01-02 failed")
 
 
 @pytest.mark.parametrize(
-    "words", [["wait", "banana"], ["check", "banana"], ["wait"], ["wait", "all-depts", "--timeout", "-1"]]
+    "words",
+    [["wait", "banana"], ["check", "banana"], ["wait"], ["wait", "all-depts", "--timeout", "-1"]],
 )
 def test_what_is_no_gate_and_no_time_is_a_usage_error(
     team: Team, capsys: pytest.CaptureFixture[str], words: list[str]

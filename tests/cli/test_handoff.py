@@ -73,14 +73,20 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tree
 
 
-def handoff(root: Path, capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[str, Any]]:
+def handoff(
+    root: Path, capsys: pytest.CaptureFixture[str], *words: str
+) -> tuple[int, dict[str, Any]]:
     capsys.readouterr()
     code = run(["handoff", words[0], "--json", "-C", str(root), *words[1:]])
     return code, json.loads(capsys.readouterr().out)
 
 
 def reasons(answer: dict[str, Any]) -> list[tuple[str, int, str]]:
-    return [(one["reason"], one["line"], one["at"]) for one in answer["findings"] if one["level"] == "error"]
+    return [
+        (one["reason"], one["line"], one["at"])
+        for one in answer["findings"]
+        if one["level"] == "error"
+    ]
 
 
 def give(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
@@ -90,7 +96,9 @@ def give(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
 # --- emit ------------------------------------------------------------------------------------------------------------
 
 
-def test_sender_prints_the_packet_and_writes_the_file(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sender_prints_the_packet_and_writes_the_file(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(["handoff", "emit", "-C", str(root), *SENDER]) == Exit.DONE
     said = capsys.readouterr()
     assert said.out == CHAT
@@ -101,7 +109,10 @@ def test_sender_prints_the_packet_and_writes_the_file(root: Path, capsys: pytest
 
 
 def test_incomplete_packet_is_not_emitted(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["handoff", "emit", "-C", str(root), *SENDER, "--to", "pair", "--task", "n/a"]) == Exit.FINDINGS
+    assert (
+        run(["handoff", "emit", "-C", str(root), *SENDER, "--to", "pair", "--task", "n/a"])
+        == Exit.FINDINGS
+    )
     said = capsys.readouterr()
     assert (said.out, "/handoff/task_file: bad_format" in said.err) == ("", True)
     assert not (root / SESSION / "HANDOFF.md").exists()
@@ -134,7 +145,9 @@ def test_receiver_on_the_wrong_branch_is_stopped_before_its_first_edit(
     assert handoff(root, capsys, "check")[0] == Exit.DONE
 
 
-def test_role_that_the_packet_is_not_for_stops(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_role_that_the_packet_is_not_for_stops(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     handoff(root, capsys, "emit", *SENDER)
     code, answer = handoff(root, capsys, "check", "--as", "pair")
     assert (code, reasons(answer)) == (Exit.FINDINGS, [("state_conflict", 4, "/handoff/to_role")])
@@ -155,7 +168,10 @@ def test_people_are_told_what_to_do_next(root: Path, capsys: pytest.CaptureFixtu
     assert run(["handoff", "check", "-C", str(root)]) == Exit.FINDINGS
     said = capsys.readouterr()
     assert said.out == "stop: the handoff is not accepted; make no edit until it is mended\n"
-    assert f"the branch checked out is 'main'; expected {BRANCH}. Run 'git switch {BRANCH}'" in said.err
+    assert (
+        f"the branch checked out is 'main'; expected {BRANCH}. Run 'git switch {BRANCH}'"
+        in said.err
+    )
 
 
 def test_missing_handoff_stops_the_receiver(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -176,7 +192,9 @@ def test_packet_from_a_chat_is_worth_as_much_as_the_file(
     assert (code, reasons(answer)) == (Exit.FINDINGS, [("state_conflict", 4, "/trigger")])
 
 
-def test_file_is_found_from_any_folder(root: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_file_is_found_from_any_folder(
+    root: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     handoff(root, capsys, "emit", *SENDER)
     assert handoff(root / SESSION, capsys, "check", "HANDOFF.md")[0] == Exit.DONE
     (tmp_path / "outside.txt").write_text(CHAT)
@@ -197,7 +215,10 @@ def test_operator_overrides_on_record(root: Path, capsys: pytest.CaptureFixture[
 def test_hostile_packet_steers_no_terminal(
     root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    give(monkeypatch, CHAT.replace("the form", "\x1b]0;owned\x07 \u202e").replace("trigger: ", "trigger: \x9b"))
+    give(
+        monkeypatch,
+        CHAT.replace("the form", "\x1b]0;owned\x07 \u202e").replace("trigger: ", "trigger: \x9b"),
+    )
     assert run(["handoff", "check", "-", "-C", str(root)]) == Exit.FINDINGS
     said = capsys.readouterr()
     assert not set(said.out + said.err) & set("\x1b\x07\x9b\u202e")
@@ -206,23 +227,38 @@ def test_hostile_packet_steers_no_terminal(
 # --- parse -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("case", sorted((FIXTURES / "packets").glob("*/*.txt")), ids=lambda case: case.stem)
-def test_parse_agrees_with_every_example(case: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    "case", sorted((FIXTURES / "packets").glob("*/*.txt")), ids=lambda case: case.stem
+)
+def test_parse_agrees_with_every_example(
+    case: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     code, answer = handoff(tmp_path, capsys, "parse", str(case))
     if case.parent.name == "ok":
-        assert (code, next(iter(answer["data"])), len(answer["data"])) == (Exit.DONE, "from_role", 9)
+        assert (code, next(iter(answer["data"])), len(answer["data"])) == (
+            Exit.DONE,
+            "from_role",
+            9,
+        )
     else:
         assert (code, reasons(answer)[0][0]) == (Exit.FINDINGS, case.name.partition("__")[0])
 
 
-@pytest.mark.parametrize("case", sorted((FIXTURES / "front_matter/bad").iterdir()), ids=lambda case: case.stem)
-def test_every_trick_of_yaml_stops_with_its_reason(case: Path, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    "case", sorted((FIXTURES / "front_matter/bad").iterdir()), ids=lambda case: case.stem
+)
+def test_every_trick_of_yaml_stops_with_its_reason(
+    case: Path, root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (root / SESSION / "HANDOFF.md").write_bytes(case.read_bytes())
     for answer in (
         handoff(root, capsys, "parse", f"{SESSION}/HANDOFF.md"),
         handoff(root, capsys, "check", f"{SESSION}/HANDOFF.md"),
     ):
-        assert (answer[0], reasons(answer[1])[0][0]) == (Exit.FINDINGS, case.name.partition("__")[0])
+        assert (answer[0], reasons(answer[1])[0][0]) == (
+            Exit.FINDINGS,
+            case.name.partition("__")[0],
+        )
 
 
 def test_parse_shows_the_nine_fields(

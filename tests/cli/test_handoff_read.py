@@ -36,7 +36,9 @@ def root(tmp_path: Path) -> Path:
     return work_tree.resolve()
 
 
-def handoff(root: Path, capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[str, Any]]:
+def handoff(
+    root: Path, capsys: pytest.CaptureFixture[str], *words: str
+) -> tuple[int, dict[str, Any]]:
     capsys.readouterr()
     code = run(["handoff", *words, "-C", str(root), "--json"])
     return code, json.loads(capsys.readouterr().out)
@@ -47,14 +49,18 @@ def strict(root: Path) -> None:
 
 
 @pytest.mark.parametrize("example", sorted((EXAMPLES / "ok").iterdir()), ids=lambda path: path.stem)
-def test_a_good_example_is_routed_by(root: Path, capsys: pytest.CaptureFixture[str], example: Path) -> None:
+def test_a_good_example_is_routed_by(
+    root: Path, capsys: pytest.CaptureFixture[str], example: Path
+) -> None:
     strict(root)
     code, answer = handoff(root, capsys, "read", str(example), *WHO)
     assert (code, answer["data"]["reason"], answer["findings"]) == (Exit.DONE, "handoff_json", [])
     assert answer["data"]["handoff"] == json.loads(example.read_text())
 
 
-@pytest.mark.parametrize("example", sorted((EXAMPLES / "bad").iterdir()), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "example", sorted((EXAMPLES / "bad").iterdir()), ids=lambda path: path.stem
+)
 def test_a_bad_example_is_no_handoff_and_says_why(
     root: Path, capsys: pytest.CaptureFixture[str], example: Path
 ) -> None:
@@ -74,8 +80,14 @@ def test_the_text_will_do_unless_the_policy_is_strict(
     if is_strict:
         strict(root)
     (root / "reply.txt").write_text(TEXT)
-    answered, answer = handoff(root, capsys, "read", "handoff.json", *WHO, "--text", str(root / "reply.txt"))
-    assert (answered, answer["data"]["outcome"], answer["data"]["fails"]) == (code, "text_fallback_ok", is_strict)
+    answered, answer = handoff(
+        root, capsys, "read", "handoff.json", *WHO, "--text", str(root / "reply.txt")
+    )
+    assert (answered, answer["data"]["outcome"], answer["data"]["fails"]) == (
+        code,
+        "text_fallback_ok",
+        is_strict,
+    )
     assert answer["data"]["handoff"]["next"] == "reviewer"
     assert [one["level"] for one in answer["findings"]] == [level]
 
@@ -98,11 +110,15 @@ def test_a_wrong_question_leaves_no_line(
 def test_a_text_beyond_the_limit_is_refused(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with (root / "reply.txt").open("wb") as file:
         file.truncate(9 << 20)
-    code, answer = handoff(root, capsys, "read", "handoff.json", *WHO, "--text", str(root / "reply.txt"))
+    code, answer = handoff(
+        root, capsys, "read", "handoff.json", *WHO, "--text", str(root / "reply.txt")
+    )
     assert (code, answer["findings"][0]["reason"]) == (Exit.USAGE, "file_too_large")
 
 
-def test_what_the_agent_wrote_cannot_steer_the_terminal(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_the_agent_wrote_cannot_steer_the_terminal(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     evil = {"status": "a\u001b[2J", "artifacts": [], "next": "\u202ex", "summary": "b\rc"}
     (root / "handoff.json").write_text(json.dumps(evil))
     assert run(["handoff", "read", "handoff.json", *WHO, "-C", str(root)]) == Exit.DONE
@@ -128,7 +144,9 @@ def test_each_read_is_an_event(root: Path, capsys: pytest.CaptureFixture[str]) -
     ]
 
 
-def test_outside_of_a_planning_tree_nothing_is_made(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_outside_of_a_planning_tree_nothing_is_made(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (root / ".yolo-planning").rmdir()
     for words in (("read", "handoff.json", *WHO), ("report",)):
         code, answer = handoff(root, capsys, *words)
@@ -139,8 +157,12 @@ def test_outside_of_a_planning_tree_nothing_is_made(root: Path, capsys: pytest.C
 # --- the report ---
 
 
-def test_the_report_counts_by_agent_and_phase(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (root / "handoff.json").write_text(json.dumps({"status": "", "artifacts": [], "next": None, "summary": ""}))
+def test_the_report_counts_by_agent_and_phase(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (root / "handoff.json").write_text(
+        json.dumps({"status": "", "artifacts": [], "next": None, "summary": ""})
+    )
     handoff(root, capsys, "read", "handoff.json", *WHO)
     handoff(root, capsys, "read", "absent.json", *WHO)
     handoff(root, capsys, "read", "absent.json", "--agent", "builder", "--phase", "build")
@@ -165,17 +187,23 @@ def test_the_report_is_a_table_for_people(root: Path, capsys: pytest.CaptureFixt
     assert lines[-1] == "1 lines of the log are in another form"
 
 
-def test_before_the_first_read_the_report_says_so(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_before_the_first_read_the_report_says_so(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(["handoff", "report", "-C", str(root)]) == Exit.DONE
     assert "no handoff was read yet" in capsys.readouterr().out
 
 
-def test_the_report_gives_the_same_bytes_again(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_report_gives_the_same_bytes_again(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     handoff(root, capsys, "read", "absent.json", *WHO)
     assert handoff(root, capsys, "report") == handoff(root, capsys, "report")
 
 
-def test_a_read_beside_a_daemon_takes_no_number_twice(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_read_beside_a_daemon_takes_no_number_twice(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     daemon = Journal(str(root / ".git/yolo-fs"), source=str(root), now=lambda: datetime.now(UTC))
     daemon.append("daemon.started", "")
     handoff(root, capsys, "read", "handoff.json", *WHO)

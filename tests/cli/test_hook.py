@@ -48,7 +48,9 @@ def team(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Team:
     return team
 
 
-def asked(team: Team, told: dict[str, Any], event: str = "", host: str = "") -> tuple[dict[str, Any], str, int]:
+def asked(
+    team: Team, told: dict[str, Any], event: str = "", host: str = ""
+) -> tuple[dict[str, Any], str, int]:
     data = json.dumps(told).replace("/home/ada/shop", str(team.root)).encode()
     said, complaint, code = hook_fast.answer(data, event, host)
     return dict(said), complaint, code
@@ -93,7 +95,12 @@ def test_every_event_that_a_host_asks_has_a_recorded_input_and_a_schema(row: Any
 @pytest.mark.parametrize("path", SCHEMAS, ids=name_of)
 def test_no_answer_of_any_kind_leaves_its_schema(path: Path) -> None:
     event, host = path.stem, path.parent.name
-    for told in (Told(), Told("no\nInstead: yes"), Told(context="look"), Told("x" * 20_000, "y" * 20_000, "z")):
+    for told in (
+        Told(),
+        Told("no\nInstead: yes"),
+        Told(context="look"),
+        Told("x" * 20_000, "y" * 20_000, "z"),
+    ):
         jsonschema.validate(output_of(event, host, told).said, schema_of(host, event))
 
 
@@ -123,7 +130,12 @@ def test_a_valid_write_and_a_write_elsewhere_are_let_be(team: Team) -> None:
 
 def test_what_a_shell_wrote_is_judged_as_well(team: Team) -> None:
     given = {"command": f"echo '{{}}' > {PHASE}/critique.jsonl"}
-    told = {"hook_event_name": "PostToolUse", "cwd": str(team.root), "tool_name": "Bash", "tool_input": given}
+    told = {
+        "hook_event_name": "PostToolUse",
+        "cwd": str(team.root),
+        "tool_name": "Bash",
+        "tool_input": given,
+    }
     assert asked(team, told)[0]["decision"] == "block"
 
 
@@ -159,7 +171,12 @@ def test_a_subagent_answers_for_its_own_artifacts_alone(team: Team) -> None:
 def test_a_task_is_done_when_a_commit_names_it(team: Team, subject: str, code: int) -> None:
     team.file("src/auth/keys.ts", "export {}\n")
     team.user_commits("feat(01-01): T1 load the keys", "src/auth/keys.ts")
-    told = {"hook_event_name": "TaskCompleted", "cwd": str(team.root), "task_id": "1", "task_subject": subject}
+    told = {
+        "hook_event_name": "TaskCompleted",
+        "cwd": str(team.root),
+        "task_id": "1",
+        "task_subject": subject,
+    }
     answer, complaint, found = asked(team, told)
     assert (answer, found, "No commit names 01-01/T2" in complaint) == ({}, code, code == 2)
 
@@ -174,7 +191,12 @@ def test_a_subagent_is_told_its_own_work_and_what_it_never_receives(team: Team) 
 
 @pytest.mark.parametrize(
     ("policy", "exists", "refused"),
-    [("existing", True, True), ("existing", False, False), ("always", False, True), ("never", True, False)],
+    [
+        ("existing", True, True),
+        ("existing", False, False),
+        ("always", False, True),
+        ("never", True, False),
+    ],
 )
 def test_a_state_file_is_refused_where_the_daemon_keeps_it(
     team: Team, policy: str, exists: bool, refused: bool
@@ -191,9 +213,15 @@ def test_the_files_of_each_plan_that_is_open_may_be_written(team: Team) -> None:
     plan = (EXAMPLES / "plan/ok/first_wave.jsonl").read_text()
     team.artifact("01-02.plan.jsonl", plan.replace('"n":"01"', '"n":"02"').replace("src/", "lib/"))
     team.once()
-    told = {"hook_event_name": "PreToolUse", "cwd": str(team.root), "tool_name": "Write", "agent_type": "yolo-dev"}
+    told = {
+        "hook_event_name": "PreToolUse",
+        "cwd": str(team.root),
+        "tool_name": "Write",
+        "agent_type": "yolo-dev",
+    }
     answers = [
-        asked(team, told | {"tool_input": {"file_path": f"{name}/auth/keys.ts"}})[0] for name in ("src", "lib", "etc")
+        asked(team, told | {"tool_input": {"file_path": f"{name}/auth/keys.ts"}})[0]
+        for name in ("src", "lib", "etc")
     ]
     assert [answer == {} for answer in answers] == [True, True, False]
 
@@ -201,7 +229,9 @@ def test_the_files_of_each_plan_that_is_open_may_be_written(team: Team) -> None:
 def test_a_link_into_the_planning_tree_leads_around_nothing(team: Team) -> None:
     (team.root / "link").symlink_to(team.root / PHASE)
     told = {"hook_event_name": "PreToolUse", "cwd": str(team.root), "tool_name": "Write"}
-    assert asked(team, told | {"tool_input": {"file_path": "link/.dept-status-backend.json"}})[0] != {}
+    assert (
+        asked(team, told | {"tool_input": {"file_path": "link/.dept-status-backend.json"}})[0] != {}
+    )
 
 
 def test_the_agent_may_be_named_by_the_planning_tree(team: Team) -> None:
@@ -235,7 +265,9 @@ ODD = {
 
 def hook(cwd: Path, given: bytes, *words: str) -> subprocess.CompletedProcess[bytes]:
     command = [sys.executable, "-m", "yolo_fs", "hook", *words]
-    return subprocess.run(command, cwd=cwd, input=given, capture_output=True, timeout=60, check=False)
+    return subprocess.run(
+        command, cwd=cwd, input=given, capture_output=True, timeout=60, check=False
+    )
 
 
 @pytest.mark.parametrize("given", ODD.values(), ids=ODD.keys())
@@ -246,7 +278,9 @@ def test_odd_input_is_survived_without_traceback_or_block(team: Team, given: byt
     assert b"Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("words", [["moon-rise"], [], ["--no-such"], ["stop", "extra", "--host"], ["-C"]])
+@pytest.mark.parametrize(
+    "words", [["moon-rise"], [], ["--no-such"], ["stop", "extra", "--host"], ["-C"]]
+)
 def test_odd_arguments_never_block_a_session(tmp_path: Path, words: list[str]) -> None:
     done = hook(tmp_path, b"{}", *words)
     assert (done.returncode, done.stdout) == (0, b"{}\n")
@@ -254,7 +288,12 @@ def test_odd_arguments_never_block_a_session(tmp_path: Path, words: list[str]) -
 
 def test_ten_megabytes_are_answered(team: Team) -> None:
     given = {"file_path": f"{PHASE}/.dept-status-backend.json", "content": "x" * 10_000_000}
-    told = {"hook_event_name": "PreToolUse", "cwd": str(team.root), "tool_name": "Write", "tool_input": given}
+    told = {
+        "hook_event_name": "PreToolUse",
+        "cwd": str(team.root),
+        "tool_name": "Write",
+        "tool_input": given,
+    }
     done = hook(team.root, json.dumps(told).encode())
     assert json.loads(done.stdout)["hookSpecificOutput"]["permissionDecision"] == "deny"
 
@@ -262,16 +301,25 @@ def test_ten_megabytes_are_answered(team: Team) -> None:
 @pytest.mark.parametrize("event", sorted(AGENT_HOOK_BY_NAME))
 def test_a_work_tree_without_git_gets_an_answer(tmp_path: Path, event: str) -> None:
     (tmp_path / PHASE).mkdir(parents=True)
-    given = {"tool_name": "Write", "tool_input": {"file_path": f"{PHASE}/critique.jsonl"}, "agent_type": "yolo-dev"}
+    given = {
+        "tool_name": "Write",
+        "tool_input": {"file_path": f"{PHASE}/critique.jsonl"},
+        "agent_type": "yolo-dev",
+    }
     done = hook(tmp_path, json.dumps(given).encode(), event)
     assert done.returncode == 0
     assert isinstance(json.loads(done.stdout), dict)
     assert b"Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("error", [YoloError(Reason.GIT_TIMEOUT), RuntimeError("a defect"), RecursionError()])
+@pytest.mark.parametrize(
+    "error", [YoloError(Reason.GIT_TIMEOUT), RuntimeError("a defect"), RecursionError()]
+)
 def test_a_failure_of_ours_breaks_no_session(
-    team: Team, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], error: Exception
+    team: Team,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    error: Exception,
 ) -> None:
     def fail(_: object) -> Told:
         raise error
@@ -286,7 +334,9 @@ def test_a_failure_of_ours_breaks_no_session(
 def test_a_broken_configuration_blocks_nothing(team: Team) -> None:
     team.file(".yolo-planning/config.json", "{")
     told = {"hook_event_name": "PreToolUse", "cwd": str(team.root), "tool_name": "Write"}
-    answer, note, code = asked(team, told | {"tool_input": {"file_path": f"{PHASE}/.handoff-ux-complete"}})
+    answer, note, code = asked(
+        team, told | {"tool_input": {"file_path": f"{PHASE}/.handoff-ux-complete"}}
+    )
     assert (answer, code, "bad_config" in note) == ({}, 0, True)
 
 
@@ -295,16 +345,35 @@ def test_a_broken_configuration_blocks_nothing(team: Team) -> None:
 
 def test_the_fast_path_knows_every_event_and_the_same_names() -> None:
     assert set(hook_fast.NEEDS) == set(AGENT_HOOK_BY_NAME)
-    assert {name.removeprefix("fe-").removeprefix("ux-") for name in AGENT_BY_NAME} == hook_fast.AGENTS
+    assert {
+        name.removeprefix("fe-").removeprefix("ux-") for name in AGENT_BY_NAME
+    } == hook_fast.AGENTS
     assert set(hook_fast._READERS) == {name for name, act in TOOLS.items() if act is Act.READ}
 
 
 FREE: list[dict[str, Any]] = [
-    {"hook_event_name": "PreToolUse", "tool_name": "Write", "tool_input": {"file_path": "src/a.ts"}},
+    {
+        "hook_event_name": "PreToolUse",
+        "tool_name": "Write",
+        "tool_input": {"file_path": "src/a.ts"},
+    },
     {"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "npm test"}},
-    {"hook_event_name": "PreToolUse", "tool_name": "Read", "tool_input": {"file_path": "README.md"}},
-    {"hook_event_name": "PreToolUse", "tool_name": "Edit", "tool_input": {"file_path": "a"}, "agent_type": "Explore"},
-    {"hook_event_name": "PostToolUse", "tool_name": "Write", "tool_input": {"file_path": "src/a.ts"}},
+    {
+        "hook_event_name": "PreToolUse",
+        "tool_name": "Read",
+        "tool_input": {"file_path": "README.md"},
+    },
+    {
+        "hook_event_name": "PreToolUse",
+        "tool_name": "Edit",
+        "tool_input": {"file_path": "a"},
+        "agent_type": "Explore",
+    },
+    {
+        "hook_event_name": "PostToolUse",
+        "tool_name": "Write",
+        "tool_input": {"file_path": "src/a.ts"},
+    },
     {"hook_event_name": "UserPromptSubmit", "prompt": "go"},
     {"hook_event_name": "SessionEnd"},
     {"hook_event_name": "Stop", "stop_hook_active": True},
@@ -335,7 +404,8 @@ def test_nothing_but_the_standard_library_is_read_when_nothing_of_ours_is_touche
 
 def test_the_prompt_after_a_compaction_brings_the_brief_back_once(team: Team) -> None:
     compacted, prompt = (
-        json.loads((FIXTURES / f"codex/{name}.json").read_text()) for name in ("post-compact", "user-prompt-submit")
+        json.loads((FIXTURES / f"codex/{name}.json").read_text())
+        for name in ("post-compact", "user-prompt-submit")
     )
     assert asked(team, prompt) == ({}, "", 0)
     assert asked(team, compacted) == ({}, "", 0)

@@ -26,7 +26,9 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return work_tree.resolve()
 
 
-def hooks(root: Path, capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, Any]]:
+def hooks(
+    root: Path, capsys: pytest.CaptureFixture[str], *arguments: str
+) -> tuple[int, dict[str, Any]]:
     code = run(["hooks", *arguments, "-C", str(root), "--json"])
     return code, json.loads(capsys.readouterr().out)
 
@@ -39,15 +41,21 @@ def test_every_hook_of_the_table_that_is_to_be_installed_has_an_answer() -> None
     assert tuple(HOOKS) == NAMES == tuple(row.name for row in GIT_HOOKS if row.installed)
 
 
-def test_install_says_what_it_did_and_a_second_time_kept_it(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert [(code, deeds(answer)) for code, answer in (hooks(root, capsys, "install") for _ in range(2))] == [
+def test_install_says_what_it_did_and_a_second_time_kept_it(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert [
+        (code, deeds(answer)) for code, answer in (hooks(root, capsys, "install") for _ in range(2))
+    ] == [
         (Exit.DONE, {"created"}),
         (Exit.DONE, {"kept"}),
     ]
 
 
 @pytest.mark.parametrize("verb", ["install", "uninstall"])
-def test_a_dry_run_changes_nothing(root: Path, capsys: pytest.CaptureFixture[str], verb: str) -> None:
+def test_a_dry_run_changes_nothing(
+    root: Path, capsys: pytest.CaptureFixture[str], verb: str
+) -> None:
     if verb == "uninstall":
         hooks(root, capsys, "install")
     before = sorted(path for path in root.rglob("*") if path.is_file())
@@ -56,14 +64,21 @@ def test_a_dry_run_changes_nothing(root: Path, capsys: pytest.CaptureFixture[str
     assert sorted(path for path in root.rglob("*") if path.is_file()) == before
 
 
-def test_uninstall_where_nothing_is_installed_does_nothing(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_uninstall_where_nothing_is_installed_does_nothing(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     code, answer = hooks(root, capsys, "uninstall")
     assert (code, answer["data"]["deeds"]) == (Exit.DONE, [])
 
 
-def test_the_doctor_says_when_nothing_is_installed(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_doctor_says_when_nothing_is_installed(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     code, answer = hooks(root, capsys, "doctor")
-    assert (code, [finding["reason"] for finding in answer["findings"]]) == (Exit.FINDINGS, ["hook_broken"])
+    assert (code, [finding["reason"] for finding in answer["findings"]]) == (
+        Exit.FINDINGS,
+        ["hook_broken"],
+    )
 
 
 def test_a_hook_that_is_left_alone_is_a_finding_with_the_way_out(
@@ -73,7 +88,10 @@ def test_a_hook_that_is_left_alone_is_a_finding_with_the_way_out(
     hook.write_text("#!/usr/bin/env python3\n")
     hook.chmod(0o755)
     code, answer = hooks(root, capsys, "install")
-    assert (code, answer["findings"][0]["hint"]) == (Exit.FINDINGS, 'Let it call: yolo-fs git-hook pre-push "$@"')
+    assert (code, answer["findings"][0]["hint"]) == (
+        Exit.FINDINGS,
+        'Let it call: yolo-fs git-hook pre-push "$@"',
+    )
 
 
 def test_people_see_the_deeds(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -83,9 +101,15 @@ def test_people_see_the_deeds(root: Path, capsys: pytest.CaptureFixture[str]) ->
     assert capsys.readouterr().out == "8 hooks run in 1 work tree\n"
 
 
-@pytest.mark.parametrize(("subject", "code"), [("wrong", 1), ("feat(01-01): right", 0), ("# a comment", 0)])
+@pytest.mark.parametrize(
+    ("subject", "code"), [("wrong", 1), ("feat(01-01): right", 0), ("# a comment", 0)]
+)
 def test_a_hook_manager_asks_by_command(
-    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], subject: str, code: int
+    root: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    subject: str,
+    code: int,
 ) -> None:
     monkeypatch.chdir(root)
     (root / "message").write_text(f"\n{subject}\n\n# with its comments\n")

@@ -19,7 +19,15 @@ from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.table import RUNTIME
 from yolo_fs.schemas.base import check
 from yolo_fs.schemas.config import Config
-from yolo_fs.services.planting import AddLines, Create, Keep, carry_out, example_paths, plan, template
+from yolo_fs.services.planting import (
+    AddLines,
+    Create,
+    Keep,
+    carry_out,
+    example_paths,
+    plan,
+    template,
+)
 
 
 @pytest.fixture
@@ -30,14 +38,20 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return work_tree.resolve()
 
 
-def init(root: Path, capsys: pytest.CaptureFixture[str], *options: str) -> tuple[int, dict[str, Any]]:
+def init(
+    root: Path, capsys: pytest.CaptureFixture[str], *options: str
+) -> tuple[int, dict[str, Any]]:
     code = run(["init", "-C", str(root), "--json", *options])
     return code, json.loads(capsys.readouterr().out)
 
 
 def tree(root: Path) -> dict[str, bytes]:
     planning = root / ".yolo-planning"
-    return {str(path.relative_to(planning)): path.read_bytes() for path in planning.rglob("*") if path.is_file()}
+    return {
+        str(path.relative_to(planning)): path.read_bytes()
+        for path in planning.rglob("*")
+        if path.is_file()
+    }
 
 
 def reasons(answer: dict[str, Any]) -> list[str]:
@@ -46,28 +60,37 @@ def reasons(answer: dict[str, Any]) -> list[str]:
 
 def is_ignored(root: Path, path: str) -> bool:
     return (
-        subprocess.run(["git", "-C", str(root), "check-ignore", "-q", "--no-index", path], check=False).returncode == 0
+        subprocess.run(
+            ["git", "-C", str(root), "check-ignore", "-q", "--no-index", path], check=False
+        ).returncode
+        == 0
     )
 
 
 # --- what is planted -------------------------------------------------------------------------------------------------
 
 
-def test_every_file_of_the_template_is_planted(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_file_of_the_template_is_planted(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     code, answer = init(root, capsys)
     assert (code, answer["ok"], answer["data"]["state"]) == (Exit.DONE, True, "initialised")
     assert tree(root).keys() == {*template(), ".gitignore", ".gitattributes"}
     assert {deed["did"] for deed in answer["data"]["deeds"]} == {"created"}
 
 
-def test_a_second_init_changes_nothing_and_says_so(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_second_init_changes_nothing_and_says_so(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     init(root, capsys)
     before = tree(root)
     code, answer = init(root, capsys)
     assert (code, answer["data"]["state"], tree(root)) == (Exit.DONE, "already_initialised", before)
 
 
-def test_a_dry_run_names_every_deed_and_does_none(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_dry_run_names_every_deed_and_does_none(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     code, answer = init(root, capsys, "--dry-run")
     assert (code, answer["data"]["state"]) == (Exit.DONE, "would_initialise")
     assert not (root / ".yolo-planning").exists()
@@ -77,7 +100,9 @@ def test_a_dry_run_names_every_deed_and_does_none(root: Path, capsys: pytest.Cap
     }
 
 
-def test_a_file_that_is_there_is_never_overwritten(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_that_is_there_is_never_overwritten(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (root / ".yolo-planning").mkdir()
     (root / ".yolo-planning" / "PROJECT.md").write_text("mine\n")
     (root / ".yolo-planning" / "REQUIREMENTS.md").symlink_to("nowhere")
@@ -95,13 +120,17 @@ def test_a_file_that_appears_after_the_plan_is_kept(root: Path) -> None:
     assert (root / ".yolo-planning" / "PROJECT.md").read_text() == "faster\n"
 
 
-def test_a_tree_that_has_phases_gets_no_placeholder(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_tree_that_has_phases_gets_no_placeholder(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (root / ".yolo-planning" / "phases" / "01-auth").mkdir(parents=True)
     init(root, capsys)
     assert "phases/.gitkeep" not in tree(root)
 
 
-def test_from_a_folder_below_the_tree_is_planted_at_the_root(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_from_a_folder_below_the_tree_is_planted_at_the_root(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (root / "src" / "deep").mkdir(parents=True)
     init(root / "src" / "deep", capsys)
     assert (root / ".yolo-planning" / "config.json").is_file()
@@ -121,7 +150,9 @@ def test_a_planning_tree_that_is_no_folder_is_refused(
     assert not list((tmp_path / "elsewhere").iterdir())
 
 
-def test_outside_a_repository_it_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_outside_a_repository_it_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     code, answer = init(tmp_path, capsys)
     assert (code, reasons(answer)) == (Exit.NOT_HERE, ["not_a_repository"])
 
@@ -171,7 +202,9 @@ def test_departments_that_the_kept_configuration_lacks_are_a_finding(
 # --- our own rules of git --------------------------------------------------------------------------------------------
 
 
-def test_runtime_files_are_ignored_and_the_configuration_is_not(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_runtime_files_are_ignored_and_the_configuration_is_not(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     init(root, capsys)
     names = [pattern.replace("*", "backend.json") for pattern in RUNTIME if pattern.startswith(".")]
     assert names
@@ -199,13 +232,17 @@ def test_lines_that_our_gitignore_lacks_are_added_below_what_is_there(
     ignore.write_text("my-notes.md\n.ctx-*")
     _, answer = init(root, capsys)
     lines = ignore.read_text().splitlines()
-    deed = next(deed for deed in answer["data"]["deeds"] if deed["path"] == ".yolo-planning/.gitignore")
+    deed = next(
+        deed for deed in answer["data"]["deeds"] if deed["path"] == ".yolo-planning/.gitignore"
+    )
     assert lines[:2] == ["my-notes.md", ".ctx-*"]
     assert (deed["did"], lines[2:]) == ("extended", deed["lines"])
     assert len(set(lines)) == len(lines)
 
 
-def test_the_users_own_rules_are_not_touched(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_users_own_rules_are_not_touched(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (root / ".gitignore").write_text("build/")
     init(root, capsys)
     assert (root / ".gitignore").read_text() == "build/"
@@ -233,7 +270,9 @@ def test_who_commits_ignored_artifacts_hears_nothing_of_it(
 ) -> None:
     (root / ".gitignore").write_text(".yolo-planning/\n")
     (tmp_path / "config" / "yolo-fs").mkdir(parents=True)
-    (tmp_path / "config" / "yolo-fs" / "config.json").write_text('{"policy": {"commit_ignored": true}}')
+    (tmp_path / "config" / "yolo-fs" / "config.json").write_text(
+        '{"policy": {"commit_ignored": true}}'
+    )
     assert init(root, capsys)[1]["findings"] == []
 
 
@@ -273,22 +312,32 @@ def test_lines_are_added_once(root: Path) -> None:
 # --- the git hooks ---------------------------------------------------------------------------------------------------
 
 
-def test_the_git_hooks_are_installed_and_a_second_time_kept(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_git_hooks_are_installed_and_a_second_time_kept(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     said = [{hook["did"] for hook in init(root, capsys)[1]["data"]["hooks"]} for _ in range(2)]
     assert said == [{"created"}, {"kept"}]
     assert os.access(root / ".git/hooks/pre-commit", os.X_OK)
 
 
 @pytest.mark.parametrize("option", ["--no-hooks", "--dry-run"])
-def test_no_git_hook_is_installed(root: Path, capsys: pytest.CaptureFixture[str], option: str) -> None:
+def test_no_git_hook_is_installed(
+    root: Path, capsys: pytest.CaptureFixture[str], option: str
+) -> None:
     before = sorted((root / ".git").rglob("*"))
     assert init(root, capsys, option)[1]["data"]["hooks"] == []
     assert [path for path in sorted((root / ".git").rglob("*")) if path not in before] == []
 
 
-def test_a_hook_that_must_not_be_touched_is_a_warning(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_hook_that_must_not_be_touched_is_a_warning(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     hook = root / ".git/hooks/pre-push"
     hook.write_text("#!/usr/bin/env python3\n")
     hook.chmod(0o755)
     code, answer = init(root, capsys)
-    assert (code, reasons(answer), hook.read_text()) == (Exit.DONE, ["hook_broken"], "#!/usr/bin/env python3\n")
+    assert (code, reasons(answer), hook.read_text()) == (
+        Exit.DONE,
+        ["hook_broken"],
+        "#!/usr/bin/env python3\n",
+    )

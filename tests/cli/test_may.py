@@ -76,13 +76,21 @@ def test_a_question_is_answered_with_rule_and_exit_code(
 
 
 @pytest.mark.parametrize(
-    "words", [["intern", "read", "a"], ["dev", "sniff", "a"], ["dev", "read"], ["dev", "read", "a", "--dept", "hr"]]
+    "words",
+    [
+        ["intern", "read", "a"],
+        ["dev", "sniff", "a"],
+        ["dev", "read"],
+        ["dev", "read", "a", "--dept", "hr"],
+    ],
 )
 def test_whom_nobody_knows_is_a_wrong_question(ask: Any, words: list[str]) -> None:
     assert ask("may", *words)[0] == Exit.USAGE
 
 
-def test_people_read_the_rule_and_whom_to_ask(team: Team, capsys: pytest.CaptureFixture[str]) -> None:
+def test_people_read_the_rule_and_whom_to_ask(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(["may", "dev", "decide", "API design", "-C", str(team.root)]) == Exit.FINDINGS
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("no: MUST escalate: API design.")
@@ -92,7 +100,9 @@ def test_people_read_the_rule_and_whom_to_ask(team: Team, capsys: pytest.Capture
     ]
 
 
-def test_no_path_writes_to_the_terminal_as_it_is(team: Team, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_path_writes_to_the_terminal_as_it_is(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
     run(["may", "dev", "read", "../\x1b[2Jx", "-C", str(team.root)])
     assert "\x1b" not in capsys.readouterr().out
 
@@ -105,11 +115,18 @@ def test_rules_without_paths_need_no_repository(tmp_path: Path) -> None:
 # --- message ---
 
 
-@pytest.mark.parametrize("path", sorted(MESSAGES.glob("*/ok/*.json")), ids=lambda path: path.parent.parent.name)
+@pytest.mark.parametrize(
+    "path", sorted(MESSAGES.glob("*/ok/*.json")), ids=lambda path: path.parent.parent.name
+)
 def test_each_good_example_is_heard_as_its_message(ask: Any, path: Path) -> None:
     code, answer = ask("message", "check", str(path))
     said = answer["data"]
-    assert (code, said["read_as"], said["type"], said["reasons"]) == (0, "message", path.parent.parent.name, [])
+    assert (code, said["read_as"], said["type"], said["reasons"]) == (
+        0,
+        "message",
+        path.parent.parent.name,
+        [],
+    )
 
 
 @pytest.mark.parametrize(
@@ -129,16 +146,27 @@ def test_what_is_no_message_is_plain_text_with_the_reason(
 ) -> None:
     give(monkeypatch, data)
     code, answer = ask("message", "check", "-")
-    assert (code, answer["data"]["read_as"], answer["data"]["reasons"]) == (Exit.FINDINGS, "text", reasons)
+    assert (code, answer["data"]["read_as"], answer["data"]["reasons"]) == (
+        Exit.FINDINGS,
+        "text",
+        reasons,
+    )
     assert answer["findings"][0]["reason"] == first
 
 
-def test_an_escalation_that_skips_a_level_is_a_finding_with_its_way(ask: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_escalation_that_skips_a_level_is_a_finding_with_its_way(
+    ask: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     said = json.loads((MESSAGES / "escalation/ok/document.json").read_text())
     give(monkeypatch, json.dumps(said | {"from": "dev", "to": "architect"}).encode())
     code, answer = ask("message", "check", "-")
     (finding,) = answer["findings"]
-    assert (code, finding["reason"], finding["at"], finding["hint"]) == (1, "out_of_lane", "/to", "send it to senior")
+    assert (code, finding["reason"], finding["at"], finding["hint"]) == (
+        1,
+        "out_of_lane",
+        "/to",
+        "send it to senior",
+    )
 
 
 def test_a_message_that_is_not_there_is_an_error(ask: Any) -> None:
@@ -150,19 +178,28 @@ def test_a_message_that_is_not_there_is_an_error(ask: Any) -> None:
     [
         ("--from dev --to senior --type dev_progress", 0, []),
         ("--from dev --to lead --type dev_progress", 1, ["senior"]),
-        ("--from dev --dept frontend --to senior --to-dept uiux --type dev_progress", 1, ["fe-senior"]),
+        (
+            "--from dev --dept frontend --to senior --to-dept uiux --type dev_progress",
+            1,
+            ["fe-senior"],
+        ),
         ("--from ux-lead --to lead --type design_handoff", 0, []),
         ("--from lead --to lead --dept backend --to-dept uiux --type dept_handoff", 1, ["fe-lead"]),
         ("--from po --to senior --type patch_request", 1, ["go.md"]),
     ],
 )
-def test_a_route_is_allowed_or_the_right_one_is_told(ask: Any, words: str, code: int, instead: list[str]) -> None:
+def test_a_route_is_allowed_or_the_right_one_is_told(
+    ask: Any, words: str, code: int, instead: list[str]
+) -> None:
     got, answer = ask("message", "route", *words.split())
     assert (got, answer["data"]["ask"]) == (code, instead)
 
 
 def test_an_unknown_type_has_no_route(ask: Any) -> None:
-    assert ask("message", "route", "--from", "dev", "--to", "lead", "--type", "greeting")[0] == Exit.USAGE
+    assert (
+        ask("message", "route", "--from", "dev", "--to", "lead", "--type", "greeting")[0]
+        == Exit.USAGE
+    )
 
 
 # --- task ---
@@ -175,7 +212,12 @@ def test_the_second_of_two_devs_waits_for_its_turn(team: Team, ask: Any) -> None
     second = ("task", "claim", "01-01/T2", "--as", "dev-2", "--file", "src/auth/keys.ts")
     code, answer = ask(*second)
     said = answer["data"]
-    assert (code, said["granted"], said["holder"], said["file"]) == (1, False, "dev-1", "src/auth/keys.ts")
+    assert (code, said["granted"], said["holder"], said["file"]) == (
+        1,
+        False,
+        "dev-1",
+        "src/auth/keys.ts",
+    )
     assert [one["granted"] for one in ask("task", "claims")[1]["data"]] == [True, False]
     team.file("src/auth/keys.ts", "export {}\n")
     team.user_commits("feat(01-01): T1 load the keys", "src/auth/keys.ts")

@@ -22,7 +22,9 @@ def root(tmp_path: Path) -> Path:
     return tmp_path.resolve()
 
 
-def phase(root: Path, capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, Any]]:
+def phase(
+    root: Path, capsys: pytest.CaptureFixture[str], *arguments: str
+) -> tuple[int, dict[str, Any]]:
     code = run(["phase", *arguments, "-C", str(root), "--json"])
     return code, json.loads(capsys.readouterr().out)
 
@@ -41,24 +43,32 @@ def write(root: Path, path: str, text: str = "{}\n") -> None:
 
 def test_phases_are_numbered_from_01(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made = [new(root, capsys, slug) for slug in ("auth", "login-page", "x2")]
-    assert made == [f".yolo-planning/phases/{name}" for name in ("01-auth", "02-login-page", "03-x2")]
+    assert made == [
+        f".yolo-planning/phases/{name}" for name in ("01-auth", "02-login-page", "03-x2")
+    ]
     assert all((root / path).is_dir() and PhaseId.parse(Path(path).name) for path in made)
 
 
-def test_the_next_number_follows_the_highest(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_next_number_follows_the_highest(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     for name in ("02-b", "09-a", "11-Odd Name"):
         (root / ".yolo-planning" / "phases" / name).mkdir(parents=True)
     assert new(root, capsys, "c").endswith("/12-c")
 
 
-def test_the_same_slug_again_is_the_same_phase(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_same_slug_again_is_the_same_phase(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     first = new(root, capsys, "auth")
     new(root, capsys, "later")
     code, answer = phase(root, capsys, "new", "auth")
     assert (code, answer["data"]) == (Exit.DONE, {"state": "already_there", "path": first})
 
 
-@pytest.mark.parametrize("slug", ["Auth", "a_b", "a--b", "-a", "a-", "", "../up", "a/b", "ä", "01-auth", "a" * 65])
+@pytest.mark.parametrize(
+    "slug", ["Auth", "a_b", "a--b", "-a", "a-", "", "../up", "a/b", "ä", "01-auth", "a" * 65]
+)
 def test_what_is_no_slug_is_a_usage_error(root: Path, slug: str) -> None:
     assert run(["phase", "new", "-C", str(root), "--", slug]) == Exit.USAGE
     assert not (root / ".yolo-planning" / "phases").exists()
@@ -70,7 +80,9 @@ def test_there_is_no_phase_100(root: Path, capsys: pytest.CaptureFixture[str]) -
     assert (code, answer["findings"][0]["reason"]) == (Exit.FINDINGS, "out_of_range")
 
 
-def test_the_active_milestone_has_its_own_phases(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_active_milestone_has_its_own_phases(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     new(root, capsys, "old")
     (root / ".yolo-planning" / "milestones" / "v2").mkdir(parents=True)
     write(root, "ACTIVE", "v2\n")
@@ -79,7 +91,9 @@ def test_the_active_milestone_has_its_own_phases(root: Path, capsys: pytest.Capt
 
 
 @pytest.mark.parametrize("active", ["gone\n", "../../elsewhere\n", "", "v2/phases\n"])
-def test_a_milestone_that_is_not_there_falls_back(root: Path, capsys: pytest.CaptureFixture[str], active: str) -> None:
+def test_a_milestone_that_is_not_there_falls_back(
+    root: Path, capsys: pytest.CaptureFixture[str], active: str
+) -> None:
     (root / ".yolo-planning" / "milestones" / "v2" / "phases").mkdir(parents=True)
     write(root, "ACTIVE", active)
     assert new(root, capsys, "auth") == ".yolo-planning/phases/01-auth"
@@ -97,13 +111,17 @@ def test_phases_that_lie_elsewhere_are_refused(
 
 def test_agents_that_ask_at_once_get_different_numbers(root: Path) -> None:
     code = "import sys; from yolo_fs.cli.main import run; sys.exit(run(['phase', 'new', '-C', *sys.argv[1:]]))"
-    asking = [subprocess.Popen([sys.executable, "-c", code, str(root), f"agent-{n}"]) for n in range(4)]
+    asking = [
+        subprocess.Popen([sys.executable, "-c", code, str(root), f"agent-{n}"]) for n in range(4)
+    ]
     assert [process.wait(timeout=60) for process in asking] == [0, 0, 0, 0]
     numbers = sorted(path.name[:2] for path in (root / ".yolo-planning" / "phases").iterdir())
     assert numbers == ["01", "02", "03", "04"]
 
 
-def test_the_list_tells_how_far_each_phase_is(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_list_tells_how_far_each_phase_is(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     new(root, capsys, "empty")
     write(root, "phases/02-planned/02-01.plan.jsonl")
     write(root, "phases/03-half/03-01.plan.jsonl")
@@ -118,11 +136,15 @@ def test_the_list_tells_how_far_each_phase_is(root: Path, capsys: pytest.Capture
     ]  # fmt: skip
 
 
-def test_a_directory_with_another_name_is_a_warning(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_directory_with_another_name_is_a_warning(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (root / ".yolo-planning" / "phases" / "5-auth").mkdir(parents=True)
     code, answer = phase(root, capsys, "list")
     assert (code, answer["data"]) == (Exit.DONE, [])
-    assert [(f["reason"], f["path"]) for f in answer["findings"]] == [("bad_name", ".yolo-planning/phases/5-auth")]
+    assert [(f["reason"], f["path"]) for f in answer["findings"]] == [
+        ("bad_name", ".yolo-planning/phases/5-auth")
+    ]
 
 
 def test_the_path_alone_goes_to_stdout(root: Path, capsys: pytest.CaptureFixture[str]) -> None:

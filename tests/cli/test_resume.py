@@ -66,7 +66,11 @@ def test_hooks_get_one_object_on_one_line_that_holds_the_text(team: Team) -> Non
 
 def test_json_is_the_envelope_of_every_command(team: Team) -> None:
     envelope = json.loads(said(team.root, "--json"))
-    assert (envelope["ok"], envelope["findings"], envelope["schema"]) == (True, [], "yolo-fs/resume/1")
+    assert (envelope["ok"], envelope["findings"], envelope["schema"]) == (
+        True,
+        [],
+        "yolo-fs/resume/1",
+    )
     assert (
         said(team.root, "--json")
         == said(team.root, "--format", "json")
@@ -81,9 +85,14 @@ def test_twice_in_a_row_prints_the_same_bytes(team: Team, form: str) -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_no_control_character_leaves_in_any_form(team: Team, form: str) -> None:
-    team.file(".yolo-planning/phases/01-auth/.dept-status-backend.json", json.dumps({"blockers": ["\x1b[31m\u202e"]}))
+    team.file(
+        ".yolo-planning/phases/01-auth/.dept-status-backend.json",
+        json.dumps({"blockers": ["\x1b[31m\u202e"]}),
+    )
     assert not {"\x1b", "\u202e"} & set(said(team.root, "--format", form))
-    assert "blockers" in said(team.root, "--format", form) or "held up" in said(team.root, "--format", form)
+    assert "blockers" in said(team.root, "--format", form) or "held up" in said(
+        team.root, "--format", form
+    )
 
 
 # --- the budget ---
@@ -94,12 +103,16 @@ def test_no_control_character_leaves_in_any_form(team: Team, form: str) -> None:
 def test_the_budget_holds_for_what_is_printed(team: Team, form: str, budget: int) -> None:
     for number in range(30):
         team.artifact(f"01-{number:02}.plan.jsonl", "{\n")
-    text = said(team.root, "--format", form, "--budget", str(budget + 60 * (form not in ("text", "toon"))))
+    text = said(
+        team.root, "--format", form, "--budget", str(budget + 60 * (form not in ("text", "toon")))
+    )
     assert tokens(text) <= budget + 60 * (form not in ("text", "toon"))
     assert "left" in text and "architect" in text
 
 
-def test_a_hook_never_exceeds_what_its_host_takes(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hook_never_exceeds_what_its_host_takes(
+    team: Team, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for number in range(30):
         team.file(f".yolo-planning/phases/{number + 2:02}-{'x' * 150}/critique.jsonl", "{\n")
     assert len(said(team.root, "--budget", "100000")) > 10_000
@@ -158,14 +171,20 @@ def hook(given: bytes | None, *words: str, cwd: Path) -> subprocess.CompletedPro
     command = [sys.executable, "-m", "yolo_fs", "resume", "--format", "claude-hook", *words]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     source = {"input": given} if given is not None else {"stdin": subprocess.DEVNULL}
-    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, timeout=60, check=False, **source)  # type: ignore[call-overload, no-any-return]
+    return subprocess.run(
+        command, cwd=cwd, env=environment, capture_output=True, timeout=60, check=False, **source
+    )  # type: ignore[call-overload, no-any-return]
 
 
 def test_the_host_says_where_and_who(team: Team, tmp_path: Path) -> None:
     given = {"cwd": str(team.root), "agent_type": "yolo-dev", "source": "resume", "unknown": 1}
     done = hook(json.dumps(given).encode(), cwd=tmp_path)
     context = json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"]
-    assert (done.returncode, done.stderr, "you: dev has nothing to do now" in context) == (0, b"", True)
+    assert (done.returncode, done.stderr, "you: dev has nothing to do now" in context) == (
+        0,
+        b"",
+        True,
+    )
 
 
 @pytest.mark.parametrize(
@@ -190,9 +209,13 @@ def test_a_host_that_says_nothing_is_not_waited_for(monkeypatch: pytest.MonkeyPa
 # --- the shim ---
 
 
-def shim(cwd: Path, *words: str, path: str | None = None, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+def shim(
+    cwd: Path, *words: str, path: str | None = None, given: bytes = b""
+) -> subprocess.CompletedProcess[bytes]:
     environment = {**os.environ, **({"PATH": path} if path else {})}
-    return subprocess.run([SCRIPT, *words], cwd=cwd, env=environment, input=given, capture_output=True, check=False)
+    return subprocess.run(
+        [SCRIPT, *words], cwd=cwd, env=environment, input=given, capture_output=True, check=False
+    )
 
 
 def test_the_shim_is_the_session_start_hook(team: Team) -> None:

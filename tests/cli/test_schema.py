@@ -24,12 +24,16 @@ def test_list_names_every_message_and_artifact(capsys: pytest.CaptureFixture[str
     code, answer = schema(capsys, "list")
     names = {row["kind"] for row in answer["data"]}
     assert code == Exit.DONE
-    assert names >= {f"message/{name}" for name in MESSAGES} | {f"artifact/{row.kind}" for row in ARTIFACTS}
+    assert names >= {f"message/{name}" for name in MESSAGES} | {
+        f"artifact/{row.kind}" for row in ARTIFACTS
+    }
     assert names >= {"envelope/prd-report", "handoff/packet", "state/dept-status", "config"}
     assert len(names) == len(answer["data"]) == len(KINDS)
 
 
-@pytest.mark.parametrize("name", ["message/dev_blocker", "dev_blocker", "artifact/plan/task", "plan/task"])
+@pytest.mark.parametrize(
+    "name", ["message/dev_blocker", "dev_blocker", "artifact/plan/task", "plan/task"]
+)
 def test_show_prints_one_schema(capsys: pytest.CaptureFixture[str], name: str) -> None:
     run(["schema", "show", name])
     shown = json.loads(capsys.readouterr().out)
@@ -39,12 +43,18 @@ def test_show_prints_one_schema(capsys: pytest.CaptureFixture[str], name: str) -
 
 def test_show_prints_all_lines_of_a_kind(capsys: pytest.CaptureFixture[str]) -> None:
     data = schema(capsys, "show", "plan")[1]["data"]
-    assert list(data) == [f"artifact/plan/{line}" for line in ("header", "task", "turbo-header", "turbo-task")]
+    assert list(data) == [
+        f"artifact/plan/{line}" for line in ("header", "task", "turbo-header", "turbo-task")
+    ]
 
 
 @pytest.mark.parametrize(
     ("name", "expected"),
-    [("architecture", "TOON"), ("message", "message/qa_result"), ("envelope", "envelope/prd-report")],
+    [
+        ("architecture", "TOON"),
+        ("message", "message/qa_result"),
+        ("envelope", "envelope/prd-report"),
+    ],
 )
 def test_show_says_what_stands_in_the_place_of_a_schema(
     capsys: pytest.CaptureFixture[str], name: str, expected: str
@@ -53,13 +63,17 @@ def test_show_says_what_stands_in_the_place_of_a_schema(
     assert expected in capsys.readouterr().out
 
 
-def test_unknown_kind_is_a_usage_error_with_the_nearest_name(capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_kind_is_a_usage_error_with_the_nearest_name(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     code, answer = schema(capsys, "show", "dev_bloker")
     assert code == Exit.USAGE
     assert "dev_blocker" in answer["findings"][0]["hint"]
 
 
-def test_export_writes_every_schema_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_export_writes_every_schema_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     _, first = schema(capsys, "export", "out", "-C", str(tmp_path))
     files = sorted(str(path.relative_to(tmp_path / "out")) for path in tmp_path.rglob("*.json"))
     assert files == sorted(first["data"]["written"])
@@ -68,7 +82,9 @@ def test_export_writes_every_schema_once(tmp_path: Path, capsys: pytest.CaptureF
     assert second["data"] == {"written": [files[0]], "unchanged": len(files) - 1}
 
 
-def test_export_where_nothing_can_be_written_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_export_where_nothing_can_be_written_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "out").write_text("a file")
     code, answer = schema(capsys, "export", "out", "-C", str(tmp_path))
     assert (code, answer["findings"][0]["reason"]) == (Exit.TRY_AGAIN, "storage_failed")

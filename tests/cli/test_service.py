@@ -29,7 +29,9 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return work_tree.resolve()
 
 
-def service(root: Path, capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, Any]]:
+def service(
+    root: Path, capsys: pytest.CaptureFixture[str], *arguments: str
+) -> tuple[int, dict[str, Any]]:
     code = run(["service", *arguments, "-C", str(root), "--json"])
     return code, json.loads(capsys.readouterr().out)
 
@@ -59,15 +61,29 @@ def test_systemd_finds_no_fault_in_the_unit(root: Path, tmp_path: Path) -> None:
     unit = unit_for(str(root), "", System.SYSTEMD)
     (tmp_path / unit.name).write_text(unit.text)
     checked = subprocess.run(
-        ["systemd-analyze", "verify", str(tmp_path / unit.name)], capture_output=True, text=True, check=False
+        ["systemd-analyze", "verify", str(tmp_path / unit.name)],
+        capture_output=True,
+        text=True,
+        check=False,
     )
-    assert (checked.returncode, [line for line in checked.stderr.splitlines() if unit.name in line]) == (0, [])
+    assert (
+        checked.returncode,
+        [line for line in checked.stderr.splitlines() if unit.name in line],
+    ) == (0, [])
 
 
 def test_the_launchd_job_runs_our_command(root: Path) -> None:
     unit = unit_for(str(root), "/log", System.LAUNCHD)
     job = plistlib.loads(unit.text.encode())
-    assert job["ProgramArguments"] == [sys.executable, "-P", "-m", "yolo_fs", "run", "-C", str(root)]
+    assert job["ProgramArguments"] == [
+        sys.executable,
+        "-P",
+        "-m",
+        "yolo_fs",
+        "run",
+        "-C",
+        str(root),
+    ]
     assert (job["Label"], job["StandardErrorPath"]) == (unit.name, "/log")
     assert job["KeepAlive"] == {"SuccessfulExit": False}
 
@@ -93,7 +109,9 @@ def test_install_writes_once_and_says_how_to_enable(
     file = Path(answer["data"]["path"])
     written = file.read_text()
     assert (code, answer["data"]["state"]) == (Exit.DONE, "installed")
-    assert answer["data"]["name"] in answer["data"]["enable"] or str(file) in answer["data"]["enable"]
+    assert (
+        answer["data"]["name"] in answer["data"]["enable"] or str(file) in answer["data"]["enable"]
+    )
     assert service(root, capsys, "install", system)[1]["data"]["state"] == "already_installed"
     assert file.read_text() == written
     assert [path.name for path in file.parent.iterdir()] == [file.name]
@@ -134,7 +152,9 @@ def test_an_enabled_unit_is_not_removed(root: Path, capsys: pytest.CaptureFixtur
     assert file.exists()
 
 
-def test_without_a_planning_tree_it_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_planning_tree_it_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     code, answer = service(tmp_path, capsys, "install")
     assert (code, answer["findings"][0]["reason"]) == (Exit.NOT_HERE, "not_initialised")

@@ -57,7 +57,9 @@ def test_every_event_of_the_host_asks_us(team: Team, host: str) -> None:
     assert setup(team, host) == Exit.DONE
     written = json.loads(settings(team, host).read_text())
     assert set(written["hooks"]) == set(HOST_BY_NAME[host].events.values())
-    assert commands(written) == [f"yolo-fs hook {name} --host {host}" for name in HOST_BY_NAME[host].events]
+    assert commands(written) == [
+        f"yolo-fs hook {name} --host {host}" for name in HOST_BY_NAME[host].events
+    ]
 
 
 @pytest.mark.parametrize("host", HOST_NAMES)
@@ -66,8 +68,13 @@ def test_what_others_have_there_stays_and_comes_first(team: Team, host: str) -> 
     path = given(team, host, FOREIGN[host])
     assert setup(team, host) == Exit.DONE
     after = json.loads(path.read_bytes())
-    assert {key: after[key] for key in before if key != "hooks"} == {k: v for k, v in before.items() if k != "hooks"}
-    assert all(after["hooks"][event][: len(entries)] == entries for event, entries in before["hooks"].items())
+    assert {key: after[key] for key in before if key != "hooks"} == {
+        k: v for k, v in before.items() if k != "hooks"
+    }
+    assert all(
+        after["hooks"][event][: len(entries)] == entries
+        for event, entries in before["hooks"].items()
+    )
 
 
 @pytest.mark.parametrize("host", HOST_NAMES)
@@ -108,7 +115,9 @@ def test_a_second_setup_changes_nothing(team: Team, host: str) -> None:
 
 
 def test_an_older_hook_of_ours_is_replaced_not_doubled(team: Team) -> None:
-    old = {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "yolo-fs hook stop --old"}]}]}}
+    old = {
+        "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "yolo-fs hook stop --old"}]}]}
+    }
     path = given(team, "claude", json.dumps(old))
     assert setup(team, "claude", "--check") == Exit.FINDINGS
     setup(team, "claude")
@@ -125,7 +134,9 @@ def test_check_changes_nothing_and_tells_whether_all_is_there(team: Team, host: 
     assert setup(team, host, "--check") == Exit.DONE
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"hooks": []}', '{"hooks": {"Stop": {}}}', "// a comment\n{}", "\ud800"])
+@pytest.mark.parametrize(
+    "text", ["{", "[]", '{"hooks": []}', '{"hooks": {"Stop": {}}}', "// a comment\n{}", "\ud800"]
+)
 def test_settings_that_we_cannot_read_are_left_alone(team: Team, text: str) -> None:
     path = given(team, "claude", "")
     path.write_bytes(text.encode("utf-8", "surrogatepass"))
@@ -146,7 +157,9 @@ def test_a_linked_file_stays_a_link_and_keeps_its_mode(team: Team) -> None:
 
 
 @pytest.mark.parametrize("row", HOSTS, ids=lambda row: row.name)
-def test_the_user_is_told_what_to_approve(team: Team, capsys: pytest.CaptureFixture[str], row: Any) -> None:
+def test_the_user_is_told_what_to_approve(
+    team: Team, capsys: pytest.CaptureFixture[str], row: Any
+) -> None:
     assert run(["setup", row.name, "-C", str(team.root)]) == Exit.DONE
     out = capsys.readouterr().out
     assert all(" ".join(one.split()) in " ".join(out.split()) for one in row.approve)

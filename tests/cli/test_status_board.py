@@ -68,7 +68,9 @@ def last_part(text: str) -> str:
 
 
 @pytest.mark.parametrize("words", [[], ["-v"]])
-def test_status_at_five_old_commits_is_what_status_printed_then(team: Team, words: list[str]) -> None:
+def test_status_at_five_old_commits_is_what_status_printed_then(
+    team: Team, words: list[str]
+) -> None:
     then = [(commit, said(team, *words)) for commit in team.moments()]
     assert len({team_part(text) for _, text in then}) == len(then) == 5
     for commit, text in then:
@@ -101,7 +103,8 @@ def test_a_commit_may_be_called_by_any_of_its_names(team: Team, revision: str) -
 
 
 @pytest.mark.parametrize(
-    "revision", ["nonsense", "HEAD~99", "", "-h", "HEAD:.yolo-planning", "HEAD..HEAD", "^HEAD", "\x1b[31m"]
+    "revision",
+    ["nonsense", "HEAD~99", "", "-h", "HEAD:.yolo-planning", "HEAD..HEAD", "^HEAD", "\x1b[31m"],
 )
 def test_an_unknown_revision_is_refused(team: Team, revision: str) -> None:
     team.begin()
@@ -127,7 +130,9 @@ def test_a_branch_without_commits_has_a_status(team: Team) -> None:
     said(team, "--at", "HEAD", code=Exit.FINDINGS)
 
 
-def test_a_history_that_cannot_be_read_leaves_the_artifacts(team: Team, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_history_that_cannot_be_read_leaves_the_artifacts(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
     team.begin()
     tree = team.git("rev-parse", "HEAD:.yolo-planning/phases")
     (team.root / ".git/objects" / tree[:2] / tree[2:]).unlink()
@@ -148,7 +153,12 @@ def drawn(*phases: PhaseBoard, verbose: bool = False, **more: Any) -> str:
 
 def phase(content: PhaseFacts, **more: Any) -> PhaseBoard:
     progress = fold(content)
-    given = {"gates": gates_of(content, progress), "decision": Decision.HOLD, "why": "so", "alarms": ()} | more
+    given = {
+        "gates": gates_of(content, progress),
+        "decision": Decision.HOLD,
+        "why": "so",
+        "alarms": (),
+    } | more
     return PhaseBoard(content, progress, **given)
 
 
@@ -171,7 +181,10 @@ def test_the_signs_stand_under_their_steps() -> None:
     lines = drawn(phase(unfinished())).splitlines()
     head, backend, whole = lines[1:4]
     assert backend.split() == ["backend", *"######~...."]
-    assert [head[at : at + 4].split()[0] for at in (backend.index("~"), whole.index("-"))] == ["7", "0"]
+    assert [head[at : at + 4].split()[0] for at in (backend.index("~"), whole.index("-"))] == [
+        "7",
+        "0",
+    ]
 
 
 def test_a_finished_phase_is_one_line_unless_all_is_asked_for() -> None:
@@ -184,15 +197,23 @@ def test_a_finished_phase_is_one_line_unless_all_is_asked_for() -> None:
 def test_a_phase_that_is_signed_off_over_a_claim_is_not_complete() -> None:
     found = phase(unfinished())
     assert not found.progress.is_complete
-    assert drawn(found).startswith("phase 01-auth: at implementation (1 of 2 plans complete, 50 %)\n  department")
+    assert drawn(found).startswith(
+        "phase 01-auth: at implementation (1 of 2 plans complete, 50 %)\n  department"
+    )
 
 
 def test_an_unfinished_phase_says_who_is_next_and_why_not() -> None:
     text = drawn(phase(unfinished()))
     assert "next: dev does implementation 01-02/T1 from enriched plan, test files" in text
-    assert "plan 01-02 backend claimed, 0 of 1 tasks: Login\n    lacks: commit fffffff is not on this branch" in text
+    assert (
+        "plan 01-02 backend claimed, 0 of 1 tasks: Login\n    lacks: commit fffffff is not on this branch"
+        in text
+    )
     assert "plan 01-01" not in text
-    assert "gate all-depts: closed\n    lacks: backend is at implementation: plan 01-02 is claimed" in text
+    assert (
+        "gate all-depts: closed\n    lacks: backend is at implementation: plan 01-02 is claimed"
+        in text
+    )
     assert "sign-off: HOLD (so)" in text
 
 
@@ -222,7 +243,10 @@ def test_long_lists_are_cut_unless_all_is_asked_for() -> None:
     content = complete()
     content["test-plan.jsonl"] = [{"id": f"T{n}", "red": False} for n in range(12)]
     text = drawn(phase(facts(content)))
-    assert text.count("    test_authoring lacks: the tests of T") == 5 and "7 more (-v shows them)" in text
+    assert (
+        text.count("    test_authoring lacks: the tests of T") == 5
+        and "7 more (-v shows them)" in text
+    )
     assert "the tests of T11 are not red" in drawn(phase(facts(content)), verbose=True)
 
 
@@ -240,7 +264,13 @@ def test_every_department_has_a_row(team: Team) -> None:
 
 def start_watch(team: Team, out: int, *words: str) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "yolo_fs", "status", "--watch", *words, "-C", str(team.root)]
-    environment = {**os.environ, "COLUMNS": "200", "LINES": "60", "TERM": "xterm", "PYTHONUNBUFFERED": ""}
+    environment = {
+        **os.environ,
+        "COLUMNS": "200",
+        "LINES": "60",
+        "TERM": "xterm",
+        "PYTHONUNBUFFERED": "",
+    }
     # A shell lets what it starts in the background ignore interrupts, and everything below inherits that.
     return subprocess.Popen(
         command, stdout=out, stderr=subprocess.PIPE, env=environment,
@@ -249,7 +279,9 @@ def start_watch(team: Team, out: int, *words: str) -> subprocess.Popen[bytes]:
 
 
 @contextlib.contextmanager
-def watched(team: Team, *words: str, terminal: bool = False) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+def watched(
+    team: Team, *words: str, terminal: bool = False
+) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
     """Run `status --watch` and lend it and the end that it is read from; it is ended as a person does, with Ctrl-C."""
     ours, theirs = pty.openpty() if terminal else os.pipe()
     child = start_watch(team, theirs, *words)
@@ -285,7 +317,9 @@ def test_a_watch_shows_each_change_and_ends_cleanly(team: Team) -> None:
     team.begin()
     with watched(team) as (child, out):
         read_until(out, "at architecture")
-        team.artifact("architecture.toon", (team.examples / "architecture/ok/backend.toon").read_text())
+        team.artifact(
+            "architecture.toon", (team.examples / "architecture/ok/backend.toon").read_text()
+        )
         read_until(out, "queued")
         team.once()
         read_until(out, "at planning")
@@ -300,7 +334,10 @@ def test_a_watch_of_machines_is_one_envelope_per_change(team: Team) -> None:
         first = read_until(out, "\n")
         forge(team)
         second = read_until(out, "\n")
-        assert [json.loads(line)["data"]["forged"] != [] for line in (first, second)] == [False, True]
+        assert [json.loads(line)["data"]["forged"] != [] for line in (first, second)] == [
+            False,
+            True,
+        ]
         assert interrupt(child) == (Exit.INTERRUPTED, b"\n")
 
 

@@ -23,7 +23,15 @@ from yolo_fs.rules.artifacts.repair import diff, mended
 
 EXAMPLES = Path(__file__).parents[2] / "fixtures" / "examples"
 GOOD = EXAMPLES / "artifacts" / "critique" / "ok" / "two_rounds.jsonl"
-FINDING = {"id": "C1", "cat": "gap", "sev": "major", "q": "Why?", "ctx": "Login", "sug": "Ask", "st": "open"}
+FINDING = {
+    "id": "C1",
+    "cat": "gap",
+    "sev": "major",
+    "q": "Why?",
+    "ctx": "Login",
+    "sug": "Ask",
+    "st": "open",
+}
 PHASE = ".yolo-planning/phases/01-auth"
 
 
@@ -44,17 +52,25 @@ def root(tmp_path: Path) -> Path:
 
 def git(folder: Path, *arguments: str) -> str:
     identity = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"]
-    done = subprocess.run(["git", *identity, *arguments], cwd=folder, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["git", *identity, *arguments], cwd=folder, capture_output=True, text=True, check=True
+    )
     return done.stdout
 
 
-def validate(root: Path, capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, Any]]:
+def validate(
+    root: Path, capsys: pytest.CaptureFixture[str], *arguments: str
+) -> tuple[int, dict[str, Any]]:
     code = run(["validate", "-C", str(root), "--json", *arguments])
     return code, json.loads(capsys.readouterr().out)
 
 
 def told(answer: dict[str, Any], *keys: str) -> list[tuple[Any, ...]]:
-    return [tuple(finding[key] for key in keys) for finding in answer["findings"] if finding["level"] == "error"]
+    return [
+        tuple(finding[key] for key in keys)
+        for finding in answer["findings"]
+        if finding["level"] == "error"
+    ]
 
 
 def reasons(answer: dict[str, Any]) -> list[str]:
@@ -103,7 +119,9 @@ def test_warnings_alone_do_not_fail(root: Path, capsys: pytest.CaptureFixture[st
     assert (code, answer["data"]["warnings"]) == (Exit.DONE, 1)
 
 
-def test_plans_are_checked_against_their_neighbours(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_plans_are_checked_against_their_neighbours(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     write(root, f"{PHASE}/01-01.plan.jsonl", plan("01", 2))
     write(root, f"{PHASE}/01-02.plan.jsonl", plan("02", 2, "01-01"))
     assert reasons(validate(root, capsys)[1]) == ["wave_order"]
@@ -119,7 +137,9 @@ def test_commits_of_a_summary_are_looked_up_in_the_own_repository_only(
     assert "unknown_commit" not in reasons(validate(root, capsys, str(foreign))[1])
 
 
-def test_every_fault_of_a_bad_configuration_is_told(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_fault_of_a_bad_configuration_is_told(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     write(root, ".yolo-planning/config.json", b'{"effort": "lazy", "auto_commit": "yes"}\n')
     write(root, f"{PHASE}/.dept-status-backend.json", b"{}\n")
     code, answer = validate(root, capsys)
@@ -137,12 +157,16 @@ def test_secret_is_told(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert reasons(validate(root, capsys)[1]) == ["secret"]
 
 
-def test_link_in_the_place_of_a_phase_is_told(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_link_in_the_place_of_a_phase_is_told(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (root / ".yolo-planning/phases/02-login").symlink_to(root / PHASE)
     assert reasons(validate(root, capsys)[1]) == ["not_regular"]
 
 
-def test_without_a_planning_tree_nothing_can_be_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_planning_tree_nothing_can_be_checked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert validate(tmp_path, capsys)[0] == Exit.NOT_HERE
     git(tmp_path, "init", "-q", str(tmp_path))
     code, answer = validate(tmp_path, capsys)
@@ -173,7 +197,9 @@ def test_file_outside_a_tree_is_known_by_its_name_or_content(
     good = min(EXAMPLES.glob(example)).read_bytes()
     path = write(tmp_path, name, good)
     assert validate(tmp_path, capsys, name)[0] == Exit.DONE
-    path.write_bytes(good.replace(b'"', b"", 1).replace(b"handoff:", b"handof:", 1).replace(b"tech_", b"\x00", 1))
+    path.write_bytes(
+        good.replace(b'"', b"", 1).replace(b"handoff:", b"handof:", 1).replace(b"tech_", b"\x00", 1)
+    )
     assert validate(tmp_path, capsys, name)[0] == Exit.FINDINGS
 
 
@@ -189,10 +215,14 @@ def test_file_that_nothing_tells_about_is_refused_with_advice(
 def test_type_says_what_a_file_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(tmp_path, "notes.txt", jsonl(FINDING))
     assert validate(tmp_path, capsys, "notes.txt", "--type", "critique")[0] == Exit.DONE
-    assert validate(tmp_path, capsys, "notes.txt", "--type", "artifact/decisions")[0] == Exit.FINDINGS
+    assert (
+        validate(tmp_path, capsys, "notes.txt", "--type", "artifact/decisions")[0] == Exit.FINDINGS
+    )
 
 
-@pytest.mark.parametrize(("name", "hint"), [("critiqe", "critique"), ("state", "artifact/state or state/state")])
+@pytest.mark.parametrize(
+    ("name", "hint"), [("critiqe", "critique"), ("state", "artifact/state or state/state")]
+)
 def test_unknown_type_is_a_usage_error_with_the_nearest_names(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, hint: str
 ) -> None:
@@ -201,10 +231,14 @@ def test_unknown_type_is_a_usage_error_with_the_nearest_names(
     assert hint in answer["findings"][0]["hint"]
 
 
-def test_message_of_another_type_is_not_the_one_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_message_of_another_type_is_not_the_one_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     good = min((EXAMPLES / "messages" / "qa_result" / "ok").iterdir())
     write(tmp_path, "a.json", good.read_bytes())
-    assert told(validate(tmp_path, capsys, "a.json", "--type", "dev_blocker")[1], "at", "expected")[0] == (
+    assert told(validate(tmp_path, capsys, "a.json", "--type", "dev_blocker")[1], "at", "expected")[
+        0
+    ] == (
         "/type",
         "dev_blocker",
     )
@@ -227,7 +261,10 @@ def test_folder_yields_what_is_ours_and_leaves_the_rest_alone(
 
 def test_missing_file_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, answer = validate(tmp_path, capsys, "gone.jsonl")
-    assert (code, told(answer, "reason", "path")) == (Exit.FINDINGS, [("file_missing", "gone.jsonl")])
+    assert (code, told(answer, "reason", "path")) == (
+        Exit.FINDINGS,
+        [("file_missing", "gone.jsonl")],
+    )
 
 
 @pytest.mark.parametrize(
@@ -256,14 +293,30 @@ def _sparse(path: Path) -> None:
 
 
 HOSTILE: dict[str, tuple[str, Callable[[Path], object], str]] = {
-    "brackets": ("critique.jsonl", lambda path: path.write_bytes(b"[" * 200_000 + b"\n"), "nesting_too_deep"),
-    "brackets without a kind": ("x.json", lambda path: path.write_bytes(b"[" * 200_000 + b"\n"), "nesting_too_deep"),
+    "brackets": (
+        "critique.jsonl",
+        lambda path: path.write_bytes(b"[" * 200_000 + b"\n"),
+        "nesting_too_deep",
+    ),
+    "brackets without a kind": (
+        "x.json",
+        lambda path: path.write_bytes(b"[" * 200_000 + b"\n"),
+        "nesting_too_deep",
+    ),
     "sparse": ("critique.jsonl", _sparse, "file_too_large"),
     "sparse without a kind": ("x.json", _sparse, "file_too_large"),
     "pipe": ("critique.jsonl", os.mkfifo, "not_regular"),
     "link": ("critique.jsonl", lambda path: path.symlink_to(GOOD), "not_regular"),
-    "name with a newline": ("crit\nique.jsonl", lambda path: path.write_bytes(jsonl(FINDING)), "unknown_name"),
-    "folder": ("HANDOFF.md/x", lambda path: (path.parent.mkdir(), path.write_bytes(b"x")), "unknown_name"),
+    "name with a newline": (
+        "crit\nique.jsonl",
+        lambda path: path.write_bytes(jsonl(FINDING)),
+        "unknown_name",
+    ),
+    "folder": (
+        "HANDOFF.md/x",
+        lambda path: (path.parent.mkdir(), path.write_bytes(b"x")),
+        "unknown_name",
+    ),
 }
 
 
@@ -283,7 +336,9 @@ def test_hostile_file_gives_one_clear_finding_at_once(
     assert peak_bytes < 32 << 20
 
 
-def test_terminal_never_sees_a_control_character_of_a_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_terminal_never_sees_a_control_character_of_a_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     run(["validate", "-C", str(tmp_path), "a\n\x1b[31mred"])
     out = capsys.readouterr().out
     assert "\x1b" not in out
@@ -302,7 +357,10 @@ def test_stdin_is_a_message(
 ) -> None:
     said(monkeypatch, b'{"type": "dev_bloker"}')
     code, answer = validate(tmp_path, capsys, "-")
-    assert (code, told(answer, "reason", "path", "expected")) == (1, [("unknown_type", "-", "dev_blocker")])
+    assert (code, told(answer, "reason", "path", "expected")) == (
+        1,
+        [("unknown_type", "-", "dev_blocker")],
+    )
 
 
 def test_stdin_is_what_type_says(
@@ -322,7 +380,9 @@ def test_endless_stdin_is_cut_off(
 # --- what is staged --------------------------------------------------------------------------------------------------
 
 
-def test_staged_content_is_judged_not_the_work_tree(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_staged_content_is_judged_not_the_work_tree(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = write(root, f"{PHASE}/critique.jsonl", jsonl(FINDING | {"sev": "high"}))
     git(root, "add", "-f", ".")
     path.write_bytes(jsonl(FINDING))
@@ -342,7 +402,9 @@ def test_staged_means_different_from_head(root: Path, capsys: pytest.CaptureFixt
     assert {path for (path,) in told(answer, "path")} == {f"{PHASE}/decisions.jsonl"}
 
 
-def test_staged_plan_is_checked_against_staged_plans(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_staged_plan_is_checked_against_staged_plans(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     other = write(root, f"{PHASE}/01-01.plan.jsonl", plan("01", 1))
     write(root, f"{PHASE}/01-02.plan.jsonl", plan("02", 2, "01-01"))
     git(root, "add", "-f", ".")
@@ -372,7 +434,9 @@ def test_huge_staged_file_is_not_read(root: Path, capsys: pytest.CaptureFixture[
 
 
 def test_github_commands_are_escaped() -> None:
-    finding = Finding(Reason.UNKNOWN_VALUE, "a,b:c%\n.jsonl", 3, "/sev", "50%\n::error::x", "critical")
+    finding = Finding(
+        Reason.UNKNOWN_VALUE, "a,b:c%\n.jsonl", 3, "/sev", "50%\n::error::x", "critical"
+    )
     (line,) = as_github([finding]).splitlines()
     assert line == (
         "::error file=a%2Cb%3Ac%25\\x0a.jsonl,line=3,title=unknown_value"
@@ -381,9 +445,15 @@ def test_github_commands_are_escaped() -> None:
 
 
 def test_sarif_names_rule_place_and_level() -> None:
-    log = json.loads(as_sarif([Finding(Reason.UNKNOWN_VALUE, "a b/\udcff.jsonl", 3, "/sev", "high")]))
+    log = json.loads(
+        as_sarif([Finding(Reason.UNKNOWN_VALUE, "a b/\udcff.jsonl", 3, "/sev", "high")])
+    )
     (result,) = log["runs"][0]["results"]
-    assert (log["version"], result["ruleId"], result["level"]) == ("2.1.0", "unknown_value", "error")
+    assert (log["version"], result["ruleId"], result["level"]) == (
+        "2.1.0",
+        "unknown_value",
+        "error",
+    )
     assert log["runs"][0]["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == "unknown_value"
     place = result["locations"][0]["physicalLocation"]
     assert place == {"artifactLocation": {"uri": "a%20b/%FF.jsonl"}, "region": {"startLine": 3}}
@@ -420,9 +490,7 @@ def test_suggestion_is_a_patch_that_git_applies_and_nothing_is_written(
 def test_old_names_of_own_keys_are_replaced_and_no_others() -> None:
     kind = find_kind("plan")
     assert kind is not None
-    before = (
-        b'{"mh":{"phase":"phase"},"phase":"01","n":"\\"plan\\":","title":"old","t":"kept"}\n{"id":"T1","desc":"x"}\n'
-    )
+    before = b'{"mh":{"phase":"phase"},"phase":"01","n":"\\"plan\\":","title":"old","t":"kept"}\n{"id":"T1","desc":"x"}\n'
     after = b'{"mh":{"phase":"phase"},"p":"01","n":"\\"plan\\":","title":"old","t":"kept"}\n{"id":"T1","a":"x"}\n'
     assert mended(before, kind) == after
 
@@ -441,5 +509,7 @@ def test_repair_is_done_after_one_pass_and_never_makes_good_examples_other(famil
         assert kind is not None
         data = path.read_bytes()
         once = mended(data, kind)
-        assert once is None or (mended(once, kind) is None and diff(data, once, path.name).startswith("--- a/")), path
+        assert once is None or (
+            mended(once, kind) is None and diff(data, once, path.name).startswith("--- a/")
+        ), path
         assert path.parts[-2] == "bad" or once is None, path

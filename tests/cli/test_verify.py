@@ -24,7 +24,15 @@ from yolo_fs.services.intake import READERS, records_before
 from yolo_fs.services.settings import load
 
 PHASE = ".yolo-planning/phases/01-auth"
-FINDING = {"id": "C1", "cat": "gap", "sev": "major", "q": "Why?", "ctx": "Login", "sug": "Ask", "st": "open"}
+FINDING = {
+    "id": "C1",
+    "cat": "gap",
+    "sev": "major",
+    "q": "Why?",
+    "ctx": "Login",
+    "sug": "Ask",
+    "st": "open",
+}
 Commit = Callable[..., str]
 
 
@@ -43,10 +51,14 @@ def commit(root: Path) -> Iterator[Commit]:
     repository = Repository(str(root), durable=False)
     os.makedirs(repository.own_dir, exist_ok=True)
     branches = Branches(repository, durable=False)
-    committer = Committer(repository, branches, IndexFollower(repository), lambda: datetime.now(UTC))
+    committer = Committer(
+        repository, branches, IndexFollower(repository), lambda: datetime.now(UTC)
+    )
 
     def commit(*artifacts: tuple[str, bytes]) -> str:
-        made = committer.commit([entry(repository, *artifact) for artifact in artifacts], repository.head())
+        made = committer.commit(
+            [entry(repository, *artifact) for artifact in artifacts], repository.head()
+        )
         return str(made[-1].commit)
 
     yield commit
@@ -58,7 +70,9 @@ def entry(repository: Repository, name: str, data: bytes) -> Entry:
     place = classify(f"{PHASE}/{name}")
     assert place is not None
     records = READERS[place.artifact.shape](data, place.path, load(repository.root).limits).records
-    before = records_before(repository, place, repository.blob_at(repository.head().tip, place.path))
+    before = records_before(
+        repository, place, repository.blob_at(repository.head().tip, place.path)
+    )
     return Entry(place.path, data, subject_of(place, records, before), trailers_of(place))
 
 
@@ -73,25 +87,36 @@ def plan(number: str, wave: int, *needs: str) -> bytes:
 
 
 CRITIQUE = ("critique.jsonl", jsonl(FINDING, FINDING | {"id": "C2", "q": "Where?"}))
-DECISION = ("decisions.jsonl", jsonl({"ts": "2026-02-19T08:00:00Z", "agent": "dev", "dec": "Yes", "reason": "Why not"}))
+DECISION = (
+    "decisions.jsonl",
+    jsonl({"ts": "2026-02-19T08:00:00Z", "agent": "dev", "dec": "Yes", "reason": "Why not"}),
+)
 
 
 def git(root: Path, *arguments: str) -> str:
     identity = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"]
-    done = subprocess.run(["git", *identity, *arguments], cwd=root, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["git", *identity, *arguments], cwd=root, capture_output=True, text=True, check=True
+    )
     return done.stdout.strip()
 
 
 def rewrite(root: Path, before: bytes, after: bytes) -> None:
     """Rewrite history by plumbing, with something of the same length in the place of something else."""
     assert len(before) == len(after)
-    history = subprocess.run(["git", "fast-export", "main"], cwd=root, capture_output=True, check=True).stdout
+    history = subprocess.run(
+        ["git", "fast-export", "main"], cwd=root, capture_output=True, check=True
+    ).stdout
     assert before in history
     changed = history.replace(before, after)
-    subprocess.run(["git", "fast-import", "--force", "--quiet"], cwd=root, input=changed, check=True)
+    subprocess.run(
+        ["git", "fast-import", "--force", "--quiet"], cwd=root, input=changed, check=True
+    )
 
 
-def verify(root: Path, capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, Any]]:
+def verify(
+    root: Path, capsys: pytest.CaptureFixture[str], *arguments: str
+) -> tuple[int, dict[str, Any]]:
     code = run(["verify", "-C", str(root), "--json", *arguments])
     return code, json.loads(capsys.readouterr().out)
 
@@ -103,13 +128,22 @@ def faults(answer: dict[str, Any], *keys: str) -> list[tuple[Any, ...]]:
 # --- what is right ---------------------------------------------------------------------------------------------------
 
 
-def test_what_the_engine_commits_passes(root: Path, commit: Commit, capsys: pytest.CaptureFixture[str]) -> None:
-    commit(CRITIQUE, ("01-01.plan.jsonl", plan("01", 1)), ("01-02.plan.jsonl", plan("02", 2, "01-01")), DECISION)
+def test_what_the_engine_commits_passes(
+    root: Path, commit: Commit, capsys: pytest.CaptureFixture[str]
+) -> None:
+    commit(
+        CRITIQUE,
+        ("01-01.plan.jsonl", plan("01", 1)),
+        ("01-02.plan.jsonl", plan("02", 2, "01-01")),
+        DECISION,
+    )
     code, answer = verify(root, capsys)
     assert (code, answer["ok"], answer["data"]) == (Exit.DONE, True, {"verified": 4, "faults": []})
 
 
-def test_each_commit_is_judged_by_its_own_tree(root: Path, commit: Commit, capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_commit_is_judged_by_its_own_tree(
+    root: Path, commit: Commit, capsys: pytest.CaptureFixture[str]
+) -> None:
     commit(("01-01.plan.jsonl", plan("01", 1)), ("01-02.plan.jsonl", plan("02", 2, "01-01")))
     commit(("01-01.plan.jsonl", plan("01", 7)))
     assert verify(root, capsys)[0] == Exit.DONE
@@ -117,7 +151,9 @@ def test_each_commit_is_judged_by_its_own_tree(root: Path, commit: Commit, capsy
     assert faults(verify(root, capsys)[1], "commit", "reason") == [(alone, "wave_order")]
 
 
-def test_commits_of_people_are_not_looked_at(root: Path, commit: Commit, capsys: pytest.CaptureFixture[str]) -> None:
+def test_commits_of_people_are_not_looked_at(
+    root: Path, commit: Commit, capsys: pytest.CaptureFixture[str]
+) -> None:
     commit(CRITIQUE)
     (root / "broken.json").write_text("{")
     git(root, "add", "broken.json")
@@ -125,14 +161,18 @@ def test_commits_of_people_are_not_looked_at(root: Path, commit: Commit, capsys:
     assert verify(root, capsys)[1]["data"]["verified"] == 1
 
 
-def test_range_chooses_the_commits(root: Path, commit: Commit, capsys: pytest.CaptureFixture[str]) -> None:
+def test_range_chooses_the_commits(
+    root: Path, commit: Commit, capsys: pytest.CaptureFixture[str]
+) -> None:
     commit(CRITIQUE, DECISION)
     assert verify(root, capsys, "HEAD~1..HEAD")[1]["data"]["verified"] == 1
     assert verify(root, capsys, "nowhere")[0] == Exit.GIT_FAILED
     assert verify(root, capsys, "--", "--all")[0] == Exit.GIT_FAILED
 
 
-def test_repository_without_a_commit_has_nothing_wrong(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_repository_without_a_commit_has_nothing_wrong(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     code, answer = verify(root, capsys)
     assert (code, answer["data"]["verified"]) == (Exit.DONE, 0)
 
@@ -177,7 +217,9 @@ def test_a_state_that_takes_no_escalation_in_may_not_be_called_so(
     commit(execution(("T1", "pending")))
     commit(execution(("T1", "resolved")))
     rewrite(root, b"escalation resolved phase 1", b"escalation received phase 1")
-    assert [reason for (reason,) in faults(verify(root, capsys)[1], "reason")] == ["subject_mismatch"]
+    assert [reason for (reason,) in faults(verify(root, capsys)[1], "reason")] == [
+        "subject_mismatch"
+    ]
 
 
 # --- what was altered ------------------------------------------------------------------------------------------------
@@ -198,7 +240,9 @@ def test_altered_byte_is_named_by_commit_file_and_line(
     assert answer["findings"][0]["path"] == f"{altered[:12]}:{PHASE}/critique.jsonl"
 
 
-def test_line_of_broken_json_is_named(root: Path, commit: Commit, capsys: pytest.CaptureFixture[str]) -> None:
+def test_line_of_broken_json_is_named(
+    root: Path, commit: Commit, capsys: pytest.CaptureFixture[str]
+) -> None:
     commit(CRITIQUE)
     rewrite(root, b'"q": "Where?"', b'"q": "Where? ')
     assert faults(verify(root, capsys)[1], "reason", "line")[0] == ("json_parse_error", 2)
@@ -216,14 +260,24 @@ def test_line_of_broken_json_is_named(root: Path, commit: Commit, capsys: pytest
     ],
 )
 def test_altered_message_or_name_is_found(
-    root: Path, commit: Commit, capsys: pytest.CaptureFixture[str], before: bytes, after: bytes, reason: str
+    root: Path,
+    commit: Commit,
+    capsys: pytest.CaptureFixture[str],
+    before: bytes,
+    after: bytes,
+    reason: str,
 ) -> None:
     commit(CRITIQUE)
     rewrite(root, before, after)
-    assert faults(verify(root, capsys)[1], "commit", "reason")[0] == (git(root, "rev-parse", "main"), reason)
+    assert faults(verify(root, capsys)[1], "commit", "reason")[0] == (
+        git(root, "rev-parse", "main"),
+        reason,
+    )
 
 
-def test_second_path_in_a_commit_is_found(root: Path, commit: Commit, capsys: pytest.CaptureFixture[str]) -> None:
+def test_second_path_in_a_commit_is_found(
+    root: Path, commit: Commit, capsys: pytest.CaptureFixture[str]
+) -> None:
     commit(CRITIQUE)
     (root / "more.txt").write_text("more")
     git(root, "read-tree", "HEAD")
@@ -232,7 +286,9 @@ def test_second_path_in_a_commit_is_found(root: Path, commit: Commit, capsys: py
     assert [reason for (reason,) in faults(verify(root, capsys)[1], "reason")] == ["several_paths"]
 
 
-def test_deletion_in_our_name_is_found(root: Path, commit: Commit, capsys: pytest.CaptureFixture[str]) -> None:
+def test_deletion_in_our_name_is_found(
+    root: Path, commit: Commit, capsys: pytest.CaptureFixture[str]
+) -> None:
     commit(CRITIQUE)
     message = git(root, "log", "-1", "--format=%B")
     git(root, "read-tree", "--empty")
@@ -252,7 +308,9 @@ def test_lost_blob_is_a_fault_of_its_commit_alone(
     assert faults(answer, "commit", "reason") == [(first, "object_missing")]
 
 
-def test_people_read_how_many_are_wrong(root: Path, commit: Commit, capsys: pytest.CaptureFixture[str]) -> None:
+def test_people_read_how_many_are_wrong(
+    root: Path, commit: Commit, capsys: pytest.CaptureFixture[str]
+) -> None:
     commit(CRITIQUE, DECISION)
     rewrite(root, b"docs(01): critique", b"docs(02): critique")
     assert run(["verify", "-C", str(root)]) == Exit.FINDINGS

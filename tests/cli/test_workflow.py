@@ -71,7 +71,9 @@ def test_show_has_every_step_with_every_gate(ask: Any) -> None:
 
 
 def test_show_tells_loops_and_who_left_his_lane(team: Team, ask: Any) -> None:
-    decision = '{"ts":"2026-02-19T08:00:00Z","agent":"dev","dec":"API design: REST","reason":"simple"}\n'
+    decision = (
+        '{"ts":"2026-02-19T08:00:00Z","agent":"dev","dec":"API design: REST","reason":"simple"}\n'
+    )
     team.artifact("decisions.jsonl", decision)
     team.once()
     code, answer = ask("show", "--phase", "1")
@@ -102,10 +104,16 @@ def test_complete_of_all_departments_needs_all_of_them(team: Team, ask: Any) -> 
     team.config(THREE)
     code, answer = ask("complete", "architecture", "--phase", "1")
     assert code == Exit.FINDINGS
-    assert [one["standing"] for one in answer["data"]["departments"]] == ["complete", "ready", "ready"]
+    assert [one["standing"] for one in answer["data"]["departments"]] == [
+        "complete",
+        "ready",
+        "ready",
+    ]
 
 
-@pytest.mark.parametrize("words", [["complete", "lunch", "--phase", "1"], ["complete", "qa", "--phase", "9"]])
+@pytest.mark.parametrize(
+    "words", [["complete", "lunch", "--phase", "1"], ["complete", "qa", "--phase", "9"]]
+)
 def test_what_does_not_exist_is_a_wrong_question(ask: Any, words: list[str]) -> None:
     assert ask(*words)[0] == Exit.USAGE
 
@@ -128,7 +136,10 @@ def test_a_declared_skip_counts_once_it_is_committed(team: Team, ask: Any) -> No
     state = json.loads((team.root / STATE).read_text())
     assert state["steps"]["architecture"]["status"] == "skipped"
     assert state["steps"]["critique"]["status"] == "complete"
-    assert "chore(state): architecture skipped phase 1" in team.git("log", "--format=%s", "--", STATE).splitlines()
+    assert (
+        "chore(state): architecture skipped phase 1"
+        in team.git("log", "--format=%s", "--", STATE).splitlines()
+    )
 
 
 def test_a_second_skip_changes_nothing(team: Team, ask: Any) -> None:
@@ -197,7 +208,12 @@ def test_each_command_has_a_route(ask: Any) -> None:
 
 
 def test_people_read_lines(team: Team, capsys: pytest.CaptureFixture[str]) -> None:
-    for words in (["next", "--phase", "1"], ["show", "--phase", "1"], ["routes"], ["complete", "qa", "--phase", "1"]):
+    for words in (
+        ["next", "--phase", "1"],
+        ["show", "--phase", "1"],
+        ["routes"],
+        ["complete", "qa", "--phase", "1"],
+    ):
         run(["workflow", *words, "-C", str(team.root)])
     said = capsys.readouterr().out
     assert "backend    architect does architecture from reqs, codebase, critique" in said

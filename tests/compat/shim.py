@@ -36,7 +36,12 @@ def call(
     prefix: Sequence[str] = (),
     env: Mapping[str, str] | None = None,
 ) -> Done:
-    environment = {"PATH": os.environ["PATH"], "HOME": str(cwd), "LANG": "C.UTF-8", "PYTHONWARNINGS": "error"}
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(cwd),
+        "LANG": "C.UTF-8",
+        "PYTHONWARNINGS": "error",
+    }
     done = subprocess.run(
         [*prefix, str(SCRIPTS / f"{name}.sh"), *map(str, arguments)], input=given.encode(), cwd=cwd,
         env=environment | dict(env or {}), capture_output=True, timeout=60, check=False,

@@ -60,7 +60,9 @@ def test_the_rows_of_the_routing(
 
 
 @pytest.mark.parametrize("workflow", ["parallel", "sequential", "banana", 7])
-def test_a_workflow_that_cannot_be_is_backend_only_with_a_warning(tmp_path: Path, workflow: Any) -> None:
+def test_a_workflow_that_cannot_be_is_backend_only_with_a_warning(
+    tmp_path: Path, workflow: Any
+) -> None:
     said, done = resolved(tmp_path, setting(workflow, fe=False, ux=False))
     assert (said["workflow"], said["leads_to_spawn"]) == ("backend_only", "lead")
     assert done.err.startswith("[warn]")
@@ -81,7 +83,9 @@ def test_no_configuration_means_the_defaults(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ['{"departments": ', "[]", ""])
-def test_a_torn_or_foreign_configuration_gives_empty_values_and_a_warning(tmp_path: Path, text: str) -> None:
+def test_a_torn_or_foreign_configuration_gives_empty_values_and_a_warning(
+    tmp_path: Path, text: str
+) -> None:
     said, done = resolved(tmp_path, text)
     assert said == dict.fromkeys(KEYS, "")
     assert "config.json" in done.err
@@ -100,7 +104,10 @@ def orchestrate(folder: Path, value: object) -> Any:
     ("value", "waves"),
     [
         ({}, [(["backend"], "all-depts-complete")]),
-        (PARALLEL, [(["uiux"], "handoff-ux-complete"), (["frontend", "backend"], "all-depts-complete")]),
+        (
+            PARALLEL,
+            [(["uiux"], "handoff-ux-complete"), (["frontend", "backend"], "all-depts-complete")],
+        ),
         (
             setting("sequential", fe=True, ux=True),
             [
@@ -113,7 +120,9 @@ def orchestrate(folder: Path, value: object) -> Any:
 )
 def test_the_waves_and_the_gates_behind_them(tmp_path: Path, value: object, waves: object) -> None:
     said = orchestrate(tmp_path, value)
-    assert [([dept["dept"] for dept in wave["depts"]], wave["gate"]) for wave in said["waves"]] == waves
+    assert [
+        ([dept["dept"] for dept in wave["depts"]], wave["gate"]) for wave in said["waves"]
+    ] == waves
     assert [wave["id"] for wave in said["waves"]] == list(range(1, len(said["waves"]) + 1))
     assert said["timeout_minutes"] == 30
 
@@ -121,11 +130,15 @@ def test_the_waves_and_the_gates_behind_them(tmp_path: Path, value: object, wave
 def test_teammates_are_spawned_as_teams(tmp_path: Path) -> None:
     said = orchestrate(tmp_path, {**PARALLEL, "team_mode": "teammate"})
     assert said["team_mode"] == "teammate"
-    assert said["waves"][0]["depts"] == [{"dept": "uiux", "spawn_strategy": "spawnTeam", "team_name": "yolo-uiux"}]
+    assert said["waves"][0]["depts"] == [
+        {"dept": "uiux", "spawn_strategy": "spawnTeam", "team_name": "yolo-uiux"}
+    ]
 
 
 def test_tasks_have_no_team(tmp_path: Path) -> None:
-    assert orchestrate(tmp_path, {})["waves"][0]["depts"] == [{"dept": "backend", "spawn_strategy": "task"}]
+    assert orchestrate(tmp_path, {})["waves"][0]["depts"] == [
+        {"dept": "backend", "spawn_strategy": "task"}
+    ]
 
 
 def test_one_argument_is_not_enough(tmp_path: Path) -> None:
@@ -146,7 +159,9 @@ WHOLE: Mapping[str, str] = {
 }
 
 
-def integrate(folder: Path, files: Mapping[str, str], value: object = PARALLEL, *more: object) -> Done:
+def integrate(
+    folder: Path, files: Mapping[str, str], value: object = PARALLEL, *more: object
+) -> Done:
     phase = fill(folder / "01-auth", files)
     path = config(folder, value)
     return call("integration-gate", "--phase-dir", phase, "--config", path, *more, cwd=folder)
@@ -176,7 +191,9 @@ def test_work_that_fits_together_passes(tmp_path: Path) -> None:
         ({"test-results.jsonl": "torn"}, "tests"),
     ],
 )
-def test_a_failed_check_fails_the_gate_with_exit_0(tmp_path: Path, changed: Mapping[str, str | None], key: str) -> None:
+def test_a_failed_check_fails_the_gate_with_exit_0(
+    tmp_path: Path, changed: Mapping[str, str | None], key: str
+) -> None:
     files = {name: text for name, text in {**WHOLE, **changed}.items() if text is not None}
     done = integrate(tmp_path, files)
     failed = [name for name, outcome in done.json["cross_checks"].items() if outcome == "fail"]
@@ -194,7 +211,9 @@ def test_a_failed_check_fails_the_gate_with_exit_0(tmp_path: Path, changed: Mapp
 def test_what_is_not_there_is_skipped(tmp_path: Path, value: object, skipped: list[str]) -> None:
     files = {name: text for name, text in WHOLE.items() if name.startswith(".")}
     done = integrate(tmp_path, files, value)
-    assert [key for key, outcome in done.json["cross_checks"].items() if outcome == "skip"] == skipped
+    assert [
+        key for key, outcome in done.json["cross_checks"].items() if outcome == "skip"
+    ] == skipped
     assert done.json["gate"] == "pass"
 
 
@@ -210,7 +229,9 @@ def test_a_department_that_is_not_complete_is_a_timeout(tmp_path: Path, status: 
     done = integrate(tmp_path, {name: text for name, text in files.items() if text is not None})
     said = done.json
     assert (done.code, said["gate"], said["cross_checks"]) == (1, "timeout", None)
-    assert said["departments"]["uiux"] == ("running" if status and "running" in status else "pending")
+    assert said["departments"]["uiux"] == (
+        "running" if status and "running" in status else "pending"
+    )
 
 
 @pytest.mark.parametrize(
@@ -221,7 +242,9 @@ def test_a_department_that_is_not_complete_is_a_timeout(tmp_path: Path, status: 
         ({**PARALLEL, "integration_gate": {"timeout_seconds": 600}}, ("--timeout", 7), 7),
     ],
 )
-def test_the_timeout_is_told_back(tmp_path: Path, value: object, more: tuple[object, ...], timeout: int) -> None:
+def test_the_timeout_is_told_back(
+    tmp_path: Path, value: object, more: tuple[object, ...], timeout: int
+) -> None:
     assert integrate(tmp_path, WHOLE, value, *more).json["timeout_remaining"] == timeout
 
 
@@ -235,7 +258,9 @@ def test_the_timeout_is_told_back(tmp_path: Path, value: object, more: tuple[obj
         (("--phase-dir", ".", "--config", "good.json", "--timeout", "long"), "--timeout"),
     ],
 )
-def test_what_is_missing_or_torn_is_named(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
+def test_what_is_missing_or_torn_is_named(
+    tmp_path: Path, arguments: tuple[str, ...], said: str
+) -> None:
     fill(tmp_path, {"config.json": '{"torn', "good.json": "{}"})
     done = call("integration-gate", *arguments, cwd=tmp_path)
     assert (done.code, done.out, said in done.err) == (1, "", True)
@@ -260,7 +285,9 @@ def test_what_a_department_owes_is_listed(tmp_path: Path) -> None:
     files = {**WHOLE, "test-results.jsonl": lines({"dept": "backend"}, {"dept": "uiux"})}
     del files[".handoff-frontend-complete"]
     done = precheck(tmp_path, files)
-    owed = {one["department"]: (one["status"], len(one["issues"])) for one in done.json["departments"]}
+    owed = {
+        one["department"]: (one["status"], len(one["issues"])) for one in done.json["departments"]
+    }
     assert (done.code, done.json["status"]) == (1, "not_ready")
     assert owed == {"backend": ("ready", 0), "frontend": ("not_ready", 2), "uiux": ("ready", 0)}
     assert len(done.json["blocking_issues"]) == 2
@@ -285,6 +312,8 @@ RAISED = {"id": "ESC-01-01-T1", "sev": "blocking", "st": "open"}
         ([{**RAISED, "id": ["odd"]}], 1),
     ],
 )
-def test_an_open_escalation_that_blocks_is_an_issue(tmp_path: Path, log: list[object], code: int) -> None:
+def test_an_open_escalation_that_blocks_is_an_issue(
+    tmp_path: Path, log: list[object], code: int
+) -> None:
     files = {".handoff-backend-complete": "", "escalation.jsonl": "torn {\n" + lines(*log)}
     assert precheck(tmp_path, files, {}).code == code

@@ -19,11 +19,17 @@ UX = {
     "component-specs.jsonl": lines({"name": "login"}),
 }
 DONE = '{"status": "complete"}'
-DEPTS = {".dept-status-backend.json": DONE, ".dept-status-uiux.json": DONE, "01-01.summary.jsonl": "{}\n"}
+DEPTS = {
+    ".dept-status-backend.json": DONE,
+    ".dept-status-uiux.json": DONE,
+    "01-01.summary.jsonl": "{}\n",
+}
 
 
 def gate(name: str, phase: Path, *more: object) -> Done:
-    return call("dept-gate", "--gate", name, "--phase-dir", phase, *(more or ("--no-poll",)), cwd=phase)
+    return call(
+        "dept-gate", "--gate", name, "--phase-dir", phase, *(more or ("--no-poll",)), cwd=phase
+    )
 
 
 def without(files: Mapping[str, str], name: str) -> Mapping[str, str]:
@@ -36,7 +42,10 @@ def without(files: Mapping[str, str], name: str) -> Mapping[str, str]:
         ("ux-complete", UX),
         ("ux-complete", without(UX, ".handoff-ux-complete") | {".handoff-uiux-complete": ""}),
         ("ux-complete", UX | {"design-handoff.jsonl": '{\n  "status": "complete"\n}\n'}),
-        ("api-contract", {"api-contracts.jsonl": "torn {\n" + lines({"endpoint": "/", "status": "agreed"})}),
+        (
+            "api-contract",
+            {"api-contracts.jsonl": "torn {\n" + lines({"endpoint": "/", "status": "agreed"})},
+        ),
         ("all-depts", DEPTS),
     ],
 )
@@ -58,7 +67,9 @@ def test_a_gate_that_is_met_is_silent(tmp_path: Path, name: str, files: Mapping[
         ("all-depts", DEPTS | {".dept-status-frontend.json": '{"status": "comp'}),
     ],
 )
-def test_a_gate_that_is_not_met_is_silent_as_well(tmp_path: Path, name: str, files: Mapping[str, str]) -> None:
+def test_a_gate_that_is_not_met_is_silent_as_well(
+    tmp_path: Path, name: str, files: Mapping[str, str]
+) -> None:
     assert gate(name, fill(tmp_path, files)) == (1, "", "")
 
 
@@ -86,7 +97,10 @@ def test_waiting_ends_when_the_gate_is_met(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--gate", "handoff-ux-complete", "--phase-dir", "."), "ERROR: Unknown gate: handoff-ux-complete"),
+        (
+            ("--gate", "handoff-ux-complete", "--phase-dir", "."),
+            "ERROR: Unknown gate: handoff-ux-complete",
+        ),
         (("--gate", "../all-depts", "--phase-dir", "."), "ERROR: Unknown gate: ../all-depts"),
         (("--gate", "all-depts", "--phase-dir", "nowhere"), "nowhere"),
         (("--gate", "all-depts", "--phase-dir", ".", "--timeout", "soon"), "--timeout"),
@@ -104,7 +118,13 @@ def test_wrong_arguments_are_named(tmp_path: Path, arguments: tuple[str, ...], s
 COORDINATION = (
     ".dept-lock-backend", ".dept-status-backend.json", ".handoff-ux-complete", ".phase-orchestration.json",
 )  # fmt: skip
-ARTIFACTS = ("01-01.plan.jsonl", "01-01.summary.jsonl", "architecture.toon", "notes.md", ".execution-state.json")
+ARTIFACTS = (
+    "01-01.plan.jsonl",
+    "01-01.summary.jsonl",
+    "architecture.toon",
+    "notes.md",
+    ".execution-state.json",
+)
 RESOLUTION = ".escalation-resolution-backend.json"
 
 
@@ -119,17 +139,27 @@ def test_coordination_files_go_and_artifacts_stay(tmp_path: Path) -> None:
     assert (done.code, done.err) == (0, "")
     first, *removed = done.out.splitlines()
     assert first == "Cleaned up 5 coordination files (reason: complete):"
-    assert removed == [f"  removed: {name}" for name in sorted((*COORDINATION, ".dept-lock-uiux.d"))]
+    assert removed == [
+        f"  removed: {name}" for name in sorted((*COORDINATION, ".dept-lock-uiux.d"))
+    ]
     assert sorted(os.listdir(tmp_path)) == sorted(ARTIFACTS)
 
 
 def test_nothing_to_remove_is_said(tmp_path: Path) -> None:
     fill(tmp_path, dict.fromkeys(ARTIFACTS, "{}"))
-    assert clean(tmp_path, "timeout") == (0, f"No coordination files to clean up in {tmp_path}\n", "")
+    assert clean(tmp_path, "timeout") == (
+        0,
+        f"No coordination files to clean up in {tmp_path}\n",
+        "",
+    )
 
 
-@pytest.mark.parametrize(("reason", "is_left"), [("complete", False), ("failure", True), ("timeout", True)])
-def test_resolutions_of_escalations_go_with_the_phase_only(tmp_path: Path, reason: str, is_left: bool) -> None:
+@pytest.mark.parametrize(
+    ("reason", "is_left"), [("complete", False), ("failure", True), ("timeout", True)]
+)
+def test_resolutions_of_escalations_go_with_the_phase_only(
+    tmp_path: Path, reason: str, is_left: bool
+) -> None:
     fill(tmp_path, {RESOLUTION: "{}"})
     assert clean(tmp_path, reason).code == 0
     assert (tmp_path / RESOLUTION).exists() is is_left

@@ -19,14 +19,29 @@ from yolo_fs.rules.states.department import DECLARABLE
 from yolo_fs.schemas.base import check
 from yolo_fs.schemas.state import DeptStatus
 
-KEYS = ["dept", "status", "step", "started_at", "updated_at", "plans_complete", "plans_total", "error"]
+KEYS = [
+    "dept",
+    "status",
+    "step",
+    "started_at",
+    "updated_at",
+    "plans_complete",
+    "plans_total",
+    "error",
+]
 OLD = {
     "dept": "backend", "status": "running", "step": "planning", "started_at": "2026-02-19T08:00:00Z",
     "updated_at": "2026-02-19T09:00:00Z", "plans_complete": 2, "plans_total": 3, "error": "one",
 }  # fmt: skip
 
 
-def write(phase: Path, *more: object, dept: str = "backend", status: str = "running", step: str = "planning") -> Done:
+def write(
+    phase: Path,
+    *more: object,
+    dept: str = "backend",
+    status: str = "running",
+    step: str = "planning",
+) -> Done:
     return call(
         "dept-status", "--dept", dept, "--phase-dir", phase, "--action", "write", "--status", status, "--step", step,
         *more, cwd=phase,
@@ -83,7 +98,9 @@ def test_the_start_survives_and_what_is_omitted_is_reset(tmp_path: Path) -> None
     assert (value["plans_complete"], value["plans_total"], value["error"]) == (0, 0, "")
 
 
-@pytest.mark.parametrize("started", ["9999-01-01T00:00:00Z", "yesterday", "", 7, "2026-02-19T08:00:00"])
+@pytest.mark.parametrize(
+    "started", ["9999-01-01T00:00:00Z", "yesterday", "", 7, "2026-02-19T08:00:00"]
+)
 def test_a_start_that_cannot_be_true_is_replaced(tmp_path: Path, started: object) -> None:
     plant(tmp_path, json.dumps({**OLD, "started_at": started}))
     write(tmp_path)
@@ -107,7 +124,12 @@ def test_in_a_file_of_the_coordinator_the_write_is_a_declaration(tmp_path: Path)
     write(tmp_path, "--plans-complete", 3, "--plans-total", 3, status="complete", step="signoff")
     value = on_disk(tmp_path)
     assert value["seq"] == 5
-    assert value["declared"] == {"status": "complete", "step": "signoff", "plans_complete": 3, "plans_total": 3}
+    assert value["declared"] == {
+        "status": "complete",
+        "step": "signoff",
+        "plans_complete": 3,
+        "plans_total": 3,
+    }
     assert check(DeptStatus, value)[0] is not None
 
 
@@ -132,7 +154,9 @@ def test_the_lists_that_are_kept_apart_for_speed_are_those_of_the_schema() -> No
         ({"dept": ""}, "--dept is required"),
     ],
 )
-def test_a_name_that_the_protocol_does_not_know_is_refused(tmp_path: Path, changed: dict[str, str], said: str) -> None:
+def test_a_name_that_the_protocol_does_not_know_is_refused(
+    tmp_path: Path, changed: dict[str, str], said: str
+) -> None:
     phase = tmp_path / "a" / "01-auth"
     phase.mkdir(parents=True)
     done = write(phase, **changed)  # type: ignore[arg-type]
@@ -149,16 +173,36 @@ def test_a_counter_that_is_no_count_writes_nothing(tmp_path: Path, count: str) -
 
 
 def test_an_unknown_phase_is_refused_and_not_made(tmp_path: Path) -> None:
-    done = call("dept-status", "--dept", "backend", "--phase-dir", "phases/09-nope", "--action", "read", cwd=tmp_path)
+    done = call(
+        "dept-status",
+        "--dept",
+        "backend",
+        "--phase-dir",
+        "phases/09-nope",
+        "--action",
+        "read",
+        cwd=tmp_path,
+    )
     assert (done.code, "phases/09-nope" in done.err, os.listdir(tmp_path)) == (1, True, [])
 
 
 def test_an_unknown_action_is_refused(tmp_path: Path) -> None:
-    done = call("dept-status", "--dept", "backend", "--phase-dir", tmp_path, "--action", "delete", cwd=tmp_path)
+    done = call(
+        "dept-status",
+        "--dept",
+        "backend",
+        "--phase-dir",
+        tmp_path,
+        "--action",
+        "delete",
+        cwd=tmp_path,
+    )
     assert (done.code, "delete" in done.err) == (1, True)
 
 
-@pytest.mark.parametrize("text", ['{"dept": "backend", "sta', "[1]", "", "\x00", '{"a": NaN}', "[" * 100_000])
+@pytest.mark.parametrize(
+    "text", ['{"dept": "backend", "sta', "[1]", "", "\x00", '{"a": NaN}', "[" * 100_000]
+)
 def test_a_torn_or_foreign_file_is_left_as_it_is(tmp_path: Path, text: str) -> None:
     path = plant(tmp_path, text)
     done = write(tmp_path)
@@ -211,7 +255,9 @@ def test_a_lock_held_by_a_stopped_process_ends_in_2_and_names_it(tmp_path: Path)
 
 def test_writers_at_once_leave_one_whole_file(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
-        codes = list(pool.map(lambda number: write(tmp_path, "--plans-complete", number).code, range(8)))
+        codes = list(
+            pool.map(lambda number: write(tmp_path, "--plans-complete", number).code, range(8))
+        )
     assert codes == [0] * 8
     assert check(DeptStatus, on_disk(tmp_path))[1] == ()
     assert sorted(os.listdir(tmp_path)) == [".dept-lock-backend", ".dept-status-backend.json"]

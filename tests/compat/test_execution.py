@@ -22,7 +22,13 @@ def ago(seconds: int) -> str:
 
 
 def entry(last: object, status: str = "pending", **more: object) -> dict[str, object]:
-    return {"id": "ESC-01-01-T1", "task": "01-01/T1", "status": status, "last_escalated_at": last, **more}
+    return {
+        "id": "ESC-01-01-T1",
+        "task": "01-01/T1",
+        "status": status,
+        "last_escalated_at": last,
+        **more,
+    }
 
 
 def escalations(folder: Path, found: object, *more: object) -> Done:
@@ -34,13 +40,19 @@ def escalations(folder: Path, found: object, *more: object) -> Done:
 
 
 def test_what_waits_too_long_is_told_with_exit_1(tmp_path: Path) -> None:
-    done = escalations(tmp_path, [entry(ago(400)), entry(ago(100), id="ESC-01-01-T2"), entry("", "resolved")])
+    done = escalations(
+        tmp_path, [entry(ago(400)), entry(ago(100), id="ESC-01-01-T2"), entry("", "resolved")]
+    )
     said = done.json
     (late,) = said["timed_out"]
     (early,) = said["active"]
     assert (done.code, said["resolved"], done.err) == (1, 1, "")
     assert 400 <= late.pop("elapsed_seconds") < 460
-    assert late == {"id": "ESC-01-01-T1", "task": "01-01/T1", "recommended_action": "Auto-escalate to next level"}
+    assert late == {
+        "id": "ESC-01-01-T1",
+        "task": "01-01/T1",
+        "recommended_action": "Auto-escalate to next level",
+    }
     assert (early["id"], set(early)) == ("ESC-01-01-T2", {"id", "task", "elapsed_seconds"})
 
 
@@ -53,7 +65,9 @@ def test_nothing_to_tell_is_an_empty_result(tmp_path: Path, found: object) -> No
 
 
 @pytest.mark.parametrize("last", [None, "", "yesterday", 7, "2026-13-45T99:00:00Z"])
-def test_a_time_that_cannot_be_read_counts_as_the_beginning_of_time(tmp_path: Path, last: object) -> None:
+def test_a_time_that_cannot_be_read_counts_as_the_beginning_of_time(
+    tmp_path: Path, last: object
+) -> None:
     done = escalations(tmp_path, [entry(last)])
     assert (done.code, len(done.json["timed_out"])) == (1, 1)
     assert done.err.startswith("[warn] ESC-01-01-T1") is bool(last)
@@ -101,7 +115,9 @@ def planned(folder: Path, files: Mapping[str, str] = {}) -> Path:
 
 
 def generate(phase: Path, *more: object, number: str = "01") -> Done:
-    return call("generate-execution-state", "--phase-dir", phase, "--phase", number, *more, cwd=phase.parent)
+    return call(
+        "generate-execution-state", "--phase-dir", phase, "--phase", number, *more, cwd=phase.parent
+    )
 
 
 def written(phase: Path) -> Any:
@@ -122,7 +138,10 @@ def test_a_planned_phase_gets_its_state(tmp_path: Path) -> None:
         {"id": "01-02", "title": "Logout", "wave": 2, "status": "pending"},
     ]
     assert len(said["steps"]) == 10
-    assert {step for step, state in said["steps"].items() if state["status"] == "complete"} == {"critique", "planning"}
+    assert {step for step, state in said["steps"].items() if state["status"] == "complete"} == {
+        "critique",
+        "planning",
+    }
 
 
 @pytest.mark.parametrize("status", ["running", "complete"])
@@ -148,7 +167,9 @@ def test_a_number_that_is_not_the_phases_is_refused(tmp_path: Path, number: str)
     assert (done.code, "--phase" in done.err, (phase / STATE).exists()) == (1, True, False)
 
 
-@pytest.mark.parametrize("header", ["{torn", json.dumps({**HEADER, "p": "../.."}), json.dumps({**HEADER, "w": "1"})])
+@pytest.mark.parametrize(
+    "header", ["{torn", json.dumps({**HEADER, "p": "../.."}), json.dumps({**HEADER, "w": "1"})]
+)
 def test_a_plan_without_a_header_is_named(tmp_path: Path, header: str) -> None:
     phase = planned(tmp_path, {"01-02.plan.jsonl": header + "\n"})
     done = generate(phase)
@@ -179,10 +200,14 @@ def groups(folder: Path, tasks: list[object], *more: object) -> Done:
         ([{"id": "T1", "td": "T1"}], [["T1"]]),
     ],
 )
-def test_tasks_come_in_groups(tmp_path: Path, tasks: list[object], expected: list[list[str]]) -> None:
+def test_tasks_come_in_groups(
+    tmp_path: Path, tasks: list[object], expected: list[list[str]]
+) -> None:
     done = groups(tmp_path, tasks, "--all-plans", "anywhere")
     assert (done.code, done.err) == (0, "")
-    assert done.json == [{"group": number, "tasks": names} for number, names in enumerate(expected, 1)]
+    assert done.json == [
+        {"group": number, "tasks": names} for number, names in enumerate(expected, 1)
+    ]
 
 
 def test_a_circle_is_told(tmp_path: Path) -> None:
@@ -191,7 +216,9 @@ def test_a_circle_is_told(tmp_path: Path) -> None:
     assert done.err.startswith("ERROR: Circular dependency detected among tasks: T1, T2")
 
 
-@pytest.mark.parametrize(("text", "said"), [("", "empty"), (lines(HEADER) + "{torn", "invalid JSON")])
+@pytest.mark.parametrize(
+    ("text", "said"), [("", "empty"), (lines(HEADER) + "{torn", "invalid JSON")]
+)
 def test_a_torn_plan_is_named(tmp_path: Path, text: str, said: str) -> None:
     fill(tmp_path, {"p.jsonl": text})
     done = call("resolve-task-deps", "--plan", "p.jsonl", cwd=tmp_path)

@@ -17,7 +17,12 @@ IDENTITY = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 
 def git(root: Path, *arguments: str) -> str:
     done = subprocess.run(
-        ["git", *arguments], cwd=root, env={**os.environ, **IDENTITY}, capture_output=True, text=True, check=True
+        ["git", *arguments],
+        cwd=root,
+        env={**os.environ, **IDENTITY},
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return done.stdout.strip()
 
@@ -89,7 +94,9 @@ def test_the_callers_environment_counts(repo: Path) -> None:
 
 
 @pytest.mark.parametrize(("arguments", "code"), [(("-m", "x(y): nothing"), 1), (("--bogus",), 129)])
-def test_gits_own_exit_code_and_words_come_through(repo: Path, arguments: tuple[str, ...], code: int) -> None:
+def test_gits_own_exit_code_and_words_come_through(
+    repo: Path, arguments: tuple[str, ...], code: int
+) -> None:
     done = commit(repo, *arguments)
     assert (done.code, done.out, done.err.strip() != "") == (code, "", True)
 
@@ -125,7 +132,13 @@ def test_commits_at_once_come_one_after_the_other(repo: Path) -> None:
     for name in names:
         stage(repo, name)
     with ThreadPoolExecutor(6) as pool:
-        codes = list(pool.map(lambda name: commit(repo, "-m", f"feat(01-01): {name}", "--", name).code, names))
+        codes = list(
+            pool.map(
+                lambda name: commit(repo, "-m", f"feat(01-01): {name}", "--", name).code, names
+            )
+        )
     assert codes == [0] * 6
     made = git(repo, "log", "--format=%s", "--name-only", "main", f"-{len(names)}").split("\n")
-    assert sorted(filter(None, made)) == sorted([*names, *(f"feat(01-01): {name}" for name in names)])
+    assert sorted(filter(None, made)) == sorted(
+        [*names, *(f"feat(01-01): {name}" for name in names)]
+    )

@@ -23,13 +23,17 @@ def told(name: str, cwd: Path, **tool_input: object) -> str:
 
 
 @pytest.mark.parametrize("name", sorted(ADVISORY))
-@pytest.mark.parametrize("given", ["", "{torn", "[]", "null", '{"tool_input": 7}', '{"tool_input": {"command": 7}}'])
+@pytest.mark.parametrize(
+    "given", ["", "{torn", "[]", "null", '{"tool_input": 7}', '{"tool_input": {"command": 7}}']
+)
 def test_input_that_says_nothing_is_met_with_silence(tmp_path: Path, name: str, given: str) -> None:
     assert call(name, cwd=tmp_path, given=given) == (0, "", "")
 
 
 def test_advice_names_its_event(tmp_path: Path) -> None:
-    done = call("validate-commit", cwd=tmp_path, given='{"tool_input": {"command": "git commit -m oops"}}')
+    done = call(
+        "validate-commit", cwd=tmp_path, given='{"tool_input": {"command": "git commit -m oops"}}'
+    )
     assert done.json["hookSpecificOutput"]["hookEventName"] == "PostToolUse"
 
 
@@ -92,7 +96,9 @@ def test_a_bad_subject_is_told(tmp_path: Path, command: str) -> None:
         ("yolo-dev", "", False),
     ],
 )
-def test_departments_do_not_write_to_each_other(tmp_path: Path, sender: str, recipient: str, is_warned: bool) -> None:
+def test_departments_do_not_write_to_each_other(
+    tmp_path: Path, sender: str, recipient: str, is_warned: bool
+) -> None:
     fill(tmp_path, {".yolo-planning/.active-agent": f"{sender}\n"})
     said = told("validate-send-message", tmp_path, recipient=recipient)
     assert said.startswith("WARNING: ") if is_warned else said == ""
@@ -125,13 +131,17 @@ def test_without_a_sender_there_is_silence(tmp_path: Path) -> None:
 )
 def test_what_a_summary_lacks_is_told(tmp_path: Path, text: str, said: str) -> None:
     fill(tmp_path, {"01 auth/01-01.summary.jsonl": text})
-    advice = told("validate-summary", tmp_path, file_path=str(tmp_path / "01 auth/01-01.summary.jsonl"))
+    advice = told(
+        "validate-summary", tmp_path, file_path=str(tmp_path / "01 auth/01-01.summary.jsonl")
+    )
     assert advice == (f"SUMMARY validation: {said}" if said else "")
 
 
 def test_a_command_that_writes_a_summary_is_looked_at(tmp_path: Path) -> None:
     fill(tmp_path, {"p/01-01.summary.jsonl": "{}"})
-    assert "fm" in told("validate-summary", tmp_path, command="echo '{}' > p/01-01.summary.jsonl; ls")
+    assert "fm" in told(
+        "validate-summary", tmp_path, command="echo '{}' > p/01-01.summary.jsonl; ls"
+    )
 
 
 @pytest.mark.parametrize(

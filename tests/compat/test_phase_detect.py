@@ -39,11 +39,18 @@ def detected(root: Path, files: Mapping[str, str] = {}) -> dict[str, str]:
 def test_without_a_planning_tree_the_list_is_shorter(tmp_path: Path) -> None:
     said = detected(tmp_path)
     assert list(said) == [key for key in ORDER if key not in ONLY_WITH_A_TREE]
-    assert (said["planning_dir_exists"], said["phases_dir"], said["config_team_mode"]) == ("false", "none", "task")
+    assert (said["planning_dir_exists"], said["phases_dir"], said["config_team_mode"]) == (
+        "false",
+        "none",
+        "task",
+    )
 
 
 def test_with_a_planning_tree_every_key_stands_in_order(tmp_path: Path) -> None:
-    said = detected(tmp_path, {"config.json": "{}", "state.json": '{"ph": 2, "tt": 3, "st": "executing", "pr": 40}'})
+    said = detected(
+        tmp_path,
+        {"config.json": "{}", "state.json": '{"ph": 2, "tt": 3, "st": "executing", "pr": 40}'},
+    )
     assert list(said) == ORDER
     assert [said[key] for key in ("current_phase", "total_phases", "workflow_status", "workflow_step", "progress")] == [
         "2", "3", "executing", "none", "40",
@@ -61,7 +68,11 @@ DONE = {"phases/01-auth/01-01.plan.jsonl": "", "phases/01-auth/01-01.summary.jso
         ({"phases/01-auth/critique.jsonl": ""}, "needs_plan_and_execute", "01"),
         ({**DONE, "phases/02-ui/02-01.plan.jsonl": ""}, "needs_execute", "02"),
         ({**DONE, "phases/02-ui/02-PLAN.md": ""}, "needs_execute", "02"),
-        ({**DONE, "phases/02-ui/02-PLAN.md": "", "phases/02-ui/02-SUMMARY.md": ""}, "all_done", "none"),
+        (
+            {**DONE, "phases/02-ui/02-PLAN.md": "", "phases/02-ui/02-SUMMARY.md": ""},
+            "all_done",
+            "none",
+        ),
         (DONE, "all_done", "none"),
     ],
 )
@@ -77,13 +88,22 @@ def test_what_is_turned_off_is_off(tmp_path: Path) -> None:
         "approval_gates": {"qa_fail": False},
     }  # fmt: skip
     said = detected(tmp_path, {"config.json": json.dumps(off)})
-    keys = ("config_auto_commit", "config_context_compiler", "config_complexity_routing", "config_approval_qa_fail")
+    keys = (
+        "config_auto_commit",
+        "config_context_compiler",
+        "config_complexity_routing",
+        "config_approval_qa_fail",
+    )
     assert {said[key] for key in keys} == {"false"}
 
 
-@pytest.mark.parametrize("text", ['{"torn', "[]", '{"effort": {}, "approval_gates": 7, "complexity_routing": []}'])
+@pytest.mark.parametrize(
+    "text", ['{"torn', "[]", '{"effort": {}, "approval_gates": 7, "complexity_routing": []}']
+)
 def test_a_torn_configuration_gives_the_defaults(tmp_path: Path, text: str) -> None:
-    said = detected(tmp_path, {"config.json": text, "state.json": text, ".execution-state.json": text})
+    said = detected(
+        tmp_path, {"config.json": text, "state.json": text, ".execution-state.json": text}
+    )
     assert (said["config_effort"], said["config_fallback_path"], said["execution_state"]) == (
         "balanced",
         "high",
@@ -98,17 +118,28 @@ def test_a_value_cannot_become_another_line(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("active", "milestone", "error"),
-    [("v1\n", "v1", "false"), ("gone", "none", "true"), ("../phases", "none", "true"), ("\n", "none", "false")],
+    [
+        ("v1\n", "v1", "false"),
+        ("gone", "none", "true"),
+        ("../phases", "none", "true"),
+        ("\n", "none", "false"),
+    ],
 )
 def test_the_active_milestone(tmp_path: Path, active: str, milestone: str, error: str) -> None:
-    said = detected(tmp_path, {"ACTIVE": active, "milestones/v1/phases/03-x/a": "", "phases/01-a/a": ""})
+    said = detected(
+        tmp_path, {"ACTIVE": active, "milestones/v1/phases/03-x/a": "", "phases/01-a/a": ""}
+    )
     assert (said["active_milestone"], said["active_milestone_error"]) == (milestone, error)
     assert (said["phases_dir"], said["next_phase"]) == (
-        (".yolo-planning/milestones/v1/phases", "03") if milestone == "v1" else (".yolo-planning/phases", "01")
+        (".yolo-planning/milestones/v1/phases", "03")
+        if milestone == "v1"
+        else (".yolo-planning/phases", "01")
     )
 
 
-@pytest.mark.parametrize(("text", "there"), [("# Shop", "true"), ("{project-description}", "false"), ("", "false")])
+@pytest.mark.parametrize(
+    ("text", "there"), [("# Shop", "true"), ("{project-description}", "false"), ("", "false")]
+)
 def test_a_project_is_one_when_it_is_described(tmp_path: Path, text: str, there: str) -> None:
     assert detected(tmp_path, {"PROJECT.md": text})["project_exists"] == there
 

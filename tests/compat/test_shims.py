@@ -35,7 +35,9 @@ def test_each_shim_stands_in_the_table() -> None:
 
 @pytest.mark.parametrize("name", STRICT)
 def test_an_unknown_flag_is_refused(name: str, tmp_path: Path) -> None:
-    done = call(name, *(("--type", "gates") if name == "validate" else ()), "--bogus", "x", cwd=tmp_path)
+    done = call(
+        name, *(("--type", "gates") if name == "validate" else ()), "--bogus", "x", cwd=tmp_path
+    )
     assert (done.code, done.out) == (1, "")
     assert "unknown flag: --bogus" in done.err
 
@@ -49,7 +51,9 @@ def test_a_flag_without_its_value_is_refused(name: str, tmp_path: Path) -> None:
     assert (done.code, done.out, flag in done.err) == (1, "", True)
 
 
-@pytest.mark.parametrize("name", sorted(set(STRICT) - {"resolve-departments", "pre-integration-check", "phase-detect"}))
+@pytest.mark.parametrize(
+    "name", sorted(set(STRICT) - {"resolve-departments", "pre-integration-check", "phase-detect"})
+)
 def test_no_arguments_at_all_are_refused(name: str, tmp_path: Path) -> None:
     done = call(name, cwd=tmp_path)
     assert (done.code, done.out) == (1, "")
@@ -70,7 +74,13 @@ def test_without_an_installation_the_shim_says_so(tmp_path: Path) -> None:
     tools = tmp_path / "bin"
     tools.mkdir()
     (tools / "dirname").symlink_to(shutil.which("dirname") or "/usr/bin/dirname")
-    done = subprocess.run(["/bin/sh", str(shim)], env={"PATH": str(tools)}, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["/bin/sh", str(shim)],
+        env={"PATH": str(tools)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert (done.returncode, done.stderr) == (127, "dept-gate: yolo-fs is not installed\n")
 
 
@@ -86,6 +96,8 @@ def test_a_shim_elsewhere_finds_the_installation_on_the_path(tmp_path: Path) -> 
 
 def test_a_name_that_is_no_script_lists_them(tmp_path: Path) -> None:
     installed = FOLDER.parent / ".venv/bin/yolo-fs"
-    done = subprocess.run([installed, "compat", "nope"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [installed, "compat", "nope"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 2
     assert all(name in done.stderr for name in SCRIPTS)

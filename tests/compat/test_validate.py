@@ -69,7 +69,17 @@ def test_a_header_needs_its_keys(tmp_path: Path) -> None:
 
 
 def test_the_keys_of_a_header_have_their_types(tmp_path: Path) -> None:
-    wrong = {"p": 1, "t": 7, "w": "1", "d": "01-02", "mh": [], "xd": {}, "sk": "a", "fm": "a.ts", "auto": "yes"}
+    wrong = {
+        "p": 1,
+        "t": 7,
+        "w": "1",
+        "d": "01-02",
+        "mh": [],
+        "xd": {},
+        "sk": "a",
+        "fm": "a.ts",
+        "auto": "yes",
+    }
     errors = plan(tmp_path, lines({**HEADER, **wrong}, TASK)).json["errors"]
     types = ["string", "string", "number", "array", "object", "array", "array", "array", "boolean"]
     said = [f"Header key {key}: expected {type_}" for key, type_ in zip(wrong, types, strict=True)]
@@ -109,7 +119,9 @@ def test_what_is_no_plan_is_said_by_its_line(tmp_path: Path, text: str, said: st
 
 
 def test_a_plan_that_is_not_there_is_invalid(tmp_path: Path) -> None:
-    assert validate("plan", "none.plan.jsonl", cwd=tmp_path).json["errors"] == ["File not found: none.plan.jsonl"]
+    assert validate("plan", "none.plan.jsonl", cwd=tmp_path).json["errors"] == [
+        "File not found: none.plan.jsonl"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -123,9 +135,15 @@ def test_a_plan_that_is_not_there_is_invalid(tmp_path: Path) -> None:
     ],
     ids=["earlier", "same_wave", "itself", "another_directory", "path"],
 )
-def test_waves_rise_along_dependencies(tmp_path: Path, needs: list[str], wave: int, said: str) -> None:
+def test_waves_rise_along_dependencies(
+    tmp_path: Path, needs: list[str], wave: int, said: str
+) -> None:
     fill(tmp_path, {"01-01.plan.jsonl": lines(HEADER, TASK)})
-    done = plan(tmp_path, lines(changed(HEADER, {"n": "02", "d": needs, "w": wave}), TASK), "01-02.plan.jsonl")
+    done = plan(
+        tmp_path,
+        lines(changed(HEADER, {"n": "02", "d": needs, "w": wave}), TASK),
+        "01-02.plan.jsonl",
+    )
     errors = done.json["errors"]
     assert bool(errors) is bool(said)
     assert all(error.startswith(said) for error in errors)
@@ -173,14 +191,20 @@ def test_other_artifacts_are_not_checked(tmp_path: Path, name: str) -> None:
 
 
 def test_a_summary_of_several_lines_is_a_warning(tmp_path: Path) -> None:
-    said = naming(fill(tmp_path, {"01-01.summary.jsonl": lines(SUMMARY, {"id": "T1"})}) / "01-01.summary.jsonl")
+    said = naming(
+        fill(tmp_path, {"01-01.summary.jsonl": lines(SUMMARY, {"id": "T1"})})
+        / "01-01.summary.jsonl"
+    )
     assert (said["errors"], len(said["warnings"])) == ([], 1)
 
 
 @pytest.mark.parametrize(("more", "is_valid"), [((), False), (("--turbo",), True)])
 def test_turbo_needs_fewer_keys(tmp_path: Path, more: tuple[str, ...], is_valid: bool) -> None:
     text = lines(changed(HEADER, {"mh": "anything"}), changed(TASK, {"tp": MISSING}))
-    assert naming(fill(tmp_path, {"01-01.plan.jsonl": text}) / "01-01.plan.jsonl", *more)["valid"] is is_valid
+    assert (
+        naming(fill(tmp_path, {"01-01.plan.jsonl": text}) / "01-01.plan.jsonl", *more)["valid"]
+        is is_valid
+    )
 
 
 TREE = {
@@ -209,7 +233,9 @@ def test_a_directory_is_looked_through(
     assert (len(said["errors"]), len(said["warnings"])) == (errors, warnings)
 
 
-@pytest.mark.parametrize("arguments", [("nowhere",), (), (".", "--scope=some"), (".", "--type=critique")])
+@pytest.mark.parametrize(
+    "arguments", [("nowhere",), (), (".", "--scope=some"), (".", "--type=critique")]
+)
 def test_naming_names_what_it_cannot_take(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     done = call("validate-naming", *arguments, cwd=tmp_path)
     assert (done.code, done.out, done.err.startswith("ERROR: ")) == (1, "", True)
@@ -260,7 +286,13 @@ def test_a_torn_configuration_is_invalid(tmp_path: Path, text: str) -> None:
 
 
 def test_defaults_stand_behind_the_configuration(tmp_path: Path) -> None:
-    fill(tmp_path, {"config.json": '{"delivery": {"mode": "auto"}}', "defaults.json": '{"delivery": {"mode": "x"}}'})
+    fill(
+        tmp_path,
+        {
+            "config.json": '{"delivery": {"mode": "auto"}}',
+            "defaults.json": '{"delivery": {"mode": "x"}}',
+        },
+    )
     assert validate("config", "config.json", "defaults.json", cwd=tmp_path).json["valid"]
     assert not validate("config", "defaults.json", cwd=tmp_path).json["valid"]
 
@@ -288,7 +320,10 @@ STATE = ".execution-state.json"
         ("design_review", PLAN),
         ("test_authoring", PLAN),
         ("implementation", PLAN),
-        ("implementation", {**PLAN, STATE: state(test_authoring="complete"), "test-plan.jsonl": "{}"}),
+        (
+            "implementation",
+            {**PLAN, STATE: state(test_authoring="complete"), "test-plan.jsonl": "{}"},
+        ),
         ("code_review", {**PLAN, "01-01.summary.jsonl": "{}"}),
         ("qa", APPROVED),
         ("security", {STATE: state(qa="skipped")}),
@@ -298,7 +333,14 @@ STATE = ".execution-state.json"
     ],
 )
 def test_a_gate_passes(tmp_path: Path, step: str, files: Mapping[str, str]) -> None:
-    done = call("validate-gates", "--step", step, "--phase-dir", fill(tmp_path / "01-auth", files), cwd=tmp_path)
+    done = call(
+        "validate-gates",
+        "--step",
+        step,
+        "--phase-dir",
+        fill(tmp_path / "01-auth", files),
+        cwd=tmp_path,
+    )
     assert (done.code, done.json) == (0, {"gate": "pass", "step": step, "missing": []})
 
 
@@ -310,18 +352,38 @@ def test_a_gate_passes(tmp_path: Path, step: str, files: Mapping[str, str]) -> N
         ("architecture", {STATE: '{"steps": {"critique": {"status": "ski'}, "critique.jsonl"),
         ("planning", {STATE: state(architecture="complete")}, "architecture.toon"),
         ("design_review", {}, "*.plan.jsonl"),
-        ("test_authoring", {"a.plan.jsonl": lines(HEADER, {**TASK, "spec": ""})}, "a.plan.jsonl: task T1 has no spec"),
-        ("test_authoring", {"a.plan.jsonl": lines(HEADER) + "torn"}, "a.plan.jsonl: line 2 is no JSON object"),
+        (
+            "test_authoring",
+            {"a.plan.jsonl": lines(HEADER, {**TASK, "spec": ""})},
+            "a.plan.jsonl: task T1 has no spec",
+        ),
+        (
+            "test_authoring",
+            {"a.plan.jsonl": lines(HEADER) + "torn"},
+            "a.plan.jsonl: line 2 is no JSON object",
+        ),
         ("implementation", {**PLAN, STATE: state(test_authoring="complete")}, "test-plan.jsonl"),
         ("code_review", PLAN, "01-01.summary.jsonl"),
-        ("code_review", {"x.plan.jsonl": lines({**HEADER, "p": "../.."})}, "x.plan.jsonl: its header names no plan"),
+        (
+            "code_review",
+            {"x.plan.jsonl": lines({**HEADER, "p": "../.."})},
+            "x.plan.jsonl: its header names no plan",
+        ),
         ("code_review", {}, "*.plan.jsonl"),
-        ("qa", {"code-review.jsonl": lines({"r": "changes_requested"}, {"r": "approve"})}, "code-review.jsonl with"),
+        (
+            "qa",
+            {"code-review.jsonl": lines({"r": "changes_requested"}, {"r": "approve"})},
+            "code-review.jsonl with",
+        ),
         ("qa", {"code-review.jsonl": '{"r": "appr'}, "code-review.jsonl with"),
         ("security", {}, "verification.jsonl"),
         ("signoff", {"security-audit.jsonl": "{}"}, "code-review.jsonl"),
         ("signoff", APPROVED, "security-audit.jsonl"),
-        ("post_task_qa", {".qa-gate-results.jsonl": lines({"gl": "post-plan"})}, ".qa-gate-results.jsonl with"),
+        (
+            "post_task_qa",
+            {".qa-gate-results.jsonl": lines({"gl": "post-plan"})},
+            ".qa-gate-results.jsonl with",
+        ),
         ("post_plan_qa", {}, ".qa-gate-results.jsonl"),
     ],
 )
@@ -334,7 +396,9 @@ def test_a_gate_fails_and_says_what_is_missing(
     assert (done.code, done.json["gate"], only.startswith(missing)) == (1, "fail", True)
 
 
-@pytest.mark.parametrize("step", ["po", "documentation", "integration_gate", "delivery", "../qa", "QA"])
+@pytest.mark.parametrize(
+    "step", ["po", "documentation", "integration_gate", "delivery", "../qa", "QA"]
+)
 def test_a_step_without_a_gate_is_unknown(tmp_path: Path, step: str) -> None:
     done = call("validate-gates", "--step", step, "--phase-dir", tmp_path, cwd=tmp_path)
     assert (done.code, f"Unknown step: {step}" in done.err) == (1, True)
@@ -349,7 +413,11 @@ def test_a_phase_that_is_not_there_fails_every_gate(tmp_path: Path) -> None:
 
 
 def phases(*rows: tuple[str, list[str]], critical: tuple[str, ...] = ()) -> Any:
-    return {"phases": [{"id": id_, "depends_on": needs, "critical": id_ in critical} for id_, needs in rows]}
+    return {
+        "phases": [
+            {"id": id_, "depends_on": needs, "critical": id_ in critical} for id_, needs in rows
+        ]
+    }
 
 
 @pytest.mark.parametrize(
@@ -383,12 +451,17 @@ def test_a_roadmap_without_an_order_is_invalid(tmp_path: Path, value: object, sa
         ),
     ],
 )
-def test_what_is_odd_in_a_roadmap_is_a_warning(tmp_path: Path, value: object, warnings: list[str]) -> None:
+def test_what_is_odd_in_a_roadmap_is_a_warning(
+    tmp_path: Path, value: object, warnings: list[str]
+) -> None:
     fill(tmp_path, {"r.json": json.dumps(value)})
     said = validate("deps", "--roadmap-json", "r.json", cwd=tmp_path).json
     assert said["valid"]
-    assert [warning[: len(start)] for warning, start in zip(said["warnings"], warnings, strict=True)] == [
-        start if index == 0 else start.replace(": 01", ": 03") for index, start in enumerate(warnings)
+    assert [
+        warning[: len(start)] for warning, start in zip(said["warnings"], warnings, strict=True)
+    ] == [
+        start if index == 0 else start.replace(": 01", ": 03")
+        for index, start in enumerate(warnings)
     ]
 
 
@@ -400,7 +473,9 @@ def test_the_type_may_be_joined(tmp_path: Path) -> None:
     assert (done.code, done.json["gate"]) == (0, "pass")
 
 
-@pytest.mark.parametrize("arguments", [("--type", "poem"), ("--type",), (), ("--type=",), ("--type", "commit")])
+@pytest.mark.parametrize(
+    "arguments", [("--type", "poem"), ("--type",), (), ("--type=",), ("--type", "commit")]
+)
 def test_an_unknown_type_is_refused(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     done = call("validate", *arguments, cwd=tmp_path)
     assert (done.code, done.out, "plan, naming, config" in done.err) == (1, "", True)

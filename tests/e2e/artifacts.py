@@ -13,7 +13,15 @@ from typing import Any, NamedTuple
 
 PLANNING = ".yolo-planning"
 PHASES = 20
-_WORK = ("Token refresh", "Login page", "Audit log", "Search index", "Rate limits", "Export to CSV", "Dark mode")
+_WORK = (
+    "Token refresh",
+    "Login page",
+    "Audit log",
+    "Search index",
+    "Rate limits",
+    "Export to CSV",
+    "Dark mode",
+)
 
 
 class Artifact(NamedTuple):
@@ -48,7 +56,9 @@ def team(first: int = 0) -> list[Artifact]:
 
 def lines(*records: Mapping[str, Any]) -> bytes:
     """Return records as JSONL."""
-    return b"".join(json.dumps(record, separators=(",", ":")).encode() + b"\n" for record in records)
+    return b"".join(
+        json.dumps(record, separators=(",", ":")).encode() + b"\n" for record in records
+    )
 
 
 _Made = tuple[str, bytes, str]
@@ -66,7 +76,11 @@ def _plan(phase: str, turn: int, version: int) -> _Made:
          "v": "npm test -- store", "done": "Tokens are stored hashed"}
         for k in range(1, 2 + turn % 3)
     ]  # fmt: skip
-    return f"{phase}-{plan}.plan.jsonl", lines(header, *tasks), f"docs({phase}): plan {phase}-{plan}"
+    return (
+        f"{phase}-{plan}.plan.jsonl",
+        lines(header, *tasks),
+        f"docs({phase}): plan {phase}-{plan}",
+    )
 
 
 def _summary(phase: str, turn: int, version: int) -> _Made:
@@ -84,7 +98,11 @@ def _critique(phase: str, turn: int, version: int) -> _Made:
         "id": "C1", "cat": "gap", "sev": "critical", "q": "What happens when a signing key leaks?",
         "ctx": f"Keys live a year, revision {version}", "sug": "Publish a JWKS with kid", "st": "open", "cf": 72,
     }  # fmt: skip
-    return f"{_department(turn)}critique.jsonl", lines(line), f"docs({phase}): critique and gap analysis"
+    return (
+        f"{_department(turn)}critique.jsonl",
+        lines(line),
+        f"docs({phase}): critique and gap analysis",
+    )
 
 
 def _decisions(phase: str, turn: int, version: int) -> _Made:
@@ -96,9 +114,25 @@ def _decisions(phase: str, turn: int, version: int) -> _Made:
 
 def _code_review(phase: str, turn: int, version: int) -> _Made:
     plan = f"{phase}-01"
-    header = {"plan": plan, "r": "changes_requested", "cycle": 1 + version, "dt": "2026-02-19", "tdd": "pass"}
-    finding = {"f": "src/auth/refresh.ts", "ln": 42, "sev": "major", "issue": "The session stays alive", "sug": "Drop"}
-    return f"{_department(turn)}code-review.jsonl", lines(header, finding), f"docs({phase}): code review {plan}"
+    header = {
+        "plan": plan,
+        "r": "changes_requested",
+        "cycle": 1 + version,
+        "dt": "2026-02-19",
+        "tdd": "pass",
+    }
+    finding = {
+        "f": "src/auth/refresh.ts",
+        "ln": 42,
+        "sev": "major",
+        "issue": "The session stays alive",
+        "sug": "Drop",
+    }
+    return (
+        f"{_department(turn)}code-review.jsonl",
+        lines(header, finding),
+        f"docs({phase}): code review {plan}",
+    )
 
 
 _MAKERS: Mapping[str, Callable[[str, int, int], _Made]] = {

@@ -69,9 +69,20 @@ class Department(NamedTuple):
             "p": "01", "n": self.number, "t": self.title, "w": 1, "d": [], "xd": [],
             "mh": {"tr": [f"{self.title} works"], "ar": [], "kl": []}, "obj": self.title,
         }  # fmt: skip
-        spec = {"spec": f"Write {self.title} as the architecture says", "ts": "It answers"} if enriched else {}
+        spec = (
+            {"spec": f"Write {self.title} as the architecture says", "ts": "It answers"}
+            if enriched
+            else {}
+        )
         tasks = [
-            {"id": f"T{n}", "tp": "auto", "a": f"{self.title}, part {n}", "f": [file], "v": "npm test", "done": "Green"}
+            {
+                "id": f"T{n}",
+                "tp": "auto",
+                "a": f"{self.title}, part {n}",
+                "f": [file],
+                "v": "npm test",
+                "done": "Green",
+            }
             | spec
             for n, file in enumerate(self.files, 1)
         ]
@@ -85,7 +96,9 @@ class Department(NamedTuple):
 
     def source(self, task: int) -> Write:
         text = f"export const part = {task}\n"
-        return Write(self.files[task - 1], text, f"feat({self.plan}): T{task} {self.title}, part {task}")
+        return Write(
+            self.files[task - 1], text, f"feat({self.plan}): T{task} {self.title}, part {task}"
+        )
 
     def task(self, number: int) -> Label:
         return Label(self.agent("dev"), "implementation", f"{self.plan}/T{number}")
@@ -98,7 +111,10 @@ class Department(NamedTuple):
         yield Label(self.agent("senior"), "design_review"), (self.planned(enriched=True),)
         tests = [{"id": f"T{n}", "plan": self.plan, "tf": [f"tests/{self.number}-{n}.test.ts"], "tc": 2, "red": True,
                   "desc": "It answers"} for n in (1, 2)]  # fmt: skip
-        yield Label(self.agent("tester"), "test_authoring"), (_artifact(f"{self.prefix}test-plan.jsonl", *tests),)
+        yield (
+            Label(self.agent("tester"), "test_authoring"),
+            (_artifact(f"{self.prefix}test-plan.jsonl", *tests),),
+        )
 
     def implements(self) -> Iterator[Deed]:
         yield self.task(1), (self.source(1),)
@@ -107,9 +123,15 @@ class Department(NamedTuple):
 
     def reviews(self) -> Iterator[Deed]:
         verdict = {"plan": self.plan, "r": "approve", "cycle": 1, "dt": _DAY, "tdd": "pass"}
-        yield Label(self.agent("senior"), "code_review"), (_artifact(f"{self.prefix}code-review.jsonl", verdict),)
+        yield (
+            Label(self.agent("senior"), "code_review"),
+            (_artifact(f"{self.prefix}code-review.jsonl", verdict),),
+        )
         docs = {"type": "api", "path": "docs/api.md", "content": self.title, "section": "Login"}
-        yield Label(self.agent("documenter"), "documentation"), (_artifact(f"{self.prefix}docs.jsonl", docs),)
+        yield (
+            Label(self.agent("documenter"), "documentation"),
+            (_artifact(f"{self.prefix}docs.jsonl", docs),),
+        )
         check = {"c": f"{self.title} works", "r": "pass", "ev": "npm test", "cat": "must_have"}
         verified = {"tier": "standard", "r": "PASS", "ps": 1, "fl": 0, "tt": 1, "dt": _DAY}
         quality = {"r": "PASS", "tests": {"ps": 4, "fl": 0, "sk": 0}, "lint": {"err": 0, "warn": 0}, "dt": _DAY,
@@ -122,7 +144,10 @@ class Department(NamedTuple):
             ),
         )
         audit = {"r": "PASS", "findings": 0, "critical": 0, "dt": _DAY}
-        yield Label(self.agent("security"), "security"), (_artifact(f"{self.prefix}security-audit.jsonl", audit),)
+        yield (
+            Label(self.agent("security"), "security"),
+            (_artifact(f"{self.prefix}security-audit.jsonl", audit),),
+        )
 
     def _architecture(self) -> Write:
         text = (
@@ -181,7 +206,15 @@ def _whole(one: Department) -> Iterator[Deed]:
 
 
 def _sign_off() -> tuple[Write, ...]:
-    state = {"ms": "v1", "ph": 1, "tt": 1, "st": "complete", "step": "signoff", "pr": 100, "started": "2026-02-18"}
+    state = {
+        "ms": "v1",
+        "ph": 1,
+        "tt": 1,
+        "st": "complete",
+        "step": "signoff",
+        "pr": 100,
+        "started": "2026-02-18",
+    }
     return (
         Write(".yolo-planning/ROADMAP.md", "# Roadmap\n\n1. Login: done\n"),
         Write(".yolo-planning/state.json", json.dumps(state) + "\n"),
@@ -190,7 +223,9 @@ def _sign_off() -> tuple[Write, ...]:
 
 def _integrated() -> Write:
     checks = {"api": "skip", "design": "pass", "handoffs": "skip", "tests": "skip"}
-    return _artifact("integration-gate-result.jsonl", {"r": "PASS", "checks": checks, "failures": [], "dt": _DAY})
+    return _artifact(
+        "integration-gate-result.jsonl", {"r": "PASS", "checks": checks, "failures": [], "dt": _DAY}
+    )
 
 
 class Agents:
@@ -222,4 +257,6 @@ class Agents:
         return DEPARTMENTS[plan].summary([task["commit"] for task in found["tasks"]])
 
     def _git(self, *arguments: str) -> bytes:
-        return subprocess.run(["git", "-C", self._root, *arguments], check=True, capture_output=True).stdout
+        return subprocess.run(
+            ["git", "-C", self._root, *arguments], check=True, capture_output=True
+        ).stdout

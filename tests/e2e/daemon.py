@@ -43,14 +43,21 @@ class Mailbox:
         """Wait until something holds of all events so far; fail at the deadline, or when no more can come."""
         with self._changed:
             self._changed.wait_for(lambda: self._closed or is_so(self.events), within_s)
-            assert is_so(self.events), f"not so after {within_s} s; closed: {self._closed}; last: {self.events[-8:]}"
+            assert is_so(self.events), (
+                f"not so after {within_s} s; closed: {self._closed}; last: {self.events[-8:]}"
+            )
 
 
 class Daemon:
     """`python -m yolo_fs run --json` in a repository; may be killed and started again."""
 
     def __init__(
-        self, repo: Repo, log: Path, *, under: Sequence[str] = (), more: Mapping[str, str] | None = None
+        self,
+        repo: Repo,
+        log: Path,
+        *,
+        under: Sequence[str] = (),
+        more: Mapping[str, str] | None = None,
     ) -> None:
         """Run in a repository; `under`: a command that starts it, `more`: is added to its environment."""
         self.repo = repo
@@ -83,7 +90,11 @@ class Daemon:
     def launch(self) -> bool:
         """Start once, and return as soon as it is known whether it became the daemon."""
         self.begin()
-        self.mailbox.wait(lambda events: any(one.get("event") == "daemon.started" or "ok" in one for one in events))
+        self.mailbox.wait(
+            lambda events: any(
+                one.get("event") == "daemon.started" or "ok" in one for one in events
+            )
+        )
         return not any("already_running" in str(one.get("data")) for one in self.mailbox.events)
 
     def begin(self) -> None:
@@ -124,7 +135,11 @@ class Daemon:
 
     def committed(self) -> list[str]:
         """Return the paths that it says it committed, in order."""
-        return [event["path"] for event in self.mailbox.events if event.get("event") == "artifact.committed"]
+        return [
+            event["path"]
+            for event in self.mailbox.events
+            if event.get("event") == "artifact.committed"
+        ]
 
     def wait_committed(self, artifacts: Iterable[Artifact], within_s: float = DEADLINE_S) -> None:
         """Wait until exactly these contents were reported as committed by this run."""
@@ -144,7 +159,9 @@ class Daemon:
 
         self.mailbox.wait(none_is_missing, within_s)
 
-    def wait_for(self, event: str, path: str = "", reason: str = "", within_s: float = DEADLINE_S) -> Event:
+    def wait_for(
+        self, event: str, path: str = "", reason: str = "", within_s: float = DEADLINE_S
+    ) -> Event:
         """Wait for an event about a path, for a reason, and return the latest of them."""
 
         def matching(events: list[Event]) -> list[Event]:
@@ -199,7 +216,10 @@ class Daemon:
 
 def _states(pid: int) -> set[str]:
     """Return the states of the threads of a process, such as S or T."""
-    stats = [Path(f"/proc/{pid}/task/{task}/stat").read_text() for task in os.listdir(f"/proc/{pid}/task")]
+    stats = [
+        Path(f"/proc/{pid}/task/{task}/stat").read_text()
+        for task in os.listdir(f"/proc/{pid}/task")
+    ]
     return {stat.rpartition(")")[2].split()[0] for stat in stats}
 
 

@@ -40,7 +40,9 @@ class Fate:
         if next(self._numbers) == self._dies_at:
             os._exit(KILLED)
 
-    def around(self, owner: Any, name: str, concerns: Callable[..., bool] = lambda *_, **__: True) -> None:
+    def around(
+        self, owner: Any, name: str, concerns: Callable[..., bool] = lambda *_, **__: True
+    ) -> None:
         """Make a moment before and after each call of a function that the call concerns."""
         self._wrap(owner, name, concerns, self.moment)
 
@@ -48,7 +50,9 @@ class Fate:
         """Make a moment after each call of a function; before it, nothing has happened since the last moment."""
         self._wrap(owner, name, lambda *_, **__: True, lambda _: None)
 
-    def _wrap(self, owner: Any, name: str, concerns: Callable[..., bool], before: Callable[[str], None]) -> None:
+    def _wrap(
+        self, owner: Any, name: str, concerns: Callable[..., bool], before: Callable[[str], None]
+    ) -> None:
         original = getattr(owner, name)
 
         def wrapped(*arguments: Any, **named: Any) -> Any:
@@ -63,7 +67,9 @@ class Fate:
 
 
 def _is_round_of_a_state_file(_: Coordinator, paths: Any) -> bool:
-    return isinstance(paths, tuple) and len(paths) == 1 and str(paths[0]).endswith(states.STATE_FILES)
+    return (
+        isinstance(paths, tuple) and len(paths) == 1 and str(paths[0]).endswith(states.STATE_FILES)
+    )
 
 
 def _child(order: dict[str, Any]) -> None:
@@ -82,7 +88,11 @@ def _child(order: dict[str, Any]) -> None:
 
 
 def _commits() -> int:
-    return int(subprocess.run(["git", "rev-list", "--count", "HEAD"], capture_output=True, check=True).stdout)
+    return int(
+        subprocess.run(
+            ["git", "rev-list", "--count", "HEAD"], capture_output=True, check=True
+        ).stdout
+    )
 
 
 def main() -> None:

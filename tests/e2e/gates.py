@@ -20,7 +20,12 @@ SPEC = {
 RECORDS: dict[str, dict[str, Any]] = {
     "design-handoff": {"component": "LoginForm", "status": "ready"},
     "component-specs": SPEC,
-    "design-tokens": {"cat": "color", "name": "color-primary", "val": "#3B82F6", "sem": "main action"},
+    "design-tokens": {
+        "cat": "color",
+        "name": "color-primary",
+        "val": "#3B82F6",
+        "sem": "main action",
+    },
     "api-contracts": {"endpoint": "POST /auth/login", "status": "agreed"},
 }
 UX = ("design-handoff", "component-specs", "design-tokens")
@@ -55,8 +60,20 @@ def _judged(repo: Repo) -> tuple[int, int]:
 class Waiter:
     """`yolo-fs gate wait` in a process of its own."""
 
-    def __init__(self, repo: Repo, *names: str, phase: str = "01-auth", timeout_s: float = DEADLINE_S):
-        command = [sys.executable, "-m", "yolo_fs", "gate", "wait", *names, "--phase", phase, "--json"]
+    def __init__(
+        self, repo: Repo, *names: str, phase: str = "01-auth", timeout_s: float = DEADLINE_S
+    ):
+        command = [
+            sys.executable,
+            "-m",
+            "yolo_fs",
+            "gate",
+            "wait",
+            *names,
+            "--phase",
+            phase,
+            "--json",
+        ]
         self.process = subprocess.Popen(
             [*command, "--timeout", str(timeout_s)], cwd=repo.root, env=repo.env, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,

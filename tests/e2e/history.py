@@ -65,12 +65,19 @@ class History:
         """Assert that the contents of each path were committed in the order in which they were written."""
         for path in {one.path for one in written}:
             wanted = [one.blob(self._algorithm) for one in written if one.path == path]
-            found = [blob for commit in self.commits() for _, blob, name in commit.changes if name == path]
+            found = [
+                blob
+                for commit in self.commits()
+                for _, blob, name in commit.changes
+                if name == path
+            ]
             assert found == wanted, path
 
     def check_sound(self) -> None:
         """Assert that nothing is broken and nothing is left behind."""
-        faults = self._repo.git("fsck", "--full", "--strict", "--no-dangling", "--no-progress", ok=range(256))
+        faults = self._repo.git(
+            "fsck", "--full", "--strict", "--no-dangling", "--no-progress", ok=range(256)
+        )
         assert faults == ""
         assert locks(self._repo) == []
         assert self._repo.look("status", "--porcelain", "-uall", "--", PLANNING) == ""
@@ -99,7 +106,11 @@ def _commit(record: str) -> Commit:
 def locks(repo: Repo) -> list[str]:
     """Return every lock file that lies about in the git directory."""
     common = Path(repo.look("rev-parse", "--path-format=absolute", "--git-common-dir").strip())
-    return sorted(str(path.relative_to(common)) for path in common.rglob("*.lock") if path.name != "daemon.lock")
+    return sorted(
+        str(path.relative_to(common))
+        for path in common.rglob("*.lock")
+        if path.name != "daemon.lock"
+    )
 
 
 def loose_objects(repo: Repo) -> int:

@@ -43,20 +43,26 @@ class Repo:
     def git_dir(self) -> Path:
         return Path(self.git("rev-parse", "--absolute-git-dir").strip())
 
-    def git(self, *arguments: str, ok: Sequence[int] = (0,), given: str | None = None, **more: str) -> str:
+    def git(
+        self, *arguments: str, ok: Sequence[int] = (0,), given: str | None = None, **more: str
+    ) -> str:
         """Run the user's git and return what it prints; `more` is added to its environment."""
         done = subprocess.run(
             ["git", *arguments], cwd=self.root, env={**self.env, **more}, input=given,
             capture_output=True, text=True, errors="surrogateescape", timeout=DEADLINE_S, check=False,
         )  # fmt: skip
-        assert done.returncode in ok, f"git {arguments}: {done.returncode}\n{done.stdout}{done.stderr}"
+        assert done.returncode in ok, (
+            f"git {arguments}: {done.returncode}\n{done.stdout}{done.stderr}"
+        )
         return done.stdout
 
     def look(self, *arguments: str) -> str:
         """Run a git command that only reads, and that must not even refresh the index."""
         return self.git(*arguments, GIT_OPTIONAL_LOCKS="0")
 
-    def commit_file(self, name: str, text: str, message: str = "chore: something of the user") -> None:
+    def commit_file(
+        self, name: str, text: str, message: str = "chore: something of the user"
+    ) -> None:
         self.file(name, text)
         self.git("add", "--", name)
         self.git("commit", "-q", "-m", message, "--", name)
@@ -93,7 +99,9 @@ class Repo:
             [sys.executable, "-m", "yolo_fs", *arguments], cwd=self.root, env={**self.env, **(more or {})},
             capture_output=True, timeout=DEADLINE_S, check=False,
         )  # fmt: skip
-        assert done.returncode in ok, f"{arguments}: {done.returncode}\n{done.stdout!r}\n{done.stderr!r}"
+        assert done.returncode in ok, (
+            f"{arguments}: {done.returncode}\n{done.stdout!r}\n{done.stderr!r}"
+        )
         return done
 
     def status(self) -> dict[str, Any]:

@@ -84,14 +84,18 @@ def test_on_the_right_branch_it_goes_on(handed: Repo) -> None:
     assert "src/file1.py" in handed.git("status", "--porcelain", "src")
 
 
-@pytest.mark.parametrize("command", ["echo edited > src/file1.py", "sed -i s/1/2/ src/file1.py", "rm src/file1.py"])
+@pytest.mark.parametrize(
+    "command", ["echo edited > src/file1.py", "sed -i s/1/2/ src/file1.py", "rm src/file1.py"]
+)
 def test_a_shell_is_no_way_around_an_untaken_handoff(handed: Repo, command: str) -> None:
     handed.git("checkout", "-q", "main")
     answer = asked(handed, "pre-tool-use", tool_name="Bash", tool_input={"command": command})
     assert answer["hookSpecificOutput"]["permissionDecision"] == "deny"
 
 
-@pytest.mark.parametrize("command", ["git checkout directive/login", "cat src/file1.py", "ls src/ 2>/dev/null"])
+@pytest.mark.parametrize(
+    "command", ["git checkout directive/login", "cat src/file1.py", "ls src/ 2>/dev/null"]
+)
 def test_reading_and_going_to_the_right_branch_stay_possible(handed: Repo, command: str) -> None:
     handed.git("checkout", "-q", "main")
     assert asked(handed, "pre-tool-use", tool_name="Bash", tool_input={"command": command}) == {}
@@ -105,7 +109,9 @@ def test_a_handoff_that_is_invalid_stops_every_edit_but_its_own_repair(handed: R
 
 
 def test_another_role_than_the_receiver_is_stopped(handed: Repo) -> None:
-    assert "pair" in edit(handed, agent_type="pair")["hookSpecificOutput"]["permissionDecisionReason"]
+    assert (
+        "pair" in edit(handed, agent_type="pair")["hookSpecificOutput"]["permissionDecisionReason"]
+    )
 
 
 def test_the_operator_may_accept_it_and_the_hook_lets_go(handed: Repo) -> None:
@@ -136,12 +142,28 @@ def team(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Team:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "no config"))
     team = Team(tmp_path / "work")
-    for name in ("src/auth/tokens.ts", "src/auth/keys.ts", "src/config.ts", "src/other.ts", "frontend/a.ts"):
+    for name in (
+        "src/auth/tokens.ts",
+        "src/auth/keys.ts",
+        "src/config.ts",
+        "src/other.ts",
+        "frontend/a.ts",
+    ):
         team.file(name, "export {}\n")
-    for name in ("README.md", "tests/auth.test.ts", ".yolo-planning/ROADMAP.md", ".yolo-planning/REQUIREMENTS.md"):
+    for name in (
+        "README.md",
+        "tests/auth.test.ts",
+        ".yolo-planning/ROADMAP.md",
+        ".yolo-planning/REQUIREMENTS.md",
+    ):
         team.file(name, "# Text\n")
     team.config(THREE)
-    for name in ("01-CONTEXT-backend.md", "01-CONTEXT-uiux.md", "01-CONTEXT-frontend.md", ".ctx-qa.toon"):
+    for name in (
+        "01-CONTEXT-backend.md",
+        "01-CONTEXT-uiux.md",
+        "01-CONTEXT-frontend.md",
+        ".ctx-qa.toon",
+    ):
         team.artifact(name, "# Context\n")
     team.git("add", "-A", "-f")
     team.git("commit", "-q", "-m", "chore: begin")
@@ -164,8 +186,15 @@ def run(who: str, command: str, tool: str = "Bash") -> Act:
 
 def ask(team: Team, act: Act) -> dict[str, Any]:
     who, tool, given = act
-    said = {"hook_event_name": "PreToolUse", "cwd": str(team.root), "tool_name": tool, "tool_input": given}
-    answer, note, code = hook_fast.answer(json.dumps(said | ({"agent_type": who} if who else {})).encode())
+    said = {
+        "hook_event_name": "PreToolUse",
+        "cwd": str(team.root),
+        "tool_name": tool,
+        "tool_input": given,
+    }
+    answer, note, code = hook_fast.answer(
+        json.dumps(said | ({"agent_type": who} if who else {})).encode()
+    )
     assert (note, code) == ("", 0)
     return dict(answer)
 
@@ -190,7 +219,9 @@ FORBIDDEN: list[Act] = [
     run("", f"bash -lc 'cp /tmp/x {STATUS}'"),
     run("", f"cat <<'EOF' > {STATUS}\n{{}}\nEOF"),
     run("", f"python3 -c \"open('{STATUS}', 'w').write('x')\""),
-    run("", f"*** Begin Patch\n*** Update File: {STATUS}\n@@\n-a\n+b\n*** End Patch", "apply_patch"),
+    run(
+        "", f"*** Begin Patch\n*** Update File: {STATUS}\n@@\n-a\n+b\n*** End Patch", "apply_patch"
+    ),
     # Another department's.
     write("yolo-fe-dev", f"{PHASE}/01-03.summary.jsonl"),
     write("yolo-dev", f"{PHASE}/fe-architecture.toon"),

@@ -18,7 +18,9 @@ MOST_LOOSE = 50
 """More loose objects than before; each commit written loose would cost seven."""
 
 
-def test_a_burst_is_one_commit_each_and_few_loose_objects(repo: Repo, start: Callable[..., Daemon]) -> None:
+def test_a_burst_is_one_commit_each_and_few_loose_objects(
+    repo: Repo, start: Callable[..., Daemon]
+) -> None:
     history, daemon, artifacts = History(repo), start(repo), mixed(BURST)
     before = loose_objects(repo)
     repo.write(*artifacts)
@@ -28,7 +30,9 @@ def test_a_burst_is_one_commit_each_and_few_loose_objects(repo: Repo, start: Cal
     history.check(artifacts)
 
 
-def test_what_was_written_before_the_start_is_one_commit_each(repo: Repo, start: Callable[..., Daemon]) -> None:
+def test_what_was_written_before_the_start_is_one_commit_each(
+    repo: Repo, start: Callable[..., Daemon]
+) -> None:
     history, artifacts = History(repo), mixed(BURST)
     before = loose_objects(repo)
     repo.write(*artifacts)

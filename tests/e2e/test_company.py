@@ -99,7 +99,10 @@ class Played:
     def versions(self, ending: str) -> list[tuple[str, dict[str, Any]]]:
         """Return every committed content of the files that end so: (path, content)."""
         found = [one for one in self.commits if one.path.endswith(ending)]
-        return [(one.path, json.loads(self.stage.git.text("show", f"{one.oid}:{one.path}"))) for one in found]
+        return [
+            (one.path, json.loads(self.stage.git.text("show", f"{one.oid}:{one.path}")))
+            for one in found
+        ]
 
     def gates(self) -> list[Gates]:
         """Return the gates as of each commit."""
@@ -142,7 +145,9 @@ def either(request: pytest.FixtureRequest) -> Played:
 # --- gates -----------------------------------------------------------------------------------------------------------
 
 
-def test_the_gate_of_the_design_opens_with_its_last_piece_of_evidence_and_no_commit_earlier(company: Played) -> None:
+def test_the_gate_of_the_design_opens_with_its_last_piece_of_evidence_and_no_commit_earlier(
+    company: Played,
+) -> None:
     (last,) = company.at("design-handoff.jsonl")
 
     is_open = [gates.named("ux-complete").is_open for gates in company.gates()]
@@ -167,7 +172,9 @@ CLOSING = ("code-review", "verification", "qa-code", "security-audit")
 
 
 def test_all_departments_are_through_only_after_the_last_of_their_evidence(company: Played) -> None:
-    pieces = [company.at(f"{prefix}{kind}.jsonl")[-1] for prefix in ("", "fe-", "ux-") for kind in CLOSING]
+    pieces = [
+        company.at(f"{prefix}{kind}.jsonl")[-1] for prefix in ("", "fe-", "ux-") for kind in CLOSING
+    ]
 
     is_open = [gates.named("all-depts").is_open for gates in company.gates()]
 
@@ -187,14 +194,20 @@ def test_every_gate_says_what_is_missing_while_it_is_closed(company: Played) -> 
 def test_frontend_and_backend_begin_after_the_design_is_handed_over(company: Played) -> None:
     (handed_over,) = company.at("design-handoff.jsonl")
     ux = [number for number, one in enumerate(company.commits) if f"{PHASE}/ux-" in one.path]
-    others = [number for number, one in enumerate(company.commits) if _is_of_the_second_wave(one.path)]
+    others = [
+        number for number, one in enumerate(company.commits) if _is_of_the_second_wave(one.path)
+    ]
 
     assert max(ux) < handed_over < min(others)
 
 
 def _is_of_the_second_wave(path: str) -> bool:
     name = path.removeprefix(f"{PHASE}/")
-    return name.startswith("fe-") or name in ("architecture.toon", "01-03.plan.jsonl", "api-contracts.jsonl")
+    return name.startswith("fe-") or name in (
+        "architecture.toon",
+        "01-03.plan.jsonl",
+        "api-contracts.jsonl",
+    )
 
 
 def test_frontend_and_backend_take_turns(company: Played) -> None:
@@ -234,7 +247,9 @@ def test_history_passes_the_offline_check(company: Played) -> None:
 
 
 def test_a_phase_in_which_all_pass_ships(company: Played) -> None:
-    assert company.watching.decisions == ["SHIP: all departments, the integration gate and security pass"]
+    assert company.watching.decisions == [
+        "SHIP: all departments, the integration gate and security pass"
+    ]
     assert company.gates()[-1].decision == "SHIP"
 
 
@@ -289,7 +304,9 @@ def test_each_step_becomes_complete_once_in_the_order_of_the_workflow(company: P
 def test_a_step_that_a_rule_skips_is_recorded_with_the_rule(company: Played) -> None:
     _, last = company.versions(f"{PHASE}/.execution-state.json")[-1]
 
-    skipped = {key: entry["reason"] for key, entry in last["steps"].items() if entry["status"] == "skipped"}
+    skipped = {
+        key: entry["reason"] for key, entry in last["steps"].items() if entry["status"] == "skipped"
+    }
 
     assert set(skipped) == {"test_authoring"} | (set(skipped) & {"po", "documentation", "delivery"})
     assert all(reason.startswith("rule: ") for reason in skipped.values())
@@ -298,7 +315,9 @@ def test_a_step_that_a_rule_skips_is_recorded_with_the_rule(company: Played) -> 
 def test_the_orchestration_tells_of_departments_gates_and_the_decision(company: Played) -> None:
     _, last = company.versions(".phase-orchestration.json")[-1]
 
-    assert {name: one["status"] for name, one in last["departments"].items()} == dict.fromkeys(DEPARTMENTS, "complete")
+    assert {name: one["status"] for name, one in last["departments"].items()} == dict.fromkeys(
+        DEPARTMENTS, "complete"
+    )
     assert {one["status"] for one in last["gates"].values()} == {"passed"}
     assert [wave["depts"] for wave in last["waves"]] == [["uiux"], ["frontend", "backend"]]
     stages = [last[stage]["status"] for stage in ("integration_qa", "security", "owner_signoff")]
@@ -307,9 +326,13 @@ def test_the_orchestration_tells_of_departments_gates_and_the_decision(company: 
 
 def test_the_orchestration_was_on_hold_while_the_test_failed(hold: Played) -> None:
     failing, mended = hold.at("fe-test-results.jsonl")
-    written = [number for number in hold.at(".phase-orchestration.json") if failing < number < mended]
+    written = [
+        number for number in hold.at(".phase-orchestration.json") if failing < number < mended
+    ]
 
-    shown = hold.stage.git.text("show", f"{hold.commits[mended - 1].oid}:{PHASE}/.phase-orchestration.json")
+    shown = hold.stage.git.text(
+        "show", f"{hold.commits[mended - 1].oid}:{PHASE}/.phase-orchestration.json"
+    )
     said = json.loads(shown)
 
     assert written
@@ -320,9 +343,9 @@ def test_the_orchestration_was_on_hold_while_the_test_failed(hold: Played) -> No
 def test_the_status_of_each_department_ends_as_complete(company: Played) -> None:
     statuses = company.watching.statuses
 
-    assert {name: (one["status"], one["plans_complete"], one["error"]) for name, one in statuses.items()} == (
-        dict.fromkeys(DEPARTMENTS, ("complete", 1, ""))
-    )
+    assert {
+        name: (one["status"], one["plans_complete"], one["error"]) for name, one in statuses.items()
+    } == (dict.fromkeys(DEPARTMENTS, ("complete", 1, "")))
 
 
 def test_each_handoff_left_its_sentinel(company: Played) -> None:
@@ -337,7 +360,9 @@ def test_each_handoff_left_its_sentinel(company: Played) -> None:
 
 def test_the_clean_up_leaves_no_coordination_and_every_artifact(company: Played) -> None:
     names = set(os.listdir(Path(company.root, PHASE)))
-    artifacts = {one.path.rpartition("/")[2] for one in company.commits if one.path.startswith(f"{PHASE}/")}
+    artifacts = {
+        one.path.rpartition("/")[2] for one in company.commits if one.path.startswith(f"{PHASE}/")
+    }
 
     assert names == artifacts - {".phase-orchestration.json"}
 

@@ -9,7 +9,9 @@ from tests.e2e.daemon import Daemon, until
 from tests.e2e.repo import Repo
 
 
-def test_a_context_follows_its_sources_while_the_daemon_runs(repo: Repo, start: Callable[..., Daemon]) -> None:
+def test_a_context_follows_its_sources_while_the_daemon_runs(
+    repo: Repo, start: Callable[..., Daemon]
+) -> None:
     one, two = (artifact("critique", 0, version) for version in (0, 1))
     repo.write(one)
     daemon = start(repo)
@@ -18,6 +20,8 @@ def test_a_context_follows_its_sources_while_the_daemon_runs(repo: Repo, start: 
     context = repo.root / one.path.rpartition("/")[0] / ".ctx-architect.toon"
     assert "revision 0" in context.read_text()
     repo.write(two)
-    until(lambda: "revision 1" in context.read_text(), "the context says what its source says by now")
+    until(
+        lambda: "revision 1" in context.read_text(), "the context says what its source says by now"
+    )
     assert repo.yolo_fs("context", "prove", "architect", "--phase", "1").returncode == 0
     assert "ctx" not in repo.look("log", "--all", "--name-only", "--format=")

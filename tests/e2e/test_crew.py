@@ -15,9 +15,7 @@ from tests.e2e.daemon import Daemon
 from tests.e2e.repo import DEADLINE_S, Repo
 
 PHASE = ".yolo-planning/phases/01-auth"
-HELD_UP = (
-    '{"id":"C1","cat":"gap","sev":"minor","q":"Which key?","ctx":"auth","sug":"Name it","st":"open","cf":90,"rd":1}\n'
-)
+HELD_UP = '{"id":"C1","cat":"gap","sev":"minor","q":"Which key?","ctx":"auth","sug":"Name it","st":"open","cf":90,"rd":1}\n'
 
 
 def hosts(repo: Repo, event: str, agent: str, instance: str) -> None:

@@ -25,7 +25,11 @@ from yolo_fs.cli.main import run
 
 PHASE, OPEN_PHASE = "01-auth", "02-page"
 GATES = ("ux-complete", "api-contract", "all-depts", "integration")
-UX_DONE, UIUX_DONE, CONTRACT = ".handoff-ux-complete", ".handoff-uiux-complete", ".handoff-api-contract"
+UX_DONE, UIUX_DONE, CONTRACT = (
+    ".handoff-ux-complete",
+    ".handoff-uiux-complete",
+    ".handoff-api-contract",
+)
 BACKEND_DONE, FRONTEND_DONE = ".handoff-backend-complete", ".handoff-frontend-complete"
 _SERIAL = itertools.count()
 
@@ -39,7 +43,10 @@ class Scene:
         self.open_folder = self.folder.parent / OPEN_PHASE
         commit(daemon, *(evidence(kind, OPEN_PHASE) for kind in (*UX, "api-contracts")))
         commit(daemon, *(evidence(kind, PHASE) for kind in (*UX, "api-contracts")))
-        until(lambda: (self.folder / CONTRACT).exists() and (self.open_folder / CONTRACT).exists(), "they are open")
+        until(
+            lambda: (self.folder / CONTRACT).exists() and (self.open_folder / CONTRACT).exists(),
+            "they are open",
+        )
         self.genuine = {path.name: path.read_bytes() for path in self.folder.glob(".handoff-*")}
         """Sentinels of the time when the gates were open."""
         commit(daemon, evidence("component-specs", PHASE, status="draft"))
@@ -59,7 +66,9 @@ class Scene:
 
     def let_daemon_judge(self) -> None:
         """Commit something elsewhere, so that the daemon looks at every gate again."""
-        commit(self.daemon, evidence("design-tokens", "03-elsewhere", name=f"color-{next(_SERIAL)}"))
+        commit(
+            self.daemon, evidence("design-tokens", "03-elsewhere", name=f"color-{next(_SERIAL)}")
+        )
 
     @contextlib.contextmanager
     def put_back(self) -> Iterator[None]:
@@ -70,7 +79,9 @@ class Scene:
         finally:
             for path in self.folder.glob(".[dh]*"):
                 if not path.name.startswith(".dept-lock"):
-                    shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+                    shutil.rmtree(
+                        path
+                    ) if path.is_dir() and not path.is_symlink() else path.unlink()
             for path, data in before.items():
                 path.write_bytes(data)
 
@@ -144,7 +155,9 @@ def moved_in(scene: Scene, path: Path) -> None:
 
 
 def links_to(target: str) -> Forge:
-    return lambda scene, path: path.symlink_to(target.format(open=scene.open_folder, here=path, folder=scene.folder))
+    return lambda scene, path: path.symlink_to(
+        target.format(open=scene.open_folder, here=path, folder=scene.folder)
+    )
 
 
 def links_to_replay(scene: Scene, path: Path) -> None:
@@ -236,7 +249,11 @@ ATTEMPTS = (
     Attempt("sentinel of another phase under our name", UX_DONE, of_another_phase(phase=PHASE)),
     Attempt("sentinel of another phase under our name", CONTRACT, of_another_phase(phase=PHASE)),
     Attempt("sentinel of another phase by a link", UX_DONE, links_to("{open}/" + UX_DONE)),
-    Attempt("sentinel of another phase by a relative link", CONTRACT, links_to(f"../{OPEN_PHASE}/{CONTRACT}")),
+    Attempt(
+        "sentinel of another phase by a relative link",
+        CONTRACT,
+        links_to(f"../{OPEN_PHASE}/{CONTRACT}"),
+    ),
     Attempt("sentinel of another phase by a hard link", UX_DONE, hard_links),
     Attempt("link to a file of the system", UX_DONE, links_to("/etc/hostname")),
     Attempt("link to nothing", UX_DONE, links_to("/nowhere")),
@@ -257,7 +274,12 @@ ATTEMPTS = (
     Attempt("status edited", status("frontend"), says("frontend", status="complete"), stays=False),
     Attempt("status edited", status("uiux"), says("uiux", status="complete"), stays=False),
     Attempt("step edited", status("backend"), says("backend", step="signoff"), stays=False),
-    Attempt("plans edited", status("backend"), says("backend", plans_complete=9, plans_total=9), stays=False),
+    Attempt(
+        "plans edited",
+        status("backend"),
+        says("backend", plans_complete=9, plans_total=9),
+        stays=False,
+    ),
     Attempt("all say that they are complete", BACKEND_DONE, all_say_complete),
     Attempt("status by a script", status("backend"), by_a_script, stays=False),
     Attempt("status with its clock set back", status("backend"), status_set_back, stays=False),
@@ -281,16 +303,25 @@ def test_no_attempt_opens_a_gate_and_each_is_named(
     assert attempt.file in named(before)
     assert not attempt.stays or attempt.file in named(after)
     assert [gate["gate"] for gate in (*before["gates"], *after["gates"]) if gate["open"]] == []
-    until(lambda: all(each.is_asleep() for each in scene.waiters), "whoever was woken to look sleeps again")
+    until(
+        lambda: all(each.is_asleep() for each in scene.waiters),
+        "whoever was woken to look sleeps again",
+    )
 
 
 def test_nothing_was_ever_told_to_be_open(scene: Scene) -> None:
-    moves = [(one["event"], one["data"]["gate"]) for one in scene.daemon.mailbox.events if one["path"] == PHASE]
+    moves = [
+        (one["event"], one["data"]["gate"])
+        for one in scene.daemon.mailbox.events
+        if one["path"] == PHASE
+    ]
     opened = [gate for event, gate in moves if event == "gate.opened"]
     assert sorted(opened) == ["api-contract", "ux-complete"], "only once, when they were"
 
 
-def test_without_a_forgery_nothing_is_named(scene: Scene, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_forgery_nothing_is_named(
+    scene: Scene, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert named(listed(scene, capsys)) == set()
 
 

@@ -62,7 +62,9 @@ def test_ten_waiters_wake_by_one_event(company: Repo, start: Start, waiter: Wait
     assert [each.process.returncode for each in waiters] == [0] * 10
 
 
-def test_a_waiter_sleeps_on_while_other_gates_open(company: Repo, start: Start, waiter: WaitFor) -> None:
+def test_a_waiter_sleeps_on_while_other_gates_open(
+    company: Repo, start: Start, waiter: WaitFor
+) -> None:
     daemon = start(company)
     design, both = waiter(GATE), waiter(GATE, "api-contract")
     all_asleep(design, both)
@@ -81,7 +83,9 @@ def test_with_no_daemon_the_commit_itself_wakes(company: Repo, waiter: WaitFor) 
     assert (answer["open"], answer["by"]) == (True, "look")
 
 
-def test_a_daemon_that_starts_later_wakes_as_well(company: Repo, start: Start, waiter: WaitFor) -> None:
+def test_a_daemon_that_starts_later_wakes_as_well(
+    company: Repo, start: Start, waiter: WaitFor
+) -> None:
     one = waiter(GATE)
     all_asleep(one)
     company.write(evidence(UX[-1]))
@@ -89,7 +93,9 @@ def test_a_daemon_that_starts_later_wakes_as_well(company: Repo, start: Start, w
     assert one.answer()["open"]
 
 
-def test_a_daemon_killed_while_somebody_waits_is_not_waited_for(company: Repo, start: Start, waiter: WaitFor) -> None:
+def test_a_daemon_killed_while_somebody_waits_is_not_waited_for(
+    company: Repo, start: Start, waiter: WaitFor
+) -> None:
     daemon = start(company)
     one = waiter(GATE)
     all_asleep(one)
@@ -99,7 +105,9 @@ def test_a_daemon_killed_while_somebody_waits_is_not_waited_for(company: Repo, s
     assert (answer["open"], answer["by"]) == (True, "look")
 
 
-def test_the_next_daemon_rings_for_those_who_heard_the_last_one(company: Repo, start: Start, waiter: WaitFor) -> None:
+def test_the_next_daemon_rings_for_those_who_heard_the_last_one(
+    company: Repo, start: Start, waiter: WaitFor
+) -> None:
     daemon = start(company)
     one = waiter(GATE)
     all_asleep(one)
@@ -109,7 +117,9 @@ def test_the_next_daemon_rings_for_those_who_heard_the_last_one(company: Repo, s
     assert one.answer()["open"]
 
 
-def test_a_waiter_in_a_linked_work_tree_waits_for_its_own_branch(company: Repo, start: Start, waiter: WaitFor) -> None:
+def test_a_waiter_in_a_linked_work_tree_waits_for_its_own_branch(
+    company: Repo, start: Start, waiter: WaitFor
+) -> None:
     daemon = start(company)
     other = Repo(company.root.parent / "linked", company.env)
     company.git("worktree", "add", "-q", "-b", "other", str(other.root))
@@ -122,7 +132,9 @@ def test_a_waiter_in_a_linked_work_tree_waits_for_its_own_branch(company: Repo, 
     there.end()
 
 
-def test_a_reset_closes_the_gate_for_those_who_come_after(company: Repo, start: Start, waiter: WaitFor) -> None:
+def test_a_reset_closes_the_gate_for_those_who_come_after(
+    company: Repo, start: Start, waiter: WaitFor
+) -> None:
     daemon = start(company)
     base = company.look("rev-parse", "HEAD").strip()
     commit(daemon, evidence(UX[-1]))

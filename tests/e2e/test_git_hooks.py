@@ -46,7 +46,12 @@ def hooked(repo: Repo) -> Repo:
 def git(repo: Repo, *arguments: str, **more: str) -> tuple[int, str]:
     """Run the user's git; return its exit code and what it said on stderr."""
     done = subprocess.run(
-        ["git", *arguments], cwd=repo.root, env={**repo.env, **more}, capture_output=True, text=True, timeout=DEADLINE_S
+        ["git", *arguments],
+        cwd=repo.root,
+        env={**repo.env, **more},
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_S,
     )
     return done.returncode, done.stderr
 
@@ -78,7 +83,9 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("wrong", "right"), WRONG)
-def test_a_wrong_subject_is_refused_with_the_nearest_right_one(hooked: Repo, wrong: str, right: str) -> None:
+def test_a_wrong_subject_is_refused_with_the_nearest_right_one(
+    hooked: Repo, wrong: str, right: str
+) -> None:
     hooked.write(artifact("plan", 1))
     code, said = git(hooked, "commit", "--allow-empty", "-m", wrong)
     assert (code, f"Nearest right subject: {right}" in said) == (1, True), said
@@ -86,7 +93,9 @@ def test_a_wrong_subject_is_refused_with_the_nearest_right_one(hooked: Repo, wro
     assert hooked.subjects()[1:] == [right]
 
 
-@pytest.mark.parametrize("right", ["feat(01-02): T1 rotate", "chore(state): phase 1 complete", "docs(any words): x"])
+@pytest.mark.parametrize(
+    "right", ["feat(01-02): T1 rotate", "chore(state): phase 1 complete", "docs(any words): x"]
+)
 def test_a_right_subject_passes_without_a_word(hooked: Repo, right: str) -> None:
     assert git(hooked, "commit", "-q", "--allow-empty", "-m", right) == (0, "")
 
@@ -99,7 +108,11 @@ def test_what_git_itself_writes_passes(hooked: Repo) -> None:
     hooked.commit_file("a.txt", "a", "fix(x): a")
     hooked.git("revert", "--no-edit", "HEAD")
     hooked.git("commit", "-q", "--allow-empty", "--fixup", "HEAD")
-    assert hooked.subjects()[-3:] == ["fix(x): a", 'Revert "fix(x): a"', 'fixup! Revert "fix(x): a"']
+    assert hooked.subjects()[-3:] == [
+        "fix(x): a",
+        'Revert "fix(x): a"',
+        'fixup! Revert "fix(x): a"',
+    ]
 
 
 def test_for_one_staged_artifact_the_prescribed_message_is_proposed(hooked: Repo) -> None:
@@ -107,12 +120,18 @@ def test_for_one_staged_artifact_the_prescribed_message_is_proposed(hooked: Repo
     hooked.git("commit", "-q", GIT_EDITOR="true")
     assert hooked.subjects()[-1] == GOOD.subject
     assert "Yolo-Artifact: critique" in hooked.git("log", "-1", "--format=%b")
-    assert json.loads(hooked.yolo_fs("verify", "--json").stdout)["data"] == {"verified": 1, "faults": []}
+    assert json.loads(hooked.yolo_fs("verify", "--json").stdout)["data"] == {
+        "verified": 1,
+        "faults": [],
+    }
 
 
 def test_an_agent_that_commits_is_named(hooked: Repo) -> None:
     hooked.git("commit", "-q", "--allow-empty", "-m", "feat(01-01): T1 a", YOLO_FS_ROLE="dev")
-    assert hooked.git("log", "-1", "--format=%(trailers:key=Executed-By)").strip() == "Executed-By: dev"
+    assert (
+        hooked.git("log", "-1", "--format=%(trailers:key=Executed-By)").strip()
+        == "Executed-By: dev"
+    )
 
 
 # --- what is staged --------------------------------------------------------------------------------------------------
@@ -154,17 +173,25 @@ def test_it_works_in_a_linked_work_tree_and_from_a_folder_below(hooked: Repo) ->
     ("who", "refused"),
     [({"YOLO_FS_ROLE": "fe-dev"}, True), ({"GIT_AUTHOR_NAME": "yolo-fe-dev"}, True), ({}, False)],
 )
-def test_a_role_commits_only_what_it_may_write(hooked: Repo, who: dict[str, str], refused: bool) -> None:
+def test_a_role_commits_only_what_it_may_write(
+    hooked: Repo, who: dict[str, str], refused: bool
+) -> None:
     stage(hooked, "scripts/deploy.sh", b"true\n")
     code, said = git(hooked, "commit", "-m", "feat(01-01): T1 deploy", **who)
-    assert (code, "out_of_lane" in said and "fe-dev" in said) == ((1, True) if refused else (0, False)), said
+    assert (code, "out_of_lane" in said and "fe-dev" in said) == (
+        (1, True) if refused else (0, False)
+    ), said
 
 
 def test_a_commit_to_another_branch_than_the_directives_is_refused(hooked: Repo) -> None:
     hooked.file(f"{SESSION}/README.md", "---\nmeta:\n  directive_branch: directive/login\n---\n")
     hooked.file(f"{SESSION}/HANDOFF.md", HANDOFF)
     code, said = git(hooked, "commit", "--allow-empty", "-m", "feat(01-01): T1 a")
-    assert (code, "branch_mismatch" in said, "git switch directive/login" in said) == (1, True, True), said
+    assert (code, "branch_mismatch" in said, "git switch directive/login" in said) == (
+        1,
+        True,
+        True,
+    ), said
     hooked.git("switch", "-q", "-c", "directive/login")
     assert git(hooked, "commit", "-q", "--allow-empty", "-m", "feat(01-01): T1 a") == (0, "")
     assert "branch_mismatch" in git(hooked, "switch", "main")[1]
@@ -173,7 +200,9 @@ def test_a_commit_to_another_branch_than_the_directives_is_refused(hooked: Repo)
 # --- what went past --------------------------------------------------------------------------------------------------
 
 
-def test_a_commit_that_skips_the_hooks_is_noticed_at_once_and_shown_ever_after(hooked: Repo) -> None:
+def test_a_commit_that_skips_the_hooks_is_noticed_at_once_and_shown_ever_after(
+    hooked: Repo,
+) -> None:
     stage(hooked, GOOD.path, BAD)
     code, said = git(hooked, "commit", "-q", "--no-verify", "-m", "sneaked in")
     assert (code, "subject_mismatch" in said, "missing_key" in said) == (0, True, True)
@@ -255,10 +284,14 @@ def test_a_commit_under_another_name_is_seen_while_its_message_is_written(hooked
     assert (process.returncode, marker.exists(), hooked.status()["obstacle"]) == (0, False, None)
 
 
-def test_five_artifacts_follow_a_commit_that_only_our_hook_has_seen(hooked: Repo, start: Callable[..., Daemon]) -> None:
+def test_five_artifacts_follow_a_commit_that_only_our_hook_has_seen(
+    hooked: Repo, start: Callable[..., Daemon]
+) -> None:
     artifacts = [artifact("summary", n) for n in range(5)]
     daemon = start(hooked)
-    with waiting_editor(hooked, f"{hooked.look('--exec-path').strip()}/git-commit", "-q", "--allow-empty") as process:
+    with waiting_editor(
+        hooked, f"{hooked.look('--exec-path').strip()}/git-commit", "-q", "--allow-empty"
+    ) as process:
         until((hooked.git_dir / "yolo-fs/committing").exists, "the hook has named the commit")
         hooked.write(*artifacts)
         for one in artifacts:

@@ -124,7 +124,10 @@ def stash_pop_with_conflict(repo: Repo) -> Iterator[str]:
 @contextmanager
 def held_index_lock(repo: Repo) -> Iterator[str]:
     lock = repo.git_dir / "index.lock"
-    until(lambda: _taken(lock), "index.lock, which git itself holds while the index follows our last commit")
+    until(
+        lambda: _taken(lock),
+        "index.lock, which git itself holds while the index follows our last commit",
+    )
     yield "index_locked"
     lock.unlink()
 
@@ -145,7 +148,10 @@ def open_commit_editor(repo: Repo) -> Iterator[str]:
     os.mkfifo(pipe)
     editor = f'sh -c \'read line < {pipe}; echo "feat: by the user" > "$1"\' editor'
     committing = subprocess.Popen(
-        ["git", "commit", "-q"], cwd=repo.root, env={**repo.env, "GIT_EDITOR": editor}, start_new_session=True
+        ["git", "commit", "-q"],
+        cwd=repo.root,
+        env={**repo.env, "GIT_EDITOR": editor},
+        start_new_session=True,
     )
     try:
         until(lambda: (repo.git_dir / "COMMIT_EDITMSG").exists(), "the editor is open")
@@ -201,7 +207,9 @@ def test_an_artifact_waits_with_its_reason_and_is_committed_afterwards(
     assert locks(repo) == []
 
 
-def test_a_branch_that_is_protected_meanwhile_holds_until_the_user_leaves_it(repo: Repo, start: Start) -> None:
+def test_a_branch_that_is_protected_meanwhile_holds_until_the_user_leaves_it(
+    repo: Repo, start: Start
+) -> None:
     one = artifact("plan", 0)
     daemon = start(repo)
     repo.configure_repository(protected=["main", "release/*"])
@@ -214,7 +222,9 @@ def test_a_branch_that_is_protected_meanwhile_holds_until_the_user_leaves_it(rep
     assert repo.subjects("main") == ["chore: begin"]
 
 
-def test_five_artifacts_follow_the_commit_that_the_user_was_writing(repo: Repo, start: Start) -> None:
+def test_five_artifacts_follow_the_commit_that_the_user_was_writing(
+    repo: Repo, start: Start
+) -> None:
     artifacts = [artifact("summary", n) for n in range(5)]
     daemon = start(repo)
     with open_commit_editor(repo):
@@ -246,13 +256,18 @@ def test_a_secret_waits_until_it_is_taken_out_and_is_never_shown(repo: Repo, sta
     repo.write(dirty)
     daemon.wait_for("artifact.held", dirty.path)
     assert repo.standing(dirty.path) == ("held", "secret")
-    assert token.encode() not in b"".join((_everything_said(repo, daemon), *_everything_stored(repo)))
+    assert token.encode() not in b"".join(
+        (_everything_said(repo, daemon), *_everything_stored(repo))
+    )
     repo.write(clean)
     daemon.wait_committed([clean])
 
 
 def _everything_said(repo: Repo, daemon: Daemon) -> bytes:
-    said = [repo.yolo_fs(*words, ok=(0, 1)).stdout for words in (["status"], ["status", "--json"], ["events"])]
+    said = [
+        repo.yolo_fs(*words, ok=(0, 1)).stdout
+        for words in (["status"], ["status", "--json"], ["events"])
+    ]
     return b"".join(said) + repr(daemon.mailbox.events).encode()
 
 

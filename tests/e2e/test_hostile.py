@@ -99,7 +99,9 @@ def test_a_folder_named_as_an_artifact_stops_nothing(repo: Repo, start: Start) -
 
 
 @pytest.mark.parametrize("level", ["phase", "phases"])
-def test_a_folder_that_is_a_link_to_the_outside_leads_nowhere(repo: Repo, start: Start, level: str) -> None:
+def test_a_folder_that_is_a_link_to_the_outside_leads_nowhere(
+    repo: Repo, start: Start, level: str
+) -> None:
     inside, after = artifact("plan", 0), artifact("plan", 1)
     outside = repo.root.parent / "outside"
     (outside / "01-phase-1").mkdir(parents=True)
@@ -143,7 +145,9 @@ CONTENTS = {
 
 
 @pytest.mark.timeout(300)
-def test_hostile_contents_are_rejected_one_by_one_and_stop_nothing(repo: Repo, start: Start) -> None:
+def test_hostile_contents_are_rejected_one_by_one_and_stop_nothing(
+    repo: Repo, start: Start
+) -> None:
     paths = [artifact("critique", n).path for n in range(len(CONTENTS))]
     history, daemon, good = History(repo), start(repo), mixed(10)
     for path, data in zip(paths, CONTENTS.values(), strict=True):
@@ -171,14 +175,20 @@ def test_a_torn_last_line_waits_for_its_end(repo: Repo, start: Start) -> None:
 
 
 def peak_memory_mib(pid: int) -> int:
-    line = next(line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmHWM"))
+    line = next(
+        line
+        for line in Path(f"/proc/{pid}/status").read_text().splitlines()
+        if line.startswith("VmHWM")
+    )
     return int(line.split()[1]) // 1024
 
 
 # --- F60: noise ------------------------------------------------------------------------------------------------------
 
 
-def test_five_thousand_files_of_noise_cost_no_commit_and_little_memory(repo: Repo, start: Start) -> None:
+def test_five_thousand_files_of_noise_cost_no_commit_and_little_memory(
+    repo: Repo, start: Start
+) -> None:
     history, daemon, artifacts = History(repo), start(repo), mixed(20)
     for path in _noise(repo):
         path.write_bytes(b"{}\n")

@@ -29,7 +29,9 @@ PER_KILL = 4
 
 
 @pytest.mark.timeout(60 + 20 * KILLS)
-@pytest.mark.parametrize("with_helpers", [False, True], ids=["daemon alone", "daemon and every git of it"])
+@pytest.mark.parametrize(
+    "with_helpers", [False, True], ids=["daemon alone", "daemon and every git of it"]
+)
 def test_random_kills_lose_nothing_and_repeat_nothing(
     repo: Repo, start: Start, rng: random.Random, with_helpers: bool
 ) -> None:
@@ -107,7 +109,9 @@ def test_kills_while_one_artifact_is_rewritten_keep_every_acknowledged_version(
     history.check_order([artifact("plan", 7, version) for version in range(KILLS)])
 
 
-def test_a_start_during_recovery_that_is_killed_too_converges(repo: Repo, start: Start, rng: random.Random) -> None:
+def test_a_start_during_recovery_that_is_killed_too_converges(
+    repo: Repo, start: Start, rng: random.Random
+) -> None:
     history, artifacts = History(repo), mixed(60)
     daemon = start(repo)
     repo.write(*artifacts)
@@ -137,7 +141,11 @@ def test_helpers_of_git_that_die_are_started_anew(repo: Repo, start: Start) -> N
 
 
 def test_a_reader_that_leaves_does_not_end_the_daemon(repo: Repo, start: Start) -> None:
-    history, daemon, artifacts = History(repo), start(repo, under=("sh", "-c", '"$@" | head -1', "sh")), mixed(20)
+    history, daemon, artifacts = (
+        History(repo),
+        start(repo, under=("sh", "-c", '"$@" | head -1', "sh")),
+        mixed(20),
+    )
     for one in artifacts:
         repo.write(one)
         until(lambda: one.subject in history.subjects(), "committed")  # noqa: B023

@@ -41,7 +41,10 @@ def test_two_worktrees_have_two_daemons_and_one_object_store(repo: Repo, start: 
         assert daemon.stop() == 0
     for history, (_, artifacts) in zip(histories, trees, strict=True):
         history.check(artifacts)
-    assert repo.look("merge-base", "main", "side").strip() == repo.look("rev-list", "--max-parents=0", "main").strip()
+    assert (
+        repo.look("merge-base", "main", "side").strip()
+        == repo.look("rev-list", "--max-parents=0", "main").strip()
+    )
 
 
 def test_worktrees_hold_by_themselves(repo: Repo, start: Start) -> None:
@@ -76,7 +79,9 @@ def test_an_unborn_branch_gets_its_root_commit(new_repo: NewRepo, start: Start) 
     assert repo.look("diff", "--cached", "--", PLANNING) == ""
 
 
-@pytest.mark.parametrize("form", [["--object-format=sha256"], ["--separate-git-dir=../elsewhere.git"]], ids=str)
+@pytest.mark.parametrize(
+    "form", [["--object-format=sha256"], ["--separate-git-dir=../elsewhere.git"]], ids=str
+)
 def test_repositories_of_every_form(new_repo: NewRepo, start: Start, form: list[str]) -> None:
     commit_through_a_daemon(new_repo("formed", *form), start, mixed(20))
 
@@ -140,12 +145,16 @@ STATES = (_pack_refs, _split_index, _index_version_4, _untracked_cache, _branch_
 
 
 @pytest.mark.parametrize("prepare", STATES)
-def test_repositories_in_every_state(repo: Repo, start: Start, prepare: Callable[[Repo], None]) -> None:
+def test_repositories_in_every_state(
+    repo: Repo, start: Start, prepare: Callable[[Repo], None]
+) -> None:
     prepare(repo)
     commit_through_a_daemon(repo, start, mixed(20))
 
 
-def test_settings_of_git_that_change_what_it_prints_change_nothing(repo: Repo, start: Start) -> None:
+def test_settings_of_git_that_change_what_it_prints_change_nothing(
+    repo: Repo, start: Start
+) -> None:
     daemon, artifacts = start(repo), mixed(20)
     _log_settings(repo)
     daemon.stop()
@@ -181,7 +190,9 @@ def test_a_partial_clone_without_blobs_whose_remote_is_gone(repo: Repo, start: S
     assert sorted(clone.subjects()[1:]) == sorted(one.subject for one in artifacts)
 
 
-def test_a_partial_clone_without_trees_whose_remote_is_gone_holds_and_does_not_hang(repo: Repo, start: Start) -> None:
+def test_a_partial_clone_without_trees_whose_remote_is_gone_holds_and_does_not_hang(
+    repo: Repo, start: Start
+) -> None:
     one = artifact("plan", 0)
     clone = _clone(repo, "--filter=tree:0", "--no-checkout")
     shutil.rmtree(repo.root)

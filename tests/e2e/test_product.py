@@ -57,8 +57,12 @@ def test_each_handoff_of_a_product_is_a_commit_named_after_its_route(
         daemon.wait_for("artifact.committed", paths[-1])
     assert daemon.stop() == 0
     subjects = repo.look("log", "--reverse", "--format=%s", f"-{len(STEPS)}").splitlines()
-    assert subjects == [f"docs(handoffs): {one.stem.split('_', 1)[1]}" for one in sorted(RUN.glob("[0-9]*.json"))]
-    assert repo.look("diff", "--name-only", f"HEAD~{len(STEPS)}", "HEAD").splitlines() == sorted(paths)
+    assert subjects == [
+        f"docs(handoffs): {one.stem.split('_', 1)[1]}" for one in sorted(RUN.glob("[0-9]*.json"))
+    ]
+    assert repo.look("diff", "--name-only", f"HEAD~{len(STEPS)}", "HEAD").splitlines() == sorted(
+        paths
+    )
 
 
 def test_a_handoff_that_contradicts_an_earlier_one_is_refused_with_both_places(
@@ -71,11 +75,15 @@ def test_a_handoff_that_contradicts_an_earlier_one_is_refused_with_both_places(
     wrong = json.loads(json.dumps(STEPS[1]).replace("Orchard Scout", "Quite Another Thing"))
     second = hand_over(repo, wrong)
     refused = daemon.wait_for("artifact.rejected", second)
-    said = [finding for finding in refused["data"]["findings"] if finding["reason"] == "state_conflict"]
+    said = [
+        finding for finding in refused["data"]["findings"] if finding["reason"] == "state_conflict"
+    ]
     assert any(first in finding["message"] + finding["expected"] for finding in said), refused
 
 
-def test_a_folder_that_is_made_later_is_found_and_watched(repo: Repo, start: Start, watched: dict[str, str]) -> None:
+def test_a_folder_that_is_made_later_is_found_and_watched(
+    repo: Repo, start: Start, watched: dict[str, str]
+) -> None:
     write(repo, ".yolo-planning/config.json", json.dumps({"yolo_fs": {"rescan_s": 1}}))
     daemon = start(repo, **watched)
     for value in STEPS[:2]:
@@ -83,8 +91,14 @@ def test_a_folder_that_is_made_later_is_found_and_watched(repo: Repo, start: Sta
     assert daemon.stop() == 0
 
 
-def test_without_the_users_word_no_file_outside_the_planning_tree_is_touched(repo: Repo, start: Start) -> None:
-    write(repo, ".yolo-planning/config.json", json.dumps({"yolo_fs": {"product_handoffs": True, "rescan_s": 1}}))
+def test_without_the_users_word_no_file_outside_the_planning_tree_is_touched(
+    repo: Repo, start: Start
+) -> None:
+    write(
+        repo,
+        ".yolo-planning/config.json",
+        json.dumps({"yolo_fs": {"product_handoffs": True, "rescan_s": 1}}),
+    )
     daemon = start(repo)
     tip = repo.look("rev-parse", "HEAD")
     hand_over(repo, STEPS[0])

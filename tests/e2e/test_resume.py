@@ -108,7 +108,9 @@ def test_resume_names_the_exact_next_task(crash: Path, number: int) -> None:
     if not is_source(write):
         expected_before = WRITES[0][0] if number == 0 else expected_after(number - 1)
         assert asked(crash) == expected_before
-        assert [one["path"] for one in brief(crash)["uncommitted"]] == [write.path if write else summary_of(label)]
+        assert [one["path"] for one in brief(crash)["uncommitted"]] == [
+            write.path if write else summary_of(label)
+        ]
     once(crash)
     assert asked(crash) == expected_after(number)
 

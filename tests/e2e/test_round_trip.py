@@ -37,7 +37,9 @@ from yolo_fs.schemas.messages import read_message
 from yolo_fs.schemas.state import ExecutionState
 
 COMPANY = {"departments": {"frontend": True}, "department_workflow": "parallel"}
-BOTH = pytest.mark.parametrize("mode", [Mode.SINGLE, Mode.MULTI], ids=["single-department", "multi-department"])
+BOTH = pytest.mark.parametrize(
+    "mode", [Mode.SINGLE, Mode.MULTI], ids=["single-department", "multi-department"]
+)
 
 
 class Company:
@@ -87,7 +89,10 @@ class Company:
 
     def carry_on(self) -> str:
         """Let the Dev commit once the daemon has no more to say of it, and return the commit."""
-        until(lambda: '"round_trips": 1' in self._state(), "the execution state says that the Dev was told")
+        until(
+            lambda: '"round_trips": 1' in self._state(),
+            "the execution state says that the Dev was told",
+        )
         self.repo.commit_file("src/a.ts", "cookie\n", RESUMES)
         return self.repo.look("rev-parse", "HEAD").strip()
 
@@ -120,13 +125,20 @@ def test_round_trip_is_committed_level_by_level(repo: Repo, mode: Mode) -> None:
         assert (one["holder"], one["history"][-1]["agent"]) == (move.holder, move.agent)
         assert company.entry()["status"] == "pending"
         seen.append(company.entry()["level"])
-    assert seen == [role.removeprefix("fe-") for role in (*company.path[1:], *company.path[-2:0:-1], company.path[1])]
+    assert seen == [
+        role.removeprefix("fe-")
+        for role in (*company.path[1:], *company.path[-2:0:-1], company.path[1])
+    ]
     commit = company.carry_on()
     (fired,) = company.run("escalate", "tick")["data"]
     assert commit.startswith(fired["line"]["ref"])
     company.run("run", "--once")
     one, entry = company.progress(), company.entry()
-    assert (one["standing"], entry["status"], entry["resolution"]) == ("resolved", "resolved", DECISION)
+    assert (one["standing"], entry["status"], entry["resolution"]) == (
+        "resolved",
+        "resolved",
+        DECISION,
+    )
     assert entry["round_trips"] == 1 and entry["resolved_at"] == fired["line"]["dt"]
     company.check_committed(2 * len(company.path) - 1)
     said = repo.look("log", "--reverse", "--format=%s", "--", STATE).splitlines()
@@ -156,7 +168,9 @@ def test_running_daemon_commits_each_move_and_survives_a_kill(
     assert len(history.commits()) > 2 * len(company.path)
 
 
-def test_silence_hands_it_up_to_the_user_and_is_committed(repo: Repo, start: Callable[..., Daemon]) -> None:
+def test_silence_hands_it_up_to_the_user_and_is_committed(
+    repo: Repo, start: Callable[..., Daemon]
+) -> None:
     company = Company(repo, Mode.SINGLE)
     repo.file(f"{PLANNING}/config.json", json.dumps({"escalation": {"timeout_seconds": 1}}))
     next(company.moves())
@@ -167,17 +181,25 @@ def test_silence_hands_it_up_to_the_user_and_is_committed(repo: Repo, start: Cal
         return company.progress()["holder"] == "user" and _lines_at(repo) == 4
 
     until(is_with_the_user, "every level was silent")
-    moves = [line["mv"] for line in map(json.loads, repo.look("show", f"HEAD:{LOG}").splitlines()[1:])]
+    moves = [
+        line["mv"] for line in map(json.loads, repo.look("show", f"HEAD:{LOG}").splitlines()[1:])
+    ]
     assert moves == ["timeout"] * 3 and company.progress()["decision"] == ""
 
 
-def test_daemon_warns_hands_up_and_closes_by_itself(repo: Repo, start: Callable[..., Daemon]) -> None:
+def test_daemon_warns_hands_up_and_closes_by_itself(
+    repo: Repo, start: Callable[..., Daemon]
+) -> None:
     company = Company(repo, Mode.SINGLE)
     repo.file(f"{PLANNING}/config.json", json.dumps({"escalation": {"timeout_seconds": 1}}))
     daemon = start(repo)
     next(company.moves())
     until(lambda: _lines_at(repo) == 4, "every level was silent")
-    warnings = [one["data"]["warning"] for one in daemon.mailbox.events if one["event"] == "escalation.timeout"]
+    warnings = [
+        one["data"]["warning"]
+        for one in daemon.mailbox.events
+        if one["event"] == "escalation.timeout"
+    ]
     assert [warning["current_level"] for warning in warnings] == ["senior", "lead", "architect"]
     for agent in ("user", "architect", "lead", "senior"):
         company.run("escalate", "resolve", NAME, "--by", agent, "--decision", DECISION)

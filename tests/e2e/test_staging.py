@@ -28,7 +28,9 @@ def stage_something_of_every_kind(repo: Repo) -> None:
     repo.git("rm", "-q", "--cached", "src/file6.py")
 
 
-def test_two_hundred_artifacts_leave_the_users_staging_byte_for_byte(repo: Repo, start: Start) -> None:
+def test_two_hundred_artifacts_leave_the_users_staging_byte_for_byte(
+    repo: Repo, start: Start
+) -> None:
     stage_something_of_every_kind(repo)
     history, before = History(repo), repo.of_the_user()
     daemon = start(repo)

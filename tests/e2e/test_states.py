@@ -25,7 +25,12 @@ from tests.e2e.repo import Repo, make_repo
 
 PHASE = ".yolo-planning/phases/01-auth"
 EXAMPLES = Path(__file__).parents[2] / "fixtures/examples/artifacts"
-CONFIG = {"departments": {"uiux": True}, "department_workflow": "parallel", "effort": "turbo", "documenter": "never"}
+CONFIG = {
+    "departments": {"uiux": True},
+    "department_workflow": "parallel",
+    "effort": "turbo",
+    "documenter": "never",
+}
 STRIDE = 1 if os.environ.get("YOLO_TORTURE") else 3
 TIMES = ("started_at", "updated_at", "seq")
 """Keys of a department's status that tell when it was written, or how often."""
@@ -75,14 +80,18 @@ def env(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def coordinator(tmp_path_factory: pytest.TempPathFactory, env: dict[str, str]) -> Iterator[Coordinator]:
+def coordinator(
+    tmp_path_factory: pytest.TempPathFactory, env: dict[str, str]
+) -> Iterator[Coordinator]:
     process = Coordinator(tmp_path_factory.mktemp("dying"), env)
     yield process
     process.end()
 
 
 @pytest.fixture(scope="module")
-def parts(tmp_path_factory: pytest.TempPathFactory, env: dict[str, str], coordinator: Coordinator) -> list[Part]:
+def parts(
+    tmp_path_factory: pytest.TempPathFactory, env: dict[str, str], coordinator: Coordinator
+) -> list[Part]:
     """Play the phase undisturbed."""
     folder = tmp_path_factory.mktemp("parts")
     repo = Repo(folder / "begin", env)
@@ -122,8 +131,23 @@ def _design(repo: Repo) -> None:
 
 def _plan(repo: Repo) -> None:
     for prefix, number in (("ux-", "01"), ("", "02")):
-        header = {"p": "01", "n": number, "t": "A plan", "w": 1, "d": [], "obj": "Something", "eff": "turbo"}
-        task = {"id": "T1", "a": "Do it", "f": [f"src/{number}.ts"], "v": "look", "done": "it is", "spec": "Just do it"}
+        header = {
+            "p": "01",
+            "n": number,
+            "t": "A plan",
+            "w": 1,
+            "d": [],
+            "obj": "Something",
+            "eff": "turbo",
+        }
+        task = {
+            "id": "T1",
+            "a": "Do it",
+            "f": [f"src/{number}.ts"],
+            "v": "look",
+            "done": "it is",
+            "spec": "Just do it",
+        }
         _artifact(repo, f"{prefix}01-{number}.plan.jsonl", header, task)
 
 
@@ -145,11 +169,16 @@ def _build(repo: Repo) -> None:
 def _sign_off(repo: Repo) -> None:
     checks = dict.fromkeys(("api", "design", "handoffs", "tests"), "skip")
     _artifact(
-        repo, "integration-gate-result.jsonl", {"r": "PASS", "checks": checks, "failures": [], "dt": "2026-02-19"}
+        repo,
+        "integration-gate-result.jsonl",
+        {"r": "PASS", "checks": checks, "failures": [], "dt": "2026-02-19"},
     )
     repo.file(".yolo-planning/ROADMAP.md", "# Roadmap\n")
     state = json.loads((repo.root / ".yolo-planning/state.json").read_text())
-    repo.file(".yolo-planning/state.json", json.dumps(state | {"st": "complete", "step": "signoff"}, indent=2) + "\n")
+    repo.file(
+        ".yolo-planning/state.json",
+        json.dumps(state | {"st": "complete", "step": "signoff"}, indent=2) + "\n",
+    )
 
 
 # --- the kills -------------------------------------------------------------------------------------------------------
@@ -167,8 +196,12 @@ def test_a_kill_at_any_moment_changes_nothing_in_the_end(
     for dies_at, name in list(enumerate(part.moments, 1))[::STRIDE]:
         root = tmp_path / f"at{dies_at}"
         shutil.copytree(part.before, root, symlinks=True)
-        assert coordinator.run(root, dies_at) == KILLED, f"the kill at moment {dies_at} ({name}) did not happen"
-        assert coordinator.moments() == part.moments[:dies_at], "it died elsewhere than the undisturbed run went"
+        assert coordinator.run(root, dies_at) == KILLED, (
+            f"the kill at moment {dies_at} ({name}) did not happen"
+        )
+        assert coordinator.moments() == part.moments[:dies_at], (
+            "it died elsewhere than the undisturbed run went"
+        )
         assert coordinator.run(root) == 0
         assert _outcome(Repo(root, env)) == wanted, f"killed at moment {dies_at}: {name}"
         shutil.rmtree(root)
@@ -177,12 +210,19 @@ def test_a_kill_at_any_moment_changes_nothing_in_the_end(
 def _outcome(repo: Repo) -> dict[str, Any]:
     """Return history, and what lies in the work tree; of each department's status without the times."""
     planning = repo.root / ".yolo-planning"
-    files = {str(path.relative_to(repo.root)): path.read_text() for path in planning.rglob("*") if path.is_file()}
+    files = {
+        str(path.relative_to(repo.root)): path.read_text()
+        for path in planning.rglob("*")
+        if path.is_file()
+    }
     statuses = {path: json.loads(text) for path, text in files.items() if "/.dept-status-" in path}
     return {
         "history": repo.look("log", "--format=%H %ct %s").splitlines(),
         "files": {path: text for path, text in files.items() if "/.dept-" not in path},
-        "statuses": {path: {key: one[key] for key in one if key not in TIMES} for path, one in statuses.items()},
+        "statuses": {
+            path: {key: one[key] for key in one if key not in TIMES}
+            for path, one in statuses.items()
+        },
         "open": repo.look("status", "--porcelain"),
     }
 

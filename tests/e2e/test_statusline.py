@@ -18,16 +18,22 @@ from yolo_fs.cli.statusline_fast import LONGEST, line
 Start = Callable[..., Daemon]
 
 
-def asked(given: bytes, *, cwd: Path, flags: tuple[str, ...] = ()) -> subprocess.CompletedProcess[bytes]:
+def asked(
+    given: bytes, *, cwd: Path, flags: tuple[str, ...] = ()
+) -> subprocess.CompletedProcess[bytes]:
     command = [sys.executable, *flags, "-m", "yolo_fs", "statusline"]
-    return subprocess.run(command, input=given, capture_output=True, timeout=60, cwd=cwd, check=True)
+    return subprocess.run(
+        command, input=given, capture_output=True, timeout=60, cwd=cwd, check=True
+    )
 
 
 def health_of(repo: Repo) -> Path:
     return repo.git_dir / "yolo-fs/health.json"
 
 
-def test_the_line_tells_phase_step_percentage_and_what_is_rejected(repo: Repo, start: Start, tmp_path: Path) -> None:
+def test_the_line_tells_phase_step_percentage_and_what_is_rejected(
+    repo: Repo, start: Start, tmp_path: Path
+) -> None:
     daemon, plan = start(repo), artifact("plan", 1)
     repo.write(plan)
     daemon.wait_committed([plan])
@@ -55,13 +61,19 @@ def test_a_linked_work_tree_has_a_line_of_its_own(repo: Repo, start: Start) -> N
     assert "no daemon" not in line(str(repo.root))
 
 
-@pytest.mark.parametrize("given", [b"", b"{", b"[]", b'"x"', b'{"workspace": 3}', b"\xff" * 99, b'{"cwd": "/nowhere"}'])
-def test_whatever_the_host_says_the_exit_code_is_0_and_nothing_is_complained_of(tmp_path: Path, given: bytes) -> None:
+@pytest.mark.parametrize(
+    "given", [b"", b"{", b"[]", b'"x"', b'{"workspace": 3}', b"\xff" * 99, b'{"cwd": "/nowhere"}']
+)
+def test_whatever_the_host_says_the_exit_code_is_0_and_nothing_is_complained_of(
+    tmp_path: Path, given: bytes
+) -> None:
     done = asked(given, cwd=tmp_path)
     assert (done.stdout.strip(), done.stderr) == (b"", b"")
 
 
-@pytest.mark.parametrize("said", [b"", b"[1]", b"{}", b'{"pid": "x"}', b'{"pid": 1, "running": "yes"}', b"\x00"])
+@pytest.mark.parametrize(
+    "said", [b"", b"[1]", b"{}", b'{"pid": "x"}', b'{"pid": 1, "running": "yes"}', b"\x00"]
+)
 def test_a_damaged_health_file_is_no_daemon_or_an_empty_line(repo: Repo, said: bytes) -> None:
     health_of(repo).parent.mkdir(exist_ok=True)
     health_of(repo).write_bytes(said)
@@ -69,7 +81,9 @@ def test_a_damaged_health_file_is_no_daemon_or_an_empty_line(repo: Repo, said: b
     assert shown in (b"", b"yolo-fs: no daemon (yolo-fs start)\n")
 
 
-def test_no_control_character_reaches_the_host_and_the_line_stays_short(repo: Repo, start: Start) -> None:
+def test_no_control_character_reaches_the_host_and_the_line_stays_short(
+    repo: Repo, start: Start
+) -> None:
     daemon = start(repo)
     said = json.loads(health_of(repo).read_text()) | {"headline": "01-\x1b[31m\n\u202e" + "x" * 999}
     with daemon.paused():
@@ -80,7 +94,9 @@ def test_no_control_character_reaches_the_host_and_the_line_stays_short(repo: Re
 
 def test_nothing_but_the_standard_library_is_read(repo: Repo, start: Start) -> None:
     start(repo)
-    done = asked(json.dumps({"cwd": str(repo.root)}).encode(), cwd=repo.root, flags=("-X", "importtime"))
+    done = asked(
+        json.dumps({"cwd": str(repo.root)}).encode(), cwd=repo.root, flags=("-X", "importtime")
+    )
     loaded = {part.rpartition(b"|")[2].strip().decode() for part in done.stderr.splitlines()}
     ours = {"yolo_fs", "yolo_fs.cli", "yolo_fs.cli.hook_fast", "yolo_fs.cli.statusline_fast", "yolo_fs.edges",
             "yolo_fs.edges.signs"}  # fmt: skip

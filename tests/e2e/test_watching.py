@@ -41,19 +41,26 @@ def without_inotify(limit: str) -> tuple[str, ...]:
 
 
 def _may_unshare() -> bool:
-    tried = subprocess.run([*without_inotify("max_inotify_instances=0"), "true"], capture_output=True, check=False)
+    tried = subprocess.run(
+        [*without_inotify("max_inotify_instances=0"), "true"], capture_output=True, check=False
+    )
     return tried.returncode == 0
 
 
 @pytest.mark.skipif(not _may_unshare(), reason="needs a user namespace of its own")
 @pytest.mark.parametrize("limit", ["max_inotify_instances=0", "max_inotify_watches=3"])
-def test_without_events_everything_is_committed_by_the_rescan(repo: Repo, start: Start, limit: str) -> None:
+def test_without_events_everything_is_committed_by_the_rescan(
+    repo: Repo, start: Start, limit: str
+) -> None:
     repo.configure(rescan_s=1)
     history, artifacts = History(repo), mixed(40)
     daemon = start(repo, under=without_inotify(limit))
     repo.write(*artifacts[:20])
     daemon.wait_committed(artifacts[:20])
-    until(lambda: (repo.status()["daemon"]["degraded"] or {}).get("reason") == "watch_limit", "status says so")
+    until(
+        lambda: (repo.status()["daemon"]["degraded"] or {}).get("reason") == "watch_limit",
+        "status says so",
+    )
     repo.write(*artifacts[20:])
     daemon.wait_committed(artifacts[20:])
     assert daemon.stop() == 0
@@ -82,7 +89,9 @@ def _overflow(repo: Repo) -> None:
         os.close(os.open(folder / f"noise{turn % 2}", os.O_WRONLY | os.O_CREAT))
 
 
-def test_a_planning_tree_that_is_deleted_and_made_again_is_watched_again(repo: Repo, start: Start) -> None:
+def test_a_planning_tree_that_is_deleted_and_made_again_is_watched_again(
+    repo: Repo, start: Start
+) -> None:
     repo.configure(rescan_s=3600)
     before, after, last = artifact("plan", 0), artifact("plan", 1), artifact("plan", 2)
     daemon = start(repo)
@@ -129,7 +138,10 @@ def test_of_twenty_starts_at_once_exactly_one_becomes_the_daemon(repo: Repo) -> 
     try:
         until(lambda: sum(one.poll() is None for one in starts) == 1, "nineteen have ended")
         winner = next(one for one in starts if one.poll() is None)
-        until(lambda: repo.status()["daemon"]["pid"] == winner.pid, "the one that is left is the daemon")
+        until(
+            lambda: repo.status()["daemon"]["pid"] == winner.pid,
+            "the one that is left is the daemon",
+        )
         winner.terminate()
         assert [one.wait(60) for one in starts] == [0] * 20
     finally:
@@ -157,7 +169,9 @@ def test_a_daemon_that_lost_its_lock_ends(repo: Repo, start: Start, how: str) ->
 
 
 @pytest.mark.parametrize("how", ["moved", "deleted"])
-def test_a_repository_that_goes_away_ends_its_daemon_and_is_not_made_again(repo: Repo, start: Start, how: str) -> None:
+def test_a_repository_that_goes_away_ends_its_daemon_and_is_not_made_again(
+    repo: Repo, start: Start, how: str
+) -> None:
     daemon = start(repo)
     if how == "moved":
         os.rename(repo.root, repo.root.with_name("elsewhere"))
@@ -196,7 +210,9 @@ def test_a_hard_reset_is_never_undone(repo: Repo, start: Start) -> None:
     assert not (repo.root / second.path).exists()
 
 
-def test_a_hard_reset_before_the_index_followed_is_not_undone_either(repo: Repo, start: Start) -> None:
+def test_a_hard_reset_before_the_index_followed_is_not_undone_either(
+    repo: Repo, start: Start
+) -> None:
     daemon, (first, second, third) = start(repo), mixed(3)
     for one in (first, second):
         repo.write(one)
@@ -236,7 +252,9 @@ def test_a_soft_reset_is_not_undone_by_a_restart_either(repo: Repo, start: Start
 
 
 @pytest.mark.timeout(60 + SWITCHES)
-def test_artifacts_of_a_branch_never_reach_the_branch_that_is_switched_to(repo: Repo, start: Start) -> None:
+def test_artifacts_of_a_branch_never_reach_the_branch_that_is_switched_to(
+    repo: Repo, start: Start
+) -> None:
     repo.git("branch", "other")
     daemon, artifacts = start(repo), mixed(SWITCHES)
     for turn, one in enumerate(artifacts):
@@ -249,7 +267,9 @@ def test_artifacts_of_a_branch_never_reach_the_branch_that_is_switched_to(repo: 
     assert repo.subjects("other") == ["chore: begin", *(one.subject for one in artifacts[1::2])]
 
 
-def test_a_stash_of_a_new_version_takes_it_away_and_brings_it_back(repo: Repo, start: Start) -> None:
+def test_a_stash_of_a_new_version_takes_it_away_and_brings_it_back(
+    repo: Repo, start: Start
+) -> None:
     daemon, before, after = start(repo), artifact("plan", 0), artifact("plan", 0, version=1)
     repo.write(before)
     daemon.wait_committed([before])

@@ -37,7 +37,9 @@ def test_twenty_processes_write_twenty_artifacts_at_once(repo: Repo, start: Star
     for writer in writers:
         _let_go(writer)
     daemon.wait_committed(artifacts)
-    print(f"twenty artifacts of twenty processes: {time.monotonic() - began:.3f} s until the last commit")
+    print(
+        f"twenty artifacts of twenty processes: {time.monotonic() - began:.3f} s until the last commit"
+    )
     assert [writer.wait() for writer in writers] == [0] * 20
     assert daemon.stop() == 0
     history.check(artifacts)
@@ -84,7 +86,9 @@ def append_line_by_line(path: Path, data: bytes) -> None:
     with open(path, "ab", buffering=0) as file:
         file.write(header + tasks[0])
         for line in tasks[1:]:
-            _pause(0.5)  # longer than a file has to be quiet: only the open descriptor tells that more is to come
+            _pause(
+                0.5
+            )  # longer than a file has to be quiet: only the open descriptor tells that more is to come
             file.write(line)
 
 
@@ -177,7 +181,9 @@ def test_thirty_artifacts_one_after_the_other_are_thirty_commits(repo: Repo, sta
     history.check(artifacts)
 
 
-def test_ten_versions_of_one_artifact_are_ten_commits_in_their_order(repo: Repo, start: Start) -> None:
+def test_ten_versions_of_one_artifact_are_ten_commits_in_their_order(
+    repo: Repo, start: Start
+) -> None:
     history, daemon = History(repo), start(repo)
     versions = [artifact("plan", 3, version) for version in range(10)]
     for one in versions:
@@ -198,7 +204,9 @@ def test_lines_appended_by_one_process_each_end_as_the_full_file(repo: Repo, sta
             file.write(piece)
     daemon.wait_committed([whole])
     assert daemon.stop() == 0
-    valid = {whole._replace(data=b"".join(pieces[:count])).blob() for count in range(2, len(pieces) + 1)}
+    valid = {
+        whole._replace(data=b"".join(pieces[:count])).blob() for count in range(2, len(pieces) + 1)
+    }
     blobs = [blob for commit in history.commits() for _, blob, _ in commit.changes]
     assert set(blobs) <= valid and blobs[-1] == whole.blob() and len(blobs) <= len(valid)
 
@@ -216,7 +224,9 @@ def test_the_same_bytes_again_are_no_commit(repo: Repo, start: Start) -> None:
     history.check([one, last])
 
 
-def test_a_change_that_keeps_size_and_mtime_is_noticed_by_the_rescan(repo: Repo, start: Start) -> None:
+def test_a_change_that_keeps_size_and_mtime_is_noticed_by_the_rescan(
+    repo: Repo, start: Start
+) -> None:
     repo.configure(rescan_s=1)
     before, after = artifact("summary", 0, version=1), artifact("summary", 0, version=2)
     history, daemon = History(repo), start(repo)
@@ -259,7 +269,9 @@ def test_a_stream_of_other_artifacts_does_not_starve_one(repo: Repo, start: Star
     history.check([*written, one])
 
 
-def _keep_writing(repo: Repo, stream: list[Artifact], written: list[Artifact], ended: threading.Event) -> None:
+def _keep_writing(
+    repo: Repo, stream: list[Artifact], written: list[Artifact], ended: threading.Event
+) -> None:
     for one in stream:
         repo.write(one)
         written.append(one)

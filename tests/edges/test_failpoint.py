@@ -25,12 +25,16 @@ def test_each_stage_is_passed_at_exactly_one_place_and_each_place_has_a_stage() 
     places = [path.read_text() for path in (ROOT / "yolo_fs").rglob("*.py")]
     passed = Counter(stage for text in places for stage in _PASSED.findall(text))
     assert passed == Counter(STAGES.keys())
-    assert sum(text.count("failpoint.reach(") for text in places) == len(STAGES), "every stage is a literal"
+    assert sum(text.count("failpoint.reach(") for text in places) == len(STAGES), (
+        "every stage is a literal"
+    )
 
 
 def test_each_stage_is_documented() -> None:
     documented = (ROOT / "docs/torture.md").read_text()
-    assert [stage for stage, meaning in STAGES.items() if f"| `{stage}` | {meaning} |" not in documented] == []
+    assert [
+        stage for stage, meaning in STAGES.items() if f"| `{stage}` | {meaning} |" not in documented
+    ] == []
 
 
 def test_without_the_variable_a_stage_is_the_empty_function() -> None:
@@ -64,7 +68,9 @@ def test_a_command_that_is_given_nonsense_says_so_and_does_nothing(tmp_path: Pat
     assert done.stderr.startswith("yolo-fs: bad_config: YOLO_FP, 'x:y': no stage is called 'x'")
 
 
-def test_an_error_is_raised_at_the_pass_that_was_named_and_at_no_other(capfd: pytest.CaptureFixture[str]) -> None:
+def test_an_error_is_raised_at_the_pass_that_was_named_and_at_no_other(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
     reach = armed("objects.synced:raise=ENOSPC:2,refs.moved:raise=EIO")
     reach("objects.synced")
     with pytest.raises(OSError, match="No space left on device"):

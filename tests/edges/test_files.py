@@ -19,7 +19,9 @@ from yolo_fs.edges.files import Content, Entry, Stamp, Writer, read, stamp_of, w
 from yolo_fs.reasons import Finding, Reason
 
 LIMIT = 1 << 20
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make device nodes and give files away")
+needs_root = pytest.mark.skipif(
+    os.geteuid() != 0, reason="only root can make device nodes and give files away"
+)
 needs_leases = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has leases")
 
 
@@ -77,7 +79,9 @@ def test_reading_leaves_no_descriptor_open(tmp_path: Path) -> None:
         ("x/y", Reason.NOT_REGULAR),
     ],
 )
-def test_a_path_that_leads_to_no_file_is_refused(tmp_path: Path, relative: str | bytes, expected: Reason) -> None:
+def test_a_path_that_leads_to_no_file_is_refused(
+    tmp_path: Path, relative: str | bytes, expected: Reason
+) -> None:
     (tmp_path / "x").write_bytes(b"1\n")
 
     assert reason(read(str(tmp_path), relative, LIMIT)) is expected
@@ -116,7 +120,14 @@ def make_folder(place: Path) -> None:
 @pytest.mark.timeout(10)
 @pytest.mark.parametrize(
     "make",
-    [make_pipe, make_socket, make_link_to_shadow, make_link_to_sibling, make_dangling_link, make_folder],
+    [
+        make_pipe,
+        make_socket,
+        make_link_to_shadow,
+        make_link_to_sibling,
+        make_dangling_link,
+        make_folder,
+    ],
     ids=lambda make: make.__name__,
 )
 def test_what_is_no_regular_file_is_refused(tmp_path: Path, make: Callable[[Path], None]) -> None:
@@ -136,12 +147,16 @@ def test_a_device_is_refused(tmp_path: Path) -> None:
     assert reason(read(str(tmp_path), "x.jsonl", LIMIT)) is Reason.NOT_REGULAR
 
 
-def test_what_is_refused_is_not_even_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_refused_is_not_even_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     os.mkfifo(tmp_path / "x")
     opened: list[object] = []
     real_open = os.open
     monkeypatch.setattr(
-        files.os, "open", lambda name, *rest, **more: opened.append(name) or real_open(name, *rest, **more)
+        files.os,
+        "open",
+        lambda name, *rest, **more: opened.append(name) or real_open(name, *rest, **more),
     )
 
     read(str(tmp_path), "x", LIMIT)
@@ -150,7 +165,9 @@ def test_what_is_refused_is_not_even_opened(tmp_path: Path, monkeypatch: pytest.
 
 
 @pytest.mark.timeout(10)
-@pytest.mark.parametrize("make", [make_link_to_shadow, make_pipe, make_folder], ids=lambda make: make.__name__)
+@pytest.mark.parametrize(
+    "make", [make_link_to_shadow, make_pipe, make_folder], ids=lambda make: make.__name__
+)
 def test_a_file_replaced_between_the_look_and_the_opening_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Callable[[Path], None]
 ) -> None:
@@ -224,7 +241,9 @@ def test_a_sparse_file_of_ten_gigabytes_is_refused_unread(tmp_path: Path) -> Non
     assert reason(read(str(tmp_path), "x", LIMIT)) is Reason.FILE_TOO_LARGE
 
 
-@pytest.mark.parametrize(("size", "expected"), [(99, None), (100, None), (101, Reason.FILE_TOO_LARGE)])
+@pytest.mark.parametrize(
+    ("size", "expected"), [(99, None), (100, None), (101, Reason.FILE_TOO_LARGE)]
+)
 def test_the_limit_is_exact(tmp_path: Path, size: int, expected: Reason | None) -> None:
     (tmp_path / "x").write_bytes(b"x" * size)
 
@@ -322,12 +341,18 @@ def swapped(tmp_path: Path) -> Iterator[Path]:
 def test_a_folder_swapped_for_a_link_never_leads_outside(swapped: Path) -> None:
     seen: set[object] = set()
     turns, deadline = 0, time.monotonic() + 60
-    while turns < 500 or (not seen >= {b"inside\n", Reason.NOT_REGULAR} and time.monotonic() < deadline):
+    while turns < 500 or (
+        not seen >= {b"inside\n", Reason.NOT_REGULAR} and time.monotonic() < deadline
+    ):
         found = read(str(swapped), "phase/x", LIMIT)
         seen.add(found.data if isinstance(found, Content) else found.reason)
         turns += 1
 
-    assert {b"inside\n", Reason.NOT_REGULAR} <= seen <= {b"inside\n", Reason.NOT_REGULAR, Reason.FILE_MISSING}
+    assert (
+        {b"inside\n", Reason.NOT_REGULAR}
+        <= seen
+        <= {b"inside\n", Reason.NOT_REGULAR, Reason.FILE_MISSING}
+    )
 
 
 def test_a_walk_past_a_swapped_folder_never_leads_outside(swapped: Path) -> None:
@@ -358,7 +383,11 @@ def test_an_open_writer_is_noticed_although_it_writes_nothing(tmp_path: Path) ->
         found = read(str(tmp_path), "x", LIMIT)
 
     assert isinstance(found, Content)
-    assert (found.being_written, found.writer, found.is_proven_complete) == (True, Writer.SOME, False)
+    assert (found.being_written, found.writer, found.is_proven_complete) == (
+        True,
+        Writer.SOME,
+        False,
+    )
 
 
 def test_without_leases_nothing_is_proven(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -368,7 +397,11 @@ def test_without_leases_nothing_is_proven(tmp_path: Path, monkeypatch: pytest.Mo
     found = read(str(tmp_path), "x", LIMIT)
 
     assert isinstance(found, Content)
-    assert (found.being_written, found.writer, found.is_proven_complete) == (False, Writer.UNKNOWN, False)
+    assert (found.being_written, found.writer, found.is_proven_complete) == (
+        False,
+        Writer.UNKNOWN,
+        False,
+    )
 
 
 def test_a_refused_lease_proves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -396,7 +429,9 @@ for _ in range(20000):
     read(sys.argv[1], "x", 100)
 print("alive")
 """
-    reader = subprocess.Popen([sys.executable, "-c", program, tmp_path, project], stdout=subprocess.PIPE, text=True)
+    reader = subprocess.Popen(
+        [sys.executable, "-c", program, tmp_path, project], stdout=subprocess.PIPE, text=True
+    )
     opened = 0
     while reader.poll() is None:
         os.close(os.open(tmp_path / "x", os.O_WRONLY))
@@ -464,7 +499,9 @@ def test_a_walk_does_not_enter_a_linked_start(tmp_path: Path) -> None:
     (tmp_path / "real/x").write_bytes(b"{}\n")
     os.symlink("real", tmp_path / "start")
 
-    assert [(entry.path, entry.refused) for entry in walk(str(tmp_path), "start")] == [("start", Reason.NOT_REGULAR)]
+    assert [(entry.path, entry.refused) for entry in walk(str(tmp_path), "start")] == [
+        ("start", Reason.NOT_REGULAR)
+    ]
 
 
 @pytest.mark.parametrize("relative", ["absent", "../..", "/etc"])

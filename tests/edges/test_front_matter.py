@@ -74,7 +74,9 @@ def test_nothing_changes_its_type() -> None:
         ('  a: "\\e"\n', "U+001B in the value", 3, "/handoff/a"),
     ],
 )
-def test_a_finding_names_the_feature_and_its_place(inner: str, message: str, line: int, at: str) -> None:
+def test_a_finding_names_the_feature_and_its_place(
+    inner: str, message: str, line: int, at: str
+) -> None:
     finding = read_front_matter(f"---\nhandoff:\n{inner}---\n".encode(), "HANDOFF.md").findings[0]
 
     assert (finding.message, finding.line, finding.at) == (message, line, at)
@@ -95,7 +97,25 @@ def test_all_faults_are_reported() -> None:
 
 @pytest.mark.timeout(20)
 @pytest.mark.parametrize(
-    "unit", ["[", "{", "[{", "- ", "? ", "&a ", "!a ", "*a ", "'", '"', "a: ", "a: &a ", ": ", "|", "#", "a\n"]
+    "unit",
+    [
+        "[",
+        "{",
+        "[{",
+        "- ",
+        "? ",
+        "&a ",
+        "!a ",
+        "*a ",
+        "'",
+        '"',
+        "a: ",
+        "a: &a ",
+        ": ",
+        "|",
+        "#",
+        "a\n",
+    ],
 )
 def test_sixty_four_kibibytes_of_anything_are_refused(unit: str) -> None:
     inner = unit * (MAX_FRONT_MATTER_CHARS // len(unit) - 10)
@@ -136,10 +156,13 @@ def test_random_mutations_never_raise_and_never_change_the_form() -> None:
         data = bytearray(valid)
         for _ in range(chance.choice([1, 1, 2, 5])):
             at = chance.randrange(len(data))
-            data[at : at + chance.choice([0, 1, 3])] = chance.choice(b"#:'\"&*!|>[]{}?-\n\t \\%@`\0\r~<\xff.").to_bytes(
-                1
-            )
+            data[at : at + chance.choice([0, 1, 3])] = chance.choice(
+                b"#:'\"&*!|>[]{}?-\n\t \\%@`\0\r~<\xff."
+            ).to_bytes(1)
         reading = read_front_matter(bytes(data), "x")
         assert isinstance(reading, Reading)
         for record in reading.records:
-            assert all(isinstance(value, str) and "\n" not in value for value in record.value["handoff"].values())
+            assert all(
+                isinstance(value, str) and "\n" not in value
+                for value in record.value["handoff"].values()
+            )

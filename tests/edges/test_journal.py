@@ -75,7 +75,9 @@ def test_directory_and_files_are_private(journal: Journal, directory: Path) -> N
     assert stat.S_IMODE((directory / "events.jsonl").stat().st_mode) == 0o600
 
 
-def test_a_hostile_subject_stays_on_one_line_and_harmless(journal: Journal, directory: Path) -> None:
+def test_a_hostile_subject_stays_on_one_line_and_harmless(
+    journal: Journal, directory: Path
+) -> None:
     subject = os.fsdecode(b"a\n\x1b[31m\xff\xe2\x80\xae")
     journal.append(TYPE, subject)
     line = (directory / "events.jsonl").read_bytes()
@@ -114,7 +116,10 @@ TORN = {
     "zeroed block": (lambda data: data + b"\0" * 512, [1, 2, 3, 4]),
     "garbage line": (lambda data: data + b"\xff\xfe\n", [1, 2, 3, 4]),
     "deep line": (lambda data: data + b"[" * 100_000 + b"\n", [1, 2, 3, 4]),
-    "line without number": (lambda data: data + b'{"seq": "9"}\n[9]\n{"seq": true}\n', [1, 2, 3, 4]),
+    "line without number": (
+        lambda data: data + b'{"seq": "9"}\n[9]\n{"seq": true}\n',
+        [1, 2, 3, 4],
+    ),
     "damaged first line": (lambda data: b"x" + data, [2, 3, 4]),
 }
 
@@ -139,7 +144,9 @@ def test_numbers_go_on_when_the_newest_file_is_empty(directory: Path) -> None:
     journal.close()
 
 
-def test_a_short_write_spoils_no_other_line(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_short_write_spoils_no_other_line(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write = os.write
     journal.append(TYPE, "f")
     with monkeypatch.context() as patch:
@@ -149,7 +156,9 @@ def test_a_short_write_spoils_no_other_line(journal: Journal, monkeypatch: pytes
     assert numbers(journal) == [1, 3], "a number once begun is never given again"
 
 
-def test_a_full_disk_is_told_and_not_raised(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_told_and_not_raised(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(*_: object) -> int:
         raise OSError(28, os.strerror(28))
 
@@ -168,7 +177,9 @@ def test_a_vanished_repository_is_told_and_not_made_again(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: os.symlink("/dev/zero", path)])
-def test_what_is_no_file_is_neither_written_nor_read(directory: Path, make: Callable[[str], None]) -> None:
+def test_what_is_no_file_is_neither_written_nor_read(
+    directory: Path, make: Callable[[str], None]
+) -> None:
     directory.mkdir()
     make(str(directory / "events.jsonl"))
     journal = journal_in(directory)
@@ -181,7 +192,9 @@ def test_what_is_no_file_is_neither_written_nor_read(directory: Path, make: Call
 
 def test_rotation_keeps_five_files_of_the_size_and_the_newest_events(directory: Path) -> None:
     journal = filled(directory, 200, size_bytes=2_000)
-    assert sorted(os.listdir(directory)) == sorted(["events.jsonl", *(f"events.{age}.jsonl" for age in range(1, 5))])
+    assert sorted(os.listdir(directory)) == sorted(
+        ["events.jsonl", *(f"events.{age}.jsonl" for age in range(1, 5))]
+    )
     assert all(file.stat().st_size <= 2_000 for file in directory.iterdir())
     found = numbers(journal)
     assert found == list(range(found[0], 201))
@@ -204,7 +217,9 @@ def test_a_rotation_cut_short_loses_no_event(directory: Path) -> None:
     journal.close()
 
 
-def test_a_refused_rotation_makes_a_long_file(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refused_rotation_makes_a_long_file(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(*_: object) -> None:
         raise OSError(13, os.strerror(13))
 
@@ -215,7 +230,9 @@ def test_a_refused_rotation_makes_a_long_file(directory: Path, monkeypatch: pyte
 
 
 @pytest.mark.parametrize("remove", [os.unlink, lambda path: os.rename(path, path + ".old")])
-def test_a_file_taken_away_is_begun_anew_with_the_next_number(directory: Path, remove: Callable[[str], None]) -> None:
+def test_a_file_taken_away_is_begun_anew_with_the_next_number(
+    directory: Path, remove: Callable[[str], None]
+) -> None:
     journal = filled(directory, 3)
     remove(str(directory / "events.jsonl"))
     assert journal.append(TYPE, "f")
@@ -240,7 +257,11 @@ def writer(directory: Path) -> Iterator[Callable[[int, int], subprocess.Popen[by
     started: list[subprocess.Popen[bytes]] = []
 
     def start(count: int, size_bytes: int) -> subprocess.Popen[bytes]:
-        started.append(subprocess.Popen([sys.executable, "-c", WRITER, str(directory), str(count), str(size_bytes)]))
+        started.append(
+            subprocess.Popen(
+                [sys.executable, "-c", WRITER, str(directory), str(count), str(size_bytes)]
+            )
+        )
         return started[-1]
 
     yield start
@@ -318,7 +339,10 @@ def test_following_across_rotations_keeps_a_bounded_number_of_files_open(directo
 
 
 def test_threads_of_one_process_share_a_journal(journal: Journal) -> None:
-    threads = [threading.Thread(target=lambda: [journal.append(TYPE, "f") for _ in range(200)]) for _ in range(8)]
+    threads = [
+        threading.Thread(target=lambda: [journal.append(TYPE, "f") for _ in range(200)])
+        for _ in range(8)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -346,11 +370,16 @@ print(sum(journal.append("x.y", sys.argv[2], {"n": n}) for n in range(200)))
 
 def test_several_processes_take_no_number_twice_also_across_rotations(directory: Path) -> None:
     writers = [
-        subprocess.Popen([sys.executable, "-c", FELLOW_WRITER, str(directory), str(name)], stdout=subprocess.PIPE)
+        subprocess.Popen(
+            [sys.executable, "-c", FELLOW_WRITER, str(directory), str(name)], stdout=subprocess.PIPE
+        )
         for name in range(4)
     ]
     written = sum(int(writer.communicate()[0]) for writer in writers)
-    numbers = [event["seq"] for event in Journal(str(directory), source="/repo", now=lambda: NOW, files=50).read()]
+    numbers = [
+        event["seq"]
+        for event in Journal(str(directory), source="/repo", now=lambda: NOW, files=50).read()
+    ]
     assert numbers == list(range(1, 801))
     assert written == 800
 

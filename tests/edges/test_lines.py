@@ -62,14 +62,21 @@ def test_a_bad_file_is_refused_for_the_reason_in_its_name(case: Path) -> None:
 
 
 def test_every_reason_of_the_reader_has_a_fixture() -> None:
-    assert {case.name.partition("__")[0] for case in cases("bad")} == {reason.value for reason in READER_REASONS}
+    assert {case.name.partition("__")[0] for case in cases("bad")} == {
+        reason.value for reason in READER_REASONS
+    }
 
 
 def test_records_carry_their_line_numbers() -> None:
     reading = read_lines(b'{"a":1}\n\n{"b":2}\n', "x.jsonl")
 
-    assert [(record.line, record.value) for record in reading.records] == [(1, {"a": 1}), (3, {"b": 2})]
-    assert [(f.reason, f.line, f.level) for f in reading.findings] == [(Reason.BLANK_LINE, 2, Level.WARNING)]
+    assert [(record.line, record.value) for record in reading.records] == [
+        (1, {"a": 1}),
+        (3, {"b": 2}),
+    ]
+    assert [(f.reason, f.line, f.level) for f in reading.findings] == [
+        (Reason.BLANK_LINE, 2, Level.WARNING)
+    ]
 
 
 def test_all_faults_of_all_lines_are_reported() -> None:
@@ -163,7 +170,10 @@ def test_jsonlines_reads_the_lines(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_smaller_digit_limit_holds() -> None:
     assert errors(read_lines(b'{"n":12345}\n', "x", Limits(max_digits=5)).findings) == ()
-    assert read_lines(b'{"n":123456}\n', "x", Limits(max_digits=5)).findings[0].reason is Reason.NUMBER_TOO_LARGE
+    assert (
+        read_lines(b'{"n":123456}\n', "x", Limits(max_digits=5)).findings[0].reason
+        is Reason.NUMBER_TOO_LARGE
+    )
 
 
 # --- hostile sizes ---------------------------------------------------------------------------------------------------
@@ -226,7 +236,9 @@ def steps_of(data: bytes) -> int:
 
 
 @pytest.mark.parametrize(
-    "line", [b"{}\n", b"\n", b"1\n", b'{"a":[' + b"[]," * 1000 + b"0]}\n"], ids=lambda line: repr(line[:8])
+    "line",
+    [b"{}\n", b"\n", b"1\n", b'{"a":[' + b"[]," * 1000 + b"0]}\n"],
+    ids=lambda line: repr(line[:8]),
 )
 def test_memory_stays_within_a_multiple_of_the_file(line: bytes) -> None:
     data = line * ((FOUR_MIB >> 3) // len(line))
@@ -272,8 +284,18 @@ def random_value(chance: random.Random, depth: int = 0) -> object:
     if kind == 6:
         return [random_value(chance, depth + 1) for _ in range(chance.randrange(4))]
     if kind == 7:
-        return {chance.choice("abcdé"): random_value(chance, depth + 1) for _ in range(chance.randrange(4))}
-    leaves = [None, True, chance.randrange(-(10**20), 10**20), chance.uniform(-1e9, 1e300), 'a"\\\u2028😀', "text \n"]
+        return {
+            chance.choice("abcdé"): random_value(chance, depth + 1)
+            for _ in range(chance.randrange(4))
+        }
+    leaves = [
+        None,
+        True,
+        chance.randrange(-(10**20), 10**20),
+        chance.uniform(-1e9, 1e300),
+        'a"\\\u2028😀',
+        "text \n",
+    ]
     return leaves[kind]
 
 
@@ -283,7 +305,9 @@ def random_line(chance: random.Random) -> bytes:
     for _ in range(chance.choice([0, 0, 1, 1, 2, 5])):
         at = chance.randrange(len(line) + 1)
         until = min(len(line), at + chance.choice([0, 0, 1, 1, 2, 8]))
-        line[at:until] = chance.choice(PIECES) if chance.random() < 0.7 else bytes([chance.randrange(256)])
+        line[at:until] = (
+            chance.choice(PIECES) if chance.random() < 0.7 else bytes([chance.randrange(256)])
+        )
     return bytes(line).replace(b"\n", b"")
 
 

@@ -28,8 +28,18 @@ def test_a_sign_is_one_line_with_its_moment(tmp_path: Path) -> None:
     assert (tmp_path / "own" / signs.FILE).stat().st_mode & 0o777 == 0o600
 
 
-def test_work_of_one_agent_is_noted_once_in_a_while_and_every_change_at_once(tmp_path: Path) -> None:
-    said = ("session-start", "pre-tool-use", "post-tool-use", "pre-tool-use", "stop", "pre-tool-use", "stop")
+def test_work_of_one_agent_is_noted_once_in_a_while_and_every_change_at_once(
+    tmp_path: Path,
+) -> None:
+    said = (
+        "session-start",
+        "pre-tool-use",
+        "post-tool-use",
+        "pre-tool-use",
+        "stop",
+        "pre-tool-use",
+        "stop",
+    )
     for event in said:
         for agent in ("a1", "a2"):
             signs.beat(str(tmp_path), event, "yolo-dev", agent, "s1")
@@ -54,7 +64,9 @@ def test_what_somebody_left_torn_spoils_no_other_line(tmp_path: Path, torn: byte
     assert (before, json.loads(line)["event"], rest) == (torn, "stop", b"")
 
 
-def test_a_long_record_is_put_aside_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_record_is_put_aside_and_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(signs, "MOST_BYTES", 1_000)
     for number in range(12):
         signs.beat(str(tmp_path), "stop", "yolo-dev", f"a{number}", "s1")
@@ -68,9 +80,14 @@ def test_eight_processes_at_once_lose_and_mix_nothing(tmp_path: Path) -> None:
         "import sys; from yolo_fs.edges import signs\n"
         "for n in range(60): assert signs.beat(sys.argv[1], 'stop', 'yolo-dev', f'{sys.argv[2]}-{n}', 's')"
     )
-    running = [subprocess.Popen([sys.executable, "-c", program, str(tmp_path), str(number)]) for number in range(8)]
+    running = [
+        subprocess.Popen([sys.executable, "-c", program, str(tmp_path), str(number)])
+        for number in range(8)
+    ]
     assert [one.wait(60) for one in running] == [0] * 8
-    assert {line["id"] for line in lines(tmp_path)} == {f"{one}-{n}" for one in range(8) for n in range(60)}
+    assert {line["id"] for line in lines(tmp_path)} == {
+        f"{one}-{n}" for one in range(8) for n in range(60)
+    }
     assert len(lines(tmp_path)) == 480
 
 
@@ -92,16 +109,38 @@ def test_whatever_stands_in_the_way_no_hook_fails(tmp_path: Path, stands_there: 
     assert not (tmp_path / "elsewhere").exists()
 
 
-def test_our_folder_is_found_in_a_clone_in_a_linked_work_tree_and_nowhere_else(tmp_path: Path) -> None:
+def test_our_folder_is_found_in_a_clone_in_a_linked_work_tree_and_nowhere_else(
+    tmp_path: Path,
+) -> None:
     main, linked = tmp_path / "main tree", tmp_path / "linked tree"
     for command in (
         ["init", "-q", "-b", "main", str(main)],
-        ["-C", str(main), "-c", "user.name=A", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "x"],
+        [
+            "-C",
+            str(main),
+            "-c",
+            "user.name=A",
+            "-c",
+            "user.email=a@b",
+            "commit",
+            "-q",
+            "--allow-empty",
+            "-m",
+            "x",
+        ],
         ["-C", str(main), "worktree", "add", "-q", "-b", "side", str(linked)],
     ):
         subprocess.run(["git", *command], check=True)
     for tree in (main, linked):
-        asked = ["git", "-C", str(tree), "rev-parse", "--path-format=absolute", "--git-path", "yolo-fs"]
+        asked = [
+            "git",
+            "-C",
+            str(tree),
+            "rev-parse",
+            "--path-format=absolute",
+            "--git-path",
+            "yolo-fs",
+        ]
         said = subprocess.run(asked, check=True, capture_output=True, text=True).stdout.strip()
         assert os.path.realpath(signs.own_folder(str(tree))) == os.path.realpath(said)
     (tmp_path / ".git").write_text("gitdir: nowhere\n")

@@ -44,7 +44,9 @@ def spawn(processes: list[subprocess.Popen[str]], *command: str) -> subprocess.P
     return process
 
 
-def python(processes: list[subprocess.Popen[str]], code: str, *arguments: str) -> subprocess.Popen[str]:
+def python(
+    processes: list[subprocess.Popen[str]], code: str, *arguments: str
+) -> subprocess.Popen[str]:
     return spawn(
         processes,
         sys.executable,
@@ -105,7 +107,9 @@ def test_a_missing_file_is_none(directory: Path) -> None:
     assert store.read_json(str(directory / "nowhere" / "state.json")) is None
 
 
-@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: os.symlink("/etc/passwd", path)])
+@pytest.mark.parametrize(
+    "make", [os.mkfifo, os.mkdir, lambda path: os.symlink("/etc/passwd", path)]
+)
 def test_what_is_no_file_is_not_read(directory: Path, make: object) -> None:
     path = str(directory / "state.json")
     make(path)  # type: ignore[operator]
@@ -116,7 +120,13 @@ def test_what_is_no_file_is_not_read(directory: Path, make: object) -> None:
 
 
 def test_what_is_written_is_read_again(directory: Path) -> None:
-    value = {"phase": "01", "text": "grüße\u2028", "list": [1, 2.5, None, True], "sub": {"a": {}}, '"': ""}
+    value = {
+        "phase": "01",
+        "text": "grüße\u2028",
+        "list": [1, 2.5, None, True],
+        "sub": {"a": {}},
+        '"': "",
+    }
     store.write_json(str(directory / "state.json"), value)
     assert store.read_json(str(directory / "state.json")) == value
     assert (directory / "state.json").read_bytes().endswith(b"}\n")
@@ -147,7 +157,9 @@ def test_durable_means_file_then_directory_are_synced(
 ) -> None:
     synced: list[str] = []
     kind = {True: "directory", False: "file"}
-    monkeypatch.setattr(os, "fsync", lambda fd: synced.append(kind[stat.S_ISDIR(os.fstat(fd).st_mode)]))
+    monkeypatch.setattr(
+        os, "fsync", lambda fd: synced.append(kind[stat.S_ISDIR(os.fstat(fd).st_mode)])
+    )
     store.write_json(str(directory / "state.json"), {}, durable=durable)
     assert synced == expected
 
@@ -224,10 +236,18 @@ def test_a_file_whose_writers_are_killed_at_random_is_always_whole(
     assert os.listdir(directory) == ["state.json"]
 
 
-def test_reaping_spares_what_is_not_a_dead_writers(directory: Path, processes: list[subprocess.Popen[str]]) -> None:
+def test_reaping_spares_what_is_not_a_dead_writers(
+    directory: Path, processes: list[subprocess.Popen[str]]
+) -> None:
     dead = spawn(processes, "true")
     dead.communicate()
-    spared = [f".a.json.yolo-tmp.{os.getpid()}.0f", ".a.json.tmp", "a.json.yolo-tmp.1.0f", ".yolo-tmp.x", "plan.jsonl"]
+    spared = [
+        f".a.json.yolo-tmp.{os.getpid()}.0f",
+        ".a.json.tmp",
+        "a.json.yolo-tmp.1.0f",
+        ".yolo-tmp.x",
+        "plan.jsonl",
+    ]
     for name in [*spared, f".a.json.yolo-tmp.{dead.pid}.0f"]:
         (directory / name).touch()
     (directory / f".b.json.yolo-tmp.{dead.pid}.0f").mkdir()
@@ -248,7 +268,9 @@ for _ in range(times):
 """
 
 
-def test_no_update_of_eight_processes_is_lost(directory: Path, processes: list[subprocess.Popen[str]]) -> None:
+def test_no_update_of_eight_processes_is_lost(
+    directory: Path, processes: list[subprocess.Popen[str]]
+) -> None:
     path, lock = str(directory / "state.json"), str(directory / "lock")
     writers = [python(processes, COUNTER, path, lock, "500") for _ in range(8)]
     assert {said(writer) for writer in writers} == {"started"}
@@ -281,14 +303,21 @@ def test_an_update_is_durable_before_it_returns_and_its_name_is_synced_when_the_
 
     def sync(descriptor: int) -> None:
         kind = "directory" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file"
-        synced.append((kind, subprocess.run(["flock", "--nonblock", lock, "true"], check=False).returncode == 0))
+        synced.append(
+            (
+                kind,
+                subprocess.run(["flock", "--nonblock", lock, "true"], check=False).returncode == 0,
+            )
+        )
 
     monkeypatch.setattr(os, "fsync", sync)
     store.update(path, lock, lambda _: {"a": 1})
     assert synced == [("file", False), ("directory", True)]
 
 
-def test_a_lock_file_that_was_replaced_protects_nothing(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lock_file_that_was_replaced_protects_nothing(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path, lock = str(directory / "state.json"), str(directory / "lock")
     genuine, inside = fcntl.flock, []
 
@@ -324,7 +353,9 @@ def test_the_lock_file_stays_and_is_free_after_a_failed_change(directory: Path) 
     assert os.stat(lock).st_ino == inode
 
 
-@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: os.symlink(path + ".victim", path)])
+@pytest.mark.parametrize(
+    "make", [os.mkfifo, os.mkdir, lambda path: os.symlink(path + ".victim", path)]
+)
 def test_a_lock_that_is_no_file_is_refused(directory: Path, make: object) -> None:
     path, lock = str(directory / "state.json"), str(directory / "lock")
     make(lock)  # type: ignore[operator]
@@ -389,7 +420,9 @@ sys.stdin.readline()
 """
 
 
-def test_the_second_is_refused_and_told_who_holds(directory: Path, processes: list[subprocess.Popen[str]]) -> None:
+def test_the_second_is_refused_and_told_who_holds(
+    directory: Path, processes: list[subprocess.Popen[str]]
+) -> None:
     lock = str(directory / "daemon.lock")
     assert locks.holder(lock) is None
     first = python(processes, LIFER, lock)
@@ -416,7 +449,9 @@ def test_a_killed_holder_frees_the_lock_and_its_name_means_nothing(
         assert locks.holder(lock).pid == os.getpid()  # type: ignore[union-attr]
 
 
-def test_of_many_at_once_exactly_one_holds(directory: Path, processes: list[subprocess.Popen[str]]) -> None:
+def test_of_many_at_once_exactly_one_holds(
+    directory: Path, processes: list[subprocess.Popen[str]]
+) -> None:
     lock = str(directory / "daemon.lock")
     starters = [python(processes, "sys.stdin.readline()" + LIFER, lock) for _ in range(12)]
     for starter in starters:
@@ -426,10 +461,14 @@ def test_of_many_at_once_exactly_one_holds(directory: Path, processes: list[subp
     assert sorted(said(starter) for starter in starters) == ["held"] + ["refused"] * 11
 
 
-def test_looking_at_a_free_lock_refuses_nobody(directory: Path, processes: list[subprocess.Popen[str]]) -> None:
+def test_looking_at_a_free_lock_refuses_nobody(
+    directory: Path, processes: list[subprocess.Popen[str]]
+) -> None:
     lock = str(directory / "daemon.lock")
     locks.hold(lock).release()  # type: ignore[union-attr]
-    looker = python(processes, "print('looking', flush=True)\nwhile True: locks.holder(sys.argv[1])", lock)
+    looker = python(
+        processes, "print('looking', flush=True)\nwhile True: locks.holder(sys.argv[1])", lock
+    )
     assert said(looker) == "looking"
     for _ in range(300):
         with locks.hold(lock) or pytest.fail("refused by a mere look"):
@@ -526,7 +565,9 @@ def test_a_holder_that_says_nothing_is_found_in_the_kernels_list(
     assert found.pid == holder.pid
 
 
-def test_a_full_disk_costs_the_name_and_not_the_lock(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_costs_the_name_and_not_the_lock(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(*_: object) -> None:
         raise OSError(28, os.strerror(28))
 

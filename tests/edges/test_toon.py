@@ -34,9 +34,15 @@ def test_a_bad_document_is_refused_for_the_reason_in_its_name(case: Path) -> Non
 
 
 def test_a_handwritten_architecture_is_understood() -> None:
-    (record,) = read_toon((FIXTURES / "ok" / "architecture.toon").read_bytes(), "architecture.toon").records
+    (record,) = read_toon(
+        (FIXTURES / "ok" / "architecture.toon").read_bytes(), "architecture.toon"
+    ).records
 
-    assert record.value["tech_decisions"][0] == {"id": "D1", "decision": "Use sessions", "rationale": "simple, known"}
+    assert record.value["tech_decisions"][0] == {
+        "id": "D1",
+        "decision": "Use sessions",
+        "rationale": "simple, known",
+    }
     assert record.value["integration_points"] == []
 
 
@@ -47,11 +53,15 @@ def test_an_error_names_its_line() -> None:
     assert finding.message == "Declared length 3 but found 2"
 
 
-@pytest.mark.parametrize("unit", ["[", "{", "- ", "a:b\n", "x[1]{", '"', "[1]: ", ",", "a: 1\n", "  ", "[1]{a{", "9"])
+@pytest.mark.parametrize(
+    "unit", ["[", "{", "- ", "a:b\n", "x[1]{", '"', "[1]: ", ",", "a: 1\n", "  ", "[1]{a{", "9"]
+)
 def test_a_mebibyte_of_anything_is_refused(unit: str) -> None:
     for ending in ("", "\n"):
         data = (unit * ((1 << 20) // len(unit)) + ending).encode()
-        assert errors(read_toon(data, "x", Limits(max_line_bytes=1 << 22, max_lines=1 << 22)).findings)
+        assert errors(
+            read_toon(data, "x", Limits(max_line_bytes=1 << 22, max_lines=1 << 22)).findings
+        )
 
 
 def test_random_mutations_never_raise() -> None:
@@ -63,7 +73,9 @@ def test_random_mutations_never_raise() -> None:
         data = bytearray(valid)
         for _ in range(chance.choice([1, 2, 5])):
             at = chance.randrange(len(data))
-            data[at : at + chance.choice([0, 1, 3])] = bytes([chance.choice(b'#:"\\[]{},|-\n\t 0129e.\xff\0')])
+            data[at : at + chance.choice([0, 1, 3])] = bytes(
+                [chance.choice(b'#:"\\[]{},|-\n\t 0129e.\xff\0')]
+            )
         reading = read_toon(bytes(data), "x")
         assert isinstance(reading, Reading)
         assert bool(reading.records) or bool(errors(reading.findings))

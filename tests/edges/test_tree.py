@@ -35,7 +35,10 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def change(root: Path, rng: random.Random) -> None:
     """Do one thing that somebody may do in a tree."""
-    places = [root / "phases", *(path for path in root.rglob("*") if path.is_dir() and not path.is_symlink())]
+    places = [
+        root / "phases",
+        *(path for path in root.rglob("*") if path.is_dir() and not path.is_symlink()),
+    ]
     place, name = rng.choice(places), rng.choice("abc")
     target = place / name
     match rng.choice(("folder", "file", "write", "remove", "move", "link", "swap")):
@@ -51,7 +54,11 @@ def change(root: Path, rng: random.Random) -> None:
             target.rename(root / "phases/moved")
         case "link" if not os.path.lexists(target):
             target.symlink_to(rng.choice(places))
-        case "swap" if target.is_dir() and not target.is_symlink() and not os.path.lexists(root.parent / "aside"):
+        case "swap" if (
+            target.is_dir()
+            and not target.is_symlink()
+            and not os.path.lexists(root.parent / "aside")
+        ):
             target.rename(root.parent / "aside")
             target.symlink_to(root.parent / "aside")
 
@@ -80,7 +87,9 @@ def read_again(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return folders
 
 
-def test_only_folders_that_changed_or_hold_files_are_read_again(root: Path, read_again: list[str]) -> None:
+def test_only_folders_that_changed_or_hold_files_are_read_again(
+    root: Path, read_again: list[str]
+) -> None:
     for name in ("empty/one", "empty/two", "full", "changing"):
         (root / "phases" / name).mkdir(parents=True)
     (root / "phases/full/x").write_text("one")
@@ -94,7 +103,9 @@ def test_only_folders_that_changed_or_hold_files_are_read_again(root: Path, read
     assert read_again == ["phases/changing", "phases/full"]
 
 
-def test_a_folder_that_changed_just_now_is_read_again(tmp_path: Path, read_again: list[str]) -> None:
+def test_a_folder_that_changed_just_now_is_read_again(
+    tmp_path: Path, read_again: list[str]
+) -> None:
     """Its stamp may stay the same for as long as the clock of the file system stands."""
     (tmp_path / "phases").mkdir()
     again = Tree(str(tmp_path))

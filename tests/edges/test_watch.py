@@ -51,7 +51,9 @@ class Seen:
 
     def until(self, is_so: Callable[[], bool]) -> None:
         with self._news:
-            assert self._news.wait_for(is_so, DEADLINE_S), f"{len(self.hints)} hints, doubts {self.doubts}"
+            assert self._news.wait_for(is_so, DEADLINE_S), (
+                f"{len(self.hints)} hints, doubts {self.doubts}"
+            )
 
 
 @pytest.fixture
@@ -108,8 +110,12 @@ def test_a_rename_inside_is_gone_and_ready(root: Path, seen: Seen) -> None:
 
 
 @pytest.mark.usefixtures("watcher")
-@pytest.mark.parametrize("leave", [lambda file: file.unlink(), lambda file: file.rename(file.parent.parent / "away")])
-def test_a_deleted_or_removed_file_is_gone(root: Path, seen: Seen, leave: Callable[[Path], None]) -> None:
+@pytest.mark.parametrize(
+    "leave", [lambda file: file.unlink(), lambda file: file.rename(file.parent.parent / "away")]
+)
+def test_a_deleted_or_removed_file_is_gone(
+    root: Path, seen: Seen, leave: Callable[[Path], None]
+) -> None:
     (root / "plan.jsonl").write_text("{}\n")
     leave(root / "plan.jsonl")
     seen.until(lambda: ("plan.jsonl", Hint.GONE) in seen.hints)
@@ -123,7 +129,9 @@ def test_a_name_that_is_not_utf8_comes_back_as_the_same_bytes(root: Path, seen: 
 
 
 def test_unwanted_paths_are_not_told(root: Path, seen: Seen) -> None:
-    watcher = Watcher(str(root), seen.on_path, seen.on_doubt, wants=lambda path: path.startswith("phases/"))
+    watcher = Watcher(
+        str(root), seen.on_path, seen.on_doubt, wants=lambda path: path.startswith("phases/")
+    )
     watcher.start()
     (root / "noise").write_text("")
     (root / "phases").mkdir()
@@ -134,7 +142,9 @@ def test_unwanted_paths_are_not_told(root: Path, seen: Seen) -> None:
 
 
 @pytest.mark.usefixtures("watcher")
-def test_a_link_to_a_directory_is_told_and_not_followed(root: Path, tmp_path: Path, seen: Seen) -> None:
+def test_a_link_to_a_directory_is_told_and_not_followed(
+    root: Path, tmp_path: Path, seen: Seen
+) -> None:
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside" / "secret").write_text("x")
     (root / "link").symlink_to(tmp_path / "outside")
@@ -249,7 +259,9 @@ def test_a_doubt_that_raises_is_not_the_end(root: Path, seen: Seen) -> None:
     def fail(*_: object) -> None:
         raise RuntimeError("planted")
 
-    watcher = Watcher(str(root), seen.on_path, fail, wants=lambda path: path != "bad" or fail() is None)
+    watcher = Watcher(
+        str(root), seen.on_path, fail, wants=lambda path: path != "bad" or fail() is None
+    )
     watcher.start()
     (root / "bad").write_text("")
     (root / "good").write_text("")
@@ -261,7 +273,9 @@ def test_a_root_made_again_is_watched_again(root: Path, watcher: Watcher, seen: 
     shutil.rmtree(root)
     root.mkdir()
     # Where the inode is used again and the emitter is slow to die, the count of watches tells.
-    check_until(watcher, lambda: bool({"root_replaced", "emitter_died", "unwatched"} & set(seen.doubts)))
+    check_until(
+        watcher, lambda: bool({"root_replaced", "emitter_died", "unwatched"} & set(seen.doubts))
+    )
     (root / "f").write_text("")
     seen.until(lambda: "f" in seen.paths(Hint.CLOSED))
 
@@ -275,7 +289,9 @@ def test_a_replaced_root_is_watched_again(root: Path, watcher: Watcher, seen: Se
     seen.until(lambda: "f" in seen.paths(Hint.CLOSED))
 
 
-def test_a_missing_root_is_told_once_and_never_made(root: Path, watcher: Watcher, seen: Seen) -> None:
+def test_a_missing_root_is_told_once_and_never_made(
+    root: Path, watcher: Watcher, seen: Seen
+) -> None:
     root.rename(root.parent / "old")
     watcher.check()
     watcher.check()
@@ -356,14 +372,18 @@ def make_and_mark(root: Path, seen: Seen, mark: str) -> None:
 def test_we_look_into_new_directories_ourselves(
     root: Path, tmp_path: Path, seen: Seen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("watchdog.observers.inotify.generate_sub_created_events", lambda *_: iter(()))
+    monkeypatch.setattr(
+        "watchdog.observers.inotify.generate_sub_created_events", lambda *_: iter(())
+    )
     (tmp_path / "phase" / "deep").mkdir(parents=True)
     (tmp_path / "phase" / "deep" / "f").write_text("")
     (tmp_path / "phase").rename(root / "phase")
     seen.until(lambda: "phase/deep/f" in seen.paths(Hint.CREATED))
 
 
-def test_a_renamed_directory_is_watched_as_deep_as_before(root: Path, watcher: Watcher, seen: Seen) -> None:
+def test_a_renamed_directory_is_watched_as_deep_as_before(
+    root: Path, watcher: Watcher, seen: Seen
+) -> None:
     subprocess.run([sys.executable, "-c", RENAMER, str(root)], check=True)
     seen.until(lambda: watcher._lost is not None)
     check_until(watcher, lambda: "moved" in seen.doubts)
@@ -395,7 +415,9 @@ def test_a_directory_renamed_while_watchdog_walks_it_is_no_blind_spot(
     seen.until(lambda: "after/deep/f" in seen.paths(Hint.CLOSED))
 
 
-def test_a_directory_moved_out_is_a_doubt_and_may_come_again(root: Path, watcher: Watcher, seen: Seen) -> None:
+def test_a_directory_moved_out_is_a_doubt_and_may_come_again(
+    root: Path, watcher: Watcher, seen: Seen
+) -> None:
     (root / "phase").mkdir()
     (root / "phase" / "f").write_text("")
     (root / "phase").rename(root.parent / "phase")
@@ -433,7 +455,9 @@ def test_directories_are_counted_only_after_one_changed(
     assert walks == []
 
 
-def test_without_inotify_it_says_so_and_tries_again(root: Path, seen: Seen, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_inotify_it_says_so_and_tries_again(
+    root: Path, seen: Seen, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(*_: object) -> None:
         raise OSError(24, "inotify instance limit reached")
 
@@ -502,7 +526,9 @@ class Child:
 
     def __init__(self, root: Path, *before: str) -> None:
         command = [*before, sys.executable, "-c", CHILD, str(root)]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
         self._lines: queue.Queue[str] = queue.Queue()
         threading.Thread(target=self._read, daemon=True).start()
 
@@ -551,7 +577,9 @@ def stop_for_good(process: subprocess.Popen[str]) -> None:
     os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
 
 
-def test_an_overflow_is_a_doubt_and_directories_lost_in_it_are_watched(root: Path, child: Child) -> None:
+def test_an_overflow_is_a_doubt_and_directories_lost_in_it_are_watched(
+    root: Path, child: Child
+) -> None:
     limit = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
     if limit > 200_000:
         pytest.skip(f"a queue of {limit} events takes too long to fill")
@@ -571,7 +599,9 @@ def test_an_overflow_is_a_doubt_and_directories_lost_in_it_are_watched(root: Pat
 def namespace() -> list[str]:
     """A user namespace of its own has limits of its own: no other process of this machine meets them."""
     command = ["unshare", "--user", "--map-root-user"]
-    probe = subprocess.run([*command, "test", "-w", "/proc/sys/user/max_inotify_watches"], capture_output=True)
+    probe = subprocess.run(
+        [*command, "test", "-w", "/proc/sys/user/max_inotify_watches"], capture_output=True
+    )
     if probe.returncode:
         pytest.skip("no user namespaces here")
     return command

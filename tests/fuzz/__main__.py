@@ -21,7 +21,9 @@ from tests.fuzz.trial import Difference
 def main(given: Sequence[str] | None = None) -> int:
     """Run the command line."""
     asked = _arguments(given)
-    print(f"seed {asked.seed}: {asked.lines} lines, {asked.front_matters} front matters, {asked.processes} processes")
+    print(
+        f"seed {asked.seed}: {asked.lines} lines, {asked.front_matters} front matters, {asked.processes} processes"
+    )
     began = time.monotonic()
     tally = run(asked.seed, asked.lines, asked.front_matters, asked.processes, _tell)
     _report(tally, time.monotonic() - began, Path(asked.keep))
@@ -32,12 +34,27 @@ def main(given: Sequence[str] | None = None) -> int:
 
 def _arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser("scripts/fuzz", description=__doc__)
-    parser.add_argument("lines", nargs="?", type=int, default=1_000_000, help="lines of JSONL (1,000,000)")
-    parser.add_argument("front_matters", nargs="?", type=int, default=100_000, help="HANDOFF.md files (100,000)")
-    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(2**32), help="repeats a campaign")
-    parser.add_argument("--processes", type=int, default=min(2, os.cpu_count() or 1), help="at a time (2)")
-    parser.add_argument("--keep", default="fuzz-findings", help="folder for the input of what differs")
-    parser.add_argument("--growth", action="store_true", help="then measure how time and memory grow with the size")
+    parser.add_argument(
+        "lines", nargs="?", type=int, default=1_000_000, help="lines of JSONL (1,000,000)"
+    )
+    parser.add_argument(
+        "front_matters", nargs="?", type=int, default=100_000, help="HANDOFF.md files (100,000)"
+    )
+    parser.add_argument(
+        "--seed",
+        type=int,
+        default=random.SystemRandom().randrange(2**32),
+        help="repeats a campaign",
+    )
+    parser.add_argument(
+        "--processes", type=int, default=min(2, os.cpu_count() or 1), help="at a time (2)"
+    )
+    parser.add_argument(
+        "--keep", default="fuzz-findings", help="folder for the input of what differs"
+    )
+    parser.add_argument(
+        "--growth", action="store_true", help="then measure how time and memory grow with the size"
+    )
     return parser.parse_args(given)
 
 
@@ -61,7 +78,9 @@ def _show(one: Difference, path: Path) -> None:
 
 
 def _report_growth() -> None:
-    print(f"\n{'reader':13} {'input':22} {'time ~ n^':>9} {'memory ~ n^':>11} {'ms/MiB':>8} {'memory/size':>11}")
+    print(
+        f"\n{'reader':13} {'input':22} {'time ~ n^':>9} {'memory ~ n^':>11} {'ms/MiB':>8} {'memory/size':>11}"
+    )
     for one in measured():
         print(
             f"{one.reader:13} {one.unit:22} {one.time_slope:>9.2f} {one.memory_slope:>11.2f}"

@@ -74,26 +74,35 @@ def valid_handoffs() -> tuple[bytes, ...]:
 @cache
 def bad_handoffs() -> tuple[bytes, ...]:
     """Return the tricks that are known."""
-    return tuple(path.read_bytes() for path in sorted((ROOT / "fixtures/front_matter/bad").glob("*.md")))
+    return tuple(
+        path.read_bytes() for path in sorted((ROOT / "fixtures/front_matter/bad").glob("*.md"))
+    )
 
 
 @cache
 def schemas() -> tuple[tuple[str, Mapping[str, Any]], ...]:
     """Return every exported schema with its name, such as `artifact/plan/task`."""
     files = sorted(SCHEMAS.rglob("*.schema.json"))
-    return tuple((str(f.relative_to(SCHEMAS)).removesuffix(".schema.json"), json.loads(f.read_text())) for f in files)
+    return tuple(
+        (str(f.relative_to(SCHEMAS)).removesuffix(".schema.json"), json.loads(f.read_text()))
+        for f in files
+    )
 
 
 # --- bytes -----------------------------------------------------------------------------------------------------------
 
 
-def disturb(chance: random.Random, data: bytes, pieces: Sequence[bytes], counts: Sequence[int]) -> bytes:
+def disturb(
+    chance: random.Random, data: bytes, pieces: Sequence[bytes], counts: Sequence[int]
+) -> bytes:
     """Return the bytes with some of them replaced, removed or added."""
     changed = bytearray(data)
     for _ in range(chance.choice(counts)):
         at = chance.randrange(len(changed) + 1)
         until = min(len(changed), at + chance.choice((0, 0, 1, 1, 2, 8)))
-        changed[at:until] = chance.choice(pieces) if chance.random() < 0.7 else bytes((chance.randrange(256),))
+        changed[at:until] = (
+            chance.choice(pieces) if chance.random() < 0.7 else bytes((chance.randrange(256),))
+        )
     return bytes(changed)
 
 
@@ -123,7 +132,9 @@ def change(chance: random.Random, value: Any) -> Any:
             case 1:
                 return {**value, chance.choice(("extra", "commits", "", "ID", "tä")): leaf(chance)}
             case 2:
-                return {(name if name != key else name.upper()): item for name, item in value.items()}
+                return {
+                    (name if name != key else name.upper()): item for name, item in value.items()
+                }
             case _:
                 return {**value, key: change(chance, value[key])}
     if isinstance(value, list) and value and chance.random() < 0.8:
@@ -142,9 +153,15 @@ def _near(chance: random.Random, value: Any) -> Any:
     """Return a value beside the one given: a step further, or of another type."""
     if isinstance(value, str) and chance.random() < 0.6:
         at = chance.randrange(len(value) + 1)
-        return value[:at] + chance.choice(("", " ", "0", "-", "é", "/../", "\n", "Z", "x" * 500)) + value[at + 1 :]
+        return (
+            value[:at]
+            + chance.choice(("", " ", "0", "-", "é", "/../", "\n", "Z", "x" * 500))
+            + value[at + 1 :]
+        )
     if isinstance(value, int | float) and not isinstance(value, bool) and chance.random() < 0.6:
-        return chance.choice((value + 1, value - 1, -value, float(value), value * 1000, value + 0.5))
+        return chance.choice(
+            (value + 1, value - 1, -value, float(value), value * 1000, value + 0.5)
+        )
     return leaf(chance)
 
 
@@ -165,16 +182,22 @@ def leaf(chance: random.Random) -> Any:
 def spell(chance: random.Random, value: Any) -> bytes:
     """Return one of the ways to write a value on a line."""
     separators = chance.choice(((",", ":"), (", ", ": "), (" ,", " :\t")))
-    return json.dumps(value, ensure_ascii=chance.random() < 0.5, separators=separators).encode("utf-8", "surrogatepass")
+    return json.dumps(value, ensure_ascii=chance.random() < 0.5, separators=separators).encode(
+        "utf-8", "surrogatepass"
+    )
 
 
 def made_up(chance: random.Random) -> Specimen:
     """Return a file that no example is the parent of."""
     match chance.randrange(4):
         case 0:
-            return Specimen("", b"".join(chance.choice(PIECES) for _ in range(chance.randrange(1, 20))) + b"\n")
+            return Specimen(
+                "", b"".join(chance.choice(PIECES) for _ in range(chance.randrange(1, 20))) + b"\n"
+            )
         case 1:
-            return Specimen("", b"".join(spell(chance, {"v": tree(chance)}) + b"\n" for _ in range(4)))
+            return Specimen(
+                "", b"".join(spell(chance, {"v": tree(chance)}) + b"\n" for _ in range(4))
+            )
         case _:
             name, schema = chance.choice(schemas())
             value = from_schema(chance, schema)
@@ -189,10 +212,19 @@ def tree(chance: random.Random, depth: int = 0) -> Any:
         return [tree(chance, depth + 1) for _ in range(chance.randrange(4))]
     if kind == 7:
         return {chance.choice("abcdé"): tree(chance, depth + 1) for _ in range(chance.randrange(4))}
-    return chance.choice((leaf(chance), chance.randrange(-(10**21), 10**21), chance.uniform(-1e9, 1e300), 'a"\\\u2028'))
+    return chance.choice(
+        (
+            leaf(chance),
+            chance.randrange(-(10**21), 10**21),
+            chance.uniform(-1e9, 1e300),
+            'a"\\\u2028',
+        )
+    )
 
 
-def from_schema(chance: random.Random, schema: Mapping[str, Any], top: Mapping[str, Any] | None = None) -> Any:
+def from_schema(
+    chance: random.Random, schema: Mapping[str, Any], top: Mapping[str, Any] | None = None
+) -> Any:
     """Return a value that fits a schema in most of its places. It knows the words that our schemas use."""
     top = top or schema
     if "$ref" in schema:
@@ -218,7 +250,9 @@ def _of_type(chance: random.Random, schema: Mapping[str, Any], top: Mapping[str,
             count = chance.choice((schema.get("minItems", 0), 1, 2))
             return [from_schema(chance, schema.get("items", {}), top) for _ in range(count)]
         case "string":
-            return chance.choice((*schema.get("examples", ()), *schema.get("examples", ()), "a", ""))
+            return chance.choice(
+                (*schema.get("examples", ()), *schema.get("examples", ()), "a", "")
+            )
         case "integer":
             return chance.choice((schema.get("minimum", 0), 1, 7))
         case "number":
@@ -231,7 +265,9 @@ def _of_type(chance: random.Random, schema: Mapping[str, Any], top: Mapping[str,
             return leaf(chance)
 
 
-def _members(chance: random.Random, schema: Mapping[str, Any], top: Mapping[str, Any]) -> dict[str, Any]:
+def _members(
+    chance: random.Random, schema: Mapping[str, Any], top: Mapping[str, Any]
+) -> dict[str, Any]:
     required = schema.get("required", ())
     wanted = {
         name: part
@@ -253,10 +289,15 @@ def handoff_mutant(chance: random.Random) -> bytes:
 def handoff_made_up(chance: random.Random) -> bytes:
     """Return something in the form of a packet, with scalars of every style."""
     indent = chance.choice(("  ", "  ", "  ", "    ", " ", ""))
-    head = chance.choice(("handoff:", "handoff:", "handoff:", "handoff: ", '"handoff":', "handoff :", "Handoff:"))
+    head = chance.choice(
+        ("handoff:", "handoff:", "handoff:", "handoff: ", '"handoff":', "handoff :", "Handoff:")
+    )
     lines = [f"{indent}{_member(chance)}".encode() for _ in range(chance.randrange(1, 6))]
     if chance.random() < 0.1:
-        lines.insert(chance.randrange(len(lines) + 1), chance.choice((b"", b"   ", b"# x", b"---", b"...", b"  -")))
+        lines.insert(
+            chance.randrange(len(lines) + 1),
+            chance.choice((b"", b"   ", b"# x", b"---", b"...", b"  -")),
+        )
     data = b"\n".join((b"---", head.encode(), *lines, b"---", b"", b"Prose.", b""))
     return disturb(chance, data, YAML_PIECES, (0, 0, 0, 1))
 
@@ -280,7 +321,10 @@ def _text(chance: random.Random) -> str:
             return "'" + word.replace("'", "''") + "'"
         case 1:
             escapes = "".join(
-                chance.choice(("", "\\x41", "\\u00e9", "\\e", "\\/", "\\_", "\\q", "\\0", "\\U00110000")) for _ in "12"
+                chance.choice(
+                    ("", "\\x41", "\\u00e9", "\\e", "\\/", "\\_", "\\q", "\\0", "\\U00110000")
+                )
+                for _ in "12"
             )
             return '"' + word.replace("\\", "\\\\").replace('"', '\\"') + escapes + '"'
         case _:

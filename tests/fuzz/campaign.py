@@ -104,7 +104,9 @@ def run(seed: int, lines: int, handoffs: int, processes: int, told: Callable[[st
     with multiprocessing.get_context("spawn").Pool(processes) as pool:
         for done, tally in enumerate(pool.imap_unordered(run_share, planned), 1):
             total.add(tally)
-            told(f"{done} of {len(planned)} shares, {time.monotonic() - began:.0f} s, {summary(total)}")
+            told(
+                f"{done} of {len(planned)} shares, {time.monotonic() - began:.0f} s, {summary(total)}"
+            )
     return total
 
 

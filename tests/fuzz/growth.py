@@ -30,21 +30,50 @@ class Growth(NamedTuple):
 
 
 _LONG = (b'"', b'\\"', b"9", b"1e9,", b"\\ud800", b"\xff", b"\0", b"a ")
-_MANY = (b'{"a":1}\n', b"{}\n", b"  \n", b"[", b"[[],", b'{"a":', b'{"a":"\\ud800"}\n', b"[]\n", b"\xff\n")
+_MANY = (
+    b'{"a":1}\n',
+    b"{}\n",
+    b"  \n",
+    b"[",
+    b"[[],",
+    b'{"a":',
+    b'{"a":"\\ud800"}\n',
+    b"[]\n",
+    b"\xff\n",
+)
 """Limited in number as well, so that less of them is read."""
-_PACKETS = (b"  k%d: v\n", b"a", b"'", b'"', b"[", b"- ", b"&a ", b": ", b"#", b"? ", b"  a: b\n", b"\\")
+_PACKETS = (
+    b"  k%d: v\n",
+    b"a",
+    b"'",
+    b'"',
+    b"[",
+    b"- ",
+    b"&a ",
+    b": ",
+    b"#",
+    b"? ",
+    b"  a: b\n",
+    b"\\",
+)
 
 
 def measured() -> Iterator[Growth]:
     """Yield the growth of each kind of input, of JSONL up to 4 MiB and of front matter up to its limit."""
     wide = Limits(max_line_bytes=8 << 20)
     for unit in (*_LONG, *_MANY):
-        sizes = (256 * KIB, 1024 * KIB, 4096 * KIB) if unit in _LONG else (16 * KIB, 64 * KIB, 256 * KIB)
+        sizes = (
+            (256 * KIB, 1024 * KIB, 4096 * KIB)
+            if unit in _LONG
+            else (16 * KIB, 64 * KIB, 256 * KIB)
+        )
         yield _growth("lines", unit, sizes, lambda data: read_lines(data, "x", wide), _repeat)
     largest = MAX_FRONT_MATTER_CHARS - KIB
     for unit in _PACKETS:
         sizes = (largest // 16, largest // 4, largest)
-        yield _growth("front matter", unit, sizes, lambda data: read_front_matter(data, "x"), _packet)
+        yield _growth(
+            "front matter", unit, sizes, lambda data: read_front_matter(data, "x"), _packet
+        )
 
 
 def _repeat(unit: bytes, size: int) -> bytes:

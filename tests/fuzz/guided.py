@@ -26,7 +26,9 @@ def main() -> int:
     parser.add_argument("target", choices=TARGETS)
     parser.add_argument("--seconds", type=int, default=300, help="how long the search takes (300)")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1, 2**32))
-    parser.add_argument("--keep", default="fuzz-findings", help="folder for the input of what differs")
+    parser.add_argument(
+        "--keep", default="fuzz-findings", help="folder for the input of what differs"
+    )
     asked = parser.parse_args()
     return explore(asked.target, asked.seed, asked.seconds, asked.keep)
 
@@ -36,7 +38,10 @@ def explore(target: str, seed: int, seconds: int, keep: str) -> int:
     try:
         import atheris
     except ImportError:
-        print("atheris is not installed.\nHint: .venv/bin/pip install 'yolo-fs[fuzz]'", file=sys.stderr)
+        print(
+            "atheris is not installed.\nHint: .venv/bin/pip install 'yolo-fs[fuzz]'",
+            file=sys.stderr,
+        )
         return 1
     with atheris.instrument_imports(include=["yolo_fs.edges", "yaml", "jsonlines"]):
         from tests.fuzz.trial import Difference, try_handoff, try_lines, try_others
@@ -45,25 +50,37 @@ def explore(target: str, seed: int, seconds: int, keep: str) -> int:
         yield from try_lines(Specimen("", data))
         yield from try_others(data)
 
-    trials: Mapping[str, Callable[[bytes], Iterator[Difference]]] = {"lines": lines, "front-matter": try_handoff}
+    trials: Mapping[str, Callable[[bytes], Iterator[Difference]]] = {
+        "lines": lines,
+        "front-matter": try_handoff,
+    }
 
     def try_one(data: bytes) -> None:
         for difference in trials[target](data):
-            raise AssertionError(f"{difference.sort} at {difference.where}: {difference.detail[:300]}")
+            raise AssertionError(
+                f"{difference.sort} at {difference.where}: {difference.detail[:300]}"
+            )
 
     Path(keep).mkdir(parents=True, exist_ok=True)
     corpus = tempfile.mkdtemp(prefix=f"{target}-", dir=keep)
     _plant(target, corpus)
     options = [f"-seed={seed}", f"-max_total_time={seconds}", "-max_len=4096", "-timeout=20"]
     print(f"seed {seed}: {target} for {seconds} s, corpus {corpus}", flush=True)
-    atheris.Setup([sys.argv[0], *options, "-print_final_stats=1", f"-artifact_prefix={keep}/", corpus], try_one)
+    atheris.Setup(
+        [sys.argv[0], *options, "-print_final_stats=1", f"-artifact_prefix={keep}/", corpus],
+        try_one,
+    )
     atheris.Fuzz()
     return 0
 
 
 def _plant(target: str, corpus: str) -> None:
     """Write what the search begins with."""
-    seeds = [one.data for one in valid_lines()] if target == "lines" else [*valid_handoffs(), *bad_handoffs()]
+    seeds = (
+        [one.data for one in valid_lines()]
+        if target == "lines"
+        else [*valid_handoffs(), *bad_handoffs()]
+    )
     for number, data in enumerate(seeds):
         with open(os.path.join(corpus, f"seed-{number:04}"), "wb") as file:
             file.write(data)

@@ -70,11 +70,23 @@ def _is_control(char: str) -> bool:
     """Tell what no line of prose may hold: controls, foreign line breaks, and what turns the direction of text."""
     if char == "\t":
         return False
-    turns = unicodedata.bidirectional(char) in ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI")
+    turns = unicodedata.bidirectional(char) in (
+        "LRE",
+        "RLE",
+        "LRO",
+        "RLO",
+        "PDF",
+        "LRI",
+        "RLI",
+        "FSI",
+        "PDI",
+    )
     return turns or unicodedata.category(char) in ("Cc", "Zl", "Zp")
 
 
-_UNSEEN = frozenset("\u200b\u200e\u200f\u2060\u2061\u2062\u2063\u2064\u2065\u2066\u2067\u2068\u2069\ufeff")
+_UNSEEN = frozenset(
+    "\u200b\u200e\u200f\u2060\u2061\u2062\u2063\u2064\u2065\u2066\u2067\u2068\u2069\ufeff"
+)
 
 
 def _is_unseen(char: str) -> bool:
@@ -84,7 +96,13 @@ def _is_unseen(char: str) -> bool:
 def _is_printable(char: str) -> bool:
     """Tell what YAML 1.1, 5.1 lets into a stream."""
     code = ord(char)
-    return 0x20 <= code <= 0x7E or code == 0x85 or 0xA0 <= code <= 0xD7FF or 0xE000 <= code <= 0xFFFD or code > 0xFFFF
+    return (
+        0x20 <= code <= 0x7E
+        or code == 0x85
+        or 0xA0 <= code <= 0xD7FF
+        or 0xE000 <= code <= 0xFFFD
+        or code > 0xFFFF
+    )
 
 
 # --- members ---------------------------------------------------------------------------------------------------------
@@ -145,12 +163,17 @@ _INDICATORS = frozenset("-?:,[]{}#&*!|>'\"%@`")
 
 def _plain(line: str, at: int) -> tuple[str, bool, int]:
     first, second = line[at : at + 1], line[at + 1 : at + 2]
-    _refuse_if(first in ("", " ") or (first in _INDICATORS and not (first in "-?:" and second not in ("", " "))))
+    _refuse_if(
+        first in ("", " ")
+        or (first in _INDICATORS and not (first in "-?:" and second not in ("", " ")))
+    )
     _refuse_if(at == 0 and line[:3] in ("---", "...") and line[3:4] in ("", " "))
     end = at
     while end < len(line):
         char, after = line[end], line[end + 1 : end + 2]
-        if (char == ":" and after in ("", " ")) or (char == "#" and line[end - 1 : end] == " " and end > at):
+        if (char == ":" and after in ("", " ")) or (
+            char == "#" and line[end - 1 : end] == " " and end > at
+        ):
             break
         end += 1
     text = line[at:end].rstrip(" ")
@@ -183,7 +206,10 @@ def _double(line: str, at: int) -> tuple[str, int]:
         at += 1
         if kind in _SIZES:
             digits = line[at : at + _SIZES[kind]]
-            _refuse_if(not re.fullmatch(f"[0-9A-Fa-f]{{{_SIZES[kind]}}}", digits) or int(digits, 16) > 0x10FFFF)
+            _refuse_if(
+                not re.fullmatch(f"[0-9A-Fa-f]{{{_SIZES[kind]}}}", digits)
+                or int(digits, 16) > 0x10FFFF
+            )
             text += chr(int(digits, 16))
             at += _SIZES[kind]
         else:

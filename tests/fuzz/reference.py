@@ -48,7 +48,9 @@ def read_lines(data: bytes, rules: Rules = Rules()) -> Opinion:
     *lines, tail = data.removeprefix(MARK).split(b"\n")
     if not tail and _is_one_value(lines, rules):
         return REFUSED
-    objects = {number: value for number, line in enumerate(lines, 1) for value in _object(line, rules)}
+    objects = {
+        number: value for number, line in enumerate(lines, 1) for value in _object(line, rules)
+    }
     is_sound = not (is_marked or tail or b"\r" in data) and all(
         number in objects or not line.strip(b" \t") for number, line in enumerate(lines, 1)
     )
@@ -84,7 +86,12 @@ def _is_one_value(lines: list[bytes], rules: Rules) -> bool:
     if len(lines) < 2 or lines[0].strip(b" \t\r") not in (b"{", b"["):
         return False
     text = b"\n".join(line.removesuffix(b"\r") for line in lines)
-    if b"\0" in text or b"\r" in text or max(map(len, lines)) > rules.line_bytes or _depth(text) > rules.depth:
+    if (
+        b"\0" in text
+        or b"\r" in text
+        or max(map(len, lines)) > rules.line_bytes
+        or _depth(text) > rules.depth
+    ):
         return False
     try:
         json.loads(text, parse_int=str)

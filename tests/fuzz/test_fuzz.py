@@ -56,18 +56,26 @@ def test_the_second_opinion_knows_the_tricks_of_front_matter(case: Path) -> None
     assert (read_handoff(case.read_bytes()) is not None) == (case.parent.name == "ok")
 
 
-@pytest.mark.parametrize("module", [reference, handoff, recogniser], ids=lambda module: module.__name__)
+@pytest.mark.parametrize(
+    "module", [reference, handoff, recogniser], ids=lambda module: module.__name__
+)
 def test_the_second_opinion_knows_nothing_of_the_product(module: object) -> None:
     tree = ast.parse(Path(str(module.__file__)).read_text())  # type: ignore[attr-defined]
     imported = [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
-    imported += [name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names]
+    imported += [
+        name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names
+    ]
 
-    assert [name for name in imported if name.startswith(("yolo_fs", "yaml", "pydantic", "jsonlines"))] == []
+    assert [
+        name for name in imported if name.startswith(("yolo_fs", "yaml", "pydantic", "jsonlines"))
+    ] == []
 
 
 def test_a_reader_that_accepts_too_much_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     real = lines.read_lines
-    monkeypatch.setattr(lines, "read_lines", lambda data, *more: real(data.replace(b"NaN", b"0.5"), *more))
+    monkeypatch.setattr(
+        lines, "read_lines", lambda data, *more: real(data.replace(b"NaN", b"0.5"), *more)
+    )
 
     sorts = {one.sort for one in try_lines(Specimen("", b'{"a":NaN}\n'))}
 
@@ -84,10 +92,12 @@ def test_a_shape_that_the_schema_refuses_is_found_out() -> None:
     value = json.loads((FIXTURES / "examples/artifacts/summary/ok/complete.jsonl").read_text())
 
     assert list(compare("artifact/summary", frozenset(), value)) == []
-    assert [one.sort for one in compare("artifact/summary", frozenset(), value | {"s": 1})] == [Sort.WRONG_ACCEPT]
-    assert [one.sort for one in compare("artifact/summary", frozenset({Reason.WRONG_TYPE}), value)] == [
-        Sort.WRONG_REJECT
+    assert [one.sort for one in compare("artifact/summary", frozenset(), value | {"s": 1})] == [
+        Sort.WRONG_ACCEPT
     ]
+    assert [
+        one.sort for one in compare("artifact/summary", frozenset({Reason.WRONG_TYPE}), value)
+    ] == [Sort.WRONG_REJECT]
 
 
 def test_a_seed_gives_the_same_trials_again() -> None:

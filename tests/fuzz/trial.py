@@ -52,7 +52,9 @@ SMALL = Rules(line_bytes=300, file_bytes=2000, depth=5, digits=4, lines=12, brac
 
 def limits_of(rules: Rules) -> lines.Limits:
     """Return the same rules in the product's words."""
-    return lines.Limits(rules.line_bytes, rules.file_bytes, rules.depth, rules.digits, rules.lines, rules.brackets)
+    return lines.Limits(
+        rules.line_bytes, rules.file_bytes, rules.depth, rules.digits, rules.lines, rules.brackets
+    )
 
 
 Count = Callable[[str], None]
@@ -63,7 +65,9 @@ def _uncounted(_: str) -> None:
     """Count nothing."""
 
 
-def try_lines(specimen: Specimen, rules: Rules = Rules(), count: Count = _uncounted) -> Iterator[Difference]:
+def try_lines(
+    specimen: Specimen, rules: Rules = Rules(), count: Count = _uncounted
+) -> Iterator[Difference]:
     """Yield what the two say differently of a JSONL file and of every object in it."""
     data = specimen.data
     try:
@@ -76,8 +80,16 @@ def try_lines(specimen: Specimen, rules: Rules = Rules(), count: Count = _uncoun
     yield from _sorted_out("lines", data, set(ours), set(opinion.objects))
     is_sound = not errors(reading.findings)
     if is_sound != opinion.is_sound:
-        yield Difference(Sort.WRONG_ACCEPT if is_sound else Sort.WRONG_REJECT, "file", data, str(reading.findings))
-    if any(repr(ours[number]) != repr(opinion.objects[number]) for number in ours.keys() & opinion.objects):
+        yield Difference(
+            Sort.WRONG_ACCEPT if is_sound else Sort.WRONG_REJECT,
+            "file",
+            data,
+            str(reading.findings),
+        )
+    if any(
+        repr(ours[number]) != repr(opinion.objects[number])
+        for number in ours.keys() & opinion.objects
+    ):
         yield Difference(Sort.WRONG_VALUE, "lines", data, "")
     for _ in ours:
         count("lines read")
@@ -96,7 +108,12 @@ def try_others(data: bytes, rules: Rules = Rules()) -> Iterator[Difference]:
         return
     is_sound = not errors(reading.findings)
     if is_sound != is_object(data, rules):
-        yield Difference(Sort.WRONG_ACCEPT if is_sound else Sort.WRONG_REJECT, "object", data, str(reading.findings))
+        yield Difference(
+            Sort.WRONG_ACCEPT if is_sound else Sort.WRONG_REJECT,
+            "object",
+            data,
+            str(reading.findings),
+        )
 
 
 def _sorted_out(where: str, data: bytes, ours: set[int], theirs: set[int]) -> Iterator[Difference]:
@@ -114,7 +131,9 @@ def _validators() -> Mapping[str, Draft202012Validator]:
     return {name: Draft202012Validator(schema) for name, schema in schemas()}
 
 
-def _try_shapes(specimen: Specimen, records: Sequence[Record], count: Count) -> Iterator[Difference]:
+def _try_shapes(
+    specimen: Specimen, records: Sequence[Record], count: Count
+) -> Iterator[Difference]:
     kind = find_kind(specimen.kind) or find_kind(specimen.kind.rpartition("/")[0])
     if kind is None or not records:
         return
@@ -146,14 +165,22 @@ def _examine(kind: Kind, records: Sequence[Record]) -> None:
 @cache
 def _place_of(kind: Kind) -> Place | None:
     artifact = artifact_of(kind)
-    return classify(f".yolo-planning/phases/01-auth/{artifact.file.format_map(_GAPS)}") if artifact else None
+    return (
+        classify(f".yolo-planning/phases/01-auth/{artifact.file.format_map(_GAPS)}")
+        if artifact
+        else None
+    )
 
 
-def judge(kind: Kind, record: Record, first: Mapping[str, Any]) -> tuple[str, frozenset[Reason]] | None:
+def judge(
+    kind: Kind, record: Record, first: Mapping[str, Any]
+) -> tuple[str, frozenset[Reason]] | None:
     """Return the schema of a record, if any, and the reasons for which the product refuses it."""
     if artifact := artifact_of(kind):
         shape = artifact.shape_of(record.value, position=record.line - 1, first=first)
-        names = [f"{kind.name}/{line.name}".rstrip("/") for line in kind.lines if line.shape is shape]
+        names = [
+            f"{kind.name}/{line.name}".rstrip("/") for line in kind.lines if line.shape is shape
+        ]
         if shape is None or not names:  # a rival shape, which exists to be refused
             return None
         name, faults = names[0], check(shape, record.value)[1]
@@ -162,7 +189,9 @@ def judge(kind: Kind, record: Record, first: Mapping[str, Any]) -> tuple[str, fr
     return name, frozenset(fault.reason for fault in faults if fault.level is Level.ERROR)
 
 
-def compare(name: str, reasons: frozenset[Reason], value: Any, data: bytes = b"") -> Iterator[Difference]:
+def compare(
+    name: str, reasons: frozenset[Reason], value: Any, data: bytes = b""
+) -> Iterator[Difference]:
     """Yield a difference between the product's reasons and the verdict of the exported schema."""
     validator = _validators()[name]
     is_valid = validator.is_valid(value)
@@ -175,14 +204,19 @@ def compare(name: str, reasons: frozenset[Reason], value: Any, data: bytes = b""
 def _has_whole_float(value: Any) -> bool:
     """Tell whether a value holds a number such as 1.0, an integer to JSON Schema and none to the protocol."""
     if isinstance(value, dict | list):
-        return any(_has_whole_float(part) for part in (value.values() if isinstance(value, dict) else value))
+        return any(
+            _has_whole_float(part)
+            for part in (value.values() if isinstance(value, dict) else value)
+        )
     return isinstance(value, float) and value.is_integer()
 
 
 # --- front matter ----------------------------------------------------------------------------------------------------
 
 
-def try_handoff(data: bytes, rules: Rules = Rules(), count: Count = _uncounted) -> Iterator[Difference]:
+def try_handoff(
+    data: bytes, rules: Rules = Rules(), count: Count = _uncounted
+) -> Iterator[Difference]:
     """Yield what the two say differently of a HANDOFF.md."""
     try:
         reading = front_matter.read_front_matter(data, "HANDOFF.md", limits_of(rules))
@@ -190,7 +224,11 @@ def try_handoff(data: bytes, rules: Rules = Rules(), count: Count = _uncounted) 
         yield Difference(Sort.CRASH, "front matter", data, repr(error))
         return
     packet = read_handoff(data, rules)
-    ours = reading.records[0].value["handoff"] if reading.records and not errors(reading.findings) else None
+    ours = (
+        reading.records[0].value["handoff"]
+        if reading.records and not errors(reading.findings)
+        else None
+    )
     if (ours is None) != (packet is None):
         sort = Sort.WRONG_REJECT if ours is None else Sort.WRONG_ACCEPT
         yield Difference(sort, "front matter", data, str(reading.findings or ours))

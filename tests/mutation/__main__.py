@@ -62,9 +62,13 @@ def _chosen(names: Sequence[str]) -> tuple[Mutant, ...]:
 def _run_all(chosen: Sequence[Mutant], copy: Path, python: Path) -> int:
     for mutant in chosen:
         mutant.texts(copy)
-    sound = _tests(sorted({test for mutant in chosen for test in mutant.red}), copy, python, stop=False)
+    sound = _tests(
+        sorted({test for mutant in chosen for test in mutant.red}), copy, python, stop=False
+    )
     if sound.is_red:
-        raise BrokenError(f"without any bug {sound.by} fails: nothing is proved by what fails with one")
+        raise BrokenError(
+            f"without any bug {sound.by} fails: nothing is proved by what fails with one"
+        )
     print(f"{'without any bug':26} {'green':9} {sound.seconds:6.1f} s", flush=True)
     survivors = 0
     for mutant in chosen:
@@ -72,7 +76,10 @@ def _run_all(chosen: Sequence[Mutant], copy: Path, python: Path) -> int:
             outcome = _tests(mutant.red, copy, python)
         survivors += not outcome.is_red
         verdict = "red" if outcome.is_red else "SURVIVED"
-        print(f"{mutant.name:26} {verdict:9} {outcome.seconds:6.1f} s  {outcome.by or mutant.why}", flush=True)
+        print(
+            f"{mutant.name:26} {verdict:9} {outcome.seconds:6.1f} s  {outcome.by or mutant.why}",
+            flush=True,
+        )
     print(f"{len(chosen) - survivors} of {len(chosen)} mutants turn a test red")
     return 1 if survivors else 0
 
@@ -123,16 +130,24 @@ def _tests(tests: Sequence[str], copy: Path, python: Path, *, stop: bool = True)
     began = time.monotonic()
     how = ["-x"] if stop else ["-n", "2"]
     asked = [str(python), "-m", "pytest", *tests, "-p", "no:cacheprovider", "--tb=no", "-rfE", *how]
-    done = subprocess.run(asked, cwd=copy, capture_output=True, text=True, env=dict(_environment()), check=False)
+    done = subprocess.run(
+        asked, cwd=copy, capture_output=True, text=True, env=dict(_environment()), check=False
+    )
     failed = _FAILED.findall(done.stdout)
     if done.returncode not in (0, 1):
-        raise BrokenError(f"pytest ended with {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+        raise BrokenError(
+            f"pytest ended with {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
+        )
     return Outcome(done.returncode == 1, failed[0] if failed else "", time.monotonic() - began)
 
 
 def _environment() -> Iterator[tuple[str, str]]:
     yield "YOLO_SHRINK", "0"
-    yield from ((name, value) for name, value in os.environ.items() if not name.startswith(("PYTEST_", "PYTHON")))
+    yield from (
+        (name, value)
+        for name, value in os.environ.items()
+        if not name.startswith(("PYTEST_", "PYTHON"))
+    )
 
 
 if __name__ == "__main__":

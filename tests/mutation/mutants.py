@@ -36,7 +36,9 @@ class Edit:
 
         """
         if (count := text.count(self.old)) != 1:
-            raise StaleError(f"{self.file}: the old text stands there {count} times: {self.old.strip()[:80]!r}")
+            raise StaleError(
+                f"{self.file}: the old text stands there {count} times: {self.old.strip()[:80]!r}"
+            )
         return text.replace(self.old, self.new)
 
 

@@ -28,7 +28,9 @@ def test_the_tests_that_a_mutant_names_are_there(mutant: Mutant) -> None:
     for named in mutant.red:
         path, _, test = named.partition("::")
         text = (ROOT / path).read_text(encoding="utf-8")
-        assert not test or re.search(rf"^def {re.escape(test.partition('[')[0])}\(", text, re.MULTILINE)
+        assert not test or re.search(
+            rf"^def {re.escape(test.partition('[')[0])}\(", text, re.MULTILINE
+        )
 
 
 def test_the_ten_bugs_of_the_proof_discipline_and_more_are_planted() -> None:

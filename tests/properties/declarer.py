@@ -33,7 +33,10 @@ def main() -> None:
     print("ready", flush=True)
     for line in sys.stdin:
         asked = json.loads(line)
-        print(json.dumps([carry_out(asked["root"], operation) for operation in asked["operations"]]), flush=True)
+        print(
+            json.dumps([carry_out(asked["root"], operation) for operation in asked["operations"]]),
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

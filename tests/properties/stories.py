@@ -12,7 +12,11 @@ from yolo_fs.rules.phase.facts import Filed, PhaseFacts
 from yolo_fs.schemas.config import Config
 
 THREE = Config.model_validate(
-    {"departments": {"frontend": True, "uiux": True}, "department_workflow": "parallel", "security_audit": True}
+    {
+        "departments": {"frontend": True, "uiux": True},
+        "department_workflow": "parallel",
+        "security_audit": True,
+    }
 )
 """A company of three departments."""
 
@@ -63,14 +67,21 @@ def phases(draw: some.DrawFn, *, company: bool = False) -> PhaseFacts:
     """Return the facts of such a phase."""
     found = facts(draw(contents(company=company)), **({"config": THREE} if company else {}))
     spoilt = draw(some.sets(some.integers(0, 40), max_size=3))
-    return replace(found, filed=tuple(_spoilt(one) if at in spoilt else one for at, one in enumerate(found.filed)))
+    return replace(
+        found,
+        filed=tuple(_spoilt(one) if at in spoilt else one for at, one in enumerate(found.filed)),
+    )
 
 
 def _spoilt(one: Filed) -> Filed:
     return replace(one, valid=False)
 
 
-def with_file(found: PhaseFacts, name: str, lines: list[dict[str, Any]], *, valid: bool = True) -> PhaseFacts:
+def with_file(
+    found: PhaseFacts, name: str, lines: list[dict[str, Any]], *, valid: bool = True
+) -> PhaseFacts:
     """Return the facts with one file more, or with that file said anew."""
     fresh = replace(filed(name, lines), valid=valid)
-    return replace(found, filed=(*(one for one in found.filed if one.place.path != fresh.place.path), fresh))
+    return replace(
+        found, filed=(*(one for one in found.filed if one.place.path != fresh.place.path), fresh)
+    )

@@ -16,7 +16,13 @@ from typing import Any
 
 import pytest
 from hypothesis import strategies as some
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from tests.edges.git.conftest import PHASE, Engine, Engines, User
 from tests.properties.profile import profile
@@ -24,11 +30,16 @@ from yolo_fs.edges.git.commit import Entry
 from yolo_fs.edges.git.objects import PACK_FROM
 from yolo_fs.reasons import Reason, YoloError
 
-PATHS = [f"{PHASE}/{name}" for name in ("01-01.plan.jsonl", "01-02.plan.jsonl", "critique.jsonl", "ünï code.jsonl")]
+PATHS = [
+    f"{PHASE}/{name}"
+    for name in ("01-01.plan.jsonl", "01-02.plan.jsonl", "critique.jsonl", "ünï code.jsonl")
+]
 PATHS += [".yolo-planning/state.json", 'odd "name"\n.jsonl']
 CONTENTS = [b"", b"a\n", b"b\n", b"\r\n\xff\0", b"a\n" * 3000]
 ARTIFACT = some.tuples(some.sampled_from(PATHS), some.sampled_from(CONTENTS))
-OWN = some.tuples(some.sampled_from(["user.txt", "src/user.py", *PATHS[:2]]), some.sampled_from(CONTENTS[1:3]))
+OWN = some.tuples(
+    some.sampled_from(["user.txt", "src/user.py", *PATHS[:2]]), some.sampled_from(CONTENTS[1:3])
+)
 TRAILERS = (("Yolo-Artifact", "plan"),)
 BRANCHES = some.sampled_from(["main", "side", "deep/er"])
 Tree = dict[str, bytes]
@@ -87,11 +98,15 @@ class Machine(RuleBasedStateMachine):
 
     def tree(self, revision: str = "HEAD") -> Tree:
         listed = self.user.git("ls-tree", "-r", "-z", revision)
-        return self.contents((line.split()[2], line.partition(b"\t")[2]) for line in listed.split(b"\0") if line)
+        return self.contents(
+            (line.split()[2], line.partition(b"\t")[2]) for line in listed.split(b"\0") if line
+        )
 
     def index(self) -> Tree:
         listed = self.user.git("ls-files", "--stage", "-z")
-        return self.contents((line.split()[1], line.partition(b"\t")[2]) for line in listed.split(b"\0") if line)
+        return self.contents(
+            (line.split()[1], line.partition(b"\t")[2]) for line in listed.split(b"\0") if line
+        )
 
     def contents(self, entries: Any) -> Tree:
         pairs = [(oid, os.fsdecode(path)) for oid, path in entries]
@@ -107,9 +122,17 @@ class Machine(RuleBasedStateMachine):
         """Return everything that no commit of ours may change."""
         own = self.user.text("symbolic-ref", "HEAD")
         refs = self.user.text("for-each-ref", "--format=%(refname) %(objectname)").splitlines()
-        work = {str(f): f.read_bytes() for f in self.root.rglob("*") if f.is_file() and ".git" not in f.parts}
+        work = {
+            str(f): f.read_bytes()
+            for f in self.root.rglob("*")
+            if f.is_file() and ".git" not in f.parts
+        }
         config = (self.root / ".git/config").read_bytes()
-        return {**work, "config": config, "refs": "\n".join(ref for ref in refs if ref.split()[0] != own).encode()}
+        return {
+            **work,
+            "config": config,
+            "refs": "\n".join(ref for ref in refs if ref.split()[0] != own).encode(),
+        }
 
     # --- agents ---
 
@@ -119,7 +142,12 @@ class Machine(RuleBasedStateMachine):
 
     @rule(content=some.sampled_from(CONTENTS))
     def many_write_at_once(self, content: bytes) -> None:
-        self.commit([(f"{PHASE}/many-{number}.jsonl", content + b"%d" % number) for number in range(PACK_FROM)])
+        self.commit(
+            [
+                (f"{PHASE}/many-{number}.jsonl", content + b"%d" % number)
+                for number in range(PACK_FROM)
+            ]
+        )
 
     @rule(data=some.data())
     def an_agent_writes_the_same_again(self, data: some.DataObject) -> None:
@@ -137,7 +165,10 @@ class Machine(RuleBasedStateMachine):
         before, index, others = self.user.tip(), self.index(), self.others()
         trees = [self.tree()]
         subjects = [f"docs(01): artifact {number}" for number in range(len(artifacts))]
-        entries = [Entry(*pair, subject, TRAILERS) for pair, subject in zip(artifacts, subjects, strict=True)]
+        entries = [
+            Entry(*pair, subject, TRAILERS)
+            for pair, subject in zip(artifacts, subjects, strict=True)
+        ]
         made = self.engine.commit(*entries)
 
         expected = []
@@ -149,12 +180,16 @@ class Machine(RuleBasedStateMachine):
                 trees.append(trees[-1] | {path: content})
         self.check_commits(before, expected)
         assert self.tree() == trees[-1]
-        assert (self.index(), self.others()) == (index, others), "a commit touches nothing of the user"
+        assert (self.index(), self.others()) == (index, others), (
+            "a commit touches nothing of the user"
+        )
         self.acknowledged += [oid for oid, _, _ in expected]
 
     def check_commits(self, before: str, expected: list[tuple[str, str, str]]) -> None:
         """Assert that exactly these commits were added, each of one path, with its message, one upon the other."""
-        listed = self.user.text("rev-list", "--reverse", "--parents", f"{before}..HEAD").splitlines()
+        listed = self.user.text(
+            "rev-list", "--reverse", "--parents", f"{before}..HEAD"
+        ).splitlines()
         parents = [before, *(oid for oid, _, _ in expected)]
         assert [line.split() for line in listed] == [
             [oid, parent] for (oid, _, _), parent in zip(expected, parents, strict=False)
@@ -162,7 +197,10 @@ class Machine(RuleBasedStateMachine):
         for oid, path, subject in expected:
             changed = self.user.git("diff-tree", "-r", "-z", "--name-only", "--no-commit-id", oid)
             assert os.fsdecode(changed) == f"{path}\0"
-            assert self.user.git("log", "-1", "--format=%B", oid).decode() == f"{subject}\n\nYolo-Artifact: plan\n\n"
+            assert (
+                self.user.git("log", "-1", "--format=%B", oid).decode()
+                == f"{subject}\n\nYolo-Artifact: plan\n\n"
+            )
 
     # --- the index follows ---
 
@@ -221,9 +259,13 @@ class Machine(RuleBasedStateMachine):
         self.refused(artifact, seen)
         assert self.user.tip() == moved
 
-    @precondition(lambda self: self.user.text("rev-parse", "HEAD") == self.user.text("rev-parse", "main"))
+    @precondition(
+        lambda self: self.user.text("rev-parse", "HEAD") == self.user.text("rev-parse", "main")
+    )
     @rule(artifact=ARTIFACT)
-    def the_user_goes_to_another_branch_of_the_same_tip_meanwhile(self, artifact: tuple[str, bytes]) -> None:
+    def the_user_goes_to_another_branch_of_the_same_tip_meanwhile(
+        self, artifact: tuple[str, bytes]
+    ) -> None:
         seen = self.engine.repository.head()
         self.the_index_follows()
         self.user.git("switch", "--quiet", "--force-create", "elsewhere")

@@ -34,7 +34,9 @@ LATER = START + timedelta(days=1)
 RULES = EscalationRules(timeout_seconds=300)
 NAMES = some.sampled_from(["ESC-01-02-T1", "ESC-01-02-T3", "ESC-01-04-T1"])
 CHAIN = [Role.DEV, Role.SENIOR, Role.LEAD, Role.ARCHITECT, Role.OWNER, Role.USER]
-AGENTS = some.sampled_from(CHAIN) | some.sampled_from([*Role, "fe-dev", "ux-lead", "nobody", "", "go.md", "dev-2"])
+AGENTS = some.sampled_from(CHAIN) | some.sampled_from(
+    [*Role, "fe-dev", "ux-lead", "nobody", "", "go.md", "dev-2"]
+)
 LINES = some.lists(
     some.fixed_dictionaries(
         {
@@ -65,7 +67,9 @@ def moment(minute: float) -> str:
 
 @tried(40)
 @given(LINES, MODES)
-def test_an_escalation_that_anybody_mentioned_is_never_lost(lines: list[dict[str, Any]], mode: Mode) -> None:
+def test_an_escalation_that_anybody_mentioned_is_never_lost(
+    lines: list[dict[str, Any]], mode: Mode
+) -> None:
     found = {str(one.id): one for one in escalations(known(lines, mode), LATER)}
 
     assert set(found) == {line["id"] for line in lines}
@@ -82,7 +86,8 @@ def test_each_line_that_counts_moves_it_one_level_and_a_decision_only_down(
 ) -> None:
     for count in range(1, len(lines)):
         before, after = (
-            {str(one.id): one for one in escalations(known(lines[:n], mode), LATER)} for n in (count, count + 1)
+            {str(one.id): one for one in escalations(known(lines[:n], mode), LATER)}
+            for n in (count, count + 1)
         )
         name = lines[count]["id"]
         if name in before:
@@ -94,8 +99,14 @@ def test_each_line_that_counts_moves_it_one_level_and_a_decision_only_down(
 def check_move(before: EscalationProgress, after: EscalationProgress) -> None:
     if before.standing is Standing.DESCENDING and after.standing is not Standing.RISING:
         assert after.path == before.path
-        assert after.path.index(after.holder) in (step := before.path.index(before.holder), step - 1)
-    if after.standing is Standing.DESCENDING and before.standing in (Standing.RISING, Standing.STOPPED):
+        assert after.path.index(after.holder) in (
+            step := before.path.index(before.holder),
+            step - 1,
+        )
+    if after.standing is Standing.DESCENDING and before.standing in (
+        Standing.RISING,
+        Standing.STOPPED,
+    ):
         assert after.path.index(after.holder) == before.path.index(before.holder) - 1
         assert after.decision or not before.decision
     if before.standing is after.standing is Standing.RISING and after.attempt == before.attempt:
@@ -106,8 +117,13 @@ def check_move(before: EscalationProgress, after: EscalationProgress) -> None:
 
 @tried(25)
 @given(LINES, MODES)
-def test_a_log_that_grows_only_adds_to_what_has_happened(lines: list[dict[str, Any]], mode: Mode) -> None:
-    stands = [{str(one.id): one for one in escalations(known(lines[:n], mode), LATER)} for n in range(len(lines) + 1)]
+def test_a_log_that_grows_only_adds_to_what_has_happened(
+    lines: list[dict[str, Any]], mode: Mode
+) -> None:
+    stands = [
+        {str(one.id): one for one in escalations(known(lines[:n], mode), LATER)}
+        for n in range(len(lines) + 1)
+    ]
 
     for before, after in pairwise(stands):
         for name, one in before.items():
@@ -117,7 +133,9 @@ def test_a_log_that_grows_only_adds_to_what_has_happened(lines: list[dict[str, A
 
 @tried(25)
 @given(LINES, MODES)
-def test_a_line_that_is_refused_says_why_and_changes_nothing(lines: list[dict[str, Any]], mode: Mode) -> None:
+def test_a_line_that_is_refused_says_why_and_changes_nothing(
+    lines: list[dict[str, Any]], mode: Mode
+) -> None:
     log = known(lines, mode)
     for found in by_id(stations(log)).values():
         (one,) = escalations(Logged(mode, RULES, [log.lines[found[0].number - 1]]), LATER)
@@ -131,16 +149,23 @@ def test_a_decision_sent_upward_is_refused_at_every_level() -> None:
     up = [Role.DEV, Role.SENIOR, Role.LEAD, Role.ARCHITECT, Role.USER]
     base = {"id": "ESC-01-02-T3", "reason": "r", "sb": "s", "sev": "major"}
     rising = [
-        base | {"agent": a, "tgt": b, "st": "escalated" if n else "open"} for n, (a, b) in enumerate(pairwise(up))
+        base | {"agent": a, "tgt": b, "st": "escalated" if n else "open"}
+        for n, (a, b) in enumerate(pairwise(up))
     ]
-    falling = [base | {"agent": a, "tgt": b, "st": "escalated", "dec": "x"} for a, b in pairwise(up[::-1])]
+    falling = [
+        base | {"agent": a, "tgt": b, "st": "escalated", "dec": "x"} for a, b in pairwise(up[::-1])
+    ]
     for count in range(len(falling) - 1):
         lines = [*rising, *falling[: count + 1]]
         holder, above = up[::-1][count + 1], up[::-1][count]
         wrong = base | {"agent": holder, "tgt": above, "st": "escalated", "dec": "x"}
         (before,) = escalations(known(lines, Mode.SINGLE), LATER)
         (after,) = escalations(known([*lines, wrong], Mode.SINGLE), LATER)
-        assert (after.holder, after.standing) == (before.holder, before.standing) == (holder, Standing.DESCENDING)
+        assert (
+            (after.holder, after.standing)
+            == (before.holder, before.standing)
+            == (holder, Standing.DESCENDING)
+        )
         assert len(after.findings) == len(before.findings) + 1
 
 
@@ -186,7 +211,12 @@ class Silence(RuleBasedStateMachine):
         elif one.is_open:
             self.write(str(one.id), one.holder, below, "escalated", dec="x")
 
-    @rule(name=NAMES, agent=AGENTS, to=AGENTS, state=some.sampled_from(["open", "escalated", "resolved"]))
+    @rule(
+        name=NAMES,
+        agent=AGENTS,
+        to=AGENTS,
+        state=some.sampled_from(["open", "escalated", "resolved"]),
+    )
     def talk(self, name: str, agent: str, to: str, state: str) -> None:
         self.write(name, agent, to, state)
 
@@ -221,5 +251,7 @@ def test_whoever_is_silent_is_passed_once_and_in_time() -> None:
 
 
 def test_a_station_of_any_line_can_be_taken_apart() -> None:
-    for name in by_id(stations(known([{"id": "ESC-01-02-T1", "agent": "", "tgt": "", "st": ""}], Mode.SINGLE))):
+    for name in by_id(
+        stations(known([{"id": "ESC-01-02-T1", "agent": "", "tgt": "", "st": ""}], Mode.SINGLE))
+    ):
         assert station(1, name, {}).role is None

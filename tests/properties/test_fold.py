@@ -28,7 +28,10 @@ ANY = phases() | phases(company=True)
 
 def passed(progress: PhaseProgress) -> set[tuple[str, str]]:
     own = {
-        (one.department.value, step.step.key) for one in progress.departments for step in one.steps if step.is_passed
+        (one.department.value, step.step.key)
+        for one in progress.departments
+        for step in one.steps
+        if step.is_passed
     }
     return own | {("", step.step.key) for step in progress.steps if step.is_passed}
 
@@ -51,7 +54,9 @@ def test_artifacts_come_in_the_order_of_their_paths_however_they_were_listed() -
     found = facts(whole(company=False))
     plans = [one.place.path for one in replace(found, filed=found.filed[::-1]).of_kind("plan")]
 
-    assert len(plans) == 2 and plans == sorted(plans) == [one.place.path for one in found.of_kind("plan")]
+    assert len(plans) == 2 and plans == sorted(plans) == [
+        one.place.path for one in found.of_kind("plan")
+    ]
 
 
 @tried(15)
@@ -87,11 +92,16 @@ def test_what_is_projected_settles_and_then_stays(found: PhaseFacts) -> None:
 
 @tried(15)
 @given(ANY)
-def test_progress_is_bounded_and_no_phase_is_complete_without_its_sign_off(found: PhaseFacts) -> None:
+def test_progress_is_bounded_and_no_phase_is_complete_without_its_sign_off(
+    found: PhaseFacts,
+) -> None:
     progress = fold(found)
 
     assert 0 <= progress.percent <= 100
-    assert all(0 <= one.percent <= 100 and one.plans_complete <= len(one.plans) for one in progress.departments)
+    assert all(
+        0 <= one.percent <= 100 and one.plans_complete <= len(one.plans)
+        for one in progress.departments
+    )
     assert not progress.is_complete or found.of_kind("state")
     assert progress.step in {step.key for step in STEPS}
 
@@ -107,7 +117,10 @@ ORDER = [
 def test_in_the_order_of_the_workflow_no_step_is_ever_lost() -> None:
     content = whole(company=False)
     assert sorted(ORDER) == sorted(content)
-    stands = [fold(facts({name: content[name] for name in ORDER[:count]})) for count in range(5, len(ORDER) + 1)]
+    stands = [
+        fold(facts({name: content[name] for name in ORDER[:count]}))
+        for count in range(5, len(ORDER) + 1)
+    ]
 
     for before, after in pairwise(stands):
         assert passed(before) <= passed(after)
@@ -120,7 +133,9 @@ EVIDENCE = [name for name in ORDER if "plan.jsonl" not in name or name == "test-
 
 @tried(20)
 @given(some.sets(some.sampled_from(EVIDENCE)), some.sampled_from(EVIDENCE))
-def test_once_the_plans_are_made_more_evidence_takes_nothing_back(there: set[str], added: str) -> None:
+def test_once_the_plans_are_made_more_evidence_takes_nothing_back(
+    there: set[str], added: str
+) -> None:
     content = whole(company=False)
     plans = {name for name in ORDER if name not in EVIDENCE}
     before = fold(facts({name: content[name] for name in sorted(there | plans)}))

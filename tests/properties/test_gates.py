@@ -23,7 +23,10 @@ from yolo_fs.rules.phase.needs import AGREED
 from yolo_fs.rules.phase.progress import fold
 
 COMPANY = phases(company=True)
-RESTS_ON = {"ux-complete": {"design-handoff", "design-tokens", "component-specs"}, "api-contract": {"api-contracts"}}
+RESTS_ON = {
+    "ux-complete": {"design-handoff", "design-tokens", "component-specs"},
+    "api-contract": {"api-contracts"},
+}
 """What each gate of the table cannot be open without."""
 
 
@@ -45,16 +48,22 @@ def test_an_open_gate_has_evidence_and_each_piece_is_committed_and_valid(found: 
 
 @tried(20)
 @given(COMPANY, some.data())
-def test_a_gate_closes_when_a_piece_of_its_evidence_goes(found: PhaseFacts, data: some.DataObject) -> None:
+def test_a_gate_closes_when_a_piece_of_its_evidence_goes(
+    found: PhaseFacts, data: some.DataObject
+) -> None:
     found = with_all(found)
     name = data.draw(some.sampled_from(sorted(RESTS_ON)))
     gate = gates(found)[name]
     assert gate.is_open, gate.missing
     path, _ = data.draw(
-        some.sampled_from([pair for pair in gate.evidence if any(kind in pair[0] for kind in RESTS_ON[name])])
+        some.sampled_from(
+            [pair for pair in gate.evidence if any(kind in pair[0] for kind in RESTS_ON[name])]
+        )
     )
     gone = replace(found, filed=tuple(one for one in found.filed if one.place.path != path))
-    spoilt = replace(found, filed=tuple(replace(one, valid=one.place.path != path) for one in found.filed))
+    spoilt = replace(
+        found, filed=tuple(replace(one, valid=one.place.path != path) for one in found.filed)
+    )
 
     assert not gates(gone)[name].is_open
     assert not gates(spoilt)[name].is_open
@@ -69,7 +78,10 @@ def with_all(found: PhaseFacts) -> PhaseFacts:
 
 CONTRACTS = some.lists(
     some.fixed_dictionaries(
-        {"endpoint": some.sampled_from(["GET /a", "POST /b"]), "status": some.sampled_from(TURNS["status"])}
+        {
+            "endpoint": some.sampled_from(["GET /a", "POST /b"]),
+            "status": some.sampled_from(TURNS["status"]),
+        }
     ),
     max_size=6,
 )
@@ -77,7 +89,9 @@ CONTRACTS = some.lists(
 
 @tried(30)
 @given(CONTRACTS)
-def test_the_contract_gate_says_what_the_last_word_on_each_contract_says(lines: list[dict[str, Any]]) -> None:
+def test_the_contract_gate_says_what_the_last_word_on_each_contract_says(
+    lines: list[dict[str, Any]],
+) -> None:
     last = {line["endpoint"]: line["status"] for line in lines}
     gate = gates(with_file(facts({}, config=THREE), "api-contracts.jsonl", lines))["api-contract"]
 
@@ -98,7 +112,9 @@ def test_a_sentinel_stands_for_an_open_gate_alone_and_names_its_evidence(found: 
 
 @tried(15)
 @given(some.lists(some.tuples(some.sampled_from(sorted(OF_GATES)), some.booleans()), max_size=12))
-def test_a_gate_is_what_its_files_say_now_whatever_they_said_before(history: list[tuple[str, bool]]) -> None:
+def test_a_gate_is_what_its_files_say_now_whatever_they_said_before(
+    history: list[tuple[str, bool]],
+) -> None:
     """Files come, go and come again; only what is there in the end counts."""
     there: dict[str, bool] = {}
     found = facts(whole(company=False), config=THREE)

@@ -65,7 +65,15 @@ ROUNDABOUT = {
 }  # fmt: skip
 """Folder → other ways to it."""
 DETOURS = some.sampled_from(
-    ["./", "self/", "src/../", ".yolo-planning/../", "src/deep/../../", ".//", "plans/phases/../../"]
+    [
+        "./",
+        "self/",
+        "src/../",
+        ".yolo-planning/../",
+        "src/deep/../../",
+        ".//",
+        "plans/phases/../../",
+    ]
 )
 
 
@@ -80,11 +88,16 @@ def spellings(draw: some.DrawFn, root: Path, path: str) -> str:
     path = "".join(draw(some.lists(DETOURS, max_size=3))) + path
     if draw(some.booleans()):
         path = path.replace("/", draw(some.sampled_from(["//", "/./", "/"])))
-    return draw(some.sampled_from([path, f"{root}/{path}", f"{root}/../{root.name}/{path}", f"/{root}//{path}"]))
+    return draw(
+        some.sampled_from(
+            [path, f"{root}/{path}", f"{root}/../{root.name}/{path}", f"/{root}//{path}"]
+        )
+    )
 
 
 ACTORS = some.tuples(
-    some.sampled_from(sorted(set(Role) - {Role.USER, Role.GO})), some.sampled_from([None, *WORKING_DEPARTMENTS])
+    some.sampled_from(sorted(set(Role) - {Role.USER, Role.GO})),
+    some.sampled_from([None, *WORKING_DEPARTMENTS]),
 )
 
 
@@ -136,7 +149,10 @@ def test_no_spelling_leads_out_of_the_repository(
 
 
 @tried(15)
-@given(data=some.data(), path=some.sampled_from([*FILES, "leak.md", "out/secret.md", "loop", "self/src/deep/a.ts"]))
+@given(
+    data=some.data(),
+    path=some.sampled_from([*FILES, "leak.md", "out/secret.md", "loop", "self/src/deep/a.ts"]),
+)
 def test_the_reader_opens_nothing_but_a_real_path_below_its_root(
     world: World, data: some.DataObject, path: str
 ) -> None:
@@ -149,7 +165,10 @@ def test_the_reader_opens_nothing_but_a_real_path_below_its_root(
 
 
 @tried(20)
-@given(text=some.text(max_size=30) | some.from_regex(r"(\.\./|\.yolo-planning/|phases/|/){1,5}[a-zA-Z.]{0,12}"))
+@given(
+    text=some.text(max_size=30)
+    | some.from_regex(r"(\.\./|\.yolo-planning/|phases/|/){1,5}[a-zA-Z.]{0,12}")
+)
 def test_no_text_makes_the_reader_raise_or_leave(world: World, text: str) -> None:
     found = read(str(world.root), text, 1 << 20)
 
@@ -158,7 +177,9 @@ def test_no_text_makes_the_reader_raise_or_leave(world: World, text: str) -> Non
 
 @tried(15)
 @given(path=some.sampled_from(FILES[:-1]), chance=some.randoms(use_true_random=False))
-def test_another_case_is_another_file_and_not_a_way_to_this_one(world: World, path: str, chance: object) -> None:
+def test_another_case_is_another_file_and_not_a_way_to_this_one(
+    world: World, path: str, chance: object
+) -> None:
     other = "".join(char.swapcase() if chance.random() < 0.5 else char for char in path)  # type: ignore[attr-defined]
     assume(other != path)
 
@@ -168,7 +189,10 @@ def test_another_case_is_another_file_and_not_a_way_to_this_one(world: World, pa
 
 def test_somebody_is_denied_something_and_somebody_is_not(world: World) -> None:
     dev, lead = world.access.actor("dev"), world.access.actor("lead")
-    answers = {path: (world.access.read(dev, path).allowed, world.access.read(lead, path).allowed) for path in FILES}
+    answers = {
+        path: (world.access.read(dev, path).allowed, world.access.read(lead, path).allowed)
+        for path in FILES
+    }
 
     assert not answers[".yolo-planning/ROADMAP.md"][0]
     assert answers[f"{PHASE}/architecture.toon"][1]

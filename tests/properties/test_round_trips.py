@@ -75,7 +75,9 @@ def test_an_object_written_as_toon_is_read_as_it_was(value: dict[str, Any]) -> N
 # --- packets ---
 
 LINES = some.text(
-    some.characters(min_codepoint=0x20, max_codepoint=0x17F, exclude_categories=("Cc", "Cf")), min_size=1, max_size=40
+    some.characters(min_codepoint=0x20, max_codepoint=0x17F, exclude_categories=("Cc", "Cf")),
+    min_size=1,
+    max_size=40,
 ).filter(lambda text: text == text.strip() and not text.startswith("<"))
 BRANCHES = some.from_regex(r"[a-z][a-z0-9]{0,8}(/[a-z0-9]{1,8}){0,2}", fullmatch=True)
 PATHS = some.from_regex(r"[a-zA-Z0-9'#:,-]{1,12}(/[a-z0-9]{1,9}){0,3}\.md", fullmatch=True)
@@ -85,7 +87,9 @@ FIELDS = {
     "trigger": some.from_regex(r"[a-z][a-z0-9_-]{0,20}", fullmatch=True), "directive_branch": BRANCHES,
     "required_reading": PATHS, "objective": LINES, "blocking_rule": LINES,
 }  # fmt: skip
-PACKETS = some.fixed_dictionaries(FIELDS).filter(lambda texts: check(DirectivePacket, texts)[0] is not None)
+PACKETS = some.fixed_dictionaries(FIELDS).filter(
+    lambda texts: check(DirectivePacket, texts)[0] is not None
+)
 
 
 def test_every_field_of_a_packet_is_generated() -> None:
@@ -101,7 +105,9 @@ def test_a_packet_in_a_file_is_read_as_it_was(texts: dict[str, str]) -> None:
 
     assert errors(reading.findings) == ()
     assert read_handoff(data.encode()) == texts
-    written = from_front_matter(reading.records[0].value["handoff"], data.split("\n"), "HANDOFF.md", reading.findings)
+    written = from_front_matter(
+        reading.records[0].value["handoff"], data.split("\n"), "HANDOFF.md", reading.findings
+    )
     assert written.texts == texts
     assert packet_of(written)[0] == packet
 
@@ -110,7 +116,9 @@ def test_a_packet_in_a_file_is_read_as_it_was(texts: dict[str, str]) -> None:
 @given(PACKETS)
 def test_a_packet_in_a_chat_is_read_as_it_was(texts: dict[str, str]) -> None:
     packet = Packet.model_validate(texts)
-    written = read_chat(["Some talk before.", *as_chat(packet).splitlines(), "", "and after."], "chat")
+    written = read_chat(
+        ["Some talk before.", *as_chat(packet).splitlines(), "", "and after."], "chat"
+    )
 
     assert written.findings == ()
     assert packet_of(written)[0] == packet
@@ -122,7 +130,9 @@ SUBJECTS = sorted(
     {subject.template for row in (*ARTIFACTS, *DOCUMENTS) for subject in row.subjects}
     | {ARTIFACT_FORMAT.template, SOURCE_FORMAT.template}
 )
-WORDS = some.from_regex(r"[A-Za-z0-9\u00c0-\u017f][A-Za-z0-9\u00c0-\u017f ._:(),'/-]{0,20}", fullmatch=True)
+WORDS = some.from_regex(
+    r"[A-Za-z0-9\u00c0-\u017f][A-Za-z0-9\u00c0-\u017f ._:(),'/-]{0,20}", fullmatch=True
+)
 NUMBERED = some.from_regex(r"[0-9]{1,2}", fullmatch=True)
 TOKENS = {
     "phase": some.from_regex(r"[0-9]{2}", fullmatch=True) | some.from_regex(r"[0-9]{2}-[a-z]{1,8}", fullmatch=True),
@@ -139,7 +149,9 @@ def gaps_of(template: str) -> list[str]:
 @pytest.mark.parametrize("template", SUBJECTS)
 @tried(5)
 @given(data=some.data())
-def test_a_subject_that_we_write_is_recognised_with_the_same_gaps(template: str, data: some.DataObject) -> None:
+def test_a_subject_that_we_write_is_recognised_with_the_same_gaps(
+    template: str, data: some.DataObject
+) -> None:
     gaps = {name: data.draw(TOKENS[name], name) for name in gaps_of(template)}
     subject = Subject(template)
     rendered = subject.render(**gaps)

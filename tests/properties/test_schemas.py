@@ -22,7 +22,10 @@ from yolo_fs.rules.artifacts.export import schemas_of
 from yolo_fs.schemas.base import Record
 
 JSON_KINDS = [kind for kind in KINDS if schemas_of(kind) and "front matter" not in kind.medium]
-GOOD = {kind.name: [one for one in breeding.valid_lines() if one.kind == kind.name] for kind in JSON_KINDS}
+GOOD = {
+    kind.name: [one for one in breeding.valid_lines() if one.kind == kind.name]
+    for kind in JSON_KINDS
+}
 SCHEMAS = dict(breeding.schemas())
 SEEDS = some.integers(0, 2**64 - 1)
 
@@ -65,7 +68,9 @@ def test_a_line_made_up_from_a_schema_has_one_verdict(name: str, seed: int) -> N
 
 def test_the_generator_makes_right_lines_and_wrong_ones() -> None:
     chance = random.Random(1)
-    verdicts = [agree(name, chance.choice(GOOD[name]), chance) for name in sorted(GOOD) for _ in range(8)]
+    verdicts = [
+        agree(name, chance.choice(GOOD[name]), chance) for name in sorted(GOOD) for _ in range(8)
+    ]
 
     assert verdicts.count(True) > len(verdicts) / 5
     assert verdicts.count(False) > len(verdicts) / 5

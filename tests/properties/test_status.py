@@ -35,7 +35,9 @@ VALUES = some.fixed_dictionaries(
         "eta": some.sampled_from(["", "soon"]),
     },
 )
-OPERATIONS = some.fixed_dictionaries({"values": VALUES, "expect": some.none() | some.integers(0, 8)})
+OPERATIONS = some.fixed_dictionaries(
+    {"values": VALUES, "expect": some.none() | some.integers(0, 8)}
+)
 HISTORIES = some.lists(some.lists(OPERATIONS, max_size=5), min_size=PROCESSES, max_size=PROCESSES)
 Call = dict[str, Any]
 
@@ -108,8 +110,12 @@ class Reader(threading.Thread):
 
 def check_history(calls: list[Call], final: Any) -> None:
     """Assert that one order of all calls explains every answer and the file in the end."""
-    done = sorted((call for call in calls if "state" in call), key=lambda call: call["state"]["seq"])
-    assert [call["state"]["seq"] for call in done] == list(range(1, len(done) + 1)), "no update is lost or doubled"
+    done = sorted(
+        (call for call in calls if "state" in call), key=lambda call: call["state"]["seq"]
+    )
+    assert [call["state"]["seq"] for call in done] == list(range(1, len(done) + 1)), (
+        "no update is lost or doubled"
+    )
     latest_began = 0
     for call in done:
         assert call["ended"] >= latest_began, "who began after another had ended comes after it"
@@ -118,7 +124,9 @@ def check_history(calls: list[Call], final: Any) -> None:
     for number, call in enumerate(done):
         assert call["expect"] in (None, number), "compare-and-set met the number that it expected"
         kept = {
-            key: value for key, value in before.items() if key not in (*call["values"], "seq", "updated_at", "declared")
+            key: value
+            for key, value in before.items()
+            if key not in (*call["values"], "seq", "updated_at", "declared")
         }
         assert call["state"].items() >= {**kept, **call["values"]}.items()
         before = call["state"]
@@ -162,14 +170,21 @@ def test_writers_in_a_hurry_lose_nothing(declarers: list[Declarer], place: Path)
 
     check_history(calls, read_json(file_of(root)))
     assert len(calls) == 60 * PROCESSES
-    writers = [call["values"]["plans_complete"] for call in sorted(calls, key=lambda call: call["state"]["seq"])]
+    writers = [
+        call["values"]["plans_complete"]
+        for call in sorted(calls, key=lambda call: call["state"]["seq"])
+    ]
     assert writers != sorted(writers), "they never met, which proves nothing"
 
 
-def test_of_several_who_expect_the_same_number_one_writes(declarers: list[Declarer], place: Path) -> None:
+def test_of_several_who_expect_the_same_number_one_writes(
+    declarers: list[Declarer], place: Path
+) -> None:
     root = work_tree(place)
     for one in declarers:
-        one.ask(root, [{"values": {"status": "complete"}, "expect": number} for number in range(20)])
+        one.ask(
+            root, [{"values": {"status": "complete"}, "expect": number} for number in range(20)]
+        )
     calls = [call for one in declarers for call in json.loads(one.answer())]
 
     check_history(calls, read_json(file_of(root)))
@@ -180,7 +195,13 @@ def test_of_several_who_expect_the_same_number_one_writes(declarers: list[Declar
 @pytest.mark.parametrize("spoil", ["lost", "twice", "stale", "late"])
 def test_a_history_that_is_not_linearizable_is_found_out(spoil: str) -> None:
     def call(seq: int, began: int, **values: Any) -> Call:
-        return {"values": values, "expect": None, "began": began, "ended": began + 1, "state": {**values, "seq": seq}}
+        return {
+            "values": values,
+            "expect": None,
+            "began": began,
+            "ended": began + 1,
+            "state": {**values, "seq": seq},
+        }
 
     good = [call(1, 0, status="running"), call(2, 5, status="complete")]
     check_history(good, good[1]["state"])
@@ -188,7 +209,10 @@ def test_a_history_that_is_not_linearizable_is_found_out(spoil: str) -> None:
         "lost": ([good[0], call(1, 5, status="complete")], good[1]["state"]),
         "twice": ([*good, call(2, 9, status="failed")], good[1]["state"]),
         "stale": (good, good[0]["state"]),
-        "late": ([call(2, 0, status="running"), call(1, 5, status="complete")], {"status": "running", "seq": 2}),
+        "late": (
+            [call(2, 0, status="running"), call(1, 5, status="complete")],
+            {"status": "running", "seq": 2},
+        ),
     }
     with pytest.raises(AssertionError):
         check_history(*wrong[spoil])

@@ -50,7 +50,9 @@ def test_the_filters_are_the_printed_ones() -> None:
     assert {f"{row.role} {row.kind}" for row in FILTERS} == set(SPEC["filters"])
     for row in FILTERS:
         printed = SPEC["filters"][f"{row.role} {row.kind}"]
-        words = set(re.findall(r"[a-z_]+", re.sub(r"header line|header|design|review", "", printed)))
+        words = set(
+            re.findall(r"[a-z_]+", re.sub(r"header line|header|design|review", "", printed))
+        )
         assert (set(row.keys), row.header) == (words, "header" in printed)
 
 

@@ -60,7 +60,11 @@ def noted(text: str, note: str) -> str:
 
 def templates(text: str) -> str:
     """Write the gaps as our templates do: one gap `{plan}` for NN-MM, `{artifact}` for a file name."""
-    return text.replace("{phase}-{plan}", "{plan}").replace("{NN-MM}", "{plan}").replace("{file}", "{artifact}")
+    return (
+        text.replace("{phase}-{plan}", "{plan}")
+        .replace("{NN-MM}", "{plan}")
+        .replace("{file}", "{artifact}")
+    )
 
 
 def printed_agent(row: roster.Agent) -> Cells:
@@ -134,7 +138,9 @@ def read_step(cells: Cells) -> Iterator[Cells]:
     yield {
         "#": cells["#"],
         "step": cells["step"],
-        "Entry gate (protocol)": [part.removeprefix("AND ") for part in cells["Entry gate (protocol)"].split("; ")],
+        "Entry gate (protocol)": [
+            part.removeprefix("AND ") for part in cells["Entry gate (protocol)"].split("; ")
+        ],
         "Exit artifact / check": cells["Exit artifact / check"].split("; "),
         "State commit": read_state_commit(cells),
         "Skip when": [] if skips == "never" else re.split("; |, ", skips),
@@ -143,7 +149,11 @@ def read_step(cells: Cells) -> Iterator[Cells]:
 
 def read_state_commit(cells: Cells) -> list[str]:
     key = cells["step"].strip("`")
-    cell = cells["Artifact commit"] if cells["State commit"] == "same commit" else cells["State commit"]
+    cell = (
+        cells["Artifact commit"]
+        if cells["State commit"] == "same commit"
+        else cells["State commit"]
+    )
     if cell in ("…", f"… {key} …"):
         return [f"chore(state): {key} complete phase {{N}}"]
     written = re.sub(r"… (\w+) complete …", r"chore(state): \1 complete phase {N}", cell)
@@ -156,11 +166,16 @@ def printed_effort(row: workflow.Effort) -> Cells:
 
 def printed_complexity(row: workflow.Complexity) -> Cells:
     runs = "all" if row.runs == tuple(workflow.STEP_BY_KEY) else numbers(row.runs)
-    return {"complexity": row.name, "runs": noted(runs, f"+{numbers(row.inline)} inline" if row.inline else "")}
+    return {
+        "complexity": row.name,
+        "runs": noted(runs, f"+{numbers(row.inline)} inline" if row.inline else ""),
+    }
 
 
 def read_state_subject(cells: Cells) -> Iterator[Cells]:
-    yield cells | {"subject": "chore(state): " + templates(cells["subject"]).removeprefix("chore(state): ")}
+    yield cells | {
+        "subject": "chore(state): " + templates(cells["subject"]).removeprefix("chore(state): ")
+    }
 
 
 def printed_committed(row: commits.Committed) -> Cells:
@@ -213,7 +228,9 @@ def printed_authority(row: authority.Authority) -> Cells:
 
 
 def read_authority(cells: Cells) -> Iterator[Cells]:
-    yield cells | {"MUST Escalate": cells["MUST Escalate"].replace(". Remediation", ", Remediation")}
+    yield cells | {
+        "MUST Escalate": cells["MUST Escalate"].replace(". Remediation", ", Remediation")
+    }
 
 
 def printed_scope(row: isolation.Scope | isolation.Border) -> Cells:
@@ -238,7 +255,9 @@ def printed_gate(row: gates.Gate) -> Cells:
 
 
 def read_gate(cells: Cells) -> Iterator[Cells]:
-    checks = cells["dept-gate checks (script)"].removesuffix(". `.handoff-api-contract` is never consulted")
+    checks = cells["dept-gate checks (script)"].removesuffix(
+        ". `.handoff-api-contract` is never consulted"
+    )
     yield cells | {"dept-gate checks (script)": re.split("; |, ", checks)}
 
 
@@ -301,7 +320,9 @@ TABLES = {
         read_step_of_document,
     ),
     "steps": Table(workflow.STEPS, printed_step, read_step),
-    "mandatory": Table(tuple(row for row in workflow.STEPS if row.mandatory), lambda row: {"step": row.key}),
+    "mandatory": Table(
+        tuple(row for row in workflow.STEPS if row.mandatory), lambda row: {"step": row.key}
+    ),
     "efforts": Table(workflow.EFFORTS, printed_effort),
     "complexities": Table(workflow.COMPLEXITIES, printed_complexity),
     "limits": Table(workflow.LIMITS, lambda row: {"limit": row.text, "value": row.value}),
@@ -313,44 +334,65 @@ TABLES = {
     "commits": Table(commits.COMMITS, printed_committed),
     "escalations": Table(escalation.ESCALATIONS, printed_escalates),
     "primary_chains": Table(escalation.CHAINS, printed_chain),
-    "escalation_rules": Table(escalation.RULES, lambda row: {"rule": f"{row.number}. **{row.head}** {row.text}"}),
+    "escalation_rules": Table(
+        escalation.RULES, lambda row: {"rule": f"{row.number}. **{row.head}** {row.text}"}
+    ),
     "upward": Table(escalation.UPWARD, printed_transformation),
     "downward": Table(escalation.DOWNWARD, printed_transformation),
     "qa_remedies": Table(chains.QA_REMEDIES, printed_remedy, read_remedy),
     "review_remedies": Table(chains.REVIEW_REMEDIES, printed_remedy, read_remedy),
     "change_classes": Table(
-        chains.CHANGE_CLASSES, lambda row: {"line": f"**{row.weight}**: {', '.join(row.kinds)}. {row.consequence}"}
+        chains.CHANGE_CLASSES,
+        lambda row: {"line": f"**{row.weight}**: {', '.join(row.kinds)}. {row.consequence}"},
     ),
     "metrics": Table(chains.METRICS, lambda row: {"metric": row.name}),
     "authority": Table(authority.AUTHORITY, printed_authority, read_authority),
-    "scopes": Table(isolation.SCOPES, lambda row: {"Agent": noted(row.role.label, row.mode)} | printed_scope(row)),
+    "scopes": Table(
+        isolation.SCOPES,
+        lambda row: {"Agent": noted(row.role.label, row.mode)} | printed_scope(row),
+    ),
     "borders": Table(
-        isolation.BORDERS, lambda row: {"Department": department_label(row.department)} | printed_scope(row)
+        isolation.BORDERS,
+        lambda row: {"Department": department_label(row.department)} | printed_scope(row),
     ),
     "gates": Table(gates.GATES, printed_gate, read_gate),
-    "wave_gates": Table(gates.WAVE_GATES, lambda row: {"name": f"`{row.name}`", "dept-gate name": row.gate}),
-    "sentinels": Table(gates.SENTINELS, lambda row: {"file": f"`{row.file}`", "department": row.department or ""}),
+    "wave_gates": Table(
+        gates.WAVE_GATES, lambda row: {"name": f"`{row.name}`", "dept-gate name": row.gate}
+    ),
+    "sentinels": Table(
+        gates.SENTINELS, lambda row: {"file": f"`{row.file}`", "department": row.department or ""}
+    ),
     "integration_checks": Table(
-        gates.INTEGRATION_CHECKS, lambda row: {"key": row.key, "name": row.name, "config": row.config}
+        gates.INTEGRATION_CHECKS,
+        lambda row: {"key": row.key, "name": row.name, "config": row.config},
     ),
     "stage_outcomes": Table(gates.STAGE_OUTCOMES, lambda row: {"outcome": row.outcome}),
-    "sign_offs": Table(gates.SIGN_OFFS[::-1], lambda row: {"when": row.when, "decision": row.decision}),
+    "sign_offs": Table(
+        gates.SIGN_OFFS[::-1], lambda row: {"when": row.when, "decision": row.decision}
+    ),
     "triggers": Table(triggers.TRIGGERS, printed_trigger),
     "directive_roles": Table(tuple(triggers.DirectiveRole), lambda role: {"role": role}),
     "packet_fields": Table(
         triggers.PACKET_FIELDS,
-        lambda row: {"packet": f"{row.name}: {row.packet}", "front matter": f"{row.name}: {row.file}"},
+        lambda row: {
+            "packet": f"{row.name}: {row.packet}",
+            "front matter": f"{row.name}: {row.file}",
+        },
     ),
     "routes": Table(routes.ROUTES, printed_route),
     "routing_rules": Table(routes.ROUTING_RULES, lambda row: {"rule": f"{row.number}. {row.text}"}),
-    "storage": Table(storage.STORAGE, lambda row: {"directory": row.directory + "/", "file": row.name}),
+    "storage": Table(
+        storage.STORAGE, lambda row: {"directory": row.directory + "/", "file": row.name}
+    ),
     "agent_types": Table(tuple(storage.AgentType), lambda kind: {"agent_type": kind}),
     "handoffs": Table(storage.HANDOFFS, printed_handoff),
     "error_codes": Table(storage.ERROR_CODES, lambda row: {"code": row.code}),
     "recoveries": Table(storage.RECOVERIES, lambda row: {"way": f"{row.number}. {row.text}"}),
     "git_hooks": Table(hooks.GIT_HOOKS, printed_git_hook, read_git_hook),
     "agent_hooks": Table(
-        hooks.AGENT_HOOKS, lambda row: {"verb": noted(row.name, row.job), "event": row.event}, read_agent_hook
+        hooks.AGENT_HOOKS,
+        lambda row: {"verb": noted(row.name, row.job), "event": row.event},
+        read_agent_hook,
     ),
 }
 
@@ -379,13 +421,20 @@ def test_table_says_what_the_document_says(name: str) -> None:
 
 def test_every_column_of_the_documents_is_compared(capsys: pytest.CaptureFixture[str]) -> None:
     rows = [(name, row) for name in TABLES for row in spec(name)]
-    printed = {name: {column for row in table.rows for column in table.printed(row)} for name, table in TABLES.items()}
+    printed = {
+        name: {column for row in table.rows for column in table.printed(row)}
+        for name, table in TABLES.items()
+    }
 
-    left_out = {(name, column) for name, row in rows for column in row if column not in printed[name]}
+    left_out = {
+        (name, column) for name, row in rows for column in row if column not in printed[name]
+    }
 
     assert left_out == COMPARED_ELSEWHERE
     with capsys.disabled():
-        print(f"\nspec: {len(TABLES)} tables, {len(rows)} rows, {sum(len(row) for _, row in rows)} cells compared")
+        print(
+            f"\nspec: {len(TABLES)} tables, {len(rows)} rows, {sum(len(row) for _, row in rows)} cells compared"
+        )
 
 
 @pytest.mark.parametrize("cells", spec("workflow"), ids=lambda cells: cells["Step"])
@@ -402,7 +451,9 @@ def abbreviates(short: str, template: str) -> bool:
     """Tell whether `docs plan` stands for `docs({phase}): plan {plan}`."""
     if short.startswith("`"):
         return template == templates(short.split("`")[1])
-    kind, _, text = short.partition(" ") if short.startswith(("docs ", "test RED")) else ("docs", "", short)
+    kind, _, text = (
+        short.partition(" ") if short.startswith(("docs ", "test RED")) else ("docs", "", short)
+    )
     return template.startswith(f"{kind}({{phase}}): {text}")
 
 
@@ -462,7 +513,9 @@ def test_ids_are_unique(name: str) -> None:
 def parts(value: Any) -> Iterator[Any]:
     """Yield a row and everything in it, however deep."""
     yield value
-    inside = [getattr(value, field.name) for field in fields(value)] if is_dataclass(value) else value
+    inside = (
+        [getattr(value, field.name) for field in fields(value)] if is_dataclass(value) else value
+    )
     if isinstance(inside, tuple | list):
         for part in inside:
             yield from parts(part)
@@ -527,7 +580,9 @@ def test_every_agent_belongs_to_the_department_that_lists_it() -> None:
 def test_every_agent_carries_the_first_team_that_lists_its_role() -> None:
     first = {member.role: row.name for row in reversed(teams.TEAMS) for member in row.members}
 
-    assert {row.name: row.team for row in roster.AGENTS} == {row.name: first.get(row.role) for row in roster.AGENTS}
+    assert {row.name: row.team for row in roster.AGENTS} == {
+        row.name: first.get(row.role) for row in roster.AGENTS
+    }
 
 
 def test_derived_agent_keeps_the_work_of_the_backend_agent() -> None:

@@ -19,7 +19,13 @@ Content = dict[str, list[dict[str, Any]]]
 
 def complete() -> Content:
     """Return the artifacts of a phase in which every step is done."""
-    task = {"id": "T1", "a": "sign tokens", "f": ["src/auth.ts"], "spec": "use RS256", "ts": "rejects HS256"}
+    task = {
+        "id": "T1",
+        "a": "sign tokens",
+        "f": ["src/auth.ts"],
+        "spec": "use RS256",
+        "ts": "rejects HS256",
+    }
     return {
         "critique.jsonl": [{"id": "C1", "st": "addressed", "cf": 90, "rd": 1}],
         "research.jsonl": [{"q": "rotation"}],
@@ -30,8 +36,12 @@ def complete() -> Content:
             task | {"f": ["src/login.ts"]},
         ],
         "test-plan.jsonl": [{"id": "T1", "red": True}],
-        "01-01.summary.jsonl": [{"s": "complete", "tc": 1, "tt": 1, "ch": ["aaaaaaa"], "tst": "red_green"}],
-        "01-02.summary.jsonl": [{"s": "complete", "tc": 1, "tt": 1, "ch": ["bbbbbbb"], "tst": "red_green"}],
+        "01-01.summary.jsonl": [
+            {"s": "complete", "tc": 1, "tt": 1, "ch": ["aaaaaaa"], "tst": "red_green"}
+        ],
+        "01-02.summary.jsonl": [
+            {"s": "complete", "tc": 1, "tt": 1, "ch": ["bbbbbbb"], "tst": "red_green"}
+        ],
         "test-results.jsonl": [
             {"plan": "01-01", "phase": "green", "fl": 0},
             {"plan": "01-02", "phase": "green", "fl": 0},
@@ -53,10 +63,16 @@ COMMITS = {
 
 
 def facts(
-    content: Content, *, config: Config = CONFIG, commits: dict[str, SourceCommit] | None = None, **more: Any
+    content: Content,
+    *,
+    config: Config = CONFIG,
+    commits: dict[str, SourceCommit] | None = None,
+    **more: Any,
 ) -> PhaseFacts:
     """Return the facts of a phase that has these artifacts."""
-    switches = {key: more.pop(key) for key in ("skip_qa", "skip_security", "complexity") if key in more}
+    switches = {
+        key: more.pop(key) for key in ("skip_qa", "skip_security", "complexity") if key in more
+    }
     return PhaseFacts(
         phase=PHASE,
         filed=tuple(filed(name, lines) for name, lines in content.items()),

@@ -47,7 +47,11 @@ PATHS: dict[str, tuple[str, ...]] = {
     "critique.jsonl": (f"{PHASE}/critique.jsonl",),
     "research.jsonl": (f"{PHASE}/research.jsonl",),
     "implementation code": ("src/auth.ts", "lib/token.py"),
-    "QA artifacts": (f"{PHASE}/verification.jsonl", f"{PHASE}/qa-code.jsonl", f"{PHASE}/.qa-gate-results.jsonl"),
+    "QA artifacts": (
+        f"{PHASE}/verification.jsonl",
+        f"{PHASE}/qa-code.jsonl",
+        f"{PHASE}/.qa-gate-results.jsonl",
+    ),
     "plan.jsonl tasks": (f"{PHASE}/01-01.plan.jsonl",),
     "plan.jsonl": (f"{PHASE}/01-01.plan.jsonl",),
     "Enriched plan.jsonl (tasks with `ts` field)": (f"{PHASE}/01-01.plan.jsonl",),
@@ -56,7 +60,11 @@ PATHS: dict[str, tuple[str, ...]] = {
     "git diff": (GIT_DIFF,),
     "Source code modifications": (GIT_DIFF,),
     "test-plan.jsonl": (f"{PHASE}/test-plan.jsonl",),
-    "test files (RED targets)": ("tests/auth.test.ts", "src/__tests__/token.ts", "pkg/test_token.py"),
+    "test files (RED targets)": (
+        "tests/auth.test.ts",
+        "src/__tests__/token.ts",
+        "pkg/test_token.py",
+    ),
     "summary.jsonl": (f"{PHASE}/01-01.summary.jsonl",),
     "summary.jsonl (file list)": (f"{PHASE}/01-01.summary.jsonl",),
     ".ctx-qa.toon": (f"{PHASE}/.ctx-qa.toon",),
@@ -65,7 +73,10 @@ PATHS: dict[str, tuple[str, ...]] = {
     "design tokens": (f"{PHASE}/design-tokens.jsonl",),
     "component specs": (f"{PHASE}/component-specs.jsonl",),
     "API contracts": (f"{PHASE}/api-contracts.jsonl",),
-    "UX internal plans/architecture": (f"{PHASE}/ux-01-02.plan.jsonl", f"{PHASE}/ux-architecture.toon"),
+    "UX internal plans/architecture": (
+        f"{PHASE}/ux-01-02.plan.jsonl",
+        f"{PHASE}/ux-architecture.toon",
+    ),
 }
 """Entry of a cell → paths that it speaks of."""
 
@@ -81,18 +92,26 @@ def questions() -> Iterator[tuple[str, str, str, str, bool]]:
         for column, allowed in (("Receives", True), ("NEVER receives", False)):
             for entry in entries(row[column]):
                 yield from ((role, work.rstrip(")"), entry, path, allowed) for path in PATHS[entry])
-    agents = {"Backend": "documenter", "Frontend": "fe-documenter", "UI/UX": "ux-documenter"}  # no row of their own
+    agents = {
+        "Backend": "documenter",
+        "Frontend": "fe-documenter",
+        "UI/UX": "ux-documenter",
+    }  # no row of their own
     for row in json.loads((SPEC / "borders.json").read_text())["rows"]:
         for column, allowed in (("Receives", True), ("NEVER receives", False)):
             for entry in entries(row[column]):
-                yield from ((agents[row["Department"]], "", entry, path, allowed) for path in PATHS[entry])
+                yield from (
+                    (agents[row["Department"]], "", entry, path, allowed) for path in PATHS[entry]
+                )
 
 
 ASKED = list(questions())
 
 
 @pytest.mark.parametrize(("agent", "work", "entry", "path", "allowed"), ASKED)
-def test_each_path_is_read_as_its_column_says(agent: str, work: str, entry: str, path: str, allowed: bool) -> None:
+def test_each_path_is_read_as_its_column_says(
+    agent: str, work: str, entry: str, path: str, allowed: bool
+) -> None:
     answer = may_read(find_actor(agent), Target(path), work)
     assert answer.allowed is allowed
     assert ("receives" in answer.rule) is True
@@ -104,7 +123,9 @@ def test_no_cell_of_the_isolation_tables_is_left_out(capsys: pytest.CaptureFixtu
     in_code = sum(len(row.receives) + len(row.never) for row in (*SCOPES, *BORDERS))
     seen = {(agent, work, entry, allowed) for agent, work, entry, _, allowed in ASKED}
     with capsys.disabled():
-        print(f"\nisolation: {len(seen)} entries in {2 * len((*SCOPES, *BORDERS))} cells, {len(ASKED)} paths exercised")
+        print(
+            f"\nisolation: {len(seen)} entries in {2 * len((*SCOPES, *BORDERS))} cells, {len(ASKED)} paths exercised"
+        )
     assert len(seen) == in_code
 
 
@@ -115,7 +136,11 @@ def test_every_kind_of_context_is_bound_to_paths() -> None:
 
 def test_a_dev_gets_nothing_of_the_creative_context() -> None:
     names = ("architecture.toon", "critique.jsonl", "01-CONTEXT.md", "01-CONTEXT-backend.md")
-    for path in (*(f"{PHASE}/{name}" for name in names), f"{ROOT}/ROADMAP.md", f"{ROOT}/milestones/m1/reqs.jsonl"):
+    for path in (
+        *(f"{PHASE}/{name}" for name in names),
+        f"{ROOT}/ROADMAP.md",
+        f"{ROOT}/milestones/m1/reqs.jsonl",
+    ):
         assert not may_read(find_actor("dev"), Target(path)).allowed, path
     assert "spec alone" in may_read(find_actor("dev"), Target(f"{PHASE}/01-01.plan.jsonl")).rule
 
@@ -155,7 +180,10 @@ def test_no_word_for_the_work_opens_what_a_role_never_receives(work: str) -> Non
 
 
 def test_a_test_plan_names_test_files_that_do_not_look_like_any() -> None:
-    assert "test files" in may_read(find_actor("dev"), Target("e2e/login.ts", frozenset({"e2e/login.ts"}))).rule
+    assert (
+        "test files"
+        in may_read(find_actor("dev"), Target("e2e/login.ts", frozenset({"e2e/login.ts"}))).rule
+    )
     assert "Nothing keeps" in may_read(find_actor("dev"), Target("e2e/login.ts")).rule
 
 
@@ -206,14 +234,22 @@ def test_a_write_is_refused_outside_of_area_and_plan(
     assert (answer.allowed, answer.ask) == (allowed, ask), answer.rule
 
 
-@pytest.mark.parametrize(("department", "area"), [(row, area) for row in AREAS for area in AREAS[row]])
+@pytest.mark.parametrize(
+    ("department", "area"), [(row, area) for row in AREAS for area in AREAS[row]]
+)
 def test_no_department_writes_into_the_area_of_another(department: Dept, area: str) -> None:
     actor = find_actor("dev", department)
     for path in (area.rstrip("/"), f"{area}x.ts"):
         assert not may_write(actor, Target(path)).allowed
     assert may_write(actor, Target(f"other-{area}x.ts")).allowed
-    others = [row for row in AREAS if area not in AREAS[row] and not any(area.startswith(one) for one in AREAS[row])]
-    assert all(may_write(find_actor("dev", other), Target(f"{area}x.ts")).allowed for other in others)
+    others = [
+        row
+        for row in AREAS
+        if area not in AREAS[row] and not any(area.startswith(one) for one in AREAS[row])
+    ]
+    assert all(
+        may_write(find_actor("dev", other), Target(f"{area}x.ts")).allowed for other in others
+    )
 
 
 @pytest.mark.parametrize("plan", [None, ActivePlan(PlanId("01", "01"), frozenset())])
@@ -223,7 +259,9 @@ def test_no_plan_and_a_plan_without_files_limit_nothing(plan: ActivePlan | None)
 
 def test_who_may_not_read_may_not_write() -> None:
     paths = {path for paths in PATHS.values() for path in paths if path != GIT_DIFF}
-    for agent, path in itertools.product(("dev", "fe-dev", "senior", "tester", "architect", "lead", "ux-lead"), paths):
+    for agent, path in itertools.product(
+        ("dev", "fe-dev", "senior", "tester", "architect", "lead", "ux-lead"), paths
+    ):
         actor = find_actor(agent)
         if not may_read(actor, Target(path)).allowed:
             assert not may_write(actor, Target(path)).allowed, (agent, path)
@@ -245,7 +283,15 @@ def test_no_agent_reads_or_writes_what_is_sealed(agent: str, path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["rebuild/x.ts", "src/build.ts", "src/environment.ts", "docs/keys.md", "dist", f"{ROOT}/phases/01-build/x"]
+    "path",
+    [
+        "rebuild/x.ts",
+        "src/build.ts",
+        "src/environment.ts",
+        "docs/keys.md",
+        "dist",
+        f"{ROOT}/phases/01-build/x",
+    ],
 )
 def test_names_that_only_look_like_it_are_read(path: str) -> None:
     assert may_read(NONE, Target(path)).allowed

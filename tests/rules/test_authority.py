@@ -39,7 +39,9 @@ def questions() -> Iterator[tuple[str, str, bool, tuple[str, ...]]]:
     for row in rows("authority"):
         yield from ((row["Agent"], topic, True, ()) for topic in entries(row["CAN Decide"]))
         for entry in entries(row["MUST Escalate"]):
-            topic, _, arrow = re.sub(r" \((→[^)]*)\)", r"|\1", entry).replace(" — ", "|").partition("|")
+            topic, _, arrow = (
+                re.sub(r" \((→[^)]*)\)", r"|\1", entry).replace(" — ", "|").partition("|")
+            )
             topic, _, direct = topic.partition(" → ")
             yield row["Agent"], topic, False, named(arrow or direct)
 
@@ -54,8 +56,12 @@ def named(arrow: str) -> tuple[str, ...]:
 ASKED = list(questions())
 
 
-@pytest.mark.parametrize(("role", "topic", "allowed", "ask"), ASKED, ids=lambda value: str(value)[:40])
-def test_each_topic_is_answered_as_its_column_says(role: str, topic: str, allowed: bool, ask: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    ("role", "topic", "allowed", "ask"), ASKED, ids=lambda value: str(value)[:40]
+)
+def test_each_topic_is_answered_as_its_column_says(
+    role: str, topic: str, allowed: bool, ask: tuple[str, ...]
+) -> None:
     actor = find_actor(role)
     answer = may_decide(actor, topic)
     assert answer.allowed is allowed
@@ -93,7 +99,9 @@ def test_no_cell_of_the_matrix_is_left_out(capsys: pytest.CaptureFixture[str]) -
         ("user", "budget", True, ()),
     ],
 )
-def test_a_question_that_no_column_fits_goes_up(role: str, topic: str, allowed: bool, ask: tuple[str, ...]) -> None:
+def test_a_question_that_no_column_fits_goes_up(
+    role: str, topic: str, allowed: bool, ask: tuple[str, ...]
+) -> None:
     answer = may_decide(find_actor(role), topic)
     assert (answer.allowed, answer.ask) == (allowed, ask)
 
@@ -129,7 +137,13 @@ def test_the_critic_has_no_write_tool_and_returns_its_findings_to_the_lead() -> 
 
 @pytest.mark.parametrize(
     ("spelled", "name"),
-    [("Dev", "dev"), ("yolo-fe-dev", "fe-dev"), ("dev-2", "dev"), ("QA Lead", "qa"), ("orchestrator", "go.md")],
+    [
+        ("Dev", "dev"),
+        ("yolo-fe-dev", "fe-dev"),
+        ("dev-2", "dev"),
+        ("QA Lead", "qa"),
+        ("orchestrator", "go.md"),
+    ],
 )
 def test_a_name_is_found_in_each_of_its_spellings(spelled: str, name: str) -> None:
     assert find_actor(spelled).name == name
@@ -146,7 +160,9 @@ def test_a_name_is_found_in_each_of_its_spellings(spelled: str, name: str) -> No
         ("critic", "lead", "lead"),
     ],
 )
-def test_a_role_is_meant_in_the_department_of_the_speaker(speaker: str, spelled: str, name: str) -> None:
+def test_a_role_is_meant_in_the_department_of_the_speaker(
+    speaker: str, spelled: str, name: str
+) -> None:
     assert meant_by(find_actor(speaker), spelled).name == name
 
 
@@ -173,7 +189,9 @@ def test_the_way_up_is_the_primary_chain(mode: Mode, chain: list[str]) -> None:
 
 
 def found(*lines: dict[str, Any]) -> list[tuple[str, int, str, Level]]:
-    facts = PhaseFacts(PhaseId("01", "auth"), (filed("decisions.jsonl", list(lines)),), Switches(Config()))
+    facts = PhaseFacts(
+        PhaseId("01", "auth"), (filed("decisions.jsonl", list(lines)),), Switches(Config())
+    )
     return [(one.reason, one.line, one.hint, one.level) for one in decisions_out_of_lane(facts)]
 
 
@@ -193,4 +211,6 @@ def test_decisions_outside_of_an_authority_are_findings() -> None:
 
 
 def test_a_decision_of_nobody_we_know_is_a_warning() -> None:
-    assert found({"agent": "intern", "dec": "Ship"}) == [(Reason.UNKNOWN_NAME, 1, "", Level.WARNING)]
+    assert found({"agent": "intern", "dec": "Ship"}) == [
+        (Reason.UNKNOWN_NAME, 1, "", Level.WARNING)
+    ]

@@ -20,7 +20,11 @@ from yolo_fs.rules.phase.scene import Asker
 from yolo_fs.schemas.config import Config
 
 THREE = Config.model_validate(
-    {"departments": {"frontend": True, "uiux": True}, "department_workflow": "parallel", "security_audit": True}
+    {
+        "departments": {"frontend": True, "uiux": True},
+        "department_workflow": "parallel",
+        "security_audit": True,
+    }
 )
 
 
@@ -30,8 +34,20 @@ def situation(*phases: PhaseFacts, **more: Any) -> Situation:
 
 def begun(*absent: str) -> PhaseFacts:
     """Return the complete phase without some files, and whatever follows the implementation."""
-    after = ("code-review", "docs", "verification", "qa-code", "security-audit", "../../state", "../../ROADMAP")
-    content = {name: lines for name, lines in complete().items() if not name.startswith(after) and name not in absent}
+    after = (
+        "code-review",
+        "docs",
+        "verification",
+        "qa-code",
+        "security-audit",
+        "../../state",
+        "../../ROADMAP",
+    )
+    content = {
+        name: lines
+        for name, lines in complete().items()
+        if not name.startswith(after) and name not in absent
+    }
     return facts(content)
 
 
@@ -72,7 +88,9 @@ def test_plans_are_done_can_go_on_or_wait() -> None:
     del content["01-01.summary.jsonl"], content["01-02.summary.jsonl"]
     known = facts(content, task_commits={"01-01/T1": "a" * 40})
     shown = data(brief_of(situation(known)))
-    assert [(one["plan"], one["standing"]) for one in shown["in_progress"]] == [("01-01", "running")]
+    assert [(one["plan"], one["standing"]) for one in shown["in_progress"]] == [
+        ("01-01", "running")
+    ]
     assert shown["in_progress"][0]["tasks"] == [{"task": "01-01/T1", "commit": "a" * 12}]
     assert [(one["plan"], one["blocked_by"]) for one in shown["blocked"]] == [("01-02", ["01-01"])]
     assert shown["next"]["task"] == "01-01 summary"
@@ -87,7 +105,11 @@ def test_a_complete_phase_asks_for_nobody() -> None:
 
 def test_a_hard_stop_comes_first() -> None:
     content = complete() | {"security-audit.jsonl": [{"r": "FAIL"}]}
-    brief = brief_of(situation(facts({name: lines for name, lines in content.items() if not name.startswith("..")})))
+    brief = brief_of(
+        situation(
+            facts({name: lines for name, lines in content.items() if not name.startswith("..")})
+        )
+    )
     assert [one.key for one in brief][:3] == ["now", "next", "stops"]
     assert "security FAIL: hard stop" in as_text(brief)
 
@@ -95,24 +117,38 @@ def test_a_hard_stop_comes_first() -> None:
 def test_an_escalation_names_who_is_to_answer_and_what_it_blocks() -> None:
     line = {"id": "ESC-01-02-T1", "dt": "2026-02-19T09:00:00Z", "agent": "dev", "tgt": "senior", "sev": "blocking",
             "st": "open"}  # fmt: skip
-    later = line | {"dt": "2026-02-19T10:00:00Z", "agent": "senior", "tgt": "lead", "st": "escalated"}
+    later = line | {
+        "dt": "2026-02-19T10:00:00Z",
+        "agent": "senior",
+        "tgt": "lead",
+        "st": "escalated",
+    }
     content = complete() | {"escalation.jsonl": [line, later]}
     del content["01-02.summary.jsonl"], content["../../state.json"]
     shown = data(brief_of(situation(facts(content))))
     (one,) = shown["escalations"]
-    assert (one["id"], one["holder"], one["since"]) == ("ESC-01-02-T1", "lead", "2026-02-19T09:00:00Z")
+    assert (one["id"], one["holder"], one["since"]) == (
+        "ESC-01-02-T1",
+        "lead",
+        "2026-02-19T09:00:00Z",
+    )
     assert "01-02/T1" in one["blocks"]
     assert (shown["next"]["task"], shown["next"]["waits_for"]) == ("01-02/T1", ["ESC-01-02-T1"])
-    assert {"task": "01-02/T1", "blocked_by": ["ESC-01-02-T1"], "why": "it is blocked until that is resolved"} in shown[
-        "blocked"
-    ]
+    assert {
+        "task": "01-02/T1",
+        "blocked_by": ["ESC-01-02-T1"],
+        "why": "it is blocked until that is resolved",
+    } in shown["blocked"]
 
 
 # --- departments and roles ---
 
 
 def three() -> PhaseFacts:
-    return facts({"critique.jsonl": complete()["critique.jsonl"], "research.jsonl": [{"q": "r"}]}, config=THREE)
+    return facts(
+        {"critique.jsonl": complete()["critique.jsonl"], "research.jsonl": [{"q": "r"}]},
+        config=THREE,
+    )
 
 
 def test_nobody_behind_a_closed_gate_goes_first() -> None:
@@ -125,7 +161,10 @@ def test_nobody_behind_a_closed_gate_goes_first() -> None:
 
 def test_a_department_sees_itself_alone() -> None:
     shown = data(brief_of(situation(three()), Asker(department=Dept.FRONTEND)))
-    assert (shown["next"]["agent"], [one["department"] for one in shown["team"]]) == ("fe-architect", ["frontend"])
+    assert (shown["next"]["agent"], [one["department"] for one in shown["team"]]) == (
+        "fe-architect",
+        ["frontend"],
+    )
 
 
 def test_a_department_that_has_done_its_part_is_told_so() -> None:
@@ -135,7 +174,14 @@ def test_a_department_that_has_done_its_part_is_told_so() -> None:
 
 
 @pytest.mark.parametrize(
-    ("role", "turn"), [("ux-architect", True), ("architect", True), ("dev", False), ("fe-architect", False), ("", None)]
+    ("role", "turn"),
+    [
+        ("ux-architect", True),
+        ("architect", True),
+        ("dev", False),
+        ("fe-architect", False),
+        ("", None),
+    ],
 )
 def test_a_role_is_told_whether_it_is_its_turn(role: str, turn: bool | None) -> None:
     text = as_text(brief_of(situation(three()), Asker(role)))
@@ -187,8 +233,12 @@ def test_a_commit_without_its_artifact_is_named() -> None:
 def test_a_state_file_that_is_behind_is_named() -> None:
     content = complete()
     del content["01-02.summary.jsonl"]
-    content["../../state.json"] = [{"ms": "v1", "ph": 1, "tt": 1, "st": "planning", "step": "planning", "pr": 0}]
-    content[".execution-state.json"] = [{"phase": 1, "status": "running", "step": "planning", "steps": {}}]
+    content["../../state.json"] = [
+        {"ms": "v1", "ph": 1, "tt": 1, "st": "planning", "step": "planning", "pr": 0}
+    ]
+    content[".execution-state.json"] = [
+        {"phase": 1, "status": "running", "step": "planning", "steps": {}}
+    ]
     found = [one["what"] for one in data(brief_of(situation(facts(content))))["drift"]]
     assert found == [
         "state.json is behind: it says phase 1 at planning, the evidence phase 1 at implementation",
@@ -210,7 +260,11 @@ def test_no_text_of_an_agent_reaches_the_reader_unescaped() -> None:
     content["01-02.summary.jsonl"][0]["ch"] = [evil]
     finding = Finding(Reason.MISSING_KEY, evil, message=evil)
     text = as_text(
-        brief_of(situation(facts(content), verdicts={evil: Rejected((finding,))}, drift=(evil,), branch=evil))
+        brief_of(
+            situation(
+                facts(content), verdicts={evil: Rejected((finding,))}, drift=(evil,), branch=evil
+            )
+        )
     )
     assert not {"\x1b", "\u202e"} & set(text)
     assert not any(line.startswith("next: rm") for line in text.splitlines())
@@ -220,10 +274,14 @@ def test_no_text_of_an_agent_reaches_the_reader_unescaped() -> None:
 
 
 def sections(*sizes: int) -> Brief:
-    return tuple(Section(f"s{n}", "", ("x" * size,), size, is_vital=n == 0) for n, size in enumerate(sizes))
+    return tuple(
+        Section(f"s{n}", "", ("x" * size,), size, is_vital=n == 0) for n, size in enumerate(sizes)
+    )
 
 
-@pytest.mark.parametrize(("text", "count"), [("", 0), ("a", 1), ("abcd", 1), ("abcde", 2), ("ä" * 4, 2)])
+@pytest.mark.parametrize(
+    ("text", "count"), [("", 0), ("a", 1), ("abcd", 1), ("abcde", 2), ("ä" * 4, 2)]
+)
 def test_a_token_is_four_bytes(text: str, count: int) -> None:
     assert tokens(text) == count
 
@@ -243,7 +301,9 @@ def test_a_brief_is_cut_at_whole_sections_and_never_exceeds_its_budget() -> None
 
 
 def test_contexts_that_were_compiled_anew_are_named() -> None:
-    assert data(brief_of(Situation(contexts=("a/.ctx-dev.toon",))))["contexts"] == [{"path": "a/.ctx-dev.toon"}]
+    assert data(brief_of(Situation(contexts=("a/.ctx-dev.toon",))))["contexts"] == [
+        {"path": "a/.ctx-dev.toon"}
+    ]
 
 
 def test_a_heavy_section_goes_before_a_weightier_light_one() -> None:
@@ -273,5 +333,7 @@ def test_a_long_list_says_how_long_it_is() -> None:
 def test_the_order_in_which_artifacts_arrived_changes_no_byte() -> None:
     content = complete()
     del content["01-02.summary.jsonl"]
-    there, back = (facts(dict(items), config=CONFIG) for items in (content.items(), reversed(content.items())))
+    there, back = (
+        facts(dict(items), config=CONFIG) for items in (content.items(), reversed(content.items()))
+    )
     assert as_text(brief_of(situation(there))) == as_text(brief_of(situation(back)))

@@ -19,7 +19,14 @@ HEADER: dict[str, Any] = {
     "p": "01", "n": "02", "t": "Tokens", "w": 2, "d": ["01-01"], "obj": "Issue tokens",
     "mh": {"tr": [], "ar": [], "kl": []},
 }  # fmt: skip
-TASK: dict[str, Any] = {"id": "T1", "tp": "auto", "a": "add", "f": ["src/a.ts"], "v": "npm test", "done": "it passes"}
+TASK: dict[str, Any] = {
+    "id": "T1",
+    "tp": "auto",
+    "a": "add",
+    "f": ["src/a.ts"],
+    "v": "npm test",
+    "done": "it passes",
+}
 FIRST_WAVE = {"01-01": PlanFacts(1, ())}
 
 
@@ -31,7 +38,9 @@ def place(name: str, phase: str = "01-auth") -> Place:
 
 def reasons(where: Place, *lines: dict[str, Any], **around: Any) -> list[tuple[Reason, int, str]]:
     records = [Record(number, line) for number, line in enumerate(lines, 1)]
-    return [(f.reason, f.line, f.at) for f in examine(where, records, Surroundings(**around), Mode())]
+    return [
+        (f.reason, f.line, f.at) for f in examine(where, records, Surroundings(**around), Mode())
+    ]
 
 
 def plan(
@@ -76,7 +85,10 @@ def test_a_circle_of_plans_is_named() -> None:
         ([TASK, TASK], (Reason.DUPLICATE_ID, 3, "/id")),
         ([TASK | {"td": ["T1"]}], (Reason.SELF_REFERENCE, 2, "/td/0")),
         ([TASK | {"td": ["T9"]}], (Reason.UNKNOWN_REFERENCE, 2, "/td/0")),
-        ([TASK | {"td": ["T2"]}, TASK | {"id": "T2", "td": ["T1"]}], (Reason.DEPENDENCY_CYCLE, 2, "/td")),
+        (
+            [TASK | {"td": ["T2"]}, TASK | {"id": "T2", "td": ["T1"]}],
+            (Reason.DEPENDENCY_CYCLE, 2, "/td"),
+        ),
         ([], (Reason.WRONG_LINE_COUNT, 1, "")),
     ],
 )
@@ -113,7 +125,11 @@ def test_a_summary_may_only_name_commits_that_exist() -> None:
 
 
 def test_an_escalation_without_a_moment_is_a_finding() -> None:
-    found = reasons(place("escalation.jsonl"), {"id": "ESC-01-02-T3", "dt": ""}, {"id": "ESC-01-02-T3", "dt": ""})
+    found = reasons(
+        place("escalation.jsonl"),
+        {"id": "ESC-01-02-T3", "dt": ""},
+        {"id": "ESC-01-02-T3", "dt": ""},
+    )
     assert {(Reason.EMPTY_VALUE, line, "/dt") for line in (1, 2)} <= set(found)
 
 
@@ -127,7 +143,9 @@ def test_an_escalation_without_a_moment_is_a_finding() -> None:
 )
 def test_moments_are_compared_and_not_their_spelling(earlier: str, later: str) -> None:
     first, second = ({"id": "ESC-01-02-T3", "dt": dt} for dt in (earlier, later))
-    found, backwards = (reasons(place("escalation.jsonl"), *pair) for pair in ((first, second), (second, first)))
+    found, backwards = (
+        reasons(place("escalation.jsonl"), *pair) for pair in ((first, second), (second, first))
+    )
     assert [one for one in found if one[2] == "/dt"] == []
     assert (Reason.OUT_OF_RANGE, 2, "/dt") in backwards
 

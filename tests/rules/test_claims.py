@@ -75,7 +75,11 @@ def test_granted_claims_never_share_a_file_and_the_first_is_always_granted() -> 
     chance = random.Random(seed)
     for _ in range(200):
         claims = [
-            claim(f"dev-{number}", f"01-01/T{number}", *chance.sample("abcdefgh", chance.randint(1, 3)))
+            claim(
+                f"dev-{number}",
+                f"01-01/T{number}",
+                *chance.sample("abcdefgh", chance.randint(1, 3)),
+            )
             for number in range(1, 9)
         ]
         found = standings(claims)

@@ -66,11 +66,18 @@ def test_what_no_row_names_is_no_artifact(path: str) -> None:
 def test_a_plan_knows_its_phase_and_its_number() -> None:
     place = classify(f"{PHASE}/01-02.plan.jsonl")
     assert place is not None
-    assert (str(place.phase), str(place.plan), place.name) == ("01-auth", "01-02", "01-02.plan.jsonl")
+    assert (str(place.phase), str(place.plan), place.name) == (
+        "01-auth",
+        "01-02",
+        "01-02.plan.jsonl",
+    )
 
 
 def test_every_kind_is_reached_by_one_name_only() -> None:
-    samples = {row.kind: row.file.format(dept="", plan="01-01", NN="01", department="backend") for row in ARTIFACTS}
+    samples = {
+        row.kind: row.file.format(dept="", plan="01-01", NN="01", department="backend")
+        for row in ARTIFACTS
+    }
     homes = {"phase": f"{PHASE}/", "root": ".yolo-planning/", "anywhere": f"{PHASE}/"}
     for row in ARTIFACTS:
         place = classify(homes[row.home.value] + samples[row.kind])

@@ -36,11 +36,17 @@ def test_each_role_escalates_where_its_row_says_and_nowhere_else(
     assert answer.allowed or answer.ask
 
 
-TRIGGERS = [(row["Agent"], row["Escalates to"], trigger) for row in TABLE for trigger in row["Trigger"].split(", ")]
+TRIGGERS = [
+    (row["Agent"], row["Escalates to"], trigger)
+    for row in TABLE
+    for trigger in row["Trigger"].split(", ")
+]
 
 
 @pytest.mark.parametrize(("role", "to", "trigger"), TRIGGERS)
-def test_each_trigger_goes_to_the_report_to_with_its_evidence(role: str, to: str, trigger: str) -> None:
+def test_each_trigger_goes_to_the_report_to_with_its_evidence(
+    role: str, to: str, trigger: str
+) -> None:
     answer = escalation_of(Actor(ROLE[role]), trigger)
     is_fail = "FAIL" in trigger and "FAIL" in to
     assert answer.ask == (ROLE["User" if is_fail else to.split(" (")[0]].value,)
@@ -48,9 +54,13 @@ def test_each_trigger_goes_to_the_report_to_with_its_evidence(role: str, to: str
     assert "Full Escalation Table" in answer.rule
 
 
-@pytest.mark.parametrize("row", [row for row in TABLE if "NEVER contacts" in row["Notes"] or "NOT" in row["Notes"]])
+@pytest.mark.parametrize(
+    "row", [row for row in TABLE if "NEVER contacts" in row["Notes"] or "NOT" in row["Notes"]]
+)
 def test_each_never_of_the_notes_is_refused(row: dict[str, str]) -> None:
-    never = [role for label, role in ROLE.items() if label in row["Notes"].replace("Via Senior, ", "")]
+    never = [
+        role for label, role in ROLE.items() if label in row["Notes"].replace("Via Senior, ", "")
+    ]
     assert never
     for role in never:
         assert not may_contact(Actor(ROLE[row["Agent"]]), Actor(role)).allowed
@@ -114,15 +124,23 @@ def test_several_departments_put_the_owner_between_architect_and_user() -> None:
         ("dev", "dev", True, ()),
     ],
 )
-def test_who_may_write_to_whom(sender: str, receiver: str, allowed: bool, ask: tuple[str, ...]) -> None:
+def test_who_may_write_to_whom(
+    sender: str, receiver: str, allowed: bool, ask: tuple[str, ...]
+) -> None:
     answer = may_contact(find_actor(sender), find_actor(receiver))
     assert (answer.allowed, answer.ask) == (allowed, ask)
 
 
 def test_only_leads_speak_across_departments() -> None:
     roles = [Role.ARCHITECT, Role.LEAD, Role.SENIOR, Role.DEV, Role.TESTER, Role.QA, Role.SECURITY]
-    for (one, ours), (other, theirs) in itertools.product(itertools.product(roles, WORKING_DEPARTMENTS), repeat=2):
+    for (one, ours), (other, theirs) in itertools.product(
+        itertools.product(roles, WORKING_DEPARTMENTS), repeat=2
+    ):
         if ours is theirs:
             continue
-        allowed = may_contact(Actor(one, ours, Mode.MULTI), Actor(other, theirs, Mode.MULTI)).allowed
-        assert allowed is (one is other is Role.LEAD and {ours, theirs} != {Dept.BACKEND, Dept.UIUX})
+        allowed = may_contact(
+            Actor(one, ours, Mode.MULTI), Actor(other, theirs, Mode.MULTI)
+        ).allowed
+        assert allowed is (
+            one is other is Role.LEAD and {ours, theirs} != {Dept.BACKEND, Dept.UIUX}
+        )

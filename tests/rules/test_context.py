@@ -27,7 +27,9 @@ LINES = tuple(f"line {number}" for number in range(200))
 
 
 def source(path: str, *records: Mapping[str, Any], lines: tuple[str, ...] = ()) -> Source:
-    return Source(path, tuple(Record(number, dict(one)) for number, one in enumerate(records, 1)), lines)
+    return Source(
+        path, tuple(Record(number, dict(one)) for number, one in enumerate(records, 1)), lines
+    )
 
 
 def gathered(who: str, *sources: Source, department: Dept | None = None, **more: Any) -> Gathered:
@@ -36,10 +38,26 @@ def gathered(who: str, *sources: Source, department: Dept | None = None, **more:
 
 
 def task(number: int, **more: Any) -> dict[str, Any]:
-    return {"id": f"T{number}", "tp": "auto", "a": "Do", "f": ["src/a.ts"], "v": "test", "done": "Green", **more}
+    return {
+        "id": f"T{number}",
+        "tp": "auto",
+        "a": "Do",
+        "f": ["src/a.ts"],
+        "v": "test",
+        "done": "Green",
+        **more,
+    }
 
 
-HEADER = {"p": "01", "n": "02", "t": "Tokens", "w": 1, "d": [], "obj": "Sign", "mh": {"tr": ["It signs"]}}
+HEADER = {
+    "p": "01",
+    "n": "02",
+    "t": "Tokens",
+    "w": 1,
+    "d": [],
+    "obj": "Sign",
+    "mh": {"tr": ["It signs"]},
+}
 
 
 def plan(*tasks: Mapping[str, Any], name: str = "01-02") -> Source:
@@ -59,11 +77,22 @@ def rich() -> tuple[Source, ...]:
     return (
         plan(task(1, spec="Write it", ts="It works"), task(2, spec="Test it", ts="It works")),
         source(
-            f"{ROOT}/reqs.jsonl", *({"id": f"REQ-{n:02}", "t": f"title number {n}", "pri": "must"} for n in range(20))
+            f"{ROOT}/reqs.jsonl",
+            *({"id": f"REQ-{n:02}", "t": f"title number {n}", "pri": "must"} for n in range(20)),
         ),
-        source(f"{PHASE}/architecture.toon", lines=("phase: 01", "risks[9]{risk}:", *("  prose one",) * 9)),
-        source(f"{PHASE}/01-01.summary.jsonl", {"s": "complete", "t": "the plan before " * 9, "fm": ["src/b.ts"]}),
-        source(f"{ROOT}/conventions.json", {"conventions": conventions}, lines=(json.dumps(conventions),)),
+        source(
+            f"{PHASE}/architecture.toon",
+            lines=("phase: 01", "risks[9]{risk}:", *("  prose one",) * 9),
+        ),
+        source(
+            f"{PHASE}/01-01.summary.jsonl",
+            {"s": "complete", "t": "the plan before " * 9, "fm": ["src/b.ts"]},
+        ),
+        source(
+            f"{ROOT}/conventions.json",
+            {"conventions": conventions},
+            lines=(json.dumps(conventions),),
+        ),
     )
 
 
@@ -88,7 +117,9 @@ def at(by_budget: Mapping[int, Compiled], cut: Cut) -> dict[str, Any]:
     return decoded(next(one for one in by_budget.values() if one.cut is cut))
 
 
-def test_a_budget_is_kept_whatever_it_is_and_the_documented_order_with_it(by_budget: dict[int, Compiled]) -> None:
+def test_a_budget_is_kept_whatever_it_is_and_the_documented_order_with_it(
+    by_budget: dict[int, Compiled],
+) -> None:
     for budget, made in by_budget.items():
         assert tokens(made.text) <= budget
         decoded(made)
@@ -104,11 +135,15 @@ def test_a_smaller_budget_cuts_further_step_by_step(by_budget: dict[int, Compile
     assert set(cuts) == set(Cut)
 
 
-def test_requirements_are_cut_to_ids_and_conventions_to_tags_each_said_once(by_budget: dict[int, Compiled]) -> None:
+def test_requirements_are_cut_to_ids_and_conventions_to_tags_each_said_once(
+    by_budget: dict[int, Compiled],
+) -> None:
     value = at(by_budget, Cut.REQUIREMENTS)
     assert value["reqs"][0] == {"id": "REQ-00"}
     assert [one["category"] for one in value["conventions"]] == [f"tag{n}" for n in range(7)]
-    assert {"section": "reqs", "what": "title", "why": "requirements to ids only"} in value["left_out"]
+    assert {"section": "reqs", "what": "title", "why": "requirements to ids only"} in value[
+        "left_out"
+    ]
 
 
 def test_prose_is_cut_to_its_headings(by_budget: dict[int, Compiled]) -> None:
@@ -119,14 +154,18 @@ def test_vital_lines_go_last_and_what_is_missing_is_counted() -> None:
     tasks = [task(number, spec="x" * 40) for number in range(1, 100)]
     made = compiled(gathered("dev", plan(*tasks)), write_value, 500)
     value = decoded(made)
-    assert [one["id"] for one in value["tasks"]] == [f"T{n}" for n in range(1, len(value["tasks"]) + 1)]
+    assert [one["id"] for one in value["tasks"]] == [
+        f"T{n}" for n in range(1, len(value["tasks"]) + 1)
+    ]
     left = next(one for one in value["left_out"] if one["section"] == "tasks")
     assert left["what"] == f"{99 - len(value['tasks'])} of 99 lines"
     assert 450 < made.tokens <= 500
 
 
 def test_a_line_that_no_budget_holds_hides_none_of_the_others() -> None:
-    made = compiled(gathered("dev", plan(task(1, spec="x" * 10_000_000), task(2, spec="Write it"))), write_value)
+    made = compiled(
+        gathered("dev", plan(task(1, spec="x" * 10_000_000), task(2, spec="Write it"))), write_value
+    )
     assert [one["id"] for one in decoded(made)["tasks"]] == ["T2"]
     assert made.left_out[0].what == "1 of 2 lines"
 
@@ -141,13 +180,29 @@ def test_random_worlds_keep_their_budgets() -> None:
             for n in range(1, chance.randrange(2, 30))
         ]
         critique = (
-            {"id": f"C{n}", "sev": "major", "q": hostile(chance), "sug": hostile(chance), "st": "open"}
+            {
+                "id": f"C{n}",
+                "sev": "major",
+                "q": hostile(chance),
+                "sug": hostile(chance),
+                "st": "open",
+            }
             for n in range(9)
         )
-        names = [("dev", None), ("senior", None), ("tester", None), ("scout", None), ("lead", Dept.FRONTEND)]
+        names = [
+            ("dev", None),
+            ("senior", None),
+            ("tester", None),
+            ("scout", None),
+            ("lead", Dept.FRONTEND),
+        ]
         who, department = chance.choice(names)
         world = gathered(
-            who, plan(*tasks), source(f"{PHASE}/critique.jsonl", *critique), *rich()[1:], department=department
+            who,
+            plan(*tasks),
+            source(f"{PHASE}/critique.jsonl", *critique),
+            *rich()[1:],
+            department=department,
         )
         budget = chance.choice([10, 50, 150, 400, 1000, 5000])
         made = compiled(world, write_value, budget)
@@ -165,7 +220,9 @@ def hostile(chance: random.Random) -> str:
     return "".join(chance.choice(ALPHABET) for _ in range(chance.randrange(12)))
 
 
-@pytest.mark.parametrize("text", [*ALPHABET, 'a,"b": [c]\n# d', "x" * 3000, "", " lead", "trail "], ids=repr)
+@pytest.mark.parametrize(
+    "text", [*ALPHABET, 'a,"b": [c]\n# d', "x" * 3000, "", " lead", "trail "], ids=repr
+)
 def test_whatever_a_specification_says_is_one_line_and_comes_back_as_it_was(text: str) -> None:
     made = compiled(gathered("dev", plan(task(1, spec=text))), write_value)
     assert len(made.text.splitlines()) == len(made.lines)
@@ -184,7 +241,9 @@ def test_a_text_that_looks_like_a_number_stays_a_text() -> None:
 def test_a_dev_is_shown_the_specification_and_what_names_the_task_alone() -> None:
     sources = plan(task(1, spec="Write it", ts="secret test", a="secret action"))
     made = compiled(gathered("dev", sources), write_value)
-    assert decoded(made)["tasks"] == [{"id": "T1", "files": "src/a.ts", "spec": "Write it", "plan": "01-02"}]
+    assert decoded(made)["tasks"] == [
+        {"id": "T1", "files": "src/a.ts", "spec": "Write it", "plan": "01-02"}
+    ]
     assert "secret" not in made.text
     (held,) = [one for one in made.withheld if one.section == "tasks"]
     assert held.what == "columns action, done"
@@ -192,7 +251,9 @@ def test_a_dev_is_shown_the_specification_and_what_names_the_task_alone() -> Non
 
 
 def test_a_tester_gets_the_tasks_with_a_test_specification() -> None:
-    made = compiled(gathered("tester", plan(task(1, spec="a", ts="b"), task(2, spec="c"))), write_value)
+    made = compiled(
+        gathered("tester", plan(task(1, spec="a", ts="b"), task(2, spec="c"))), write_value
+    )
     assert [one["id"] for one in decoded(made)["tasks"]] == ["T1"]
 
 
@@ -206,7 +267,13 @@ def test_a_senior_gets_sketched_and_enriched_tasks_apart() -> None:
 
 
 def test_the_qa_engineer_sees_of_a_summary_its_files_alone() -> None:
-    said = {"s": "complete", "t": "secret", "fm": ["src/a.ts"], "dv": ["secret"], "tst": "red_green"}
+    said = {
+        "s": "complete",
+        "t": "secret",
+        "fm": ["src/a.ts"],
+        "dv": ["secret"],
+        "tst": "red_green",
+    }
     made = compiled(gathered("qa-code", source(f"{PHASE}/01-01.summary.jsonl", said)), write_value)
     assert decoded(made)["plan_summaries"] == [{"plan": "01-01", "fm": "src/a.ts"}]
     assert "secret" not in made.text
@@ -224,13 +291,18 @@ def test_each_department_works_from_its_own_artifacts() -> None:
     own = source(f"{PHASE}/fe-01-03.plan.jsonl", HEADER, task(1, spec="frontend"))
     other = plan(task(1, spec="backend"))
     for who, said in (("fe-dev", "frontend"), ("dev", "backend")):
-        assert [one["spec"] for one in decoded(compiled(gathered(who, own, other), write_value))["tasks"]] == [said]
+        assert [
+            one["spec"]
+            for one in decoded(compiled(gathered(who, own, other), write_value))["tasks"]
+        ] == [said]
 
 
 def test_the_roadmap_is_quoted_line_by_line_to_those_who_may_read_it() -> None:
     text = ("# Roadmap", "## Phase 1: Login", "**Goal:** Sign in: safely", "**Reqs:** REQ-01", "**Success Criteria:**",
             "- a token works once", "1. it expires", "", "## Phase 2: Page", "**Goal:** Another")  # fmt: skip
-    reqs = source(f"{ROOT}/reqs.jsonl", {"id": "REQ-01", "t": "Login"}, {"id": "REQ-02", "t": "Page"})
+    reqs = source(
+        f"{ROOT}/reqs.jsonl", {"id": "REQ-01", "t": "Login"}, {"id": "REQ-02", "t": "Page"}
+    )
     sources = (source(f"{ROOT}/ROADMAP.md", lines=text), reqs)
     value = decoded(compiled(gathered("lead", *sources), write_value))
     assert value["goal"] == "Sign in: safely"
@@ -238,7 +310,10 @@ def test_the_roadmap_is_quoted_line_by_line_to_those_who_may_read_it() -> None:
     assert [one["id"] for one in value["reqs"]] == ["REQ-01"]
     senior = compiled(gathered("senior", *sources), write_value)
     assert "goal" not in decoded(senior)
-    assert [one["id"] for one in decoded(senior)["reqs"]] == ["REQ-01", "REQ-02"]  # the choice would tell of it as well
+    assert [one["id"] for one in decoded(senior)["reqs"]] == [
+        "REQ-01",
+        "REQ-02",
+    ]  # the choice would tell of it as well
 
 
 def test_nobody_is_given_a_context_that_the_protocol_does_not_name() -> None:
@@ -260,7 +335,9 @@ def test_every_row_names_something_that_exists() -> None:
      ("ux-security", 2000), ("security", 3000), ("analyze", 1000), ("integration-gate", 2000), ("owner", 3000),
      ("scout", 1000), ("roadmap", 2000), ("tester", 3000), ("critic", 4000), ("ux-documenter", 2000)],
 )  # fmt: skip
-def test_budgets_are_those_of_the_documents_and_the_smaller_one_where_they_differ(name: str, most: int) -> None:
+def test_budgets_are_those_of_the_documents_and_the_smaller_one_where_they_differ(
+    name: str, most: int
+) -> None:
     assert budget_of(name) == most
 
 
@@ -280,7 +357,9 @@ def test_a_context_is_proved_by_its_sources() -> None:
     own = plan(task(1, spec='Write "it", now\n'))
     made = compiled(gathered("dev", own), write_value)
     assert list(doubts(made, dev(), fetch_from(own))) == []
-    assert [str(origin) for line in made.lines for origin in line.origins] == [f"{PHASE}/01-02.plan.jsonl:2"]
+    assert [str(origin) for line in made.lines for origin in line.origins] == [
+        f"{PHASE}/01-02.plan.jsonl:2"
+    ]
 
 
 def test_a_source_that_says_something_else_by_now_proves_nothing() -> None:
@@ -293,7 +372,8 @@ def test_a_source_that_says_something_else_by_now_proves_nothing() -> None:
 
 def test_a_forbidden_source_is_found_whoever_let_it_in() -> None:
     architect = compiled(
-        gathered("architect", source(f"{PHASE}/critique.jsonl", {"id": "C1", "q": "Why?"})), write_value
+        gathered("architect", source(f"{PHASE}/critique.jsonl", {"id": "C1", "q": "Why?"})),
+        write_value,
     )
     found = list(doubts(architect, dev(), lambda _: '{"id":"C1","q":"Why?"}'))
     assert [one.reason.value for one in found] == ["out_of_lane"]

@@ -29,7 +29,9 @@ def test_a_source_commit_names_its_task(subject: str, task: str | None) -> None:
     assert (str(purpose.task) if purpose.task else None) == task
 
 
-@pytest.mark.parametrize("scope", ["01", "01-auth", "phase-1", "phase1", "1", "01-auth-02", "01-02"])
+@pytest.mark.parametrize(
+    "scope", ["01", "01-auth", "phase-1", "phase1", "1", "01-auth-02", "01-02"]
+)
 def test_a_step_is_recognised_under_every_spelling_of_its_phase(scope: str) -> None:
     purpose = purpose_of(f"docs({scope}): critique and gap analysis")
     assert purpose is not None
@@ -53,7 +55,9 @@ def test_what_a_template_renders_it_reads_again(step: str, subject: object) -> N
         assert purpose.plan == PlanId("01", "02")
 
 
-@pytest.mark.parametrize("subject", ["", "Merge branch 'main'", "wip", "feat: no scope", "feat(): x", "FEAT(01): x"])
+@pytest.mark.parametrize(
+    "subject", ["", "Merge branch 'main'", "wip", "feat: no scope", "feat(): x", "FEAT(01): x"]
+)
 def test_other_subjects_are_for_nothing(subject: str) -> None:
     assert purpose_of(subject) is None
 

@@ -85,7 +85,9 @@ def test_health_is_what_the_signs_say(case: dict[str, Any]) -> None:
 def test_every_change_is_an_event_that_document_000_knows() -> None:
     for path in (FIXTURES / "health").glob("*.json"):
         case = json.loads(path.read_text())
-        for one in judged(crew(seen(case)[0]), datetime.fromisoformat(case["now"]), case["silent_s"]):
+        for one in judged(
+            crew(seen(case)[0]), datetime.fromisoformat(case["now"]), case["silent_s"]
+        ):
             assert read_message(one.as_event())[1] == (), path.stem
 
 
@@ -127,10 +129,16 @@ def test_breakers_of_generated_histories_are_those_of_a_plain_machine() -> None:
         at_s = sorted(dice.choices(range(2_000), k=dice.randint(0, 12)))
         history = [(second, dice.random() < 0.6) for second in at_s]
         now_s = dice.randint(0, 3_000) + (at_s[-1] if at_s else 0)
-        told = [Told(START + timedelta(seconds=second), Dept.BACKEND, failed, "x") for second, failed in history]
+        told = [
+            Told(START + timedelta(seconds=second), Dept.BACKEND, failed, "x")
+            for second, failed in history
+        ]
         dice.shuffle(told)
         (one,) = breakers(
-            sorted(told, key=lambda each: each.at), [Dept.BACKEND], patience, START + timedelta(seconds=now_s)
+            sorted(told, key=lambda each: each.at),
+            [Dept.BACKEND],
+            patience,
+            START + timedelta(seconds=now_s),
         )
         expected = plain_machine(history, patience, now_s)
         if len(set(at_s)) == len(at_s):
@@ -140,7 +148,9 @@ def test_breakers_of_generated_histories_are_those_of_a_plain_machine() -> None:
     assert {row.state for row in TURNS} == set(Circuit)
 
 
-def plain_machine(history: Iterable[tuple[int, bool]], patience: Patience, now_s: int) -> tuple[str, int]:
+def plain_machine(
+    history: Iterable[tuple[int, bool]], patience: Patience, now_s: int
+) -> tuple[str, int]:
     """Run the machine second by second, as document 000 has it in words."""
     state, count, opened_s = "closed", 0, 0
     by_second = dict(history)
@@ -167,7 +177,10 @@ def test_a_request_to_stop_goes_as_the_scenario_says(case: dict[str, Any]) -> No
     requests, findings = shutdowns(found)
     one = requests[-1]
     assert {each.agent.id: each.answer for each in one.asked} == case["asked"]
-    assert (one.is_over, one.is_late(datetime.fromisoformat(case["now"]))) == (case["over"], case["late"])
+    assert (one.is_over, one.is_late(datetime.fromisoformat(case["now"]))) == (
+        case["over"],
+        case["late"],
+    )
     assert [finding.reason.value for finding in findings] == case["findings"]
 
 
@@ -178,7 +191,9 @@ def test_a_request_to_stop_goes_as_the_scenario_says(case: dict[str, Any]) -> No
 def test_a_step_stands_still_for_the_cause_that_the_scenario_has(case: dict[str, Any]) -> None:
     now = datetime.fromisoformat(case["now"])
     found = stalls(scene(case, now), now, 1800)
-    own = [one for one in found if one.awaited.department in (None, Dept(case.get("of", "backend")))]
+    own = [
+        one for one in found if one.awaited.department in (None, Dept(case.get("of", "backend")))
+    ]
     assert [one.cause.value for one in own] == [case["cause"]] * bool(case["cause"])
     for words in case["words"]:
         assert words in str(own[0])
@@ -188,7 +203,10 @@ def test_a_step_stands_still_for_the_cause_that_the_scenario_has(case: dict[str,
 def scene(case: Mapping[str, Any], now: datetime) -> Scene:
     known = phase(case)
     agents = judged(crew(seen(case)[0]), now, 600)
-    told = [Told(now - timedelta(seconds=9), Dept.BACKEND, failed=True, what=what) for what in case.get("failures", ())]
+    told = [
+        Told(now - timedelta(seconds=9), Dept.BACKEND, failed=True, what=what)
+        for what in case.get("failures", ())
+    ]
     circuits = breakers(told, [Dept.BACKEND], Patience(2, 300), now)
     asked = escalations(logged(known), now)
     return Scene(known, fold(known), agents, circuits, asked, verdicts(case))
@@ -236,10 +254,14 @@ def test_silence_is_told_once_whatever_the_clocks_do_and_however_often_it_is_ask
         gone: dict[str, float] = {}
         for _ in range(120):
             step = dice.uniform(1, 40)
-            now = replace(now, steady_s=now.steady_s + step, wall=now.wall + timedelta(seconds=step))
+            now = replace(
+                now, steady_s=now.steady_s + step, wall=now.wall + timedelta(seconds=step)
+            )
             if dice.random() < 0.05:  # an administrator, or a time server
                 now = replace(
-                    now, wall=now.wall + timedelta(seconds=dice.choice((-86_400, -3_600, 3_600, 86_400 * 365)))
+                    now,
+                    wall=now.wall
+                    + timedelta(seconds=dice.choice((-86_400, -3_600, 3_600, 86_400 * 365))),
                 )
             if dice.random() < 0.1:
                 timers = timers.forgotten()

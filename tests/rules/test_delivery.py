@@ -15,7 +15,12 @@ SCOPE = {"analysis.json": [{}], "scope-document.json": [{"status": "PO-APPROVED"
 
 
 def verdict(said: str, **more: Any) -> dict[str, Any]:
-    return {"type": "po_qa_verdict", "verdict": said, "target_dept": "", "re_scope_items": []} | more
+    return {
+        "type": "po_qa_verdict",
+        "verdict": said,
+        "target_dept": "",
+        "re_scope_items": [],
+    } | more
 
 
 PATCH = verdict("patch", target_dept="frontend")

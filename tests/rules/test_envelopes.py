@@ -48,7 +48,11 @@ def value(number: int) -> dict[str, Any]:
 
 def failed() -> dict[str, Any]:
     return dict(
-        json.loads((FIXTURES.parent / "yolo_fs/demo/plays/product/prd_failed.json").read_text(encoding="utf-8"))
+        json.loads(
+            (FIXTURES.parent / "yolo_fs/demo/plays/product/prd_failed.json").read_text(
+                encoding="utf-8"
+            )
+        )
     )
 
 
@@ -84,7 +88,9 @@ def later(written: dict[str, Any], **delta: float) -> dict[str, Any]:
 # --- good ones -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("path", [*EXAMPLES, *RUN], ids=lambda path: f"{path.parts[-3]}/{path.stem}")
+@pytest.mark.parametrize(
+    "path", [*EXAMPLES, *RUN], ids=lambda path: f"{path.parts[-3]}/{path.stem}"
+)
 def test_every_good_envelope_is_good_by_itself(path: Path) -> None:
     found, faults = read(json.loads(path.read_text(encoding="utf-8")), path.name, NOW)
     assert found is not None
@@ -112,7 +118,9 @@ def test_examples_of_one_session_contradict_each_other_nowhere(guid: str) -> Non
     ("target", "reason"),
     [("marketing", Reason.UNKNOWN_VALUE), ("self", Reason.SELF_REFERENCE)],
 )
-def test_a_handoff_to_nobody_or_to_oneself_is_one_finding(written: dict[str, Any], target: str, reason: Reason) -> None:
+def test_a_handoff_to_nobody_or_to_oneself_is_one_finding(
+    written: dict[str, Any], target: str, reason: Reason
+) -> None:
     source = written["source_agent"]["agent_type"]
     wrong = replaced(written, "/target_agent/agent_type", source if target == "self" else target)
     found, faults = read(wrong, "-", NOW)
@@ -120,7 +128,9 @@ def test_a_handoff_to_nobody_or_to_oneself_is_one_finding(written: dict[str, Any
     assert told(faults) == [(reason, "/target_agent/agent_type")]
 
 
-@pytest.mark.parametrize(("seconds", "faults"), [(59, []), (62, [(Reason.OUT_OF_RANGE, "/timestamp")])])
+@pytest.mark.parametrize(
+    ("seconds", "faults"), [(59, []), (62, [(Reason.OUT_OF_RANGE, "/timestamp")])]
+)
 def test_a_handoff_from_the_future_is_a_finding_beyond_the_skew_of_clocks(
     seconds: int, faults: list[tuple[Reason, str]]
 ) -> None:
@@ -129,7 +139,9 @@ def test_a_handoff_from_the_future_is_a_finding_beyond_the_skew_of_clocks(
     assert told(found) == faults
 
 
-@pytest.mark.parametrize("moment", ["2026-05-04T08:00:05", "2026-05-04 08:00:05Z", "2026-05-04", "1777881605"])
+@pytest.mark.parametrize(
+    "moment", ["2026-05-04T08:00:05", "2026-05-04 08:00:05Z", "2026-05-04", "1777881605"]
+)
 def test_a_moment_without_zone_is_refused(moment: str) -> None:
     found, faults = read(value(2) | {"timestamp": moment}, "-", NOW)
     assert found is None
@@ -156,7 +168,9 @@ def state_faults(number: int, **state: Any) -> list[tuple[Reason, str]]:
     ("completed", "remaining", "right"),
     [(0, 4, 0.0), (1, 3, 25.0), (1, 2, 33.33), (2, 1, 66.67), (5, 0, 100.0), (0, 0, 0.0)],
 )
-def test_percentage_is_the_share_of_completed_phases(completed: int, remaining: int, right: float) -> None:
+def test_percentage_is_the_share_of_completed_phases(
+    completed: int, remaining: int, right: float
+) -> None:
     assert percentage(["x"] * completed, ["y"] * remaining) == right
 
 
@@ -197,18 +211,25 @@ def test_a_phase_stands_once(which: str) -> None:
     ],
     ids=["over, yet remains", "to do, yet completed", "failed, yet completed"],
 )
-def test_agents_and_lists_must_not_exclude_each_other(written: dict[str, Any], at: str, phase: str) -> None:
+def test_agents_and_lists_must_not_exclude_each_other(
+    written: dict[str, Any], at: str, phase: str
+) -> None:
     assert told(read(replaced(written, at, phase), "-", NOW)[1]) == [(Reason.STATE_CONFLICT, at)]
 
 
 @pytest.mark.parametrize("number", [4, 5])
 def test_ai_framing_belongs_to_ai_products_only(number: int) -> None:
-    assert state_faults(number, is_ai_ml_product=False) == [(Reason.STATE_CONFLICT, "/workflow_state/is_ai_ml_product")]
+    assert state_faults(number, is_ai_ml_product=False) == [
+        (Reason.STATE_CONFLICT, "/workflow_state/is_ai_ml_product")
+    ]
 
 
 def test_a_phase_that_was_completed_stays_completed() -> None:
     lost = value(9)
-    lost["workflow_state"] |= {"phases_completed": ["market-research", "prfaq", "prd"], "progress_percentage": 75}
+    lost["workflow_state"] |= {
+        "phases_completed": ["market-research", "prfaq", "prd"],
+        "progress_percentage": 75,
+    }
     lost["workflow_state"]["phases_remaining"] = ["prototype"]
     whole = session(value(8), lost)
     (fault,) = faults_among(whole.sent[-1], whole)
@@ -221,7 +242,10 @@ def test_a_phase_that_was_completed_stays_completed() -> None:
 
 
 def test_at_least_twenty_contradictions_are_planted() -> None:
-    places = {(case["handoff"], case["at"]) for case in (json.loads(path.read_text()) for path in CONTRADICTIONS)}
+    places = {
+        (case["handoff"], case["at"])
+        for case in (json.loads(path.read_text()) for path in CONTRADICTIONS)
+    }
     assert len(places) >= 20
 
 
@@ -234,7 +258,9 @@ def test_a_planted_contradiction_is_named_with_both_places(path: Path) -> None:
     faults = list(faults_among(own, whole))
     origin = whole.sent[case["contradicts"]["handoff"] - 1].path
     there = f"at {case['contradicts']['at']} of {origin}"
-    found = [(fault.reason, fault.at, fault.level.value) for fault in faults if there in fault.message]
+    found = [
+        (fault.reason, fault.at, fault.level.value) for fault in faults if there in fault.message
+    ]
     at = case["at"].removesuffix("/target").removesuffix("/role")
     assert found == [(Reason.STATE_CONFLICT, at, case["level"])]
     assert len(faults) == 1
@@ -304,7 +330,9 @@ def test_only_the_latest_attempt_of_a_handoff_counts() -> None:
 
 
 def test_an_earlier_handoff_is_not_blamed_for_a_later_one() -> None:
-    whole = session(value(7), replaced(value(8), "/payload/prfaq_context/success_metrics/0", "lost below 50%"))
+    whole = session(
+        value(7), replaced(value(8), "/payload/prfaq_context/success_metrics/0", "lost below 50%")
+    )
     assert list(faults_among(whole.sent[0], whole)) == []
 
 
@@ -382,7 +410,10 @@ def test_a_misnamed_file_gets_its_right_name(path: str, right: str) -> None:
     ("path", "right"),
     [
         ("documents/screen-trap-map.html", ["Screen_TrapMap_Orchard_Scout_2026-05-04.html"]),
-        ("documents/clickable_prototype.html", ["ClickablePrototype_Orchard_Scout_2026-05-04.html"]),
+        (
+            "documents/clickable_prototype.html",
+            ["ClickablePrototype_Orchard_Scout_2026-05-04.html"],
+        ),
         ("documents/design-system.html", ["DesignSystem_Orchard_Scout_2026-05-04.html"]),
         ("documents/prototype.md", ["Prototype_Orchard_Scout_2026-05-04.md"]),
     ],
@@ -393,7 +424,9 @@ def test_the_words_of_a_name_tell_which_file_it_is(path: str, right: list[str]) 
 
 
 def test_a_screen_is_named_after_its_title() -> None:
-    written = replaced(value(11), "/payload/prototype_summary/screens_created/0/screen_name", "Über uns")
+    written = replaced(
+        value(11), "/payload/prototype_summary/screens_created/0/screen_name", "Über uns"
+    )
     (fault,) = read(written, "-", NOW)[1]
     assert fault.at == "/payload/prototype_summary/screens_created/0/path"
     assert fault.expected == "documents/Screen_UberUns_Orchard_Scout_2026-05-04.html"
@@ -447,7 +480,9 @@ def test_a_name_spells_the_moment_in_utc(written: str, short: str) -> None:
     assert compact(written) == short
 
 
-@pytest.mark.parametrize("spelled", ["2026-05-04T08:09:41Z", "2026-05-04T08-09-41Z", "20260504T100941+0200"])
+@pytest.mark.parametrize(
+    "spelled", ["2026-05-04T08:09:41Z", "2026-05-04T08-09-41Z", "20260504T100941+0200"]
+)
 def test_a_name_may_spell_its_moment_otherwise(spelled: str) -> None:
     right = handoff_name(GUID, "prd", "orchestrator", "2026-05-04T08:09:41Z")
     assert names_same_handoff(right.replace("20260504T080941Z", spelled), right)
@@ -476,7 +511,9 @@ def test_screen_names_have_no_underscore() -> None:
 
 
 def test_every_file_that_an_envelope_names_is_found() -> None:
-    assert mentioned_files(sent(value(1))) == {"/payload/context_files/0": "inputs/trap_counts_2025.csv"}
+    assert mentioned_files(sent(value(1))) == {
+        "/payload/context_files/0": "inputs/trap_counts_2025.csv"
+    }
     assert set(mentioned_files(sent(value(11)))) == {
         *(f"/artifacts/created/{index}/path" for index in range(5)),
         "/artifacts/referenced/0",
@@ -488,7 +525,12 @@ def test_every_file_that_an_envelope_names_is_found() -> None:
 
 
 def test_partial_output_of_an_error_names_no_file() -> None:
-    assert mentioned_files(sent(replaced(failed(), "/payload/error/partial_output", {"path": "nowhere.md"}))) == {}
+    assert (
+        mentioned_files(
+            sent(replaced(failed(), "/payload/error/partial_output", {"path": "nowhere.md"}))
+        )
+        == {}
+    )
 
 
 # --- attempts and repeats --------------------------------------------------------------------------------------------
@@ -554,8 +596,17 @@ def test_each_way_leads_to_its_state(
 ) -> None:
     whole = after_error()
     then = next(way for way in ways_after(whole.sent[-1], whole) if way.name == name).leads_to
-    assert (then.status, then.agent_type, then.phase_to_execute, then.attempt) == (status, agent, phase, attempt)
-    assert (then.degraded, then.phases_remaining, then.progress_percentage) == (degraded, remaining, percent)
+    assert (then.status, then.agent_type, then.phase_to_execute, then.attempt) == (
+        status,
+        agent,
+        phase,
+        attempt,
+    )
+    assert (then.degraded, then.phases_remaining, then.progress_percentage) == (
+        degraded,
+        remaining,
+        percent,
+    )
 
 
 def test_to_skip_the_last_phase_completes_the_workflow() -> None:
@@ -570,21 +621,35 @@ def test_to_skip_the_last_phase_completes_the_workflow() -> None:
 def chosen(whole: Session, name: str) -> Session:
     error = whole.sent[-1]
     way = next(way for way in ways_after(error, whole) if way.name == name)
-    choice = Choice(error=error.path, way=way.name, chosen_at="2026-05-04T08:37:00Z", leads_to=way.leads_to)
+    choice = Choice(
+        error=error.path, way=way.name, chosen_at="2026-05-04T08:37:00Z", leads_to=way.leads_to
+    )
     return Session(whole.sent, (choice,))
 
 
 @pytest.mark.parametrize(
     ("way", "line"),
     [
-        ("", "Orchard Scout [############--------] 60 %, 3 of 5 phases, prd failed: GENERATION_FAILED"),
-        ("retry", "Orchard Scout [############--------] 60 %, 3 of 5 phases, prd does prd, attempt 2"),
-        ("ask", "Orchard Scout [############--------] 60 %, 3 of 5 phases, waits for the user: GENERATION_FAILED"),
+        (
+            "",
+            "Orchard Scout [############--------] 60 %, 3 of 5 phases, prd failed: GENERATION_FAILED",
+        ),
+        (
+            "retry",
+            "Orchard Scout [############--------] 60 %, 3 of 5 phases, prd does prd, attempt 2",
+        ),
+        (
+            "ask",
+            "Orchard Scout [############--------] 60 %, 3 of 5 phases, waits for the user: GENERATION_FAILED",
+        ),
         (
             "skip",
             "Orchard Scout [###############-----] 75 %, 3 of 4 phases, orchestrator does prototype, skipped: prd",
         ),
-        ("abort", "Orchard Scout [############--------] 60 %, 3 of 5 phases, aborted: GENERATION_FAILED"),
+        (
+            "abort",
+            "Orchard Scout [############--------] 60 %, 3 of 5 phases, aborted: GENERATION_FAILED",
+        ),
     ],
 )
 def test_the_line_of_progress_tells_what_was_chosen(way: str, line: str) -> None:
@@ -605,7 +670,9 @@ def test_without_handoffs_there_is_a_line_too() -> None:
 
 
 def test_every_section_of_the_document_is_in_the_run() -> None:
-    assert [sent(value(number)).section for number in range(1, 12)] == [row.number for row in HANDOFFS]
+    assert [sent(value(number)).section for number in range(1, 12)] == [
+        row.number for row in HANDOFFS
+    ]
 
 
 def test_a_fault_says_what_was_expected() -> None:
@@ -613,5 +680,7 @@ def test_a_fault_says_what_was_expected() -> None:
     for path in CONTRADICTIONS[:5]:
         case = json.loads(path.read_text(encoding="utf-8"))
         own = sent(replaced(value(case["handoff"]), case["at"], case["value"]))
-        faults += faults_among(own, Session(in_order([*(sent(value(n)) for n in range(1, case["handoff"])), own])))
+        faults += faults_among(
+            own, Session(in_order([*(sent(value(n)) for n in range(1, case["handoff"])), own]))
+        )
     assert all(fault.expected and fault.hint for fault in faults)

@@ -43,7 +43,9 @@ UP = {Mode.SINGLE: ["dev", "senior", "lead", "architect", "user"],
       Mode.MULTI: ["fe-dev", "fe-senior", "fe-lead", "fe-architect", "owner", "user"]}  # fmt: skip
 
 
-def line(minute: float, agent: str, target: str, state: str = "escalated", **more: Any) -> dict[str, Any]:
+def line(
+    minute: float, agent: str, target: str, state: str = "escalated", **more: Any
+) -> dict[str, Any]:
     at = (START + timedelta(minutes=minute)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     return {"id": str(NAME), "dt": at, "agent": agent, "reason": "The gateway strips the path", "sb": "Not in the spec",
             "tgt": target, "sev": "blocking", "st": state, **more}  # fmt: skip
@@ -52,7 +54,9 @@ def line(minute: float, agent: str, target: str, state: str = "escalated", **mor
 def round_trip(mode: Mode, minute: float = 0) -> list[dict[str, Any]]:
     """Return the lines of a whole round trip, one a minute."""
     up = UP[mode]
-    rising = [line(minute + n, *pair, "escalated" if n else "open") for n, pair in enumerate(pairwise(up))]
+    rising = [
+        line(minute + n, *pair, "escalated" if n else "open") for n, pair in enumerate(pairwise(up))
+    ]
     turn = minute + len(rising)
     down = up[::-1]
     falling = [line(turn + n, *pair, dec="Path /") for n, pair in enumerate(pairwise(down))]
@@ -95,14 +99,20 @@ def test_every_message_and_line_of_a_round_trip_is_valid(mode: Mode) -> None:
     one = only(known(*round_trip(mode), mode=mode))
     assert not any(check(EscalationLine, each)[1] for each in round_trip(mode))
     messages = [found for each in one.history if (found := message_of(one, each))]
-    assert {message["type"] for message in messages} == {"dev_blocker", "escalation", "escalation_resolution"}
+    assert {message["type"] for message in messages} == {
+        "dev_blocker",
+        "escalation",
+        "escalation_resolution",
+    }
     assert all(read_message(message)[0] is not None for message in messages)
 
 
 def test_frontend_names_stay_in_the_frontend() -> None:
     one = only(known(line(0, "fe-dev", "fe-senior", "open"), mode=Mode.MULTI))
     assert one.department is Dept.FRONTEND and one.agent == "fe-senior"
-    foreign = known(line(0, "fe-dev", "fe-senior", "open"), line(1, "ux-senior", "fe-lead"), mode=Mode.MULTI)
+    foreign = known(
+        line(0, "fe-dev", "fe-senior", "open"), line(1, "ux-senior", "fe-lead"), mode=Mode.MULTI
+    )
     assert [finding.reason for finding in only(foreign).findings] == [Reason.WRONG_LEVEL]
 
 
@@ -120,7 +130,9 @@ def test_a_role_is_found_in_every_spelling(name: str, role: Role | None) -> None
     [("tester", "senior"), ("qa", "lead"), ("qa-code", "lead"), ("security", "lead"), ("documenter", "lead"),
      ("scout", "lead"), ("debugger", "lead"), ("critic", "lead"), ("lead", "architect"), ("architect", "user")],
 )  # fmt: skip
-def test_everybody_begins_at_their_report_to_and_gets_the_answer_back(agent: str, first: str) -> None:
+def test_everybody_begins_at_their_report_to_and_gets_the_answer_back(
+    agent: str, first: str
+) -> None:
     one = only(known(line(0, agent, first, "open")))
     assert (one.findings, one.holder, one.origin) == ((), first, agent)
     assert one.path[-1] is Role.USER and one.below(one.path[1]) is one.origin
@@ -136,14 +148,18 @@ def _case(path: Path) -> tuple[Logged, dict[str, Any]]:
     return Logged(mode, rules, value.get("lines", ()), value.get("entries", ()), START), value
 
 
-@pytest.mark.parametrize("path", sorted(CASES.rglob("*.json")), ids=lambda path: f"{path.parent.name}/{path.stem}")
+@pytest.mark.parametrize(
+    "path", sorted(CASES.rglob("*.json")), ids=lambda path: f"{path.parent.name}/{path.stem}"
+)
 def test_log_comes_to_what_its_case_says(path: Path) -> None:
     found, value = _case(path)
     (one,) = escalations(found, START)
     reasons = [path.stem.split("__")[0]] if path.parent.name == "bad" else []
     assert sorted({finding.reason.value for finding in one.findings}) == reasons
     wanted = value["expect"]
-    assert {key: str(getattr(one, key)) for key in wanted} == {key: str(each) for key, each in wanted.items()}
+    assert {key: str(getattr(one, key)) for key in wanted} == {
+        key: str(each) for key, each in wanted.items()
+    }
     assert all(finding.hint or finding.expected for finding in one.findings)
 
 
@@ -159,7 +175,15 @@ def test_no_line_however_wrong_loses_an_escalation() -> None:
     print(f"YOLO_SEED={seed}")
     rng = random.Random(seed)
     names = [*Role, "fe-dev", "nobody", "", "  "]
-    times = ["", "tomorrow", "2026-02-19T11:00:00", "9999-12-31T23:59:59Z", "0001-01-01T00:00:00+14:00", 5, None]
+    times = [
+        "",
+        "tomorrow",
+        "2026-02-19T11:00:00",
+        "9999-12-31T23:59:59Z",
+        "0001-01-01T00:00:00+14:00",
+        5,
+        None,
+    ]
     for _ in range(3000):
         lines = [line(n, rng.choice(names), rng.choice(names), rng.choice(["open", "escalated", "resolved", "odd"]))
                  | {key: value for key, value in {"dt": rng.choice(times), "dec": "x", "res": "y", "ref": "z",
@@ -191,19 +215,32 @@ def test_execution_state_says_what_the_log_says() -> None:
     (entry,) = state["escalations"]
     assert (entry["status"], entry["level"], entry["round_trips"]) == ("pending", "senior", 1)
     (after,) = settled(content | {"escalation.jsonl": log}, state)["escalations"]
-    assert (after["status"], after["resolution"], after["resolved_at"]) == ("resolved", "Path /", log[-1]["dt"])
+    assert (after["status"], after["resolution"], after["resolved_at"]) == (
+        "resolved",
+        "Path /",
+        log[-1]["dt"],
+    )
 
 
 def test_entry_written_by_hand_stays_and_its_early_claim_is_drift() -> None:
     content = complete() | {"escalation.jsonl": [line(0, "dev", "senior", "open")]}
     hand = {"id": "ESC-01-01-T1", "task": "01-01/T1", "plan": "01-01", "severity": "minor", "status": "pending",
             "level": "lead", "escalated_at": "2026-02-19T10:00:00Z", "last_escalated_at": "2026-02-19T10:00:00Z"}  # fmt: skip
-    claim = {"id": str(NAME), "status": "resolved", "note": "done!", "escalated_at": "2026-02-19T10:59:00Z"}
+    claim = {
+        "id": str(NAME),
+        "status": "resolved",
+        "note": "done!",
+        "escalated_at": "2026-02-19T10:59:00Z",
+    }
     before = {"phase": 1, "escalations": [hand, claim]}
     state = settled(content, before)
     assert state["escalations"][0] == hand
     entry = state["escalations"][1]
-    assert (entry["status"], entry["note"], entry["escalated_at"]) == ("pending", "done!", "2026-02-19T10:59:00Z")
+    assert (entry["status"], entry["note"], entry["escalated_at"]) == (
+        "pending",
+        "done!",
+        "2026-02-19T10:59:00Z",
+    )
     assert state["declared"][f"escalations.{NAME}"] == "resolved"
 
 
@@ -233,7 +270,12 @@ def test_hand_written_resolution_counts_only_once_the_task_goes_on() -> None:
     lines = [line(0, "dev", "senior", "open"), line(1, "senior", "dev", "resolved", res="Path /")]
     one = only(known(*lines))
     assert (one.standing, one.claimed, one.decision) == (Standing.DESCENDING, True, "Path /")
-    assert only(known(*lines, line(2, "dev", "senior", "resolved", res="Path /", ref="abc1234"))).standing == "resolved"
+    assert (
+        only(
+            known(*lines, line(2, "dev", "senior", "resolved", res="Path /", ref="abc1234"))
+        ).standing
+        == "resolved"
+    )
 
 
 # --- time ---
@@ -248,7 +290,11 @@ def test_level_is_late_only_after_the_timeout_and_not_at_it() -> None:
 
 
 def test_each_turn_has_a_key_of_its_own_although_the_report_is_missing() -> None:
-    lines = [line(0, "dev", "dev"), line(6, "senior", "lead", mv="timeout", att=1), line(12, "lead", "architect")]
+    lines = [
+        line(0, "dev", "dev"),
+        line(6, "senior", "lead", mv="timeout", att=1),
+        line(12, "lead", "architect"),
+    ]
     stands = [only(known(*lines[:count])) for count in (1, 2, 3)]
     assert [one.holder for one in stands] == [Role.SENIOR, Role.LEAD, Role.ARCHITECT]
     assert len({one.key for one in stands}) == 3
@@ -265,7 +311,12 @@ def test_warning_of_a_silent_level_is_a_valid_message() -> None:
 
 def test_silence_at_the_user_fires_nothing_and_decides_nothing() -> None:
     one = only(known(*round_trip(Mode.SINGLE)[:4]), minute=10**6)
-    assert (one.holder, one.standing, one.deadline, one.decision) == (Role.USER, Standing.RISING, None, "")
+    assert (one.holder, one.standing, one.deadline, one.decision) == (
+        Role.USER,
+        Standing.RISING,
+        None,
+        "",
+    )
 
 
 @pytest.mark.parametrize("asks, to", [(True, Role.USER), (False, Role.ARCHITECT)])
@@ -330,7 +381,9 @@ class World:
         assert found is not None
         new, before = station(len(self.lines), found, self.lines[-1]), self.cached.get(name)
         if before is None:
-            (one,) = escalations(known(self.lines[-1], mode=self.mode, rules=RULES), self.now().wall)
+            (one,) = escalations(
+                known(self.lines[-1], mode=self.mode, rules=RULES), self.now().wall
+            )
         else:
             moved, wrong = advance(before, new, self.known)
             assert moved is not before and not wrong, wrong
@@ -360,14 +413,18 @@ class World:
     def tick(self) -> None:
         now = self.now()
         open_ = self.look(now)
-        for late in due(open_, now.wall, {key: self.timers.began(key, now) for key in self.timers.since_s}):
+        for late in due(
+            open_, now.wall, {key: self.timers.began(key, now) for key in self.timers.since_s}
+        ):
             self.check(self.cached[str(late.id)].key)
             move = "remind" if late.to is late.level else "timeout"
             self.write(str(late.id), late.level, late.to, "escalated", mv=move, att=late.attempt)
         self.look(now)
         self.last_tick_s = self.true_s
         waiting = [self.began[one.key][0] for one in self.cached.values() if one.deadline]
-        assert all(self.true_s - began_s <= TIMEOUT_S + 2 * TICK_S + 1e-3 for began_s in waiting), "missed or late"
+        assert all(self.true_s - began_s <= TIMEOUT_S + 2 * TICK_S + 1e-3 for began_s in waiting), (
+            "missed or late"
+        )
 
     def look(self, now: Instant) -> list[EscalationProgress]:
         open_ = [one for one in self.cached.values() if one.is_open]
@@ -377,16 +434,21 @@ class World:
     def check_log(self) -> None:
         """Assert that the log read at one go says what became of it line by line."""
         found = {
-            str(one.id): one for one in escalations(known(*self.lines, mode=self.mode, rules=RULES), self.now().wall)
+            str(one.id): one
+            for one in escalations(known(*self.lines, mode=self.mode, rules=RULES), self.now().wall)
         }
-        assert {name: _gist(one) for name, one in self.cached.items()} == {k: _gist(one) for k, one in found.items()}
+        assert {name: _gist(one) for name, one in self.cached.items()} == {
+            k: _gist(one) for k, one in found.items()
+        }
 
     def check(self, key: str) -> None:
         began_s, seen_after_s = self.began[key]
         assert key not in self.fired, f"{key} fired twice"
         self.fired[key] = 1
         waited_s = self.true_s - began_s
-        slack_s = 1e-3 + max(0.0, began_s - seen_after_s)  # a line is dated by the tick before it, at the earliest
+        slack_s = 1e-3 + max(
+            0.0, began_s - seen_after_s
+        )  # a line is dated by the tick before it, at the earliest
         assert waited_s > TIMEOUT_S - slack_s, f"{key} fired early, after {waited_s} s"
 
 
@@ -406,8 +468,12 @@ def _live(world: World, ticks: int) -> Iterator[None]:
                 world.act(name)
         if not down:
             if was_down or world.rng.random() < 0.1:
-                world.timers = world.timers.forgotten()  # restarted: what was kept is all that is known
-            elif world.timers.since_s and world.rng.random() < 0.1:  # who looks sees that the clock was set
+                world.timers = (
+                    world.timers.forgotten()
+                )  # restarted: what was kept is all that is known
+            elif (
+                world.timers.since_s and world.rng.random() < 0.1
+            ):  # who looks sees that the clock was set
                 world.jump_s += world.rng.choice([-3600, 3600, -315_360_000, 315_360_000, 5, -5])
             world.tick()
         yield
@@ -427,5 +493,7 @@ def test_every_one_of_many_timers_fires_once_and_in_time() -> None:
             pass
         world.check_log()
         timers, fired, worlds = timers + world.timers_run, fired + len(world.fired), worlds + 1
-    print(f"YOLO_SEED={seed}: {timers} timers in {worlds} worlds, {fired} fired, none missed, early, late or twice")
+    print(
+        f"YOLO_SEED={seed}: {timers} timers in {worlds} worlds, {fired} fired, none missed, early, late or twice"
+    )
     assert fired > timers / 10

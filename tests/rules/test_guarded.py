@@ -28,13 +28,16 @@ def test_a_guarded_file_has_its_row(path: str, row: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["src/state.json", "state.json", f"{PHASE}/critique.jsonl", ".yolo-planning/config.json"]
+    "path",
+    ["src/state.json", "state.json", f"{PHASE}/critique.jsonl", ".yolo-planning/config.json"],
 )
 def test_other_files_are_anybodys(path: str) -> None:
     assert guarded(path) is None
 
 
-@pytest.mark.parametrize("folder", [".yolo-planning", ".yolo-planning/phases/", f"{PHASE}", f"{PHASE}/*"])
+@pytest.mark.parametrize(
+    "folder", [".yolo-planning", ".yolo-planning/phases/", f"{PHASE}", f"{PHASE}/*"]
+)
 def test_a_folder_may_hold_such_files(folder: str) -> None:
     assert holds_guarded(folder)
 

@@ -16,7 +16,10 @@ from yolo_fs.rules.phase.facts import Filed, PhaseFacts
 from yolo_fs.schemas.config import Config
 
 CONFIG = Config.model_validate(
-    {"departments": {"backend": True, "frontend": True, "uiux": True}, "department_workflow": "parallel"}
+    {
+        "departments": {"backend": True, "frontend": True, "uiux": True},
+        "department_workflow": "parallel",
+    }
 )
 ESCALATIONS = [
     {"id": "ESC-01-01-T1", "dt": "2026-02-19T07:00:00Z", "st": "open"},
@@ -67,7 +70,10 @@ def found(content_: Content, **more: Any) -> tuple[Finding, ...]:
 
 
 def said(content_: Content, **more: Any) -> list[tuple[Reason, str, int, str]]:
-    return [(one.reason, one.path.removeprefix(f"{FOLDER}/"), one.line, one.at) for one in found(content_, **more)]
+    return [
+        (one.reason, one.path.removeprefix(f"{FOLDER}/"), one.line, one.at)
+        for one in found(content_, **more)
+    ]
 
 
 def with_line(name: str, **values: Any) -> Content:
@@ -107,7 +113,9 @@ UNKNOWN, CONFLICT, TOTALS = Reason.UNKNOWN_REFERENCE, Reason.STATE_CONFLICT, Rea
         ("design-handoff.jsonl", {"deferred": ["Button"]}, CONFLICT, "/deferred/0"),
     ],
 )  # fmt: skip
-def test_an_untruth_is_named_with_its_place(name: str, values: dict[str, Any], reason: Reason, at: str) -> None:
+def test_an_untruth_is_named_with_its_place(
+    name: str, values: dict[str, Any], reason: Reason, at: str
+) -> None:
     assert said(with_line(name, **values)) == [(reason, name, 1, at)]
 
 
@@ -123,7 +131,9 @@ def test_a_later_line_is_named_by_its_number() -> None:
 
 def test_escalations_after_the_handoff_do_not_make_its_counts_untrue() -> None:
     changed = content()
-    changed["escalation.jsonl"].append({"id": "ESC-01-02-T1", "dt": "2026-02-19T10:00:00+01:00", "st": "resolved"})
+    changed["escalation.jsonl"].append(
+        {"id": "ESC-01-02-T1", "dt": "2026-02-19T10:00:00+01:00", "st": "resolved"}
+    )
     assert said(changed) == []
     changed["escalation.jsonl"][-1]["dt"] = "2026-02-19T08:00:00+01:00"
     assert [at for *_, at in said(changed)] == ["/escalations_resolved", "/escalations_pending"]
@@ -133,7 +143,10 @@ def test_a_phase_is_not_handed_over_before_its_plans_are_done() -> None:
     changed = content()
     changed["01-02.summary.jsonl"][0]["s"] = "partial"
     (finding,) = found(changed)
-    assert (finding.reason, finding.message) == (CONFLICT, "handed over while plan 01-02 is partial")
+    assert (finding.reason, finding.message) == (
+        CONFLICT,
+        "handed over while plan 01-02 is partial",
+    )
 
 
 def test_a_contract_is_not_implemented_before_any_plan_is_done() -> None:
@@ -159,7 +172,9 @@ def test_a_source_file_that_came_with_a_commit_is_there() -> None:
 def test_an_artifact_that_does_not_pass_is_not_handed_over() -> None:
     changed = facts(content(), config=CONFIG)
     broken = spoil(changed, "component-specs.jsonl")
-    said_ = {(one.reason, one.at) for one in faults_of_handoffs(broken) if "does not pass" in one.message}
+    said_ = {
+        (one.reason, one.at) for one in faults_of_handoffs(broken) if "does not pass" in one.message
+    }
     assert said_ == {(CONFLICT, "/artifacts/0"), (CONFLICT, "/contracts/0/spec"), (CONFLICT, "/contracts/2/spec"),
                      (CONFLICT, "/artifacts/component_specs")}  # fmt: skip
 
@@ -172,7 +187,10 @@ def test_a_handoff_that_does_not_pass_is_left_to_the_validator() -> None:
 def spoil(before: PhaseFacts, name: str) -> PhaseFacts:
     """Return the facts with one artifact that is committed and invalid, and whose lines may be anything."""
     anything = ({"id": ["x"], "status": {}, "endpoints": 7, "artifacts": 3},)
-    filed = tuple(Filed(one.place, anything, valid=False) if one.place.name == name else one for one in before.filed)
+    filed = tuple(
+        Filed(one.place, anything, valid=False) if one.place.name == name else one
+        for one in before.filed
+    )
     return PhaseFacts(before.phase, filed, before.switches, before.commits)
 
 
@@ -202,8 +220,15 @@ def test_the_handoff_into_a_phase_is_the_one_that_names_it(filed: list[Filed], a
 
 
 @pytest.mark.parametrize("change", [lambda lines: lines.clear(), lambda lines: lines.append({})])
-def test_odd_numbers_of_lines_raise_nothing(change: Callable[[list[dict[str, Any]]], object]) -> None:
-    for name in ("phase-handoff.jsonl", "dept-handoff.jsonl", "design-handoff.jsonl", "api-contracts.jsonl"):
+def test_odd_numbers_of_lines_raise_nothing(
+    change: Callable[[list[dict[str, Any]]], object],
+) -> None:
+    for name in (
+        "phase-handoff.jsonl",
+        "dept-handoff.jsonl",
+        "design-handoff.jsonl",
+        "api-contracts.jsonl",
+    ):
         changed = content()
         change(changed[name])
         found(changed)

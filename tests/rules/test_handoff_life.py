@@ -10,11 +10,15 @@ from yolo_fs.rules.handoffs.life import STAGES, Delivery, Life, Moment, Sign, St
 
 DEADLINE_S = 100
 UX_TO_FE = Delivery("dept-handoff.jsonl", 1, "uiux", "frontend", Moment(1000, 5), "abc1234")
-CONTRACT = Delivery("api-contracts.jsonl", 2, "frontend", "backend", Moment(1000, 5), "abc1234", needs_answer=True)
+CONTRACT = Delivery(
+    "api-contracts.jsonl", 2, "frontend", "backend", Moment(1000, 5), "abc1234", needs_answer=True
+)
 ANSWERED = "api-contracts.jsonl:2"
 
 
-def sign(stage: Stage, at_s: int, receiver: str = "frontend", about: str = "", order: int = 1 << 62) -> Sign:
+def sign(
+    stage: Stage, at_s: int, receiver: str = "frontend", about: str = "", order: int = 1 << 62
+) -> Sign:
     return Sign(receiver, stage, Moment(at_s, order), f"shown at {at_s}", about)
 
 
@@ -65,7 +69,13 @@ def test_the_earliest_proof_counts() -> None:
         sign(Stage.ACTED_UPON, 1040, receiver="backend"),
         sign(Stage.ACTED_UPON, 1040, about="dept-handoff.jsonl:2"),
     ],
-    ids=["earlier", "earlier commit of the same second", "the same commit", "somebody else", "another handoff"],
+    ids=[
+        "earlier",
+        "earlier commit of the same second",
+        "the same commit",
+        "somebody else",
+        "another handoff",
+    ],
 )
 def test_what_came_before_or_concerns_others_proves_nothing(other: Sign) -> None:
     assert life(other).stage is Stage.DELIVERED
@@ -90,7 +100,9 @@ def test_a_stage_is_overdue_after_its_deadline(
     signs: list[Sign], now_s: int, waits_for: Stage | None, late_s: int
 ) -> None:
     found = overdue([life(*signs)], now_s)
-    assert [(one.stage, now_s - one.due_s) for one in found] == ([(waits_for, late_s)] if waits_for else [])
+    assert [(one.stage, now_s - one.due_s) for one in found] == (
+        [(waits_for, late_s)] if waits_for else []
+    )
 
 
 def test_the_most_overdue_comes_first_and_says_who_waits_for_whom() -> None:
@@ -106,7 +118,9 @@ def test_the_most_overdue_comes_first_and_says_who_waits_for_whom() -> None:
 
 
 def test_a_contract_is_not_answered_by_other_work() -> None:
-    work = [sign(stage, 1040, receiver="backend") for stage in (Stage.ACKNOWLEDGED, Stage.ACTED_UPON)]
+    work = [
+        sign(stage, 1040, receiver="backend") for stage in (Stage.ACKNOWLEDGED, Stage.ACTED_UPON)
+    ]
     assert life(*work, delivery=CONTRACT).stage is Stage.DELIVERED
     assert life(sign(Stage.READ, 1040, receiver="backend"), delivery=CONTRACT).stage is Stage.READ
 
@@ -126,7 +140,9 @@ def test_stages_never_go_backwards_and_the_order_of_signs_makes_no_difference() 
     print(f"seed {seed}")
     rng = random.Random(seed)
     for _ in range(500):
-        signs = [sign(rng.choice(STAGES[1:]), rng.randrange(990, 1100)) for _ in range(rng.randrange(6))]
+        signs = [
+            sign(rng.choice(STAGES[1:]), rng.randrange(990, 1100)) for _ in range(rng.randrange(6))
+        ]
         one = life(*signs)
         reached = [at_s for at_s in times(one) if at_s is not None]
         assert times(one)[: len(reached)] == reached == sorted(reached)

@@ -74,7 +74,9 @@ def test_a_field_that_stands_twice_is_a_fault() -> None:
     assert (fault.reason, fault.at) == (Reason.DUPLICATE_KEY, "/status")
 
 
-@pytest.mark.parametrize("piece", [" ", "*", "- ", "\t", "a ", ":", "---HANDOFF---\n", "STATUS:", "x\n"])
+@pytest.mark.parametrize(
+    "piece", [" ", "*", "- ", "\t", "a ", ":", "---HANDOFF---\n", "STATUS:", "x\n"]
+)
 def test_a_long_text_costs_linear_time(piece: str) -> None:
     text = "---HANDOFF---\nSTATUS: " + piece * 200_000 + "x"
     began = time.perf_counter()
@@ -109,8 +111,18 @@ def test_a_slip_of_the_name_is_recognised(name: str, answer: bool) -> None:
     [
         (Diagnosis(None), ("handoff_json",), False, False),
         (Diagnosis(Reason.FILE_MISSING), ("file_missing",), True, True),
-        (Diagnosis(Reason.JSON_PARSE_ERROR, OK), ("json_parse_error", "text_fallback_ok"), False, True),
-        (Diagnosis(Reason.SCHEMA_INVALID, FAIL), ("schema_invalid", "text_fallback_fail"), True, True),
+        (
+            Diagnosis(Reason.JSON_PARSE_ERROR, OK),
+            ("json_parse_error", "text_fallback_ok"),
+            False,
+            True,
+        ),
+        (
+            Diagnosis(Reason.SCHEMA_INVALID, FAIL),
+            ("schema_invalid", "text_fallback_fail"),
+            True,
+            True,
+        ),
     ],
 )
 def test_strict_mode_stops_on_any_reason_but_the_file(
@@ -144,7 +156,10 @@ def test_json_of_another_kind_is_json_all_the_same(found: list[Reason], cause: R
             Diagnosis(None),
             "agent=planner phase=plan source=handoff_json reason=handoff_json timestamp=2026-02-19T08:00:00Z\n",
         ),
-        (Diagnosis(Reason.FILE_MISSING), f"{HEAD} reason=file_missing timestamp=2026-02-19T08:00:00Z\n"),
+        (
+            Diagnosis(Reason.FILE_MISSING),
+            f"{HEAD} reason=file_missing timestamp=2026-02-19T08:00:00Z\n",
+        ),
         (
             Diagnosis(Reason.SCHEMA_INVALID, OK),
             f"{HEAD} reason=schema_invalid timestamp=2026-02-19T08:00:00Z\n"
@@ -152,7 +167,9 @@ def test_json_of_another_kind_is_json_all_the_same(found: list[Reason], cause: R
         ),
     ],
 )
-def test_each_reason_is_one_line_in_the_form_of_the_document(diagnosis: Diagnosis, lines: str) -> None:
+def test_each_reason_is_one_line_in_the_form_of_the_document(
+    diagnosis: Diagnosis, lines: str
+) -> None:
     assert Read("planner", "plan", diagnosis, NOW).lines() == lines
 
 
@@ -160,7 +177,10 @@ def test_each_reason_is_one_line_in_the_form_of_the_document(diagnosis: Diagnosi
     "word", ["", "a b", "a\nagent=b", "a=b", "a\r", "a\u2028b", "é", "x" * 65, "-a", "..", "a\x00"]
 )
 def test_a_name_that_could_forge_a_line_is_refused(word: str) -> None:
-    for read in (Read(word, "plan", Diagnosis(None), NOW), Read("planner", word, Diagnosis(None), NOW)):
+    for read in (
+        Read(word, "plan", Diagnosis(None), NOW),
+        Read("planner", word, Diagnosis(None), NOW),
+    ):
         with pytest.raises(ValueError, match="no name"):
             read.lines()
 
@@ -170,7 +190,12 @@ def test_what_was_written_is_what_is_read() -> None:
     print(f"seed {seed}")
     rng = random.Random(seed)
     reads = tuple(
-        Read(rng.choice("abc"), rng.choice(["plan", "01-auth"]), rng.choice(EVERY_DIAGNOSIS), NOW.replace(minute=n))
+        Read(
+            rng.choice("abc"),
+            rng.choice(["plan", "01-auth"]),
+            rng.choice(EVERY_DIAGNOSIS),
+            NOW.replace(minute=n),
+        )
         for n in rng.choices(range(60), k=300)
     )
     log = parse_log("".join(read.lines() for read in reads))
@@ -212,14 +237,19 @@ def test_an_outcome_belongs_to_the_cause_right_above_it_only(between: dict[str, 
 def test_a_second_outcome_is_a_read_of_its_own() -> None:
     lines = Read("planner", "plan", Diagnosis(Reason.FILE_MISSING, OK), NOW).lines()
     log = parse_log(lines + lines.splitlines(keepends=True)[1])
-    assert [read.diagnosis for read in log.reads] == [Diagnosis(Reason.FILE_MISSING, OK), Diagnosis(OK, OK)]
+    assert [read.diagnosis for read in log.reads] == [
+        Diagnosis(Reason.FILE_MISSING, OK),
+        Diagnosis(OK, OK),
+    ]
 
 
 # --- compliance ---
 
 
 def test_the_percentage_counts_reads_not_lines() -> None:
-    reads = [Read("a", "p", one, NOW) for one in (Diagnosis(None), Diagnosis(Reason.FILE_MISSING, OK))]
+    reads = [
+        Read("a", "p", one, NOW) for one in (Diagnosis(None), Diagnosis(Reason.FILE_MISSING, OK))
+    ]
     total = compliance(reads).total
     assert (total.reads, total.compliant, total.percent) == (2, 1, 50.0)
     assert total.reasons == (("file_missing", 1), ("text_fallback_ok", 1))

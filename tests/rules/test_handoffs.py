@@ -61,13 +61,17 @@ def told(made: Packet, given: Around) -> list[tuple[Reason, str]]:
     ("sender", "receiver", "trigger"),
     list(product(ROLES, ROLES, [row.id for row in TRIGGERS])),
 )
-def test_trigger_fits_exactly_where_the_matrix_says_so(sender: str, receiver: str, trigger: str) -> None:
+def test_trigger_fits_exactly_where_the_matrix_says_so(
+    sender: str, receiver: str, trigger: str
+) -> None:
     faults = faults_of(packet(from_role=sender, to_role=receiver, trigger=trigger))
     assert (not faults) is ((sender, receiver, trigger) in LEGAL)
     if sender == receiver:
         assert (Reason.SELF_REFERENCE, "/to_role") in [(fault.reason, fault.at) for fault in faults]
     elif faults:
-        assert [(fault.reason, fault.at) for fault in faults] == [(Reason.STATE_CONFLICT, "/trigger")]
+        assert [(fault.reason, fault.at) for fault in faults] == [
+            (Reason.STATE_CONFLICT, "/trigger")
+        ]
 
 
 def test_trigger_outside_the_matrix_is_told_with_the_one_that_fits() -> None:
@@ -97,26 +101,49 @@ def test_session_and_task_may_be_absent() -> None:
         (packet(), around(receiver="pair"), [(Reason.STATE_CONFLICT, "/to_role")]),
         (packet(), around(receiver="architect"), [(Reason.DISCRETIONARY_WORK, "/from_role")]),
         (packet(), around(branch="main"), [(Reason.BRANCH_MISMATCH, "/directive_branch")]),
-        (packet(), around(branch="Directive/login"), [(Reason.BRANCH_MISMATCH, "/directive_branch")]),
+        (
+            packet(),
+            around(branch="Directive/login"),
+            [(Reason.BRANCH_MISMATCH, "/directive_branch")],
+        ),
         (packet(), around(branch=""), [(Reason.BRANCH_MISMATCH, "/directive_branch")]),
         (packet(), around(branch=None), []),
         (packet(), around(session=None), [(Reason.UNKNOWN_REFERENCE, "/session_id")]),
-        (packet(), around(session=Session("d/other", "directive/login")), [(Reason.NAME_MISMATCH, "/session_id")]),
-        (packet(), around(session=Session(f"d/{GUID}", "main")), [(Reason.BRANCH_MISMATCH, "/directive_branch")]),
+        (
+            packet(),
+            around(session=Session("d/other", "directive/login")),
+            [(Reason.NAME_MISMATCH, "/session_id")],
+        ),
+        (
+            packet(),
+            around(session=Session(f"d/{GUID}", "main")),
+            [(Reason.BRANCH_MISMATCH, "/directive_branch")],
+        ),
         (packet(), around(session=Session(f"d/{GUID.upper()}")), []),
         (packet(session_id="n/a"), around(session=None), []),
-        (packet(required_reading="README.md"), around(), [(Reason.UNKNOWN_VALUE, "/required_reading")]),
+        (
+            packet(required_reading="README.md"),
+            around(),
+            [(Reason.UNKNOWN_VALUE, "/required_reading")],
+        ),
         (packet(), around(absent={"task_file": "gone"}), [(Reason.FILE_MISSING, "/task_file")]),
         (packet(), around(ahead_s=61), [(Reason.OUT_OF_RANGE, "")]),
         (packet(), around(ahead_s=59), []),
     ],
 )
-def test_surroundings_must_agree(made: Packet, given: Around, expected: list[tuple[Reason, str]]) -> None:
+def test_surroundings_must_agree(
+    made: Packet, given: Around, expected: list[tuple[Reason, str]]
+) -> None:
     assert told(made, given) == expected
 
 
 def test_all_reasons_are_told_at_once() -> None:
-    given = around(branch="main", session=None, absent={"required_reading": "gone", "task_file": "gone"}, ahead_s=1e6)
+    given = around(
+        branch="main",
+        session=None,
+        absent={"required_reading": "gone", "task_file": "gone"},
+        ahead_s=1e6,
+    )
     assert len(told(packet(), given)) == 5
 
 
@@ -127,9 +154,15 @@ def test_all_reasons_are_told_at_once() -> None:
     ("text", "expected"),
     [
         ("---\nmeta:\n  directive_branch: a\n---\n", [(3, "directive_branch: a")]),
-        ("---\ntitle: x\nmeta:\n\n  tags:\n    - x\n  directive_branch: a\n---\n", [(7, "directive_branch: a")]),
+        (
+            "---\ntitle: x\nmeta:\n\n  tags:\n    - x\n  directive_branch: a\n---\n",
+            [(7, "directive_branch: a")],
+        ),
         ('---\nmeta:\n    "directive_branch" : a\n---\n', [(3, '"directive_branch" : a')]),
-        ("---\nmeta:\n  note: |\n    directive_branch: b\n  directive_branch: a\n---\n", [(5, "directive_branch: a")]),
+        (
+            "---\nmeta:\n  note: |\n    directive_branch: b\n  directive_branch: a\n---\n",
+            [(5, "directive_branch: a")],
+        ),
         (
             "---\nmeta:\n  directive_branch: a\nother: x\nmeta:\n  directive_branch: b\n---\n",
             [(3, "directive_branch: a"), (6, "directive_branch: b")],
@@ -145,7 +178,9 @@ def test_all_reasons_are_told_at_once() -> None:
         ("", []),
     ],
 )
-def test_branch_of_a_readme_is_found_below_meta_alone(text: str, expected: list[tuple[int, str]]) -> None:
+def test_branch_of_a_readme_is_found_below_meta_alone(
+    text: str, expected: list[tuple[int, str]]
+) -> None:
     assert branch_lines(text.split("\n")) == expected
 
 
@@ -173,4 +208,6 @@ def later(author: str, *paths: str, by: str = "") -> Later:
 def test_work_of_a_sender_that_has_stopped_is_told(commit: Later, expected: list[str]) -> None:
     found = list(discretionary_work(packet(), [commit]))
     assert [finding.path for finding in found] == expected
-    assert {(finding.reason, finding.level) for finding in found} <= {(Reason.DISCRETIONARY_WORK, Level.WARNING)}
+    assert {(finding.reason, finding.level) for finding in found} <= {
+        (Reason.DISCRETIONARY_WORK, Level.WARNING)
+    }

@@ -40,9 +40,14 @@ def facts_of(case: dict[str, Any]) -> LoopFacts:
         else:
             versions[path_of(event["file"])].append(Version(tuple(event["lines"]), at_s, order))
     switches = Switches(Config.model_validate(case.get("config", {})))
-    facts = PhaseFacts(phases.PHASE, tuple(latest(path, found[-1]) for path, found in versions.items()), switches)
+    facts = PhaseFacts(
+        phases.PHASE, tuple(latest(path, found[-1]) for path, found in versions.items()), switches
+    )
     return LoopFacts(
-        facts, case.get("now_s", 1000), {path: tuple(found) for path, found in versions.items()}, tuple(work)
+        facts,
+        case.get("now_s", 1000),
+        {path: tuple(found) for path, found in versions.items()},
+        tuple(work),
     )
 
 
@@ -61,9 +66,9 @@ def test_each_loop_stands_where_its_history_leads(name: str) -> None:
     case = read(name)
     found = [one.as_json() for one in loops(facts_of(case))]
     expected = case["expected"]
-    assert [{key: one[key] for key in want} for one, want in zip(found, expected, strict=True)] == expected, case[
-        "about"
-    ]
+    assert [
+        {key: one[key] for key in want} for one, want in zip(found, expected, strict=True)
+    ] == expected, case["about"]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -32,7 +32,11 @@ def actors(name: str, departments: list[str]) -> list[Actor]:
     if name in ("any", "teammate"):
         return [find_actor("dev", Dept(one)) for one in departments]
     role = Role.GO if name == "orchestrator" else find_actor(name).role
-    return [Actor(role, Dept(one), Mode.MULTI) for one in departments] if name in SEATED else [Actor(role)]
+    return (
+        [Actor(role, Dept(one), Mode.MULTI) for one in departments]
+        if name in SEATED
+        else [Actor(role)]
+    )
 
 
 SEATED = ("lead", "senior", "dev", "tester", "architect", "qa", "qa-code", "security")
@@ -40,7 +44,9 @@ ROUTES = json.loads((SPEC / "messages.json").read_text())
 RULED_APART = ("escalation", "escalation_resolution")
 
 
-@pytest.mark.parametrize("row", [row for row in ROUTES if row["type"] not in RULED_APART], ids=lambda row: row["type"])
+@pytest.mark.parametrize(
+    "row", [row for row in ROUTES if row["type"] not in RULED_APART], ids=lambda row: row["type"]
+)
 def test_each_message_goes_the_way_of_its_heading(row: dict[str, Any]) -> None:
     kind = row["type"]
     names = stations(row)
@@ -48,11 +54,17 @@ def test_each_message_goes_the_way_of_its_heading(row: dict[str, Any]) -> None:
     is_internal = shape.direction.value == "internal"
     for low, high in itertools.pairwise(names):
         for sender, receiver in itertools.product(low, high):
-            ours, theirs = row.get("sender_departments", ["uiux"]), row.get("receiver_departments", ["uiux"])
+            ours, theirs = (
+                row.get("sender_departments", ["uiux"]),
+                row.get("receiver_departments", ["uiux"]),
+            )
             if kind == "dept_handoff":
                 ours, theirs = ["uiux"], ["frontend", "backend"]
             for one, other in itertools.product(actors(sender, ours), actors(receiver, theirs)):
-                if one.department is other.department is not None and shape.direction.value == "across":
+                if (
+                    one.department is other.department is not None
+                    and shape.direction.value == "across"
+                ):
                     continue
                 assert may_send(one, other, kind).allowed is not is_internal, (one, other)
     stranger = find_actor("roadmap")
@@ -106,7 +118,9 @@ def test_messages_of_teammates_are_refused_in_task_mode() -> None:
 # --- what files show ---
 
 
-def broken(name: str, *lines: dict[str, Any], mode: dict[str, Any] | None = None) -> list[tuple[str, int, str, str]]:
+def broken(
+    name: str, *lines: dict[str, Any], mode: dict[str, Any] | None = None
+) -> list[tuple[str, int, str, str]]:
     switches = Switches(Config.model_validate(mode or {}))
     facts = PhaseFacts(PhaseId("01", "auth"), (filed(name, list(lines)),), switches)
     return [(one.reason, one.line, one.at, one.expected) for one in routes_broken(facts)]
@@ -117,7 +131,9 @@ def test_a_handoff_from_backend_to_uiux_is_a_finding() -> None:
         return {"type": "dept_handoff", "from_dept": giver, "to_dept": taker}
 
     lines = [handoff("uiux", "backend"), handoff("backend", "uiux"), handoff("frontend", "backend")]
-    assert broken("dept-handoff.jsonl", *lines) == [(Reason.OUT_OF_LANE, 2, "/to_dept", "to fe-lead")]
+    assert broken("dept-handoff.jsonl", *lines) == [
+        (Reason.OUT_OF_LANE, 2, "/to_dept", "to fe-lead")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -131,8 +147,12 @@ def test_a_handoff_from_backend_to_uiux_is_a_finding() -> None:
         ("intern", "user", ""),
     ],
 )
-def test_an_escalation_message_is_held_against_the_table(sender: str, receiver: str, way: str) -> None:
-    found = list(message_findings({"type": "escalation", "from": sender, "to": receiver}, "-", Mode.SINGLE))
+def test_an_escalation_message_is_held_against_the_table(
+    sender: str, receiver: str, way: str
+) -> None:
+    found = list(
+        message_findings({"type": "escalation", "from": sender, "to": receiver}, "-", Mode.SINGLE)
+    )
     assert [(one.reason, one.at, one.hint) for one in found] == (
         [(Reason.OUT_OF_LANE, "/to", f"send it to {way}")] if way else []
     )

@@ -44,10 +44,18 @@ def records(*lines: dict[str, Any]) -> list[Record]:
         ("01-01.plan.jsonl", [PLAN, {"id": "T1"}], "docs(01): plan 01-01"),
         ("01-01.plan.jsonl", [PLAN, {"id": "T1", "spec": ""}], "docs(01): plan 01-01"),
         ("01-01.plan.jsonl", [PLAN, {"spec": "do"}, {"id": "T2"}], "docs(01): plan 01-01"),
-        ("01-01.plan.jsonl", [PLAN, {"spec": "do"}, {"spec": "it"}], "docs(01): enrich plan 01-01 specs"),
+        (
+            "01-01.plan.jsonl",
+            [PLAN, {"spec": "do"}, {"spec": "it"}],
+            "docs(01): enrich plan 01-01 specs",
+        ),
         ("01-01.plan.jsonl", [PLAN], "docs(01): plan 01-01"),
         ("01-01.summary.jsonl", [{}], "docs(01): summary 01-01"),
-        ("test-plan.jsonl", [{"plan": "01-01"}, {"plan": "01-01"}], "test(01): RED phase tests for plan 01-01"),
+        (
+            "test-plan.jsonl",
+            [{"plan": "01-01"}, {"plan": "01-01"}],
+            "test(01): RED phase tests for plan 01-01",
+        ),
         ("test-plan.jsonl", [{"plan": "01-01"}, {"plan": "01-02"}], "test(01): RED phase tests"),
         ("test-plan.jsonl", [{}], "test(01): RED phase tests"),
         ("code-review.jsonl", [{"plan": "01-01", "r": "approve"}], "docs(01): code review 01-01"),
@@ -69,18 +77,31 @@ def test_each_artifact_is_committed_under_its_prescribed_subject(
 @pytest.mark.parametrize(
     ("state", "expected"),
     [
-        ({"phase": 1, "step": "critique", "steps": {"critique": {"status": "complete"}}}, "critique complete phase 1"),
-        ({"phase": 1, "step": "research", "steps": {"research": {"status": "skipped"}}}, "research skipped phase 1"),
-        ({"phase": 1, "step": "planning", "steps": {"planning": {"status": "running"}}}, "execution state phase 1"),
+        (
+            {"phase": 1, "step": "critique", "steps": {"critique": {"status": "complete"}}},
+            "critique complete phase 1",
+        ),
+        (
+            {"phase": 1, "step": "research", "steps": {"research": {"status": "skipped"}}},
+            "research skipped phase 1",
+        ),
+        (
+            {"phase": 1, "step": "planning", "steps": {"planning": {"status": "running"}}},
+            "execution state phase 1",
+        ),
         ({"phase": 12, "step": "planning"}, "execution state phase 12"),
         ({"phase": "x\ninjected", "step": "a b"}, "execution state phase 1"),
     ],
 )
-def test_a_state_file_is_called_after_the_transition_that_it_records(state: dict[str, Any], expected: str) -> None:
+def test_a_state_file_is_called_after_the_transition_that_it_records(
+    state: dict[str, Any], expected: str
+) -> None:
     assert subject(".execution-state.json", state) == f"chore(state): {expected}"
 
 
-def state(*entries: tuple[str, str], step: str = "planning", reached: str = "running") -> dict[str, Any]:
+def state(
+    *entries: tuple[str, str], step: str = "planning", reached: str = "running"
+) -> dict[str, Any]:
     """Return an execution state with escalations: id, status."""
     named = [{"id": f"ESC-01-02-{task}", "status": status} for task, status in entries]
     return {"phase": 1, "step": step, "steps": {step: {"status": reached}}, "escalations": named}
@@ -107,7 +128,10 @@ ESCALATIONS: dict[str, tuple[dict[str, Any] | None, dict[str, Any], str]] = {
 @pytest.mark.parametrize("case", ESCALATIONS)
 def test_a_state_that_takes_an_escalation_in_or_closes_it_is_called_so(case: str) -> None:
     before, after, expected = ESCALATIONS[case]
-    place, known = place_of(PHASE + ".execution-state.json"), records(*(() if before is None else (before,)))
+    place, known = (
+        place_of(PHASE + ".execution-state.json"),
+        records(*(() if before is None else (before,))),
+    )
 
     assert subject_of(place, records(after), known) == f"chore(state): {expected}"
 
@@ -117,7 +141,10 @@ def test_what_history_called_after_the_step_alone_is_still_understood() -> None:
 
     said = list(spellings_of(place, records(state(("T1", "pending"))), records(state())))
 
-    assert said == ["chore(state): escalation received phase 1", "chore(state): execution state phase 1"]
+    assert said == [
+        "chore(state): escalation received phase 1",
+        "chore(state): execution state phase 1",
+    ]
     assert list(spellings_of(place_of(PHASE + "critique.jsonl"), records({}), ())) == [
         "docs(01): critique and gap analysis"
     ]
@@ -125,7 +152,8 @@ def test_what_history_called_after_the_step_alone_is_still_understood() -> None:
 
 def test_a_completed_phase_has_its_own_subject() -> None:
     assert (
-        subject("state.json", {"ph": 3, "st": "complete"}, home=".yolo-planning/") == "chore(state): phase 3 complete"
+        subject("state.json", {"ph": 3, "st": "complete"}, home=".yolo-planning/")
+        == "chore(state): phase 3 complete"
     )
 
 
@@ -136,7 +164,9 @@ def test_every_subject_obeys_the_grammar() -> None:
         assert GRAMMAR.fullmatch(subject(name, {}, home=home)), row.kind
 
 
-@pytest.mark.parametrize("text", ["x\n\nSigned-off-by: a", "01-01\n", "Yolo-Artifact: plan", "#", "T1; rm"])
+@pytest.mark.parametrize(
+    "text", ["x\n\nSigned-off-by: a", "01-01\n", "Yolo-Artifact: plan", "#", "T1; rm"]
+)
 def test_free_text_never_enters_a_subject(text: str) -> None:
     assert subject("code-review.jsonl", {"plan": text}) == "docs(01): code review"
     with pytest.raises(ValueError, match="does not fit"):

@@ -75,7 +75,9 @@ def test_every_trigger_of_the_matrix_has_an_example() -> None:
 
 
 def test_template_of_the_document_is_no_handoff() -> None:
-    found = {(finding.reason, finding.line, finding.at) for finding in read(TEMPLATE, "HANDOFF.md")[1]}
+    found = {
+        (finding.reason, finding.line, finding.at) for finding in read(TEMPLATE, "HANDOFF.md")[1]
+    }
     assert found == {
         (Reason.BAD_FORMAT, 5, "/handoff/trigger"),
         (Reason.BAD_FORMAT, 6, "/handoff/session_id"),
@@ -101,7 +103,9 @@ def test_further_field_is_a_warning() -> None:
 
 def test_line_is_known_for_quoted_keys() -> None:
     text = front_matter(GOOD | {"to_role": "reviewer"}).replace("  to_role:", '  "to_role" :')
-    assert [(f.reason, f.line, f.at) for f in read(text)[1]] == [(Reason.UNKNOWN_VALUE, 4, "/handoff/to_role")]
+    assert [(f.reason, f.line, f.at) for f in read(text)[1]] == [
+        (Reason.UNKNOWN_VALUE, 4, "/handoff/to_role")
+    ]
 
 
 def test_long_line_of_signs_costs_nothing() -> None:
@@ -126,12 +130,21 @@ UNKNOWN = {
 
 
 def chat(values: dict[str, str]) -> str:
-    return "".join(f"{line}\n" for line in (PACKET_HEADING, *(f"{name}: {text}" for name, text in values.items())))
+    return "".join(
+        f"{line}\n"
+        for line in (PACKET_HEADING, *(f"{name}: {text}" for name, text in values.items()))
+    )
 
 
 def front_matter(values: dict[str, str]) -> str:
     return "".join(
-        f"{line}\n" for line in ("---", "handoff:", *(f"  {name}: {text}" for name, text in values.items()), "---")
+        f"{line}\n"
+        for line in (
+            "---",
+            "handoff:",
+            *(f"  {name}: {text}" for name, text in values.items()),
+            "---",
+        )
     )
 
 
@@ -153,8 +166,16 @@ IN_CHAT: list[Mutation] = [
 IN_FILE: list[Mutation] = [
     ("removed", lambda name: front_matter(without(name)), lambda _: Reason.MISSING_KEY),
     ("empty", lambda name: front_matter(GOOD | {name: ""}), lambda _: Reason.EMPTY_VALUE),
-    ("wrong type", lambda name: front_matter(GOOD | {name: f"[{GOOD[name]}]"}), lambda _: Reason.YAML_FEATURE),
-    ("unknown", lambda name: front_matter(GOOD | {name: UNKNOWN[name][0]}), lambda name: UNKNOWN[name][1]),
+    (
+        "wrong type",
+        lambda name: front_matter(GOOD | {name: f"[{GOOD[name]}]"}),
+        lambda _: Reason.YAML_FEATURE,
+    ),
+    (
+        "unknown",
+        lambda name: front_matter(GOOD | {name: UNKNOWN[name][0]}),
+        lambda name: UNKNOWN[name][1],
+    ),
 ]
 MUTATIONS = [
     (form, what, name, make, why)
@@ -165,7 +186,9 @@ MUTATIONS = [
 
 
 @pytest.mark.parametrize(
-    ("form", "what", "name", "make", "why"), MUTATIONS, ids=[f"{one[0]}-{one[2]}-{one[1]}" for one in MUTATIONS]
+    ("form", "what", "name", "make", "why"),
+    MUTATIONS,
+    ids=[f"{one[0]}-{one[2]}-{one[1]}" for one in MUTATIONS],
 )
 def test_spoiled_field_is_refused_with_reason_line_and_pointer(
     form: str, what: str, name: str, make: Callable[[str], str], why: Callable[[str], Reason]
@@ -176,7 +199,9 @@ def test_spoiled_field_is_refused_with_reason_line_and_pointer(
     pointer = f"{'/handoff' if in_file else ''}/{name}"
     found = [(finding.reason, finding.line, finding.at) for finding in errors(findings)]
     assert (why(name), place, pointer) in found
-    extra = {(Reason.BAD_FORMAT, place + 1, "")} if (form, what) == ("chat", "wrong type") else set()
+    extra = (
+        {(Reason.BAD_FORMAT, place + 1, "")} if (form, what) == ("chat", "wrong type") else set()
+    )
     assert set(found) == {(why(name), place, pointer)} | extra
 
 
@@ -189,7 +214,23 @@ def test_number_of_spoiled_fields(capsys: pytest.CaptureFixture[str]) -> None:
 # --- round trip ------------------------------------------------------------------------------------------------------
 
 ALPHABET = "abcXYZ019 _-./@#:'\"&*!|>[]{}?%`,=+~<\\()$^;äßλЖ籠🧺\u00a0\u200d"
-WORDS = ["no", "~", "null", "0123", "1e3", "2026-02-19", "- a", "a: b", "a #b", "---", "...", "? x", "<<", "=", "''"]
+WORDS = [
+    "no",
+    "~",
+    "null",
+    "0123",
+    "1e3",
+    "2026-02-19",
+    "- a",
+    "a: b",
+    "a #b",
+    "---",
+    "...",
+    "? x",
+    "<<",
+    "=",
+    "''",
+]
 
 
 def one_line(chance: random.Random) -> str:
@@ -197,11 +238,15 @@ def one_line(chance: random.Random) -> str:
         return chance.choice(WORDS)
     text = "".join(chance.choices(ALPHABET, k=chance.randint(1, 40)))
     # A line must say something, and the template's placeholder says nothing.
-    return text if text.strip() and "<" not in text and text != "n/a" else f"x{text.replace('<', '')}"
+    return (
+        text if text.strip() and "<" not in text and text != "n/a" else f"x{text.replace('<', '')}"
+    )
 
 
 def path(chance: random.Random) -> str:
-    return "/".join("".join(chance.choices("abc019_-. äß#'&*[", k=chance.randint(1, 8))) + "x" for _ in range(3))
+    return "/".join(
+        "".join(chance.choices("abc019_-. äß#'&*[", k=chance.randint(1, 8))) + "x" for _ in range(3)
+    )
 
 
 def packet(chance: random.Random) -> Packet:
@@ -214,7 +259,9 @@ def packet(chance: random.Random) -> Packet:
         trigger=row.id,
         session_id=guid.upper() if chance.random() < 0.1 else guid,
         task_file=path(chance),
-        directive_branch=chance.choice(["main", "größe", "#12", "{x}", "a}", "user@host", "no", "1e3", "-".join("ab")]),
+        directive_branch=chance.choice(
+            ["main", "größe", "#12", "{x}", "a}", "user@host", "no", "1e3", "-".join("ab")]
+        ),
         required_reading=path(chance),
         objective=one_line(chance),
         blocking_rule=one_line(chance),

@@ -58,7 +58,11 @@ def test_the_order_of_arrival_makes_no_difference() -> None:
 def test_an_empty_phase_begins_with_the_critic() -> None:
     progress = fold(facts({}))
     assert progress.next is not None
-    assert (progress.step, progress.next.step, progress.next.agent) == ("critique", "critique", "critic")
+    assert (progress.step, progress.next.step, progress.next.agent) == (
+        "critique",
+        "critique",
+        "critic",
+    )
 
 
 @pytest.mark.parametrize(
@@ -92,7 +96,11 @@ def test_a_later_step_does_not_open_before_an_earlier_one() -> None:
 def test_each_effort_profile_skips_its_steps_and_no_other(effort: Any) -> None:
     config = Config.model_validate({"effort": effort.name, "security_audit": True})
     progress = fold(facts(without(*EVIDENCE_OF_SKIPPABLE), config=config))
-    skipped = {one.step.key for one in progress.departments[0].steps if one.standing is StepStanding.SKIPPED}
+    skipped = {
+        one.step.key
+        for one in progress.departments[0].steps
+        if one.standing is StepStanding.SKIPPED
+    }
     assert skipped == set(effort.skipped)
 
 
@@ -105,9 +113,17 @@ EVIDENCE_OF_SKIPPABLE = (
 @pytest.mark.parametrize(
     ("change", "key", "rule"),
     [
-        ({"config": Config.model_validate({"critique": {"enabled": False}})}, "critique", "critique.enabled=false"),
+        (
+            {"config": Config.model_validate({"critique": {"enabled": False}})},
+            "critique",
+            "critique.enabled=false",
+        ),
         ({"config": Config()}, "security", "config security_audit≠true"),
-        ({"config": Config.model_validate({"documenter": "never"})}, "documentation", "config-gated"),
+        (
+            {"config": Config.model_validate({"documenter": "never"})},
+            "documentation",
+            "config-gated",
+        ),
         ({"skip_qa": True}, "qa", "--skip-qa"),
         ({"skip_security": True}, "security", "--skip-security"),
         ({"complexity": "trivial"}, "planning", "complexity trivial"),
@@ -164,7 +180,9 @@ def changed(name: str, **values: Any) -> Content:
         (changed("test-results.jsonl", phase="red"), COMMITS, "no green run"),
     ],
 )
-def test_a_claim_without_proof_is_only_a_claim(content: Content, commits: dict[str, SourceCommit], said: str) -> None:
+def test_a_claim_without_proof_is_only_a_claim(
+    content: Content, commits: dict[str, SourceCommit], said: str
+) -> None:
     progress = fold(facts(content, commits=commits))
     plan = progress.departments[0].plans[0]
     assert plan.standing is PlanStanding.CLAIMED
@@ -195,19 +213,26 @@ def test_every_verdict_line_of_the_review_has_to_approve() -> None:
 
 def test_the_last_verdict_of_a_plan_is_the_one_in_force() -> None:
     content = complete()
-    content["code-review.jsonl"] = [{"plan": "01-01", "r": "changes_requested"}, *content["code-review.jsonl"]]
+    content["code-review.jsonl"] = [
+        {"plan": "01-01", "r": "changes_requested"},
+        *content["code-review.jsonl"],
+    ]
     assert standing(content, "code_review") is StepStanding.COMPLETE
 
 
 # --- the review ---
 
 ASKS = {"plan": "01-01", "r": "changes_requested", "cycle": 1, "dt": "2026-02-19"}
-MINOR, MAJOR = ({"f": "src/auth.ts", "ln": 1, "sev": sev, "issue": sev, "sug": "x"} for sev in ("nit", "major"))
+MINOR, MAJOR = (
+    {"f": "src/auth.ts", "ln": 1, "sev": sev, "issue": sev, "sug": "x"} for sev in ("nit", "major")
+)
 FIXED, ELSEWHERE = Work("01-01", 30, 3), Work("01-02", 30, 3)
 REVIEW = f"{FOLDER}/code-review.jsonl"
 
 
-def reviewed(*versions: tuple[int, list[dict[str, Any]]], work: tuple[Work, ...] = (), **more: Any) -> tuple[str, ...]:
+def reviewed(
+    *versions: tuple[int, list[dict[str, Any]]], work: tuple[Work, ...] = (), **more: Any
+) -> tuple[str, ...]:
     """Return what the code review lacks: after these versions of its file (order, lines), and this work."""
     content = complete() | {"code-review.jsonl": versions[-1][1]} | more
     known = {REVIEW: tuple(Version(tuple(lines), 10 * order, order) for order, lines in versions)}
@@ -234,15 +259,40 @@ def test_major_findings_are_reviewed_again_and_then_the_lead_decides() -> None:
     assert reviewed((2, [ASKS, MINOR, MAJOR]), work=(FIXED,)) == (f"{says}: to be reviewed again",)
     second = [ASKS | {"cycle": 2}, MAJOR]
     assert reviewed((2, second), work=(FIXED,)) == (f"{says}: escalated to the Lead",)
-    accepted = [{"ts": "2026-02-19T08:00:00Z", "agent": "lead", "dec": "Accept 01-01 with known issues", "reason": "x"}]
+    accepted = [
+        {
+            "ts": "2026-02-19T08:00:00Z",
+            "agent": "lead",
+            "dec": "Accept 01-01 with known issues",
+            "reason": "x",
+        }
+    ]
     assert reviewed((2, second), work=(FIXED,), **{"decisions.jsonl": accepted}) == ()
 
 
 # --- escalations ---
 
-UP = {"id": "ESC-01-01-T1", "dt": "2026-02-19T08:00:00Z", "agent": "dev", "tgt": "senior", "st": "open"}
-DOWN = UP | {"dt": "2026-02-19T08:01:00Z", "agent": "senior", "tgt": "dev", "st": "escalated", "dec": "Path /"}
-CLAIMED = UP | {"dt": "2026-02-19T08:02:00Z", "agent": "senior", "tgt": "dev", "st": "resolved", "res": "Path /"}
+UP = {
+    "id": "ESC-01-01-T1",
+    "dt": "2026-02-19T08:00:00Z",
+    "agent": "dev",
+    "tgt": "senior",
+    "st": "open",
+}
+DOWN = UP | {
+    "dt": "2026-02-19T08:01:00Z",
+    "agent": "senior",
+    "tgt": "dev",
+    "st": "escalated",
+    "dec": "Path /",
+}
+CLAIMED = UP | {
+    "dt": "2026-02-19T08:02:00Z",
+    "agent": "senior",
+    "tgt": "dev",
+    "st": "resolved",
+    "res": "Path /",
+}
 RESUMED = UP | {"dt": "2026-02-19T08:03:00Z", "st": "resolved", "res": "Path /", "ref": "abc1234"}
 IN_STATE = {"id": "ESC-01-01-T1", "level": "senior", "last_escalated_at": "2026-02-19T08:00:00Z"}
 
@@ -263,12 +313,16 @@ def test_a_pending_escalation_keeps_the_implementation_open_until_the_task_goes_
 
 def test_that_an_escalation_is_resolved_has_to_be_shown_not_only_written() -> None:
     assert lacking([UP, CLAIMED]) == ("escalation ESC-01-01-T1 is descending: dev holds it",)
-    assert lacking([UP], IN_STATE | {"status": "resolved"}) == ("escalation ESC-01-01-T1 is rising: senior holds it",)
+    assert lacking([UP], IN_STATE | {"status": "resolved"}) == (
+        "escalation ESC-01-01-T1 is rising: senior holds it",
+    )
     assert lacking([UP, DOWN, RESUMED], IN_STATE | {"status": "pending"}) == ()
 
 
 def test_an_escalation_that_the_state_alone_knows_is_pending_too() -> None:
-    assert lacking([], IN_STATE | {"status": "pending"}) == ("escalation ESC-01-01-T1 is rising: senior holds it",)
+    assert lacking([], IN_STATE | {"status": "pending"}) == (
+        "escalation ESC-01-01-T1 is rising: senior holds it",
+    )
 
 
 def test_a_security_fail_stops_the_phase() -> None:
@@ -285,7 +339,9 @@ def test_a_security_fail_stops_the_phase() -> None:
         (lambda content: content["architecture.toon"][0].update(stage_gate="Kill"), Outcome.KILL),
     ],
 )
-def test_the_stage_gate_goes_recycles_or_kills(change: Callable[[Content], None], outcome: Outcome) -> None:
+def test_the_stage_gate_goes_recycles_or_kills(
+    change: Callable[[Content], None], outcome: Outcome
+) -> None:
     content = complete()
     change(content)
     progress = fold(facts(content))
@@ -315,7 +371,9 @@ def test_a_plan_waits_for_a_plan_of_an_earlier_phase() -> None:
     content = without("01-01.summary.jsonl", "01-02.summary.jsonl")
     content["01-01.plan.jsonl"][0]["xd"] = [{"p": "00", "n": "01"}]
     assert fold(facts(content)).departments[0].plans[0].blocked_by == ("00-01",)
-    assert fold(facts(content, earlier_plans={"00-01": True})).departments[0].plans[0].blocked_by == ()
+    assert (
+        fold(facts(content, earlier_plans={"00-01": True})).departments[0].plans[0].blocked_by == ()
+    )
 
 
 @pytest.mark.parametrize(
@@ -327,22 +385,35 @@ def test_a_plan_waits_for_a_plan_of_an_earlier_phase() -> None:
         ({"T1": ("T2",), "T2": ("T1",)}, ()),
     ],
 )
-def test_tasks_fall_into_layers(tasks: dict[str, tuple[str, ...]], expected: tuple[tuple[str, ...], ...]) -> None:
+def test_tasks_fall_into_layers(
+    tasks: dict[str, tuple[str, ...]], expected: tuple[tuple[str, ...], ...]
+) -> None:
     assert layers(tasks) == expected
 
 
 # --- departments ---
 
 PARALLEL = Config.model_validate(
-    {"departments": {"frontend": True, "uiux": True}, "department_workflow": "parallel", "security_audit": True}
+    {
+        "departments": {"frontend": True, "uiux": True},
+        "department_workflow": "parallel",
+        "security_audit": True,
+    }
 )
 
 
 def test_each_department_walks_the_steps_with_its_own_artifacts() -> None:
-    content = complete() | {"fe-architecture.toon": [{}], "fe-01-03.plan.jsonl": [{"w": 1, "d": []}, {"id": "T1"}]}
+    content = complete() | {
+        "fe-architecture.toon": [{}],
+        "fe-01-03.plan.jsonl": [{"w": 1, "d": []}, {"id": "T1"}],
+    }
     progress = fold(facts(content, config=PARALLEL))
     backend, frontend, uiux = progress.departments
-    assert [one.department for one in progress.departments] == [Dept.BACKEND, Dept.FRONTEND, Dept.UIUX]
+    assert [one.department for one in progress.departments] == [
+        Dept.BACKEND,
+        Dept.FRONTEND,
+        Dept.UIUX,
+    ]
     assert backend.is_complete
     assert frontend.next is not None
     assert (frontend.next.agent, frontend.next.step) == ("fe-senior", "design_review")
@@ -369,9 +440,15 @@ def test_no_junk_in_an_artifact_makes_the_fold_raise(junk: dict[str, Any]) -> No
         fold(facts(changed(name, **junk)))
 
 
-@pytest.mark.parametrize(("absent", "takes"), [("critique", True), ("architecture", True), ("research", False)])
-def test_critic_and_architect_take_over_what_the_phase_before_handed_over(absent: str, takes: bool) -> None:
+@pytest.mark.parametrize(
+    ("absent", "takes"), [("critique", True), ("architecture", True), ("research", False)]
+)
+def test_critic_and_architect_take_over_what_the_phase_before_handed_over(
+    absent: str, takes: bool
+) -> None:
     name = "architecture.toon" if absent == "architecture" else f"{absent}.jsonl"
-    progress = fold(facts(without(name), handed_over=".yolo-planning/phases/00-setup/phase-handoff.jsonl"))
+    progress = fold(
+        facts(without(name), handed_over=".yolo-planning/phases/00-setup/phase-handoff.jsonl")
+    )
     assert progress.next is not None
     assert (progress.next.inputs[-1].endswith("phase-handoff.jsonl")) is takes

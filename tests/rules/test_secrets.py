@@ -22,7 +22,9 @@ def of(alphabet: str, length: int) -> str:
 
 
 FILES = sorted((PROJECT / "fixtures/secrets").iterdir())
-PLANTED = [(case["rule"], "".join(case["parts"])) for case in map(json.loads, map(Path.read_text, FILES))]
+PLANTED = [
+    (case["rule"], "".join(case["parts"])) for case in map(json.loads, map(Path.read_text, FILES))
+]
 """Invented credentials, one per file, cut in pieces so that no file holds one."""
 
 
@@ -35,7 +37,9 @@ def test_each_rule_finds_its_own_example_and_no_other_rule_does(rule: Rule) -> N
     assert rules_hit(b"see " + rule.example + b" there\n") == {rule.name}
 
 
-@pytest.mark.parametrize(("rule", "secret"), PLANTED, ids=[f"{name}-{n}" for n, (name, _) in enumerate(PLANTED)])
+@pytest.mark.parametrize(
+    ("rule", "secret"), PLANTED, ids=[f"{name}-{n}" for n, (name, _) in enumerate(PLANTED)]
+)
 def test_a_planted_credential_is_found_in_every_surrounding(rule: str, secret: str) -> None:
     surroundings = [
         secret,
@@ -79,7 +83,9 @@ def test_an_allowed_fingerprint_is_passed_over_and_only_that() -> None:
 def test_findings_stand_in_the_order_of_the_lines_and_are_limited() -> None:
     lines = b"".join(b"ghp_%036d\n" % number for number in range(MAX_FINDINGS * 2))
 
-    assert [finding.line for finding in find_secrets(lines, "x")] == list(range(1, MAX_FINDINGS + 1))
+    assert [finding.line for finding in find_secrets(lines, "x")] == list(
+        range(1, MAX_FINDINGS + 1)
+    )
 
 
 @pytest.mark.parametrize(
@@ -142,7 +148,9 @@ def benign_line(chance: random.Random) -> str:
         "uuid": str(uuid.UUID(int=chance.getrandbits(128))),
         "sha": f"sha256:{chance.getrandbits(256):064x}",
         "f": [f"src/{chance.choice(words)}/{chance.choice(words)}.ts"],
-        "q": " ".join(chance.choice(words) + chance.choice([":", "=", ",", "", "."]) for _ in range(12)),
+        "q": " ".join(
+            chance.choice(words) + chance.choice([":", "=", ",", "", "."]) for _ in range(12)
+        ),
         "dt": f"2026-02-{chance.randrange(1, 28):02}T08:00:00Z",
         "url": f"https://host{chance.randrange(9)}.example.org:8080/{chance.choice(words)}?id={chance.getrandbits(64)}",
         "n": chance.getrandbits(60),

@@ -43,7 +43,9 @@ def test_what_is_only_read_or_spoken_of_is_no_write(command: str) -> None:
     assert S not in written(command)
 
 
-@pytest.mark.parametrize("command", [f"cat {S}", f"head -1 {S}", f"cat < {S}", f"cp {S} a", f"sh -c 'cat {S}'"])
+@pytest.mark.parametrize(
+    "command", [f"cat {S}", f"head -1 {S}", f"cat < {S}", f"cp {S} a", f"sh -c 'cat {S}'"]
+)
 def test_a_read_is_seen(command: str) -> None:
     assert S in {touch.path for touch in touches_of(command) if not touch.writes}
 
@@ -69,4 +71,6 @@ def test_no_command_makes_it_fail() -> None:
         "é",
     ]
     for _ in range(5_000):
-        touches_of(" ".join(rng.choices(pieces, k=rng.randrange(12))) + "".join(rng.choices(pieces, k=3)))
+        touches_of(
+            " ".join(rng.choices(pieces, k=rng.randrange(12))) + "".join(rng.choices(pieces, k=3))
+        )

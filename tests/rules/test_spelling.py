@@ -10,7 +10,11 @@ from yolo_fs.rules.hooks.spelling import GITS_OWN, first_line, is_sound, nearest
 from yolo_fs.services.hooks.script import script
 from yolo_fs.subject import TYPES
 
-PRESCRIBED = ["docs(01): critique and gap analysis", "docs(01): plan 01-02", "docs(01): research findings"]
+PRESCRIBED = [
+    "docs(01): critique and gap analysis",
+    "docs(01): plan 01-02",
+    "docs(01): research findings",
+]
 SUBJECTS = [
     *(f"{type_}(01-02): text" for type_ in TYPES), *(f"{beginning}x" for beginning in GITS_OWN),
     "", " ", "x", "feat", "feat:", "feat: x", "feat(): x", "feat(x):", "feat(x): ", "feat(x):  y", "feat(x):y",
@@ -51,8 +55,14 @@ def test_the_subject_is_the_first_line_that_git_keeps() -> None:
 
 @pytest.mark.parametrize("shell", ["sh", "bash"])
 def test_the_shell_and_python_call_the_same_subjects_right(shell: str) -> None:
-    function = script("none", "none", ()).decode().partition("is_sound() {")[2].partition("\n}\n")[0]
+    function = (
+        script("none", "none", ()).decode().partition("is_sound() {")[2].partition("\n}\n")[0]
+    )
     program = f'is_sound() {{{function}\n}}\nfor one; do is_sound "$one" && echo right || echo wrong; done'
-    said = subprocess.run([shell, "-c", program, shell, *SUBJECTS], capture_output=True, text=True, check=True)
+    said = subprocess.run(
+        [shell, "-c", program, shell, *SUBJECTS], capture_output=True, text=True, check=True
+    )
     shells = dict(zip(SUBJECTS, said.stdout.split(), strict=True))
-    assert {subject for subject, word in shells.items() if word == "right"} == set(filter(is_sound, SUBJECTS))
+    assert {subject for subject, word in shells.items() if word == "right"} == set(
+        filter(is_sound, SUBJECTS)
+    )

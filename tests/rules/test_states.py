@@ -28,7 +28,11 @@ from yolo_fs.schemas.state import ExecutionState, Orchestration, StateFile
 
 ORDER = list(complete())
 THREE = Config.model_validate(
-    {"departments": {"frontend": True, "uiux": True}, "department_workflow": "parallel", "security_audit": True}
+    {
+        "departments": {"frontend": True, "uiux": True},
+        "department_workflow": "parallel",
+        "security_audit": True,
+    }
 )
 State = dict[str, Any]
 
@@ -37,7 +41,9 @@ def known(names: int, **more: Any) -> PhaseFacts:
     """Return the facts after so many artifacts, one a minute from midnight on."""
     content: Content = {name: lines for name, lines in complete().items() if name in ORDER[:names]}
     found = facts(content, **more)
-    timed = tuple(replace(one, at_s=60 * (ORDER.index(_name(one.commit)) + 1)) for one in found.filed)
+    timed = tuple(
+        replace(one, at_s=60 * (ORDER.index(_name(one.commit)) + 1)) for one in found.filed
+    )
     return replace(found, filed=timed)
 
 
@@ -60,14 +66,22 @@ def statuses(state: State) -> dict[str, str]:
 
 
 def test_each_step_that_is_passed_is_a_write_of_its_own_and_in_order() -> None:
-    reached = [(state["step"], state["steps"][state["step"]]["status"]) for state in written(known(len(ORDER)))]
+    reached = [
+        (state["step"], state["steps"][state["step"]]["status"])
+        for state in written(known(len(ORDER)))
+    ]
     assert reached[:4] == [
         ("po", "skipped"),
         ("critique", "complete"),
         ("research", "complete"),
         ("architecture", "complete"),
     ]
-    assert [step for step, _ in reached][-4:] == ["security", "signoff", "integration_gate", "delivery"]
+    assert [step for step, _ in reached][-4:] == [
+        "security",
+        "signoff",
+        "integration_gate",
+        "delivery",
+    ]
 
 
 def test_the_last_write_says_what_the_fold_says() -> None:
@@ -168,7 +182,9 @@ def edited(state: State, **steps: State) -> State:
 
 
 def test_a_claim_is_kept_beside_what_is_proved_and_dropped_once_it_is_proved() -> None:
-    state = edited(written(known(5))[-1], qa={"status": "complete", "completed_at": "2026-02-19T08:00:00Z"})
+    state = edited(
+        written(known(5))[-1], qa={"status": "complete", "completed_at": "2026-02-19T08:00:00Z"}
+    )
     after = written(known(5), state)[-1]
     assert statuses(after)["qa"] == "pending"
     assert after["declared"] == {"steps.qa": "complete"}
@@ -195,9 +211,14 @@ def test_what_nobody_can_derive_survives() -> None:
 
 
 def test_a_declared_skip_holds_and_keeps_its_reason() -> None:
-    state = edited(written(known(12))[-1], qa={"status": "skipped", "reason": "--skip-qa", "skipped_at": iso(5)})
+    state = edited(
+        written(known(12))[-1],
+        qa={"status": "skipped", "reason": "--skip-qa", "skipped_at": iso(5)},
+    )
     content = facts(complete() | {".execution-state.json": [state]})
-    content = replace(content, filed=tuple(one for one in content.filed if one.place.artifact.step != "qa"))
+    content = replace(
+        content, filed=tuple(one for one in content.filed if one.place.artifact.step != "qa")
+    )
     qa = next(one for one in fold(content).departments[0].steps if one.step.key == "qa")
     assert (qa.standing, qa.by) == (StepStanding.SKIPPED, "declared: --skip-qa")
     assert written(content, state)[-1]["steps"]["qa"] == state["steps"]["qa"]
@@ -205,8 +226,12 @@ def test_a_declared_skip_holds_and_keeps_its_reason() -> None:
 
 def test_a_mandatory_step_cannot_be_declared_skipped() -> None:
     state = edited(written(known(5))[-1], code_review={"status": "skipped", "reason": "in a hurry"})
-    content = facts({".execution-state.json": [state], "critique.jsonl": complete()["critique.jsonl"]})
-    review = next(one for one in fold(content).departments[0].steps if one.step.key == "code_review")
+    content = facts(
+        {".execution-state.json": [state], "critique.jsonl": complete()["critique.jsonl"]}
+    )
+    review = next(
+        one for one in fold(content).departments[0].steps if one.step.key == "code_review"
+    )
     assert review.standing is StepStanding.PENDING
 
 
@@ -246,7 +271,11 @@ def project(content: PhaseFacts, before: State | None) -> State | None:
 
 @pytest.mark.parametrize(
     ("names", "st", "step", "pr"),
-    [(1, "planning", "research", 0), (5, "executing", "test_authoring", 0), (9, "verifying", "code_review", 100)],
+    [
+        (1, "planning", "research", 0),
+        (5, "executing", "test_authoring", 0),
+        (9, "verifying", "code_review", 100),
+    ],
 )
 def test_the_project_is_at_the_step_of_its_phase(names: int, st: str, step: str, pr: int) -> None:
     found = project(known(names), {"ms": "v1", "started": "2026-01-01"})
@@ -257,14 +286,30 @@ def test_the_project_is_at_the_step_of_its_phase(names: int, st: str, step: str,
 
 
 def test_a_lead_who_signs_off_before_the_roadmap_is_there_is_left_alone_and_shown() -> None:
-    said = {"ms": "v1", "ph": 1, "tt": 1, "st": "complete", "step": "signoff", "pr": 100, "started": "2026-01-01"}
+    said = {
+        "ms": "v1",
+        "ph": 1,
+        "tt": 1,
+        "st": "complete",
+        "step": "signoff",
+        "pr": 100,
+        "started": "2026-01-01",
+    }
     content = known(len(ORDER) - 2)
     assert project(content, said) is None
     assert claims([(content, fold(content))], said)["st"] == ("complete", "verifying")
 
 
 def test_what_a_project_state_says_is_taken_over_once_the_evidence_is_further() -> None:
-    said = {"ms": "v1", "ph": 1, "tt": 4, "st": "planning", "step": "plan", "pr": 0, "started": "2026-01-01"}
+    said = {
+        "ms": "v1",
+        "ph": 1,
+        "tt": 4,
+        "st": "planning",
+        "step": "plan",
+        "pr": 0,
+        "started": "2026-01-01",
+    }
     found = project(known(9), said)
     assert found is not None
     assert (found["st"], found["tt"]) == ("verifying", 4)
@@ -304,7 +349,9 @@ def test_a_gate_that_is_claimed_to_be_passed_stays_closed() -> None:
     content = facts(complete(), config=THREE)
     found = orchestration(content, fold(content), None)
     assert found is not None
-    forged = found | {"gates": found["gates"] | {"all-depts": {"status": "passed", "passed_at": iso(1)}}}
+    forged = found | {
+        "gates": found["gates"] | {"all-depts": {"status": "passed", "passed_at": iso(1)}}
+    }
     after = orchestration(content, fold(content), forged)
     assert after is not None
     assert after["gates"]["all-depts"]["status"] == "pending"

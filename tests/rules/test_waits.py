@@ -21,7 +21,17 @@ from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.examine import shape_faults
 from yolo_fs.rules.phase.facts import Filed, PhaseFacts, Switches, plans_of
 from yolo_fs.rules.phase.progress import fold
-from yolo_fs.rules.phase.waits import Alarm, Deadlock, Orphan, Wait, alarms, cycles, orphans, suppliers, waits_of
+from yolo_fs.rules.phase.waits import (
+    Alarm,
+    Deadlock,
+    Orphan,
+    Wait,
+    alarms,
+    cycles,
+    orphans,
+    suppliers,
+    waits_of,
+)
 from yolo_fs.schemas.base import Mode
 from yolo_fs.schemas.config import Config
 from yolo_fs.services.intake import READERS
@@ -36,7 +46,9 @@ def read(case: Path) -> PhaseFacts:
     config = case / "config.json"
     said = json.loads(config.read_text()) if config.exists() else {}
     files = [file for file in case.iterdir() if file.name not in BESIDE]
-    return PhaseFacts(phases.PHASE, tuple(map(read_artifact, files)), Switches(Config.model_validate(said)))
+    return PhaseFacts(
+        phases.PHASE, tuple(map(read_artifact, files)), Switches(Config.model_validate(said))
+    )
 
 
 def read_artifact(file: Path) -> Filed:
@@ -56,7 +68,9 @@ def raised(facts: PhaseFacts) -> tuple[Alarm, ...]:
 def names_of(found: tuple[Alarm, ...]) -> dict[str, list[list[str]]]:
     return {
         "deadlocks": [list(alarm.names) for alarm in found if isinstance(alarm, Deadlock)],
-        "orphans": [[alarm.wait.waiter, alarm.wait.on] for alarm in found if isinstance(alarm, Orphan)],
+        "orphans": [
+            [alarm.wait.waiter, alarm.wait.on] for alarm in found if isinstance(alarm, Orphan)
+        ],
     }
 
 
@@ -117,7 +131,10 @@ def test_an_alarm_is_a_sentence() -> None:
 @pytest.mark.parametrize(
     ("name", "because"),
     [
-        ("orphan-plan-nobody-wrote", "no active department has a valid plan of that number committed"),
+        (
+            "orphan-plan-nobody-wrote",
+            "no active department has a valid plan of that number committed",
+        ),
         ("orphan-handoff-of-an-inactive-department", "that department is not active"),
         ("orphan-inactive-senior", "no such agent works on this phase"),
         ("orphan-research-turned-off", "research on demand is turned off in config.json"),
@@ -130,7 +147,9 @@ def test_an_orphan_says_why_nobody_comes(name: str, because: str) -> None:
 
 
 def test_what_an_agent_wrote_reaches_an_alarm_escaped_and_cut() -> None:
-    alarm = Orphan(Wait("ESC-01-01-T1", "\x1b[2J" + "a" * 900, "it holds the escalation", "escalation.jsonl:1"))
+    alarm = Orphan(
+        Wait("ESC-01-01-T1", "\x1b[2J" + "a" * 900, "it holds the escalation", "escalation.jsonl:1")
+    )
     assert "\\x1b" in str(alarm)
     assert str(alarm).isprintable()
     assert len(str(alarm)) < 300
@@ -138,7 +157,9 @@ def test_what_an_agent_wrote_reaches_an_alarm_escaped_and_cut() -> None:
 
 # --- what waits, and what does not ---
 
-FRONTEND = Config.model_validate({"departments": {"frontend": True}, "department_workflow": "sequential"})
+FRONTEND = Config.model_validate(
+    {"departments": {"frontend": True}, "department_workflow": "sequential"}
+)
 TASK = {"id": "T1", "a": "sign tokens", "f": ["src/auth.ts"], "spec": "use RS256"}
 
 
@@ -152,7 +173,13 @@ def held(level: str, at: str, **more: str) -> dict[str, list[dict[str, Any]]]:
 
 
 def escalated(status: str = "open", **more: str) -> dict[str, list[dict[str, Any]]]:
-    line = {"id": "ESC-01-01-T1", "dt": "2026-02-19T11:00:00Z", "agent": "dev", "tgt": "senior", "sev": "blocking"}
+    line = {
+        "id": "ESC-01-01-T1",
+        "dt": "2026-02-19T11:00:00Z",
+        "agent": "dev",
+        "tgt": "senior",
+        "sev": "blocking",
+    }
     return {"escalation.jsonl": [line | {"st": status} | more]}
 
 
@@ -161,7 +188,11 @@ def test_a_complete_phase_waits_for_nothing() -> None:
 
 
 def test_tasks_that_run_in_a_circle_are_named() -> None:
-    tasks = [TASK | {"id": "T1", "td": ["T2"]}, TASK | {"id": "T2", "td": ["T1"]}, TASK | {"id": "T3", "td": ["T1"]}]
+    tasks = [
+        TASK | {"id": "T1", "td": ["T2"]},
+        TASK | {"id": "T2", "td": ["T1"]},
+        TASK | {"id": "T3", "td": ["T1"]},
+    ]
     facts = phases.facts({"01-01.plan.jsonl": plan("01", *tasks)})
     assert names_of(raised(facts)) == {"deadlocks": [["01-01/T1", "01-01/T2"]], "orphans": []}
     assert ("01-01", "01-01/T1") in waiting(facts)
@@ -169,19 +200,25 @@ def test_tasks_that_run_in_a_circle_are_named() -> None:
 
 def test_a_committed_task_ends_the_circle_of_tasks() -> None:
     tasks = [TASK | {"id": "T1", "td": ["T2"]}, TASK | {"id": "T2", "td": ["T1"]}]
-    facts = phases.facts({"01-01.plan.jsonl": plan("01", *tasks)}, task_commits={"01-01/T1": "a" * 40})
+    facts = phases.facts(
+        {"01-01.plan.jsonl": plan("01", *tasks)}, task_commits={"01-01/T1": "a" * 40}
+    )
     assert not raised(facts)
 
 
 def test_a_plan_of_another_phase_is_waited_for_until_its_summary_says_complete() -> None:
-    content = {"01-01.plan.jsonl": plan("01", xd=[{"p": "00", "n": "02", "a": "src/keys.ts", "r": "keys"}])}
+    content = {
+        "01-01.plan.jsonl": plan("01", xd=[{"p": "00", "n": "02", "a": "src/keys.ts", "r": "keys"}])
+    }
     assert ("01-01", "00-02") in waiting(phases.facts(content))
     assert not raised(phases.facts(content))
     assert ("01-01", "00-02") not in waiting(phases.facts(content, earlier_plans={"00-02": True}))
 
 
 def test_a_cross_dependency_on_a_plan_that_this_phase_lacks_is_an_orphan() -> None:
-    content = {"01-01.plan.jsonl": plan("01", xd=[{"p": "01", "n": "09", "a": "src/keys.ts", "r": "keys"}])}
+    content = {
+        "01-01.plan.jsonl": plan("01", xd=[{"p": "01", "n": "09", "a": "src/keys.ts", "r": "keys"}])
+    }
     assert names_of(raised(phases.facts(content)))["orphans"] == [["01-01", "01-09"]]
 
 
@@ -189,29 +226,47 @@ def test_a_plan_of_a_later_wave_waits_at_the_gate_until_its_department_has_begun
     content = {"fe-01-01.plan.jsonl": plan("01"), "01-02.plan.jsonl": plan("02")}
     behind = ("01-02", "gate:handoff-frontend-complete")
     assert behind in waiting(phases.facts(content, config=FRONTEND))
-    assert behind not in waiting(phases.facts(content, config=FRONTEND, task_commits={"01-02/T1": "a" * 40}))
+    assert behind not in waiting(
+        phases.facts(content, config=FRONTEND, task_commits={"01-02/T1": "a" * 40})
+    )
     assert behind not in waiting(phases.facts(content))
 
 
 def test_an_open_gate_holds_nobody() -> None:
-    config = Config.model_validate({"departments": {"uiux": True}, "department_workflow": "parallel"})
+    config = Config.model_validate(
+        {"departments": {"uiux": True}, "department_workflow": "parallel"}
+    )
     content: phases.Content = {"ux-01-01.plan.jsonl": plan("01"), "01-02.plan.jsonl": plan("02")}
     assert ("01-02", "gate:ux-complete") in waiting(phases.facts(content, config=config))
     ready = {"status": "ready", "name": "LoginForm", "component": "LoginForm"}
-    content |= {f"{kind}.jsonl": [ready] for kind in ("design-handoff", "design-tokens", "component-specs")}
-    assert not {pair for pair in waiting(phases.facts(content, config=config)) if "gate:ux-complete" in pair}
+    content |= {
+        f"{kind}.jsonl": [ready] for kind in ("design-handoff", "design-tokens", "component-specs")
+    }
+    assert not {
+        pair for pair in waiting(phases.facts(content, config=config)) if "gate:ux-complete" in pair
+    }
 
 
 def test_a_lead_comes_with_his_wave_unless_his_plans_show_that_he_is_there() -> None:
-    content: phases.Content = {"api-contracts.jsonl": [{"direction": "frontend_to_backend", "status": "proposed"}]}
+    content: phases.Content = {
+        "api-contracts.jsonl": [{"direction": "frontend_to_backend", "status": "proposed"}]
+    }
     behind = ("lead", "gate:handoff-frontend-complete")
     assert behind in waiting(phases.facts(content, config=FRONTEND))
-    assert behind not in waiting(phases.facts(content | {"01-01.plan.jsonl": plan("01")}, config=FRONTEND))
+    assert behind not in waiting(
+        phases.facts(content | {"01-01.plan.jsonl": plan("01")}, config=FRONTEND)
+    )
 
 
 @pytest.mark.parametrize(
     ("spelled", "agent"),
-    [("yolo-lead", "fe-lead"), ("Senior", "fe-senior"), ("QA Lead", "fe-qa"), ("ux-lead", "ux-lead"), ("User", "user")],
+    [
+        ("yolo-lead", "fe-lead"),
+        ("Senior", "fe-senior"),
+        ("QA Lead", "fe-qa"),
+        ("ux-lead", "ux-lead"),
+        ("User", "user"),
+    ],
 )
 def test_a_role_means_the_agent_of_the_department_that_asks(spelled: str, agent: str) -> None:
     content = {"fe-01-01.plan.jsonl": plan("01"), **escalated(tgt=spelled)}
@@ -219,14 +274,20 @@ def test_a_role_means_the_agent_of_the_department_that_asks(spelled: str, agent:
 
 
 def test_a_request_comes_from_the_department_of_its_task() -> None:
-    content = {"fe-01-01.plan.jsonl": plan("01"), "research.jsonl": [ASKED | {"brief_for": "01-01/T1"}]}
-    assert ("fe-dev", "research:research.jsonl:1") in waiting(phases.facts(content, config=FRONTEND))
+    content = {
+        "fe-01-01.plan.jsonl": plan("01"),
+        "research.jsonl": [ASKED | {"brief_for": "01-01/T1"}],
+    }
+    assert ("fe-dev", "research:research.jsonl:1") in waiting(
+        phases.facts(content, config=FRONTEND)
+    )
 
 
 def test_a_handoff_with_blockers_holds_no_department_that_is_done_or_not_active() -> None:
     content = phases.complete() | {
         "dept-handoff.jsonl": [
-            {"from_dept": "uiux", "to_dept": to, "blockers": ["a draft"]} for to in ("backend", "frontend")
+            {"from_dept": "uiux", "to_dept": to, "blockers": ["a draft"]}
+            for to in ("backend", "frontend")
         ]
     }
     assert not {on for _, on in waiting(phases.facts(content)) if on == "uiux"}
@@ -237,7 +298,11 @@ def test_the_log_says_who_holds_an_escalation_whatever_the_state_says(at: str) -
     content = {"01-01.plan.jsonl": plan("01"), **escalated(), **held("architect", at)}
     found = waiting(phases.facts(content))
     assert ("ESC-01-01-T1", "senior") in found
-    assert {("01-01", "01-01/T1"), ("01-01/T1", "ESC-01-01-T1"), ("backend", "ESC-01-01-T1")} <= found
+    assert {
+        ("01-01", "01-01/T1"),
+        ("01-01/T1", "ESC-01-01-T1"),
+        ("backend", "ESC-01-01-T1"),
+    } <= found
 
 
 def test_an_escalation_that_only_the_state_knows_is_pending() -> None:
@@ -246,7 +311,9 @@ def test_an_escalation_that_only_the_state_knows_is_pending() -> None:
 
 
 @pytest.mark.parametrize("more", [{"status": "resolved"}, {"id": "ESC-02-01-T1"}])
-def test_an_escalation_of_the_state_that_is_over_or_of_another_phase_holds_nobody(more: dict[str, str]) -> None:
+def test_an_escalation_of_the_state_that_is_over_or_of_another_phase_holds_nobody(
+    more: dict[str, str],
+) -> None:
     content = {"01-01.plan.jsonl": plan("01"), **held("lead", "2026-02-19T10:00:00Z", **more)}
     assert "lead" not in {on for _, on in waiting(phases.facts(content))}
 
@@ -262,7 +329,9 @@ def test_an_escalation_holds_nobody_once_its_task_goes_on_whatever_the_state_say
     assert not {pair for pair in waits if "ESC-01-01-T1" in pair}
 
 
-@pytest.mark.parametrize(("severity", "pauses"), [("blocking", True), ("major", False), ("minor", False)])
+@pytest.mark.parametrize(
+    ("severity", "pauses"), [("blocking", True), ("major", False), ("minor", False)]
+)
 def test_only_a_blocking_escalation_pauses_who_escalated(severity: str, pauses: bool) -> None:
     content = {"01-01.plan.jsonl": plan("01"), **escalated(sev=severity)}
     assert (("dev", "ESC-01-01-T1") in waiting(phases.facts(content))) is pauses
@@ -282,7 +351,9 @@ ASKED = {"q": "key rotation", "src": "pending", "rt": "blocking", "ra": "dev"}
         ([ASKED, {"q": "key rotation", "src": "web", "finding": "JWKS"}], set()),
     ],
 )
-def test_a_blocking_request_pauses_who_asked_until_it_is_answered(lines: list[Any], paused: set[str]) -> None:
+def test_a_blocking_request_pauses_who_asked_until_it_is_answered(
+    lines: list[Any], paused: set[str]
+) -> None:
     facts = phases.facts({"01-01.plan.jsonl": plan("01"), "research.jsonl": lines})
     assert {waiter for waiter, on in waiting(facts) if on == "research:research.jsonl:1"} == paused
     assert (("research:research.jsonl:1", "scout") in waiting(facts)) is bool(paused)
@@ -293,12 +364,20 @@ def test_a_blocking_request_pauses_who_asked_until_it_is_answered(lines: list[An
     [
         ([], {"lead", "fe-lead"}),
         ([{"endpoint": "POST /login", "status": "disputed"}], {"lead", "fe-lead"}),
-        ([{"direction": "frontend_to_backend", "endpoint": "POST /login", "status": "proposed"}], {"lead"}),
-        ([{"direction": "backend_to_frontend", "endpoint": "POST /login", "status": "proposed"}], {"fe-lead"}),
+        (
+            [{"direction": "frontend_to_backend", "endpoint": "POST /login", "status": "proposed"}],
+            {"lead"},
+        ),
+        (
+            [{"direction": "backend_to_frontend", "endpoint": "POST /login", "status": "proposed"}],
+            {"fe-lead"},
+        ),
         ([{"endpoint": "POST /login", "status": "agreed"}], set()),
     ],
 )
-def test_a_contract_waits_for_the_side_that_has_not_answered(lines: list[Any], leads: set[str]) -> None:
+def test_a_contract_waits_for_the_side_that_has_not_answered(
+    lines: list[Any], leads: set[str]
+) -> None:
     content = {"api-contracts.jsonl": lines} if lines else {}
     facts = phases.facts(content, config=FRONTEND)
     assert {on for waiter, on in waiting(facts) if waiter == "gate:api-contract"} == leads
@@ -320,13 +399,22 @@ def healthy(rng: random.Random) -> PhaseFacts:
     prefixes = [one for one in ("ux-", "fe-", "") if one.strip("-") in active.split() or not one]
     content: phases.Content = {}
     names: list[str] = []
-    for prefix in sorted((rng.choice(prefixes) for _ in range(rng.randrange(1, 9))), key=prefixes.index):
+    for prefix in sorted(
+        (rng.choice(prefixes) for _ in range(rng.randrange(1, 9))), key=prefixes.index
+    ):
         number = f"{len(names) + 1:02}"
-        content[f"{prefix}01-{number}.plan.jsonl"] = plan(number, d=[name for name in names if rng.random() < 0.4])
+        content[f"{prefix}01-{number}.plan.jsonl"] = plan(
+            number, d=[name for name in names if rng.random() < 0.4]
+        )
         names.append(f"01-{number}")
     content["escalation.jsonl"] = [_upward(rng, name) for name in names if rng.random() < 0.5]
     content["research.jsonl"] = [
-        ASKED | {"q": f"question {number}", "ra": rng.choice(UPWARD[:4]), "brief_for": f"{rng.choice(names)}/T1"}
+        ASKED
+        | {
+            "q": f"question {number}",
+            "ra": rng.choice(UPWARD[:4]),
+            "brief_for": f"{rng.choice(names)}/T1",
+        }
         for number in range(rng.randrange(4))
     ]
     done = {f"{name}/T1": "a" * 40 for name in names if rng.random() < 0.2}
@@ -377,7 +465,10 @@ def edge(waiter: int, on: int) -> Wait:
 def acyclic(rng: random.Random) -> list[Wait]:
     """Return waits that all point downward in a hidden order."""
     order = rng.sample(range(1000), k=rng.randrange(2, 60))
-    pairs = {tuple(sorted(rng.sample(range(len(order)), k=2))) for _ in range(rng.randrange(1, 4 * len(order)))}
+    pairs = {
+        tuple(sorted(rng.sample(range(len(order)), k=2)))
+        for _ in range(rng.randrange(1, 4 * len(order)))
+    }
     waits = [edge(order[high], order[low]) for low, high in pairs]
     rng.shuffle(waits)
     return waits
@@ -387,7 +478,8 @@ def assert_circle(alarm: Deadlock, waits: set[Wait]) -> None:
     """Check a named circle against the waits alone."""
     assert set(alarm.waits) <= waits
     assert all(
-        one.on == after.waiter for one, after in zip(alarm.waits, alarm.waits[1:] + alarm.waits[:1], strict=True)
+        one.on == after.waiter
+        for one, after in zip(alarm.waits, alarm.waits[1:] + alarm.waits[:1], strict=True)
     )
     assert len(set(alarm.names)) == len(alarm.names)
     assert alarm.names[0] == min(alarm.names)
@@ -432,7 +524,9 @@ def test_each_knot_of_a_random_graph_is_named_once() -> None:
             if name in far
         }
         found = cycles(waits)
-        assert Counter(next(knot for knot in knots if set(alarm.names) <= knot) for alarm in found) == Counter(knots)
+        assert Counter(
+            next(knot for knot in knots if set(alarm.names) <= knot) for alarm in found
+        ) == Counter(knots)
 
 
 def test_alarm_or_none_agrees_with_the_standard_library() -> None:

@@ -36,7 +36,9 @@ def test_good_configuration_has_no_fault(path: Path) -> None:
 def test_bad_configuration_fails_for_the_reason_in_its_name(path: Path) -> None:
     shaped, faults = check(Config, load(path))
     assert shaped is None
-    assert [f.reason for f in faults if f.level is Level.ERROR] == [Reason(path.stem.partition("__")[0])]
+    assert [f.reason for f in faults if f.level is Level.ERROR] == [
+        Reason(path.stem.partition("__")[0])
+    ]
 
 
 def test_configuration_has_its_examples() -> None:
@@ -55,12 +57,20 @@ def test_every_default_is_valid_itself() -> None:
 
 def test_documented_numbers_are_the_defaults() -> None:
     config = Config()
-    assert (config.max_tasks_per_plan, config.escalation.timeout_seconds, config.escalation.max_round_trips) == (
+    assert (
+        config.max_tasks_per_plan,
+        config.escalation.timeout_seconds,
+        config.escalation.max_round_trips,
+    ) == (
         5,
         300,
         2,
     )
-    assert (config.review_loop.max_cycles, config.critique.max_rounds, config.critique.confidence_threshold) == (
+    assert (
+        config.review_loop.max_cycles,
+        config.critique.max_rounds,
+        config.critique.confidence_threshold,
+    ) == (
         2,
         3,
         85,
@@ -77,7 +87,9 @@ def test_policy_is_inert_by_default() -> None:
     assert policy.required_reading == "apps/web/docs/guides/component-paradigm.md"
 
 
-@pytest.mark.parametrize("shape", [Config, *(f.annotation for f in Config.model_fields.values()), Policy])
+@pytest.mark.parametrize(
+    "shape", [Config, *(f.annotation for f in Config.model_fields.values()), Policy]
+)
 def test_every_key_is_optional(shape: object) -> None:
     if isinstance(shape, type) and issubclass(shape, Wire):
         assert not [name for name, field in shape.model_fields.items() if field.is_required()]

@@ -38,12 +38,16 @@ def example(kind: str) -> dict[str, Any]:
 
 
 def errors_of(value: dict[str, Any]) -> list[tuple[Reason, str]]:
-    return [(fault.reason, fault.at) for fault in read_envelope(value)[1] if fault.level is Level.ERROR]
+    return [
+        (fault.reason, fault.at) for fault in read_envelope(value)[1] if fault.level is Level.ERROR
+    ]
 
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*/ok/*.json")), ids=named)
 def test_good_envelope_has_no_fault(path: Path) -> None:
-    envelope, faults = read_envelope(json.loads(path.read_text(encoding="utf-8")), Mode(strict=True))
+    envelope, faults = read_envelope(
+        json.loads(path.read_text(encoding="utf-8")), Mode(strict=True)
+    )
     assert envelope is not None
     assert faults == ()
 
@@ -104,7 +108,10 @@ def test_faults_of_envelope_and_payload_come_together() -> None:
     value = example("prd-report")
     value["session_id"] = "42"
     value["payload"]["full_prd_path"] = "PRD.md"
-    assert errors_of(value) == [(Reason.BAD_FORMAT, "/session_id"), (Reason.BAD_FORMAT, "/payload/full_prd_path")]
+    assert errors_of(value) == [
+        (Reason.BAD_FORMAT, "/session_id"),
+        (Reason.BAD_FORMAT, "/payload/full_prd_path"),
+    ]
 
 
 @pytest.mark.parametrize("agent", [None, "orchestrator", 7, [], {}])

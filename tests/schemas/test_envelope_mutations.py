@@ -21,11 +21,16 @@ from yolo_fs.schemas.base import Mode
 from yolo_fs.schemas.envelope import PAYLOADS, read_envelope
 
 DOCUMENT = json.loads(
-    (Path(__file__).parents[2] / "fixtures" / "envelopes" / "document_003.json").read_text(encoding="utf-8")
+    (Path(__file__).parents[2] / "fixtures" / "envelopes" / "document_003.json").read_text(
+        encoding="utf-8"
+    )
 )
 ROUTES = dict(zip(DOCUMENT["payloads"], PAYLOADS, strict=True))
 
-OPTIONAL = {("initial-input", "brand_guidelines"), ("market-research-request", "specific_questions")}
+OPTIONAL = {
+    ("initial-input", "brand_guidelines"),
+    ("market-research-request", "specific_questions"),
+}
 """The two fields that the document calls optional."""
 
 GOOD_BY_KEY: dict[str, Any] = {
@@ -38,11 +43,28 @@ GOOD_BY_KEY: dict[str, Any] = {
     "full_prfaq_path": "documents/PRFAQ_Harbor_Ledger_2026-02-19.md",
     "full_prd_path": "documents/PRD_Harbor_Ledger_2026-02-19.md",
 }
-WRONG_TYPES: dict[str, Any] = {"null": None, "number": 7, "true": True, "list": [], "object": {}, "string": "a text"}
+WRONG_TYPES: dict[str, Any] = {
+    "null": None,
+    "number": 7,
+    "true": True,
+    "list": [],
+    "object": {},
+    "string": "a text",
+}
 ENUM = re.compile(r"[\w-]+( \| [\w-]+)+")
-PATH_KEYS = {"path", "design_system_path", "clickable_prototype_path", "existing_design_system_path"}
+PATH_KEYS = {
+    "path",
+    "design_system_path",
+    "clickable_prototype_path",
+    "existing_design_system_path",
+}
 PATH_LISTS = {"referenced", "context_files", "sample_data_files"}
-FORMATTED = {"timestamp", "session_id", "product_name_slug", *(key for key in GOOD_BY_KEY if key.startswith("full_"))}
+FORMATTED = {
+    "timestamp",
+    "session_id",
+    "product_name_slug",
+    *(key for key in GOOD_BY_KEY if key.startswith("full_")),
+}
 
 
 class Field(NamedTuple):
@@ -132,7 +154,9 @@ def all_fields() -> Iterator[tuple[str, dict[str, Any], Field]]:
 # --- breaking it -----------------------------------------------------------------------------------------------------
 
 
-def broken(whole: dict[str, Any], at: str, new: Any = None, *, remove: bool = False) -> dict[str, Any]:
+def broken(
+    whole: dict[str, Any], at: str, new: Any = None, *, remove: bool = False
+) -> dict[str, Any]:
     value = copy.deepcopy(whole)
     inside: Any = value
     *way, last = at.split("/")[1:]
@@ -156,7 +180,9 @@ def cases(kind: str, whole: dict[str, Any], field: Field) -> Iterator[Case]:
 def removed(kind: str, whole: dict[str, Any], field: Field) -> Iterator[Case]:
     is_free = field.is_item or (kind, field.key) in OPTIONAL
     # Without `error` the payload is no error any more, but that of its route.
-    expected = None if is_free else (Reason.MISSING_KEY, "" if field.at == "/payload/error" else field.at)
+    expected = (
+        None if is_free else (Reason.MISSING_KEY, "" if field.at == "/payload/error" else field.at)
+    )
     yield Case(f"{kind} {field.at} removed", broken(whole, field.at, remove=True), expected)
 
 
@@ -171,7 +197,11 @@ def emptied(kind: str, whole: dict[str, Any], field: Field) -> Iterator[Case]:
             # Nothing to tell is told by an empty list; an empty item tells nothing.
             yield Case(name, broken(whole, field.at, []), None)
         case "object" if field.at in ("/payload", "/payload/error/partial_output"):
-            yield Case(name, broken(whole, field.at, {}), first_missing(field) if field.at == "/payload" else None)
+            yield Case(
+                name,
+                broken(whole, field.at, {}),
+                first_missing(field) if field.at == "/payload" else None,
+            )
         case "object":
             yield Case(name, broken(whole, field.at, {}), first_missing(field))
 
@@ -185,7 +215,11 @@ def mistyped(kind: str, whole: dict[str, Any], field: Field) -> Iterator[Case]:
     for name, new in WRONG_TYPES.items():
         if name == type_of(field) or (name == "null" and is_nullable(field)):
             continue
-        yield Case(f"{kind} {field.at} is a {name}", broken(whole, field.at, new), (mistype_reason(field), field.at))
+        yield Case(
+            f"{kind} {field.at} is a {name}",
+            broken(whole, field.at, new),
+            (mistype_reason(field), field.at),
+        )
 
 
 def mistype_reason(field: Field) -> Reason:
@@ -194,7 +228,11 @@ def mistype_reason(field: Field) -> Reason:
 
 def unknown(kind: str, whole: dict[str, Any], field: Field) -> Iterator[Case]:
     known = choices(field)
-    for value in ("none_of_them", *(value.upper() for value in known), *(f" {value}" for value in known)):
+    for value in (
+        "none_of_them",
+        *(value.upper() for value in known),
+        *(f" {value}" for value in known),
+    ):
         if known and value not in known:
             yield Case(
                 f"{kind} {field.at} is {value!r}",
@@ -202,18 +240,28 @@ def unknown(kind: str, whole: dict[str, Any], field: Field) -> Iterator[Case]:
                 (Reason.UNKNOWN_VALUE, field.at),
             )
     if field.key == "agent_type" and "target_agent" in field.at:
-        yield Case(f"{kind} {field.at} is nobody", broken(whole, field.at, "sales"), (Reason.UNKNOWN_VALUE, field.at))
+        yield Case(
+            f"{kind} {field.at} is nobody",
+            broken(whole, field.at, "sales"),
+            (Reason.UNKNOWN_VALUE, field.at),
+        )
     yield from misformed(kind, whole, field)
 
 
 def misformed(kind: str, whole: dict[str, Any], field: Field) -> Iterator[Case]:
     if field.key in FORMATTED:
         for value in ("a text", GOOD_BY_KEY[field.key] + " ", f"x{GOOD_BY_KEY[field.key]}/"):
-            yield Case(f"{kind} {field.at} is {value!r}", broken(whole, field.at, value), (Reason.BAD_FORMAT, field.at))
+            yield Case(
+                f"{kind} {field.at} is {value!r}",
+                broken(whole, field.at, value),
+                (Reason.BAD_FORMAT, field.at),
+            )
     if field.key in PATH_KEYS or (field.key in PATH_LISTS and field.is_item):
         for value in ("/etc/passwd", "../secret.md", "documents/../../x", "documents\\x", "a\x00b"):
             yield Case(
-                f"{kind} {field.at} is {value!r}", broken(whole, field.at, value), (Reason.PATH_ESCAPES, field.at)
+                f"{kind} {field.at} is {value!r}",
+                broken(whole, field.at, value),
+                (Reason.PATH_ESCAPES, field.at),
             )
 
 
@@ -221,7 +269,9 @@ CASES = tuple(case for kind, whole, field in all_fields() for case in cases(kind
 
 
 def errors_of(value: dict[str, Any]) -> list[tuple[Reason, str]]:
-    return [(fault.reason, fault.at) for fault in read_envelope(value)[1] if fault.level is Level.ERROR]
+    return [
+        (fault.reason, fault.at) for fault in read_envelope(value)[1] if fault.level is Level.ERROR
+    ]
 
 
 @pytest.mark.parametrize("kind", [*DOCUMENT["payloads"], "error"])
@@ -247,7 +297,9 @@ def test_a_broken_field_gives_its_reason_and_place(case: Case) -> None:
 def test_there_are_more_than_1500_cases(capsys: pytest.CaptureFixture[str]) -> None:
     counts = Counter(case.expected[0].value if case.expected else "allowed" for case in CASES)
     with capsys.disabled():
-        print(f"\nenvelope mutations: {len(CASES)} cases over {len(list(all_fields()))} fields: {dict(counts)}")
+        print(
+            f"\nenvelope mutations: {len(CASES)} cases over {len(list(all_fields()))} fields: {dict(counts)}"
+        )
     assert len(CASES) > 1500
     assert len({case.name for case in CASES}) == len(CASES)
 
@@ -257,7 +309,9 @@ def test_there_are_more_than_1500_cases(capsys: pytest.CaptureFixture[str]) -> N
 def test_a_summary_is_measured_in_characters(character: str, length: int, good: bool) -> None:
     whole = envelope("prd-report", DOCUMENT["payloads"]["prd-report"])
     at = "/payload/prd_summary/product_overview"
-    assert errors_of(broken(whole, at, character * length)) == ([] if good else [(Reason.TOO_LONG, at)])
+    assert errors_of(broken(whole, at, character * length)) == (
+        [] if good else [(Reason.TOO_LONG, at)]
+    )
 
 
 SUMMARIES = [
@@ -269,9 +323,13 @@ SUMMARIES = [
 
 
 @pytest.mark.parametrize(
-    ("kind", "whole", "field"), SUMMARIES, ids=[f"{kind} {field.at}" for kind, _, field in SUMMARIES]
+    ("kind", "whole", "field"),
+    SUMMARIES,
+    ids=[f"{kind} {field.at}" for kind, _, field in SUMMARIES],
 )
-def test_every_text_of_a_summary_has_at_most_500_characters(kind: str, whole: dict[str, Any], field: Field) -> None:
+def test_every_text_of_a_summary_has_at_most_500_characters(
+    kind: str, whole: dict[str, Any], field: Field
+) -> None:
     assert errors_of(broken(whole, field.at, "x" * 500)) == []
     assert errors_of(broken(whole, field.at, "x" * 501)) == [(Reason.TOO_LONG, field.at)]
 

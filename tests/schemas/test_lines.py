@@ -17,7 +17,13 @@ from yolo_fs.rules.artifacts.table import ARTIFACTS, RUNTIME, Artifact, Naming, 
 from yolo_fs.schemas.base import Fault, Mode, Wire, check
 from yolo_fs.schemas.lines.escalation import EscalationMessageLine
 from yolo_fs.schemas.lines.integration import GateOutput, RivalVerdict
-from yolo_fs.schemas.lines.planning import PlanHeader, PlanTask, Requirement, TurboPlanHeader, TurboTask
+from yolo_fs.schemas.lines.planning import (
+    PlanHeader,
+    PlanTask,
+    Requirement,
+    TurboPlanHeader,
+    TurboTask,
+)
 from yolo_fs.schemas.lines.review import ReviewFinding, ReviewVerdict
 from yolo_fs.schemas.lines.summary import Summary
 
@@ -62,13 +68,19 @@ def reason_in(file: Path) -> Reason:
 
 def records(artifact: Artifact, file: Path) -> list[dict[str, Any]]:
     text = file.read_text(encoding="utf-8")
-    return [json.loads(text)] if artifact.shape is Shape.OBJECT else [json.loads(line) for line in text.splitlines()]
+    return (
+        [json.loads(text)]
+        if artifact.shape is Shape.OBJECT
+        else [json.loads(line) for line in text.splitlines()]
+    )
 
 
 def errors_in(artifact: Artifact, file: Path) -> list[Fault]:
     lines = records(artifact, file)
     shapes = [artifact.shape_of(line, position=i, first=lines[0]) for i, line in enumerate(lines)]
-    faults = chain.from_iterable(check(shape, line)[1] for shape, line in zip(shapes, lines, strict=True) if shape)
+    faults = chain.from_iterable(
+        check(shape, line)[1] for shape, line in zip(shapes, lines, strict=True) if shape
+    )
     return [fault for fault in faults if fault.level is Level.ERROR]
 
 
@@ -86,7 +98,9 @@ def test_bad_example_gives_the_reason_in_its_name(artifact: Artifact, file: Path
     if reason_in(file) in READER_REASONS:
         pytest.skip("the strict reader gives this reason")
     later = f"{artifact.kind}/{file.stem}" in CHECKED_LATER
-    assert [fault.reason for fault in errors_in(artifact, file)][:1] == ([] if later else [reason_in(file)])
+    assert [fault.reason for fault in errors_in(artifact, file)][:1] == (
+        [] if later else [reason_in(file)]
+    )
 
 
 def test_every_fault_between_lines_has_its_example() -> None:
@@ -103,7 +117,9 @@ def test_every_kind_has_good_and_bad_examples(artifact: Artifact) -> None:
 
 
 def test_every_example_belongs_to_a_kind() -> None:
-    assert {folder.name for folder in EXAMPLES.iterdir()} == {artifact.kind for artifact in ARTIFACTS}
+    assert {folder.name for folder in EXAMPLES.iterdir()} == {
+        artifact.kind for artifact in ARTIFACTS
+    }
 
 
 # --- the table -------------------------------------------------------------------------------------------------------
@@ -140,7 +156,9 @@ def test_every_subject_can_be_rendered_and_read_back(artifact: Artifact) -> None
         (Naming.TRANSITION, {5}),
     ],
 )
-def test_naming_has_as_many_subjects_as_its_rule_chooses_from(naming: Naming, count: set[int]) -> None:
+def test_naming_has_as_many_subjects_as_its_rule_chooses_from(
+    naming: Naming, count: set[int]
+) -> None:
     chosen = [artifact for artifact in ARTIFACTS if artifact.naming is naming]
     assert chosen
     assert {len(artifact.subjects) for artifact in chosen} <= count
@@ -192,10 +210,15 @@ def test_old_keys_lead_to_present_ones(artifact: Artifact) -> None:
         ({"must_haves": []}, (PlanHeader, PlanTask)),
     ],
 )
-def test_turbo_plan_is_read_with_relaxed_shapes(header: dict[str, Any], shapes: tuple[type[Wire], ...]) -> None:
+def test_turbo_plan_is_read_with_relaxed_shapes(
+    header: dict[str, Any], shapes: tuple[type[Wire], ...]
+) -> None:
     plan = by_kind("plan")
     assert plan is not None
-    assert (plan.shape_of(header, position=0, first=header), plan.shape_of({}, position=1, first=header)) == shapes
+    assert (
+        plan.shape_of(header, position=0, first=header),
+        plan.shape_of({}, position=1, first=header),
+    ) == shapes
 
 
 def test_later_verdict_begins_another_review() -> None:
@@ -219,11 +242,23 @@ def test_only_line_has_no_second() -> None:
     ("shape", "value", "key", "expected"),
     [
         (Requirement, {"id": "REQ-01", "t": "Log in", "p": "must"}, "pri", "must"),
-        (TurboTask, {"id": "T1", "n": "Log in", "f": [], "ac": "It works", "done": "Done"}, "v", "It works"),
-        (TurboTask, {"id": "T1", "title": "x", "action": "y", "files": [], "v": "v", "done": "z"}, "a", "y"),
+        (
+            TurboTask,
+            {"id": "T1", "n": "Log in", "f": [], "ac": "It works", "done": "Done"},
+            "v",
+            "It works",
+        ),
+        (
+            TurboTask,
+            {"id": "T1", "title": "x", "action": "y", "files": [], "v": "v", "done": "z"},
+            "a",
+            "y",
+        ),
     ],
 )
-def test_legacy_mode_reads_old_keys(shape: type[Wire], value: dict[str, Any], key: str, expected: str) -> None:
+def test_legacy_mode_reads_old_keys(
+    shape: type[Wire], value: dict[str, Any], key: str, expected: str
+) -> None:
     read, faults = check(shape, value, Mode(legacy=True))
     assert read is not None
     assert getattr(read, key) == expected
@@ -244,7 +279,9 @@ def test_legacy_summary_still_needs_its_other_keys() -> None:
         (EscalationMessageLine, {"issue": "The gateway strips the path"}, "reason (issue)"),
     ],
 )
-def test_rival_shape_is_told_how_to_change(shape: type[Wire], value: dict[str, Any], expected: str) -> None:
+def test_rival_shape_is_told_how_to_change(
+    shape: type[Wire], value: dict[str, Any], expected: str
+) -> None:
     assert shape.recognises(value)
     (fault,) = check(shape, value)[1]
     assert fault.reason is Reason.RIVAL_SHAPE

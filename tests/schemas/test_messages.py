@@ -39,7 +39,9 @@ def _document(kind: str) -> dict[str, typing.Any]:
 
 
 def _required(shape: type[Wire]) -> list[str]:
-    return [field.alias or name for name, field in shape.model_fields.items() if field.is_required()]
+    return [
+        field.alias or name for name, field in shape.model_fields.items() if field.is_required()
+    ]
 
 
 # --- document 000 ----------------------------------------------------------------------------------------------------
@@ -88,7 +90,9 @@ def test_source_names_the_section(kind):
 def test_only_leads_speak_across_departments():
     across = {kind for kind, shape in MESSAGES.items() if shape.direction is Direction.ACROSS}
     assert across == {"design_handoff", "api_contract", "dept_handoff"}
-    assert {role for kind in across for role in (*MESSAGES[kind].sender, *MESSAGES[kind].receiver)} == {"lead"}
+    assert {
+        role for kind in across for role in (*MESSAGES[kind].sender, *MESSAGES[kind].receiver)
+    } == {"lead"}
 
 
 @pytest.mark.parametrize("kind", MESSAGES)
@@ -120,7 +124,11 @@ def test_bad_example_fails_for_the_reason_in_its_name(path):
 def test_every_fault_tells_place_and_expectation(path):
     message, faults = read_message(_load(path))
     assert message is None
-    assert all(fault.at and fault.message and fault.expected for fault in faults if fault.level is Level.ERROR)
+    assert all(
+        fault.at and fault.message and fault.expected
+        for fault in faults
+        if fault.level is Level.ERROR
+    )
 
 
 @pytest.mark.parametrize("kind", MESSAGES)
@@ -144,7 +152,9 @@ def test_a_good_example_without_one_of_its_required_keys_is_rejected(path):
 @pytest.mark.parametrize("path", GOOD, ids=_name)
 def test_a_message_survives_the_way_out_and_in(path):
     message, _ = read_message(_load(path))
-    again, faults = read_message(json.loads(message.model_dump_json(by_alias=True, exclude_defaults=True)))
+    again, faults = read_message(
+        json.loads(message.model_dump_json(by_alias=True, exclude_defaults=True))
+    )
     assert (again, faults) == (message, ())
 
 
@@ -156,7 +166,11 @@ def test_a_message_survives_the_way_out_and_in(path):
     [
         ({"type": "critique_results"}, Reason.UNKNOWN_TYPE, "critique_result"),
         ({"type": "DevBlocker"}, Reason.UNKNOWN_TYPE, "dev_blocker"),
-        ({"type": "shipped", "decision": "SHIP", "integration_qa": "PASS"}, Reason.UNKNOWN_TYPE, "owner_signoff"),
+        (
+            {"type": "shipped", "decision": "SHIP", "integration_qa": "PASS"},
+            Reason.UNKNOWN_TYPE,
+            "owner_signoff",
+        ),
         ({"blocker": "no queue", "needs": "a queue"}, Reason.MISSING_KEY, "dev_blocker"),
         ({"type": None, "lint": {}, "tests": {}}, Reason.WRONG_TYPE, "qa_code_result"),
         ({"type": ["escalation"], "to": "lead"}, Reason.WRONG_TYPE, "escalation"),
@@ -230,7 +244,11 @@ def test_a_second_message_of_one_name_is_refused():
 
 @pytest.mark.parametrize("path", FAMILIES, ids=_name)
 def test_every_field_is_documented(path):
-    for shape in (node for node in ast.parse(path.read_text(encoding="utf-8")).body if isinstance(node, ast.ClassDef)):
+    for shape in (
+        node
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.ClassDef)
+    ):
         assert ast.get_docstring(shape), shape.name
         for field, following in zip(shape.body, [*shape.body[1:], None], strict=True):
             if isinstance(field, ast.AnnAssign) and field.target.id not in _SELF_EXPLAINING:
@@ -241,4 +259,8 @@ _SELF_EXPLAINING = {"type", "direction", "sender_departments", "receiver_departm
 
 
 def _is_text(node: ast.AST | None) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )

@@ -50,7 +50,9 @@ def packet(**changes: str) -> dict[str, Any]:
 
 
 def reasons(shape: type[Wire], value: dict[str, Any]) -> list[tuple[Reason, str]]:
-    return [(fault.reason, fault.at) for fault in check(shape, value)[1] if fault.level is Level.ERROR]
+    return [
+        (fault.reason, fault.at) for fault in check(shape, value)[1] if fault.level is Level.ERROR
+    ]
 
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*/ok/*")), ids=named)
@@ -64,7 +66,9 @@ def test_good_handoff_is_read(path: Path) -> None:
 def test_bad_handoff_fails_for_the_reason_in_its_name(path: Path) -> None:
     shaped, faults = read(path)
     assert shaped is None
-    assert next(f.reason for f in faults if f.level is Level.ERROR) == Reason(path.stem.partition("__")[0])
+    assert next(f.reason for f in faults if f.level is Level.ERROR) == Reason(
+        path.stem.partition("__")[0]
+    )
 
 
 @pytest.mark.parametrize("kind", ["packet", "handoff-json", "handoff-file"])
@@ -104,23 +108,31 @@ BRANCHES = [
 @pytest.mark.parametrize("name", BRANCHES, ids=ascii)
 def test_branch_is_accepted_exactly_when_git_accepts_it(name: str, tmp_path: Path) -> None:
     command = ["git", "check-ref-format", "--branch", name]
-    accepted = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False).returncode == 0
+    accepted = (
+        subprocess.run(command, cwd=tmp_path, capture_output=True, check=False).returncode == 0
+    )
     assert (reasons(Packet, packet(directive_branch=name)) == []) is accepted
 
 
 @pytest.mark.parametrize("name", ["n/a", "@"])
 def test_branch_that_would_mislead_is_refused_although_git_takes_it(name: str) -> None:
-    assert reasons(Packet, packet(directive_branch=name)) == [(Reason.BAD_FORMAT, "/directive_branch")]
+    assert reasons(Packet, packet(directive_branch=name)) == [
+        (Reason.BAD_FORMAT, "/directive_branch")
+    ]
 
 
 @pytest.mark.parametrize("field", ["task_file", "required_reading", "objective", "blocking_rule"])
 def test_placeholder_of_the_template_says_nothing(field: str) -> None:
-    assert reasons(Packet, packet(**{field: "<fill this in>"})) == [(Reason.EMPTY_VALUE, f"/{field}")]
+    assert reasons(Packet, packet(**{field: "<fill this in>"})) == [
+        (Reason.EMPTY_VALUE, f"/{field}")
+    ]
 
 
 @pytest.mark.parametrize("value", [None, 0, False, "", "planner", [], {"agent": "planner"}])
 def test_next_of_a_handoff_json_may_be_anything(value: object) -> None:
-    shaped, faults = read_handoff_json({"status": "", "artifacts": [], "next": value, "summary": ""})
+    shaped, faults = read_handoff_json(
+        {"status": "", "artifacts": [], "next": value, "summary": ""}
+    )
     assert shaped is not None
     assert faults == ()
 
@@ -128,11 +140,16 @@ def test_next_of_a_handoff_json_may_be_anything(value: object) -> None:
 def test_further_keys_of_a_handoff_json_are_free() -> None:
     value = {"status": "done", "artifacts": [], "next": None, "summary": "", "elapsed_s": 4}
     assert read_handoff_json(value)[1] == ()
-    assert check(Packet, packet() | {"note": "x"}, Mode(strict=True))[1][0].reason is Reason.UNKNOWN_KEY
+    assert (
+        check(Packet, packet() | {"note": "x"}, Mode(strict=True))[1][0].reason
+        is Reason.UNKNOWN_KEY
+    )
 
 
 @pytest.mark.skipif(shutil.which("jq") is None, reason="jq is not installed")
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("handoff-json/*/*.json")), ids=named)
 def test_handoff_json_is_judged_as_the_filter_of_the_document_judges_it(path: Path) -> None:
-    judged = subprocess.run(["jq", "-e", JQ_FILTER], input=path.read_bytes(), capture_output=True, check=False)
+    judged = subprocess.run(
+        ["jq", "-e", JQ_FILTER], input=path.read_bytes(), capture_output=True, check=False
+    )
     assert (read(path)[0] is not None) is (judged.returncode == 0)

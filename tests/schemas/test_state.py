@@ -10,7 +10,13 @@ import pytest
 
 from yolo_fs.reasons import Level, Reason
 from yolo_fs.schemas.base import Mode, Wire, check
-from yolo_fs.schemas.state import DeptStatus, EscalationState, ExecutionState, Orchestration, StateFile
+from yolo_fs.schemas.state import (
+    DeptStatus,
+    EscalationState,
+    ExecutionState,
+    Orchestration,
+    StateFile,
+)
 
 EXAMPLES = Path(__file__).parents[2] / "fixtures" / "examples" / "states"
 SHAPES: dict[str, type[Wire]] = {
@@ -20,7 +26,16 @@ SHAPES: dict[str, type[Wire]] = {
     "state": StateFile,
     "escalation-state": EscalationState,
 }
-DEPT_STATUS_KEYS = ["dept", "status", "step", "started_at", "updated_at", "plans_complete", "plans_total", "error"]
+DEPT_STATUS_KEYS = [
+    "dept",
+    "status",
+    "step",
+    "started_at",
+    "updated_at",
+    "plans_complete",
+    "plans_total",
+    "error",
+]
 
 
 def named(path: Path) -> str:
@@ -52,7 +67,9 @@ def test_bad_state_fails_for_the_reason_in_its_name(path: Path) -> None:
     value = json.loads(path.read_text(encoding="utf-8"))
     shaped, faults = check(SHAPES[path.parent.parent.name], value)
     assert shaped is None
-    assert next(f.reason for f in faults if f.level is Level.ERROR) == Reason(path.stem.partition("__")[0])
+    assert next(f.reason for f in faults if f.level is Level.ERROR) == Reason(
+        path.stem.partition("__")[0]
+    )
 
 
 @pytest.mark.parametrize("kind", SHAPES)
@@ -63,7 +80,9 @@ def test_every_kind_has_its_examples(kind: str) -> None:
 
 def test_department_status_begins_with_its_eight_keys_and_needs_only_them() -> None:
     assert list(DeptStatus.model_fields)[:8] == DEPT_STATUS_KEYS
-    assert [name for name, field in DeptStatus.model_fields.items() if field.is_required()] == DEPT_STATUS_KEYS
+    assert [
+        name for name, field in DeptStatus.model_fields.items() if field.is_required()
+    ] == DEPT_STATUS_KEYS
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,11 @@ class Said(NamedTuple):
 
 
 def ask(
-    repo: Repo, questions: Sequence[Question], *, more: Mapping[str, str] | None = None, start: Path | None = None
+    repo: Repo,
+    questions: Sequence[Question],
+    *,
+    more: Mapping[str, str] | None = None,
+    start: Path | None = None,
 ) -> list[Said]:
     """Ask each question in a repository, in order; `more` is added to the environment. No defect may come to light."""
     done = subprocess.run(
@@ -56,7 +60,11 @@ def ask(
 
 
 def _answer(words: Sequence[str], stdin: str) -> dict[str, Any]:
-    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+    with (
+        tempfile.TemporaryFile() as given,
+        tempfile.TemporaryFile() as out,
+        tempfile.TemporaryFile() as err,
+    ):
         given.write(stdin.encode("utf-8", "surrogateescape"))
         given.seek(0)
         child = os.fork()

@@ -28,7 +28,9 @@ class Cage:
 
     def write(self, path: Path, name: str, then: str = "") -> str:
         path.parent.mkdir(exist_ok=True)
-        path.write_text(f"#!/bin/sh\ntr '\\0' ' ' </proc/$PPID/cmdline >>{self.fired}/{name}\n{then}\n")
+        path.write_text(
+            f"#!/bin/sh\ntr '\\0' ' ' </proc/$PPID/cmdline >>{self.fired}/{name}\n{then}\n"
+        )
         path.chmod(0o755)
         return str(path)
 
@@ -71,13 +73,24 @@ def setting(key: str, then: str = "", before: str = "") -> Callable[[Cage, str],
 
 
 def alias(cage: Cage, name: str) -> None:
-    for verb in (name, "log", "cat-file", "update-ref", "update-index", "ls-files", "rev-parse", "check-attr"):
+    for verb in (
+        name,
+        "log",
+        "cat-file",
+        "update-ref",
+        "update-index",
+        "ls-files",
+        "rev-parse",
+        "check-attr",
+    ):
         cage.config(f"alias.{verb}", f"!{cage.script(name)}")
 
 
 def included(cage: Cage, name: str) -> None:
     """Let a file of the work tree, which any pull may change, be part of the configuration."""
-    cage.repo.file("settings.inc", f'[core]\n\tgitProxy = {cage.script(name)}\n[alias]\n\tinc = "!:"\n')
+    cage.repo.file(
+        "settings.inc", f'[core]\n\tgitProxy = {cage.script(name)}\n[alias]\n\tinc = "!:"\n'
+    )
     cage.config("include.path", "../settings.inc")
 
 
@@ -232,7 +245,10 @@ def by_worktree_config(repo: Repo, names: tuple[str, ...]) -> Cage:
     for name in names:
         cage.write(hooks / name, name)
     repo.git("config", "extensions.worktreeConfig", "true")
-    for key, value in (("core.hooksPath", "tools/hooks"), ("core.fsmonitor", cage.script("core.fsmonitor"))):
+    for key, value in (
+        ("core.hooksPath", "tools/hooks"),
+        ("core.fsmonitor", cage.script("core.fsmonitor")),
+    ):
         repo.git("config", "--worktree", key, value)
     cage.silence()
     return cage

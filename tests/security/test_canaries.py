@@ -27,7 +27,11 @@ def test_at_least_the_canaries_of_the_plan_are_planted() -> None:
 def test_no_canary_sings_for_us_and_each_does_for_stock_git(repo: Repo, start: Start) -> None:
     cage = plant(repo)
     work_in(repo, start)
-    ask(repo, questions(READERS if ALL else ESSENTIAL) + of_hosts(str(repo.root), f"{PHASE}/decisions.jsonl"))
+    ask(
+        repo,
+        questions(READERS if ALL else ESSENTIAL)
+        + of_hosts(str(repo.root), f"{PHASE}/decisions.jsonl"),
+    )
     assert cage.heard() == {}
     mute = [canary.name for canary in CANARIES if not sings(cage, canary.name, canary.sing)]
     assert mute == []
@@ -41,7 +45,11 @@ def work_in(repo: Repo, start: Start) -> None:
     daemon.wait_committed(artifacts[:4])
     daemon.wait_for("artifact.held", held.path, "attr_filter")
     repo.write(
-        lost._replace(data=lost.data.replace(b'"ch": []', b"").replace(b'"ch":[]', b'"ch":["%s"]' % (b"12" * 20)))
+        lost._replace(
+            data=lost.data.replace(b'"ch": []', b"").replace(
+                b'"ch":[]', b'"ch":["%s"]' % (b"12" * 20)
+            )
+        )
     )
     daemon.wait_for("artifact.rejected", lost.path, "unknown_commit")
     repo.write(*artifacts[4:])
@@ -60,7 +68,9 @@ def sings(cage: Cage, name: str, command: str) -> bool:
     return name in cage.sang()
 
 
-def test_a_filter_for_a_file_that_changed_as_the_index_did_does_not_run_either(repo: Repo, start: Start) -> None:
+def test_a_filter_for_a_file_that_changed_as_the_index_did_does_not_run_either(
+    repo: Repo, start: Start
+) -> None:
     """git compares the content of such a file, through its filter, whenever it writes the index."""
     one, ahead_s = artifact("plan", 0), time.time() + 3_600
     for path in (repo.root / "README.md", *(repo.root / "src").iterdir()):
@@ -77,13 +87,20 @@ def test_a_filter_for_a_file_that_changed_as_the_index_did_does_not_run_either(r
 
 def index_differs(repo: Repo) -> bool:
     """Compare the index with HEAD through plumbing that runs no command of the repository."""
-    return bool(repo.look("-c", "core.fsmonitor=false", "diff-index", "--cached", "--raw", "HEAD", "--", PLANNING))
+    return bool(
+        repo.look(
+            "-c", "core.fsmonitor=false", "diff-index", "--cached", "--raw", "HEAD", "--", PLANNING
+        )
+    )
 
 
 def test_the_configuration_of_one_work_tree_names_hooks_in_vain(repo: Repo) -> None:
     cage, artifacts = by_worktree_config(repo, HOOKS_OF_A_WORK_TREE), mixed(4)
     repo.write(*artifacts)
-    ask(repo, questions(("run --once", "status", "verify", "hooks doctor", "hooks install --dry-run")))
+    ask(
+        repo,
+        questions(("run --once", "status", "verify", "hooks doctor", "hooks install --dry-run")),
+    )
     assert len(repo.subjects()) == 1 + len(artifacts)
     assert cage.heard() == {}
     repo.git("commit", "-q", "--allow-empty", "-m", "chore: these sing")

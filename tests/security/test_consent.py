@@ -46,8 +46,15 @@ def test_no_verb_no_hook_and_no_host_starts_a_daemon(repo: Repo) -> None:
 def wants_to_run(repo: Repo, cage: Cage) -> None:
     """Let every file of the repository ask for it."""
     program = [cage.script("sink")]
-    said = {"autostart": True, "daemon": {"autostart": True}, "sinks": {"command": program, "every_s": 0}}
-    repo.file(f"{PLANNING}/config.json", json.dumps({**said, "yolo_fs": {"autostart": True, "sinks": said["sinks"]}}))
+    said = {
+        "autostart": True,
+        "daemon": {"autostart": True},
+        "sinks": {"command": program, "every_s": 0},
+    }
+    repo.file(
+        f"{PLANNING}/config.json",
+        json.dumps({**said, "yolo_fs": {"autostart": True, "sinks": said["sinks"]}}),
+    )
     repo.git("config", "yolo-fs.autostart", "true")
     own = repo.git_dir / "yolo-fs"
     own.mkdir(mode=0o700, exist_ok=True)
@@ -67,7 +74,11 @@ def test_only_what_somebody_types_launches_a_daemon() -> None:
 
 def test_no_key_of_a_repository_names_a_program_or_starts_one() -> None:
     names = set(Policy.model_fields)
-    assert not {name for name in names if re.search("command|program|hook|run|start|filter|webhook|exec", name)}
+    assert not {
+        name
+        for name in names
+        if re.search("command|program|hook|run|start|filter|webhook|exec", name)
+    }
     assert set(LOOSENING) < names
 
 
@@ -92,11 +103,18 @@ def test_what_loosens_counts_from_the_users_own_configuration_alone(
     repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", repo.env["XDG_CONFIG_HOME"])
-    loose = {**LOOSENING, "max_file_bytes": 1 << 40, "max_depth": 10_000, "secrets_allowed": ["0123456789abcdef"]}
+    loose = {
+        **LOOSENING,
+        "max_file_bytes": 1 << 40,
+        "max_depth": 10_000,
+        "secrets_allowed": ["0123456789abcdef"],
+    }
     repo.configure_repository(**loose)
     repo.configure(durability="fsync")
     policy, default = load(str(repo.root)).policy, Policy()
-    assert {name: getattr(policy, name) for name in loose} == {name: getattr(default, name) for name in loose}
+    assert {name: getattr(policy, name) for name in loose} == {
+        name: getattr(default, name) for name in loose
+    }
     repo.configure(**loose)
     policy = load(str(repo.root)).policy
     assert {name: getattr(policy, name) for name in loose} == loose

@@ -72,7 +72,11 @@ def test_no_variable_leads_us_elsewhere(repo: Repo, decoy: Repo, cage: Cage, sta
     daemon = start(repo, **poisoned)
     repo.write(*artifacts)
     daemon.wait_committed(artifacts)
-    ask(repo, questions(READERS if ALL else SOME) + of_hosts(str(repo.root), f"{PHASE}/x"), more=poisoned)
+    ask(
+        repo,
+        questions(READERS if ALL else SOME) + of_hosts(str(repo.root), f"{PHASE}/x"),
+        more=poisoned,
+    )
     assert daemon.stop() == 0
     assert content(decoy.root) == before
     assert cage.heard() == {}
@@ -82,8 +86,14 @@ def test_no_variable_leads_us_elsewhere(repo: Repo, decoy: Repo, cage: Cage, sta
 def test_stock_git_would_have_been_led_elsewhere(repo: Repo, decoy: Repo, cage: Cage) -> None:
     poisoned = poison(decoy, cage)
     before = content(decoy.root)
-    repo.git("status", ok=range(256), **{name: poisoned[name] for name in ("GIT_CONFIG_GLOBAL", "GIT_TRACE")})
-    repo.git("update-index", "--force-remove", "README.md", GIT_INDEX_FILE=poisoned["GIT_INDEX_FILE"])
+    repo.git(
+        "status",
+        ok=range(256),
+        **{name: poisoned[name] for name in ("GIT_CONFIG_GLOBAL", "GIT_TRACE")},
+    )
+    repo.git(
+        "update-index", "--force-remove", "README.md", GIT_INDEX_FILE=poisoned["GIT_INDEX_FILE"]
+    )
     changed = {path for path, data in content(decoy.root).items() if before.get(path) != data}
     assert changed == {".git/index", "trace"}
     assert set(cage.heard()) == {"monitor"}
@@ -105,6 +115,8 @@ def test_no_variable_alone_leads_us_elsewhere(repo: Repo, decoy: Repo, cage: Cag
 def content(root: Path) -> Mapping[str, str]:
     """Return every path below a folder with the digest of what it holds."""
     return {
-        str(path.relative_to(root)): hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+        str(path.relative_to(root)): hashlib.sha256(path.read_bytes()).hexdigest()
+        if path.is_file()
+        else ""
         for path in sorted(root.rglob("*"))
     }

@@ -33,7 +33,20 @@ def test_links_where_our_own_files_go_lead_nowhere(repo: Repo, ending: str) -> N
     for name in OURS:
         (own / f"{name}{ending}").symlink_to(victim)
     repo.write(artifact("plan", 0))
-    ask(repo, questions(("resume", "run --once", "hooks install", "setup claude", "doctor --fix", "status", "events")))
+    ask(
+        repo,
+        questions(
+            (
+                "resume",
+                "run --once",
+                "hooks install",
+                "setup claude",
+                "doctor --fix",
+                "status",
+                "events",
+            )
+        ),
+    )
     assert len(repo.subjects()) == 2
     assert (victim.read_text(), stat.S_IMODE(victim.stat().st_mode)) == ("precious\n", 0o640)
 
@@ -41,11 +54,14 @@ def test_links_where_our_own_files_go_lead_nowhere(repo: Repo, ending: str) -> N
 @pytest.mark.parametrize("level", ["phase", "phases", "planning"] if ALL else ["phase"])
 def test_a_phase_behind_a_link_is_written_to_by_nobody(repo: Repo, level: str) -> None:
     repo.file(
-        f"{PLANNING}/config.json", json.dumps({"departments": {"frontend": True}, "department_workflow": "parallel"})
+        f"{PLANNING}/config.json",
+        json.dumps({"departments": {"frontend": True}, "department_workflow": "parallel"}),
     )
     repo.write(*mixed(2), artifact("critique", 0))
     ask(repo, questions(("run --once",)))
-    place = repo.root / {"phase": PHASE, "phases": f"{PLANNING}/phases", "planning": PLANNING}[level]
+    place = (
+        repo.root / {"phase": PHASE, "phases": f"{PLANNING}/phases", "planning": PLANNING}[level]
+    )
     outside = repo.root.parent / "outside"
     place.rename(outside)
     place.symlink_to(outside)
@@ -59,7 +75,10 @@ def test_a_phase_behind_a_link_is_written_to_by_nobody(repo: Repo, level: str) -
 
 
 def contents(root: Path) -> dict[str, str]:
-    return {str(path.relative_to(root)): path.read_text() if path.is_file() else "" for path in sorted(root.rglob("*"))}
+    return {
+        str(path.relative_to(root)): path.read_text() if path.is_file() else ""
+        for path in sorted(root.rglob("*"))
+    }
 
 
 PIPES = (

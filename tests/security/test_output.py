@@ -17,7 +17,16 @@ from tests.security.verbs import PHASE, READERS, of_hosts, questions
 
 Start = Callable[..., Daemon]
 ALL = bool(os.environ.get("YOLO_SECURITY"))
-SHOWN = ("status", "status --json", "events", "validate", "validate --format sarif", "resume", "doctor", "run --once")
+SHOWN = (
+    "status",
+    "status --json",
+    "events",
+    "validate",
+    "validate --format sarif",
+    "resume",
+    "doctor",
+    "run --once",
+)
 
 NAMES = (
     b"-rf", b"--help", b":(exclude)x.jsonl", b"a\nb.jsonl", b"\x1b[2Jclear.jsonl", b"caf\xe9.jsonl", b"*.jsonl",
@@ -28,19 +37,31 @@ NAMES = (
     b"\x1b]8;;evil:\x07link.jsonl", "\u2066critique\u2069.jsonl".encode(), b"\x7f.jsonl",
 )  # fmt: skip
 FOLDER = b"02-\x1b]0;title\x07"
-HOSTILE = "\x1b[31mred\x1b[0m \x07 \x9b2J \u202e\u2066 \r overwritten \x7f \x1b]52;c;eA==\x07 \u2028"
+HOSTILE = (
+    "\x1b[31mred\x1b[0m \x07 \x9b2J \u202e\u2066 \r overwritten \x7f \x1b]52;c;eA==\x07 \u2028"
+)
 
 
 def test_hostile_names_are_no_artifacts_and_stop_nothing(repo: Repo, start: Start) -> None:
     one, history, daemon = artifact("critique", 0), History(repo), start(repo)
-    for folder in (f"{PLANNING}/phases/01-phase-1".encode(), PLANNING.encode(), b"documents/handoffs"):
+    for folder in (
+        f"{PLANNING}/phases/01-phase-1".encode(),
+        PLANNING.encode(),
+        b"documents/handoffs",
+    ):
         plant_names(repo, folder, one.data)
-    plant_names(repo, f"{PLANNING}/phases/".encode() + FOLDER, one.data, [b"HANDOFF.md", b"critique.jsonl"])
+    plant_names(
+        repo, f"{PLANNING}/phases/".encode() + FOLDER, one.data, [b"HANDOFF.md", b"critique.jsonl"]
+    )
     repo.write(one)
     daemon.wait_committed([one])
     until(lambda: not repo.look("diff", "--cached", "--name-only"), "the index has followed")
-    repo.git("add", "-A", "--", "documents", f"{PLANNING}/phases", ":(exclude,icase)*git*")  # git itself refuses these
-    everything = questions(READERS if ALL else SHOWN) + of_hosts(str(repo.root), f"{PHASE}/\x1b[2J\u202e.jsonl")
+    repo.git(
+        "add", "-A", "--", "documents", f"{PLANNING}/phases", ":(exclude,icase)*git*"
+    )  # git itself refuses these
+    everything = questions(READERS if ALL else SHOWN) + of_hosts(
+        str(repo.root), f"{PHASE}/\x1b[2J\u202e.jsonl"
+    )
     assert_clean(ask(repo, [*everything, *named(repo)]))
     assert daemon.stop() == 0
     assert [commit.changes[0][2] for commit in history.commits()] == [one.path]
@@ -73,13 +94,18 @@ def named(repo: Repo) -> list[Question]:
     ]  # fmt: skip
     asked = [Question(words) for words in (lines if ALL else lines[::4])]
     asked += [Question(("message", "check", "-"), HOSTILE), Question(("message", "check", "-"), json.dumps({"type": HOSTILE}))]  # fmt: skip
-    asked += [Question(("hook",), json.dumps({"hook_event_name": HOSTILE})), Question(("hook", "stop"), HOSTILE)]
+    asked += [
+        Question(("hook",), json.dumps({"hook_event_name": HOSTILE})),
+        Question(("hook", "stop"), HOSTILE),
+    ]
     asked += [Question(("validate", "--type", "artifact/plan", "-"), HOSTILE)]
     return asked
 
 
 def test_hostile_contents_are_shown_escaped(repo: Repo, start: Start) -> None:
-    decisions, critique, summary = (artifact(kind, 0) for kind in ("decisions", "critique", "summary"))
+    decisions, critique, summary = (
+        artifact(kind, 0) for kind in ("decisions", "critique", "summary")
+    )
     daemon = start(repo)
     repo.write(
         decisions._replace(data=decisions.data.replace(b"architect", b"\\u001b[31mred\\u0007\\u202e\\r").replace(b"Opaque tokens", b"\\u009b2J")),
@@ -87,19 +113,36 @@ def test_hostile_contents_are_shown_escaped(repo: Repo, start: Start) -> None:
         summary._replace(data=summary.data.replace(b'"built"', b'"\\u001b]0;title\\u0007"')),
     )  # fmt: skip
     (repo.root / PHASE / "HANDOFF.md").write_text(f"---\nhandoff:\n  objective: {HOSTILE}\n---\n")
-    (repo.root / PHASE / "escalation.jsonl").write_text(json.dumps({"id": HOSTILE, "sb": HOSTILE}) + "\n")
-    (repo.root / PHASE / ".dept-status-backend.json").write_text(json.dumps({"dept": HOSTILE, "step": HOSTILE}))
-    (repo.root / PHASE / ".execution-state.json").write_text(json.dumps({"phase": HOSTILE, "steps": HOSTILE}))
+    (repo.root / PHASE / "escalation.jsonl").write_text(
+        json.dumps({"id": HOSTILE, "sb": HOSTILE}) + "\n"
+    )
+    (repo.root / PHASE / ".dept-status-backend.json").write_text(
+        json.dumps({"dept": HOSTILE, "step": HOSTILE})
+    )
+    (repo.root / PHASE / ".execution-state.json").write_text(
+        json.dumps({"phase": HOSTILE, "steps": HOSTILE})
+    )
     (repo.root / PLANNING / "state.json").write_text(json.dumps({"ms": HOSTILE, "ph": HOSTILE}))
     (repo.root / PLANNING / ".active-agent").write_text(HOSTILE)
     daemon.wait_for("artifact.rejected", critique.path)
     daemon.wait_for("artifact.rejected", summary.path)
     until(lambda: repo.standing(decisions.path)[0] in ("committed", "rejected"), "judged")
-    everything = questions(READERS if ALL else SHOWN) + of_hosts(str(repo.root), f"{PHASE}/critique.jsonl")
+    everything = questions(READERS if ALL else SHOWN) + of_hosts(
+        str(repo.root), f"{PHASE}/critique.jsonl"
+    )
     assert_clean(ask(repo, everything))
-    (repo.root / PLANNING / "config.json").write_text(json.dumps({HOSTILE: HOSTILE, "effort": HOSTILE}))
+    (repo.root / PLANNING / "config.json").write_text(
+        json.dumps({HOSTILE: HOSTILE, "effort": HOSTILE})
+    )
     assert_clean(
-        ask(repo, questions(("status", "validate", "run --once", "status --json", "doctor") if ALL else ("status",)))
+        ask(
+            repo,
+            questions(
+                ("status", "validate", "run --once", "status --json", "doctor")
+                if ALL
+                else ("status",)
+            ),
+        )
     )
 
 
@@ -109,7 +152,11 @@ def assert_clean(answers: Sequence[Said]) -> None:
         text = (said.out + said.err).decode("utf-8", "surrogateescape")
         found = {char for char in text if char != "\n" and unicodedata.category(char) in HIDDEN}
         if found:
-            wild[said.question.words, said.question.stdin[:40]] = (found, said.out[:300], said.err[:300])
+            wild[said.question.words, said.question.stdin[:40]] = (
+                found,
+                said.out[:300],
+                said.err[:300],
+            )
     assert wild == {}
 
 
@@ -118,7 +165,14 @@ HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 
 
 def test_the_measure_itself_sees_a_raw_byte(tmp_path: Path) -> None:
-    for raw in (b"\x1b[2J", b"caf\xe9", "\u202e".encode(), b"\r", "\u2028".encode(), "\x9b".encode()):
+    for raw in (
+        b"\x1b[2J",
+        b"caf\xe9",
+        "\u202e".encode(),
+        b"\r",
+        "\u2028".encode(),
+        "\x9b".encode(),
+    ):
         question = Question(("x",))
         try:
             assert_clean([Said(question, 0, raw, b"")])

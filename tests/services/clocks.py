@@ -21,7 +21,9 @@ class Clock:
 
     def passes(self, seconds: float) -> None:
         self.now = replace(
-            self.now, wall=self.now.wall + timedelta(seconds=seconds), steady_s=self.now.steady_s + seconds
+            self.now,
+            wall=self.now.wall + timedelta(seconds=seconds),
+            steady_s=self.now.steady_s + seconds,
         )
 
     def is_set(self, seconds: float) -> None:

@@ -17,8 +17,25 @@ ROADMAP = (
     "# Roadmap\n\n## Phase 1: Login\n\n**Goal:** Sign in, @@\n**Reqs:** REQ-01, REQ-02\n"
     "**Success Criteria:**\n- a token works once, @@\n- sessions last 30 days, @@\n\n## Phase 2: Page\n\n**Goal:** Show it\n"
 )
-_PLAN = {"p": "01", "t": "Tokens", "w": 1, "d": [], "xd": [], "mh": {"tr": ["@@"], "ar": [], "kl": []}, "obj": "@@"}
-_TASK = {"id": "T1", "tp": "auto", "a": "@@", "f": ["src/auth.ts"], "v": "@@", "done": "@@", "spec": "@@", "ts": "@@"}
+_PLAN = {
+    "p": "01",
+    "t": "Tokens",
+    "w": 1,
+    "d": [],
+    "xd": [],
+    "mh": {"tr": ["@@"], "ar": [], "kl": []},
+    "obj": "@@",
+}
+_TASK = {
+    "id": "T1",
+    "tp": "auto",
+    "a": "@@",
+    "f": ["src/auth.ts"],
+    "v": "@@",
+    "done": "@@",
+    "spec": "@@",
+    "ts": "@@",
+}
 _TOON = (
     'phase: "01"\ntech_decisions[1]{decision,rationale}:\n  JWT,@@\ncomponents[1]{name,desc}:\n  Keys,@@\n'
     "integration_points: none\nrisks: none\ncritique_disposition[1]{id,st}:\n  C1,addressed\n"
@@ -57,9 +74,13 @@ class Planted(Team):
 
     def example_of(self, kind: str, file: str, path: str = "") -> None:
         """Write a good example with a canary in each text of its records that people read."""
-        records = [json.loads(line) for line in (EXAMPLES / kind / "ok" / file).read_text().splitlines()]
+        records = [
+            json.loads(line) for line in (EXAMPLES / kind / "ok" / file).read_text().splitlines()
+        ]
         planted = [one | {key: "@@" for key in _KEYS[kind] if key in one} for one in records]
-        self.plant(path or f"{PHASE}/{kind}.jsonl", "".join(json.dumps(one) + "\n" for one in planted))
+        self.plant(
+            path or f"{PHASE}/{kind}.jsonl", "".join(json.dumps(one) + "\n" for one in planted)
+        )
 
     def grow(self) -> None:
         """Write and commit everything."""
@@ -75,7 +96,9 @@ class Planted(Team):
         self.plant(f"{root}/REQUIREMENTS.md", "# Requirements\n\n- [ ] **REQ-01**: @@\n")
         self.example_of("reqs", _first("reqs"), f"{root}/reqs.jsonl")
         conventions = [{"category": "naming", "rule": "@@"}, {"category": "style", "rule": "@@"}]
-        self.plant(f"{root}/conventions.json", json.dumps({"conventions": conventions}, indent=2) + "\n")
+        self.plant(
+            f"{root}/conventions.json", json.dumps({"conventions": conventions}, indent=2) + "\n"
+        )
         for name in ("INDEX", "ARCHITECTURE", "PATTERNS", "CONCERNS"):
             self.plant(f"{root}/codebase/{name}.md", "# Map\n\n@@\n")
         for department in ("backend", "frontend", "uiux"):
@@ -97,14 +120,22 @@ class Planted(Team):
         for prefix in ("", "fe-", "ux-"):
             self.plant(f"{PHASE}/{prefix}architecture.toon", _TOON)
         for prefix, number in (("", "01"), ("", "02"), ("fe-", "03"), ("ux-", "02")):
-            self.lines(f"{prefix}01-{number}.plan.jsonl", _PLAN | {"n": number}, _TASK, _TASK | {"id": "T2"})
+            self.lines(
+                f"{prefix}01-{number}.plan.jsonl",
+                _PLAN | {"n": number},
+                _TASK,
+                _TASK | {"id": "T2"},
+            )
         self.lines("01-01.summary.jsonl", {
             "p": "01", "n": "01", "t": "@@", "s": "partial", "dt": "2026-02-19", "tc": 1, "tt": 2, "ch": [],
             "fm": ["src/auth.ts"], "dv": ["@@"], "built": ["@@"], "tst": "red_green", "sg": ["@@"],
         })  # fmt: skip
         for kind in _KEYS.keys() - {"reqs"}:
             self.example_of(kind, _first(kind))
-        self.file(f"{PHASE}/.qa-gate-results.jsonl", (EXAMPLES / "qa-gate-results/ok/three_levels.jsonl").read_text())
+        self.file(
+            f"{PHASE}/.qa-gate-results.jsonl",
+            (EXAMPLES / "qa-gate-results/ok/three_levels.jsonl").read_text(),
+        )
 
 
 def _first(kind: str) -> str:

@@ -32,7 +32,9 @@ class Team:
             self.git("config", key, value)
 
     def git(self, *arguments: str) -> str:
-        done = subprocess.run(["git", "-C", self.root, *arguments], check=True, capture_output=True, text=True)
+        done = subprocess.run(
+            ["git", "-C", self.root, *arguments], check=True, capture_output=True, text=True
+        )
         return done.stdout.strip()
 
     def file(self, path: str, text: str) -> Path:

@@ -75,7 +75,9 @@ def test_relative_paths_begin_where_the_caller_stands(team: Team) -> None:
         assert not reads(access, "../../../x")
 
 
-def test_a_bare_name_of_the_protocol_stands_for_all_files_of_that_name_when_read(access: Access) -> None:
+def test_a_bare_name_of_the_protocol_stands_for_all_files_of_that_name_when_read(
+    access: Access,
+) -> None:
     assert not reads(access, "architecture.toon")
     assert reads(access, "architecture.toon", "senior")
     assert not reads(access, GIT_DIFF, "qa")
@@ -106,9 +108,14 @@ def test_the_active_plan_of_the_department_limits_its_writes(team: Team, access:
 
 def test_a_plan_that_waits_for_another_is_not_the_active_one(team: Team) -> None:
     team.begin()
-    first, second = ((team.examples / f"plan/ok/{name}.jsonl").read_text() for name in ("first_wave", "planned"))
+    first, second = (
+        (team.examples / f"plan/ok/{name}.jsonl").read_text() for name in ("first_wave", "planned")
+    )
     team.artifact("01-02.plan.jsonl", first.replace('"n":"01"', '"n":"02"', 1))
-    team.artifact("01-01.plan.jsonl", second.replace('"n":"02"', '"n":"01"', 1).replace('["01-01"]', '["01-02"]', 1))
+    team.artifact(
+        "01-01.plan.jsonl",
+        second.replace('"n":"02"', '"n":"01"', 1).replace('["01-01"]', '["01-02"]', 1),
+    )
     team.once()
     with Repository(str(team.root)) as repository:
         plan = Access(repository).active_plan(Dept.BACKEND)

@@ -91,7 +91,10 @@ def test_a_claim_says_what_it_lacks(team: Team) -> None:
     assert (claimed["standing"], claimed["tasks_done"], claimed["tasks_total"]) == ("claimed", 1, 2)
     assert claimed["missing"] == ["none of its commits touches a file of plan 01-01"]
     assert (waiting["blocked_by"], shown["percent"]) == (["01-01"], 0)
-    assert (shown["next"]["agent"], shown["next"]["inputs"]) == ("architect", ["reqs", "codebase", "critique"])
+    assert (shown["next"]["agent"], shown["next"]["inputs"]) == (
+        "architect",
+        ["reqs", "codebase", "critique"],
+    )
 
 
 def test_each_step_has_its_proof_or_what_it_lacks(team: Team) -> None:
@@ -100,7 +103,10 @@ def test_each_step_has_its_proof_or_what_it_lacks(team: Team) -> None:
     steps = {one["step"]: one for one in (*phase["departments"][0]["steps"], *phase["steps"])}
     assert (steps["research"]["standing"], steps["research"]["by"]) == ("complete", team.head())
     assert (steps["po"]["standing"], steps["po"]["by"]) == ("skipped", "po.enabled=false")
-    assert (steps["architecture"]["standing"], steps["planning"]["standing"]) == ("ready", "pending")
+    assert (steps["architecture"]["standing"], steps["planning"]["standing"]) == (
+        "ready",
+        "pending",
+    )
     assert steps["planning"]["missing"] == ["step architecture is neither complete nor skipped"]
 
 
@@ -126,13 +132,18 @@ def status(team: Team, text: str) -> Path:
 
 def test_a_declaration_without_evidence_is_drift(team: Team) -> None:
     team.begin()
-    status(team, '{"dept": "backend", "status": "complete", "step": "qa", "blockers": ["no test database"]}')
+    status(
+        team,
+        '{"dept": "backend", "status": "complete", "step": "qa", "blockers": ["no test database"]}',
+    )
     found = beside(team)
     assert [(one["key"], one["declared"], one["derived"]) for one in found["drift"]] == [
         ("status", "complete", "running"),
         ("step", "qa", "architecture"),
     ]
-    assert found["declared_blockers"] == [{"phase": "01-auth", "department": "backend", "blocker": "no test database"}]
+    assert found["declared_blockers"] == [
+        {"phase": "01-auth", "department": "backend", "blocker": "no test database"}
+    ]
 
 
 def test_a_forged_sentinel_is_named(team: Team) -> None:
@@ -155,7 +166,9 @@ def test_settings_in_force_that_history_does_not_have_are_drift(team: Team) -> N
     assert json.dumps(found)
 
 
-def test_the_daemon_s_own_sentinels_are_judged_by_the_configuration_that_it_works_by(team: Team) -> None:
+def test_the_daemon_s_own_sentinels_are_judged_by_the_configuration_that_it_works_by(
+    team: Team,
+) -> None:
     team.config({"departments": {"uiux": True}, "department_workflow": "backend_only"})
     team.user_commits("chore: configuration", ".yolo-planning/config.json")
     team.config(THREE)
@@ -170,11 +183,14 @@ def test_the_daemon_s_own_sentinels_are_judged_by_the_configuration_that_it_work
 
 
 def first(kind: str) -> str:
-    return min((Path(__file__).parents[2] / "fixtures/examples/artifacts" / kind / "ok").iterdir()).name
+    return min(
+        (Path(__file__).parents[2] / "fixtures/examples/artifacts" / kind / "ok").iterdir()
+    ).name
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", '{"declared": "x"}', '{"declared": [1], "seq": {}}', '{"blockers": {"a": 1}}']
+    "text",
+    ["", "[]", '{"declared": "x"}', '{"declared": [1], "seq": {}}', '{"blockers": {"a": 1}}'],
 )
 def test_no_status_file_breaks_the_board(team: Team, text: str) -> None:
     team.begin()
@@ -185,9 +201,13 @@ def test_no_status_file_breaks_the_board(team: Team, text: str) -> None:
 # --- performance ---
 
 
-def test_a_hundred_times_the_artifacts_need_no_more_processes(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hundred_times_the_artifacts_need_no_more_processes(
+    team: Team, monkeypatch: pytest.MonkeyPatch
+) -> None:
     few = processes_of(team, monkeypatch, lambda: plans(team, 1, 5))
-    many = processes_of(team, monkeypatch, lambda: [plans(team, phase, 84) for phase in range(2, 8)])
+    many = processes_of(
+        team, monkeypatch, lambda: [plans(team, phase, 84) for phase in range(2, 8)]
+    )
     assert 0 < many <= few + 2
 
 

@@ -32,7 +32,13 @@ class History:
         moment = f"{START_S + (self.seconds if at_s is None else at_s)} +0000"
         who = {f"GIT_{part}_{fact}": value for part in ("AUTHOR", "COMMITTER")
                for fact, value in (("NAME", "Ada"), ("EMAIL", "a@b.c"), ("DATE", moment))}  # fmt: skip
-        done = subprocess.run(["git", *arguments], cwd=self.root, env=os.environ | who, check=True, capture_output=True)
+        done = subprocess.run(
+            ["git", *arguments],
+            cwd=self.root,
+            env=os.environ | who,
+            check=True,
+            capture_output=True,
+        )
         return done.stdout.decode().strip()
 
     def commit(self, subject: str, path: str = "src/a.ts", at_s: int | None = None) -> str:
@@ -180,15 +186,32 @@ def test_random_histories_give_the_same_with_and_without_a_cache(history: Histor
     for step in range(25):
         match rng.randrange(6):
             case 0:
-                history.git("checkout", "-q", "-b", f"b{step}", rng.choice(history.git("rev-list", "HEAD").split()))
+                history.git(
+                    "checkout",
+                    "-q",
+                    "-b",
+                    f"b{step}",
+                    rng.choice(history.git("rev-list", "HEAD").split()),
+                )
             case 1:
-                history.git("checkout", "-q", rng.choice(history.git("branch", "--format=%(refname:short)").split()))
+                history.git(
+                    "checkout",
+                    "-q",
+                    rng.choice(history.git("branch", "--format=%(refname:short)").split()),
+                )
             case 2:
                 other = rng.choice(history.git("branch", "--format=%(refname:short)").split())
-                history.git("merge", "-q", "-X", "ours", "--no-ff", "-m", f"chore: merge {other}", other)
+                history.git(
+                    "merge", "-q", "-X", "ours", "--no-ff", "-m", f"chore: merge {other}", other
+                )
             case _:
                 subject = rng.choice(
-                    ("feat(01-01): T1 x", "fix(phase-1): y", "feat(01-01): Load the keys", "docs(01): plan 01-01")
+                    (
+                        "feat(01-01): T1 x",
+                        "fix(phase-1): y",
+                        "feat(01-01): Load the keys",
+                        "docs(01): plan 01-01",
+                    )
                 )
                 at_s = rng.choice((None, rng.randrange(50)))
                 history.commit(subject, rng.choice((PLAN, "src/a.ts", "ä.txt")), at_s)
@@ -202,7 +225,9 @@ def test_a_later_commit_wins_though_its_clock_is_behind(history: History) -> Non
     assert history.read()["tasks"]["01-01/T1"] == late
 
 
-def test_of_two_lines_of_history_the_longer_one_wins_in_whatever_order_they_are_read(history: History) -> None:
+def test_of_two_lines_of_history_the_longer_one_wins_in_whatever_order_they_are_read(
+    history: History,
+) -> None:
     history.git("checkout", "-q", "-b", "side")
     history.commit("feat(01-01): T1 on the short line", "b.ts", at_s=50)
     history.git("checkout", "-q", "main")
@@ -210,7 +235,11 @@ def test_of_two_lines_of_history_the_longer_one_wins_in_whatever_order_they_are_
     wins = history.commit("feat(01-01): T1 on the long line", at_s=100)
     history.read()
     history.git("merge", "-q", "--no-ff", "-m", "chore: merge", "side", at_s=200)
-    assert history.read(keep=False)["tasks"]["01-01/T1"] == history.fresh()["tasks"]["01-01/T1"] == wins
+    assert (
+        history.read(keep=False)["tasks"]["01-01/T1"]
+        == history.fresh()["tasks"]["01-01/T1"]
+        == wins
+    )
 
 
 def test_a_log_that_names_a_parent_before_its_child_is_put_in_order(history: History) -> None:
@@ -225,7 +254,9 @@ def test_a_log_that_names_a_parent_before_its_child_is_put_in_order(history: His
     assert history.read()["tasks"]["01-01/T1"] == child
 
 
-def test_the_past_of_an_artifact_and_the_work_on_a_plan_are_in_the_order_of_history(history: History) -> None:
+def test_the_past_of_an_artifact_and_the_work_on_a_plan_are_in_the_order_of_history(
+    history: History,
+) -> None:
     first = history.git("rev-parse", "HEAD~1")
     work = [history.git("rev-parse", "HEAD"), history.commit("fix(01-01): again", at_s=0)]
     second = history.commit("docs(01): enrich plan 01-01 specs", PLAN)
@@ -248,7 +279,9 @@ def test_the_past_of_an_artifact_and_the_work_on_a_plan_are_in_the_order_of_hist
     lambda data: data[:-20] + bytes([data[-20] ^ 1]) + data[-19:],
     lambda data: b"\0" * len(data),
 ])  # fmt: skip
-def test_a_torn_or_foreign_cache_is_only_slower(history: History, spoil: Callable[[bytes], bytes]) -> None:
+def test_a_torn_or_foreign_cache_is_only_slower(
+    history: History, spoil: Callable[[bytes], bytes]
+) -> None:
     expected = history.read()
     spoilt = spoil(history.cache().read_bytes())
     history.cache().write_bytes(spoilt)
@@ -257,7 +290,9 @@ def test_a_torn_or_foreign_cache_is_only_slower(history: History, spoil: Callabl
 
 
 @pytest.mark.parametrize("stand_in", ["link", "folder", "pipe"])
-def test_what_stands_in_its_place_is_not_opened(history: History, tmp_path: Path, stand_in: str) -> None:
+def test_what_stands_in_its_place_is_not_opened(
+    history: History, tmp_path: Path, stand_in: str
+) -> None:
     expected = history.read()
     history.cache().unlink()
     if stand_in == "link":
@@ -281,7 +316,9 @@ def test_a_clone_that_is_deepened_is_read_anew(history: History, tmp_path: Path)
     assert clone.read()["paths"][PLAN] == history.git("rev-parse", "HEAD~1")
 
 
-def test_a_cache_is_not_written_anew_for_a_trifle(history: History, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cache_is_not_written_anew_for_a_trifle(
+    history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
     history.read()
     written = history.cache().read_bytes()
     monkeypatch.setattr(module, "_SHARE", 1)

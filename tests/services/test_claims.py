@@ -28,7 +28,9 @@ def team(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Team:
     return Team(tmp_path / "work tree")
 
 
-def claim(root: str, agent: str, task: TaskRef, *files: str, done: tuple[str, ...] = ()) -> Standing:
+def claim(
+    root: str, agent: str, task: TaskRef, *files: str, done: tuple[str, ...] = ()
+) -> Standing:
     with Repository(root) as repository:
         return Claims(repository, done).claim(agent, task, files, 1_000_000.0)
 
@@ -49,7 +51,10 @@ def test_asking_again_keeps_the_place_in_the_queue(team: Team) -> None:
         claim(root, agent, task, "src/a.ts")
     with Repository(root) as repository:
         found = Claims(repository).release("dev-1")
-    assert [(one.claim.agent, one.is_granted) for one in found] == [("dev-2", True), ("dev-3", False)]
+    assert [(one.claim.agent, one.is_granted) for one in found] == [
+        ("dev-2", True),
+        ("dev-3", False),
+    ]
 
 
 def test_one_task_of_several_is_given_back(team: Team) -> None:
@@ -70,14 +75,20 @@ def test_a_file_that_somebody_wrote_over_loses_no_order_that_it_does_not_have(te
     with Repository(str(team.root)) as repository:
         claims = Claims(repository)
         path = f"{repository.own_dir}/claims.json"
-        for content in ({"claims": 1}, {"claims": ["x", {"task": "T1"}, {"task": "01-02/T1", "agent": "dev-9"}]}):
+        for content in (
+            {"claims": 1},
+            {"claims": ["x", {"task": "T1"}, {"task": "01-02/T1", "agent": "dev-9"}]},
+        ):
             write_json(path, content)
             assert len(claims.standings()) in (0, 1)
         assert claims.claim("dev-1", T2, ("a",), 0.0).is_granted
 
 
 def _claim_at_once(
-    root: str, number: int, start: multiprocessing.synchronize.Barrier, told: multiprocessing.Queue[bool]
+    root: str,
+    number: int,
+    start: multiprocessing.synchronize.Barrier,
+    told: multiprocessing.Queue[bool],
 ) -> None:
     task = TaskRef.parse(f"01-02/T{number}")
     assert task is not None
@@ -88,7 +99,10 @@ def _claim_at_once(
 def test_of_many_devs_at_once_exactly_one_has_the_file(team: Team) -> None:
     fork = multiprocessing.get_context("spawn")
     start, told = fork.Barrier(DEVS), fork.Queue()
-    devs = [fork.Process(target=_claim_at_once, args=(str(team.root), n, start, told)) for n in range(1, DEVS + 1)]
+    devs = [
+        fork.Process(target=_claim_at_once, args=(str(team.root), n, start, told))
+        for n in range(1, DEVS + 1)
+    ]
     for dev in devs:
         dev.start()
     answers = [told.get(timeout=60) for _ in devs]

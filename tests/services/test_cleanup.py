@@ -24,7 +24,15 @@ from yolo_fs.services.cleanup import REASONS, REMOVED, UNIQUE, WHEN_COMPLETE
 PHASE = ".yolo-planning/phases/01-auth"
 ORCHESTRATION = ".phase-orchestration.json"
 COORDINATION = (".dept-lock-uiux", ".dept-status-uiux.json", ".handoff-ux-complete")
-SIGNED = {"ms": "v1", "ph": 1, "tt": 1, "st": "complete", "step": "signoff", "pr": 100, "started": "2026-02-18"}
+SIGNED = {
+    "ms": "v1",
+    "ph": 1,
+    "tt": 1,
+    "st": "complete",
+    "step": "signoff",
+    "pr": 100,
+    "started": "2026-02-18",
+}
 
 
 @pytest.fixture
@@ -39,9 +47,13 @@ def team(tmp_path: Path) -> Team:
     return made
 
 
-def clean(team: Team, reason: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, dict[str, Any]]:
+def clean(
+    team: Team, reason: str, capsys: pytest.CaptureFixture[str]
+) -> tuple[int, dict[str, Any]]:
     capsys.readouterr()
-    code = run(["dept", "cleanup", "--phase", "1", "--reason", reason, "-C", str(team.root), "--json"])
+    code = run(
+        ["dept", "cleanup", "--phase", "1", "--reason", reason, "-C", str(team.root), "--json"]
+    )
     return code, json.loads(capsys.readouterr().out)
 
 
@@ -52,8 +64,23 @@ def names(team: Team) -> set[str]:
 def complete(team: Team) -> None:
     """Bring the phase to its end."""
     team.example("architecture/ok/backend.toon", "architecture.toon")
-    task = {"id": "T1", "a": "Do it", "f": ["src/a.ts"], "v": "look", "done": "it is", "spec": "Just do it"}
-    header = {"p": "01", "n": "01", "t": "A plan", "w": 1, "d": [], "obj": "Something", "eff": "turbo"}
+    task = {
+        "id": "T1",
+        "a": "Do it",
+        "f": ["src/a.ts"],
+        "v": "look",
+        "done": "it is",
+        "spec": "Just do it",
+    }
+    header = {
+        "p": "01",
+        "n": "01",
+        "t": "A plan",
+        "w": 1,
+        "d": [],
+        "obj": "Something",
+        "eff": "turbo",
+    }
     team.artifact("01-01.plan.jsonl", "".join(json.dumps(one) + "\n" for one in (header, task)))
     team.file("src/a.ts", "export {}\n")
     done = team.user_commits("feat(01-01): T1 do it", "src/a.ts")
@@ -63,7 +90,8 @@ def complete(team: Team) -> None:
     }  # fmt: skip
     team.artifact("01-01.summary.jsonl", json.dumps(summary) + "\n")
     team.artifact(
-        "code-review.jsonl", json.dumps({"plan": "01-01", "r": "approve", "cycle": 1, "dt": "2026-02-19"}) + "\n"
+        "code-review.jsonl",
+        json.dumps({"plan": "01-01", "r": "approve", "cycle": 1, "dt": "2026-02-19"}) + "\n",
     )
     team.file(".yolo-planning/ROADMAP.md", "# Roadmap\n")
     team.file(".yolo-planning/state.json", json.dumps(SIGNED) + "\n")
@@ -83,7 +111,9 @@ def test_a_phase_that_is_not_complete_loses_nothing_and_says_where_it_is(
 
 
 @pytest.mark.parametrize("reason", ["failure", "timeout"])
-def test_who_gives_up_cleans_at_any_step(team: Team, reason: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_who_gives_up_cleans_at_any_step(
+    team: Team, reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     before = names(team)
 
     code, said = clean(team, reason, capsys)
@@ -92,7 +122,9 @@ def test_who_gives_up_cleans_at_any_step(team: Team, reason: str, capsys: pytest
     assert names(team) == before - set(COORDINATION)
 
 
-def test_a_complete_phase_is_cleaned_and_its_resolutions_too(team: Team, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_complete_phase_is_cleaned_and_its_resolutions_too(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
     complete(team)
     team.artifact(".escalation-resolution-E1.json", "{}\n")
     before = names(team)
@@ -104,7 +136,9 @@ def test_a_complete_phase_is_cleaned_and_its_resolutions_too(team: Team, capsys:
     assert names(team) == before - removed
 
 
-def test_a_second_clean_up_finds_nothing_and_is_done(team: Team, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_second_clean_up_finds_nothing_and_is_done(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
     clean(team, "failure", capsys)
 
     assert clean(team, "failure", capsys)[1]["data"] == {"removed": [], "left": []}
@@ -122,7 +156,9 @@ def orchestrated(team: Team) -> Team:
     return team
 
 
-def test_an_orchestration_that_the_branch_has_goes(orchestrated: Team, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_orchestration_that_the_branch_has_goes(
+    orchestrated: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
     _, said = clean(orchestrated, "failure", capsys)
 
     assert ORCHESTRATION in said["data"]["removed"]
@@ -141,7 +177,9 @@ def test_an_orchestration_with_a_content_of_its_own_stays(
     assert (orchestrated.root / PHASE / ORCHESTRATION).read_text() == text
 
 
-def test_the_door_of_the_reference_leaves_it_as_well(orchestrated: Team, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_door_of_the_reference_leaves_it_as_well(
+    orchestrated: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
     orchestrated.artifact(ORCHESTRATION, "{}\n")
 
     assert compat(["--phase-dir", str(orchestrated.root / PHASE), "--reason", "failure"]) == 0
@@ -164,8 +202,12 @@ def test_a_daemon_that_comes_later_does_not_write_it_again(
 # --- what may never go -----------------------------------------------------------------------------------------------
 
 
-def test_no_other_artifact_is_on_the_list(tmp_path: Path, team: Team, capsys: pytest.CaptureFixture[str]) -> None:
-    files = {row.file.format(dept="", plan="01-07", NN="01", department="backend") for row in ARTIFACTS}
+def test_no_other_artifact_is_on_the_list(
+    tmp_path: Path, team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = {
+        row.file.format(dept="", plan="01-07", NN="01", department="backend") for row in ARTIFACTS
+    }
     for name in files - {ORCHESTRATION}:
         team.artifact(name, "{}\n")
 
@@ -175,15 +217,21 @@ def test_no_other_artifact_is_on_the_list(tmp_path: Path, team: Team, capsys: py
     assert files - {ORCHESTRATION} <= names(team)
 
 
-def test_what_is_neither_file_nor_lock_stays_and_is_told(team: Team, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_neither_file_nor_lock_stays_and_is_told(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
     (team.root / PHASE / ".handoff-frontend-complete").mkdir()
 
     _, said = clean(team, "failure", capsys)
 
-    assert said["data"]["left"] == [{"file": ".handoff-frontend-complete", "why": "it is a directory"}]
+    assert said["data"]["left"] == [
+        {"file": ".handoff-frontend-complete", "why": "it is a directory"}
+    ]
 
 
-def test_a_lock_that_somebody_holds_stays_and_is_told(team: Team, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_lock_that_somebody_holds_stays_and_is_told(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
     with _held(team.root / PHASE / ".dept-lock-uiux"):
         _, said = clean(team, "timeout", capsys)
 
@@ -197,9 +245,14 @@ def _held(path: Path) -> Iterator[None]:
         yield
 
 
-def test_people_read_what_went_and_what_stayed(team: Team, capsys: pytest.CaptureFixture[str]) -> None:
+def test_people_read_what_went_and_what_stayed(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
     capsys.readouterr()
-    assert run(["dept", "cleanup", "--phase", "01-auth", "--reason", "failure", "-C", str(team.root)]) == 0
+    assert (
+        run(["dept", "cleanup", "--phase", "01-auth", "--reason", "failure", "-C", str(team.root)])
+        == 0
+    )
 
     assert capsys.readouterr().out.splitlines() == [f"removed {name}" for name in COORDINATION]
 

@@ -87,16 +87,23 @@ def check(root: Path, proof: Proof) -> int:
 
 def cited(root: Path, line: Any) -> bool:
     """Tell whether a line cites lines of files, after checking that they say every value of it."""
-    sources = [(root / one.path).read_text().split("\n")[one.line - 1] for one in line.origins if one.line]
+    sources = [
+        (root / one.path).read_text().split("\n")[one.line - 1] for one in line.origins if one.line
+    ]
     for value in line.values if sources and not line.rule else ():
         parts = str(value).removeprefix("@").split(";")
         names = " ".join(one.path for one in line.origins)
         told = " ".join(sources).replace('\\"', '"')
-        assert all(part in told or part.lower() in told or part in names for part in parts), (line, sources)
+        assert all(part in told or part.lower() in told or part in names for part in parts), (
+            line,
+            sources,
+        )
     return bool(sources)
 
 
-def test_contexts_of_all_agents_over_a_full_phase(team: Team, capsys: pytest.CaptureFixture[str]) -> None:
+def test_contexts_of_all_agents_over_a_full_phase(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
     team.config(CONFIG)
     seen, lines, largest = 0, 0, 0
     for number, (label, writes) in enumerate(deeds()):
@@ -105,26 +112,38 @@ def test_contexts_of_all_agents_over_a_full_phase(team: Team, capsys: pytest.Cap
             agents.do(write)
         if label.task.endswith(" summary"):
             plan = DEPARTMENTS[label.task[:5]]
-            done = [team.git("log", "-1", "--format=%h", f"--grep=T{n} {plan.title}") for n in (1, 2)]
+            done = [
+                team.git("log", "-1", "--format=%h", f"--grep=T{n} {plan.title}") for n in (1, 2)
+            ]
             agents.do(plan.summary(done))
         team.git("add", "-A", "-f")
         subprocess.run(
-            ["git", "-C", team.root, "commit", "-q", "-m", f"chore: {label.step}"], check=False, capture_output=True
+            ["git", "-C", team.root, "commit", "-q", "-m", f"chore: {label.step}"],
+            check=False,
+            capture_output=True,
         )
         if number % 9 == 0 or label.step == "integration_gate":
             for proof in proofs(team.root):
                 seen, lines = seen + 1, lines + check(team.root, proof)
                 largest = max(largest, proof.compiled.tokens)
     with capsys.disabled():
-        print(f"\ncontexts over a phase: {seen} compiled, {lines} lines proved, the largest has {largest} tokens")
+        print(
+            f"\ncontexts over a phase: {seen} compiled, {lines} lines proved, the largest has {largest} tokens"
+        )
     assert (seen % 36, seen >= 36 * 5) == (0, True)
 
 
-def test_every_section_is_filled_and_proved_where_everything_is_there(planted: Planted, proved: list[Proof]) -> None:
+def test_every_section_is_filled_and_proved_where_everything_is_there(
+    planted: Planted, proved: list[Proof]
+) -> None:
     found = {proof.compiled.agent: proof for proof in proved}
     assert len(found) == 36
     for proof in found.values():
-        assert check(planted.root, proof) or proof.compiled.agent in ("security", "fe-security", "ux-security")
+        assert check(planted.root, proof) or proof.compiled.agent in (
+            "security",
+            "fe-security",
+            "ux-security",
+        )
 
 
 # --- canaries ---------------------------------------------------------------------------------------------------------
@@ -132,7 +151,11 @@ def test_every_section_is_filled_and_proved_where_everything_is_there(planted: P
 
 def forbidden(planted: Planted) -> set[tuple[str, str]]:
     """Return (agent, path) for every cell of the isolation tables, by the hand-made copy of the documents."""
-    asked = {(find_actor(agent).name, path) for agent, _, _, path, allowed in ASKED if not allowed and path != GIT_DIFF}
+    asked = {
+        (find_actor(agent).name, path)
+        for agent, _, _, path, allowed in ASKED
+        if not allowed and path != GIT_DIFF
+    }
     paths = set(planted.canaries.values())
     return {(agent, path) for agent, path in asked if path in paths}
 
@@ -144,23 +167,40 @@ def test_canaries_in_forbidden_files_reach_no_context(
     for proof in proved:
         agent = proof.compiled.agent
         denied = {path for who, path in pairs if who == agent}
-        denied |= {path for path in planted.canaries.values() if not may_read(find_actor(agent), Target(path)).allowed}
+        denied |= {
+            path
+            for path in planted.canaries.values()
+            if not may_read(find_actor(agent), Target(path)).allowed
+        }
         hidden = [name for name, path in planted.canaries.items() if path in denied]
         seen += len(hidden)
-        leaks += [(agent, name) for name in hidden if name in (planted.root / proof.path).read_text()]
-    distinct = {name for name, path in planted.canaries.items() if path in {path for _, path in pairs}}
+        leaks += [
+            (agent, name) for name in hidden if name in (planted.root / proof.path).read_text()
+        ]
+    distinct = {
+        name for name, path in planted.canaries.items() if path in {path for _, path in pairs}
+    }
     with capsys.disabled():
-        print(f"\ncanaries: {len(distinct)} in forbidden files, {seen} (agent, canary) pairs, {len(leaks)} leaks")
+        print(
+            f"\ncanaries: {len(distinct)} in forbidden files, {seen} (agent, canary) pairs, {len(leaks)} leaks"
+        )
     assert leaks == []
     assert len(distinct) >= 50
 
 
-def test_no_read_hook_lets_a_forbidden_file_pass(planted: Planted, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_read_hook_lets_a_forbidden_file_pass(
+    planted: Planted, capsys: pytest.CaptureFixture[str]
+) -> None:
     pairs = sorted(forbidden(planted))
     for agent, path in pairs:
         for said in ({"tool_name": "Read", "tool_input": {"file_path": str(planted.root / path)}},
                      {"tool_name": "Bash", "tool_input": {"command": f"cat {path}"}}):  # fmt: skip
-            event = {"hook_event_name": "PreToolUse", "cwd": str(planted.root), "agent_type": f"yolo-{agent}", **said}
+            event = {
+                "hook_event_name": "PreToolUse",
+                "cwd": str(planted.root),
+                "agent_type": f"yolo-{agent}",
+                **said,
+            }
             answer, _, code = hook_fast.answer(json.dumps(event).encode())
             assert code == 0
             assert answer["hookSpecificOutput"]["permissionDecision"] == "deny", (agent, path)
@@ -250,7 +290,10 @@ def test_a_credential_on_disk_feeds_no_context(team: Team) -> None:
     record = json.loads(lines[1]) | {"spec": f"aws_access_key_id {key}"}
     team.plan_one()
     team.artifact("01-02.plan.jsonl", f"{lines[0]}\n{json.dumps(record)}\n")
-    team.file(".yolo-planning/conventions.json", json.dumps({"conventions": [{"category": key, "rule": key}]}))
+    team.file(
+        ".yolo-planning/conventions.json",
+        json.dumps({"conventions": [{"category": key, "rule": key}]}),
+    )
     assert key not in compiled(team, "dev").read_text()
     assert key not in compiled(team, "senior").read_text()
 
@@ -288,8 +331,12 @@ def test_a_plan_that_nobody_wrote_hides_no_task(team: Team) -> None:
     assert path.read_text() == before
 
 
-@pytest.mark.parametrize("config", [{"context_compiler": False}, {"yolo_fs": {"contexts": "never"}}])
-def test_what_the_configuration_turns_off_is_left_as_it_is(team: Team, config: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "config", [{"context_compiler": False}, {"yolo_fs": {"contexts": "never"}}]
+)
+def test_what_the_configuration_turns_off_is_left_as_it_is(
+    team: Team, config: dict[str, Any]
+) -> None:
     team.begin()
     path = compiled(team, "architect")
     path.write_text("old\n")
@@ -319,7 +366,9 @@ def test_resume_compiles_what_exists_anew_and_tells_so_twice_in_the_same_words(t
     assert as_data(resume(str(team.root))) == first == as_data(resume(str(team.root), keep=False))
 
 
-def test_whatever_stands_in_the_place_of_a_context_is_replaced_and_followed_nowhere(team: Team, tmp_path: Path) -> None:
+def test_whatever_stands_in_the_place_of_a_context_is_replaced_and_followed_nowhere(
+    team: Team, tmp_path: Path
+) -> None:
     team.begin()
     elsewhere = tmp_path / "elsewhere"
     elsewhere.write_text("mine\n")
@@ -349,7 +398,11 @@ def test_a_folder_in_the_place_of_a_context_is_left_alone(team: Team) -> None:
 
 
 def test_an_agent_that_starts_is_handed_its_context(planted: Planted) -> None:
-    event = {"hook_event_name": "SubagentStart", "cwd": str(planted.root), "agent_type": "yolo-tester"}
+    event = {
+        "hook_event_name": "SubagentStart",
+        "cwd": str(planted.root),
+        "agent_type": "yolo-tester",
+    }
     answer, _, code = hook_fast.answer(json.dumps(event).encode())
     told = answer["hookSpecificOutput"]["additionalContext"]
     assert code == 0
@@ -359,9 +412,16 @@ def test_an_agent_that_starts_is_handed_its_context(planted: Planted) -> None:
 
 def test_an_agent_whose_context_is_too_large_for_its_host_is_told_where_it_lies(team: Team) -> None:
     team.plan()
-    lines = "".join(json.dumps({"id": f"REQ-{n:03}", "t": f"{n} " * 60, "pri": "must"}) + "\n" for n in range(99))
+    lines = "".join(
+        json.dumps({"id": f"REQ-{n:03}", "t": f"{n} " * 60, "pri": "must"}) + "\n"
+        for n in range(99)
+    )
     team.file(".yolo-planning/reqs.jsonl", lines)
-    event = {"hook_event_name": "SubagentStart", "cwd": str(team.root), "agent_type": "yolo-architect"}
+    event = {
+        "hook_event_name": "SubagentStart",
+        "cwd": str(team.root),
+        "agent_type": "yolo-architect",
+    }
     answer, _, _ = hook_fast.answer(json.dumps(event).encode())
     told = answer["hookSpecificOutput"]["additionalContext"]
     assert told.endswith(f"Read your context first: @{PHASE}/.ctx-architect.toon")

@@ -26,7 +26,12 @@ from yolo_fs.services.settings import load
 from yolo_fs.services.status import report
 
 REQUEST = {"type": "shutdown_request", "reason": "phase_complete", "deadline_seconds": 30}
-CLEAN = {"type": "shutdown_response", "status": "clean", "pending_work": [], "artifacts_committed": True}
+CLEAN = {
+    "type": "shutdown_response",
+    "status": "clean",
+    "pending_work": [],
+    "artifacts_committed": True,
+}
 
 
 class Crew:
@@ -67,7 +72,10 @@ class Crew:
         return self.tick()
 
     def verdicts(self) -> dict[str, Verdict]:
-        return {one.path: one.verdict for one in report(self.repository, load(self.repository.root)).candidates}
+        return {
+            one.path: one.verdict
+            for one in report(self.repository, load(self.repository.root)).candidates
+        }
 
     def events(self, name: str) -> list[Mapping[str, Any]]:
         return [data for event, data in self.told if event == name]
@@ -97,13 +105,18 @@ def crew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[
 # --- agents ---
 
 
-def test_each_change_of_an_agent_is_told_once_as_document_000_has_it(crew: Callable[[], Crew]) -> None:
+def test_each_change_of_an_agent_is_told_once_as_document_000_has_it(
+    crew: Callable[[], Crew],
+) -> None:
     place = crew()
     for event in ("subagent-start", "pre-tool-use", "stop", "subagent-stop"):
         place.sign(event)
         place.after(20)
         place.after(1)
-    states = [(one["state"], one["prev_state"], one["timeout_triggered"]) for one in place.events("agent.health")]
+    states = [
+        (one["state"], one["prev_state"], one["timeout_triggered"])
+        for one in place.events("agent.health")
+    ]
     assert states == [
         ("start", "", False),
         ("start", "start", False),
@@ -114,7 +127,9 @@ def test_each_change_of_an_agent_is_told_once_as_document_000_has_it(crew: Calla
         assert read_message({key: value for key, value in one.items() if key != "agent"})[1] == ()
 
 
-def test_an_agent_disappears_once_through_restarts_and_clock_jumps(crew: Callable[[], Crew]) -> None:
+def test_an_agent_disappears_once_through_restarts_and_clock_jumps(
+    crew: Callable[[], Crew],
+) -> None:
     seed = random.randrange(10**6)
     print(f"seed {seed}")
     dice = random.Random(seed)
@@ -133,7 +148,10 @@ def test_an_agent_disappears_once_through_restarts_and_clock_jumps(crew: Callabl
         place.restart()
         place.after(30)
     assert [one["state"] for one in place.events("agent.health")] == ["start", "disappeared"]
-    assert place.heard[:1] == ["yolo-dev disappeared"] and place.heard.count("yolo-dev disappeared") == 1
+    assert (
+        place.heard[:1] == ["yolo-dev disappeared"]
+        and place.heard.count("yolo-dev disappeared") == 1
+    )
 
 
 def test_who_comes_back_and_is_silent_again_disappears_again(crew: Callable[[], Crew]) -> None:
@@ -145,7 +163,9 @@ def test_who_comes_back_and_is_silent_again_disappears_again(crew: Callable[[], 
     assert place.heard.count("yolo-dev disappeared") == 2
 
 
-def test_torn_naive_and_future_lines_are_findings_once_and_end_nothing(crew: Callable[[], Crew]) -> None:
+def test_torn_naive_and_future_lines_are_findings_once_and_end_nothing(
+    crew: Callable[[], Crew],
+) -> None:
     place = crew()
     place.sign("session-start")
     with place.record.open("ab") as file:
@@ -162,10 +182,15 @@ def test_torn_naive_and_future_lines_are_findings_once_and_end_nothing(crew: Cal
         (Reason.BAD_FORMAT.value, 2), (Reason.OUT_OF_RANGE.value, 3), (Reason.UNTERMINATED.value, 4),
         (Reason.JSON_PARSE_ERROR.value, 4),
     ])  # fmt: skip
-    assert [one["state"] for one in place.events("agent.health") if one["agent_id"] == "a1"] == ["start", "idle"]
+    assert [one["state"] for one in place.events("agent.health") if one["agent_id"] == "a1"] == [
+        "start",
+        "idle",
+    ]
 
 
-def test_a_record_that_was_put_aside_is_read_on(crew: Callable[[], Crew], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_record_that_was_put_aside_is_read_on(
+    crew: Callable[[], Crew], monkeypatch: pytest.MonkeyPatch
+) -> None:
     place = crew()
     monkeypatch.setattr(signs, "MOST_BYTES", 400)
     record = Record(place.repository.own_dir)
@@ -180,7 +205,9 @@ def test_a_record_that_was_put_aside_is_read_on(crew: Callable[[], Crew], monkey
 # --- a request to stop ---
 
 
-def test_after_the_deadline_it_is_said_once_who_is_late_and_what_is_in_no_commit(crew: Callable[[], Crew]) -> None:
+def test_after_the_deadline_it_is_said_once_who_is_late_and_what_is_in_no_commit(
+    crew: Callable[[], Crew],
+) -> None:
     place = crew()
     place.looks_at_files = True
     place.sign("subagent-start", "yolo-architect", "a1")
@@ -211,7 +238,9 @@ def test_after_the_deadline_it_is_said_once_who_is_late_and_what_is_in_no_commit
 # --- what stands still ---
 
 
-def test_a_stall_is_told_once_with_its_cause_and_again_only_after_something_moved(crew: Callable[[], Crew]) -> None:
+def test_a_stall_is_told_once_with_its_cause_and_again_only_after_something_moved(
+    crew: Callable[[], Crew],
+) -> None:
     place = crew()
     place.tick()
     place.after(1_790)
@@ -223,8 +252,14 @@ def test_a_stall_is_told_once_with_its_cause_and_again_only_after_something_move
         place.after(30)
         place.restart()
     (stall,) = place.events("step.stalled")
-    assert (stall["step"], stall["agent"], stall["department"]) == ("architecture", "architect", "backend")
-    assert stall["cause"] == "unknown" and any("architecture of the backend stands still" in one for one in place.heard)
+    assert (stall["step"], stall["agent"], stall["department"]) == (
+        "architecture",
+        "architect",
+        "backend",
+    )
+    assert stall["cause"] == "unknown" and any(
+        "architecture of the backend stands still" in one for one in place.heard
+    )
     place.sign("pre-tool-use", "yolo-architect", "a1")
     place.tick()
     place.after(2_000)
@@ -244,7 +279,9 @@ def test_what_is_rejected_is_the_cause(crew: Callable[[], Crew]) -> None:
 # --- circuits ---
 
 
-def test_a_circuit_opens_by_failures_and_half_opens_by_the_steady_clock(crew: Callable[[], Crew]) -> None:
+def test_a_circuit_opens_by_failures_and_half_opens_by_the_steady_clock(
+    crew: Callable[[], Crew],
+) -> None:
     place = crew()
     place.team.plan_one()
     failed = {
@@ -271,7 +308,11 @@ def test_a_circuit_opens_by_failures_and_half_opens_by_the_steady_clock(crew: Ca
     place.clock.passes(400)
     place.says("dev-1", failed | {"status": "complete", "commit": "abc1234"})
     place.after(1)
-    assert [one["state"] for one in place.events("circuit.changed")] == ["open", "half-open", "closed"]
+    assert [one["state"] for one in place.events("circuit.changed")] == [
+        "open",
+        "half-open",
+        "closed",
+    ]
 
 
 # --- trouble ---

@@ -51,7 +51,9 @@ def ready_component(phase: Path) -> None:
     (phase / "component-specs.jsonl").write_text(json.dumps(line) + "\n")
 
 
-def test_the_ux_gate_opens_with_the_last_of_its_evidence(phase: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_ux_gate_opens_with_the_last_of_its_evidence(
+    phase: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     ready_component(phase)
     tokens = (phase / "design-tokens.jsonl").read_bytes()
     (phase / "design-tokens.jsonl").unlink()
@@ -84,7 +86,9 @@ def test_a_sentinel_made_by_hand_opens_nothing_and_is_named(
     assert (code, listed["forged"]) == (1, [sentinel.name])
 
 
-def test_a_file_that_is_not_committed_is_no_evidence(phase: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_that_is_not_committed_is_no_evidence(
+    phase: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     place(phase, "critique")
     once(phase)
     ready_component(phase)
@@ -95,7 +99,8 @@ def test_every_active_department_gets_a_true_status(phase: Path) -> None:
     place(phase, "architecture", "fe-architecture.toon")
     once(phase)
     found = {
-        name: json.loads((phase / f".dept-status-{name}.json").read_text()) for name in ("backend", "frontend", "uiux")
+        name: json.loads((phase / f".dept-status-{name}.json").read_text())
+        for name in ("backend", "frontend", "uiux")
     }
     assert [found[name]["status"] for name in ("backend", "frontend")] == ["pending", "pending"]
     assert list(found["backend"])[:8] == [
@@ -127,11 +132,25 @@ def test_a_declaration_without_evidence_is_kept_aside_and_does_not_count(
 def test_what_a_lead_alone_knows_survives(phase: Path, capsys: pytest.CaptureFixture[str]) -> None:
     place(phase, "critique")
     once(phase)
-    asked(capsys, phase, "dept", "update", "backend", "--blocker", "no test database", "--eta", "tomorrow")
+    asked(
+        capsys,
+        phase,
+        "dept",
+        "update",
+        "backend",
+        "--blocker",
+        "no test database",
+        "--eta",
+        "tomorrow",
+    )
     place(phase, "research")
     once(phase)
     status = json.loads((phase / ".dept-status-backend.json").read_text())
-    assert (status["blockers"], status["eta"], status["seq"]) == (["no test database"], "tomorrow", 3)
+    assert (status["blockers"], status["eta"], status["seq"]) == (
+        ["no test database"],
+        "tomorrow",
+        3,
+    )
 
 
 def test_what_a_killed_writer_left_is_gone_after_the_next_declaration(
@@ -156,7 +175,9 @@ def test_what_a_killed_writer_left_is_gone_after_the_next_declaration(
         (["backend", "--status", "running", "--expect-seq", "7"], 1),
     ],
 )
-def test_what_the_protocol_does_not_know_is_refused(phase: Path, words: list[str], code: int) -> None:
+def test_what_the_protocol_does_not_know_is_refused(
+    phase: Path, words: list[str], code: int
+) -> None:
     place(phase, "critique")
     once(phase)
     before = (phase / ".dept-status-backend.json").read_bytes()
@@ -164,7 +185,9 @@ def test_what_the_protocol_does_not_know_is_refused(phase: Path, words: list[str
     assert (phase / ".dept-status-backend.json").read_bytes() == before
 
 
-def test_waiting_for_a_gate_ends_with_what_is_missing(phase: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_waiting_for_a_gate_ends_with_what_is_missing(
+    phase: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     place(phase, "critique")
     once(phase)
     code, found = asked(capsys, phase, "gate", "wait", "ux-complete", "--timeout", "0")
@@ -172,7 +195,9 @@ def test_waiting_for_a_gate_ends_with_what_is_missing(phase: Path, capsys: pytes
     assert not found["gates"][0]["open"]
 
 
-def test_the_owner_holds_while_a_department_is_behind(phase: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_owner_holds_while_a_department_is_behind(
+    phase: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     place(phase, "critique")
     once(phase)
     _, found = asked(capsys, phase, "gate", "list")

@@ -41,7 +41,11 @@ class Project:
     def git(self, *arguments: str) -> str:
         identity = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"]
         return subprocess.run(
-            ["git", *identity, *arguments], cwd=self.root, capture_output=True, text=True, check=True
+            ["git", *identity, *arguments],
+            cwd=self.root,
+            capture_output=True,
+            text=True,
+            check=True,
         ).stdout
 
     def file(self, path: str, data: bytes = b"content\n") -> Path:
@@ -65,7 +69,11 @@ class Project:
         return progress_line(standing(self.handoffs.session(SESSION).session))
 
     def stored(self) -> list[str]:
-        return sorted(os.listdir(self.root / HANDOFF_FOLDER)) if (self.root / HANDOFF_FOLDER).exists() else []
+        return (
+            sorted(os.listdir(self.root / HANDOFF_FOLDER))
+            if (self.root / HANDOFF_FOLDER).exists()
+            else []
+        )
 
 
 @pytest.fixture
@@ -95,7 +103,13 @@ def told(findings: Any) -> list[tuple[Reason, str]]:
 # --- a whole product run ---------------------------------------------------------------------------------------------
 
 BAR = "Orchard Scout [{}] {} %, {} of 5 phases, {}"
-BARS = {0: "-" * 20, 20: "#" * 4 + "-" * 16, 40: "#" * 8 + "-" * 12, 60: "#" * 12 + "-" * 8, 80: "#" * 16 + "-" * 4}
+BARS = {
+    0: "-" * 20,
+    20: "#" * 4 + "-" * 16,
+    40: "#" * 8 + "-" * 12,
+    60: "#" * 12 + "-" * 8,
+    80: "#" * 16 + "-" * 4,
+}
 RETRY = later(step(8), minutes=5)
 RUN_OF_THE_PRODUCT = (
     # envelope, attempt, percent, what the line says
@@ -115,7 +129,9 @@ RUN_OF_THE_PRODUCT = (
 )
 
 
-def test_a_product_is_handed_from_agent_to_agent_and_one_that_fails_is_retried(project: Project) -> None:
+def test_a_product_is_handed_from_agent_to_agent_and_one_that_fails_is_retried(
+    project: Project,
+) -> None:
     for value, attempt, percent, doing in RUN_OF_THE_PRODUCT:
         written = project.send(value)
         assert (written.findings, written.attempt, written.is_new) == ((), attempt, True)
@@ -139,7 +155,10 @@ def assert_history_is_whole(project: Project) -> None:
     assert len(handoffs) == len(RUN_OF_THE_PRODUCT)
     assert project.git("rev-list", "--count", "HEAD").strip() == str(len(RUN_OF_THE_PRODUCT))
     assert [
-        finding for path in tracked if path.startswith(HANDOFF_FOLDER) for finding in project.handoffs.check(path)
+        finding
+        for path in tracked
+        if path.startswith(HANDOFF_FOLDER)
+        for finding in project.handoffs.check(path)
     ] == []
     assert project.handoffs.session(SESSION).findings == ()
 
@@ -148,9 +167,13 @@ def test_the_whole_run_again_changes_nothing(project: Project) -> None:
     values = [value for value, *_ in RUN_OF_THE_PRODUCT]
     for value in values:
         project.send(value)
-    before = {name: (project.root / HANDOFF_FOLDER / name).stat().st_mtime_ns for name in project.stored()}
+    before = {
+        name: (project.root / HANDOFF_FOLDER / name).stat().st_mtime_ns for name in project.stored()
+    }
     again = [project.send(value) for value in values]
-    after = {name: (project.root / HANDOFF_FOLDER / name).stat().st_mtime_ns for name in project.stored()}
+    after = {
+        name: (project.root / HANDOFF_FOLDER / name).stat().st_mtime_ns for name in project.stored()
+    }
     assert [written.is_new for written in again] == [False] * len(values)
     assert after == before
 
@@ -178,7 +201,9 @@ def test_a_file_that_is_missing_is_named_at_each_place(project: Project) -> None
         ("nothing in it", Reason.EMPTY_FILE),
     ],
 )
-def test_what_is_no_file_of_the_project_does_not_count(project: Project, kind: str, reason: Reason) -> None:
+def test_what_is_no_file_of_the_project_does_not_count(
+    project: Project, kind: str, reason: Reason
+) -> None:
     path = project.root / "inputs" / "trap_counts_2025.csv"
     outside = project.root.parent / "outside"
     outside.mkdir()
@@ -235,14 +260,20 @@ def test_senders_at_once_write_the_same_handoff_once(project: Project) -> None:
     values = [later(step(1), seconds=second) for second in range(6)]
     results: list[Written] = []
     threads = [
-        threading.Thread(target=lambda one=value: results.append(send(project.handoffs, one, project.repository)))
+        threading.Thread(
+            target=lambda one=value: results.append(send(project.handoffs, one, project.repository))
+        )
         for value in values
     ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert (len(results), sum(written.is_new for written in results), len(project.stored())) == (6, 1, 1)
+    assert (len(results), sum(written.is_new for written in results), len(project.stored())) == (
+        6,
+        1,
+        1,
+    )
 
 
 # --- drafts ----------------------------------------------------------------------------------------------------------
@@ -253,12 +284,19 @@ def test_a_draft_is_completed_with_what_can_be_known(project: Project) -> None:
     for key in ("handoff_version", "timestamp", "session_id", "product_name_slug"):
         del draft[key]
     del draft["workflow_state"]["progress_percentage"]
-    written = send(project.handoffs, draft | {"artifacts": {"created": [], "referenced": []}}, project.repository)
+    written = send(
+        project.handoffs,
+        draft | {"artifacts": {"created": [], "referenced": []}},
+        project.repository,
+    )
     assert told(written.findings) == [(Reason.FILE_MISSING, "/payload/context_files/0")]
     project.file("inputs/trap_counts_2025.csv")
     written = send(project.handoffs, draft, project.repository)
     value = json.loads((project.root / written.path).read_text())
-    assert (value["product_name_slug"], value["workflow_state"]["progress_percentage"]) == ("Orchard_Scout", 0)
+    assert (value["product_name_slug"], value["workflow_state"]["progress_percentage"]) == (
+        "Orchard_Scout",
+        0,
+    )
     assert list(value) == list(STEPS[0])
     assert written.path == right_name(read(value, "-", NOW)[0])  # type: ignore[arg-type]
 
@@ -266,11 +304,14 @@ def test_a_draft_is_completed_with_what_can_be_known(project: Project) -> None:
 def test_a_draft_without_session_is_refused_unless_it_is_the_first(project: Project) -> None:
     draft = step(2)
     del draft["session_id"]
-    assert told(send(project.handoffs, draft, project.repository).findings) == [(Reason.MISSING_KEY, "/session_id")]
+    assert told(send(project.handoffs, draft, project.repository).findings) == [
+        (Reason.MISSING_KEY, "/session_id")
+    ]
 
 
 @pytest.mark.parametrize(
-    "draft", [{}, {"workflow_state": {"phases_completed": 1}}, {"source_agent": []}, {"product_name": 7}]
+    "draft",
+    [{}, {"workflow_state": {"phases_completed": 1}}, {"source_agent": []}, {"product_name": 7}],
 )
 def test_a_hopeless_draft_writes_nothing(project: Project, draft: dict[str, Any]) -> None:
     written = send(project.handoffs, draft, project.repository)
@@ -288,13 +329,16 @@ def test_a_written_handoff_is_readable_by_all_and_whole(project: Project) -> Non
 # --- names -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["handoff.json", f"handoff_{SESSION}_prd_to_orchestrator_20260504T080005Z.json"])
+@pytest.mark.parametrize(
+    "name", ["handoff.json", f"handoff_{SESSION}_prd_to_orchestrator_20260504T080005Z.json"]
+)
 def test_a_misnamed_handoff_is_a_finding_with_its_right_name(project: Project, name: str) -> None:
     project.file(f"{HANDOFF_FOLDER}/{name}", json.dumps(step(2)).encode() + b"\n")
     (finding,) = project.handoffs.check(f"{HANDOFF_FOLDER}/{name}")
     assert (finding.reason, finding.path) == (Reason.NAME_MISMATCH, f"{HANDOFF_FOLDER}/{name}")
     assert (
-        finding.expected == f"{HANDOFF_FOLDER}/handoff_{SESSION}_orchestrator_to_market-research_20260504T080005Z.json"
+        finding.expected
+        == f"{HANDOFF_FOLDER}/handoff_{SESSION}_orchestrator_to_market-research_20260504T080005Z.json"
     )
 
 
@@ -303,16 +347,23 @@ def test_a_misnamed_handoff_still_counts_for_its_session(project: Project) -> No
     wrong = step(2)
     wrong["payload"]["research_request"]["product_name"] = "Orchid Scout"
     written = project.send(wrong)
-    assert told(written.findings) == [(Reason.STATE_CONFLICT, "/payload/research_request/product_name")]
+    assert told(written.findings) == [
+        (Reason.STATE_CONFLICT, "/payload/research_request/product_name")
+    ]
     assert "documents/handoffs/first.json" in written.findings[0].message
 
 
 def test_sessions_are_told_apart(project: Project) -> None:
-    other = step(1) | {"session_id": "11111111-1111-4111-8111-111111111111", "product_name": "Other"}
+    other = step(1) | {
+        "session_id": "11111111-1111-4111-8111-111111111111",
+        "product_name": "Other",
+    }
     other["payload"]["product_concept"]["name"] = "Other"
     project.send(other | {"product_name_slug": "Other"})
     assert project.send(step(1)).findings == ()
-    project.file(f"{HANDOFF_FOLDER}/misnamed.json", json.dumps(later(other, seconds=1)).encode() + b"\n")
+    project.file(
+        f"{HANDOFF_FOLDER}/misnamed.json", json.dumps(later(other, seconds=1)).encode() + b"\n"
+    )
     assert project.handoffs.sessions() == (other["session_id"], SESSION)
     assert len(project.handoffs.session(SESSION).session.sent) == 1
 
@@ -374,7 +425,9 @@ def test_a_hostile_file_is_a_finding_and_stops_nobody(project: Project, kind: st
         os.mkfifo(path)
     if kind == "large":
         os.truncate(path, 10 << 30)
-    assert HOSTILE[kind] in {finding.reason for finding in project.handoffs.session(SESSION).findings}
+    assert HOSTILE[kind] in {
+        finding.reason for finding in project.handoffs.session(SESSION).findings
+    }
     assert project.send(step(1)).is_new
 
 
@@ -389,7 +442,9 @@ def test_names_that_are_not_utf8_are_read_like_others(project: Project) -> None:
 
 
 @pytest.mark.parametrize("evil", ["../../etc/passwd", "/etc/passwd", "documents/../../x", "a\x00b"])
-def test_a_path_that_leaves_the_project_is_refused_before_it_is_looked_at(project: Project, evil: str) -> None:
+def test_a_path_that_leaves_the_project_is_refused_before_it_is_looked_at(
+    project: Project, evil: str
+) -> None:
     value = step(1)
     value["payload"]["context_files"] = [evil]
     written = send(project.handoffs, value, project.repository)
@@ -410,7 +465,9 @@ def test_a_choice_is_recorded_once(project: Project) -> None:
     project.handoffs.now += timedelta(minutes=1)
     assert choose(project.handoffs, SESSION, "retry", project.repository) == first
     recorded = json.loads((project.root / HANDOFF_FOLDER / f"choices_{SESSION}.json").read_text())
-    assert [(one["way"], one["leads_to"]["attempt"]) for one in recorded["choices"]] == [("retry", 2)]
+    assert [(one["way"], one["leads_to"]["attempt"]) for one in recorded["choices"]] == [
+        ("retry", 2)
+    ]
     error = open_error(project.handoffs.session(SESSION).session)
     assert error is not None
     assert recorded["choices"][0]["error"] == error.path
@@ -445,7 +502,10 @@ def test_a_way_that_does_not_exist_is_named_with_the_four(project: Project) -> N
     after_error(project)
     with pytest.raises(YoloError) as raised:
         choose(project.handoffs, SESSION, "pray", project.repository)
-    assert (raised.value.reason, raised.value.hint) == (Reason.UNKNOWN_NAME, "One of: retry, ask, skip, abort.")
+    assert (raised.value.reason, raised.value.hint) == (
+        Reason.UNKNOWN_NAME,
+        "One of: retry, ask, skip, abort.",
+    )
 
 
 @pytest.mark.parametrize("damage", [b"", b"{", b'{"session_id": 1}\n', b"[]\n"])
@@ -465,5 +525,10 @@ def test_choices_are_examined_like_handoffs(project: Project) -> None:
     value = json.loads(path.read_text())
     value["choices"][0]["way"] = "pray"
     value["choices"][0]["chosen_at"] = "2026-05-04T08:37:00"
-    found = project.handoffs.examine(f"{HANDOFF_FOLDER}/{path.name}", json.dumps(value).encode() + b"\n")
-    assert told(found) == [(Reason.UNKNOWN_VALUE, "/choices/0/way"), (Reason.BAD_FORMAT, "/choices/0/chosen_at")]
+    found = project.handoffs.examine(
+        f"{HANDOFF_FOLDER}/{path.name}", json.dumps(value).encode() + b"\n"
+    )
+    assert told(found) == [
+        (Reason.UNKNOWN_VALUE, "/choices/0/way"),
+        (Reason.BAD_FORMAT, "/choices/0/chosen_at"),
+    ]

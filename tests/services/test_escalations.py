@@ -91,7 +91,9 @@ class Office:
 
     def raises(self, agent: str, *options: str) -> Done:
         self.clock.passes(1)
-        said = Said(agent, "beyond me", evidence=("seen",), recommendation="decide", options=options)
+        said = Said(
+            agent, "beyond me", evidence=("seen",), recommendation="decide", options=options
+        )
         return self.service.raise_(NAME, said)
 
     def commit(self, subject: str) -> str:
@@ -122,14 +124,20 @@ def office(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable
 # --- silence ---
 
 
-def test_silent_levels_are_handed_up_one_by_one_until_the_user_has_it(office: Callable[..., Office]) -> None:
+def test_silent_levels_are_handed_up_one_by_one_until_the_user_has_it(
+    office: Callable[..., Office],
+) -> None:
     place = office()
     place.service.open(BLOCKER)
     place.ticker.tick()
     assert place.after(300) == ()
     for level, above in (("senior", "lead"), ("lead", "architect"), ("architect", "user")):
         (fired,) = place.after(1)
-        assert (fired.line["agent"], fired.line["tgt"], fired.line["mv"]) == (level, above, "timeout")
+        assert (fired.line["agent"], fired.line["tgt"], fired.line["mv"]) == (
+            level,
+            above,
+            "timeout",
+        )
         assert fired.warning is not None and read_message(fired.warning)[1] == ()
         assert place.after(300) == ()
     assert place.after(10**7) == ()
@@ -137,7 +145,9 @@ def test_silent_levels_are_handed_up_one_by_one_until_the_user_has_it(office: Ca
     assert not any(check(EscalationLine, line)[1] for line in place.lines())
 
 
-def test_a_level_has_its_full_time_although_nobody_wrote_the_report(office: Callable[..., Office]) -> None:
+def test_a_level_has_its_full_time_although_nobody_wrote_the_report(
+    office: Callable[..., Office],
+) -> None:
     place = office()
     line = {"id": str(NAME), "dt": "2026-02-19T11:00:00Z", "agent": "dev", "reason": "r", "sb": "s", "tgt": "senior",
             "sev": "blocking", "st": "escalated"}  # fmt: skip
@@ -148,22 +158,35 @@ def test_a_level_has_its_full_time_although_nobody_wrote_the_report(office: Call
     assert [fired.line["agent"] for fired in place.after(2)] == ["lead"]
 
 
-def test_owner_stands_between_architect_and_user_in_a_company(office: Callable[..., Office]) -> None:
+def test_owner_stands_between_architect_and_user_in_a_company(
+    office: Callable[..., Office],
+) -> None:
     place = office(departments={"frontend": True}, department_workflow="parallel")
     (place.folder / "fe-01-02.plan.jsonl").write_text("")
     place.service.open(replace(BLOCKER, agent="fe-dev"))
     place.ticker.tick()
-    assert [place.after(301)[0].line["tgt"] for _ in range(4)] == ["fe-lead", "fe-architect", "owner", "user"]
+    assert [place.after(301)[0].line["tgt"] for _ in range(4)] == [
+        "fe-lead",
+        "fe-architect",
+        "owner",
+        "user",
+    ]
 
 
-def test_architect_is_reminded_where_nobody_above_is_to_be_asked(office: Callable[..., Office]) -> None:
+def test_architect_is_reminded_where_nobody_above_is_to_be_asked(
+    office: Callable[..., Office],
+) -> None:
     place = office(escalation={"auto_owner_on_timeout": False})
     place.service.open(BLOCKER)
     for _ in range(2):
         place.ticker.tick()
         place.after(301)
     (fired,) = place.after(301)
-    assert (fired.line["agent"], fired.line["tgt"], fired.line["mv"]) == ("lead", "architect", "remind")
+    assert (fired.line["agent"], fired.line["tgt"], fired.line["mv"]) == (
+        "lead",
+        "architect",
+        "remind",
+    )
     assert place.after(10**6) == () and place.holder() == "architect"
 
 
@@ -206,11 +229,15 @@ def test_without_what_was_kept_the_log_counts(office: Callable[..., Office]) -> 
 def test_wrong_moment_is_told_once_and_fires_once(office: Callable[..., Office]) -> None:
     place = office()
     place.service.open(BLOCKER)
-    place.log.write_text(place.log.read_text().replace("2026-02-19T11:00:00.000000Z", "2036-02-19T11:00:00"))
+    place.log.write_text(
+        place.log.read_text().replace("2026-02-19T11:00:00.000000Z", "2036-02-19T11:00:00")
+    )
     os.utime(place.log, (START.timestamp(), START.timestamp()))
     place.ticker.tick()
     place.after(1)
-    assert [data["reason"] for event, data in place.told if event == "escalation.finding"] == ["bad_format"]
+    assert [data["reason"] for event, data in place.told if event == "escalation.finding"] == [
+        "bad_format"
+    ]
     assert len(place.after(301)) == 1 and place.holder() == "lead"
 
 
@@ -228,14 +255,18 @@ def test_torn_execution_state_loses_no_escalation(office: Callable[..., Office])
     assert fired.line["tgt"] == "lead" and place.lines() == [fired.line]
 
 
-def test_torn_line_is_not_continued_and_the_level_is_handed_up_once_it_is_whole(office: Callable[..., Office]) -> None:
+def test_torn_line_is_not_continued_and_the_level_is_handed_up_once_it_is_whole(
+    office: Callable[..., Office],
+) -> None:
     place = office()
     place.service.open(BLOCKER)
     place.ticker.tick()
     whole = place.log.read_bytes()
     place.log.write_bytes(whole + b'{"id":"ESC-01-0')
     assert place.after(301) == () and place.after(1) == ()
-    assert [data["reason"] for event, data in place.told if event == "escalation.trouble"] == ["unterminated"]
+    assert [data["reason"] for event, data in place.told if event == "escalation.trouble"] == [
+        "unterminated"
+    ]
     place.log.write_bytes(whole)
     assert len(place.after(1)) == 1
 
@@ -245,7 +276,10 @@ def test_idle_tick_reads_nothing_and_writes_nothing(office: Callable[..., Office
     place.ticker.tick()
     before = sorted(os.listdir(place.repository.own_dir)), sorted(os.listdir(place.folder))
     assert all(place.after(1) == () for _ in range(100))
-    assert (sorted(os.listdir(place.repository.own_dir)), sorted(os.listdir(place.folder))) == before
+    assert (
+        sorted(os.listdir(place.repository.own_dir)),
+        sorted(os.listdir(place.folder)),
+    ) == before
     assert place.told == []
 
 
@@ -254,7 +288,10 @@ def test_many_processes_that_tick_at_once_hand_up_once(office: Callable[..., Off
     place.clock.now = replace(place.clock.now, wall=datetime.now(UTC) - timedelta(seconds=1001))
     place.service.open(BLOCKER)
     command = [sys.executable, "-m", "yolo_fs", "escalate", "tick", "--json", "-C", str(place.root)]
-    ticks = [subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT, env=os.environ) for _ in range(8)]
+    ticks = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT, env=os.environ)
+        for _ in range(8)
+    ]
     said = [json.loads(tick.communicate(timeout=60)[0])["data"] for tick in ticks]
     assert sum(map(len, said)) == 1
     assert [line["st"] for line in place.lines()] == ["open", "escalated"]
@@ -325,7 +362,9 @@ def test_commit_from_before_the_decision_resumes_nothing(office: Callable[..., O
     assert place.ticker.tick() == ()
 
 
-def test_dev_progress_ends_it_and_a_hash_that_is_none_does_not(office: Callable[..., Office]) -> None:
+def test_dev_progress_ends_it_and_a_hash_that_is_none_does_not(
+    office: Callable[..., Office],
+) -> None:
     place = office()
     place.service.open(BLOCKER)
     place.says("senior", decision="Path /")
@@ -343,7 +382,9 @@ def test_repeated_command_is_logged_once(office: Callable[..., Office]) -> None:
     assert place.raises("senior").already and len(place.lines()) == 2
 
 
-def test_round_trips_that_are_used_up_stop_the_work_with_a_report(office: Callable[..., Office]) -> None:
+def test_round_trips_that_are_used_up_stop_the_work_with_a_report(
+    office: Callable[..., Office],
+) -> None:
     place = office(escalation={"max_round_trips": 1})
     place.service.open(BLOCKER)
     place.says("senior", decision="Path /")
@@ -353,10 +394,15 @@ def test_round_trips_that_are_used_up_stop_the_work_with_a_report(office: Callab
     assert not done.is_refused and "Only the user's decision ends it" in done.findings[0].hint
     assert place.raises("senior").is_refused and place.after(10**6) == ()
     assert place.heard[-1] == "user stopped"
-    assert place.says("user", decision="Drop the task").progress is not None and place.holder() == "architect"
+    assert (
+        place.says("user", decision="Drop the task").progress is not None
+        and place.holder() == "architect"
+    )
 
 
-def test_security_fail_goes_past_the_chain_only_with_an_audit_that_fails(office: Callable[..., Office]) -> None:
+def test_security_fail_goes_past_the_chain_only_with_an_audit_that_fails(
+    office: Callable[..., Office],
+) -> None:
     place = office()
     fail = replace(BLOCKER, agent="security", fails=True)
     assert [finding.reason for finding in place.service.open(fail).findings] == [Reason.WRONG_LEVEL]
@@ -371,10 +417,15 @@ def test_security_fail_goes_past_the_chain_only_with_an_audit_that_fails(office:
         (Said("senior", "no idea", recommendation="decide"), Reason.MISSING_KEY),
         (Said("senior", "no idea", evidence=("seen",)), Reason.MISSING_KEY),
         (Said("lead", "no idea", evidence=("seen",), recommendation="decide"), Reason.WRONG_LEVEL),
-        (Said("janitor", "no idea", evidence=("seen",), recommendation="decide"), Reason.UNKNOWN_NAME),
+        (
+            Said("janitor", "no idea", evidence=("seen",), recommendation="decide"),
+            Reason.UNKNOWN_NAME,
+        ),
     ],
 )
-def test_refused_raise_leaves_the_log_alone(office: Callable[..., Office], said: Said, reason: Reason) -> None:
+def test_refused_raise_leaves_the_log_alone(
+    office: Callable[..., Office], said: Said, reason: Reason
+) -> None:
     place = office()
     place.service.open(BLOCKER)
     done = place.service.raise_(NAME, said)
@@ -458,9 +509,16 @@ def _note(place: Office, sinks: Sinks) -> None:
     sinks.close()
 
 
-def test_command_of_the_user_reads_what_happened(office: Callable[..., Office], tmp_path: Path) -> None:
+def test_command_of_the_user_reads_what_happened(
+    office: Callable[..., Office], tmp_path: Path
+) -> None:
     place, out = office(), tmp_path / "out"
-    command = (sys.executable, "-c", "import sys; open(sys.argv[1], 'w').write(sys.stdin.read())", str(out))
+    command = (
+        sys.executable,
+        "-c",
+        "import sys; open(sys.argv[1], 'w').write(sys.stdin.read())",
+        str(out),
+    )
     _note(place, Sinks(SinkSettings(command), lambda *_: None))
     (note,) = json.loads(out.read_text())["notes"]
     assert note["id"] == str(NAME) and note["issue"] == "The gateway strips the path"
@@ -470,7 +528,9 @@ class _Inbox(BaseHTTPRequestHandler):
     bodies: list[Any] = []  # noqa: RUF012 — one list for all requests is the point
 
     def do_POST(self) -> None:
-        self.bodies.append((self.path, json.loads(self.rfile.read(int(self.headers["Content-Length"])))))
+        self.bodies.append(
+            (self.path, json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+        )
         self.send_response(302 if self.path == "/elsewhere" else 200)
         if self.path == "/elsewhere":
             self.send_header("Location", "/stolen")
@@ -496,8 +556,12 @@ def test_webhook_is_sent_to_the_configured_address_alone(
     assert [where for where, _ in _Inbox.bodies] == [path] and len(failed) == failures
 
 
-@pytest.mark.parametrize("command", [("/nowhere/at/all",), (sys.executable, "-c", "raise SystemExit(3)")])
-def test_sink_that_fails_is_told_and_stops_nothing(office: Callable[..., Office], command: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    "command", [("/nowhere/at/all",), (sys.executable, "-c", "raise SystemExit(3)")]
+)
+def test_sink_that_fails_is_told_and_stops_nothing(
+    office: Callable[..., Office], command: tuple[str, ...]
+) -> None:
     failed: list[str] = []
     _note(office(), Sinks(SinkSettings(command), lambda event, *_: failed.append(event)))
     assert failed == ["sink.failed"]

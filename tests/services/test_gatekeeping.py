@@ -53,11 +53,15 @@ def ask(team: Team, *names: str) -> Look:
 
 def gates(team: Team, phase: PhaseId = PHASE) -> Gates:
     with Repository(str(team.root)) as repository:
-        return gates_at(repository, Facts(repository, load(repository.root)), phase, repository.head().tip)
+        return gates_at(
+            repository, Facts(repository, load(repository.root)), phase, repository.head().tip
+        )
 
 
 def moved(found: Look) -> list[str]:
-    return [os.path.basename(path) for path, before in found.stamps.items() if stamp(path) != before]
+    return [
+        os.path.basename(path) for path, before in found.stamps.items() if stamp(path) != before
+    ]
 
 
 # --- a look ---
@@ -65,10 +69,17 @@ def moved(found: Look) -> list[str]:
 
 def test_a_look_says_what_each_gate_and_each_department_lacks(team: Team) -> None:
     found = ask(team, "ux-complete", "all-depts")
-    assert [(gate["gate"], gate["open"]) for gate in found.gates] == [("ux-complete", False), ("all-depts", False)]
-    assert {"design-tokens.jsonl", "component-specs.jsonl"} <= {lack["file"] for lack in found.gates[0]["missing"]}
+    assert [(gate["gate"], gate["open"]) for gate in found.gates] == [
+        ("ux-complete", False),
+        ("all-depts", False),
+    ]
+    assert {"design-tokens.jsonl", "component-specs.jsonl"} <= {
+        lack["file"] for lack in found.gates[0]["missing"]
+    }
     assert [each["department"] for each in found.departments] == ["backend", "frontend", "uiux"]
-    assert all(each["step"] and each["missing"] and not each["complete"] for each in found.departments)
+    assert all(
+        each["step"] and each["missing"] and not each["complete"] for each in found.departments
+    )
 
 
 def test_a_look_finds_a_gate_open_at_the_commit_it_names(team: Team) -> None:
@@ -102,7 +113,9 @@ def test_a_phase_without_a_commit_can_be_waited_for(team: Team) -> None:
     assert not found.is_open and found.gates[0]["missing"]
 
 
-@pytest.mark.parametrize(("phase", "gate"), [("1", "banana"), ("7", "ux-complete"), ("1", "../../etc")])
+@pytest.mark.parametrize(
+    ("phase", "gate"), [("1", "banana"), ("7", "ux-complete"), ("1", "../../etc")]
+)
 def test_what_is_not_there_cannot_be_waited_for(team: Team, phase: str, gate: str) -> None:
     with pytest.raises(YoloError) as raised:
         look(str(team.root), phase, [gate])
@@ -141,7 +154,9 @@ def test_a_status_that_was_edited_is_named_and_opens_nothing(team: Team) -> None
     assert not gates(team).drift
     (team.root / STATUS).write_text(json.dumps(status | {"status": "complete"}))
     found = gates(team)
-    assert [(one.where, one.key, one.declared) for one in found.drift] == [("frontend", "status", "complete")]
+    assert [(one.where, one.key, one.declared) for one in found.drift] == [
+        ("frontend", "status", "complete")
+    ]
     assert not any(one.is_open for one in found.gates)
 
 
@@ -179,7 +194,9 @@ def projector(team: Team, told: list[tuple[str, float]]) -> Iterator[Projector]:
     """A projector that remembers each event with its moment; its directory was made by `run --once`."""
     with Repository(str(team.root)) as repository:
         tell = lambda event, *_: told.append((event, time.time_ns()))  # noqa: E731
-        made = Projector(repository, settings := load(repository.root), Facts(repository, settings), tell)
+        made = Projector(
+            repository, settings := load(repository.root), Facts(repository, settings), tell
+        )
         yield made
         made.close()
 
@@ -191,7 +208,9 @@ def test_waiters_are_told_before_anything_slow_is_written(
     notice = team.root / ".git/yolo-fs/gates.json"
     notice.unlink()
     seen: list[bool] = []
-    monkeypatch.setattr("yolo_fs.services.projector.update", lambda *_, **__: seen.append(notice.exists()))
+    monkeypatch.setattr(
+        "yolo_fs.services.projector.update", lambda *_, **__: seen.append(notice.exists())
+    )
     projector.bring_up_to_date(team.head(), {})
     assert seen == [True, True, True]
     assert [event for event, _ in told if event == "gate.opened"] == ["gate.opened"]
@@ -203,7 +222,10 @@ def test_with_one_department_gates_are_judged_only_while_somebody_listens(team: 
     notice.unlink()
     with Repository(str(team.root)) as repository:
         projector = Projector(
-            repository, settings := load(repository.root), Facts(repository, settings), lambda *_: None
+            repository,
+            settings := load(repository.root),
+            Facts(repository, settings),
+            lambda *_: None,
         )
         projector.bring_up_to_date(team.head(), {})
         assert not notice.exists()

@@ -36,13 +36,26 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
     work_tree = tmp_path / "work tree"
     subprocess.run(["git", "init", "-q", "-b", "main", "--template=", str(work_tree)], check=True)
-    git(work_tree, "-c", "user.name=Ada", "-c", "user.email=a@x", "commit", "-q", "--allow-empty", "-m", "chore(x): y")
+    git(
+        work_tree,
+        "-c",
+        "user.name=Ada",
+        "-c",
+        "user.email=a@x",
+        "commit",
+        "-q",
+        "--allow-empty",
+        "-m",
+        "chore(x): y",
+    )
     (work_tree / ".yolo-planning").mkdir()
     return work_tree.resolve()
 
 
 def git(root: Path, *arguments: str) -> str:
-    return subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=True).stdout.strip()
+    return subprocess.run(
+        ["git", *arguments], cwd=root, capture_output=True, text=True, check=True
+    ).stdout.strip()
 
 
 def write(path: Path, text: str, mode: int = 0o755) -> None:
@@ -53,7 +66,11 @@ def write(path: Path, text: str, mode: int = 0o755) -> None:
 
 def plain(root: Path) -> None:
     write(root / ".git/hooks/pre-commit", "#!/bin/sh\nset -eu\necho mine\nexit 0")
-    write(root / ".git/hooks/pre-push", "#!/bin/bash\nwhile read -r a b c d; do echo $b; done\n", 0o775)
+    write(
+        root / ".git/hooks/pre-push",
+        "#!/bin/bash\nwhile read -r a b c d; do echo $b; done\n",
+        0o775,
+    )
 
 
 def hooks_path(root: Path) -> None:
@@ -95,11 +112,17 @@ Layout = Callable[[Path], None]
 def everything(root: Path) -> dict[str, tuple[bytes, int]]:
     """Return content and mode of every file of the repository and of what lies beside it."""
     files = (path for path in root.parent.rglob("*") if path.is_file())
-    return {str(path): (path.read_bytes(), path.stat().st_mode) for path in files if path.name != "index"}
+    return {
+        str(path): (path.read_bytes(), path.stat().st_mode)
+        for path in files
+        if path.name != "index"
+    }
 
 
 def folders(root: Path) -> set[str]:
-    return {str(path) for path in root.parent.rglob("*") if path.is_dir() and path.name != "yolo-fs"}
+    return {
+        str(path) for path in root.parent.rglob("*") if path.is_dir() and path.name != "yolo-fs"
+    }
 
 
 def install(root: Path) -> tuple[object, ...]:
@@ -170,16 +193,22 @@ def test_the_users_part_hears_what_git_tells_on_stdin(root: Path) -> None:
     write(root / ".git/hooks/pre-push", "#!/bin/sh\ncat >heard\n")
     install(root)
     said = "refs/heads/x 0000 refs/heads/x 0000\n"
-    subprocess.run([str(root / ".git/hooks/pre-push"), "o", "u"], cwd=root, input=said, text=True, check=True)
+    subprocess.run(
+        [str(root / ".git/hooks/pre-push"), "o", "u"], cwd=root, input=said, text=True, check=True
+    )
     assert (root / "heard").read_text() == said
-    subprocess.run([str(root / ".git/hooks/pre-push"), "o", "u"], cwd=root, input="", text=True, check=True)
+    subprocess.run(
+        [str(root / ".git/hooks/pre-push"), "o", "u"], cwd=root, input="", text=True, check=True
+    )
     assert (root / "heard").read_text() == ""
 
 
 def test_without_our_script_a_section_is_silent(root: Path) -> None:
     install(root)
     (root / ".git/yolo-fs/git-hook").unlink()
-    done = subprocess.run([str(root / ".git/hooks/commit-msg"), "none"], cwd=root, capture_output=True, check=True)
+    done = subprocess.run(
+        [str(root / ".git/hooks/commit-msg"), "none"], cwd=root, capture_output=True, check=True
+    )
     assert (done.stdout, done.stderr) == (b"", b"")
 
 
@@ -231,7 +260,9 @@ def test_a_hook_that_changed_after_the_plan_is_not_written_over(root: Path) -> N
 
 
 @pytest.mark.parametrize("layout", [lefthook, pre_commit])
-def test_who_has_a_hook_manager_is_told_what_to_put_into_its_file(root: Path, layout: Layout) -> None:
+def test_who_has_a_hook_manager_is_told_what_to_put_into_its_file(
+    root: Path, layout: Layout
+) -> None:
     layout(root)
     with Repository(str(root)) as repository:
         (told,) = advice(repository)
@@ -290,7 +321,9 @@ BREAKAGES: list[tuple[Layout, str, str]] = [
 
 
 @pytest.mark.parametrize(("breakage", "path", "why"), BREAKAGES)
-def test_a_planted_breakage_is_found_and_named(root: Path, breakage: Layout, path: str, why: str) -> None:
+def test_a_planted_breakage_is_found_and_named(
+    root: Path, breakage: Layout, path: str, why: str
+) -> None:
     install(root)
     breakage(root)
     found = dict(broken(root))

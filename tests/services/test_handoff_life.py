@@ -46,13 +46,21 @@ class Tree:
     def git(self, *arguments: str, at_s: int = START_S) -> None:
         who = {"GIT_AUTHOR_NAME": "Ada", "GIT_AUTHOR_EMAIL": "a@b.c", "GIT_COMMITTER_NAME": "Ada",
                "GIT_COMMITTER_EMAIL": "a@b.c", "GIT_COMMITTER_DATE": f"{at_s} +0000"}  # fmt: skip
-        subprocess.run(["git", *arguments], cwd=self.root, env=os.environ | who, check=True, capture_output=True)
+        subprocess.run(
+            ["git", *arguments],
+            cwd=self.root,
+            env=os.environ | who,
+            check=True,
+            capture_output=True,
+        )
 
     def write(self, path: str, *records: object) -> None:
         (self.root / path).parent.mkdir(parents=True, exist_ok=True)
         (self.root / path).write_text("".join(json.dumps(record) + "\n" for record in records))
 
-    def commit(self, after_s: int, path: str, *records: object, kind: str = "", by_hand: bool = False) -> None:
+    def commit(
+        self, after_s: int, path: str, *records: object, kind: str = "", by_hand: bool = False
+    ) -> None:
         """Commit a file so many seconds after the start; `kind`: a good example of that kind."""
         if kind:
             self.write(path)
@@ -62,7 +70,9 @@ class Tree:
         self.git("add", "-f", path)
         trailer = "" if by_hand else f"\n\nYolo-Artifact: {path}"
         message = f"docs(01): {Path(path).name}{trailer}\n"
-        self.git("commit", "-q", "--no-verify", "--allow-empty", "-m", message, at_s=START_S + after_s)
+        self.git(
+            "commit", "-q", "--no-verify", "--allow-empty", "-m", message, at_s=START_S + after_s
+        )
 
     def lives(self, *reads: Read) -> list[Life]:
         with Repository(str(self.root)) as repository:
@@ -79,7 +89,11 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tree:
 
 
 def told(life: Life) -> tuple[Any, ...]:
-    return (life.delivery.sender, life.delivery.receiver, [_after(station.at_s) for station in life.stations])
+    return (
+        life.delivery.sender,
+        life.delivery.receiver,
+        [_after(station.at_s) for station in life.stations],
+    )
 
 
 def _after(at_s: int | None) -> int | None:
@@ -95,10 +109,14 @@ def touch(path: Path, after_s: int) -> None:
 # --- from department to department ---
 
 
-def test_a_department_handoff_lives_from_its_commit_to_the_first_artifact_of_its_receiver(tree: Tree) -> None:
+def test_a_department_handoff_lives_from_its_commit_to_the_first_artifact_of_its_receiver(
+    tree: Tree,
+) -> None:
     tree.commit(-50, f"{PHASE}/fe-critique.jsonl", kind="critique")
     tree.commit(10, f"{PHASE}/dept-handoff.jsonl", DEPT_HANDOFF)
-    assert [told(life) for life in tree.lives()] == [("uiux", "frontend of 01-auth", [10, None, None, None])]
+    assert [told(life) for life in tree.lives()] == [
+        ("uiux", "frontend of 01-auth", [10, None, None, None])
+    ]
     touch(tree.root / PHASE / ".ctx-fe-lead.toon", 20)
     tree.write(f"{PHASE}/.dept-status-frontend.json", {"started_at": "2026-02-19T09:00:30Z"})
     tree.commit(35, f"{PHASE}/research.jsonl", kind="research")
@@ -121,7 +139,10 @@ def test_the_log_of_reads_shows_that_the_receiver_has_read(tree: Tree) -> None:
     tree.commit(10, f"{PHASE}/dept-handoff.jsonl", DEPT_HANDOFF)
     at = datetime.fromtimestamp(START_S + 25, UTC)
     mine = Read("fe-senior", "01-auth", Diagnosis(Reason.FILE_MISSING), at)
-    others = [Read("ux-lead", "01-auth", Diagnosis(None), at), Read("fe-senior", "02", Diagnosis(None), at)]
+    others = [
+        Read("ux-lead", "01-auth", Diagnosis(None), at),
+        Read("fe-senior", "02", Diagnosis(None), at),
+    ]
     assert told(tree.lives(mine)[0])[2] == [10, 25, None, None]
     assert told(tree.lives(*others)[0])[2] == [10, None, None, None]
 
@@ -148,10 +169,15 @@ def test_files_of_all_departments_are_no_work_of_the_backend(tree: Tree) -> None
 
 
 @pytest.mark.parametrize(("absent", "count"), [((), 0), (("security-audit.jsonl",), 1)])
-def test_the_handoffs_of_a_complete_phase_are_history(tmp_path: Path, absent: tuple[str, ...], count: int) -> None:
+def test_the_handoffs_of_a_complete_phase_are_history(
+    tmp_path: Path, absent: tuple[str, ...], count: int
+) -> None:
     content = complete() | {"dept-handoff.jsonl": [DEPT_HANDOFF]}
     known = facts({name: lines for name, lines in content.items() if name not in absent})
-    assert len(lives_of(str(tmp_path), [(known, fold(known))], cast("Chronicle", NoHistory()), (), 60)) == count
+    assert (
+        len(lives_of(str(tmp_path), [(known, fold(known))], cast("Chronicle", NoHistory()), (), 60))
+        == count
+    )
 
 
 class NoHistory:
@@ -168,7 +194,9 @@ def test_a_contract_is_acknowledged_when_agreed_and_acted_upon_when_implemented(
                 "endpoints": [{"method": "POST", "path": "/login", "request": {}, "response": {}}]}  # fmt: skip
     tree.commit(10, path, contract)
     tree.commit(15, f"{PHASE}/architecture.toon", kind="architecture")
-    assert [told(life) for life in tree.lives()] == [("frontend", "backend of 01-auth", [10, None, None, None])]
+    assert [told(life) for life in tree.lives()] == [
+        ("frontend", "backend of 01-auth", [10, None, None, None])
+    ]
     tree.commit(20, path, contract, contract | {"status": "agreed"})
     assert told(tree.lives()[0])[2] == [10, 20, 20, None]
     tree.commit(30, path, contract | {"status": "implemented"})

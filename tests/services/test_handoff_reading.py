@@ -23,7 +23,12 @@ NOW = datetime(2026, 2, 19, 8, 0, 0, tzinfo=UTC)
 STAMP = "timestamp=2026-02-19T08:00:00Z"
 FOLDER = ".quest/auth/phase_01_plan"
 FILE = f"{FOLDER}/handoff.json"
-GOOD: dict[str, Any] = {"status": "complete", "artifacts": ["plan.md"], "next": "reviewer", "summary": "Four steps"}
+GOOD: dict[str, Any] = {
+    "status": "complete",
+    "artifacts": ["plan.md"],
+    "next": "reviewer",
+    "summary": "Four steps",
+}
 TEXT = b"Done.\n---HANDOFF---\nSTATUS: complete\nARTIFACTS: plan.md\nNEXT: reviewer\nSUMMARY: Four steps\n"
 FIELDS = ("status", "artifacts", "next", "summary")
 
@@ -40,7 +45,11 @@ def reader(root: Path, tell: Callable[..., object] = lambda *_: None, **limits: 
 
 
 def read(
-    root: Path, text: bytes | None = None, path: str = FILE, agent: str = "planner", phase: str = "plan"
+    root: Path,
+    text: bytes | None = None,
+    path: str = FILE,
+    agent: str = "planner",
+    phase: str = "plan",
 ) -> Answer:
     return reader(root).read(Request(path, agent, phase, text), NOW)
 
@@ -77,13 +86,32 @@ SITUATIONS = [
     pytest.param(b'{"status": "compl', None, ["json_parse_error"], id="json_parse_error"),
     pytest.param({"status": "complete"}, None, ["schema_invalid"], id="schema_invalid"),
     pytest.param(NOTHING, TEXT, ["file_missing", "text_fallback_ok"], id="text_fallback_ok"),
-    pytest.param(NOTHING, b"I am done.", ["file_missing", "text_fallback_fail"], id="text_fallback_fail"),
+    pytest.param(
+        NOTHING, b"I am done.", ["file_missing", "text_fallback_fail"], id="text_fallback_fail"
+    ),
     pytest.param(b"", TEXT, ["json_parse_error", "text_fallback_ok"], id="empty file, good text"),
     pytest.param([GOOD], b"", ["schema_invalid", "text_fallback_fail"], id="list, empty text"),
-    pytest.param({}, b"---HANDOFF---\nSTATUS: complete\n", ["schema_invalid", "text_fallback_fail"], id="half a text"),
-    pytest.param({}, b"---HANDOFF---\n" + json.dumps(GOOD).encode(), ["schema_invalid", "text_fallback_ok"], id="json"),
-    pytest.param({}, TEXT + b"STATUS: blocked\n", ["schema_invalid", "text_fallback_fail"], id="two words in the text"),
-    pytest.param({}, b"---HANDOFF---\n{", ["schema_invalid", "text_fallback_fail"], id="json that is none"),
+    pytest.param(
+        {},
+        b"---HANDOFF---\nSTATUS: complete\n",
+        ["schema_invalid", "text_fallback_fail"],
+        id="half a text",
+    ),
+    pytest.param(
+        {},
+        b"---HANDOFF---\n" + json.dumps(GOOD).encode(),
+        ["schema_invalid", "text_fallback_ok"],
+        id="json",
+    ),
+    pytest.param(
+        {},
+        TEXT + b"STATUS: blocked\n",
+        ["schema_invalid", "text_fallback_fail"],
+        id="two words in the text",
+    ),
+    pytest.param(
+        {}, b"---HANDOFF---\n{", ["schema_invalid", "text_fallback_fail"], id="json that is none"
+    ),
 ]
 
 
@@ -96,13 +124,19 @@ def test_every_fallback_leaves_its_reason_in_the_log(
     answer = read(root, text)
     assert [*answer.read.diagnosis.reasons] == reasons
     assert log_lines(root) == [line("text_fallback", reason) for reason in reasons]
-    assert (answer.handoff is not None) == reasons[-1].endswith("_ok") == answer.read.diagnosis.is_usable
+    assert (
+        (answer.handoff is not None)
+        == reasons[-1].endswith("_ok")
+        == answer.read.diagnosis.is_usable
+    )
 
 
 def test_the_five_reasons_are_all_among_the_situations() -> None:
     wanted = {Reason.FILE_MISSING, Reason.JSON_PARSE_ERROR, Reason.SCHEMA_INVALID, Reason.TEXT_FALLBACK_OK,
               Reason.TEXT_FALLBACK_FAIL}  # fmt: skip
-    assert {reason for case in SITUATIONS for reason in case.values[2]} == {reason.value for reason in wanted}
+    assert {reason for case in SITUATIONS for reason in case.values[2]} == {
+        reason.value for reason in wanted
+    }
 
 
 def test_the_text_says_the_same_as_the_file(root: Path) -> None:
@@ -152,9 +186,15 @@ def bound_socket(path: Path) -> None:
         (lambda path: path.write_bytes(b"\xff" * 50), Reason.NOT_UTF8),
         (lambda path: path.write_bytes(b"\0" * 4096), Reason.NUL_BYTE),
         (lambda path: path.write_bytes(b"[" * 100_000), Reason.NESTING_TOO_DEEP),
-        (lambda path: path.write_text("```json\n" + json.dumps(GOOD) + "\n```\n"), Reason.FENCED_JSON),
+        (
+            lambda path: path.write_text("```json\n" + json.dumps(GOOD) + "\n```\n"),
+            Reason.FENCED_JSON,
+        ),
         (lambda path: path.write_text('{"status":"a","status":"b"}'), Reason.DUPLICATE_KEY),
-        (lambda path: path.write_text(json.dumps(GOOD | {"next": float("nan")})), Reason.NOT_FINITE),
+        (
+            lambda path: path.write_text(json.dumps(GOOD | {"next": float("nan")})),
+            Reason.NOT_FINITE,
+        ),
     ],
 )
 def test_whatever_stands_there_is_no_json_and_holds_nobody_up(
@@ -175,7 +215,9 @@ def test_a_link_on_the_way_is_not_followed(root: Path) -> None:
     assert (answer.handoff, answer.findings[0].reason) == (None, Reason.NOT_REGULAR)
 
 
-def test_a_path_outside_of_the_work_tree_is_read_as_well(root: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_a_path_outside_of_the_work_tree_is_read_as_well(
+    root: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     file = put(tmp_path_factory.mktemp("scratch"), GOOD, "handoff.json")
     assert read(root, path=str(file)).handoff is not None
 
@@ -196,14 +238,22 @@ def mutations() -> list[tuple[str, str, dict[str, Any], Reason | None]]:
     empty: dict[str, Any] = {"status": "", "artifacts": [], "next": "", "summary": ""}
     made: list[tuple[str, str, dict[str, Any], Reason | None]] = []
     for field in FIELDS:
-        made.append((field, "removed", {key: GOOD[key] for key in GOOD if key != field}, Reason.MISSING_KEY))
+        made.append(
+            (field, "removed", {key: GOOD[key] for key in GOOD if key != field}, Reason.MISSING_KEY)
+        )
         made.append((field, "emptied", GOOD | {field: empty[field]}, None))
         made.append((field, "misspelled", {key.replace(field, f"{field}s"): GOOD[key] for key in GOOD},
                      Reason.MISSING_KEY))  # fmt: skip
         made.append((field, "in capitals", {key.replace(field, field.upper()): GOOD[key] for key in GOOD},
                      Reason.MISSING_KEY))  # fmt: skip
-        made += [(field, f"is {other!r}", GOOD | {field: other}, Reason.WRONG_TYPE) for other in others.get(field, [])]
-    made += [("next", f"is {free!r}", GOOD | {"next": free}, None) for free in (None, 0, True, [], {}, ["a"], {"a": 1})]
+        made += [
+            (field, f"is {other!r}", GOOD | {field: other}, Reason.WRONG_TYPE)
+            for other in others.get(field, [])
+        ]
+    made += [
+        ("next", f"is {free!r}", GOOD | {"next": free}, None)
+        for free in (None, 0, True, [], {}, ["a"], {"a": 1})
+    ]
     made += [("status", "unknown word", GOOD | {"status": "gone-fishing"}, None)]
     made += [("", "further key", GOOD | {"tokens": 12}, None)]
     return made
@@ -216,9 +266,14 @@ def test_every_mutation_of_every_field_is_told_with_its_place(root: Path) -> Non
         answer = read(root)
         told = [(one.reason, one.at) for one in answer.findings]
         cause = Reason.SCHEMA_INVALID if reason else None
-        if (answer.read.diagnosis.cause, told) != (cause, [(reason, f"/{field}")] if reason else []):
+        if (answer.read.diagnosis.cause, told) != (
+            cause,
+            [(reason, f"/{field}")] if reason else [],
+        ):
             wrong.append((field, what, told))
-    print(f"{len(mutations())} mutations, {sum(bool(reason) for *_, reason in mutations())} of them refused")
+    print(
+        f"{len(mutations())} mutations, {sum(bool(reason) for *_, reason in mutations())} of them refused"
+    )
     assert wrong == []
     assert len(log_lines(root)) == len(mutations()) == 47
 
@@ -260,7 +315,12 @@ def test_nothing_is_looked_for_when_the_file_is_there(root: Path) -> None:
 
 
 def test_other_handoffs_and_git_itself_are_no_wrong_places(root: Path) -> None:
-    for place in ("HANDOFF.md", "phase-handoff.jsonl", ".git/handoff.json", "plan/deep/er/handoff.json"):
+    for place in (
+        "HANDOFF.md",
+        "phase-handoff.jsonl",
+        ".git/handoff.json",
+        "plan/deep/er/handoff.json",
+    ):
         put(root, GOOD, place)
     assert read(root, path="plan/handoff.json").elsewhere == ()
 
@@ -268,8 +328,12 @@ def test_other_handoffs_and_git_itself_are_no_wrong_places(root: Path) -> None:
 # --- the log ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("word", ["a\nagent=b", "a b", "", "a=b", "\x1b[31m", "a" * 65, "../x", "a\u2028b"])
-def test_a_name_that_could_forge_a_line_is_refused_and_nothing_written(root: Path, word: str) -> None:
+@pytest.mark.parametrize(
+    "word", ["a\nagent=b", "a b", "", "a=b", "\x1b[31m", "a" * 65, "../x", "a\u2028b"]
+)
+def test_a_name_that_could_forge_a_line_is_refused_and_nothing_written(
+    root: Path, word: str
+) -> None:
     for names in ({"agent": word}, {"phase": word}):
         with pytest.raises(YoloError) as refused:
             read(root, **names)
@@ -280,7 +344,10 @@ def test_a_name_that_could_forge_a_line_is_refused_and_nothing_written(root: Pat
 def test_a_torn_last_line_spoils_no_other(root: Path) -> None:
     (root / LOG).write_text("agent=planner phase=plan sou")
     read(root)
-    assert log_lines(root) == ["agent=planner phase=plan sou", line("text_fallback", "file_missing")]
+    assert log_lines(root) == [
+        "agent=planner phase=plan sou",
+        line("text_fallback", "file_missing"),
+    ]
     assert (len(reader(root).log().reads), reader(root).log().unreadable) == (1, 1)
 
 
@@ -303,7 +370,9 @@ def test_the_log_is_never_written_through_a_link_or_into_a_pipe(root: Path, kind
     put(root, GOOD)
     answer = read(root)
     assert answer.handoff is not None  # a refused log costs the line, not the handoff
-    assert [(one.reason, one.level) for one in answer.findings] == [(Reason.STORAGE_FAILED, Level.WARNING)]
+    assert [(one.reason, one.level) for one in answer.findings] == [
+        (Reason.STORAGE_FAILED, Level.WARNING)
+    ]
     assert victim.read_text() == "mine\n"
     assert not (root / "other" / "context_health.log").exists()
 
@@ -326,7 +395,9 @@ def test_the_lines_of_many_writers_do_not_mix(root: Path) -> None:
 def test_the_journal_is_told_what_the_log_says(root: Path) -> None:
     told: list[tuple[Any, ...]] = []
     put(root, GOOD, "handoff.json")
-    reader(root, lambda *event: told.append(event)).read(Request(FILE, "planner", "plan", TEXT), NOW)
+    reader(root, lambda *event: told.append(event)).read(
+        Request(FILE, "planner", "plan", TEXT), NOW
+    )
     ((event, path, data),) = told
     assert (event, path) == ("handoff.read", FILE)
     assert data == {"agent": "planner", "phase": "plan", "source": "text_fallback", "reason": "file_missing",
@@ -393,11 +464,31 @@ def test_the_numbers_of_200_mixed_handoffs_are_those_counted_by_hand(root: Path)
                                 "text_fallback_ok": 14, "text_fallback_fail": 5}),
     }  # fmt: skip
     assert {(one.agent, one.phase): row(one) for one in found.by_both} == {
-        ("builder", "build"): (62, 40, 64.5, {"file_missing": 20, "json_parse_error": 2, "text_fallback_fail": 11}),
+        ("builder", "build"): (
+            62,
+            40,
+            64.5,
+            {"file_missing": 20, "json_parse_error": 2, "text_fallback_fail": 11},
+        ),
         ("fixer", "build"): (8, 0, 0.0, {"file_missing": 8, "text_fallback_ok": 8}),
-        ("planner", "plan"): (60, 50, 83.3, {"file_missing": 7, "json_parse_error": 3, "text_fallback_ok": 10}),
-        ("reviewer", "build"): (40, 33, 82.5, {"json_parse_error": 1, "schema_invalid": 6, "text_fallback_ok": 6}),
-        ("reviewer", "plan"): (30, 21, 70.0, {"schema_invalid": 9, "text_fallback_ok": 4, "text_fallback_fail": 5}),
+        ("planner", "plan"): (
+            60,
+            50,
+            83.3,
+            {"file_missing": 7, "json_parse_error": 3, "text_fallback_ok": 10},
+        ),
+        ("reviewer", "build"): (
+            40,
+            33,
+            82.5,
+            {"json_parse_error": 1, "schema_invalid": 6, "text_fallback_ok": 6},
+        ),
+        ("reviewer", "plan"): (
+            30,
+            21,
+            70.0,
+            {"schema_invalid": 9, "text_fallback_ok": 4, "text_fallback_fail": 5},
+        ),
     }
 
 

@@ -42,12 +42,17 @@ class Team:
         self.root = root
         self.git("init", "-q", "-b", BRANCH)
         self.write(READING, "# Components\n")
-        self.write(README, f"---\nmeta:\n  session_priority: ultra\n  directive_branch: {BRANCH}\n---\n\n# Login\n")
+        self.write(
+            README,
+            f"---\nmeta:\n  session_priority: ultra\n  directive_branch: {BRANCH}\n---\n\n# Login\n",
+        )
         self.write(f"{SESSION}/tasks/02.md", "# Form\n")
         self.commit("architect", "start")
 
     def git(self, *arguments: str) -> str:
-        done = subprocess.run(["git", *arguments], cwd=self.root, capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            ["git", *arguments], cwd=self.root, capture_output=True, text=True, check=True
+        )
         return done.stdout.strip()
 
     def write(self, path: str, text: str) -> None:
@@ -73,7 +78,9 @@ class Team:
 
     def later_work(self) -> list[tuple[str, Level]]:
         with Repository(str(self.root)) as repository:
-            return [(f.path, f.level) for f in Handoffs(repository, SETTINGS).later_work(self.check())]
+            return [
+                (f.path, f.level) for f in Handoffs(repository, SETTINGS).later_work(self.check())
+            ]
 
     def change(self, path: str, old: str, new: str) -> None:
         text = (self.root / path).read_text()
@@ -107,7 +114,10 @@ def test_receiver_on_another_branch_stops_until_it_switches(team: Team) -> None:
     team.emit()
     team.git("switch", "-q", "-c", "main")
     handed = team.check()
-    assert (handed.role, told(handed)) == ("", [(Reason.BRANCH_MISMATCH, HANDOFF, "/handoff/directive_branch")])
+    assert (handed.role, told(handed)) == (
+        "",
+        [(Reason.BRANCH_MISMATCH, HANDOFF, "/handoff/directive_branch")],
+    )
     assert (handed.findings[0].line, f"git switch {BRANCH}" in handed.findings[0].hint) == (8, True)
     team.git("switch", "-q", BRANCH)
     assert team.check().role == "executor"
@@ -123,16 +133,56 @@ def test_detached_head_is_no_branch(team: Team) -> None:
     ("path", "old", "new", "expected"),
     [
         (README, BRANCH, "main", (Reason.BRANCH_MISMATCH, HANDOFF, "/handoff/directive_branch")),
-        (README, "  directive_branch", "  branch", (Reason.MISSING_KEY, README, "/meta/directive_branch")),
+        (
+            README,
+            "  directive_branch",
+            "  branch",
+            (Reason.MISSING_KEY, README, "/meta/directive_branch"),
+        ),
         (README, BRANCH, f"&a {BRANCH}", (Reason.YAML_FEATURE, README, "/meta/directive_branch")),
-        (README, BRANCH, f"x\n  directive_branch: {BRANCH}", (Reason.DUPLICATE_KEY, README, "/meta/directive_branch")),
-        (HANDOFF, "tasks/02.md", "tasks/03.md", (Reason.FILE_MISSING, HANDOFF, "/handoff/task_file")),
+        (
+            README,
+            BRANCH,
+            f"x\n  directive_branch: {BRANCH}",
+            (Reason.DUPLICATE_KEY, README, "/meta/directive_branch"),
+        ),
+        (
+            HANDOFF,
+            "tasks/02.md",
+            "tasks/03.md",
+            (Reason.FILE_MISSING, HANDOFF, "/handoff/task_file"),
+        ),
         (HANDOFF, "tasks/02.md", "tasks", (Reason.FILE_MISSING, HANDOFF, "/handoff/task_file")),
-        (HANDOFF, GUID, GUID.replace("4", "5"), (Reason.NAME_MISMATCH, HANDOFF, "/handoff/session_id")),
-        (HANDOFF, "to_role: executor", "to_role: pair", (Reason.STATE_CONFLICT, HANDOFF, "/handoff/trigger")),
-        (HANDOFF, READING, "docs/x.md", (Reason.UNKNOWN_VALUE, HANDOFF, "/handoff/required_reading")),
-        (HANDOFF, "  objective: 'Build the form: now'\n", "", (Reason.MISSING_KEY, HANDOFF, "/handoff/objective")),
-        (HANDOFF, "trigger: ", "trigger: !!str ", (Reason.YAML_FEATURE, HANDOFF, "/handoff/trigger")),
+        (
+            HANDOFF,
+            GUID,
+            GUID.replace("4", "5"),
+            (Reason.NAME_MISMATCH, HANDOFF, "/handoff/session_id"),
+        ),
+        (
+            HANDOFF,
+            "to_role: executor",
+            "to_role: pair",
+            (Reason.STATE_CONFLICT, HANDOFF, "/handoff/trigger"),
+        ),
+        (
+            HANDOFF,
+            READING,
+            "docs/x.md",
+            (Reason.UNKNOWN_VALUE, HANDOFF, "/handoff/required_reading"),
+        ),
+        (
+            HANDOFF,
+            "  objective: 'Build the form: now'\n",
+            "",
+            (Reason.MISSING_KEY, HANDOFF, "/handoff/objective"),
+        ),
+        (
+            HANDOFF,
+            "trigger: ",
+            "trigger: !!str ",
+            (Reason.YAML_FEATURE, HANDOFF, "/handoff/trigger"),
+        ),
     ],
 )
 def test_what_does_not_agree_stops_the_receiver(
@@ -157,7 +207,9 @@ def test_files_that_are_gone_stop_the_receiver(team: Team) -> None:
     assert told(team.check()) == [(Reason.FILE_MISSING, HANDOFF, "")]
 
 
-def test_reading_behind_a_link_does_not_count(team: Team, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_reading_behind_a_link_does_not_count(
+    team: Team, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     team.emit()
     outside = tmp_path_factory.mktemp("outside") / "paradigm.md"
     outside.write_text("elsewhere")
@@ -168,13 +220,19 @@ def test_reading_behind_a_link_does_not_count(team: Team, tmp_path_factory: pyte
 
 def test_handoff_from_the_future_is_refused(team: Team) -> None:
     team.emit()
-    assert told(team.check(now=datetime(2020, 1, 1, tzinfo=UTC))) == [(Reason.OUT_OF_RANGE, HANDOFF, "/handoff")]
+    assert told(team.check(now=datetime(2020, 1, 1, tzinfo=UTC))) == [
+        (Reason.OUT_OF_RANGE, HANDOFF, "/handoff")
+    ]
 
 
 def test_handoff_for_somebody_else_is_none(team: Team) -> None:
     team.emit()
-    assert told(team.check(receiver="pair")) == [(Reason.STATE_CONFLICT, HANDOFF, "/handoff/to_role")]
-    assert told(team.check(receiver="architect")) == [(Reason.DISCRETIONARY_WORK, HANDOFF, "/handoff/from_role")]
+    assert told(team.check(receiver="pair")) == [
+        (Reason.STATE_CONFLICT, HANDOFF, "/handoff/to_role")
+    ]
+    assert told(team.check(receiver="architect")) == [
+        (Reason.DISCRETIONARY_WORK, HANDOFF, "/handoff/from_role")
+    ]
 
 
 def test_session_is_found_by_its_id_whatever_the_letters(team: Team) -> None:
@@ -249,7 +307,10 @@ def test_override_is_recorded_and_holds_for_the_hooks_too(team: Team) -> None:
     assert handed.role == "executor"
     assert [finding.level for finding in handed.findings] == [Level.WARNING]
     assert handed.override is not None
-    assert (handed.override.because, handed.override.at) == ("the branch was renamed", "2026-02-19T08:00:00Z")
+    assert (handed.override.because, handed.override.at) == (
+        "the branch was renamed",
+        "2026-02-19T08:00:00Z",
+    )
     assert handed.override.faults == ("branch_mismatch at /handoff/directive_branch",)
     assert may_edit(team) is None
 
@@ -260,7 +321,10 @@ def test_override_covers_nothing_but_what_was_seen(team: Team) -> None:
     override(team)
     task = team.root / SESSION / "tasks/02.md"
     task.rename(task.with_suffix(".old"))
-    assert [reason for reason, _, _ in told(team.check())] == [Reason.BRANCH_MISMATCH, Reason.FILE_MISSING]
+    assert [reason for reason, _, _ in told(team.check())] == [
+        Reason.BRANCH_MISMATCH,
+        Reason.FILE_MISSING,
+    ]
     task.with_suffix(".old").rename(task)
     assert team.check().is_accepted
     team.git("switch", "-q", "-c", "login-3")
@@ -286,7 +350,9 @@ def test_damaged_record_overrides_nothing(team: Team) -> None:
     team.emit()
     team.git("switch", "-q", "-c", "login-2")
     override(team)
-    (team.root / ".git/yolo-fs/handoff-overrides.json").write_text('{"overrides": [1, {"faults": []}, {}]}')
+    (team.root / ".git/yolo-fs/handoff-overrides.json").write_text(
+        '{"overrides": [1, {"faults": []}, {}]}'
+    )
     assert not team.check().is_accepted
 
 
@@ -305,7 +371,12 @@ def test_packet_and_file_say_the_same(team: Team) -> None:
 
 
 def test_packet_outside_a_session_is_text_alone(team: Team) -> None:
-    given = {"session_id": "n/a", "task_file": "n/a", "trigger": "role_policy_conflict", "to_role": "architect"}
+    given = {
+        "session_id": "n/a",
+        "task_file": "n/a",
+        "trigger": "role_policy_conflict",
+        "to_role": "architect",
+    }
     emitted = team.emit(**given, from_role="pair")
     assert (emitted.path, f"directive_branch: {BRANCH}\n" in emitted.text) == ("", True)
     assert team.git("status", "--porcelain") == ""
@@ -329,17 +400,25 @@ def test_packet_outside_a_session_is_text_alone(team: Team) -> None:
         ({"blocking_rule": "use AKIA" + "ABCDEFGHIJKLMNO7"}, Reason.SECRET),
     ],
 )
-def test_incomplete_packet_leaves_everything_as_it_was(team: Team, changes: dict[str, str], reason: Reason) -> None:
+def test_incomplete_packet_leaves_everything_as_it_was(
+    team: Team, changes: dict[str, str], reason: Reason
+) -> None:
     before = team.emit(objective="The first one")
     text = (team.root / HANDOFF).read_bytes()
     emitted = team.emit(**changes)
     assert before.is_new
     assert (emitted.packet, emitted.text, errors(emitted.findings)[0].reason) == (None, "", reason)
     assert (team.root / HANDOFF).read_bytes() == text
-    assert sorted(path.name for path in (team.root / SESSION).iterdir()) == ["HANDOFF.md", "README.md", "tasks"]
+    assert sorted(path.name for path in (team.root / SESSION).iterdir()) == [
+        "HANDOFF.md",
+        "README.md",
+        "tasks",
+    ]
 
 
-def test_session_behind_a_link_is_not_written_to(team: Team, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_session_behind_a_link_is_not_written_to(
+    team: Team, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     outside = tmp_path_factory.mktemp("outside") / GUID
     (team.root / SESSION).rename(outside)
     (team.root / SESSION).symlink_to(outside)
@@ -364,7 +443,9 @@ def test_later_work_of_the_sender_is_reported(team: Team) -> None:
     assert team.check().is_accepted
 
 
-def test_later_work_is_looked_for_on_the_directive_branch_and_after_an_uncommitted_packet(team: Team) -> None:
+def test_later_work_is_looked_for_on_the_directive_branch_and_after_an_uncommitted_packet(
+    team: Team,
+) -> None:
     team.emit()
     os.utime(team.root / HANDOFF, (1, 1))
     team.git("switch", "-q", "-c", "main")
@@ -381,7 +462,11 @@ def test_new_handoff_ends_the_old_one(team: Team) -> None:
     team.commit("architect", "chore(state): HANDOFF")
     team.write("src/a.ts", "x\n")
     team.commit("architect", "feat: a")
-    back = {"from_role": "executor", "to_role": "architect", "trigger": "executor_scope_or_contract_block"}
+    back = {
+        "from_role": "executor",
+        "to_role": "architect",
+        "trigger": "executor_scope_or_contract_block",
+    }
     team.emit(**back)
     team.commit("executor", "chore(state): HANDOFF")
     team.write("src/b.ts", "x\n")

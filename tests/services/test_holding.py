@@ -43,13 +43,17 @@ def once(root: Path) -> None:
     assert run(["run", "--once", "-q", "-C", str(root)]) == 0
 
 
-def test_a_valid_artifact_is_queued_until_somebody_commits_it(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_valid_artifact_is_queued_until_somebody_commits_it(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert reasons(root, capsys) == ["queued"]
     once(root)
     assert reasons(root, capsys) == ["unchanged"]
 
 
-def test_a_file_that_a_process_has_open_is_being_written(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_that_a_process_has_open_is_being_written(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with (root / ARTIFACT).open("a"):
         assert reasons(root, capsys) == ["being_written"]
     assert reasons(root, capsys) == ["queued"]
@@ -65,7 +69,9 @@ def test_what_the_user_staged_beside_a_committed_artifact_is_said(
     assert reasons(root, capsys) == ["index_diverged"]
 
 
-def test_without_auto_commit_nothing_is_committed(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_auto_commit_nothing_is_committed(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     configure(root, auto_commit=False)
     once(root)
     assert reasons(root, capsys) == ["auto_commit_off"]
@@ -77,15 +83,21 @@ def test_a_budget_of_commits_is_kept(root: Path) -> None:
     told: list[tuple[str, str]] = []
     with Repository(str(root)) as repository:
         Path(repository.own_dir).mkdir()
-        coordinator = Coordinator(repository, load(str(root)), lambda event, path, _: told.append((event, path)))
+        coordinator = Coordinator(
+            repository, load(str(root)), lambda event, path, _: told.append((event, path))
+        )
         coordinator.reconcile()
-        found = [getattr(glance.seen.verdict, "reason", None) for glance in coordinator.known.values()]
+        found = [
+            getattr(glance.seen.verdict, "reason", None) for glance in coordinator.known.values()
+        ]
         coordinator.close()
     assert sorted(found, key=str) == [Reason.COMMIT_BUDGET, Reason.UNCHANGED]
     assert [event for event, _ in told] == ["artifact.committed", "artifact.held"]
 
 
-def test_a_defect_of_ours_costs_one_path_and_is_told(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_defect_of_ours_costs_one_path_and_is_told(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def break_down(*_: object) -> None:
         raise ZeroDivisionError
 

@@ -49,28 +49,46 @@ def summarise(team: Team) -> None:
 
 
 def review(team: Team, verdict: str, cycle: int, *severities: str) -> None:
-    lines: list[dict[str, Any]] = [{"plan": "01-01", "r": verdict, "cycle": cycle, "dt": "2026-02-19"}]
+    lines: list[dict[str, Any]] = [
+        {"plan": "01-01", "r": verdict, "cycle": cycle, "dt": "2026-02-19"}
+    ]
     lines += [
-        {"f": "src/auth/tokens.ts", "ln": 1, "sev": each, "issue": f"{each} {cycle}", "sug": "x"} for each in severities
+        {"f": "src/auth/tokens.ts", "ln": 1, "sev": each, "issue": f"{each} {cycle}", "sug": "x"}
+        for each in severities
     ]
     team.artifact("code-review.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
     team.once()
 
 
-def test_the_board_shows_open_loops_and_decisions_out_of_lane_now_and_at_any_commit(team: Team) -> None:
+def test_the_board_shows_open_loops_and_decisions_out_of_lane_now_and_at_any_commit(
+    team: Team,
+) -> None:
     summarise(team)
     review(team, "changes_requested", 1, "major", "nit")
-    decided = {"ts": "2026-02-19T08:00:00Z", "agent": "dev", "dec": "use Redis", "reason": "fast", "task": "01-01/T1"}
-    team.artifact("decisions.jsonl", json.dumps(decided | {"topic": "architectural choices"}) + "\n")
+    decided = {
+        "ts": "2026-02-19T08:00:00Z",
+        "agent": "dev",
+        "dec": "use Redis",
+        "reason": "fast",
+        "task": "01-01/T1",
+    }
+    team.artifact(
+        "decisions.jsonl", json.dumps(decided | {"topic": "architectural choices"}) + "\n"
+    )
     team.once()
     then = team.head()
     (before,) = on_board(team, then)["phases"]
     assert [(one["loop"], one["next"]) for one in before["loops"]] == [("code review", "dev")]
     (found,) = before["out_of_lane"]
-    assert (found["reason"], found["path"].rpartition("/")[2], found["line"]) == ("out_of_lane", "decisions.jsonl", 1)
+    assert (found["reason"], found["path"].rpartition("/")[2], found["line"]) == (
+        "out_of_lane",
+        "decisions.jsonl",
+        1,
+    )
     text = shown(team, "--at", then)
     assert (
-        "\n  loop: code review 01-01: " in text and "\n  out of lane: .yolo-planning/phases/01-auth/decisions" in text
+        "\n  loop: code review 01-01: " in text
+        and "\n  out of lane: .yolo-planning/phases/01-auth/decisions" in text
     )
     works(team, "fix(01-01): T1 load them again", "2\n")
     (after,) = on_board(team, team.head())["phases"]
@@ -103,7 +121,9 @@ def test_what_a_merge_brings_in_is_no_round_of_its_own(team: Team) -> None:
         facts = Facts(repository, load(repository.root))
         (phase,) = facts.facts(team.head())
         found = loop_facts(facts, phase, 0)
-    assert [len(found.versions[path]) for path in found.versions if path.endswith("code-review.jsonl")] == [1]
+    assert [
+        len(found.versions[path]) for path in found.versions if path.endswith("code-review.jsonl")
+    ] == [1]
 
 
 def test_a_review_goes_through_its_cycles_although_the_file_is_written_anew(team: Team) -> None:
@@ -115,7 +135,12 @@ def test_a_review_goes_through_its_cycles_although_the_file_is_written_anew(team
     assert of(team, Loop.CODE_REVIEW).next == "senior"
     review(team, "changes_requested", 2, "critical")
     found = of(team, Loop.CODE_REVIEW)
-    assert (found.state, found.round, found.rounds_left, found.next) == ("escalated to the Lead", 2, 0, "lead")
+    assert (found.state, found.round, found.rounds_left, found.next) == (
+        "escalated to the Lead",
+        2,
+        0,
+        "lead",
+    )
     assert found.metrics is not None
     assert found.metrics.finding_severity_distribution == {"major": 1, "nit": 1, "critical": 1}
     assert len(found.metrics.time_per_cycle) == found.metrics.cycle_count == 2
@@ -148,26 +173,39 @@ def test_the_step_of_the_review_ends_where_its_loop_does(team: Team) -> None:
     works(team, "fix(01-01): name it well", "3\n")
     assert lacks() == ()
     path = team.root / ".yolo-planning/phases/01-auth/code-review.jsonl"
-    path.write_text(path.read_text() + '{"plan":"01-02","r":"approve","cycle":1,"dt":"2026-02-19"}\n')
+    path.write_text(
+        path.read_text() + '{"plan":"01-02","r":"approve","cycle":1,"dt":"2026-02-19"}\n'
+    )
     team.once()
     assert lacks() == () and of(team, Loop.CODE_REVIEW).state == "approved after the fix"
 
 
 def test_three_failures_of_qa_are_counted_over_one_file(team: Team) -> None:
-    quality = json.loads((team.examples / "qa-code/ok").joinpath(_first(team)).read_text().splitlines()[0])
+    quality = json.loads(
+        (team.examples / "qa-code/ok").joinpath(_first(team)).read_text().splitlines()[0]
+    )
     for number in range(3):
-        team.artifact("qa-code.jsonl", json.dumps(quality | {"r": "FAIL", "dt": f"2026-02-1{number}"}) + "\n")
+        team.artifact(
+            "qa-code.jsonl", json.dumps(quality | {"r": "FAIL", "dt": f"2026-02-1{number}"}) + "\n"
+        )
         team.once()
         works(team, f"fix(01-01): T1 try {number}", f"{number + 7}\n")
     found = of(team, Loop.QA)
-    assert (found.state, found.round, found.rounds_left, found.next) == ("3rd QA FAIL", 3, 0, "lead")
+    assert (found.state, found.round, found.rounds_left, found.next) == (
+        "3rd QA FAIL",
+        3,
+        0,
+        "lead",
+    )
 
 
 def _first(team: Team) -> str:
     return min((team.examples / "qa-code/ok").iterdir()).name
 
 
-def test_seconds_between_reviews_are_those_of_the_commits(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_seconds_between_reviews_are_those_of_the_commits(
+    team: Team, monkeypatch: pytest.MonkeyPatch
+) -> None:
     summarise(team)
     review(team, "changes_requested", 1, "major")
     tip = team.head()
@@ -192,7 +230,10 @@ def test_versions_follow_the_order_of_history(team: Team) -> None:
         found = loop_facts(facts, phase, 0)
     orders = [version.order for versions in found.versions.values() for version in versions]
     count = subprocess.run(
-        ["git", "-C", team.root, "rev-list", "--count", "HEAD"], check=True, capture_output=True, text=True
+        ["git", "-C", team.root, "rev-list", "--count", "HEAD"],
+        check=True,
+        capture_output=True,
+        text=True,
     ).stdout
     assert len(set(orders)) == len(orders) and max(orders) == int(count)
     assert [one.plan for one in found.work] == ["01-01"]

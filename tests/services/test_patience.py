@@ -28,7 +28,9 @@ def test_a_file_seen_for_the_first_time_is_as_old_as_it_says(stamp: Stamp) -> No
 
 
 def test_a_time_in_the_future_counts_as_now(stamp: Stamp) -> None:
-    assert Patience().quiet_s("a", stamp._replace(mtime_ns=time.time_ns() + HOUR_NS)) == pytest.approx(0, abs=5)
+    assert Patience().quiet_s(
+        "a", stamp._replace(mtime_ns=time.time_ns() + HOUR_NS)
+    ) == pytest.approx(0, abs=5)
 
 
 def test_a_change_begins_anew_although_the_file_says_that_it_is_old(stamp: Stamp) -> None:

@@ -63,7 +63,11 @@ def test_a_planning_tree_without_git_is_told_what_it_lacks(tmp_path: Path, below
 def test_a_branch_without_commits_asks_for_the_first_step_of_its_first_phase(team: Team) -> None:
     (team.root / PHASE).mkdir(parents=True)
     found = told(team)
-    assert (found["now"]["phase"], found["now"]["commit"], found["next"]["agent"]) == ("01-auth", "", "critic")
+    assert (found["now"]["phase"], found["now"]["commit"], found["next"]["agent"]) == (
+        "01-auth",
+        "",
+        "critic",
+    )
 
 
 def test_a_phase_that_is_only_a_directory_comes_after_one_that_is_complete(team: Team) -> None:
@@ -86,7 +90,9 @@ def test_five_moments_of_a_team(team: Team) -> None:
         "architect",
     ]
     assert [len(one.get("team", ())) for one in found] == [0, 3, 3, 3, 0]
-    assert found[3]["in_progress"][0]["lacks"] == ["none of its commits touches a file of plan 01-01"]
+    assert found[3]["in_progress"][0]["lacks"] == [
+        "none of its commits touches a file of plan 01-01"
+    ]
 
 
 def test_a_task_is_done_by_a_commit_that_says_its_words(team: Team) -> None:
@@ -101,10 +107,16 @@ def test_a_task_is_done_by_a_commit_that_says_its_words(team: Team) -> None:
 def test_rejected_held_and_uncommitted_are_told_at_once_and_for_good(team: Team) -> None:
     team.begin()
     team.artifact("qa-code.jsonl", '{"r": "PASS"')
-    team.artifact("decisions.jsonl", (team.examples / "decisions/ok/architect_and_dev.jsonl").read_text())
+    team.artifact(
+        "decisions.jsonl", (team.examples / "decisions/ok/architect_and_dev.jsonl").read_text()
+    )
     first = text(team)
-    assert f"- {PHASE}/qa-code.jsonl:1: unterminated" in first or f"- {PHASE}/qa-code.jsonl" in first
-    assert told(team)["uncommitted"] == [{"path": f"{PHASE}/decisions.jsonl", "standing": "pending"}]
+    assert (
+        f"- {PHASE}/qa-code.jsonl:1: unterminated" in first or f"- {PHASE}/qa-code.jsonl" in first
+    )
+    assert told(team)["uncommitted"] == [
+        {"path": f"{PHASE}/decisions.jsonl", "standing": "pending"}
+    ]
     assert told(team)["rejected"][0]["path"] == f"{PHASE}/qa-code.jsonl"
     os.utime(team.root / PHASE / "qa-code.jsonl", (0, 0))
     assert text(team) == first
@@ -113,9 +125,14 @@ def test_rejected_held_and_uncommitted_are_told_at_once_and_for_good(team: Team)
 def test_a_merge_in_progress_holds_everything_and_stops_nobody(team: Team) -> None:
     team.begin()
     (team.root / ".git/MERGE_HEAD").write_text(team.head() + "\n")
-    team.artifact("decisions.jsonl", (team.examples / "decisions/ok/architect_and_dev.jsonl").read_text())
+    team.artifact(
+        "decisions.jsonl", (team.examples / "decisions/ok/architect_and_dev.jsonl").read_text()
+    )
     found = told(team)
-    assert (found["now"]["obstacle"], found["held"][0]["reason"]) == ("merge_in_progress", "merge_in_progress")
+    assert (found["now"]["obstacle"], found["held"][0]["reason"]) == (
+        "merge_in_progress",
+        "merge_in_progress",
+    )
     assert found["next"]["agent"] == "architect"
 
 
@@ -129,7 +146,10 @@ def test_what_was_handed_over_is_pending_until_somebody_acts(team: Team) -> None
     team.once()
     (one,) = told(team)["handoffs"]
     assert (one["from"], one["to"]) == ("uiux", "frontend of 01-auth")
-    assert one["stage"] in ("delivered", "acknowledged")  # the department's status file says when it began
+    assert one["stage"] in (
+        "delivered",
+        "acknowledged",
+    )  # the department's status file says when it began
 
 
 def test_a_packet_that_is_not_accepted_says_why(team: Team) -> None:
@@ -165,7 +185,11 @@ def tear_the_configuration(team: Team) -> None:
 
 
 def tear_the_states(team: Team) -> None:
-    for name in (f"{PHASE}/.execution-state.json", ".yolo-planning/state.json", f"{PHASE}/.dept-status-backend.json"):
+    for name in (
+        f"{PHASE}/.execution-state.json",
+        ".yolo-planning/state.json",
+        f"{PHASE}/.dept-status-backend.json",
+    ):
         team.file(name, '{"phase": 1, ')
 
 
@@ -180,8 +204,12 @@ def a_folder_for_a_log(team: Team) -> None:
 
 
 def states_of_another_world(team: Team) -> None:
-    team.file(".yolo-planning/state.json", '{"ms":7,"ph":"x","tt":[],"st":{},"step":null,"pr":-1}\n')
-    team.file(f"{PHASE}/.execution-state.json", '{"phase":1,"steps":[],"plans":{},"escalations":7}\n')
+    team.file(
+        ".yolo-planning/state.json", '{"ms":7,"ph":"x","tt":[],"st":{},"step":null,"pr":-1}\n'
+    )
+    team.file(
+        f"{PHASE}/.execution-state.json", '{"phase":1,"steps":[],"plans":{},"escalations":7}\n'
+    )
     team.user_commits("chore: odd", ".yolo-planning/state.json", f"{PHASE}/.execution-state.json")
 
 
@@ -197,15 +225,21 @@ def test_whatever_is_damaged_there_is_an_answer(team: Team, damage: Callable[[Te
     assert text(team) == first
 
 
-@pytest.mark.parametrize(("damage", "reason"), [(lose_the_tree, "git_failed"), (tear_the_configuration, "bad_config")])
-def test_what_could_not_be_looked_at_is_named(team: Team, damage: Callable[[Team], None], reason: str) -> None:
+@pytest.mark.parametrize(
+    ("damage", "reason"), [(lose_the_tree, "git_failed"), (tear_the_configuration, "bad_config")]
+)
+def test_what_could_not_be_looked_at_is_named(
+    team: Team, damage: Callable[[Team], None], reason: str
+) -> None:
     team.begin()
     damage(team)
     assert f"stop: {reason}: " in text(team)
     assert "next: nobody; first mend what stops" in text(team)
 
 
-def test_a_torn_configuration_sends_nobody_astray_where_a_sound_one_is_committed(team: Team) -> None:
+def test_a_torn_configuration_sends_nobody_astray_where_a_sound_one_is_committed(
+    team: Team,
+) -> None:
     team.config(THREE)
     team.user_commits("chore: three departments", ".yolo-planning/config.json")
     team.begin()
@@ -241,7 +275,9 @@ def test_resuming_changes_nothing_but_its_own_cache(team: Team) -> None:
     resume(str(team.root), keep=False)
     assert contents(team.root) == before
     resume(str(team.root))
-    assert set(contents(team.root).items()) ^ set(before.items()) == {(str(cache(team)), cache(team).read_bytes())}
+    assert set(contents(team.root).items()) ^ set(before.items()) == {
+        (str(cache(team)), cache(team).read_bytes())
+    }
 
 
 def cache(team: Team) -> Path:
@@ -252,7 +288,9 @@ def contents(root: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
 
 
-def test_a_place_that_cannot_be_written_is_only_slower(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_place_that_cannot_be_written_is_only_slower(
+    team: Team, monkeypatch: pytest.MonkeyPatch
+) -> None:
     team.begin()
     shutil.rmtree(team.root / ".git/yolo-fs")
     (team.root / ".git/yolo-fs").write_text("in the way")

@@ -32,7 +32,9 @@ class Scene:
 
     def __init__(self, folder: Path):
         folder.mkdir(mode=0o700)
-        self.notices, self.bell, self.lock = (str(folder / name) for name in ("gates.json", "gates.bell", "lock"))
+        self.notices, self.bell, self.lock = (
+            str(folder / name) for name in ("gates.json", "gates.bell", "lock")
+        )
         self.branch = folder / "branch"
         self.branch.write_text("first")
         self.is_open = False
@@ -73,7 +75,9 @@ class Scene:
     def waits(self, timeout_s: float | None = None) -> Callable[[], Waited]:
         """Wait in a thread; the answer is to be asked for."""
         found: list[Waited] = []
-        thread = threading.Thread(target=lambda: found.append(wait(self.look, timeout_s)), daemon=True)
+        thread = threading.Thread(
+            target=lambda: found.append(wait(self.look, timeout_s)), daemon=True
+        )
         thread.start()
 
         def answer() -> Waited:
@@ -101,7 +105,9 @@ def until(is_so: Callable[[], bool]) -> None:
 # --- the daemon tells ---
 
 
-def test_the_bell_ends_the_waiting_without_another_look(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_bell_ends_the_waiting_without_another_look(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(waiting, "DAEMON_POLL_S", 2 * LONG_S)
     daemon = scene.daemon()
     answer = scene.waits()
@@ -123,7 +129,9 @@ def test_what_was_told_before_the_look_is_no_news(scene: Scene) -> None:
     assert (waited.is_open, scene.looks) == (False, 1)
 
 
-@pytest.mark.parametrize("open_", [{}, {PHASE: ["api-contract"]}, {"02-page": ["ux-complete"]}, {PHASE: []}])
+@pytest.mark.parametrize(
+    "open_", [{}, {PHASE: ["api-contract"]}, {"02-page": ["ux-complete"]}, {PHASE: []}]
+)
 def test_the_news_of_others_wake_nobody_for_good(scene: Scene, open_: dict[str, list[str]]) -> None:
     daemon = scene.daemon()
     answer = scene.waits()
@@ -137,7 +145,9 @@ def test_the_news_of_others_wake_nobody_for_good(scene: Scene, open_: dict[str, 
 
 def test_all_of_several_gates_must_be_open(scene: Scene) -> None:
     daemon = scene.daemon()
-    both = [{"gate": name, "open": False, "missing": []} for name in ("ux-complete", "api-contract")]
+    both = [
+        {"gate": name, "open": False, "missing": []} for name in ("ux-complete", "api-contract")
+    ]
     daemon.tell({}, "c0")
     first = replace(scene.look(), gates=both)
     scene.look = lambda: first  # type: ignore[method-assign]
@@ -160,7 +170,9 @@ FORGED = {
 
 @pytest.mark.parametrize("case", FORGED)
 def test_a_notice_of_another_kind_is_not_believed(scene: Scene, case: str) -> None:
-    Path(scene.notices + ".other").write_text(json.dumps({"id": "x", "commit": "c", "open": {PHASE: ["ux-complete"]}}))
+    Path(scene.notices + ".other").write_text(
+        json.dumps({"id": "x", "commit": "c", "open": {PHASE: ["ux-complete"]}})
+    )
     scene.during_look = lambda: FORGED[case](scene.notices)
     assert not wait(scene.look, 0).is_open
 
@@ -204,7 +216,9 @@ def test_a_branch_that_moves_during_the_look_is_looked_at_again(scene: Scene) ->
 
 
 @pytest.mark.usefixtures("quick")
-def test_a_daemon_that_did_not_judge_the_move_before_we_listened_is_not_waited_for(scene: Scene) -> None:
+def test_a_daemon_that_did_not_judge_the_move_before_we_listened_is_not_waited_for(
+    scene: Scene,
+) -> None:
     scene.daemon()
     scene.during_look = lambda: opens(scene)
     assert (scene.waits()().is_open, scene.looks) == (True, 2)
@@ -232,7 +246,9 @@ def test_a_living_daemon_that_says_nothing_is_doubted_after_a_while(
     assert answer().told is None
 
 
-def test_silence_is_doubted_soon_and_judging_without_news_late(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_silence_is_doubted_soon_and_judging_without_news_late(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
     daemon = scene.daemon()
     daemon.tell({}, "c1")
     with waiting.Ear(scene.bell) as ear:
@@ -249,7 +265,9 @@ def test_silence_is_doubted_soon_and_judging_without_news_late(scene: Scene, mon
 
 
 @pytest.mark.usefixtures("quick")
-def test_a_ring_that_nobody_hears_costs_time_only(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_ring_that_nobody_hears_costs_time_only(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
     daemon = scene.daemon()
     monkeypatch.setattr(daemon._bell, "ring", lambda: None)
     answer = scene.waits()
@@ -325,7 +343,9 @@ def test_what_the_look_raised_there_is_raised_here(tmp_path: Path) -> None:
     assert raised.value.hint
 
 
-def test_a_look_that_ends_without_an_answer_is_a_defect(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_look_that_ends_without_an_answer_is_a_defect(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr(waiting.sys, "executable", "false")
     with pytest.raises(YoloError) as raised:
         look_aside(str(tmp_path), "1", ["ux-complete"])

@@ -50,7 +50,9 @@ def _in_a_process(name: str, count: int, place: Path, seed: int) -> Tally:
     )  # fmt: skip
     last = done.stdout.rstrip().rpartition("\n")[2]
     if done.returncode or not last.startswith("{"):
-        return Tally(name, faults=[f"the run itself failed with {done.returncode}: {done.stdout[-500:]}"])
+        return Tally(
+            name, faults=[f"the run itself failed with {done.returncode}: {done.stdout[-500:]}"]
+        )
     tally = Tally(**json.loads(last))
     print(f"{tally.family}: {tally.count:,} in {tally.seconds:.0f} s", file=sys.stderr, flush=True)
     return tally
@@ -71,16 +73,33 @@ def _table(tallies: Sequence[Tally], seconds: float) -> Table:
         for tally in tallies
     ]  # fmt: skip
     total = f"{seconds:.0f} s by the clock"
-    return Table("Torture", ("family", "count", "lost", "duplicated", "other faults", "time"), tuple(rows), (total,))
+    return Table(
+        "Torture",
+        ("family", "count", "lost", "duplicated", "other faults", "time"),
+        tuple(rows),
+        (total,),
+    )
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser("scripts/torture", description=__doc__)
-    parser.add_argument("words", nargs="*", metavar="N | FAMILY", help=f"a size, and {', '.join(FAMILIES)}")
-    parser.add_argument("--full", action="store_true", help="the full targets; takes an hour and more")
-    parser.add_argument("--place", metavar="DIR", help="where repositories are made (default: the temporary folder)")
-    parser.add_argument("--seed", type=int, default=os.environ.get("YOLO_SEED", random.SystemRandom().randrange(2**32)))
-    parser.add_argument("--at-once", type=int, default=2, metavar="N", help="families side by side (default: 2)")
+    parser.add_argument(
+        "words", nargs="*", metavar="N | FAMILY", help=f"a size, and {', '.join(FAMILIES)}"
+    )
+    parser.add_argument(
+        "--full", action="store_true", help="the full targets; takes an hour and more"
+    )
+    parser.add_argument(
+        "--place", metavar="DIR", help="where repositories are made (default: the temporary folder)"
+    )
+    parser.add_argument(
+        "--seed",
+        type=int,
+        default=os.environ.get("YOLO_SEED", random.SystemRandom().randrange(2**32)),
+    )
+    parser.add_argument(
+        "--at-once", type=int, default=2, metavar="N", help="families side by side (default: 2)"
+    )
     parser.add_argument("--alone", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--size", help=argparse.SUPPRESS)
     given = parser.parse_args()

@@ -20,7 +20,9 @@ def garbage(ground: Ground, count: int) -> None:
     daemon = ground.daemon(repo)
     daemon.start()
     artifacts, ended, rounds = many(count), threading.Event(), [0]
-    collector = threading.Thread(target=_collect, args=(repo, ended, rounds, random.Random(ground.rng.random())))
+    collector = threading.Thread(
+        target=_collect, args=(repo, ended, rounds, random.Random(ground.rng.random()))
+    )
     collector.start()
     try:
         for at in range(0, count, _AT_ONCE):

@@ -43,7 +43,9 @@ def read_only(place: Path) -> Iterator[tuple[str, ...]]:
     subprocess.run(["umount", str(place)], check=True)
 
 
-_CASES: tuple[tuple[Callable[..., object], int], ...] = tuple(itertools.product((full, read_only), (1, 3, 12)))
+_CASES: tuple[tuple[Callable[..., object], int], ...] = tuple(
+    itertools.product((full, read_only), (1, 3, 12))
+)
 
 
 def disks(ground: Ground, count: int) -> None:

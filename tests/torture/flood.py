@@ -29,7 +29,9 @@ def overflow(ground: Ground, count: int) -> None:
         _make_noise(repo, count - len(artifacts))
         _fill_the_queue(repo)
     began = time.monotonic()
-    assert daemon.wait_for("daemon.doubt")["data"]["why"] == "overflow", "the planned overflow did not happen"
+    assert daemon.wait_for("daemon.doubt")["data"]["why"] == "overflow", (
+        "the planned overflow did not happen"
+    )
     try:
         daemon.wait_committed(artifacts, WITHIN_S - (time.monotonic() - began))
     except AssertionError:
@@ -62,7 +64,9 @@ def watch_limits(ground: Ground, count: int) -> None:
     """Run where the kernel grants too few watches, or no instance at all: the rescan finds everything."""
     if not _may_unshare():
         raise SkipError("needs a user namespace of its own")
-    limits = itertools.cycle(("max_inotify_watches=3", "max_inotify_instances=0", "max_inotify_watches=1"))
+    limits = itertools.cycle(
+        ("max_inotify_watches=3", "max_inotify_instances=0", "max_inotify_watches=1")
+    )
     for limit in itertools.islice(limits, count):
         _limited(ground, limit)
 

@@ -77,7 +77,9 @@ def _broken(ground: Ground, command: str, calls: str, deed: str, when: int) -> b
         settles(ground, daemon, of)
         daemon.kill(with_helpers=True)
         log.acknowledged(daemon.mailbox.events)
-    fired = trace.exists() and ("INJECTED" in (said := trace.read_text()) or "killed by SIGKILL" in said)
+    fired = trace.exists() and (
+        "INJECTED" in (said := trace.read_text()) or "killed by SIGKILL" in said
+    )
     if fired:
         ground.tally.count += 1
         ground.judge(repo, log, of)

@@ -79,7 +79,10 @@ class Ground:
         shutil.copytree(self.place / "home", home)
         root = self.place / f"repo{next(self._numbers)}"
         shutil.copytree(self._template.root, root, symlinks=True)
-        repo = Repo(root, {**self._template.env, "HOME": str(home), "XDG_CONFIG_HOME": str(home / ".config")})
+        repo = Repo(
+            root,
+            {**self._template.env, "HOME": str(home), "XDG_CONFIG_HOME": str(home / ".config")},
+        )
         repo.configure(**policy)
         return repo
 
@@ -92,7 +95,9 @@ class Ground:
 
     def process(self, repo: Repo, *, under: Sequence[str] = (), **more: str) -> Daemon:
         """Return a daemon that is a process from its start on, not yet started."""
-        daemon = Daemon(repo, self.place / f"daemon{next(self._numbers)}.log", under=under, more=more)
+        daemon = Daemon(
+            repo, self.place / f"daemon{next(self._numbers)}.log", under=under, more=more
+        )
         self._daemons.append(daemon)
         return daemon
 
@@ -104,7 +109,15 @@ class Ground:
         """
         place = self.place / f"mount{next(self._numbers)}"
         place.mkdir()
-        command = ["mount", "-t", "tmpfs", "-o", f"size={size_kib}k,mode=755", "torture", str(place)]
+        command = [
+            "mount",
+            "-t",
+            "tmpfs",
+            "-o",
+            f"size={size_kib}k,mode=755",
+            "torture",
+            str(place),
+        ]
         if subprocess.run(command, capture_output=True, check=False).returncode:
             raise SkipError("needs the right to mount a tmpfs")
         self._mounts.append(place)
@@ -157,7 +170,9 @@ class SkipError(Exception):
 class Writelog:
     """What the test writes, on the disk before anybody acts on it."""
 
-    def __init__(self, repo: Repo, name: str = "writes", branches: Sequence[str] = ("main",)) -> None:
+    def __init__(
+        self, repo: Repo, name: str = "writes", branches: Sequence[str] = ("main",)
+    ) -> None:
         self.path = repo.root.parent / f"{repo.root.name}.{name}.jsonl"
         self._repo = repo
         self._known: dict[str, str] = {}
@@ -186,7 +201,13 @@ class Writelog:
         for event in events:
             if event.get("event") == "artifact.committed" and event["data"]["blob"] in self._known:
                 sha256 = self._known[event["data"]["blob"]]
-                self._put({"acknowledged": event["path"], "sha256": sha256, "commit": event["data"]["commit"]})
+                self._put(
+                    {
+                        "acknowledged": event["path"],
+                        "sha256": sha256,
+                        "commit": event["data"]["commit"],
+                    }
+                )
 
     def subject(self, text: str) -> None:
         """Note a commit of the user's own."""
@@ -206,12 +227,18 @@ class Writelog:
 
 def many(count: int) -> list[Artifact]:
     """Return artifacts of distinct paths, plan and summary by turns: up to 3,960, since a plan has two digits."""
-    return [artifact(kind, n) for n in range(count // 2 + 1) for kind in ("plan", "summary")][:count]
+    return [artifact(kind, n) for n in range(count // 2 + 1) for kind in ("plan", "summary")][
+        :count
+    ]
 
 
 def settled(daemon: Daemon, within_s: float = 20.0) -> None:
     """Wait until HEAD holds what the planning tree holds, and the index has followed."""
-    until(lambda: is_settled(daemon.repo), "everything is committed and the index has followed", within_s)
+    until(
+        lambda: is_settled(daemon.repo),
+        "everything is committed and the index has followed",
+        within_s,
+    )
 
 
 def is_settled(repo: Repo) -> bool:

@@ -41,7 +41,13 @@ def _one_repository(ground: Ground, kills: int) -> None:
     artifacts = mixed(PER_KILL * kills)
     with log.untouched():
         for kill in range(kills):
-            _kill_once(ground, daemon, log, artifacts[PER_KILL * kill :][:PER_KILL], with_helpers=bool(kill % 2))
+            _kill_once(
+                ground,
+                daemon,
+                log,
+                artifacts[PER_KILL * kill :][:PER_KILL],
+                with_helpers=bool(kill % 2),
+            )
         settled(daemon)
         log.acknowledged(daemon.mailbox.events)
         daemon.kill()
@@ -50,7 +56,12 @@ def _one_repository(ground: Ground, kills: int) -> None:
 
 
 def _kill_once(
-    ground: Ground, daemon: Daemon, log: Writelog, artifacts: Sequence[Artifact], *, with_helpers: bool
+    ground: Ground,
+    daemon: Daemon,
+    log: Writelog,
+    artifacts: Sequence[Artifact],
+    *,
+    with_helpers: bool,
 ) -> None:
     written = ground.rng.randint(1, len(artifacts))
     log.write(*artifacts[:written])
@@ -131,7 +142,11 @@ def dies(ground: Ground, daemon: ForkedDaemon, log: Writelog, stage: str, of: st
 
 
 def comes_back(
-    ground: Ground, daemon: ForkedDaemon, log: Writelog, of: str, end: Callable[[Daemon], object] = Daemon.kill
+    ground: Ground,
+    daemon: ForkedDaemon,
+    log: Writelog,
+    of: str,
+    end: Callable[[Daemon], object] = Daemon.kill,
 ) -> None:
     """Start again without faults, until everything is committed; then kill once more, which is quicker than asking."""
     daemon.rearmed("")
@@ -174,7 +189,13 @@ def _after_a_kill(repo: Repo, log: Writelog, daemon: ForkedDaemon) -> None:
     daemon.ended()
 
 
-_REBOOT = ("recovery.booted", "recovery.aside", "recovery.restored", "recovery.expected", "recovery.followed")
+_REBOOT = (
+    "recovery.booted",
+    "recovery.aside",
+    "recovery.restored",
+    "recovery.expected",
+    "recovery.followed",
+)
 
 
 def recovery_kills(ground: Ground, count: int) -> None:
@@ -195,7 +216,10 @@ def kill_recovery(ground: Ground, stage: str, times: int) -> None:
     daemon.rearmed(f"{stage}:kill")
     for _ in range(times):
         daemon.begin()
-        until(lambda: daemon.is_ready() or not daemon.is_running, "it is dead, or has nothing left to die over")
+        until(
+            lambda: daemon.is_ready() or not daemon.is_running,
+            "it is dead, or has nothing left to die over",
+        )
         daemon.kill()
         log.acknowledged(daemon.mailbox.events)
     ground.fired(daemon, stage, of)
@@ -217,11 +241,15 @@ def as_a_team(repo: Repo) -> None:
 def until_the_design_is_done() -> list[Write]:
     """Return the artifacts of a phase up to the gate that the design opens."""
     writes = [write for _, of in deeds() for write in of if not write.subject]
-    last = next(at for at, write in enumerate(writes) if write.path.endswith("design-handoff.jsonl"))
+    last = next(
+        at for at, write in enumerate(writes) if write.path.endswith("design-handoff.jsonl")
+    )
     return writes[: last + 1]
 
 
-TEAM_STAGES = [stage for stage in STAGES if stage.startswith(OF_A_TEAM) and not stage.startswith("append.")]
+TEAM_STAGES = [
+    stage for stage in STAGES if stage.startswith(OF_A_TEAM) and not stage.startswith("append.")
+]
 
 
 def team_kills(ground: Ground, count: int) -> None:
@@ -236,7 +264,9 @@ def team_kills(ground: Ground, count: int) -> None:
 
 def _differences(found: dict[str, Any], wanted: dict[str, Any]) -> str:
     names = [name for name in found.keys() | wanted.keys() if found.get(name) != wanted.get(name)]
-    return "; ".join(f"{name}: {found.get(name)} instead of {wanted.get(name)}" for name in names)[:1500]
+    return "; ".join(f"{name}: {found.get(name)} instead of {wanted.get(name)}" for name in names)[
+        :1500
+    ]
 
 
 def _computed(ground: Ground, stage: str) -> dict[str, Any]:
@@ -245,7 +275,9 @@ def _computed(ground: Ground, stage: str) -> dict[str, Any]:
     repo = ground.repo()
     as_a_team(repo)
     log, daemon = Writelog(repo), ground.daemon(repo)
-    log.write(*(Artifact(write.path, write.text.encode(), "") for write in until_the_design_is_done()))
+    log.write(
+        *(Artifact(write.path, write.text.encode(), "") for write in until_the_design_is_done())
+    )
     if stage:
         dies(ground, daemon, log, stage, of)
     comes_back(ground, daemon, log, of, end=Daemon.stop)
@@ -271,7 +303,17 @@ def _timeless(value: Any) -> Any:
 
 def _judge_what_we_wrote(ground: Ground, repo: Repo, log: Writelog, of: str) -> None:
     """Judge; the state files, which the daemon writes itself, count as written by the time they are committed."""
-    shown = repo.look("log", "--reverse", "--format=", "--raw", "--no-abbrev", "--no-renames", "HEAD", "--", PLANNING)
+    shown = repo.look(
+        "log",
+        "--reverse",
+        "--format=",
+        "--raw",
+        "--no-abbrev",
+        "--no-renames",
+        "HEAD",
+        "--",
+        PLANNING,
+    )
     for line in filter(None, shown.splitlines()):
         facts, _, path = line.partition("\t")
         if path.endswith(STATE_FILES):

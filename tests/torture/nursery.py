@@ -38,16 +38,22 @@ class Nursery:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._orders = ours
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.torture.nursery"], stdin=theirs, cwd=Path(__file__).parents[2]
+            [sys.executable, "-m", "tests.torture.nursery"],
+            stdin=theirs,
+            cwd=Path(__file__).parents[2],
         )
         theirs.close()
 
-    def fork(self, command: Sequence[str], root: Path, env: Mapping[str, str], log: IO[bytes]) -> Forked:
+    def fork(
+        self, command: Sequence[str], root: Path, env: Mapping[str, str], log: IO[bytes]
+    ) -> Forked:
         """Run `yolo-fs` with a command line in a folder."""
         reading, writing = os.pipe()
         ours, theirs = socket.socketpair()
         order = {"command": list(command), "root": str(root), "env": dict(env)}
-        socket.send_fds(self._orders, [json.dumps(order).encode()], [writing, log.fileno(), theirs.fileno()])
+        socket.send_fds(
+            self._orders, [json.dumps(order).encode()], [writing, log.fileno(), theirs.fileno()]
+        )
         os.close(writing)
         theirs.close()
         return Forked(ours, os.fdopen(reading, "rb"))

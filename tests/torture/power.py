@@ -54,7 +54,9 @@ def recorded(ground: Ground, rounds: int = 2) -> Recording:
         repo.write(*artifacts)
         ops += _run(ground, repo)
     assert any(op.name == "sync" for op in ops), "nothing was synced: the recording shows nothing"
-    return Recording(repo, tuple(one for artifacts in written for one in artifacts), tuple(ops), begin)
+    return Recording(
+        repo, tuple(one for artifacts in written for one in artifacts), tuple(ops), begin
+    )
 
 
 def _written(rng: random.Random) -> Sequence[Sequence[Artifact]]:
@@ -93,7 +95,9 @@ def _cut(ground: Ground, recording: Recording, rng: random.Random) -> None:
     ground.tally.count += 1
     daemon = ground.daemon(repo)
     try:
-        start_again(daemon, with_helpers=True)  # a lock of git that was left is the user's to remove
+        start_again(
+            daemon, with_helpers=True
+        )  # a lock of git that was left is the user's to remove
         if keeps_files:
             settled(daemon)
     except AssertionError as error:
@@ -110,7 +114,12 @@ def _replayed(disk: Disk, recording: Recording, crash: int) -> str:
     git_dir, begin, said = str(recording.repo.git_dir), str(recording.begin), b""
     for op in recording.ops[:crash]:
         if op.path.startswith(git_dir):
-            disk.do(op._replace(path=op.path.replace(git_dir, begin, 1), other=op.other.replace(git_dir, begin, 1)))
+            disk.do(
+                op._replace(
+                    path=op.path.replace(git_dir, begin, 1),
+                    other=op.other.replace(git_dir, begin, 1),
+                )
+            )
         elif op.name == "write":
             said += op.data
     return said.decode()
@@ -139,4 +148,7 @@ def _standing(repo: Repo) -> str:
     shown = repo.yolo_fs("status", "--json", ok=range(256)).stdout
     found = json.loads(shown).get("data") or {}
     behind = repo.git("status", "--porcelain", "-uall", ok=range(256), GIT_OPTIONAL_LOCKS="0")
-    return str([one for one in found.get("candidates", []) if one["standing"] != "committed"][:2]) + behind[:300]
+    return (
+        str([one for one in found.get("candidates", []) if one["standing"] != "committed"][:2])
+        + behind[:300]
+    )

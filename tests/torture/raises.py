@@ -36,7 +36,10 @@ def _refuse(ground: Ground, situation: Situation, stage: str, action: str) -> No
     with log.untouched():
         log.write(*artifacts)
         daemon.begin()
-        until(lambda: daemon.is_ready() or not daemon.is_running or _refusals(daemon) > 1, "it has looked")
+        until(
+            lambda: daemon.is_ready() or not daemon.is_running or _refusals(daemon) > 1,
+            "it has looked",
+        )
         log.write(artifact("critique", 7))
         if action.endswith(":1"):
             settles(ground, daemon, of)

@@ -20,7 +20,9 @@ STRACE = ("strace", "-f", "--seccomp-bpf", "-y", "-xx", "-s", "4194304", "-e", f
 _LINE = re.compile(
     r"(?P<pid>\d+) +(?:<\.\.\. \w+ resumed>(?P<rest>.*)|(?P<begin>.*) <unfinished \.\.\.>|(?P<whole>.*))"
 )
-_CALL = re.compile(r"(?P<name>\w+)\((?P<arguments>.*)\) += (?P<result>-?\d+)(?:<(?P<place>[^>]*)>)?.*")
+_CALL = re.compile(
+    r"(?P<name>\w+)\((?P<arguments>.*)\) += (?P<result>-?\d+)(?:<(?P<place>[^>]*)>)?.*"
+)
 _PLACE = re.compile(r"(?:\d+|AT_FDCWD)<([^>]*)>")
 _STRING = re.compile(r'"((?:\\x[0-9a-f]{2})*)"')
 
@@ -48,7 +50,11 @@ def operations(trace: Path) -> Iterator[Op]:
             if match["begin"] is not None:
                 begun[match["pid"]] = match["begin"]
                 continue
-            text = match["whole"] if match["rest"] is None else begun.pop(match["pid"], "") + match["rest"]
+            text = (
+                match["whole"]
+                if match["rest"] is None
+                else begun.pop(match["pid"], "") + match["rest"]
+            )
             call = _CALL.fullmatch(text)
             if call and int(call["result"]) >= 0:
                 yield from _ops(call)
@@ -149,7 +155,9 @@ class Disk:
         assert isinstance(found, _Folder), path
         return found, name
 
-    def _change(self, path: str, change: Callable[[dict[str, _File | _Folder], str], object]) -> None:
+    def _change(
+        self, path: str, change: Callable[[dict[str, _File | _Folder], str], object]
+    ) -> None:
         folder, name = self._around(path)
         folder.pending.append(lambda names: change(names, name))
 
@@ -217,7 +225,9 @@ def _loaded(root: Path) -> _Folder:
     """Return what lies there; it has been there long enough to be on the disk."""
     names: dict[str, _File | _Folder] = {}
     for path in root.iterdir():
-        names[path.name] = _loaded(path) if path.is_dir() else _File(path.read_bytes(), path.read_bytes())
+        names[path.name] = (
+            _loaded(path) if path.is_dir() else _File(path.read_bytes(), path.read_bytes())
+        )
     return _Folder(names)
 
 
@@ -243,4 +253,9 @@ def _some_of(file: _File, rng: random.Random) -> bytes:
 
 def copied(source: Path, target: Path, left_out: Mapping[str, object] = {}) -> None:
     """Copy a work tree without what is left out."""
-    shutil.copytree(source, target, symlinks=True, ignore=lambda _, names: [name for name in names if name in left_out])
+    shutil.copytree(
+        source,
+        target,
+        symlinks=True,
+        ignore=lambda _, names: [name for name in names if name in left_out],
+    )

@@ -29,12 +29,16 @@ def ground(tmp_path: Path) -> Iterator[Ground]:
 
 
 @pytest.mark.parametrize("stage", ["recovery.aside", "recovery.restored"])
-def test_a_start_that_is_killed_while_it_repairs_leaves_the_repair_to_the_next(ground: Ground, stage: str) -> None:
+def test_a_start_that_is_killed_while_it_repairs_leaves_the_repair_to_the_next(
+    ground: Ground, stage: str
+) -> None:
     kill_recovery(ground, stage, 1)
     assert ground.tally.is_clean, ground.tally
 
 
-def test_the_first_start_repairs_as_well_when_the_power_failed_before_it_could_note_the_boot(ground: Ground) -> None:
+def test_the_first_start_repairs_as_well_when_the_power_failed_before_it_could_note_the_boot(
+    ground: Ground,
+) -> None:
     repo = ground.repo()
     log, daemon = Writelog(repo), ground.daemon(repo)
     after_a_reboot(repo, log, daemon)
@@ -45,20 +49,32 @@ def test_the_first_start_repairs_as_well_when_the_power_failed_before_it_could_n
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
-def test_whatever_becomes_the_index_or_the_branch_is_on_the_disk_before_it_does(ground: Ground) -> None:
+def test_whatever_becomes_the_index_or_the_branch_is_on_the_disk_before_it_does(
+    ground: Ground,
+) -> None:
     ops = recorded(ground).ops
-    named = [at for at, op in enumerate(ops) if op.name == "rename" and op.other.endswith(("/index", "/heads/main"))]
+    named = [
+        at
+        for at, op in enumerate(ops)
+        if op.name == "rename" and op.other.endswith(("/index", "/heads/main"))
+    ]
     assert len(named) >= 2
     assert [ops[at] for at in named if not _is_synced(ops[:at], ops[at].path)] == []
 
 
 def _is_synced(ops: tuple[Op, ...], path: str) -> bool:
-    last = [op.name for op in ops if op.path == path and op.name in ("write", "sync", "truncate", "resize")]
+    last = [
+        op.name
+        for op in ops
+        if op.path == path and op.name in ("write", "sync", "truncate", "resize")
+    ]
     return last[-1:] == ["sync"]
 
 
 @pytest.mark.parametrize("refusal", [full, read_only])
-def test_a_disk_that_stores_nothing_is_told_and_shown_by_status(ground: Ground, refusal: object) -> None:
+def test_a_disk_that_stores_nothing_is_told_and_shown_by_status(
+    ground: Ground, refusal: object
+) -> None:
     try:
         mount = ground.mount(2048)
     except SkipError as reason:
@@ -95,25 +111,36 @@ def test_a_first_scan_that_the_system_refuses_is_told_and_made_again(ground: Gro
     log.write(*mixed(1))
     daemon.start()
     settled(daemon)
-    assert daemon.wait_for("daemon.trouble")["data"]["what"] == "[Errno 5] Input/output error: 'commit.built'"
+    assert (
+        daemon.wait_for("daemon.trouble")["data"]["what"]
+        == "[Errno 5] Input/output error: 'commit.built'"
+    )
 
 
 APPENDS = ("append.begun", "append.written")
 
 
 @pytest.mark.parametrize("stage", APPENDS)
-def test_an_escalation_that_is_killed_at_its_line_is_whole_or_not_there(ground: Ground, stage: str) -> None:
+def test_an_escalation_that_is_killed_at_its_line_is_whole_or_not_there(
+    ground: Ground, stage: str
+) -> None:
     repo = ground.repo()
     repo.file(".yolo-planning/phases/01-auth/note", "")
     blocker = repo.file("../blocker.json", json.dumps(BLOCKER))
     words = ("escalate", "open", "--json", "--message", str(blocker))
     repo.yolo_fs(*words, ok=(-signal.SIGKILL,), more={"YOLO_FP": f"{stage}:kill"})
     repo.yolo_fs(*words, ok=range(256))
-    lines = (repo.root / ".yolo-planning/phases/01-auth/escalation.jsonl").read_bytes().splitlines(keepends=True)
+    lines = (
+        (repo.root / ".yolo-planning/phases/01-auth/escalation.jsonl")
+        .read_bytes()
+        .splitlines(keepends=True)
+    )
     assert len(lines) == 1 and lines[0].endswith(b"}\n")
 
 
-def test_the_lock_of_a_helper_that_is_killed_is_removed_while_the_daemon_lives(ground: Ground) -> None:
+def test_the_lock_of_a_helper_that_is_killed_is_removed_while_the_daemon_lives(
+    ground: Ground,
+) -> None:
     repo = ground.repo(rescan_s=1)
     log, daemon = Writelog(repo), ground.daemon(repo, "refs.noted:sleep=500:1")
     daemon.start()

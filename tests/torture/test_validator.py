@@ -33,7 +33,9 @@ def commit(repo: Repo, *artifacts: Artifact) -> str:
 
 def found(repo: Repo, log: Writelog) -> dict[str, Any]:
     done = subprocess.run(
-        [sys.executable, "-I", "-S", str(VALIDATOR), str(repo.root), str(log.path)], capture_output=True, check=False
+        [sys.executable, "-I", "-S", str(VALIDATOR), str(repo.root), str(log.path)],
+        capture_output=True,
+        check=False,
     )
     said: dict[str, Any] = json.loads(done.stdout)
     wrong = {kind: what for kind, what in said.items() if what and kind != "commits"}

@@ -62,12 +62,20 @@ def _unstage(repo: Repo, rng: random.Random) -> None:
 
 
 def _flag(repo: Repo, rng: random.Random) -> None:
-    flag = rng.choice(("--skip-worktree", "--no-skip-worktree", "--assume-unchanged", "--no-assume-unchanged"))
+    flag = rng.choice(
+        ("--skip-worktree", "--no-skip-worktree", "--assume-unchanged", "--no-assume-unchanged")
+    )
     repo.git("update-index", flag, "--", rng.choice(_FILES), ok=(0, 128))
 
 
 def _executable(repo: Repo, rng: random.Random) -> None:
-    repo.git("update-index", rng.choice(("--chmod=+x", "--chmod=-x")), "--", rng.choice(_FILES), ok=(0, 128))
+    repo.git(
+        "update-index",
+        rng.choice(("--chmod=+x", "--chmod=-x")),
+        "--",
+        rng.choice(_FILES),
+        ok=(0, 128),
+    )
 
 
 def _untracked(repo: Repo, rng: random.Random) -> None:
@@ -84,7 +92,8 @@ def _reset_some(repo: Repo, rng: random.Random) -> None:
 
 def _index_form(repo: Repo, rng: random.Random) -> None:
     repo.git(
-        "update-index", rng.choice(("--index-version=4", "--index-version=2", "--split-index", "--no-split-index"))
+        "update-index",
+        rng.choice(("--index-version=4", "--index-version=2", "--split-index", "--no-split-index")),
     )
 
 
@@ -118,7 +127,9 @@ def _states_of_one_repository(ground: Ground, count: int) -> None:
         for name in before:
             if before[name] != after[name]:
                 said = [move.__name__ for move in moves]
-                ground.fault(f"after {said}: {name}: {before[name][-300:]!r} became {after[name][-300:]!r}")
+                ground.fault(
+                    f"after {said}: {name}: {before[name][-300:]!r} became {after[name][-300:]!r}"
+                )
     log.acknowledged(daemon.mailbox.events)
     daemon.kill()
     ground.judge(repo, log, "user states")
@@ -225,7 +236,9 @@ class _User:
         """Commit, and revert that commit, whatever came upon it meanwhile."""
         text = self.commits("src/file4.py")
         # By its name: what the daemon commits meanwhile is not the user's to take back.
-        oid = self._repo.look("log", "-1", "--format=%H", "--fixed-strings", f"--grep={text}").strip()
+        oid = self._repo.look(
+            "log", "-1", "--format=%H", "--fixed-strings", f"--grep={text}"
+        ).strip()
         self._log.subject(f'Revert "{text}"')
         self._git("revert", "--no-edit", oid)
 
@@ -242,7 +255,10 @@ class _User:
     def _git(self, *arguments: str, ok: Sequence[int] = (0,), **more: str) -> None:
         """Run a command of the user; one that git refuses for a moment is repeated, as anybody would, and counted."""
         if self._looks_first:
-            until(lambda: not self._repo.look("diff", "--cached", "--name-only", "--", PLANNING), "the index follows")
+            until(
+                lambda: not self._repo.look("diff", "--cached", "--name-only", "--", PLANNING),
+                "the index follows",
+            )
         for attempt in range(_PATIENCE):
             said = self._tried(arguments, ok, more)
             passing = next((why for words, why in _PASSING.items() if words in said), "")
@@ -259,11 +275,18 @@ class _User:
         """Return what git said against it; nothing when it did as asked."""
         command = ["git", *arguments]
         done = subprocess.run(
-            command, cwd=self._repo.root, env={**self._repo.env, **more}, capture_output=True, text=True, check=False
+            command,
+            cwd=self._repo.root,
+            env={**self._repo.env, **more},
+            capture_output=True,
+            text=True,
+            check=False,
         )
         refused = any(words in done.stderr for words in _PASSING)
         return (
-            "" if done.returncode in ok and not refused else f"{command}: {done.returncode}: {done.stdout}{done.stderr}"
+            ""
+            if done.returncode in ok and not refused
+            else f"{command}: {done.returncode}: {done.stdout}{done.stderr}"
         )
 
     def _tidy(self, said: str) -> None:
@@ -303,7 +326,10 @@ def _surgery_in_one_repository(ground: Ground, turns: int) -> None:
     log = Writelog(repo, branches=BRANCHES)
     daemon = ground.daemon(repo)
     daemon.start()
-    user, written = _User(ground, repo, log, looks_first=turns < TURNS_PER_REPOSITORY), _Writers(ground, log)
+    user, written = (
+        _User(ground, repo, log, looks_first=turns < TURNS_PER_REPOSITORY),
+        _Writers(ground, log),
+    )
     written.begin()
     try:
         for _ in range(turns):
@@ -327,7 +353,9 @@ class _Writers:
         self._seeds = [ground.rng.random() for _ in range(WRITERS)]
         self._turn = threading.Lock()
         self._ended = threading.Event()
-        self._threads = [threading.Thread(target=self._write, args=(agent,)) for agent in range(WRITERS)]
+        self._threads = [
+            threading.Thread(target=self._write, args=(agent,)) for agent in range(WRITERS)
+        ]
 
     def begin(self) -> None:
         for thread in self._threads:
@@ -348,4 +376,6 @@ class _Writers:
 
     def _works(self, agent: int) -> list[Artifact]:
         """Return artifacts of the agent's own phase: every path belongs to one agent."""
-        return [artifact(kind, agent + 20 * turn) for turn in range(90) for kind in ("plan", "summary")]
+        return [
+            artifact(kind, agent + 20 * turn) for turn in range(90) for kind in ("plan", "summary")
+        ]

@@ -110,7 +110,11 @@ class Repository:
         found = [_changed(record) for record in shown.split(_MARK)[1:]]
         self._learn({blob for _, _, changes in found for _, blob in changes})
         return [
-            Commit(oid, subject, tuple(Content(path, self._known.get(blob, blob)) for path, blob in changes))
+            Commit(
+                oid,
+                subject,
+                tuple(Content(path, self._known.get(blob, blob)) for path, blob in changes),
+            )
             for oid, subject, changes in found
         ]
 
@@ -119,7 +123,11 @@ class Repository:
 
     def faults(self) -> list[str]:
         done = self._run("fsck", "--full", "--strict", "--no-dangling", "--no-progress")
-        said = [line for line in (done.stdout + done.stderr).decode("utf-8", "replace").splitlines() if line]
+        said = [
+            line
+            for line in (done.stdout + done.stderr).decode("utf-8", "replace").splitlines()
+            if line
+        ]
         return said or ([f"exit code {done.returncode}"] if done.returncode else [])
 
     def _learn(self, blobs: set[str]) -> None:
@@ -131,7 +139,11 @@ class Repository:
             end = out.index(b"\n", at)
             header = out[at:end].split(b" ")
             size = int(header[2]) if len(header) == 3 else -1
-            self._known[blob] = hashlib.sha256(out[end + 1 : end + 1 + size]).hexdigest() if size >= 0 else "missing"
+            self._known[blob] = (
+                hashlib.sha256(out[end + 1 : end + 1 + size]).hexdigest()
+                if size >= 0
+                else "missing"
+            )
             at = end + 1 + (size + 1 if size >= 0 else 0)
 
     def _git(self, *arguments: str) -> str:
@@ -140,9 +152,22 @@ class Repository:
             raise RuntimeError(f"git {arguments}: {done.stderr.decode('utf-8', 'replace')}")
         return os.fsdecode(done.stdout)
 
-    def _run(self, *arguments: str, given: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
-        command = ["git", "-c", "safe.directory=*", "-c", "core.quotePath=false", "-C", self._root, *arguments]
-        return subprocess.run(command, env=_CLEAN, input=given or b"", capture_output=True, check=False)
+    def _run(
+        self, *arguments: str, given: bytes | None = None
+    ) -> subprocess.CompletedProcess[bytes]:
+        command = [
+            "git",
+            "-c",
+            "safe.directory=*",
+            "-c",
+            "core.quotePath=false",
+            "-C",
+            self._root,
+            *arguments,
+        ]
+        return subprocess.run(
+            command, env=_CLEAN, input=given or b"", capture_output=True, check=False
+        )
 
 
 def _changed(record: str) -> tuple[str, str, list[tuple[str, str]]]:
@@ -150,12 +175,18 @@ def _changed(record: str) -> tuple[str, str, list[tuple[str, str]]]:
     oid, subject, rest = record.split("\n", 2)
     fields = rest.strip("\n\0").split("\0") if ":" in rest else []
     raw = [piece.strip("\n") for piece in fields if piece.strip("\n")]
-    return oid, subject, [(path, facts.split(" ")[3]) for facts, path in zip(raw[::2], raw[1::2], strict=True)]
+    return (
+        oid,
+        subject,
+        [(path, facts.split(" ")[3]) for facts, path in zip(raw[::2], raw[1::2], strict=True)],
+    )
 
 
 def judge(repository: Repository, log: Log) -> dict[str, Any]:
     """Return what is wrong, by kind."""
-    histories = {branch: repository.commits(branch, since) for branch, since in log.branches.items()}
+    histories = {
+        branch: repository.commits(branch, since) for branch, since in log.branches.items()
+    }
     ours = {
         branch: [commit for commit in commits if commit.subject not in log.subjects]
         for branch, commits in histories.items()
@@ -164,15 +195,24 @@ def judge(repository: Repository, log: Log) -> dict[str, Any]:
         "commits": sum(map(len, ours.values())),
         "lost": list(_lost(repository, log, histories)),
         "duplicated": [text for branch in ours for text in _duplicated(branch, ours[branch], log)],
-        "out_of_order": [text for branch in ours for text in _out_of_order(branch, ours[branch], log)],
+        "out_of_order": [
+            text for branch in ours for text in _out_of_order(branch, ours[branch], log)
+        ],
         "foreign": [text for branch in ours for text in _foreign(branch, ours[branch], log)],
         "fsck": repository.faults(),
         "user": list(_different(log.users)),
     }
 
 
-def _lost(repository: Repository, log: Log, histories: Mapping[str, Sequence[Commit]]) -> Iterator[str]:
-    found = {content for commits in histories.values() for commit in commits for content in commit.contents}
+def _lost(
+    repository: Repository, log: Log, histories: Mapping[str, Sequence[Commit]]
+) -> Iterator[str]:
+    found = {
+        content
+        for commits in histories.values()
+        for commit in commits
+        for content in commit.contents
+    }
     last = {content.path: content for at, content in enumerate(log.writes) if at not in log.passing}
     for content in last.values():
         if content not in found:
@@ -198,7 +238,12 @@ def _out_of_order(branch: str, commits: Sequence[Commit], log: Log) -> Iterator[
     for content in log.writes:
         written[content.path].append(content.sha256)
     for path, wanted in written.items():
-        found = [content.sha256 for commit in commits for content in commit.contents if content.path == path]
+        found = [
+            content.sha256
+            for commit in commits
+            for content in commit.contents
+            if content.path == path
+        ]
         rest = iter(wanted)
         if not all(sha256 in rest for sha256 in found if sha256 in wanted):
             yield f"{branch}: {path}: {[one[:8] for one in found]}, written {[one[:8] for one in wanted]}"

@@ -63,7 +63,9 @@ def _scene(asked: Asked) -> Iterator[_Scene]:
     with Repository(asked.start) as repository:
         settings = load(repository.root)
         verdicts = {one.path: one.verdict for one in report(repository, settings).candidates}
-        yield _Scene(repository, settings, verdicts, CrewObserver(repository, settings).look(verdicts))
+        yield _Scene(
+            repository, settings, verdicts, CrewObserver(repository, settings).look(verdicts)
+        )
 
 
 @verb("list", example="yolo-fs agent list", parent=agent)
@@ -88,8 +90,16 @@ def circuits(asked: Asked) -> Reply:
     with _scene(asked) as scene:
         found = scene.found
     code = Exit.FINDINGS if any(one.state.value == "open" for one in found.breakers) else Exit.DONE
-    lines = [f"{one.department}: {one.state}{f', {one.why}' if one.why else ''}" for one in found.breakers]
-    return Reply([circuit_as_json(one) for one in found.breakers], (), code, lambda console: _show(console, lines))
+    lines = [
+        f"{one.department}: {one.state}{f', {one.why}' if one.why else ''}"
+        for one in found.breakers
+    ]
+    return Reply(
+        [circuit_as_json(one) for one in found.breakers],
+        (),
+        code,
+        lambda console: _show(console, lines),
+    )
 
 
 @verb("stalls", example="yolo-fs agent stalls", parent=agent)
@@ -98,7 +108,9 @@ def stalls(asked: Asked) -> Reply:
     with _scene(asked) as scene:
         found = scene.found.stalls
     code = Exit.FINDINGS if found else Exit.DONE
-    return Reply([one.as_json() for one in found], (), code, lambda console: _show(console, map(str, found)))
+    return Reply(
+        [one.as_json() for one in found], (), code, lambda console: _show(console, map(str, found))
+    )
 
 
 @verb("note", example="yolo-fs agent note - --as dev-1 < dev_progress.json", parent=agent)
@@ -113,20 +125,40 @@ def note(asked: Asked, *, file: str, name: str) -> Reply:
         settings = load(repository.root)
         heard = hear_message(asked.start, file, settings)
         if heard.reasons or errors(heard.findings):
-            return Reply({"noted": False, "type": heard.type or None}, heard.findings, Exit.FINDINGS)
+            return Reply(
+                {"noted": False, "type": heard.type or None}, heard.findings, Exit.FINDINGS
+            )
         if heard.type not in _HEARD:
             hint = f"Noted are {', '.join(sorted(_HEARD))}; 'task complete' takes task_complete."
             message = f"{heard.type} says nothing of how its sender is"
             raise YoloError(Reason.UNKNOWN_TYPE, message, hint=hint, exit_code=Exit.USAGE)
         found = note_message(repository, settings, name, heard.value)
     data = {"noted": True, "type": heard.type, "id": found}
-    return Reply(data, heard.findings, show=lambda console: console.print(safe(f"noted {heard.type} of {found}")))
+    return Reply(
+        data,
+        heard.findings,
+        show=lambda console: console.print(safe(f"noted {heard.type} of {found}")),
+    )
 
 
-@verb("shutdown", example="yolo-fs agent shutdown --reason phase_complete --deadline 30", parent=agent)
+@verb(
+    "shutdown", example="yolo-fs agent shutdown --reason phase_complete --deadline 30", parent=agent
+)
 @click.option("--reason", type=click.Choice(_REASONS), required=True, help="Why the team stops.")
-@click.option("--deadline", type=click.IntRange(min=1), default=30, show_default=True, help="Seconds to answer.")
-@click.option("--as", "name", default="lead", show_default=True, help="Who asks: a Lead its department, others all.")
+@click.option(
+    "--deadline",
+    type=click.IntRange(min=1),
+    default=30,
+    show_default=True,
+    help="Seconds to answer.",
+)
+@click.option(
+    "--as",
+    "name",
+    default="lead",
+    show_default=True,
+    help="Who asks: a Lead its department, others all.",
+)
 def shutdown(asked: Asked, *, reason: str, deadline: int, name: str) -> Reply:
     """Ask the teammates to stop: notes the request, and prints the message to send to each of them.
 
@@ -136,9 +168,13 @@ def shutdown(asked: Asked, *, reason: str, deadline: int, name: str) -> Reply:
     message = {"type": REQUEST, "reason": reason, "deadline_seconds": deadline}
     if place_of(name)[0] is None:
         hint = "A Lead, such as lead or fe-lead; owner or go.md for everybody."
-        raise YoloError(Reason.UNKNOWN_NAME, f"nobody is called {safe(name)!r}", hint=hint, exit_code=Exit.USAGE)
+        raise YoloError(
+            Reason.UNKNOWN_NAME, f"nobody is called {safe(name)!r}", hint=hint, exit_code=Exit.USAGE
+        )
     with Repository(asked.start) as repository:
-        Record(repository.own_dir, load(repository.root).limits).add(name, f"SD-{secrets.token_hex(4)}", message)
+        Record(repository.own_dir, load(repository.root).limits).add(
+            name, f"SD-{secrets.token_hex(4)}", message
+        )
     with _scene(asked) as scene:
         found = scene.found.shutdowns[-1]
     data = {"message": message, **shutdown_as_json(found, is_late=False)}
@@ -152,18 +188,36 @@ def answers(asked: Asked) -> Reply:
     """Show who has answered a request to stop, who is late, what each leaves in no commit. Exit 1 while any owes."""
     with _scene(asked) as scene:
         found = scene.found
-        left = {one.id: uncommitted(scene.repository, one, scene.verdicts) for one in found.shutdowns}
-    data = [shutdown_as_json(one, is_late=one in found.late) | {"uncommitted": left[one.id]} for one in found.shutdowns]
+        left = {
+            one.id: uncommitted(scene.repository, one, scene.verdicts) for one in found.shutdowns
+        }
+    data = [
+        shutdown_as_json(one, is_late=one in found.late) | {"uncommitted": left[one.id]}
+        for one in found.shutdowns
+    ]
     owes = any(not one.is_over or left[one.id] for one in found.shutdowns)
-    lines = [line for one in found.shutdowns for line in _told(one, left[one.id], is_late=one in found.late)]
-    return Reply(data, found.findings, Exit.FINDINGS if owes else Exit.DONE, lambda console: _show(console, lines))
+    lines = [
+        line
+        for one in found.shutdowns
+        for line in _told(one, left[one.id], is_late=one in found.late)
+    ]
+    return Reply(
+        data,
+        found.findings,
+        Exit.FINDINGS if owes else Exit.DONE,
+        lambda console: _show(console, lines),
+    )
 
 
 # --- in words ---
 
 
 def _told(one: Shutdown, left: Mapping[str, list[str]], *, is_late: bool) -> Iterator[str]:
-    passed = "has passed" if is_late else f"is {one.deadline_s:g} s after {iso(one.asked_at.timestamp())}"
+    passed = (
+        "has passed"
+        if is_late
+        else f"is {one.deadline_s:g} s after {iso(one.asked_at.timestamp())}"
+    )
     yield f"{one.by} asked {len(one.asked)} to stop ({one.reason}); the deadline {passed}"
     for each in one.asked:
         answer = each.answer or ("late" if is_late else "silent so far")
@@ -176,7 +230,12 @@ def _show_agents(console: Console, found: Iterable[AgentHealth]) -> None:
     for one in found:
         before = f", before that {one.previous}" if one.previous else ""
         where = f" ({one.department})" if one.department else ""
-        console.print(safe(f"{_named(one)}{where}: {one.health} since {iso(one.since.timestamp())}{before}", 500))
+        console.print(
+            safe(
+                f"{_named(one)}{where}: {one.health} since {iso(one.since.timestamp())}{before}",
+                500,
+            )
+        )
 
 
 def _named(one: AgentHealth) -> str:

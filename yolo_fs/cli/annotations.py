@@ -26,14 +26,18 @@ def as_github(findings: Sequence[Finding]) -> str:
 def _command(finding: Finding) -> str:
     line = {"line": str(finding.line)} if finding.line else {}
     properties = {"file": safe(finding.path, _SHOWN), **line, "title": finding.reason.value}
-    written = ",".join(f"{key}={value.translate(_IN_PROPERTY)}" for key, value in properties.items())
+    written = ",".join(
+        f"{key}={value.translate(_IN_PROPERTY)}" for key, value in properties.items()
+    )
     return f"::{finding.level.value} {written}::{said(finding).translate(_IN_MESSAGE)}"
 
 
 def as_sarif(findings: Sequence[Finding]) -> str:
     """Return a SARIF log of one run."""
     reasons = list(dict.fromkeys(finding.reason for finding in findings))
-    rules = [{"id": reason.value, "shortDescription": {"text": reason.sentence}} for reason in reasons]
+    rules = [
+        {"id": reason.value, "shortDescription": {"text": reason.sentence}} for reason in reasons
+    ]
     results = [_result(finding, reasons.index(finding.reason)) for finding in findings]
     driver = {"name": "yolo-fs", "version": __version__, "rules": rules}
     log = {
@@ -45,7 +49,9 @@ def as_sarif(findings: Sequence[Finding]) -> str:
 
 
 def _result(finding: Finding, rule: int) -> dict[str, Any]:
-    place: dict[str, Any] = {"artifactLocation": {"uri": quote(finding.path.encode("utf-8", "surrogateescape"))}}
+    place: dict[str, Any] = {
+        "artifactLocation": {"uri": quote(finding.path.encode("utf-8", "surrogateescape"))}
+    }
     if finding.line:
         place["region"] = {"startLine": finding.line}
     return {

@@ -79,8 +79,18 @@ def restart(asked: Asked, *, wait: bool, timeout_s: float) -> Reply:
 
 
 @verb("logs", example="yolo-fs logs -f")
-@click.option("-f", "--follow", "is_followed", is_flag=True, help="Go on with what is written from now on.")
-@click.option("-n", "--lines", "count", type=click.IntRange(min=0), default=50, show_default=True, help="Last lines.")
+@click.option(
+    "-f", "--follow", "is_followed", is_flag=True, help="Go on with what is written from now on."
+)
+@click.option(
+    "-n",
+    "--lines",
+    "count",
+    type=click.IntRange(min=0),
+    default=50,
+    show_default=True,
+    help="Last lines.",
+)
 def logs(asked: Asked, *, is_followed: bool, count: int) -> Reply:
     """Show what the daemon in the background wrote.
 

@@ -17,7 +17,13 @@ from yolo_fs.rules.escalations.progress import EscalationProgress
 from yolo_fs.rules.moments import iso
 from yolo_fs.rules.phase.evidence import PlanProgress, PlanStanding
 from yolo_fs.rules.phase.gateview import GateProgress, Missing
-from yolo_fs.rules.phase.progress import DepartmentProgress, Next, PhaseProgress, StepProgress, StepStanding
+from yolo_fs.rules.phase.progress import (
+    DepartmentProgress,
+    Next,
+    PhaseProgress,
+    StepProgress,
+    StepStanding,
+)
 from yolo_fs.services.board import Board, PhaseBoard, tasks_done
 from yolo_fs.services.crew.observing import CrewLook
 from yolo_fs.services.drift import Aside
@@ -52,13 +58,18 @@ def draw_board(console: Console, found: Board, *, verbose: bool = False) -> None
         return
     folded = [_is_finished(one.progress) and not verbose for one in found.phases]
     for one, is_folded in zip(found.phases, folded, strict=True):
-        console.print(_headline(one.progress), style="green" if _is_finished(one.progress) else "bold")
+        console.print(
+            _headline(one.progress), style="green" if _is_finished(one.progress) else "bold"
+        )
         if not is_folded:
             _draw_phase(console, one, verbose=verbose)
     if not all(folded):
         _draw_legend(console)
     if found.stands_in:
-        console.print("config.json is not in this commit: the configuration in force stands in for it", style="dim")
+        console.print(
+            "config.json is not in this commit: the configuration in force stands in for it",
+            style="dim",
+        )
 
 
 def draw_asides(console: Console, asides: Iterable[Aside]) -> None:
@@ -81,14 +92,27 @@ def draw_crew(console: Console, found: CrewLook) -> None:
         if agent.health in (*AT_WORK, Health.DISAPPEARED):
             style = "red" if agent.health is Health.DISAPPEARED else "dim"
             named = f"{agent.name} {agent.id}" if agent.name not in ("", agent.id) else agent.id
-            console.print(safe(f"agent {named}: {agent.health} since {iso(agent.since.timestamp())}"), style=style)
+            console.print(
+                safe(f"agent {named}: {agent.health} since {iso(agent.since.timestamp())}"),
+                style=style,
+            )
     for one in found.open_circuits:
-        console.print(safe(f"circuit of the {one.department}: {one.state}; {one.why}", 500), style="red")
+        console.print(
+            safe(f"circuit of the {one.department}: {one.state}; {one.why}", 500), style="red"
+        )
     for request in found.shutdowns:
         if not request.is_over:
-            owing = ", ".join(each.agent.name or each.agent.id for each in (*request.silent, *request.unclean))
-            passed = "the deadline has passed" if request in found.late else "the deadline has not passed"
-            console.print(safe(f"shutdown by {request.by}: {passed}, {owing} still owe", 500), style="yellow")
+            owing = ", ".join(
+                each.agent.name or each.agent.id for each in (*request.silent, *request.unclean)
+            )
+            passed = (
+                "the deadline has passed"
+                if request in found.late
+                else "the deadline has not passed"
+            )
+            console.print(
+                safe(f"shutdown by {request.by}: {passed}, {owing} still owe", 500), style="yellow"
+            )
     for stall in found.stalls:
         console.print(safe(f"stalled: {stall}", 800), style="red")
 
@@ -124,8 +148,12 @@ def _draw_phase(console: Console, one: PhaseBoard, *, verbose: bool) -> None:
 
 
 def _draw_escalation(console: Console, one: EscalationProgress) -> None:
-    standing = f"{one.agent} holds it since {iso(one.since.timestamp())}" if one.is_open else "resolved"
-    console.print(safe(f"  escalation {one.id}: {standing}; {one.owed or one.decision}", 500), style="yellow")
+    standing = (
+        f"{one.agent} holds it since {iso(one.since.timestamp())}" if one.is_open else "resolved"
+    )
+    console.print(
+        safe(f"  escalation {one.id}: {standing}; {one.owed or one.decision}", 500), style="yellow"
+    )
 
 
 # --- the steps ---
@@ -152,7 +180,9 @@ def _signs(steps: Sequence[StepProgress]) -> list[Text]:
 
 
 def _draw_legend(console: Console) -> None:
-    console.print("  ".join(f"{sign} {standing}" for standing, (sign, _) in SIGNS.items()), style="dim")
+    console.print(
+        "  ".join(f"{sign} {standing}" for standing, (sign, _) in SIGNS.items()), style="dim"
+    )
     for some in (STEPS[:_HALF], STEPS[_HALF:]):
         console.print("  ".join(f"{step.number} {step.key}" for step in some), style="dim")
 
@@ -168,9 +198,15 @@ def _draw_department(console: Console, one: DepartmentProgress, *, verbose: bool
 
 def _draw_whole(console: Console, progress: PhaseProgress, *, verbose: bool) -> None:
     """Draw the steps that a phase has once, when it is their turn."""
-    current = next((one for one in progress.steps if one.step.key == progress.step and not one.is_passed), None)
+    current = next(
+        (one for one in progress.steps if one.step.key == progress.step and not one.is_passed), None
+    )
     if current or verbose:
-        asked = progress.next if current and progress.next and progress.next.step == current.step.key else None
+        asked = (
+            progress.next
+            if current and progress.next and progress.next.step == current.step.key
+            else None
+        )
         console.print(f"  phase: {_next(asked, done=progress.is_complete)}")
         _draw_lacks(console, progress.steps, current, verbose=verbose)
 
@@ -189,7 +225,11 @@ def _draw_lacks(
 def _proof(one: StepProgress) -> str:
     if one.standing is StepStanding.COMPLETE:
         return f"complete by {one.by[:7]}" if one.by else "complete"
-    return f"skipped by rule: {safe(one.by)}" if one.standing is StepStanding.SKIPPED else one.standing.value
+    return (
+        f"skipped by rule: {safe(one.by)}"
+        if one.standing is StepStanding.SKIPPED
+        else one.standing.value
+    )
 
 
 def _next(one: Next | None, *, done: bool) -> str:
@@ -220,7 +260,9 @@ def _draw_plan(console: Console, plan: PlanProgress) -> None:
 
 def _draw_gates(console: Console, one: PhaseBoard, *, verbose: bool) -> None:
     for gate in one.gates:
-        console.print(f"  gate {gate.name}: {_standing(gate)}", style="green" if gate.is_open else "yellow")
+        console.print(
+            f"  gate {gate.name}: {_standing(gate)}", style="green" if gate.is_open else "yellow"
+        )
         _draw_few(console, "    lacks: ", [_lack(lack) for lack in gate.missing], verbose=verbose)
     console.print(f"  sign-off: {one.decision} ({safe(one.why)})")
 

@@ -18,10 +18,19 @@ from yolo_fs.subject import TYPES
 
 
 @verb("commit", example='yolo-fs commit --task 01-02/T3 --type feat -m "rotate the refresh token"')
-@click.option("--task", "wanted", required=True, metavar="NN-MM/Tk", help="Task that the commit does.")
-@click.option("--type", "type_", required=True, type=click.Choice(TYPES), help="What kind of change it is.")
+@click.option(
+    "--task", "wanted", required=True, metavar="NN-MM/Tk", help="Task that the commit does."
+)
+@click.option(
+    "--type", "type_", required=True, type=click.Choice(TYPES), help="What kind of change it is."
+)
 @click.option("-m", "--message", "text", required=True, help="What was done, in one line.")
-@click.option("--paths", multiple=True, metavar="PATH", help="Only these of the task's files; may be given often.")
+@click.option(
+    "--paths",
+    multiple=True,
+    metavar="PATH",
+    help="Only these of the task's files; may be given often.",
+)
 def commit(asked: Asked, *, wanted: str, type_: str, text: str, paths: Sequence[str]) -> Reply:
     """Commit the files of a task, and nothing else, as `{type}({phase}-{plan}): Tk {text}`.
 
@@ -31,12 +40,26 @@ def commit(asked: Asked, *, wanted: str, type_: str, text: str, paths: Sequence[
     task = TaskRef.parse(wanted)
     if task is None:
         message = f"{safe(wanted)!r} is no task"
-        raise YoloError(Reason.BAD_NAME, message, hint="Spell it NN-MM/Tk, such as 01-02/T3.", exit_code=Exit.USAGE)
+        raise YoloError(
+            Reason.BAD_NAME,
+            message,
+            hint="Spell it NN-MM/Tk, such as 01-02/T3.",
+            exit_code=Exit.USAGE,
+        )
     with Repository(asked.start) as repository:
         team = Team(repository, load(repository.root))
         here = os.path.realpath(asked.start)
         below = [os.path.relpath(os.path.join(here, path), repository.root) for path in paths]
         made = commit_task(repository, team, task, type_, text, below)
-    data = {"task": str(task), "commit": made.commit, "subject": made.subject, "paths": list(made.paths)}
-    done = f"{made.commit[:12]} {made.subject}" if made.paths else f"{task} is done already: {made.commit[:12]}"
+    data = {
+        "task": str(task),
+        "commit": made.commit,
+        "subject": made.subject,
+        "paths": list(made.paths),
+    }
+    done = (
+        f"{made.commit[:12]} {made.subject}"
+        if made.paths
+        else f"{task} is done already: {made.commit[:12]}"
+    )
     return Reply(data, show=lambda console: console.print(safe(done, 500)))

@@ -25,7 +25,9 @@ from yolo_fs.services.team import Team
 if TYPE_CHECKING:
     from rich.console import Console
 
-_PHASE = click.option("--phase", default="", metavar="P", help="Number or directory; default: the one worked on.")
+_PHASE = click.option(
+    "--phase", default="", metavar="P", help="Number or directory; default: the one worked on."
+)
 
 
 @click.group(epilog="Example:  yolo-fs context compile fe-dev --phase 1")
@@ -40,9 +42,13 @@ def context() -> None:
 @verb("compile", example="yolo-fs context compile dev --plan 01-02", parent=context)
 @click.argument("role", required=False)
 @_PHASE
-@click.option("--plan", metavar="NN-MM", help="Plan that it is for; default: all that are worked on.")
+@click.option(
+    "--plan", metavar="NN-MM", help="Plan that it is for; default: all that are worked on."
+)
 @click.option("--all", "for_all", is_flag=True, help="For every agent of the active departments.")
-def compile_(asked: Asked, *, role: str | None, phase: str, plan: str | None, for_all: bool) -> Reply:
+def compile_(
+    asked: Asked, *, role: str | None, phase: str, plan: str | None, for_all: bool
+) -> Reply:
     """Write the context of ROLE, such as dev or fe-lead; say what was cut for its budget, and what is withheld."""
     if (role is None) is not for_all:
         raise click.UsageError("name one ROLE, or ask for --all")
@@ -65,7 +71,9 @@ def prove(asked: Asked, *, role: str, phase: str) -> Reply:
     with _contexts(asked, phase) as (contexts, wanted):
         (proof,) = contexts.prove((role,), wanted)
     code = Exit.FINDINGS if proof.findings else Exit.DONE
-    return Reply(_proof_as_json(proof), proof.findings, code, lambda console: _show_proof(console, proof))
+    return Reply(
+        _proof_as_json(proof), proof.findings, code, lambda console: _show_proof(console, proof)
+    )
 
 
 @contextmanager
@@ -80,7 +88,10 @@ def _plan(spelled: str | None) -> PlanId | None:
     plan = PlanId.parse(spelled) if spelled else None
     if spelled and plan is None:
         raise YoloError(
-            Reason.UNKNOWN_NAME, f"{safe(spelled)!r} is no plan", hint="A plan is NN-MM.", exit_code=Exit.USAGE
+            Reason.UNKNOWN_NAME,
+            f"{safe(spelled)!r} is no plan",
+            hint="A plan is NN-MM.",
+            exit_code=Exit.USAGE,
         )
     return plan
 
@@ -95,8 +106,12 @@ def _as_json(path: str, made: Compiled) -> dict[str, Any]:
         "tokens": made.tokens,
         "budget": made.budget,
         "cut": made.cut.label,
-        "left_out": [{"section": one.section, "what": one.what, "why": one.why} for one in made.left_out],
-        "withheld": [{"section": one.section, "what": one.what, "rule": one.rule} for one in made.withheld],
+        "left_out": [
+            {"section": one.section, "what": one.what, "why": one.why} for one in made.left_out
+        ],
+        "withheld": [
+            {"section": one.section, "what": one.what, "rule": one.rule} for one in made.withheld
+        ],
     }
 
 
@@ -106,7 +121,12 @@ def _kept_as_json(one: Kept) -> dict[str, Any]:
 
 def _proof_as_json(proof: Proof) -> dict[str, Any]:
     lines = [
-        {"line": number, "text": one.text, "from": [str(each) for each in one.origins], "rule": one.rule or None}
+        {
+            "line": number,
+            "text": one.text,
+            "from": [str(each) for each in one.origins],
+            "rule": one.rule or None,
+        }
         for number, one in enumerate(proof.compiled.lines, 1)
     ]
     return {**_as_json(proof.path, proof.compiled), "proved": not proof.findings, "lines": lines}

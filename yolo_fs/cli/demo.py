@@ -52,8 +52,16 @@ NEXT = (
 
 @verb("demo", example="yolo-fs demo --play login --speed 3")
 @click.option("--play", "named", type=click.Choice(NAMES), help="One play; default: three.")
-@click.option("--keep", is_flag=True, help="Keep the temporary repositories and say where they are.")
-@click.option("--speed", type=click.FloatRange(0.1, 100), default=1.0, show_default=True, help="How fast it plays.")
+@click.option(
+    "--keep", is_flag=True, help="Keep the temporary repositories and say where they are."
+)
+@click.option(
+    "--speed",
+    type=click.FloatRange(0.1, 100),
+    default=1.0,
+    show_default=True,
+    help="How fast it plays.",
+)
 def demo(asked: Asked, *, named: str | None, keep: bool, speed: float) -> Reply:
     """Play whole phases: scripted agents write files, the real daemon commits, refuses and holds them.
 
@@ -73,7 +81,9 @@ def demo(asked: Asked, *, named: str | None, keep: bool, speed: float) -> Reply:
     findings: tuple[Finding, ...] = ()
     with _ended_cleanly():
         for play in chosen(named):
-            found, said = _played(play, Pace.of(speed), keep=keep, screen=Screen(play) if shows else None)
+            found, said = _played(
+                play, Pace.of(speed), keep=keep, screen=Screen(play) if shows else None
+            )
             findings += found
             data.append(said)
             if findings:
@@ -88,7 +98,9 @@ def chosen(name: str | None) -> tuple[Play, ...]:
     return tuple(play for play in PLAYS if play.name == name) or DEFAULT
 
 
-def _played(play: Play, pace: Pace, *, keep: bool, screen: Screen | None) -> tuple[tuple[Finding, ...], dict[str, Any]]:
+def _played(
+    play: Play, pace: Pace, *, keep: bool, screen: Screen | None
+) -> tuple[tuple[Finding, ...], dict[str, Any]]:
     """Play one play; return what differed from its story, and what happened."""
     proofs: tuple[Proof, ...] = ()
     with stage_for(play, keep=keep) as stage, closing(screen or Silence()) as audience:
@@ -128,22 +140,36 @@ def _ended_cleanly() -> Iterator[None]:
 
 
 def _broken(proof: Proof) -> Finding:
-    return Finding(Reason.INTERNAL_ERROR, message=proof.seen or "it is not so", expected=proof.claim)
+    return Finding(
+        Reason.INTERNAL_ERROR, message=proof.seen or "it is not so", expected=proof.claim
+    )
 
 
 def _data(
-    play: Play, player: Player, proofs: Sequence[Proof], history: Sequence[str], repository: str | None
+    play: Play,
+    player: Player,
+    proofs: Sequence[Proof],
+    history: Sequence[str],
+    repository: str | None,
 ) -> dict[str, Any]:
     def scenes(*marks: Mark) -> list[dict[str, str]]:
         return [
-            {"who": scene.actor, "does": scene.does, "path": scene.answer.path, "said": outcome.said}
+            {
+                "who": scene.actor,
+                "does": scene.does,
+                "path": scene.answer.path,
+                "said": outcome.said,
+            }
             for scene, outcome in player.outcomes
             if outcome.mark in marks and isinstance(scene.answer, Refuses | Holds | Waits)
         ]
 
     return {
         "play": play.name,
-        "commits": [{"commit": event.commit, "path": event.path, "subject": event.subject} for event in player.told],
+        "commits": [
+            {"commit": event.commit, "path": event.path, "subject": event.subject}
+            for event in player.told
+        ],
         "refusals": scenes(Mark.REFUSED),
         "held": scenes(Mark.HELD, Mark.WAITING),
         "proofs": [{"claim": proof.claim, "holds": proof.holds} for proof in proofs],
@@ -180,7 +206,9 @@ class Screen:
         from rich.text import Text
 
         before = "" if self._play is DEFAULT[0] else "\n"
-        self._console.print(Text.assemble((f"{before}Play {self._play.name}: ", "bold"), self._play.intro))
+        self._console.print(
+            Text.assemble((f"{before}Play {self._play.name}: ", "bold"), self._play.intro)
+        )
 
     def act(self, act: Act) -> None:
         """Print the heading of a step; a play of one act needs none."""
@@ -189,7 +217,11 @@ class Screen:
         if len(self._play.acts) == 1:
             return
         step = STEP_BY_KEY.get(act.step)
-        name = f"\nStep {step.number}  {step.key.replace('_', ' ')}" if step else f"\n{act.step.capitalize()}"
+        name = (
+            f"\nStep {step.number}  {step.key.replace('_', ' ')}"
+            if step
+            else f"\n{act.step.capitalize()}"
+        )
         self._console.print(Text.assemble((name, "bold"), (f"  {act.title}", "dim")))
 
     def scene(self, scene: Scene) -> None:
@@ -228,7 +260,9 @@ class Screen:
         row.add_column(width=min(self._does_width, self._console.width // 3))
         row.add_column(width=1 if self._fancy else 2)
         row.add_column(overflow="fold")
-        row.add_row("", Text(scene.actor, style="bold cyan"), scene.does, Text(sign, style=style), said)
+        row.add_row(
+            "", Text(scene.actor, style="bold cyan"), scene.does, Text(sign, style=style), said
+        )
         self._console.print(row)
 
     def end(self, player: Player, proofs: Sequence[Proof], history: Sequence[str]) -> None:
@@ -255,8 +289,13 @@ class Screen:
 
 def _counted(player: Player) -> str:
     """Return in one line what became of everything that was written."""
-    states = sum(event.path.endswith(STATE_FILES) for event in player.told) if player.keeps_states else 0
-    refused, held = (sum(outcome.mark is mark for _, outcome in player.outcomes) for mark in (Mark.REFUSED, Mark.HELD))
+    states = (
+        sum(event.path.endswith(STATE_FILES) for event in player.told) if player.keeps_states else 0
+    )
+    refused, held = (
+        sum(outcome.mark is mark for _, outcome in player.outcomes)
+        for mark in (Mark.REFUSED, Mark.HELD)
+    )
     counts = [f"{len(player.told) - states} artifacts committed"]
     counts += [f"{states} state files committed by the daemon itself"] if states else []
     counts += [f"{refused} refused, {held} held for a while"] if refused or held else []
@@ -281,7 +320,9 @@ def show_next(kept: Sequence[str]) -> None:
     for repository in kept:
         console.print(f"\nThe repository is {repository}.")
     if not kept:
-        console.print("'yolo-fs demo --keep' keeps the repositories, '--play product' shows the handoffs of a product,")
+        console.print(
+            "'yolo-fs demo --keep' keeps the repositories, '--play product' shows the handoffs of a product,"
+        )
         console.print("'--play escalation' a blocked task's way up to the user and back.")
 
 

@@ -28,7 +28,11 @@ def dept() -> None:
     """
 
 
-@verb("update", example="yolo-fs dept update frontend --phase 1 --status running --step planning", parent=dept)
+@verb(
+    "update",
+    example="yolo-fs dept update frontend --phase 1 --status running --step planning",
+    parent=dept,
+)
 @click.argument("department")
 @click.option("--phase", required=True, help="Number or directory name of the phase.")
 @click.option("--status", help="pending, running, complete or failed.")
@@ -38,9 +42,19 @@ def dept() -> None:
 @click.option("--error", help="First problem; empty takes it away.")
 @click.option("--eta", help="When it should be done, in free words.")
 @click.option("--blocker", "blockers", multiple=True, help="What holds it up; may be repeated.")
-@click.option("--expect-seq", type=click.IntRange(min=0), help="Write only if the status still has this number.")
+@click.option(
+    "--expect-seq",
+    type=click.IntRange(min=0),
+    help="Write only if the status still has this number.",
+)
 def update(
-    asked: Asked, *, department: str, phase: str, blockers: tuple[str, ...], expect_seq: int | None, **values: Any
+    asked: Asked,
+    *,
+    department: str,
+    phase: str,
+    blockers: tuple[str, ...],
+    expect_seq: int | None,
+    **values: Any,
 ) -> Reply:
     """Declare how a department stands. Nothing is lost when several write at once."""
     root = Repository(asked.start).root
@@ -61,7 +75,12 @@ def show(asked: Asked, *, phase: str) -> Reply:
 
 @verb("cleanup", example="yolo-fs dept cleanup --phase 1 --reason complete", parent=dept)
 @click.option("--phase", required=True, help="Number or directory name of the phase.")
-@click.option("--reason", required=True, type=click.Choice(REASONS), help="Why nobody needs the files any more.")
+@click.option(
+    "--reason",
+    required=True,
+    type=click.Choice(REASONS),
+    help="Why nobody needs the files any more.",
+)
 def cleanup(asked: Asked, *, phase: str, reason: str) -> Reply:
     """Remove the files that departments coordinate by; never an artifact that no commit has.
 
@@ -71,7 +90,9 @@ def cleanup(asked: Asked, *, phase: str, reason: str) -> Reply:
         found = find_phase(repository.root, phase)
         if reason == "complete" and (at := _open_step(repository, found)):
             message = f"phase {found} is not complete: it is at step {at}"
-            finding = Finding(Reason.STATE_CONFLICT, message=message, hint="yolo-fs status shows what is missing")
+            finding = Finding(
+                Reason.STATE_CONFLICT, message=message, hint="yolo-fs status shows what is missing"
+            )
             return Reply(_as_json(Cleaned((), ())), (finding,), Exit.FINDINGS)
         cleaned = clean(own_phase_folder(repository.root, found), reason, is_unique_in(repository))
     return Reply(_as_json(cleaned), show=lambda console: _show_cleaned(console, cleaned))
@@ -88,7 +109,10 @@ def _open_step(repository: Repository, phase: PhaseId) -> str:
 
 
 def _as_json(cleaned: Cleaned) -> dict[str, Any]:
-    return {"removed": list(cleaned.removed), "left": [{"file": name, "why": why} for name, why in cleaned.left]}
+    return {
+        "removed": list(cleaned.removed),
+        "left": [{"file": name, "why": why} for name, why in cleaned.left],
+    }
 
 
 def _show_cleaned(console: Console, cleaned: Cleaned) -> None:
@@ -104,5 +128,7 @@ def _show(console: Console, found: dict[str, dict[str, Any]]) -> None:
     for name, value in found.items():
         plans = f"{value.get('plans_complete')}/{value.get('plans_total')} plans"
         console.print(
-            safe(f"{name:10} {value.get('status')}, step {value.get('step')}, {plans}, number {value.get('seq')}")
+            safe(
+                f"{name:10} {value.get('status')}, step {value.get('step')}, {plans}, number {value.get('seq')}"
+            )
         )

@@ -31,12 +31,20 @@ def doctor(asked: Asked, *, fix: bool, dry_run: bool) -> Reply:
                 symptom.mend()
     left = symptoms if dry_run else tuple(symptom for symptom in symptoms if symptom not in mended)
     findings = [symptom.finding for symptom in left]
-    data = {"symptoms": len(symptoms), "mended": [symptom.mending for symptom in mended], "dry_run": dry_run}
+    data = {
+        "symptoms": len(symptoms),
+        "mended": [symptom.mending for symptom in mended],
+        "dry_run": dry_run,
+    }
     code = Exit.FINDINGS if errors(findings) else Exit.DONE
-    return Reply(data, findings, code, lambda console: _show(console, symptoms, mended, dry_run=dry_run))
+    return Reply(
+        data, findings, code, lambda console: _show(console, symptoms, mended, dry_run=dry_run)
+    )
 
 
-def _show(console: Console, symptoms: tuple[Symptom, ...], mended: list[Symptom], *, dry_run: bool) -> None:
+def _show(
+    console: Console, symptoms: tuple[Symptom, ...], mended: list[Symptom], *, dry_run: bool
+) -> None:
     if not symptoms:
         console.print("all is well", style="green")
     for symptom in mended:

@@ -16,7 +16,13 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.lines import read_object
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, errors, safe
 from yolo_fs.rules.handoffs.envelopes import Sent
-from yolo_fs.rules.handoffs.session_progress import choice_after, open_error, progress_line, standing, ways_after
+from yolo_fs.rules.handoffs.session_progress import (
+    choice_after,
+    open_error,
+    progress_line,
+    standing,
+    ways_after,
+)
 from yolo_fs.schemas.envelope.choice import NextState
 from yolo_fs.services.handoffs.envelopes import Found, Handoffs
 from yolo_fs.services.handoffs.sending import Written, choose, send
@@ -36,7 +42,11 @@ def envelope() -> None:
 
 @verb("new", example="yolo-fs envelope new draft.json", parent=envelope)
 @click.argument("draft")
-@click.option("--again", is_flag=True, help="A re-run: write it as an attempt of its own, though nothing has changed.")
+@click.option(
+    "--again",
+    is_flag=True,
+    help="A re-run: write it as an attempt of its own, though nothing has changed.",
+)
 def new(asked: Asked, *, draft: str, again: bool) -> Reply:
     """Check a handoff and write it under its right name, complete or not at all; print the path.
 
@@ -52,7 +62,12 @@ def new(asked: Asked, *, draft: str, again: bool) -> Reply:
         written = send(project.handoffs, reading.records[0].value, project.repository, again=again)
     state = "created" if written.is_new else "already_there" if written.attempt else "refused"
     data = {"state": state, "path": written.path, "attempt": written.attempt}
-    return Reply(data, written.findings, _code(written.findings), lambda console: _show_written(console, written))
+    return Reply(
+        data,
+        written.findings,
+        _code(written.findings),
+        lambda console: _show_written(console, written),
+    )
 
 
 @verb("check", example="yolo-fs envelope check draft.json", parent=envelope)
@@ -79,7 +94,12 @@ def show(asked: Asked, *, session: str) -> Reply:
     """
     with _project(asked) as project:
         found = project.handoffs.session(_session(project.handoffs, session))
-    return Reply(_as_json(found), found.findings, _code(found.findings), lambda console: _show(console, found))
+    return Reply(
+        _as_json(found),
+        found.findings,
+        _code(found.findings),
+        lambda console: _show(console, found),
+    )
 
 
 @verb("choose", example="yolo-fs envelope choose 7c0a4d52 retry", parent=envelope)
@@ -91,9 +111,13 @@ def choose_(asked: Asked, *, session: str, way: str) -> Reply:
     The same choice again changes nothing. Another one replaces it, until somebody has acted upon it.
     """
     with _project(asked) as project:
-        chosen = choose(project.handoffs, _session(project.handoffs, session), way, project.repository)
+        chosen = choose(
+            project.handoffs, _session(project.handoffs, session), way, project.repository
+        )
     then = chosen.leads_to
-    return Reply(chosen.model_dump(), show=lambda _: print(f"{chosen.way}: {then.status}{_next_step(then)}"))
+    return Reply(
+        chosen.model_dump(), show=lambda _: print(f"{chosen.way}: {then.status}{_next_step(then)}")
+    )
 
 
 # --- what is given ---------------------------------------------------------------------------------------------------
@@ -125,7 +149,11 @@ def _file(asked: Asked, project: _Project, name: str) -> _File:
     is_inside = full.startswith(f"{root}/")
     path = os.path.relpath(full, root) if is_inside else full
     # A link on the way from the project's root is refused; whoever names a file outside means the one it leads to.
-    found = read(root, path, limit_bytes) if is_inside else read(os.path.dirname(full), base, limit_bytes)
+    found = (
+        read(root, path, limit_bytes)
+        if is_inside
+        else read(os.path.dirname(full), base, limit_bytes)
+    )
     if isinstance(found, Finding):
         message = f"{safe(name)}: {found.message or found.reason.sentence}"
         raise YoloError(found.reason, message, hint=found.hint, exit_code=Exit.FINDINGS)
@@ -137,7 +165,11 @@ def _session(handoffs: Handoffs, wanted: str) -> str:
     found = [session for session in known if session.startswith(wanted.lower())]
     if (wanted and len(found) == 1) or (not wanted and found):
         return found[-1]
-    message = f"{len(found)} sessions begin with {safe(wanted)!r}" if found else f"no session {safe(wanted)!r}"
+    message = (
+        f"{len(found)} sessions begin with {safe(wanted)!r}"
+        if found
+        else f"no session {safe(wanted)!r}"
+    )
     hint = f"There are: {', '.join(known[-10:]) or 'none'}."
     raise YoloError(Reason.UNKNOWN_NAME, message, hint=hint, exit_code=Exit.USAGE)
 
@@ -161,7 +193,10 @@ def _as_json(found: Found) -> dict[str, Any]:
         "progress_percentage": now.percentage,
         "handoffs": [_handoff_as_json(one, found) for one in found.session.sent],
         "error": error.path if error else None,
-        "ways": [{"way": one.name, "text": one.text, "leads_to": one.leads_to.model_dump()} for one in ways],
+        "ways": [
+            {"way": one.name, "text": one.text, "leads_to": one.leads_to.model_dump()}
+            for one in ways
+        ],
         "choice": choice.model_dump() if choice else None,
     }
 
@@ -192,7 +227,9 @@ def _show(console: Console, found: Found) -> None:
         marks += ["failed"] if one.is_error else []
         marks += ["again"] if attempt.repeats else []
         route = f"{one.source} → {one.target}"
-        line = f"  {one.envelope.timestamp}  {route:34} {one.envelope.target_agent.phase_to_execute}"
+        line = (
+            f"  {one.envelope.timestamp}  {route:34} {one.envelope.target_agent.phase_to_execute}"
+        )
         console.print(safe(f"{line}  {', '.join(marks)}".rstrip(), 500), soft_wrap=True)
     if error := open_error(found.session):
         _show_ways(console, error, found)
@@ -200,7 +237,11 @@ def _show(console: Console, found: Found) -> None:
 
 def _show_ways(console: Console, error: Sent, found: Found) -> None:
     choice = choice_after(error, found.session)
-    said = f"chosen: {choice.way}" if choice else f"choose with 'yolo-fs envelope choose {found.session_id} WAY'"
+    said = (
+        f"chosen: {choice.way}"
+        if choice
+        else f"choose with 'yolo-fs envelope choose {found.session_id} WAY'"
+    )
     console.print(said, style="green" if choice else "yellow", soft_wrap=True)
     for way in ways_after(error, found.session):
         then = f"{way.leads_to.status}{_next_step(way.leads_to)}"

@@ -51,24 +51,38 @@ def _options(*options: Any) -> Callable[[Callable[..., Reply]], Callable[..., Re
     return add
 
 
-_MESSAGE = click.option("--message", "message_path", metavar="FILE", help="The message that says it; '-' reads stdin.")
+_MESSAGE = click.option(
+    "--message", "message_path", metavar="FILE", help="The message that says it; '-' reads stdin."
+)
 _TO = click.option("--to", default="", help="Who gets it; the next level by default.")
-_REASON = click.option("--reason", default="", help="What stands in the way, or why it is decided so.")
-_EVIDENCE = click.option("--evidence", multiple=True, help="What was seen or tried; may be repeated.")
-_RECOMMENDATION = click.option("--recommendation", default="", help="What you would do, or what would help.")
+_REASON = click.option(
+    "--reason", default="", help="What stands in the way, or why it is decided so."
+)
+_EVIDENCE = click.option(
+    "--evidence", multiple=True, help="What was seen or tried; may be repeated."
+)
+_RECOMMENDATION = click.option(
+    "--recommendation", default="", help="What you would do, or what would help."
+)
 _BOUNDARY = click.option("--boundary", default="", help="Why it is outside your authority.")
 
 
 @verb("open", example="yolo-fs escalate open --message blocker.json", parent=escalate)
 @_options(
     click.option("--task", default="", help="The blocked task, NN-MM/Tk."),
-    click.option("--from", "agent", default="", help="Who is blocked; dev where nothing else is said."),
+    click.option(
+        "--from", "agent", default="", help="Who is blocked; dev where nothing else is said."
+    ),
     _REASON,
     _EVIDENCE,
     _RECOMMENDATION,
     _BOUNDARY,
-    click.option("--severity", type=_SEVERITY, help="How grave it is; blocking where nothing else is said."),
-    click.option("--fail", "fails", is_flag=True, help="A security FAIL: past the chain, to the user."),
+    click.option(
+        "--severity", type=_SEVERITY, help="How grave it is; blocking where nothing else is said."
+    ),
+    click.option(
+        "--fail", "fails", is_flag=True, help="A security FAIL: past the chain, to the user."
+    ),
     _TO,
     _MESSAGE,
 )
@@ -79,14 +93,23 @@ def open_(asked: Asked, *, message_path: str | None, to: str, **given: Any) -> R
     return _act(asked, lambda service: service.open(said, to))
 
 
-@verb("raise", example="yolo-fs escalate raise ESC-01-02-T3 --message escalation.json", parent=escalate)
+@verb(
+    "raise",
+    example="yolo-fs escalate raise ESC-01-02-T3 --message escalation.json",
+    parent=escalate,
+)
 @_options(
     click.argument("name", metavar="ESC-NN-MM-Tk"),
     click.option("--by", "agent", default="", help="Who raises it: whoever holds it."),
     _REASON,
     _EVIDENCE,
     _RECOMMENDATION,
-    click.option("--option", "options", multiple=True, help="An option to choose from; the Architect gives 2 or 3."),
+    click.option(
+        "--option",
+        "options",
+        multiple=True,
+        help="An option to choose from; the Architect gives 2 or 3.",
+    ),
     _BOUNDARY,
     _TO,
     _MESSAGE,
@@ -97,14 +120,27 @@ def raise_(asked: Asked, *, name: str, message_path: str | None, to: str, **give
     return _act(asked, lambda service: service.raise_(_named(name), said, to))
 
 
-@verb("resolve", example="yolo-fs escalate resolve ESC-01-02-T3 --by user --decision 'Path /'", parent=escalate)
+@verb(
+    "resolve",
+    example="yolo-fs escalate resolve ESC-01-02-T3 --by user --decision 'Path /'",
+    parent=escalate,
+)
 @_options(
     click.argument("name", metavar="ESC-NN-MM-Tk"),
     click.option("--by", "agent", default="", help="Who speaks: whoever holds it."),
-    click.option("--decision", default="", help="The concrete choice; further down, the same one is passed on."),
+    click.option(
+        "--decision",
+        default="",
+        help="The concrete choice; further down, the same one is passed on.",
+    ),
     _REASON,
     click.option("--item", "instructions", multiple=True, help="An instruction; may be repeated."),
-    click.option("--commit", "shown_by", default="", help="The commit by which the task goes on; ends the escalation."),
+    click.option(
+        "--commit",
+        "shown_by",
+        default="",
+        help="The commit by which the task goes on; ends the escalation.",
+    ),
     _TO,
     _MESSAGE,
 )
@@ -113,16 +149,22 @@ def resolve(asked: Asked, *, name: str, message_path: str | None, to: str, **giv
 
     Takes an `escalation_resolution`, the Senior's `code_review_changes` and the Dev's `dev_progress` as well.
     """
-    said = _said(message_path, ("escalation_resolution", "code_review_changes", "dev_progress"), given)
+    said = _said(
+        message_path, ("escalation_resolution", "code_review_changes", "dev_progress"), given
+    )
     wanted = _named(name)
     other = said.id or (f"ESC-{said.task.replace('/', '-')}" if said.task else name)
     if other != str(wanted):
-        raise _usage(Reason.NAME_MISMATCH, f"the message is about {safe(other)}, not about {wanted}")
+        raise _usage(
+            Reason.NAME_MISMATCH, f"the message is about {safe(other)}, not about {wanted}"
+        )
     return _act(asked, lambda service: service.resolve(wanted, said, to))
 
 
 @verb("list", example="yolo-fs escalate list --phase 1", parent=escalate)
-@click.option("--phase", default="", help="Number or directory name of the phase; all of them by default.")
+@click.option(
+    "--phase", default="", help="Number or directory name of the phase; all of them by default."
+)
 def list_(asked: Asked, *, phase: str) -> Reply:
     """Show each escalation: who holds it, since when, what is owed, and how it came there, level by level."""
     with Repository(asked.start) as repository:
@@ -130,7 +172,11 @@ def list_(asked: Asked, *, phase: str) -> Reply:
         phases = [find_phase(repository.root, phase)] if phase else phases_in(repository.root)
         found = {one: service.list(one) for one in phases}
     findings = [finding for _, wrong in found.values() for finding in wrong]
-    data = {str(one): [as_json(each) for each in progress] for one, (progress, _) in found.items() if progress}
+    data = {
+        str(one): [as_json(each) for each in progress]
+        for one, (progress, _) in found.items()
+        if progress
+    }
     code = Exit.FINDINGS if errors(findings) else Exit.DONE
     return Reply(data, findings, code, lambda console: show_all(console, found))
 
@@ -144,7 +190,9 @@ def tick(asked: Asked) -> Reply:
     with Repository(asked.start) as repository:
         journal = Journal(repository.own_dir, source=repository.root, now=lambda: datetime.now(UTC))
         sinks = Sinks(load_sinks(), journal.append)
-        fired = Ticker(repository, load(repository.root), journal.append, notify=sinks.notify).tick()
+        fired = Ticker(
+            repository, load(repository.root), journal.append, notify=sinks.notify
+        ).tick()
         sinks.close()
         journal.close()
     return Reply([_fired(one) for one in fired], show=lambda console: show_fired(console, fired))
@@ -159,7 +207,11 @@ def _act(asked: Asked, act: Callable[[Escalations], Done]) -> Reply:
         done = act(Escalations(repository, settings))
         journal = Journal(repository.own_dir, source=repository.root, now=lambda: datetime.now(UTC))
         if not done.is_refused and not done.already and done.progress:
-            data = {"id": str(done.progress.id), "holder": done.progress.agent, "line": dict(done.line)}
+            data = {
+                "id": str(done.progress.id),
+                "holder": done.progress.agent,
+                "line": dict(done.line),
+            }
             journal.append(f"escalation.{done.line['st']}", done.path, data)
         journal.close()
     return _reply(done)
@@ -199,10 +251,14 @@ def _from_message(path: str, types: Sequence[str]) -> Said:
     message, faults = read_message(value)
     if message is None:
         fault = faults[0]
-        finding = Finding(fault.reason, path, 1, fault.at, fault.message, fault.expected, fault.hint)
+        finding = Finding(
+            fault.reason, path, 1, fault.at, fault.message, fault.expected, fault.hint
+        )
         raise _unreadable(finding)
     if value["type"] not in types:
-        raise _usage(Reason.UNKNOWN_TYPE, f"{value['type']} says nothing of that; {' or '.join(types)} does")
+        raise _usage(
+            Reason.UNKNOWN_TYPE, f"{value['type']} says nothing of that; {' or '.join(types)} does"
+        )
     return said_in(value)
 
 
@@ -211,7 +267,9 @@ def _unreadable(finding: Finding) -> YoloError:
 
 
 def _usage(reason: Reason, message: str) -> YoloError:
-    return YoloError(reason, message, hint="'yolo-fs escalate --help' shows how.", exit_code=Exit.USAGE)
+    return YoloError(
+        reason, message, hint="'yolo-fs escalate --help' shows how.", exit_code=Exit.USAGE
+    )
 
 
 def _fired(one: Fired) -> dict[str, Any]:

@@ -33,7 +33,9 @@ def show_done(console: Console, done: Done) -> None:
         console.print(f"message to send: {json.dumps(done.message, ensure_ascii=True)}")
 
 
-def show_all(console: Console, found: Mapping[PhaseId, tuple[tuple[EscalationProgress, ...], Any]]) -> None:
+def show_all(
+    console: Console, found: Mapping[PhaseId, tuple[tuple[EscalationProgress, ...], Any]]
+) -> None:
     """Print each escalation of each phase with its history."""
     shown = [(phase, one) for phase, (progress, _) in found.items() for one in progress]
     for phase, one in shown:
@@ -50,8 +52,13 @@ def _lines(one: EscalationProgress) -> Iterator[str]:
         yield safe(f"{one.id} resolved: {one.decision}")
         return
     since = f"since {iso(one.since.timestamp())}"
-    yield safe(f"{one.id} {one.severity}, {one.standing}: {one.agent} holds it {since}, attempt {one.attempt}")
-    yield safe(f"owed: {one.owed}" + (f"; silent from {iso(one.deadline.timestamp())} on" if one.deadline else ""))
+    yield safe(
+        f"{one.id} {one.severity}, {one.standing}: {one.agent} holds it {since}, attempt {one.attempt}"
+    )
+    yield safe(
+        f"owed: {one.owed}"
+        + (f"; silent from {iso(one.deadline.timestamp())} on" if one.deadline else "")
+    )
     if one.decision:
         yield safe(f"decision: {one.decision}")
 
@@ -60,9 +67,13 @@ def _history(one: EscalationProgress) -> Iterator[str]:
     is_decided = False
     for each in one.history:
         down = "goes on" if each.shown_by else "passes on" if is_decided else "decides"
-        move = each.move or (down if each.goes_down else "opens" if each.state == "open" else "raises")
+        move = each.move or (
+            down if each.goes_down else "opens" if each.state == "open" else "raises"
+        )
         is_decided = each.goes_down
-        yield safe(f"{each.dt} {each.agent} -> {each.target} ({move}): {each.decision or each.reason}")
+        yield safe(
+            f"{each.dt} {each.agent} -> {each.target} ({move}): {each.decision or each.reason}"
+        )
 
 
 def show_fired(console: Console, fired: Sequence[Fired]) -> None:

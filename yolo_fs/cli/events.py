@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 @verb("events", example="yolo-fs events --follow --type artifact.rejected")
 @click.option("--follow", is_flag=True, help="Go on with what comes, until interrupted.")
 @click.option("--since", default=0, metavar="SEQ", help="Only events numbered above SEQ.")
-@click.option("--type", "type_", default=None, metavar="T", help="Only this type, such as artifact.committed.")
+@click.option(
+    "--type", "type_", default=None, metavar="T", help="Only this type, such as artifact.committed."
+)
 def events(asked: Asked, *, follow: bool, since: int, type_: str | None) -> Reply:
     """Show what happened, in order. Each event carries a number that only grows, so nothing is missed or read twice."""
     repository = Repository(asked.start)

@@ -64,7 +64,9 @@ def list_(asked: Asked, *, phase: str) -> Reply:
 @verb("wait", example="yolo-fs gate wait ux-complete --phase 1 --timeout 600", parent=gate)
 @click.argument("names", nargs=-1, required=True)
 @_PHASE
-@click.option("--timeout", type=click.FloatRange(min=0), help="Seconds to wait; default: as configured.")
+@click.option(
+    "--timeout", type=click.FloatRange(min=0), help="Seconds to wait; default: as configured."
+)
 def wait(asked: Asked, *, names: tuple[str, ...], phase: str, timeout: float | None) -> Reply:
     """Wait until all the gates are open. Exit 1 with what each department lacks when the time is over."""
     waited = wait_for(partial(look_aside, asked.start, phase, names), timeout)
@@ -81,7 +83,9 @@ def _gates(asked: Asked, phase: str) -> Gates:
 
     with Repository(asked.start) as repository:
         wanted = find_phase(repository.root, phase)
-        return gates_at(repository, Team(repository, load(repository.root)), wanted, repository.head().tip)
+        return gates_at(
+            repository, Team(repository, load(repository.root)), wanted, repository.head().tip
+        )
 
 
 def _code(found: GateProgress) -> Exit:
@@ -125,14 +129,18 @@ def _show_all(console: Console, found: Gates) -> None:
 def _waited_as_json(waited: Waited) -> dict[str, Any]:
     """Return how the waiting ended: with open gates, by the daemon's word or by a look, or with a report."""
     look, told = waited.look, waited.told
-    gates = [dict(gate) if told is None else {**gate, "open": True, "missing": []} for gate in look.gates]
+    gates = [
+        dict(gate) if told is None else {**gate, "open": True, "missing": []} for gate in look.gates
+    ]
     return {
         "phase": look.phase,
         "gates": gates,
         "open": waited.is_open,
         "commit": told.commit if told else look.commit,
         "by": "daemon" if told else "look",
-        "woke_at": datetime.fromtimestamp(waited.woke_at_ns / 1e9, UTC).isoformat().replace("+00:00", "Z"),
+        "woke_at": datetime.fromtimestamp(waited.woke_at_ns / 1e9, UTC)
+        .isoformat()
+        .replace("+00:00", "Z"),
         "waited_s": round(waited.waited_s, 3),
         "departments": [] if waited.is_open else [dict(one) for one in look.departments],
     }

@@ -44,9 +44,14 @@ handoff.add_command(handoff_read.report)
 
 @verb("check", example="yolo-fs handoff check --as executor", parent=handoff)
 @click.argument("path", required=False)
-@click.option("--as", "receiver", type=_ROLE, help="Role that asks; by itself whatever role the packet gives.")
 @click.option(
-    "--override", "because", metavar="WHY", help="Operator: accept it in spite of its faults, and record why."
+    "--as", "receiver", type=_ROLE, help="Role that asks; by itself whatever role the packet gives."
+)
+@click.option(
+    "--override",
+    "because",
+    metavar="WHY",
+    help="Operator: accept it in spite of its faults, and record why.",
 )
 def check(asked: Asked, *, path: str | None, receiver: str | None, because: str | None) -> Reply:
     """Accept a handoff, or tell each reason why its receiver must stop.
@@ -57,7 +62,9 @@ def check(asked: Asked, *, path: str | None, receiver: str | None, because: str 
     with Repository(asked.start) as repository:
         handoffs = Handoffs(repository, load(repository.root))
         now = datetime.now(UTC)
-        handed = handoffs.check(_source(asked, handoffs, repository.root, path), now, receiver or "")
+        handed = handoffs.check(
+            _source(asked, handoffs, repository.root, path), now, receiver or ""
+        )
         if because is not None:
             handed = handoffs.override(handed, because, now)
         findings = (*handed.findings, *handoffs.later_work(handed))
@@ -65,23 +72,54 @@ def check(asked: Asked, *, path: str | None, receiver: str | None, because: str 
     return Reply(_as_json(handed), findings, code, lambda console: _show(console, handed))
 
 
-@verb("emit", example="yolo-fs handoff emit --from pair --to architect --trigger pair_out_of_scope …", parent=handoff)
+@verb(
+    "emit",
+    example="yolo-fs handoff emit --from pair --to architect --trigger pair_out_of_scope …",
+    parent=handoff,
+)
 @click.option("--from", "from_role", required=True, metavar="ROLE", help="Role that stops.")
 @click.option("--to", "to_role", required=True, metavar="ROLE", help="Role that goes on.")
-@click.option("--trigger", required=True, metavar="ID", help=f"One of {', '.join(row.id for row in TRIGGERS)}.")
-@click.option("--objective", required=True, metavar="LINE", help="What the receiver is to reach, in one line.")
-@click.option("--blocking-rule", required=True, metavar="LINE", help="Rule that keeps the sender from going on.")
+@click.option(
+    "--trigger",
+    required=True,
+    metavar="ID",
+    help=f"One of {', '.join(row.id for row in TRIGGERS)}.",
+)
+@click.option(
+    "--objective", required=True, metavar="LINE", help="What the receiver is to reach, in one line."
+)
+@click.option(
+    "--blocking-rule",
+    required=True,
+    metavar="LINE",
+    help="Rule that keeps the sender from going on.",
+)
 @click.option("--session", "session_id", metavar="GUID", help="Directive session; by itself none.")
 @click.option("--task", "task_file", metavar="PATH", help="Task file; by itself none.")
-@click.option("--branch", "directive_branch", metavar="NAME", help="By itself the session's, else the current one.")
-@click.option("--reading", "required_reading", metavar="PATH", help="By itself what the configuration requires.")
+@click.option(
+    "--branch",
+    "directive_branch",
+    metavar="NAME",
+    help="By itself the session's, else the current one.",
+)
+@click.option(
+    "--reading",
+    "required_reading",
+    metavar="PATH",
+    help="By itself what the configuration requires.",
+)
 def emit_(asked: Asked, **fields: str | None) -> Reply:
     """Write a complete packet or nothing: HANDOFF.md of the session, and the text for the chat on stdout."""
     given = {name: text for name, text in fields.items() if text is not None}
     with Repository(asked.start) as repository:
         emitted = emit(repository, load(repository.root), given)
     code = Exit.DONE if emitted.packet else Exit.FINDINGS
-    return Reply(_emitted_as_json(emitted), emitted.findings, code, lambda console: _show_emitted(console, emitted))
+    return Reply(
+        _emitted_as_json(emitted),
+        emitted.findings,
+        code,
+        lambda console: _show_emitted(console, emitted),
+    )
 
 
 @verb("parse", example="yolo-fs handoff parse chat.txt", parent=handoff)
@@ -106,7 +144,9 @@ def _source(asked: Asked, handoffs: Handoffs, root: str, path: str | None) -> So
     if path is None:
         latest = handoffs.latest()
         return handoffs.sessions.open(latest) if latest else _nothing_handed_over()
-    full = os.path.join(os.path.realpath(os.path.join(asked.start, os.path.dirname(path))), os.path.basename(path))
+    full = os.path.join(
+        os.path.realpath(os.path.join(asked.start, os.path.dirname(path))), os.path.basename(path)
+    )
     within = os.path.relpath(full, root)
     return _file(full, path) if f"{within}/".startswith("../") else handoffs.sessions.open(within)
 
@@ -125,7 +165,10 @@ def _text() -> Source:
 def _nothing_handed_over() -> Finding:
     expected = f"a {HANDOFF} in the planning tree or a directive session"
     return Finding(
-        Reason.FILE_MISSING, HANDOFF, expected=expected, hint="ask the sender; 'yolo-fs handoff emit' writes it"
+        Reason.FILE_MISSING,
+        HANDOFF,
+        expected=expected,
+        hint="ask the sender; 'yolo-fs handoff emit' writes it",
     )
 
 
@@ -153,11 +196,16 @@ def _emitted_as_json(emitted: Emitted) -> dict[str, Any]:
 def _show(console: Console, handed: Handed) -> None:
     packet = handed.packet
     if packet is None or not handed.is_accepted:
-        console.print("stop: the handoff is not accepted; make no edit until it is mended", style="red")
+        console.print(
+            "stop: the handoff is not accepted; make no edit until it is mended", style="red"
+        )
         return
     console.print(f"accepted: you are {handed.role} now; nobody needs to confirm it", style="green")
     if handed.override:
-        console.print(safe(f"overridden by {handed.override.by}: {handed.override.because}", 500), style="yellow")
+        console.print(
+            safe(f"overridden by {handed.override.by}: {handed.override.because}", 500),
+            style="yellow",
+        )
     for name, text in (
         ("read first", packet.required_reading),
         ("session", handed.session_file),
@@ -175,7 +223,8 @@ def _show_emitted(console: Console, emitted: Emitted) -> None:
     if emitted.path:
         state = "written" if emitted.is_new else "already written"
         print(
-            f"{safe(emitted.path)}: {state}; {emitted.packet and emitted.packet.from_role} stops now", file=sys.stderr
+            f"{safe(emitted.path)}: {state}; {emitted.packet and emitted.packet.from_role} stops now",
+            file=sys.stderr,
         )
 
 

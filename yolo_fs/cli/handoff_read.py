@@ -22,11 +22,20 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-@verb("read", example="yolo-fs handoff read .quest/a/plan/handoff.json --agent planner --phase plan", group="handoff")
+@verb(
+    "read",
+    example="yolo-fs handoff read .quest/a/plan/handoff.json --agent planner --phase plan",
+    group="handoff",
+)
 @click.argument("path")
 @click.option("--agent", required=True, metavar="A", help="The agent whose handoff it is.")
 @click.option("--phase", required=True, metavar="P", help="The phase that it ended.")
-@click.option("--text", "text_path", metavar="FILE", help="The agent's reply, to fall back to; '-' reads stdin.")
+@click.option(
+    "--text",
+    "text_path",
+    metavar="FILE",
+    help="The agent's reply, to fall back to; '-' reads stdin.",
+)
 def read(asked: Asked, *, path: str, agent: str, phase: str, text_path: str | None) -> Reply:
     """Read the handoff.json that an agent left, else the ---HANDOFF--- block of its reply, and log why.
 
@@ -50,7 +59,9 @@ def report(asked: Asked) -> Reply:
     with Repository(asked.start) as repository:
         log = Reader(repository.root, asked.start, load(repository.root).limits, _tell_nobody).log()
     found = compliance(log.reads)
-    return Reply(_report_as_json(found, log), show=lambda console: _show_report(console, found, log))
+    return Reply(
+        _report_as_json(found, log), show=lambda console: _show_report(console, found, log)
+    )
 
 
 def _now() -> datetime:
@@ -64,7 +75,11 @@ def _tell_nobody(_event: str, _path: str, _data: object) -> None:
 def _text(path: str, limit_bytes: int) -> bytes:
     data = bytes_given(path, limit_bytes)
     if len(data) > limit_bytes:
-        raise YoloError(Reason.FILE_TOO_LARGE, f"{safe(path)} is larger than {limit_bytes} bytes", exit_code=Exit.USAGE)
+        raise YoloError(
+            Reason.FILE_TOO_LARGE,
+            f"{safe(path)} is larger than {limit_bytes} bytes",
+            exit_code=Exit.USAGE,
+        )
     return data
 
 
@@ -74,9 +89,16 @@ def _text(path: str, limit_bytes: int) -> bytes:
 def _reply(answer: Answer, settings: Settings) -> Reply:
     fails = answer.read.diagnosis.fails(strict=settings.policy.strict_handoffs)
     # What a fallback made good, and the policy lets pass, is worth a warning and stops nobody.
-    findings = answer.findings if fails else [replace(one, level=Level.WARNING) for one in answer.findings]
+    findings = (
+        answer.findings if fails else [replace(one, level=Level.WARNING) for one in answer.findings]
+    )
     code = Exit.FINDINGS if fails else Exit.DONE
-    return Reply(_as_json(answer, fails=fails), findings, code, lambda console: _show(console, answer, fails=fails))
+    return Reply(
+        _as_json(answer, fails=fails),
+        findings,
+        code,
+        lambda console: _show(console, answer, fails=fails),
+    )
 
 
 def _as_json(answer: Answer, *, fails: bool) -> dict[str, Any]:
@@ -100,7 +122,9 @@ def _show(console: Console, answer: Answer, *, fails: bool) -> None:
     verdict = "the phase stops" if fails else "go on"
     console.print(f"{diagnosis.source.value}: {', '.join(diagnosis.reasons)}: {verdict}")
     if answer.handoff is not None:
-        console.print(f"status: {safe(answer.handoff.status)}  next: {safe(str(answer.handoff.next))}")
+        console.print(
+            f"status: {safe(answer.handoff.status)}  next: {safe(str(answer.handoff.next))}"
+        )
         console.print(f"summary: {safe(answer.handoff.summary)}")
 
 
@@ -139,7 +163,13 @@ def _show_report(console: Console, found: ComplianceReport, log: Log) -> None:
             table.add_column(name, justify="right" if name in ("reads", "handoff.json") else "left")
         for one in _rows(found):
             reasons = ", ".join(f"{count} {reason}" for reason, count in one.reasons)
-            table.add_row(one.agent or "(all)", one.phase or "(all)", str(one.reads), f"{one.percent} %", reasons)
+            table.add_row(
+                one.agent or "(all)",
+                one.phase or "(all)",
+                str(one.reads),
+                f"{one.percent} %",
+                reasons,
+            )
         console.print(table)
     if log.unreadable:
         console.print(f"{log.unreadable} lines of the log are in another form", style="yellow")

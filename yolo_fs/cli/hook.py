@@ -17,7 +17,12 @@ from yolo_fs.rules.hooks.input import said_of
 
 @verb("hook", example="yolo-fs hook pre-tool-use < input.json")
 @click.argument("event", default="")
-@click.option("--host", default="", metavar="HOST", help=f"{', '.join(HOST_BY_NAME)}; by itself what the input tells.")
+@click.option(
+    "--host",
+    default="",
+    metavar="HOST",
+    help=f"{', '.join(HOST_BY_NAME)}; by itself what the input tells.",
+)
 def hook(asked: Asked, *, event: str, host: str) -> Reply:
     """Answer an EVENT of an agent's host, whose JSON comes on stdin, with one object for it.
 
@@ -28,7 +33,9 @@ def hook(asked: Asked, *, event: str, host: str) -> Reply:
     return Reply(exit_code=Exit(code))
 
 
-def fully(event: str, host: str, cwd: str, told: Mapping[str, Any]) -> tuple[Mapping[str, Any], str, int]:
+def fully(
+    event: str, host: str, cwd: str, told: Mapping[str, Any]
+) -> tuple[Mapping[str, Any], str, int]:
     """Return what goes to stdout and stderr and the exit code, where something of ours is touched."""
     given = _output(event, host, cwd, told)
     return given.said, given.complaint, given.exit_code
@@ -40,5 +47,7 @@ def _output(event: str, host: str, cwd: str, told: Mapping[str, Any]) -> Output:
     try:
         return output_of(event, host, answer(said_of(event, host, cwd, told)))
     except YoloError as error:
-        note = f"yolo-fs hook: {error.reason.value}: {safe(error.message, 500)}; nothing was checked"
+        note = (
+            f"yolo-fs hook: {error.reason.value}: {safe(error.message, 500)}; nothing was checked"
+        )
         return output_of(event, host, Told(note=note))

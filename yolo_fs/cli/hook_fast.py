@@ -60,7 +60,9 @@ def main(arguments: Sequence[str]) -> int:
     return code
 
 
-def answer(data: bytes, event: str = "", host: str = "", start: str = "") -> tuple[Question, str, int]:
+def answer(
+    data: bytes, event: str = "", host: str = "", start: str = ""
+) -> tuple[Question, str, int]:
     """Return the object for stdout, the text for stderr and the exit code."""
     try:
         told = json.loads(data) if data.strip() else {}
@@ -70,7 +72,11 @@ def answer(data: bytes, event: str = "", host: str = "", start: str = "") -> tup
         return {}, "yolo-fs hook: stdin is no JSON object; nothing was checked", 0
     named = _event(event) or _event(told.get("hook_event_name"))
     if named not in NEEDS:
-        return {}, f"yolo-fs hook: no event {(event or str(told.get('hook_event_name', '')))[:80]!r}; nothing done", 0
+        return (
+            {},
+            f"yolo-fs hook: no event {(event or str(told.get('hook_event_name', '')))[:80]!r}; nothing done",
+            0,
+        )
     cwd = _cwd(told, start)
     root = _root(cwd)
     if root and _has_tree(told, cwd, root):
@@ -121,7 +127,9 @@ def _host(told: Question) -> str:
 def _cwd(told: Question, start: str) -> str:
     roots = told.get("workspace_roots")
     named = told.get("cwd") or (roots[0] if isinstance(roots, list) and roots else "")
-    return os.path.abspath(named if isinstance(named, str) and named and not start else start or os.curdir)
+    return os.path.abspath(
+        named if isinstance(named, str) and named and not start else start or os.curdir
+    )
 
 
 def _root(folder: str) -> str:
@@ -215,12 +223,17 @@ def _is_one_of_ours(told: Question, root: str) -> bool:
 def _is_handed_over(root: str) -> bool:
     """Tell whether some handoff lies about, or may lie where only the configuration tells."""
     folders = (os.path.join(root, PLANNING), os.path.join(root, DIRECTIVES))
-    return any(HANDOFF in names for folder in folders for _, _, names in os.walk(folder)) or _has_own_roots(root)
+    return any(
+        HANDOFF in names for folder in folders for _, _, names in os.walk(folder)
+    ) or _has_own_roots(root)
 
 
 def _has_own_roots(root: str) -> bool:
     home = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
-    for path in (os.path.join(root, PLANNING, "config.json"), os.path.join(home, "yolo-fs", "config.json")):
+    for path in (
+        os.path.join(root, PLANNING, "config.json"),
+        os.path.join(home, "yolo-fs", "config.json"),
+    ):
         if not os.path.isfile(path):  # to open a pipe would wait for its writer
             continue
         try:
@@ -243,7 +256,9 @@ def _is_compacted(told: Question, _cwd: str, root: str) -> bool:
 def _was_compacted(told: Question, _cwd: str, root: str) -> bool:
     from yolo_fs.edges.compaction import take
 
-    return bool(folder := own_folder(root)) and take(folder, _first(told, "session_id", "conversation_id"))
+    return bool(folder := own_folder(root)) and take(
+        folder, _first(told, "session_id", "conversation_id")
+    )
 
 
 def _never(_told: Question, _cwd: str, _root: str) -> bool:

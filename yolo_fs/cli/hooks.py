@@ -78,9 +78,13 @@ def doctor(asked: Asked) -> Reply:
 
     def show(console: Console) -> None:
         if not broken:
-            console.print(f"{len(NAMES)} hooks run in {len(roots)} work tree{'' if len(roots) == 1 else 's'}")
+            console.print(
+                f"{len(NAMES)} hooks run in {len(roots)} work tree{'' if len(roots) == 1 else 's'}"
+            )
         for fault in past:
-            console.print(f"went past the hooks: {fault.commit[:12]} {fault.finding}", soft_wrap=True)
+            console.print(
+                f"went past the hooks: {fault.commit[:12]} {fault.finding}", soft_wrap=True
+            )
 
     return Reply(data, broken, Exit.FINDINGS if broken or past else Exit.DONE, show)
 

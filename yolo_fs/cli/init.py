@@ -13,13 +13,23 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.protocol.names import Dept
 from yolo_fs.reasons import Exit, Finding, Reason, safe
 from yolo_fs.services.hooks import githooks
-from yolo_fs.services.planting import AddLines, Create, Deed, carry_out, obstacles, plan, workflow_of
+from yolo_fs.services.planting import (
+    AddLines,
+    Create,
+    Deed,
+    carry_out,
+    obstacles,
+    plan,
+    workflow_of,
+)
 from yolo_fs.services.settings import CONFIG, load
 
 _CHOICES = tuple(dept.value for dept in Dept if dept is not Dept.SHARED)
 
 
-def _departments(_context: click.Context, _parameter: click.Parameter, text: str) -> tuple[Dept, ...]:
+def _departments(
+    _context: click.Context, _parameter: click.Parameter, text: str
+) -> tuple[Dept, ...]:
     names = [name.strip() for name in text.split(",") if name.strip()]
     for name in names:
         if name not in _CHOICES:
@@ -54,7 +64,9 @@ def init(asked: Asked, *, dry_run: bool, departments: tuple[Dept, ...], no_hooks
     finally:
         repository.close()
     kept_config = not any(isinstance(deed, Create) and deed.path == CONFIG for deed in deeds)
-    refused = _disagreement(settings.config.departments.model_dump(), departments) if kept_config else []
+    refused = (
+        _disagreement(settings.config.departments.model_dump(), departments) if kept_config else []
+    )
     return Reply(
         {
             "root": repository.root,

@@ -107,7 +107,11 @@ def _show(error: click.ClickException) -> None:
     """Print how a command is to be typed; what was typed may be a file name that a shell completed."""
     text = io.StringIO()
     error.show(text)
-    print(*(safe(line, 500) for line in text.getvalue().rstrip("\n").split("\n")), sep="\n", file=sys.stderr)
+    print(
+        *(safe(line, 500) for line in text.getvalue().rstrip("\n").split("\n")),
+        sep="\n",
+        file=sys.stderr,
+    )
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -135,5 +139,8 @@ def run(arguments: Sequence[str]) -> int:
         if "-v" in arguments or "--verbose" in arguments:
             raise
         hint = "This is a defect of yolo-fs. Run it again with -v and report what it prints."
-        complain(YoloError(Reason.INTERNAL_ERROR, f"{type(defect).__name__}: {defect}", hint=hint), as_json=as_json)
+        complain(
+            YoloError(Reason.INTERNAL_ERROR, f"{type(defect).__name__}: {defect}", hint=hint),
+            as_json=as_json,
+        )
         return Exit.DEFECT

@@ -26,13 +26,29 @@ _WORK = tuple(row.mode for row in SCOPES if row.mode)
 
 @verb("may", example="yolo-fs may dev read .yolo-planning/ROADMAP.md")
 @click.argument("role")
-@click.argument("action", type=click.Choice(["read", "write", "decide", "use", "contact", "escalate"]))
+@click.argument(
+    "action", type=click.Choice(["read", "write", "decide", "use", "contact", "escalate"])
+)
 @click.argument("subject", nargs=-1, required=True)
 @click.option("--dept", help="Department that the role works in: backend, frontend or uiux.")
-@click.option("--plan", default="", metavar="NN-MM", help="Plan that is worked on, for write; default: the active one.")
-@click.option("--mode", "work", type=click.Choice(_WORK), help="What a Senior reads for; default: either.")
+@click.option(
+    "--plan",
+    default="",
+    metavar="NN-MM",
+    help="Plan that is worked on, for write; default: the active one.",
+)
+@click.option(
+    "--mode", "work", type=click.Choice(_WORK), help="What a Senior reads for; default: either."
+)
 def may(
-    asked: Asked, *, role: str, action: str, subject: tuple[str, ...], dept: str, plan: str, work: str | None
+    asked: Asked,
+    *,
+    role: str,
+    action: str,
+    subject: tuple[str, ...],
+    dept: str,
+    plan: str,
+    work: str | None,
 ) -> Reply:
     """Tell whether a ROLE may do something, by which rule, and whom to ask instead.
 
@@ -105,6 +121,8 @@ def answered(question: str, answer: Answer) -> Reply:
 def _show(console: Console, answer: Answer) -> None:
     console.print(f"{'yes' if answer.allowed else 'no'}: {safe(answer.rule, 600)}")
     if answer.ask:
-        console.print(f"{'goes to' if answer.allowed else 'ask'}: {safe(', then '.join(answer.ask))}")
+        console.print(
+            f"{'goes to' if answer.allowed else 'ask'}: {safe(', then '.join(answer.ask))}"
+        )
     if answer.bring:
         console.print(f"bring: {', '.join(answer.bring)}")

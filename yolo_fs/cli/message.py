@@ -51,7 +51,11 @@ def check(asked: Asked, *, file: str) -> Reply:
     return Reply(found, heard.findings, code, lambda console: _show(console, heard))
 
 
-@verb("route", example="yolo-fs message route --from dev --to lead --type dev_progress", parent=message)
+@verb(
+    "route",
+    example="yolo-fs message route --from dev --to lead --type dev_progress",
+    parent=message,
+)
 @click.option("--from", "sender", required=True, help="Role or agent that sends.")
 @click.option("--to", "receiver", required=True, help="Role or agent that is to get it.")
 @click.option("--type", "kind", required=True, help="Type of the message.")
@@ -61,7 +65,12 @@ def route(asked: Asked, *, sender: str, receiver: str, kind: str, dept: str, to_
     """Tell whether a message may go there; 1 with the right route when it may not."""
     if kind not in MESSAGES:
         hint = f"The types are {', '.join(MESSAGES)}."
-        raise YoloError(Reason.UNKNOWN_TYPE, f"no message has the type {safe(kind)!r}", hint=hint, exit_code=Exit.USAGE)
+        raise YoloError(
+            Reason.UNKNOWN_TYPE,
+            f"no message has the type {safe(kind)!r}",
+            hint=hint,
+            exit_code=Exit.USAGE,
+        )
     with repository_of(asked.start) as repository:
         access = Access(repository)
     low = access.actor(sender, find_department(dept) if dept else None)

@@ -25,7 +25,9 @@ def phase() -> None:
 
 def _slug(_context: click.Context, _parameter: click.Parameter, text: str) -> str:
     if PHASE_DIRECTORY.fullmatch(text):
-        raise click.BadParameter(f"{text!r} holds a number already; give the slug alone, such as {text[3:]!r}")
+        raise click.BadParameter(
+            f"{text!r} holds a number already; give the slug alone, such as {text[3:]!r}"
+        )
     if not PHASE_DIRECTORY.fullmatch(f"01-{text}") or len(text) > _LONGEST:
         raise click.BadParameter(
             f"'{safe(text)}' is no slug: lower-case letters, digits and single hyphens, such as 'login-page'"

@@ -118,4 +118,6 @@ def console_for(stream: Any) -> Console:
     """Return a console that shows colour only on a terminal, and never reads markup in what it prints."""
     from rich.console import Console
 
-    return Console(file=stream, highlight=False, markup=False, emoji=False, soft_wrap=not stream.isatty())
+    return Console(
+        file=stream, highlight=False, markup=False, emoji=False, soft_wrap=not stream.isatty()
+    )

@@ -72,18 +72,40 @@ _HOOKS: Mapping[str, Callable[[Brief], str]] = {
     "codex-hook": _as_hook(_of_claude),
     "cursor-hook": _as_hook(_of_cursor),
 }
-_FORMS: Mapping[str, Callable[[Brief], str]] = {"text": as_text, "json": _as_json, "toon": _as_toon, **_HOOKS}
+_FORMS: Mapping[str, Callable[[Brief], str]] = {
+    "text": as_text,
+    "json": _as_json,
+    "toon": _as_toon,
+    **_HOOKS,
+}
 
 
 @verb("resume", example="yolo-fs resume --role dev --dept backend")
-@click.option("--format", "form", type=click.Choice(list(_FORMS)), default="text", help="How to answer.")
 @click.option(
-    "--role", default="", metavar="ROLE", help="Who asks, such as dev or fe-dev: its own turn is named first."
+    "--format", "form", type=click.Choice(list(_FORMS)), default="text", help="How to answer."
 )
-@click.option("--dept", type=click.Choice([row.name.value for row in WORKING]), help="Tell of this department alone.")
-@click.option("--budget", type=click.IntRange(1), default=BUDGET, metavar="TOKENS", help=f"Default: {BUDGET}.")
-@click.option("--no-write", is_flag=True, help="Write nothing: no context is compiled anew, no reading is kept.")
-def resume(asked: Asked, *, form: str, role: str, dept: str | None, budget: int, no_write: bool) -> Reply:
+@click.option(
+    "--role",
+    default="",
+    metavar="ROLE",
+    help="Who asks, such as dev or fe-dev: its own turn is named first.",
+)
+@click.option(
+    "--dept",
+    type=click.Choice([row.name.value for row in WORKING]),
+    help="Tell of this department alone.",
+)
+@click.option(
+    "--budget", type=click.IntRange(1), default=BUDGET, metavar="TOKENS", help=f"Default: {BUDGET}."
+)
+@click.option(
+    "--no-write",
+    is_flag=True,
+    help="Write nothing: no context is compiled anew, no reading is kept.",
+)
+def resume(
+    asked: Asked, *, form: str, role: str, dept: str | None, budget: int, no_write: bool
+) -> Reply:
     """Tell a new session exactly where the team stands and who does what next.
 
     From files and git alone, with or without a daemon. What does not fit the budget is left out by whole sections,
@@ -115,7 +137,9 @@ def _brief(start: str, asker: Asker, *, keep: bool) -> tuple[Brief, tuple[Findin
     except Exception as defect:  # a defect of ours is ours: the session begins all the same
         message = f"{type(defect).__name__}: {defect}"
         hint = "This is a defect of yolo-fs; 'yolo-fs status -v' may tell more."
-        return (), (Finding(Reason.INTERNAL_ERROR, message=message, hint=hint, level=Level.WARNING),)
+        return (), (
+            Finding(Reason.INTERNAL_ERROR, message=message, hint=hint, level=Level.WARNING),
+        )
 
 
 # --- what the host says ----------------------------------------------------------------------------------------------

@@ -21,7 +21,9 @@ from yolo_fs.services.tenure import take_lock
 
 @verb("run", example="yolo-fs run --once")
 @click.option("--once", is_flag=True, help="One full reconcile, then end.")
-@click.option("--unsafe-fs", is_flag=True, help="Run although locks cannot be trusted on this file system.")
+@click.option(
+    "--unsafe-fs", is_flag=True, help="Run although locks cannot be trusted on this file system."
+)
 def run(asked: Asked, *, once: bool, unsafe_fs: bool) -> Reply:
     """Watch the planning tree; commit each valid artifact at once and alone.
 
@@ -69,7 +71,9 @@ def _gist(event: str, data: Mapping[str, Any]) -> str:
         first = findings[0]
         place = f"line {first['line']} {first['at']}".rstrip() if first["line"] else ""
         return f"{first['reason']} {safe(place)}: {safe(first['message'])}"
-    return safe(str(data.get("reason") or data.get("what") or data.get("why") or data.get("pid") or ""))
+    return safe(
+        str(data.get("reason") or data.get("what") or data.get("why") or data.get("pid") or "")
+    )
 
 
 def _notify_ready() -> None:

@@ -34,7 +34,9 @@ def show(asked: Asked, *, kind: str) -> Reply:
     """Print the JSON Schema of a kind, or of one of its lines. Several lines give one object, schema by name."""
     found, schemas = _schemas(kind)
     if not schemas:
-        return Reply(_row(found), show=lambda console: console.print(_instead(found), soft_wrap=True))
+        return Reply(
+            _row(found), show=lambda console: console.print(_instead(found), soft_wrap=True)
+        )
     data = next(iter(schemas.values())) if len(schemas) == 1 else schemas
     return Reply(data, show=lambda console: _write(console, written(data)))
 
@@ -47,7 +49,10 @@ def export(asked: Asked, *, folder: str) -> Reply:
     fresh = _written_files(os.path.join(asked.start, folder), schemas)
     data = {"written": fresh, "unchanged": len(schemas) - len(fresh)}
     return Reply(
-        data, show=lambda console: console.print(f"{len(fresh)} written, {data['unchanged']} were right already")
+        data,
+        show=lambda console: console.print(
+            f"{len(fresh)} written, {data['unchanged']} were right already"
+        ),
     )
 
 
@@ -59,14 +64,24 @@ def _instead(kind: Kind) -> str:
 
 
 def _row(kind: Kind) -> dict[str, Any]:
-    row = {"kind": kind.name, "read": kind.medium.value, "how": kind.how, "file": kind.file, "source": kind.source}
+    row = {
+        "kind": kind.name,
+        "read": kind.medium.value,
+        "how": kind.how,
+        "file": kind.file,
+        "source": kind.source,
+    }
     return row | {"lines": [line.name for line in kind.lines if line.name]}
 
 
 def _show_list(console: Console) -> None:
     for kind in KINDS:
         lines = ", ".join(line.name for line in kind.lines if line.name)
-        told = "; ".join(filter(None, (kind.file, kind.medium.value, kind.how, f"lines {lines}" if lines else "")))
+        told = "; ".join(
+            filter(
+                None, (kind.file, kind.medium.value, kind.how, f"lines {lines}" if lines else "")
+            )
+        )
         console.print(f"{kind.name:34} {told}", soft_wrap=True)
 
 
@@ -88,7 +103,9 @@ def _schemas(name: str) -> tuple[Kind, Mapping[str, Any]]:
 def _written_files(folder: str, files: Mapping[str, str]) -> Sequence[str]:
     """Write the files that are absent or differ, and return their names."""
     try:
-        return [name for name, text in files.items() if _is_written(os.path.join(folder, name), text)]
+        return [
+            name for name, text in files.items() if _is_written(os.path.join(folder, name), text)
+        ]
     except OSError as error:
         message = f"{error.filename or folder}: {error.strerror}"
         raise YoloError(Reason.STORAGE_FAILED, message, exit_code=Exit.TRY_AGAIN) from error

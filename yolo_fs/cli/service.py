@@ -26,8 +26,12 @@ def service() -> None:
 
 
 def _system_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    launchd = click.option("--launchd", "system", flag_value=System.LAUNCHD.value, help="A launchd job (macOS).")
-    systemd = click.option("--systemd", "system", flag_value=System.SYSTEMD.value, help="A systemd user unit (Linux).")
+    launchd = click.option(
+        "--launchd", "system", flag_value=System.LAUNCHD.value, help="A launchd job (macOS)."
+    )
+    systemd = click.option(
+        "--systemd", "system", flag_value=System.SYSTEMD.value, help="A systemd user unit (Linux)."
+    )
     return systemd(launchd(function))
 
 
@@ -56,7 +60,9 @@ def uninstall(asked: Asked, *, system: str | None) -> Reply:
     """Remove the service file, once it is no longer enabled."""
     unit = _unit(_repository(asked), system)
     state = remove(unit)
-    return _reply(unit, state, f"If it still runs:  {unit.disable}" if state == "uninstalled" else "")
+    return _reply(
+        unit, state, f"If it still runs:  {unit.disable}" if state == "uninstalled" else ""
+    )
 
 
 def _repository(asked: Asked) -> Repository:

@@ -43,7 +43,11 @@ def _checked(row: Host, settings: HostSettings) -> Reply:
     found = settings.look()
     lacking = f"no hook of ours for {', '.join(found.missing)}"
     hint = f"run 'yolo-fs setup {row.name}'"
-    missing = (Finding(Reason.FILE_MISSING, row.settings, message=lacking, expected="all of them", hint=hint),)
+    missing = (
+        Finding(
+            Reason.FILE_MISSING, row.settings, message=lacking, expected="all of them", hint=hint
+        ),
+    )
     findings = (*(() if found.is_complete else missing), *_program())
     code = Exit.DONE if found.is_complete else Exit.FINDINGS
     state = "in place" if found.is_complete else "incomplete"

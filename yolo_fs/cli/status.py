@@ -26,12 +26,21 @@ from yolo_fs.services.team import Team
 if TYPE_CHECKING:
     from rich.console import Console
 
-_COLOUR = {Standing.COMMITTED: "green", Standing.PENDING: "cyan", Standing.HELD: "yellow", Standing.REJECTED: "red"}
+_COLOUR = {
+    Standing.COMMITTED: "green",
+    Standing.PENDING: "cyan",
+    Standing.HELD: "yellow",
+    Standing.REJECTED: "red",
+}
 
 
 @verb("status", example="yolo-fs status --at HEAD~20")
-@click.option("--watch", is_flag=True, help="Show it again whenever something changes, until interrupted.")
-@click.option("--at", "revision", metavar="REV", help="Show the team as of a commit, from history alone.")
+@click.option(
+    "--watch", is_flag=True, help="Show it again whenever something changes, until interrupted."
+)
+@click.option(
+    "--at", "revision", metavar="REV", help="Show the team as of a commit, from history alone."
+)
 def status(asked: Asked, *, watch: bool, revision: str | None) -> Reply:
     """Show where the team stands, then every artifact's standing, and why what is held or rejected is so.
 
@@ -127,7 +136,9 @@ class _Observer:
 
 def _past_hooks(repository: Repository, settings: Settings) -> Iterator[Finding]:
     """Yield one warning for each commit that went past the git hooks."""
-    first = {fault.commit: fault.finding for fault in reversed(list(past_hooks(repository, settings)))}
+    first = {
+        fault.commit: fault.finding for fault in reversed(list(past_hooks(repository, settings)))
+    }
     for commit, finding in first.items():
         path = f"{commit[:12]}:{finding.path}".rstrip(":")
         yield replace(finding, path=path, level=Level.WARNING)
@@ -141,7 +152,9 @@ def _watch(repository: Repository, asked: Asked) -> None:
             seen = observer.look()
         except YoloError as error:  # a configuration that somebody is editing ends no watch
             return _text(Reply(None, [error.as_finding()], Exit.FINDINGS), asked), True
-        timeless = replace(seen, found=replace(seen.found, health=replace(seen.found.health, scanned_s_ago=None)))
+        timeless = replace(
+            seen, found=replace(seen.found, health=replace(seen.found.health, scanned_s_ago=None))
+        )
         return _text(timeless.reply(asked), asked), bool(seen.found.with_standing(Standing.PENDING))
 
     follow(repository, look)
@@ -184,8 +197,14 @@ def _health(found: Report) -> str:
     health = found.health
     if health.pid is None:
         return "not running (start it with 'yolo-fs start')"
-    scanned = f", last scan {health.scanned_s_ago:.0f} s ago" if health.scanned_s_ago is not None else ""
-    degraded = f", degraded: {health.degraded['reason']} {health.degraded['hint']}" if health.degraded else ""
+    scanned = (
+        f", last scan {health.scanned_s_ago:.0f} s ago" if health.scanned_s_ago is not None else ""
+    )
+    degraded = (
+        f", degraded: {health.degraded['reason']} {health.degraded['hint']}"
+        if health.degraded
+        else ""
+    )
     return f"process {health.pid}{scanned}{safe(degraded, 400)}"
 
 
@@ -198,8 +217,12 @@ def _show_phases(console: Console, found: Report) -> None:
     for standing in Standing:
         table.add_column(standing.value, justify="right")
     for phase in sorted({candidate.phase for candidate in found.candidates}):
-        counts = found.counts(candidate for candidate in found.candidates if candidate.phase == phase)
-        cells = [Text(str(counts[standing] or "-"), style=_COLOUR[standing]) for standing in Standing]
+        counts = found.counts(
+            candidate for candidate in found.candidates if candidate.phase == phase
+        )
+        cells = [
+            Text(str(counts[standing] or "-"), style=_COLOUR[standing]) for standing in Standing
+        ]
         table.add_row(phase or "(planning root)", *cells)
     console.print()
     if table.row_count:
@@ -208,7 +231,9 @@ def _show_phases(console: Console, found: Report) -> None:
         console.print("no artifacts yet")
 
 
-def _show_candidates(console: Console, standing: Standing, candidates: tuple[Candidate, ...]) -> None:
+def _show_candidates(
+    console: Console, standing: Standing, candidates: tuple[Candidate, ...]
+) -> None:
     if not candidates:
         return
     console.print(f"\n{standing.value.capitalize()}", style=f"bold {_COLOUR[standing]}")
@@ -216,6 +241,10 @@ def _show_candidates(console: Console, standing: Standing, candidates: tuple[Can
         facts = describe(candidate.verdict)
         console.print(f"  {safe(candidate.path)}: {facts['reason']}")
         for finding in facts["findings"][:10]:
-            place = f"line {finding['line']} {finding['at']}".rstrip() if finding["line"] else "file"
+            place = (
+                f"line {finding['line']} {finding['at']}".rstrip() if finding["line"] else "file"
+            )
             expected = f"; expected {safe(finding['expected'])}" if finding["expected"] else ""
-            console.print(f"    {safe(place)}: {finding['reason']}: {safe(finding['message'])}{expected}")
+            console.print(
+                f"    {safe(place)}: {finding['reason']}: {safe(finding['message'])}{expected}"
+            )

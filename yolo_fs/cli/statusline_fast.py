@@ -42,7 +42,11 @@ def line(start: str) -> str:
     if not _is_alive(said):
         return "yolo-fs: no daemon (yolo-fs start)"
     troubles = [f"{said[key]} {key}" for key in ("held", "rejected") if said.get(key)]
-    parts = [str(said.get("headline") or "no phase yet"), *troubles, *(["degraded"] if said.get("degraded") else [])]
+    parts = [
+        str(said.get("headline") or "no phase yet"),
+        *troubles,
+        *(["degraded"] if said.get("degraded") else []),
+    ]
     text = f"yolo-fs: {' | '.join(parts)}"
     return "".join(char if char.isprintable() else "?" for char in text)[:LONGEST]
 

@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-@click.group("task", short_help="tasks: who has which files, whose turn is next, what a plan comes to")
+@click.group(
+    "task", short_help="tasks: who has which files, whose turn is next, what a plan comes to"
+)
 def task() -> None:
     """Claim tasks, so that no two Devs change the same file at once; complete them, and see what they come to."""
 
@@ -37,7 +39,9 @@ def task() -> None:
 @verb("claim", example="yolo-fs task claim 01-02/T3 --as dev-1", parent=task)
 @click.argument("wanted", metavar="TASK")
 @click.option("--as", "agent", required=True, help="Agent instance, such as dev-1.")
-@click.option("--file", "files", multiple=True, help="File that the task changes; default: those of its plan.")
+@click.option(
+    "--file", "files", multiple=True, help="File that the task changes; default: those of its plan."
+)
 def claim(asked: Asked, *, wanted: str, agent: str, files: tuple[str, ...]) -> Reply:
     """Claim a task and its files. Exit 1 with the holder and the file while somebody else has one of them.
 
@@ -47,7 +51,9 @@ def claim(asked: Asked, *, wanted: str, agent: str, files: tuple[str, ...]) -> R
     with _claims(asked) as (claims, facts):
         found = claims.claim(agent, ref, files or files_of(facts, ref), time.time())
     code = Exit.DONE if found.is_granted else Exit.FINDINGS
-    return Reply(_claim_as_json(found), (), code, lambda console: console.print(safe(str(found), 500)))
+    return Reply(
+        _claim_as_json(found), (), code, lambda console: console.print(safe(str(found), 500))
+    )
 
 
 @verb("claims", example="yolo-fs task claims", parent=task)
@@ -55,7 +61,9 @@ def claims_(asked: Asked) -> Reply:
     """List the open claims in the order in which they were made."""
     with _claims(asked) as (claims, _):
         found = claims.standings()
-    return Reply([_claim_as_json(one) for one in found], show=lambda console: _show_lines(console, found))
+    return Reply(
+        [_claim_as_json(one) for one in found], show=lambda console: _show_lines(console, found)
+    )
 
 
 @verb("release", example="yolo-fs task release --as dev-1", parent=task)
@@ -65,7 +73,9 @@ def release(asked: Asked, *, wanted: str | None, agent: str) -> Reply:
     """Give a task back, or without TASK all that an agent has claimed. A committed task is released by itself."""
     with _claims(asked) as (claims, _):
         found = claims.release(agent, _task(wanted) if wanted else None)
-    return Reply([_claim_as_json(one) for one in found], show=lambda console: _show_lines(console, found))
+    return Reply(
+        [_claim_as_json(one) for one in found], show=lambda console: _show_lines(console, found)
+    )
 
 
 @contextmanager
@@ -80,7 +90,12 @@ def _task(spelled: str) -> TaskRef:
     found = TaskRef.parse(spelled)
     if found is None:
         message = f"{safe(spelled)!r} is no task"
-        raise YoloError(Reason.BAD_NAME, message, hint="Spell it NN-MM/Tk, such as 01-02/T3.", exit_code=Exit.USAGE)
+        raise YoloError(
+            Reason.BAD_NAME,
+            message,
+            hint="Spell it NN-MM/Tk, such as 01-02/T3.",
+            exit_code=Exit.USAGE,
+        )
     return found
 
 
@@ -118,7 +133,12 @@ def complete(asked: Asked, *, file: str, agent: str) -> Reply:
         heard = hear_message(asked.start, file, settings)
         if heard.type != "task_complete":
             message = f"{heard.type or 'plain text'} is no task_complete"
-            raise YoloError(Reason.UNKNOWN_TYPE, message, hint="'agent note' takes others.", exit_code=Exit.USAGE)
+            raise YoloError(
+                Reason.UNKNOWN_TYPE,
+                message,
+                hint="'agent note' takes others.",
+                exit_code=Exit.USAGE,
+            )
         team = Team(repository, settings)
         facts = team.facts(repository.head().tip)
         plans = [plan for one in facts for plan in plan_progress(one)]
@@ -127,7 +147,11 @@ def complete(asked: Asked, *, file: str, agent: str) -> Reply:
         if errors(findings):
             return Reply({"noted": False}, findings, Exit.FINDINGS)
         noted = note_message(repository, settings, agent, heard.value)
-        (found,) = [one for one in _plans_of(repository, settings, team, facts) if one.plan.id == _plan(heard.value)]
+        (found,) = [
+            one
+            for one in _plans_of(repository, settings, team, facts)
+            if one.plan.id == _plan(heard.value)
+        ]
     data = {"noted": True, "id": noted, "plan": found.as_message()}
     return Reply(data, findings, show=lambda console: _show_plan(console, found))
 
@@ -149,14 +173,19 @@ def summary(asked: Asked, *, plan: str | None, phase: str | None) -> Reply:
         found = [each for one in facts for each in tally_of(repository, settings, team, one)]
     if plan is not None:
         return _of_plan(plan, [one for each in found for one in each.plans])
-    return Reply([_department_as_json(one) for one in found], show=lambda console: _show_tally(console, found))
+    return Reply(
+        [_department_as_json(one) for one in found],
+        show=lambda console: _show_tally(console, found),
+    )
 
 
 def _of_plan(name: str, plans: Sequence[PlanTally]) -> Reply:
     one = next((each for each in plans if str(each.plan.id) == name), None)
     if one is None:
         hint = f"There are {', '.join(str(each.plan.id) for each in plans) or 'none'}."
-        raise YoloError(Reason.UNKNOWN_NAME, f"no plan {safe(name)!r}", hint=hint, exit_code=Exit.USAGE)
+        raise YoloError(
+            Reason.UNKNOWN_NAME, f"no plan {safe(name)!r}", hint=hint, exit_code=Exit.USAGE
+        )
     return Reply(_plan_as_json(one), show=lambda console: _show_plan(console, one))
 
 
@@ -189,7 +218,9 @@ def _show_tally(console: Console, found: Iterable[DepartmentTally]) -> None:
     for one in found:
         progress = one.as_progress()
         done = f"{progress['plans_complete']} of {progress['plans_total']} plans"
-        console.print(f"phase {one.phase} {progress['department']}: {done}, at {progress['step']}, {one.result}")
+        console.print(
+            f"phase {one.phase} {progress['department']}: {done}, at {progress['step']}, {one.result}"
+        )
         for lack in one.lacks:
             console.print(f"  lacks: {lack}")
         for plan in one.plans:
@@ -197,7 +228,11 @@ def _show_tally(console: Console, found: Iterable[DepartmentTally]) -> None:
 
 
 def _show_plan(console: Console, one: PlanTally) -> None:
-    tests = f", tests {one.tests.get('ps', 0)} passed {one.tests.get('fl', 0)} failed" if one.tests else ""
+    tests = (
+        f", tests {one.tests.get('ps', 0)} passed {one.tests.get('fl', 0)} failed"
+        if one.tests
+        else ""
+    )
     done = f"{one.tasks_completed} of {len(one.plan.tasks)} tasks, {len(one.commits)} commits, {len(one.files)} files"
     console.print(f"  plan {one.plan.id} {one.status}: {done}{tests}")
     for said in one.deviations:

@@ -37,19 +37,40 @@ class _Result:
     def data(self) -> dict[str, Any]:
         tally = self.tally
         examples = {name: tally.examples[name] for name in ("ok", "bad", "disagree")}
-        counts = {"checked": tally.checked, "errors": tally.errors, "warnings": tally.warnings, "examples": examples}
-        return counts | {"suggestions": [{"path": path, "diff": text} for path, text in self.suggestions]}
+        counts = {
+            "checked": tally.checked,
+            "errors": tally.errors,
+            "warnings": tally.warnings,
+            "examples": examples,
+        }
+        return counts | {
+            "suggestions": [{"path": path, "diff": text} for path, text in self.suggestions]
+        }
 
 
 @verb("validate", example="yolo-fs validate .yolo-planning/phases/01-auth/critique.jsonl")
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
-@click.option("--staged", is_flag=True, help="Check what the index would commit, not the work tree.")
-@click.option("--type", "kind", metavar="KIND", help="What the files are; see 'yolo-fs schema list'.")
 @click.option(
-    "--format", "form", type=click.Choice(["text", "json", "github", "sarif"]), default="text", help="How to answer."
+    "--staged", is_flag=True, help="Check what the index would commit, not the work tree."
 )
-@click.option("--suggest", is_flag=True, help="Print a diff of what can be put right mechanically; write nothing.")
-def validate(asked: Asked, *, paths: Sequence[str], staged: bool, kind: str | None, form: str, suggest: bool) -> Reply:
+@click.option(
+    "--type", "kind", metavar="KIND", help="What the files are; see 'yolo-fs schema list'."
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "github", "sarif"]),
+    default="text",
+    help="How to answer.",
+)
+@click.option(
+    "--suggest",
+    is_flag=True,
+    help="Print a diff of what can be put right mechanically; write nothing.",
+)
+def validate(
+    asked: Asked, *, paths: Sequence[str], staged: bool, kind: str | None, form: str, suggest: bool
+) -> Reply:
     """Check artifacts, messages, handoffs, state and configuration against the protocol.
 
     Without PATH: the whole planning tree. A PATH is a file, a folder, or - for a text on stdin (a message,
@@ -102,7 +123,11 @@ def _show_findings(console: Console, result: _Result) -> None:
 def _show_suggestions(console: Console, result: _Result) -> None:
     for _, text in result.suggestions:
         # A pipe gets the bytes that `git apply` needs; a terminal must not obey what a file says.
-        shown = "\n".join(safe(line, 4096) for line in text.split("\n")) if console.is_terminal else text
+        shown = (
+            "\n".join(safe(line, 4096) for line in text.split("\n"))
+            if console.is_terminal
+            else text
+        )
         console.file.write(shown)
 
 

@@ -46,19 +46,27 @@ def verify(asked: Asked, *, revisions: Sequence[str]) -> Reply:
         repository.close()
     wrong = len({fault.commit for fault in faults})
     faults += past
-    data = {"verified": count, "faults": [{"commit": fault.commit, **fault.finding.as_json()} for fault in faults]}
+    data = {
+        "verified": count,
+        "faults": [{"commit": fault.commit, **fault.finding.as_json()} for fault in faults],
+    }
     findings = [
-        replace(fault.finding, path=f"{fault.commit[:12]}:{fault.finding.path}".rstrip(":")) for fault in faults
+        replace(fault.finding, path=f"{fault.commit[:12]}:{fault.finding.path}".rstrip(":"))
+        for fault in faults
     ]
     exit_code = Exit.FINDINGS if faults else Exit.DONE
     return Reply(data, findings, exit_code, lambda console: _show(console, count, wrong, past))
 
 
 def _show(console: Console, count: int, wrong: int, past: Sequence[Fault]) -> None:
-    verdict = f"{wrong} of them are not what they should be" if wrong else "all are what they should be"
+    verdict = (
+        f"{wrong} of them are not what they should be" if wrong else "all are what they should be"
+    )
     console.print(f"{count} commits verified: {verdict}")
     if past:
-        console.print(f"{len({fault.commit for fault in past})} of people's commits went past the git hooks")
+        console.print(
+            f"{len({fault.commit for fault in past})} of people's commits went past the git hooks"
+        )
 
 
 def _progress(one: Verified, asked: Asked) -> None:

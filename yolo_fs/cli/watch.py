@@ -44,7 +44,12 @@ def follow(repository: Repository, look: Callable[[], tuple[str, bool]]) -> None
 
 def _stamp(repository: Repository) -> object:
     now = health(repository)
-    return repository.head(), tuple(walk(repository.root, PLANNING_ROOT)), now.as_json(), shutil.get_terminal_size()
+    return (
+        repository.head(),
+        tuple(walk(repository.root, PLANNING_ROOT)),
+        now.as_json(),
+        shutil.get_terminal_size(),
+    )
 
 
 @contextlib.contextmanager
@@ -72,7 +77,9 @@ def drawn(reply: Reply) -> str:
     terminal = console_for(sys.stdout)
     width = terminal.width if terminal.is_terminal else None
     console = (
-        Console(file=text, force_terminal=True, width=width, highlight=False, markup=False, emoji=False)
+        Console(
+            file=text, force_terminal=True, width=width, highlight=False, markup=False, emoji=False
+        )
         if width
         else console_for(text)
     )

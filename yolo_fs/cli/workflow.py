@@ -94,7 +94,11 @@ def show(asked: Asked, *, phase: str) -> Reply:
     return Reply(data, findings, Exit.DONE, lambda console: _show_all(console, found, loops))
 
 
-@verb("skip", example='yolo-fs workflow skip research --phase 1 --reason "nothing is unknown"', parent=workflow)
+@verb(
+    "skip",
+    example='yolo-fs workflow skip research --phase 1 --reason "nothing is unknown"',
+    parent=workflow,
+)
 @click.argument("step")
 @_PHASE
 @click.option("--reason", "because", required=True, help="Why the step is not needed.")
@@ -120,7 +124,11 @@ def complete(asked: Asked, *, step: str, phase: str) -> Reply:
     with _scene(asked, phase) as scene:
         found = [one for one in scene.looks if one.progress.step == chosen]
     is_done = all(one.progress.is_passed for one in found)
-    data = {"step": chosen.key, "complete": is_done, "departments": [one.as_json() for one in found]}
+    data = {
+        "step": chosen.key,
+        "complete": is_done,
+        "departments": [one.as_json() for one in found],
+    }
     code = Exit.DONE if is_done else Exit.FINDINGS
     return Reply(data, (), code, lambda console: _show_steps(console, found))
 
@@ -129,10 +137,19 @@ def complete(asked: Asked, *, step: str, phase: str) -> Reply:
 @click.argument("command", required=False)
 def routes(asked: Asked, *, command: str | None) -> Reply:
     """Tell where a command enters, whom it spawns, and how it escalates; all of them without COMMAND."""
-    found = [row for row in ROUTES if command is None or command in (row.command, row.command.split(" ")[0])]
+    found = [
+        row
+        for row in ROUTES
+        if command is None or command in (row.command, row.command.split(" ")[0])
+    ]
     if not found:
         hint = f"The commands are {', '.join(row.command for row in ROUTES)}."
-        raise YoloError(Reason.UNKNOWN_NAME, f"no command {safe(command or '')!r}", hint=hint, exit_code=Exit.USAGE)
+        raise YoloError(
+            Reason.UNKNOWN_NAME,
+            f"no command {safe(command or '')!r}",
+            hint=hint,
+            exit_code=Exit.USAGE,
+        )
     rules = [row.text for row in ROUTING_RULES]
     data = {"routes": [_route_as_json(row) for row in found], "rules": rules}
     return Reply(data, show=lambda console: _show_routes(console, found, rules))
@@ -141,13 +158,24 @@ def routes(asked: Asked, *, command: str | None) -> Reply:
 # --- answers ---
 
 
-def _turn_as_json(turn: Next | None, found: Iterable[StepLook], department: str | None = None) -> dict[str, Any] | None:
+def _turn_as_json(
+    turn: Next | None, found: Iterable[StepLook], department: str | None = None
+) -> dict[str, Any] | None:
     if turn is None:
         return None
     own = [one for one in found if one.progress.step.key == turn.step]
     look = next((one for one in own if department in (None, one.department)), own[0])
-    gates = {"entry": [gate.as_json() for gate in look.entry], "exit": [gate.as_json() for gate in look.exit]}
-    return {"step": turn.step, "agent": turn.agent, "task": turn.task, "inputs": list(turn.inputs), **gates}
+    gates = {
+        "entry": [gate.as_json() for gate in look.entry],
+        "exit": [gate.as_json() for gate in look.exit],
+    }
+    return {
+        "step": turn.step,
+        "agent": turn.agent,
+        "task": turn.task,
+        "inputs": list(turn.inputs),
+        **gates,
+    }
 
 
 def _route_as_json(row: Route) -> dict[str, Any]:
@@ -167,7 +195,10 @@ def _show_next(console: Console, data: dict[str, Any], loops: list[LoopProgress]
             continue
         task = f" {turn['task']}" if turn["task"] else ""
         console.print(
-            safe(f"{name:10} {turn['agent']} does {turn['step']}{task} from {', '.join(turn['inputs'])}", 500)
+            safe(
+                f"{name:10} {turn['agent']} does {turn['step']}{task} from {', '.join(turn['inputs'])}",
+                500,
+            )
         )
         for gate in turn["exit"]:
             for lack in gate["missing"]:
@@ -185,7 +216,9 @@ def _show_steps(console: Console, found: Iterable[StepLook]) -> None:
         step = one.progress.step
         where = one.department.value if one.department else "(phase)"
         by = f" by {one.progress.by}" if one.progress.by else ""
-        console.print(safe(f"{step.number:>4} {step.key:16} {where:9} {one.progress.standing.value}{by}"))
+        console.print(
+            safe(f"{step.number:>4} {step.key:16} {where:9} {one.progress.standing.value}{by}")
+        )
         for lack in one.missing:
             console.print(f"       lacks: {safe(lack)}")
 

@@ -60,7 +60,9 @@ class Given:
         value = self.need(flag)
         if value in choices:
             return value
-        raise UsageError(f"{flag}: unknown name: {value}", hint=f"it is one of {', '.join(choices)}")
+        raise UsageError(
+            f"{flag}: unknown name: {value}", hint=f"it is one of {', '.join(choices)}"
+        )
 
 
 def parse(

@@ -28,7 +28,11 @@ def run(arguments: Sequence[str]) -> int:
     timeout_s = _timeout(given.values.get("--config", CONFIG))
     entries = _entries(os.path.join(given.need("--phase-dir"), ".execution-state.json"))
     waiting = [_waiting(entry) for entry in entries if entry.get("status") == "pending"]
-    timed_out = [{**one, "recommended_action": ACTION} for one in waiting if one["elapsed_seconds"] > timeout_s]
+    timed_out = [
+        {**one, "recommended_action": ACTION}
+        for one in waiting
+        if one["elapsed_seconds"] > timeout_s
+    ]
     active = [one for one in waiting if one["elapsed_seconds"] <= timeout_s]
     resolved = sum(entry.get("status") == "resolved" for entry in entries)
     print_json({"timed_out": timed_out, "active": active, "resolved": resolved})

@@ -18,12 +18,19 @@ POLL_S = 0.5
 
 
 def run(arguments: Sequence[str]) -> int:
-    given = parse(arguments, valued=("--gate", "--phase-dir", "--timeout", "--poll-interval"), switches=("--no-poll",))
+    given = parse(
+        arguments,
+        valued=("--gate", "--phase-dir", "--timeout", "--poll-interval"),
+        switches=("--no-poll",),
+    )
     name = given.need("--gate")
     if name not in GATE_BY_NAME:
         raise UsageError(f"Unknown gate: {name}", hint=f"it is one of {', '.join(GATE_BY_NAME)}")
     folder = Folder(given.need_folder("--phase-dir"))
-    timeout_s, poll_s = _seconds(given, "--timeout", TIMEOUT_S), _seconds(given, "--poll-interval", POLL_S)
+    timeout_s, poll_s = (
+        _seconds(given, "--timeout", TIMEOUT_S),
+        _seconds(given, "--poll-interval", POLL_S),
+    )
     if "--no-poll" in given.switches:
         return 1 if lacking(GATE_BY_NAME[name], folder) else 0
     return _wait(GATE_BY_NAME[name], folder, timeout_s, poll_s)
@@ -46,7 +53,9 @@ def _wait(gate: Gate, folder: Folder, timeout_s: float, poll_s: float) -> int:
         left_s = deadline - time.monotonic()
         if left_s <= 0:
             needs = "; ".join(safe(need) for need in missing)
-            print(f"TIMEOUT: gate {gate.name} not met after {timeout_s:g} s: {needs}", file=sys.stderr)
+            print(
+                f"TIMEOUT: gate {gate.name} not met after {timeout_s:g} s: {needs}", file=sys.stderr
+            )
             return 1
         time.sleep(min(max(poll_s, 0.01), left_s))
     return 0

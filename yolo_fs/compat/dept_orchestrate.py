@@ -19,7 +19,9 @@ from yolo_fs.rules.phase.waves import routing, waves
 def run(arguments: Sequence[str]) -> int:
     given = parse(arguments, most=2)
     if len(given.rest) < 2:
-        raise UsageError("it takes the configuration and the phase directory: dept-orchestrate CONFIG PHASE_DIR")
+        raise UsageError(
+            "it takes the configuration and the phase directory: dept-orchestrate CONFIG PHASE_DIR"
+        )
     config = read_object(given.rest[0]) or {}
     # `auto` leaves the choice to the host; a task can be spawned everywhere.
     team_mode = "teammate" if config.get("team_mode") == "teammate" else "task"
@@ -27,7 +29,11 @@ def run(arguments: Sequence[str]) -> int:
         {
             "team_mode": team_mode,
             "waves": [
-                {"id": number, "depts": [_spawned(dept, team_mode) for dept in wave.departments], "gate": wave.gate}
+                {
+                    "id": number,
+                    "depts": [_spawned(dept, team_mode) for dept in wave.departments],
+                    "gate": wave.gate,
+                }
                 for number, wave in enumerate(waves(routing(config)), 1)
             ],
             "timeout_minutes": GATE_TIMEOUT_MINUTES,

@@ -49,7 +49,8 @@ def _read(folder: str, name: str) -> int:
         return 0
     missing = data.reason is Reason.FILE_MISSING
     raise YoloError(
-        data.reason, f"status file {'not found' if missing else 'refused'}: {folder}/{name}: {data.message}"
+        data.reason,
+        f"status file {'not found' if missing else 'refused'}: {folder}/{name}: {data.message}",
     )
 
 
@@ -84,11 +85,15 @@ def _count(given: Given, flag: str) -> int:
     raise UsageError(f"{flag}: not a count: {text}")
 
 
-def _merged(path: str, before: Mapping[str, Any] | Damaged | None, fresh: Mapping[str, Any]) -> dict[str, Any]:
+def _merged(
+    path: str, before: Mapping[str, Any] | Damaged | None, fresh: Mapping[str, Any]
+) -> dict[str, Any]:
     """Return the eight keys, then what others added to the file."""
     if isinstance(before, Damaged):
         hint = "look at what it is, then remove it; the next write makes it anew"
-        raise YoloError(before.reason, f"{path}: {before.reason.sentence}: {before.detail}", hint=hint)
+        raise YoloError(
+            before.reason, f"{path}: {before.reason.sentence}: {before.detail}", hint=hint
+        )
     old = before or {}
     value = {**fresh, "started_at": _started(old, fresh["updated_at"])}
     others = {key: item for key, item in old.items() if key not in value}

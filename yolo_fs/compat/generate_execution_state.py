@@ -55,7 +55,9 @@ def _refuse_existing(target: str) -> None:
     status = (read_object(target) or {}).get("status")
     if status in ("running", "complete"):
         raise YoloError(
-            Reason.STATE_CONFLICT, f"{target} exists already, with status {status}", hint="--force replaces it"
+            Reason.STATE_CONFLICT,
+            f"{target} exists already, with status {status}",
+            hint="--force replaces it",
         )
 
 
@@ -67,12 +69,16 @@ def _plans(folder: Folder) -> Iterator[dict[str, Any]]:
         if plan is None or type(wave) is not int or wave < 1:
             raise YoloError(Reason.BAD_FORMAT, f"{file}: line 1 is no plan header with p, n and w")
         summaries = (f"{plan}{_SUMMARY}", file.removesuffix(_PLAN) + _SUMMARY)
-        is_done = any(says(row, "s", "complete") for name in summaries for row in folder.rows(name)[:1])
+        is_done = any(
+            says(row, "s", "complete") for name in summaries for row in folder.rows(name)[:1]
+        )
         title, status = str(header.get("t", "")), "complete" if is_done else "pending"
         yield {"id": str(plan), "title": title, "wave": wave, "status": status}
 
 
-def _state(folder: Folder, number: int, name: str, plans: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _state(
+    folder: Folder, number: int, name: str, plans: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
     moment = now()
     waves = [plan["wave"] for plan in plans]
     unfinished = [plan["wave"] for plan in plans if plan["status"] != "complete"]

@@ -29,7 +29,12 @@ def tool_input(said: Mapping[str, Any], key: str) -> str:
 
 def advise(text: str) -> None:
     """Give the agent advice."""
-    print(json.dumps({"hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": text}}, indent=2))
+    print(
+        json.dumps(
+            {"hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": text}},
+            indent=2,
+        )
+    )
 
 
 def content(path: str) -> bytes | None:

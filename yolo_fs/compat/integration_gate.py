@@ -33,13 +33,23 @@ def run(arguments: Sequence[str]) -> int:
     checks = cross_checks(folder, departments, _off(config)) if is_complete else None
     gate = "timeout" if checks is None else "fail" if "fail" in checks.values() else "pass"
     today = datetime.now(UTC).strftime("%Y-%m-%d")
-    print_json({"gate": gate, "departments": said, "cross_checks": checks, "timeout_remaining": timeout_s, "dt": today})
+    print_json(
+        {
+            "gate": gate,
+            "departments": said,
+            "cross_checks": checks,
+            "timeout_remaining": timeout_s,
+            "dt": today,
+        }
+    )
     return 1 if checks is None else 0
 
 
 def _timeout(given: Given, settings: Mapping[str, Any]) -> int:
     configured = settings.get("timeout_seconds")
-    text = given.values.get("--timeout", str(configured) if isinstance(configured, int) else str(TIMEOUT_S))
+    text = given.values.get(
+        "--timeout", str(configured) if isinstance(configured, int) else str(TIMEOUT_S)
+    )
     if text.isascii() and text.isdigit() and len(text) < 10:
         return int(text)
     raise UsageError(f"--timeout: not a whole number of seconds: {text}")

@@ -59,7 +59,10 @@ def _lines() -> Iterator[tuple[str, object]]:
     following = next((phase for phase in phases if not phase.is_done), None)
     yield "jq_available", shutil.which("jq") is not None
     yield "planning_dir_exists", there
-    yield "project_exists", isinstance(project, bytes) and bool(project) and _PLACEHOLDER not in project
+    yield (
+        "project_exists",
+        isinstance(project, bytes) and bool(project) and _PLACEHOLDER not in project,
+    )
     yield "active_milestone", milestone
     if there:
         yield "active_milestone_error", is_wrong
@@ -67,15 +70,24 @@ def _lines() -> Iterator[tuple[str, object]]:
     yield "phase_count", len(phases)
     yield "next_phase", following.number if following else "none"
     yield "next_phase_slug", following.name if following else "none"
-    yield "next_phase_state", following.state if following else "all_done" if phases else "no_phases"
+    yield (
+        "next_phase_state",
+        following.state if following else "all_done" if phases else "no_phases",
+    )
     yield "next_phase_plans", following.plans if following else 0
     yield "next_phase_summaries", following.summaries if following else 0
     yield from _config(root, there=there)
-    yield "has_codebase_map", os.path.isdir(f"{ROOT}/codebase") and bool(Folder(f"{ROOT}/codebase").names("", ".md"))
+    yield (
+        "has_codebase_map",
+        os.path.isdir(f"{ROOT}/codebase") and bool(Folder(f"{ROOT}/codebase").names("", ".md")),
+    )
     yield "brownfield", _tracks_files()
     if there:
         yield from _state(Folder(home))
-    execution = {**root.object(".execution-state.json"), **Folder(home).object(".execution-state.json")}
+    execution = {
+        **root.object(".execution-state.json"),
+        **Folder(home).object(".execution-state.json"),
+    }
     yield "execution_state", execution.get("status") or "none"
 
 
@@ -105,7 +117,10 @@ def _phases(folder: str) -> Sequence[_Phase]:
     if not os.path.isdir(folder):
         return ()
     names = sorted(name for name in os.listdir(folder) if os.path.isdir(f"{folder}/{name}"))
-    return [_Phase(name, _count(f"{folder}/{name}", _PLANS), _count(f"{folder}/{name}", _SUMMARIES)) for name in names]
+    return [
+        _Phase(name, _count(f"{folder}/{name}", _PLANS), _count(f"{folder}/{name}", _SUMMARIES))
+        for name in names
+    ]
 
 
 def _count(folder: str, endings: Sequence[str]) -> int:
@@ -115,7 +130,11 @@ def _count(folder: str, endings: Sequence[str]) -> int:
 def _milestone(root: Folder) -> tuple[str, bool]:
     """Return the active milestone, and whether ACTIVE names one that is not there."""
     data = root.content("ACTIVE")
-    name = data.decode("utf-8", "replace").partition("\n")[0].strip() if isinstance(data, bytes) else ""
+    name = (
+        data.decode("utf-8", "replace").partition("\n")[0].strip()
+        if isinstance(data, bytes)
+        else ""
+    )
     if not name:
         return "none", False
     if NAME.fullmatch(name) and os.path.isdir(f"{ROOT}/milestones/{name}"):
@@ -132,7 +151,9 @@ def _config(root: Folder, *, there: bool) -> Iterator[tuple[str, object]]:
     has_file = there and root.has("config.json")
     defaults = Config().model_dump()
     said = root.object("config.json") if has_file else {}
-    gates, routing = ({**defaults[key], **_section(said, key)} for key in ("approval_gates", "complexity_routing"))
+    gates, routing = (
+        {**defaults[key], **_section(said, key)} for key in ("approval_gates", "complexity_routing")
+    )
     for key in _CONFIG:
         yield f"config_{key}", _plain(said.get(key), defaults[key])
     for key in ("qa_fail", "security_warn"):

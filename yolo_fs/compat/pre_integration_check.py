@@ -22,7 +22,8 @@ def run(arguments: Sequence[str]) -> int:
         {
             "status": _status(blocking),
             "departments": [
-                {"department": dept, "status": _status(listed), "issues": listed} for dept, listed in found.items()
+                {"department": dept, "status": _status(listed), "issues": listed}
+                for dept, listed in found.items()
             ],
             "blocking_issues": blocking,
         }

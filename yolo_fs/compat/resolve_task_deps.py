@@ -20,7 +20,9 @@ def run(arguments: Sequence[str]) -> int:
     groups = layers(tasks)
     if tasks and not groups:
         listed = ", ".join(name for name, needs in tasks.items() if needs)
-        raise YoloError(Reason.DEPENDENCY_CYCLE, f"Circular dependency detected among tasks: {listed}")
+        raise YoloError(
+            Reason.DEPENDENCY_CYCLE, f"Circular dependency detected among tasks: {listed}"
+        )
     print_json([{"group": number, "tasks": list(group)} for number, group in enumerate(groups, 1)])
     return 0
 

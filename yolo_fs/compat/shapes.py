@@ -20,7 +20,13 @@ from yolo_fs.reasons import Finding, Level, Reason, safe
 from yolo_fs.schemas.base import Fault, Record, Wire
 
 _OF_HEADER = frozenset(
-    {Reason.MISSING_KEY, Reason.WRONG_TYPE, Reason.LEGACY_KEY, Reason.BAD_FORMAT, Reason.UNKNOWN_VALUE}
+    {
+        Reason.MISSING_KEY,
+        Reason.WRONG_TYPE,
+        Reason.LEGACY_KEY,
+        Reason.BAD_FORMAT,
+        Reason.UNKNOWN_VALUE,
+    }
 )
 _OF_BODY = frozenset({Reason.MISSING_KEY, Reason.LEGACY_KEY, Reason.BAD_FORMAT})
 _TASK_ID = re.compile(r"T[0-9]+")
@@ -32,7 +38,11 @@ def read_records(path: str) -> tuple[tuple[Record, ...], tuple[str, ...]]:
     folder, name = os.path.split(path)
     data = Folder(folder or ".").content(name)
     if isinstance(data, Finding):
-        said = "File not found" if data.reason is Reason.FILE_MISSING else data.reason.sentence.capitalize()
+        said = (
+            "File not found"
+            if data.reason is Reason.FILE_MISSING
+            else data.reason.sentence.capitalize()
+        )
         return (), (f"{said}: {safe(path, 500)}",)
     reading = read_lines(data if data.endswith(b"\n") or not data else data + b"\n", path)
     errors = [finding for finding in reading.findings if finding.level is Level.ERROR]
@@ -49,7 +59,11 @@ def _unreadable(finding: Finding) -> str:
 def is_asked(fault: Fault, shape: type[Wire], value: Mapping[str, Any], *, is_header: bool) -> bool:
     """Tell whether the reference's validators ask what this fault is about."""
     key = fault.at.removeprefix("/")
-    if fault.level is not Level.ERROR or "/" in key or fault.reason not in (_OF_HEADER if is_header else _OF_BODY):
+    if (
+        fault.level is not Level.ERROR
+        or "/" in key
+        or fault.reason not in (_OF_HEADER if is_header else _OF_BODY)
+    ):
         return False
     if key == "id" and _TASK_ID.fullmatch(str(value.get(key))):
         return False
@@ -58,7 +72,9 @@ def is_asked(fault: Fault, shape: type[Wire], value: Mapping[str, Any], *, is_he
 
 def json_type(shape: type[Wire], key: str) -> str:
     """Return the JSON type that a key asks for, as jq names it."""
-    field = next((field for name, field in shape.model_fields.items() if key in (name, field.alias)), None)
+    field = next(
+        (field for name, field in shape.model_fields.items() if key in (name, field.alias)), None
+    )
     return _named(field.annotation) if field else "value"
 
 
@@ -86,7 +102,10 @@ def _named(annotation: Any) -> str:
     if origin is typing.Annotated:
         return _named(typing.get_args(annotation)[0])
     found = origin or annotation
-    return next((name for type_, name in _NAMES if isinstance(found, type) and issubclass(found, type_)), "value")
+    return next(
+        (name for type_, name in _NAMES if isinstance(found, type) and issubclass(found, type_)),
+        "value",
+    )
 
 
 def in_words(fault: Fault) -> str:

@@ -25,7 +25,9 @@ def _type(arguments: list[str]) -> tuple[str, list[str]]:
             return argument.partition("=")[2], arguments[:position] + arguments[position + 1 :]
         if argument == _FLAG and position + 1 < len(arguments):
             return arguments[position + 1], arguments[:position] + arguments[position + 2 :]
-    raise UsageError(f"{_FLAG} is required, with its value", hint=f"it is one of {', '.join(TYPES)}")
+    raise UsageError(
+        f"{_FLAG} is required, with its value", hint=f"it is one of {', '.join(TYPES)}"
+    )
 
 
 def _validator(name: str) -> Script:

@@ -17,7 +17,13 @@ from yolo_fs.reasons import Level, YoloError, safe
 from yolo_fs.schemas.base import Fault, check
 from yolo_fs.schemas.config import Config
 
-SECTIONS = ("/qa_gates", "/integration_gate", "/po/default_rejection", "/delivery", "/complexity_routing")
+SECTIONS = (
+    "/qa_gates",
+    "/integration_gate",
+    "/po/default_rejection",
+    "/delivery",
+    "/complexity_routing",
+)
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -31,7 +37,9 @@ def run(arguments: Sequence[str]) -> int:
         return _answer([safe(error.message, 500)], [])
     faults = check(Config, value)[1]
     asked = [fault for fault in faults if _is_asked(fault)]
-    return _answer([_said(fault) for fault in asked], [_said(fault) for fault in faults if fault not in asked])
+    return _answer(
+        [_said(fault) for fault in asked], [_said(fault) for fault in faults if fault not in asked]
+    )
 
 
 def _object(path: str) -> dict[str, Any]:
@@ -44,7 +52,9 @@ def _object(path: str) -> dict[str, Any]:
 
 
 def _is_asked(fault: Fault) -> bool:
-    return fault.level is Level.ERROR and any(f"{fault.at}/".startswith(f"{section}/") for section in SECTIONS)
+    return fault.level is Level.ERROR and any(
+        f"{fault.at}/".startswith(f"{section}/") for section in SECTIONS
+    )
 
 
 def _said(fault: Fault) -> str:

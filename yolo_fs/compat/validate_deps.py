@@ -31,7 +31,9 @@ def _judge(path: str) -> tuple[list[str], list[str]]:
     except YoloError as error:
         return [safe(error.message, 500)], []
     roadmap, faults = check(RoadmapPlan, value)
-    errors = [f"{safe(fault.at)}: {in_words(fault)}" for fault in faults if fault.level is Level.ERROR]
+    errors = [
+        f"{safe(fault.at)}: {in_words(fault)}" for fault in faults if fault.level is Level.ERROR
+    ]
     if not isinstance(roadmap, RoadmapPlan):
         return errors, []
     return errors, [safe(said) for said in oddities(roadmap.phases)]

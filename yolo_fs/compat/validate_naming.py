@@ -34,7 +34,13 @@ class Judged:
 
 
 def run(arguments: Sequence[str]) -> int:
-    given = parse(arguments, valued=("--scope", "--type"), joined=("--scope", "--type"), switches=("--turbo",), most=1)
+    given = parse(
+        arguments,
+        valued=("--scope", "--type"),
+        joined=("--scope", "--type"),
+        switches=("--turbo",),
+        most=1,
+    )
     if not given.rest or not os.path.exists(given.rest[0]):
         raise UsageError(f"no such file or directory: {(given.rest or ('TARGET',))[0]}")
     target = given.rest[0]

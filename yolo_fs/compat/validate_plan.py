@@ -35,12 +35,17 @@ def run(arguments: Sequence[str]) -> int:
 def _judge(path: str) -> tuple[list[str], list[str]]:
     records, unreadable = read_records(path)
     if not records:
-        return ["Empty plan file" if said == "Empty file" else said for said in unreadable] or ["Empty plan file"], []
+        return ["Empty plan file" if said == "Empty file" else said for said in unreadable] or [
+            "Empty plan file"
+        ], []
     errors, warnings = list(unreadable), list[str]()
     for asked, said in (*_shape(records), *_references(path, records)):
         (errors if asked else warnings).append(said)
     naming = judge(path, "plan")
-    return [*errors, *(f"Naming: {said}" for said in naming.errors if said not in unreadable)], warnings
+    return [
+        *errors,
+        *(f"Naming: {said}" for said in naming.errors if said not in unreadable),
+    ], warnings
 
 
 Judgement = Iterator[tuple[bool, str]]
@@ -112,7 +117,10 @@ def _references(path: str, records: Sequence[Record]) -> Judgement:
     for rule in (Check.WAVES, Check.TASK_IDS, Check.TASK_GRAPH):
         for line, fault in CHECKS[rule](place, records, around):
             message = _WORDS.get(fault.reason) if rule is Check.WAVES else None
-            yield message is not None, f"{message}: {fault.message}" if message else placed(name, line, fault)
+            yield (
+                message is not None,
+                f"{message}: {fault.message}" if message else placed(name, line, fault),
+            )
 
 
 _WORDS = {

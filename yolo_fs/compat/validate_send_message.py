@@ -20,9 +20,16 @@ def run(_: Sequence[str]) -> int:
     said = read_input()
     recipient = tool_input(said, "recipient")
     sender = (content(ACTIVE_AGENT) or b"").decode("utf-8", "replace").strip()
-    if said.get("tool_name") == "SendMessage" and recipient and sender and not _may_write(sender, recipient):
+    if (
+        said.get("tool_name") == "SendMessage"
+        and recipient
+        and sender
+        and not _may_write(sender, recipient)
+    ):
         whose = f"{safe(sender)} ({_department(sender)}) to {safe(recipient)} ({_department(recipient)})"
-        advise(f"WARNING: cross-department message from {whose}; departments hand over by files, or through the Owner")
+        advise(
+            f"WARNING: cross-department message from {whose}; departments hand over by files, or through the Owner"
+        )
     return 0
 
 
@@ -39,4 +46,6 @@ def _department(name: str) -> str:
         return "owner"
     if own in _SHARED:
         return "shared"
-    return next((row.name.value for row in reversed(WORKING) if own.startswith(row.prefix)), "unknown")
+    return next(
+        (row.name.value for row in reversed(WORKING) if own.startswith(row.prefix)), "unknown"
+    )

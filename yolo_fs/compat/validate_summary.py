@@ -21,7 +21,11 @@ def run(_: Sequence[str]) -> int:
     said = read_input()
     path = tool_input(said, "file_path") or tool_input(said, "command")
     found = _FILE.search(path)
-    data = content(path if path.endswith(("SUMMARY.md", ".summary.jsonl")) else found[0]) if found else None
+    data = (
+        content(path if path.endswith(("SUMMARY.md", ".summary.jsonl")) else found[0])
+        if found
+        else None
+    )
     if found and data is not None:
         lacks = list(_of_markdown(data) if found[0].endswith(".md") else _of_lines(data))
         if lacks:

@@ -101,7 +101,11 @@ class Daemon:
         except queue.Empty:
             return None
         if not line:
-            raise YoloError(Reason.NOT_RUNNING, f"the daemon ended: {self._last_complaint()}", exit_code=Exit.DEFECT)
+            raise YoloError(
+                Reason.NOT_RUNNING,
+                f"the daemon ended: {self._last_complaint()}",
+                exit_code=Exit.DEFECT,
+            )
         return Event.read(line) or self.next(until)
 
     def stop(self) -> tuple[Event, ...]:
@@ -137,7 +141,10 @@ class Daemon:
 
     def _last_complaint(self) -> str:
         with open(self._complaints, encoding="utf-8", errors="replace") as file:
-            said = file.read().strip() or self.heard.decode("utf-8", "replace").strip().rpartition("\n")[2]
+            said = (
+                file.read().strip()
+                or self.heard.decode("utf-8", "replace").strip().rpartition("\n")[2]
+            )
         return safe(said[-500:], 500) or "it said nothing"
 
 

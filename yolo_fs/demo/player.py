@@ -43,7 +43,12 @@ START_S = 30.0
 """Longest wait for the daemon to start."""
 MOST_NAMED = 3
 """Commits of one scene that are called by their names."""
-STARTED, COMMITTED, REJECTED, HELD = "daemon.started", "artifact.committed", "artifact.rejected", "artifact.held"
+STARTED, COMMITTED, REJECTED, HELD = (
+    "daemon.started",
+    "artifact.committed",
+    "artifact.rejected",
+    "artifact.held",
+)
 FINAL = (COMMITTED, REJECTED)
 """Events that nobody may hear of unasked."""
 
@@ -95,7 +100,9 @@ class Player:
         """Play until the end, or until something differs; return what differed."""
         self.keeps_states = play.keeps_states
         try:
-            self._event("", time.monotonic() + START_S, "its start", lambda event: event.name == STARTED)
+            self._event(
+                "", time.monotonic() + START_S, "its start", lambda event: event.name == STARTED
+            )
             for act in play.acts:
                 self._audience.act(act)
                 for scene in act.scenes:
@@ -119,14 +126,23 @@ class Player:
             outcome = self._answer(scene, until)
         except (DifferentError, YoloError) as difference:
             self._note(scene, Outcome(Mark.DIFFERENT, str(difference)))
-            raise DifferentError(f"{scene.actor} {scene.does}: {difference}", difference.reason) from None
+            raise DifferentError(
+                f"{scene.actor} {scene.does}: {difference}", difference.reason
+            ) from None
         self._note(scene, outcome)
 
     def _act(self, scene: Scene, until: float) -> None:
         if any(isinstance(deed, Git | Code) for deed in scene.deeds) and not self.keeps_states:
             self._await_index(until)
-        with ThreadPoolExecutor(max(1, len(scene.deeds)) if scene.called and not scene.in_turn else 1) as hands:
-            list(hands.map(lambda deed: self._stage.do(deed, lambda: time.sleep(self._pace.rest_s)), scene.deeds))
+        with ThreadPoolExecutor(
+            max(1, len(scene.deeds)) if scene.called and not scene.in_turn else 1
+        ) as hands:
+            list(
+                hands.map(
+                    lambda deed: self._stage.do(deed, lambda: time.sleep(self._pace.rest_s)),
+                    scene.deeds,
+                )
+            )
 
     def _await_index(self, until: float) -> None:
         """A commit is told before the index has followed it; whoever uses git in between sees it half done."""
@@ -176,12 +192,20 @@ class Player:
                 "",
                 until,
                 f"a commit {next(iter(left.values()))[1]!r}",
-                lambda event: event.name == COMMITTED and left.get(event.path) == (event.blob, event.subject),
-                may_be=lambda event: event.name == COMMITTED and event.blob != left.get(event.path, (event.blob,))[0],
+                lambda event: (
+                    event.name == COMMITTED and left.get(event.path) == (event.blob, event.subject)
+                ),
+                may_be=lambda event: (
+                    event.name == COMMITTED and event.blob != left.get(event.path, (event.blob,))[0]
+                ),
             )
             commit = event.commit
             del left[event.path]
-        return Outcome(Mark.COMMITTED, _told([one.subject for one in wanted]), commit if len(wanted) == 1 else "")
+        return Outcome(
+            Mark.COMMITTED,
+            _told([one.subject for one in wanted]),
+            commit if len(wanted) == 1 else "",
+        )
 
     def _adds(self, wanted: Adds, until: float) -> Outcome:
         event = self._event(
@@ -195,7 +219,10 @@ class Player:
     def _refuses(self, wanted: Refuses, until: float) -> Outcome:
         def named(event: Event) -> Fault | None:
             place = (wanted.reason.value, wanted.line, wanted.at)
-            return next((fault for fault in event.faults if (fault.reason, fault.line, fault.at) == place), None)
+            return next(
+                (fault for fault in event.faults if (fault.reason, fault.line, fault.at) == place),
+                None,
+            )
 
         event = self._event(
             wanted.path,
@@ -216,15 +243,21 @@ class Player:
 
     def _waits(self, wanted: Waits, until: float) -> Outcome:
         standing = self._stage.standing(wanted.path)
-        while (standing.get("standing"), standing.get("reason")) != ("pending", wanted.reason.value):
+        while (standing.get("standing"), standing.get("reason")) != (
+            "pending",
+            wanted.reason.value,
+        ):
             if time.monotonic() > until:
                 said = f"{standing.get('standing')}: {standing.get('reason')}"
                 raise DifferentError(
-                    f"expected pending: {wanted.reason.value}; status says {said}", Reason.DEADLINE_PASSED
+                    f"expected pending: {wanted.reason.value}; status says {said}",
+                    Reason.DEADLINE_PASSED,
                 )
             time.sleep(AGAIN_S)
             standing = self._stage.standing(wanted.path)
-        return Outcome(Mark.WAITING, f"pending: {wanted.reason.value}, not committed while a line is torn")
+        return Outcome(
+            Mark.WAITING, f"pending: {wanted.reason.value}, not committed while a line is torn"
+        )
 
     def _source(self, wanted: Source) -> Outcome:
         commit = self._stage.commit_of(wanted.subject)
@@ -249,7 +282,9 @@ class Player:
             if event.name in FINAL and not is_allowed:
                 raise DifferentError(f"expected {wanted}; the daemon said: {_gist(event)}")
             said = _gist(event)
-        raise DifferentError(f"expected {wanted}; until the deadline the daemon said: {said}", Reason.DEADLINE_PASSED)
+        raise DifferentError(
+            f"expected {wanted}; until the deadline the daemon said: {said}", Reason.DEADLINE_PASSED
+        )
 
     def _is_state(self, event: Event) -> bool:
         """Tell whether the daemon committed a state file that it keeps by itself."""
@@ -274,7 +309,9 @@ class Player:
 def _told(subjects: Sequence[str]) -> str:
     """Return what commits are called; how many there are, when they are too many to be named."""
     first = subjects[0].partition(": ")[0]
-    if len(subjects) > MOST_NAMED or any(subject.partition(": ")[0] != first for subject in subjects):
+    if len(subjects) > MOST_NAMED or any(
+        subject.partition(": ")[0] != first for subject in subjects
+    ):
         return f"{len(subjects)} artifacts, {len(subjects)} commits"
     return safe(f"{first}: " + ", ".join(subject.partition(": ")[2] for subject in subjects))
 

@@ -41,7 +41,10 @@ def _proofs(play: Play, stage: Stage, player: Player) -> Iterator[Proof]:
     left = tuple(stage.git.text("status", "--porcelain").splitlines())
     yield Proof("the work tree holds no other open change", left == play.leaves, ", ".join(left))
     if any(stage.pastes_secret(deed) for scene in play.scenes for deed in scene.deeds):
-        yield Proof("the pasted token is in no git object, no event and no journal", *_secret_is_nowhere(stage))
+        yield Proof(
+            "the pasted token is in no git object, no event and no journal",
+            *_secret_is_nowhere(stage),
+        )
     if stage.messages:
         yield from _said_and_kept(play, stage)
     yield _is_sound(stage)
@@ -58,7 +61,11 @@ def _said_and_kept(play: Play, stage: Stage) -> Iterator[Proof]:
 def _messages_are_valid(stage: Stage) -> Proof:
     known = list(dict.fromkeys(json.dumps(message, sort_keys=True) for message in stage.messages))
     with ThreadPoolExecutor() as hands:
-        codes = list(hands.map(lambda text: stage.ask("message", "check", "-", given=text.encode())[0], known))
+        codes = list(
+            hands.map(
+                lambda text: stage.ask("message", "check", "-", given=text.encode())[0], known
+            )
+        )
     wrong = [text for text, code in zip(known, codes, strict=True) if code]
     claim = f"all {len(known)} messages are valid and go where they may, as 'yolo-fs message check' says"
     return Proof(claim, not wrong, safe("; ".join(wrong), 500))
@@ -69,7 +76,11 @@ def _states_came_in_order(play: Play, stage: Stage) -> Proof:
     wanted = [keeps for scene in play.scenes for keeps in _kept_by(scene)]
     versions = {path: iter(stage.versions(path)) for path in {keeps.path for keeps in wanted}}
     # An iterator goes on where it stopped, so no version stands for two states.
-    missing = [one.said for one in wanted if all(difference(one.data, version) for version in versions[one.path])]
+    missing = [
+        one.said
+        for one in wanted
+        if all(difference(one.data, version) for version in versions[one.path])
+    ]
     claim = f"each of {len(wanted)} states is a commit of its own, one after the other"
     return Proof(claim, not missing, safe("; ".join(missing), 500))
 
@@ -83,8 +94,12 @@ def _each_alone(stage: Stage, player: Player) -> Proof:
     """Every commit that was told is on the branch and changes just the file that was told."""
     expected = "".join(f"{event.commit}\n{event.path}\n" for event in player.told)
     asked = "".join(f"{event.commit}\n" for event in player.told).encode()
-    changed = os.fsdecode(stage.git.run("diff-tree", "--stdin", "-r", "--name-only", given=asked).out)
-    missing = {event.commit for event in player.told} - set(stage.git.text("rev-list", "HEAD").split())
+    changed = os.fsdecode(
+        stage.git.run("diff-tree", "--stdin", "-r", "--name-only", given=asked).out
+    )
+    missing = {event.commit for event in player.told} - set(
+        stage.git.text("rev-list", "HEAD").split()
+    )
     claim = f"all {len(player.told)} commits of the daemon are on the branch, one file each"
     return Proof(claim, changed == expected and not missing, ", ".join(missing))
 

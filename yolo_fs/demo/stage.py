@@ -72,7 +72,9 @@ class Stage:
         self._aside = aside
         self._environment = environment(aside)
         self.git = Git(root)
-        self.git.identity = _WHO | {name: self._environment[name] for name in ("HOME", "XDG_CONFIG_HOME")}
+        self.git.identity = _WHO | {
+            name: self._environment[name] for name in ("HOME", "XDG_CONFIG_HOME")
+        }
         self.secret = next(rule.example for rule in RULES if rule.name == "github_token")
         """What agents paste where they should not; no real credential."""
         self.tasks: dict[str, str] = {}
@@ -117,7 +119,9 @@ class Stage:
         """Do what an actor does; `rest` is called where it takes its time."""
         match deed:
             case Write():
-                agents.write(os.path.join(self.root, deed.path), self.content(deed), deed.manner, rest)
+                agents.write(
+                    os.path.join(self.root, deed.path), self.content(deed), deed.manner, rest
+                )
             case story.Git(arguments):
                 self.git.run(*arguments)
             case Code():
@@ -142,11 +146,15 @@ class Stage:
                 self.git.run("add", deed.path)
                 self.git.run("commit", "--quiet", f"--message={deed.subject}", "--", deed.path)
                 break
-            except YoloError:  # the daemon moved the branch in this very moment; git says so, and changes nothing
+            except (
+                YoloError
+            ):  # the daemon moved the branch in this very moment; git says so, and changes nothing
                 if attempt == GIT_TRIES - 1:
                     raise
         if deed.task:
-            self.tasks[deed.task] = self.git.text("rev-list", "--max-count=1", "HEAD", "--", deed.path)
+            self.tasks[deed.task] = self.git.text(
+                "rev-list", "--max-count=1", "HEAD", "--", deed.path
+            )
 
     def _judge(self, path: str) -> None:
         with Repository(self.root) as repository:
@@ -174,15 +182,29 @@ class Stage:
     def commit_of(self, subject: str) -> str:
         """Return the last commit under a subject, of those that may have come since the actor's own; else nothing."""
         logged = self.git.text("log", "--max-count=20", "--format=%H %s").splitlines()
-        return next((commit for commit, _, said in (line.partition(" ") for line in logged) if said == subject), "")
+        return next(
+            (
+                commit
+                for commit, _, said in (line.partition(" ") for line in logged)
+                if said == subject
+            ),
+            "",
+        )
 
     def open_changes(self) -> tuple[bytes, bytes]:
         """Return what is staged, and what is changed beyond that, as git prints it."""
-        return self.git.run("diff", "--cached", "--binary").out, self.git.run("diff", "--binary").out
+        return self.git.run("diff", "--cached", "--binary").out, self.git.run(
+            "diff", "--binary"
+        ).out
 
     def index_has_followed(self) -> bool:
         """Tell whether the index has what the branch has of the planning tree."""
-        return self.git.run("diff-index", "--cached", "--quiet", "HEAD", "--", PLANNING_ROOT, ok=(0, 1)).code == 0
+        return (
+            self.git.run(
+                "diff-index", "--cached", "--quiet", "HEAD", "--", PLANNING_ROOT, ok=(0, 1)
+            ).code
+            == 0
+        )
 
     def standing(self, path: str) -> Mapping[str, Any]:
         """Return what `yolo-fs status` says of a path; nothing when it does not know it."""
@@ -197,7 +219,12 @@ class Stage:
         verb, *others = arguments
         words = [*command(verb), *others, "--json"]
         asked = subprocess.run(
-            words, cwd=self.root, env=self._environment, input=given, capture_output=True, check=False
+            words,
+            cwd=self.root,
+            env=self._environment,
+            input=given,
+            capture_output=True,
+            check=False,
         )
         return asked.returncode, json.loads(asked.stdout)["data"] or {}
 

@@ -215,7 +215,9 @@ class Wakes:
 
 
 Question = Says | Keeps | Agrees | Sleeps | Wakes
-Answer = Commits | CommitsEach | Adds | Refuses | Holds | Waits | Source | Stages | Nothing | Question
+Answer = (
+    Commits | CommitsEach | Adds | Refuses | Holds | Waits | Source | Stages | Nothing | Question
+)
 
 
 # The play itself.

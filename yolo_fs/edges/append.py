@@ -59,7 +59,9 @@ class Appending:
                 raise
             if not whole:
                 os.ftruncate(self._descriptor, size_bytes)
-                raise YoloError(Reason.NO_SPACE, f"no room in {safe(self._path)}", exit_code=Exit.TRY_AGAIN)
+                raise YoloError(
+                    Reason.NO_SPACE, f"no room in {safe(self._path)}", exit_code=Exit.TRY_AGAIN
+                )
             os.fsync(self._descriptor)
 
     def _ending(self, size_bytes: int) -> bytes:
@@ -94,7 +96,9 @@ def appending(path: str, timeout_s: float = 10.0) -> Iterator[Appending]:
 
 def _locked(path: str, deadline: float, timeout_s: float) -> int:
     while True:
-        with contextlib.suppress(BlockingIOError):  # locked, or the daemon's lease is being given back
+        with contextlib.suppress(
+            BlockingIOError
+        ):  # locked, or the daemon's lease is being given back
             descriptor = open_regular(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, SHARED)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -120,6 +124,9 @@ def _is_still_at(path: str, descriptor: int) -> bool:
 
 
 def _timeout(path: str, timeout_s: float) -> YoloError:
-    names = " and ".join(process_name(pid) for pid in flock_holders(path)) or "a process that the kernel does not name"
+    names = (
+        " and ".join(process_name(pid) for pid in flock_holders(path))
+        or "a process that the kernel does not name"
+    )
     message = f"{safe(path)} was not free within {timeout_s:g} s: held by {names}"
     return YoloError(Reason.LOCK_TIMEOUT, message, hint="try again", exit_code=Exit.LOCK_TIMEOUT)

@@ -14,7 +14,13 @@ def mark(folder: str, session: str) -> None:
     """Note that a session was compacted; a disk that is full costs the reminder, never the session."""
     with contextlib.suppress(OSError):
         os.makedirs(folder, 0o700, exist_ok=True)
-        os.close(os.open(_path(folder, session), os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+        os.close(
+            os.open(
+                _path(folder, session),
+                os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC,
+                0o600,
+            )
+        )
 
 
 def take(folder: str, session: str) -> bool:
@@ -28,4 +34,6 @@ def take(folder: str, session: str) -> bool:
 
 def _path(folder: str, session: str) -> str:
     """Return the mark of a session, whose name the host chose and nobody need trust."""
-    return os.path.join(folder, f"compacted-{hashlib.sha256(session.encode(errors='replace')).hexdigest()[:16]}")
+    return os.path.join(
+        folder, f"compacted-{hashlib.sha256(session.encode(errors='replace')).hexdigest()[:16]}"
+    )

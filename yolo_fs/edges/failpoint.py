@@ -116,11 +116,19 @@ def _fault(part: str) -> Fault:
     action, colon, nth = rest.partition(":")
     name, _, value = action.partition("=")
     if stage not in STAGES:
-        raise _refusal(part, f"no stage is called {safe(stage)!r}", "one of docs/torture.md, such as objects.synced")
+        raise _refusal(
+            part,
+            f"no stage is called {safe(stage)!r}",
+            "one of docs/torture.md, such as objects.synced",
+        )
     if name not in _ACTIONS:
         raise _refusal(part, f"no action is called {safe(name)!r}", f"one of {', '.join(_ACTIONS)}")
     if colon and not (nth.isascii() and nth.isdecimal() and int(nth)):
-        raise _refusal(part, f"{safe(nth)!r} counts no pass", "a whole number from 1, or nothing for every pass")
+        raise _refusal(
+            part,
+            f"{safe(nth)!r} counts no pass",
+            "a whole number from 1, or nothing for every pass",
+        )
     return Fault(stage, _ACTIONS[name](part, value, stage), int(nth or 0))
 
 
@@ -139,7 +147,11 @@ def _sleeping(part: str, value: str, _stage: str) -> Callable[[], object]:
 def _raising(part: str, value: str, stage: str) -> Callable[[], object]:
     number = getattr(errno, value, None) if value.startswith("E") else None
     if not isinstance(number, int):
-        raise _refusal(part, f"the operating system has no error {safe(value)!r}", "a name such as raise=ENOSPC")
+        raise _refusal(
+            part,
+            f"the operating system has no error {safe(value)!r}",
+            "a name such as raise=ENOSPC",
+        )
 
     def refuse() -> None:
         raise OSError(number, os.strerror(number), stage)
@@ -160,8 +172,12 @@ def _say(stage: str) -> None:
 
 
 def _refusal(part: str, message: str, expected: str) -> YoloError:
-    hint = f"Expected {expected}. Form: {VARIABLE}=STAGE:ACTION[:NTH][,…]; unset it outside of tests."
-    return YoloError(Reason.BAD_CONFIG, f"{VARIABLE}, {safe(part)!r}: {message}", hint=hint, exit_code=Exit.USAGE)
+    hint = (
+        f"Expected {expected}. Form: {VARIABLE}=STAGE:ACTION[:NTH][,…]; unset it outside of tests."
+    )
+    return YoloError(
+        Reason.BAD_CONFIG, f"{VARIABLE}, {safe(part)!r}: {message}", hint=hint, exit_code=Exit.USAGE
+    )
 
 
 reach = armed(os.environ.get(VARIABLE, ""))

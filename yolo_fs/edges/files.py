@@ -47,7 +47,9 @@ class Stamp(NamedTuple):
 
     @classmethod
     def of(cls, status: os.stat_result) -> Stamp:
-        return cls(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+        return cls(
+            status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+        )
 
     def is_racy(self, read_at_ns: int) -> bool:
         """Tell whether what was read then (wall clock) may have changed since without the stamp showing it."""
@@ -157,7 +159,9 @@ def ignore_lease_breaks() -> None:
 # --- reading ---------------------------------------------------------------------------------------------------------
 
 
-def _read_in(parent: int, name: str, path: str, owner_uid: int, limit_bytes: int) -> Content | Finding:
+def _read_in(
+    parent: int, name: str, path: str, owner_uid: int, limit_bytes: int
+) -> Content | Finding:
     # To open a device, or a pipe that a writer waits at, has effects of its own: look before opening, and again after.
     seen = os.stat(name, dir_fd=parent, follow_symlinks=False)
     if refused := _refused(seen, path, owner_uid, limit_bytes):
@@ -212,7 +216,9 @@ def _writer(fd: int) -> Writer:
 
 def _refused(status: os.stat_result, path: str, owner_uid: int, limit_bytes: int) -> Finding | None:
     if not stat.S_ISREG(status.st_mode):
-        return _finding(Reason.NOT_REGULAR, path, f"a {_kind(status.st_mode)} stands where a file must be")
+        return _finding(
+            Reason.NOT_REGULAR, path, f"a {_kind(status.st_mode)} stands where a file must be"
+        )
     if status.st_nlink != 1:
         return _finding(Reason.HARD_LINKED, path, f"the file has {status.st_nlink} names")
     if status.st_uid not in (owner_uid, os.geteuid()):
@@ -264,7 +270,9 @@ def _sorted_apart(folder: str, found: list[os.DirEntry[str]]) -> tuple[list[Entr
                 folders.append(path)
             else:
                 regular = stat.S_ISREG(status.st_mode)
-                entries.append(Entry(path, Stamp.of(status), None if regular else Reason.NOT_REGULAR))
+                entries.append(
+                    Entry(path, Stamp.of(status), None if regular else Reason.NOT_REGULAR)
+                )
     return entries, folders
 
 
@@ -308,17 +316,25 @@ def _said(error: OSError | ValueError) -> str:
 
 
 def _too_large(path: str, size_bytes: int, limit_bytes: int) -> Finding:
-    return _finding(Reason.FILE_TOO_LARGE, path, f"{size_bytes} bytes or more; the limit is {limit_bytes}")
+    return _finding(
+        Reason.FILE_TOO_LARGE, path, f"{size_bytes} bytes or more; the limit is {limit_bytes}"
+    )
 
 
 _ADVICE = {
     Reason.FILE_MISSING: ("a file at this path", "write it, or correct the path"),
     Reason.NOT_REGULAR: ("a regular file, in real folders", "replace it by a file of its own"),
     Reason.HARD_LINKED: ("a file with one name", "copy it, then rename the copy over it"),
-    Reason.FOREIGN_OWNER: ("a file of the user who owns the work tree", "let its owner hand it over with chown"),
+    Reason.FOREIGN_OWNER: (
+        "a file of the user who owns the work tree",
+        "let its owner hand it over with chown",
+    ),
     Reason.FILE_TOO_LARGE: ("a file within the limit", "split it, or refer to the data instead"),
     Reason.UNREADABLE: ("a file that can be read", "check its permissions and the disk"),
-    Reason.PATH_ESCAPES: ("a relative path without `..`, such as phases/01-auth/critique.jsonl", "correct the path"),
+    Reason.PATH_ESCAPES: (
+        "a relative path without `..`, such as phases/01-auth/critique.jsonl",
+        "correct the path",
+    ),
     Reason.BAD_NAME: ("a name without NUL", "rename the file"),
     Reason.BEING_WRITTEN: ("a file that nobody is writing", "nothing: it is looked at again"),
 }

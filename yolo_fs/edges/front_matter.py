@@ -14,7 +14,15 @@ from typing import NamedTuple
 
 import yaml
 
-from yolo_fs.edges.text import Limits, Reading, Report, decode, examine_conflicts, examine_controls, finish
+from yolo_fs.edges.text import (
+    Limits,
+    Reading,
+    Report,
+    decode,
+    examine_conflicts,
+    examine_controls,
+    finish,
+)
 from yolo_fs.reasons import Reason
 from yolo_fs.schemas.base import Record
 
@@ -23,7 +31,9 @@ MAX_FRONT_MATTER_CHARS = 64 << 10
 MAX_DEPTH = 8
 """Levels of YAML that are looked at before giving up; what is accepted has two."""
 
-_INVISIBLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+_INVISIBLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]"
+)
 """Also the line breaks that YAML knows and other readers do not: U+0085, U+2028, U+2029."""
 _NOT_ONE_LINE = re.compile(f"{_INVISIBLE.pattern}|[\t\n]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -72,13 +82,19 @@ def _why_missing(lines: Sequence[str]) -> str:
 
 
 def _why_unclosed(lines: Sequence[str]) -> str:
-    near = next((number for number, line in enumerate(lines[1:], 2) if line.strip() in (FENCE, "...")), 0)
+    near = next(
+        (number for number, line in enumerate(lines[1:], 2) if line.strip() in (FENCE, "...")), 0
+    )
     return f"line {near} is not exactly `---`" if near else "no second `---` follows"
 
 
 def _packet(lines: Sequence[str], report: Report) -> dict[str, str] | None:
     """Return the packet, or None when it has any fault."""
-    faults = [(number, *fault) for number, line in enumerate(lines, 2) for fault in _faults_of_characters(line)]
+    faults = [
+        (number, *fault)
+        for number, line in enumerate(lines, 2)
+        for fault in _faults_of_characters(line)
+    ]
     for number, reason, message in faults:
         report.add(reason, number, message)
     return None if faults else _Packet(lines, report).read()
@@ -170,12 +186,20 @@ class _Packet:
     ) -> tuple[Reason, int, str] | None:
         row, is_mapping = _span(event).row, isinstance(event, yaml.MappingStartEvent)
         if event.flow_style:
-            return Reason.YAML_FEATURE, row, "a flow mapping `{…}`" if is_mapping else "a flow sequence `[…]`"
+            return (
+                Reason.YAML_FEATURE,
+                row,
+                "a flow mapping `{…}`" if is_mapping else "a flow sequence `[…]`",
+            )
         if not is_mapping:
             return Reason.FRONT_MATTER_SHAPE, row, "a list"
         if self.depth == 2 and self.key is None:
             return Reason.FRONT_MATTER_SHAPE, row, "a mapping as a key"
-        return (Reason.FRONT_MATTER_SHAPE, row, "a mapping within the packet") if self.depth > 2 else None
+        return (
+            (Reason.FRONT_MATTER_SHAPE, row, "a mapping within the packet")
+            if self.depth > 2
+            else None
+        )
 
     def _close(self) -> None:
         self.depth -= 1
@@ -188,7 +212,9 @@ class _Packet:
         if event.style in _BLOCK:
             self._feature(event, f"a block scalar `{event.style}`")
         if self.depth == 0:
-            self._fault(Reason.FRONT_MATTER_SHAPE, _span(event).row, "a single value, not a mapping")
+            self._fault(
+                Reason.FRONT_MATTER_SHAPE, _span(event).row, "a single value, not a mapping"
+            )
         elif self.refused_depth:
             return
         elif self.key is None:
@@ -202,9 +228,18 @@ class _Packet:
         if event.value == "<<" and not event.style:
             self._feature(event, "a merge key `<<`")
         if not event.value or _NOT_ONE_LINE.search(event.value) or _SURROGATE.search(event.value):
-            self._fault(Reason.FRONT_MATTER_SHAPE, _span(event).row, "a key that is empty or cannot be shown")
+            self._fault(
+                Reason.FRONT_MATTER_SHAPE,
+                _span(event).row,
+                "a key that is empty or cannot be shown",
+            )
         if event.value in (self.tops if self.depth == 1 else self.texts):
-            self._fault(Reason.DUPLICATE_KEY, _span(event).row, f"the key {event.value!r} stands twice", event.value)
+            self._fault(
+                Reason.DUPLICATE_KEY,
+                _span(event).row,
+                f"the key {event.value!r} stands twice",
+                event.value,
+            )
         if self.depth == 1:
             self.tops.append(event.value)
 
@@ -231,7 +266,9 @@ class _Packet:
         if not self.faults:
             for row, message in self._unaccounted():
                 is_feature = message.startswith(("a comment", "an explicit key"))
-                self._fault(Reason.YAML_FEATURE if is_feature else Reason.FRONT_MATTER_SHAPE, row, message)
+                self._fault(
+                    Reason.YAML_FEATURE if is_feature else Reason.FRONT_MATTER_SHAPE, row, message
+                )
         if not self.faults and (self.tops != ["handoff"] or not self.texts):
             named = ", ".join(repr(top) for top in self.tops) or "nothing"
             self._fault(Reason.FRONT_MATTER_SHAPE, 0, f"it holds {named}")
@@ -251,7 +288,9 @@ class _Packet:
                 yield row, f"an explicit key `{before}`"
             elif value and line[key.end_column : value.column].strip() != ":":
                 yield row, _leftover(line[key.end_column : value.column])
-            elif (rest := line[value.end_column if value else key.end_column :].strip()) != ("" if value else ":"):
+            elif (rest := line[value.end_column if value else key.end_column :].strip()) != (
+                "" if value else ":"
+            ):
                 yield row, _leftover(rest.removeprefix(":"))
 
     def _feature(self, event: yaml.Event, what: str) -> None:
@@ -262,7 +301,9 @@ class _Packet:
             return
         self.faults.add((reason, row, message))
         pointer = "/" + key.replace("~", "~0").replace("/", "~1") if key else ""
-        self.report.add(reason, row + 2, message, at=f"/handoff{pointer}" if key and self.depth > 1 else pointer)
+        self.report.add(
+            reason, row + 2, message, at=f"/handoff{pointer}" if key and self.depth > 1 else pointer
+        )
 
 
 def _leftover(text: str) -> str:
@@ -272,4 +313,8 @@ def _leftover(text: str) -> str:
 
 def _span(event: yaml.Event) -> _Span:
     start, end = event.start_mark, event.end_mark
-    return _Span(start.line, start.column, end.line, end.column) if start and end else _Span(0, 0, 0, 0)
+    return (
+        _Span(start.line, start.column, end.line, end.column)
+        if start and end
+        else _Span(0, 0, 0, 0)
+    )

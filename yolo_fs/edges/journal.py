@@ -37,7 +37,13 @@ class Journal:
     """Numbered events in `events.jsonl` and its rotated predecessors, `events.1.jsonl` being the youngest."""
 
     def __init__(
-        self, directory: str, *, source: str, now: Callable[[], datetime], size_bytes: int = 1_000_000, files: int = 5
+        self,
+        directory: str,
+        *,
+        source: str,
+        now: Callable[[], datetime],
+        size_bytes: int = 1_000_000,
+        files: int = 5,
     ) -> None:
         """Name the journal; nothing is made on disk before the first `append`."""
         self._directory = directory
@@ -78,7 +84,12 @@ class Journal:
             _close(sources)
 
     def follow(
-        self, stop: threading.Event, since: int = 0, type_: str | None = None, *, poll_s: float = 0.2
+        self,
+        stop: threading.Event,
+        since: int = 0,
+        type_: str | None = None,
+        *,
+        poll_s: float = 0.2,
     ) -> Iterator[dict[str, Any]]:
         """Yield the events above `since`, then each new one, until `stop` is set and all is read."""
         sieve = _Sieve(since, type_)
@@ -120,7 +131,9 @@ class Journal:
         Raises:
             OSError: somebody else holds it for too long.
         """
-        directory = os.open(self._directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        directory = os.open(
+            self._directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+        )
         try:
             _lock(directory)
             yield
@@ -130,7 +143,9 @@ class Journal:
     def _put(self, type_: str, subject: str, data: Mapping[str, Any]) -> bool:
         seq = (self._seq or 0) + 1
         # ASCII: paths may hold bytes that are no UTF-8, and nothing here may steer a terminal (reliability F56).
-        line = json.dumps(self._event(seq, type_, subject, data), separators=(",", ":"), allow_nan=False)
+        line = json.dumps(
+            self._event(seq, type_, subject, data), separators=(",", ":"), allow_nan=False
+        )
         if self._out.size_bytes and self._out.size_bytes + len(line) >= self._size_bytes:
             self._rotate()
         failpoint.reach("journal.begun")
@@ -146,7 +161,10 @@ class Journal:
             "id": secrets.token_hex(16),
             "source": self._source,
             "type": _full(type_),
-            "time": self._now().astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            "time": self._now()
+            .astimezone(UTC)
+            .isoformat(timespec="milliseconds")
+            .replace("+00:00", "Z"),
             "subject": subject,
             "seq": seq,
             "data": dict(data),
@@ -206,7 +224,9 @@ class _Out:
             self.close()
             raise OSError(f"{path} is no regular file")
         self.identity, self.size_bytes = (found.st_dev, found.st_ino), found.st_size
-        self._torn = bool(found.st_size) and os.pread(self._descriptor, 1, found.st_size - 1) != b"\n"
+        self._torn = (
+            bool(found.st_size) and os.pread(self._descriptor, 1, found.st_size - 1) != b"\n"
+        )
 
     def was_written_by_others(self) -> bool:
         """Tell whether the file has another size than we left it with, and note that size."""

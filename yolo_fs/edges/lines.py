@@ -10,7 +10,16 @@ from typing import Any
 import jsonlines
 
 from yolo_fs.edges.strict_json import debris, look_closely, quick_decoder
-from yolo_fs.edges.text import BYTE_ORDER_MARK, Limits, Reading, Report, Text, decode, finish, read_text
+from yolo_fs.edges.text import (
+    BYTE_ORDER_MARK,
+    Limits,
+    Reading,
+    Report,
+    Text,
+    decode,
+    finish,
+    read_text,
+)
 from yolo_fs.reasons import Level, Reason
 from yolo_fs.schemas.base import Fault, Record
 
@@ -53,8 +62,15 @@ def read_object(data: bytes, path: str, limits: Limits = Limits()) -> Reading:
 
 
 def _json_text(data: bytes, limits: Limits, report: Report) -> Text | None:
-    if len(data) <= limits.max_file_bytes and data.count(b"{") + data.count(b"[") > limits.max_brackets:
-        report.add(Reason.FILE_TOO_LARGE, 0, f"more objects and arrays than the limit of {limits.max_brackets}")
+    if (
+        len(data) <= limits.max_file_bytes
+        and data.count(b"{") + data.count(b"[") > limits.max_brackets
+    ):
+        report.add(
+            Reason.FILE_TOO_LARGE,
+            0,
+            f"more objects and arrays than the limit of {limits.max_brackets}",
+        )
         return None
     return decode(data, limits, report)
 
@@ -95,11 +111,20 @@ def _shielded(data: bytes, lines: list[str]) -> list[str]:
 
 def _is_one_value_on_many_lines(text: Text, limits: Limits) -> bool:
     """Recognise a pretty-printed object, or an array of objects, which deserves one finding and not one per line."""
-    if text.torn or text.refused or len(text.lines) < 2 or text.lines[0].strip(" \t") not in ("{", "["):
+    if (
+        text.torn
+        or text.refused
+        or len(text.lines) < 2
+        or text.lines[0].strip(" \t") not in ("{", "[")
+    ):
         return False
     _, faults = look_closely("\n".join(text.lines), limits)
     return not any(_breaks_syntax(fault) for _, fault in faults)
 
 
 def _breaks_syntax(fault: Fault) -> bool:
-    return fault.reason in (Reason.JSON_PARSE_ERROR, Reason.CONTROL_CHARACTER, Reason.NESTING_TOO_DEEP)
+    return fault.reason in (
+        Reason.JSON_PARSE_ERROR,
+        Reason.CONTROL_CHARACTER,
+        Reason.NESTING_TOO_DEEP,
+    )

@@ -38,7 +38,11 @@ class Holder:
 
     def is_alive(self) -> bool:
         """Tell whether this very process still runs; if not, a child that it gave the lock to holds it (F02)."""
-        return self.boot_id == boot_id() and is_running(self.pid) and self.start_time == start_time(self.pid)
+        return (
+            self.boot_id == boot_id()
+            and is_running(self.pid)
+            and self.start_time == start_time(self.pid)
+        )
 
 
 UNKNOWN_HOLDER = Holder(pid=0, started_at="", start_time=None, boot_id="", version="")
@@ -110,7 +114,9 @@ def _is_locked_by(descriptor: int, path: str) -> bool:
     except BlockingIOError:
         return False
     with contextlib.suppress(FileNotFoundError):
-        return _identity_of(os.stat(path, follow_symlinks=False)) == _identity_of(os.fstat(descriptor))
+        return _identity_of(os.stat(path, follow_symlinks=False)) == _identity_of(
+            os.fstat(descriptor)
+        )
     return False
 
 

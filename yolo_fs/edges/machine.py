@@ -73,4 +73,6 @@ def flock_holders(lock: str) -> tuple[int, ...]:
     except OSError:
         return ()
     place = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}:{found.st_ino}"
-    return tuple(int(row[4]) for row in rows if row[1] == "FLOCK" and row[5] == place and int(row[4]) > 0)
+    return tuple(
+        int(row[4]) for row in rows if row[1] == "FLOCK" and row[5] == place and int(row[4]) > 0
+    )

@@ -28,7 +28,9 @@ class Note:
         with contextlib.suppress(OSError, RefusedError):
             descriptor = open_regular(self._path, os.O_WRONLY | os.O_CREAT)
             try:
-                if os.fstat(descriptor).st_nlink == 1:  # a file with another name is somebody else's too
+                if (
+                    os.fstat(descriptor).st_nlink == 1
+                ):  # a file with another name is somebody else's too
                     os.pwrite(descriptor, line, 0)
             finally:
                 os.close(descriptor)

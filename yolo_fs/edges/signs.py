@@ -39,7 +39,9 @@ def own_folder(root: str) -> str:
     git = os.path.join(root, ".git")
     try:
         with open(git, "rb") as file:
-            name, _, place = file.read(4096).decode("utf-8", "surrogateescape").strip().partition(": ")
+            name, _, place = (
+                file.read(4096).decode("utf-8", "surrogateescape").strip().partition(": ")
+            )
         git = os.path.join(root, place) if name == "gitdir" else ""
     except IsADirectoryError:
         pass
@@ -50,7 +52,12 @@ def own_folder(root: str) -> str:
 
 def beat(folder: str, event: str, agent: str, instance: str, session: str) -> bool:
     """Note that a host asked a hook; a sign of work that repeats one of a moment ago is left out."""
-    line = {"event": event, "agent": agent[:_LONGEST], "id": instance[:_LONGEST], "session": session[:_LONGEST]}
+    line = {
+        "event": event,
+        "agent": agent[:_LONGEST],
+        "id": instance[:_LONGEST],
+        "session": session[:_LONGEST],
+    }
     return append(folder, line, is_beat=True)
 
 

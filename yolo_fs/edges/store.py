@@ -119,7 +119,9 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) != len(pairs):
         names = [name for name, _ in pairs]
-        raise RefusedError(Reason.DUPLICATE_KEY, next(repr(name) for name in value if names.count(name) > 1))
+        raise RefusedError(
+            Reason.DUPLICATE_KEY, next(repr(name) for name in value if names.count(name) > 1)
+        )
     return value
 
 
@@ -137,7 +139,10 @@ def _finite(digits: str) -> float:
 
 
 _DECODER = json.JSONDecoder(
-    object_pairs_hook=_without_duplicates, parse_int=_integer, parse_float=_finite, parse_constant=_finite
+    object_pairs_hook=_without_duplicates,
+    parse_int=_integer,
+    parse_float=_finite,
+    parse_constant=_finite,
 )
 
 # --- writing ---------------------------------------------------------------------------------------------------------
@@ -155,7 +160,11 @@ def private_directory(path: str) -> None:
         try:
             found = os.fstat(descriptor)
             if found.st_uid != os.geteuid():
-                raise YoloError(Reason.FOREIGN_OWNER, f"{path} belongs to user {found.st_uid}", exit_code=Exit.NOT_HERE)
+                raise YoloError(
+                    Reason.FOREIGN_OWNER,
+                    f"{path} belongs to user {found.st_uid}",
+                    exit_code=Exit.NOT_HERE,
+                )
             if stat.S_IMODE(found.st_mode) & 0o077:
                 os.fchmod(descriptor, 0o700)
         finally:
@@ -211,7 +220,9 @@ def _swap(path: str, data: bytes, *, durable: bool, mode: int) -> None:
 
 
 def _write_new(path: str, data: bytes, *, durable: bool, mode: int) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+    descriptor = os.open(
+        path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode
+    )
     with os.fdopen(descriptor, "wb") as file:
         file.write(data)
         file.flush()
@@ -234,14 +245,21 @@ def _sync_directory(directory: str) -> None:
 
 def reap_temporaries(directory: str, older_than_s: float) -> int:
     """Remove what killed writers left, and nothing else; return how many. Source: reliability F47."""
-    with contextlib.suppress(FileNotFoundError, NotADirectoryError), os.scandir(directory) as entries:
+    with (
+        contextlib.suppress(FileNotFoundError, NotADirectoryError),
+        os.scandir(directory) as entries,
+    ):
         return sum(_reaped(entry, older_than_s) for entry in entries)
     return 0
 
 
 def _reaped(entry: os.DirEntry[str], older_than_s: float) -> bool:
     spelled = _TEMPORARY.fullmatch(entry.name)
-    if spelled is None or not entry.is_file(follow_symlinks=False) or is_running(int(spelled["pid"])):
+    if (
+        spelled is None
+        or not entry.is_file(follow_symlinks=False)
+        or is_running(int(spelled["pid"]))
+    ):
         return False
     try:
         if time.time() - entry.stat(follow_symlinks=False).st_mtime < older_than_s:
@@ -263,12 +281,16 @@ def environment(path: str) -> Iterator[None]:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         reason = Reason.NO_SPACE if full else Reason.STORAGE_FAILED
         message = f"{safe(path)}: {error.strerror or error}"
-        raise YoloError(reason, message, hint="free space or check permissions", exit_code=Exit.TRY_AGAIN) from error
+        raise YoloError(
+            reason, message, hint="free space or check permissions", exit_code=Exit.TRY_AGAIN
+        ) from error
 
 
 def _refuse(path: str, refusal: RefusedError) -> NoReturn:
     hint = "look at what it is, then remove it; it is made again as needed"
-    raise YoloError(refusal.reason, f"{safe(path)}: {refusal.detail}", hint=hint, exit_code=Exit.NOT_HERE) from None
+    raise YoloError(
+        refusal.reason, f"{safe(path)}: {refusal.detail}", hint=hint, exit_code=Exit.NOT_HERE
+    ) from None
 
 
 # --- a change under a lock -------------------------------------------------------------------------------------------
@@ -326,16 +348,27 @@ def _wait_for(lock: str, timeout_s: float, mode: int) -> Callable[[], object]:
 
     _refuse_odd_lock(lock)
     held = filelock.FileLock(
-        lock, timeout=timeout_s, mode=mode, poll_interval=_POLL_S, fallback_to_soft=False, preserve_lock_file=True
+        lock,
+        timeout=timeout_s,
+        mode=mode,
+        poll_interval=_POLL_S,
+        fallback_to_soft=False,
+        preserve_lock_file=True,
     )
     try:
         held.acquire()
     except filelock.Timeout:
         raise _timeout(lock, timeout_s) from None
     except (OSError, NotImplementedError) as error:
-        if isinstance(error, OSError) and error.errno not in (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK):
+        if isinstance(error, OSError) and error.errno not in (
+            errno.ENOSYS,
+            errno.EOPNOTSUPP,
+            errno.ENOLCK,
+        ):
             raise
-        raise YoloError(Reason.NETWORK_FILESYSTEM, f"{safe(lock)}: {error}", exit_code=Exit.NOT_HERE) from error
+        raise YoloError(
+            Reason.NETWORK_FILESYSTEM, f"{safe(lock)}: {error}", exit_code=Exit.NOT_HERE
+        ) from error
     return held.release
 
 
@@ -351,7 +384,10 @@ def _refuse_odd_lock(lock: str) -> None:
 
 
 def _timeout(lock: str, timeout_s: float) -> YoloError:
-    names = " and ".join(process_name(pid) for pid in flock_holders(lock)) or "a process that the kernel does not name"
+    names = (
+        " and ".join(process_name(pid) for pid in flock_holders(lock))
+        or "a process that the kernel does not name"
+    )
     return YoloError(
         Reason.LOCK_TIMEOUT,
         f"{safe(lock)} was not free within {timeout_s:g} s: held by {names}",

@@ -63,7 +63,9 @@ def quick_decoder(data: bytes, limits: Limits) -> Callable[[str | bytes], dict[s
 
 
 def _decoder(parse_int: Callable[[str], int]) -> json.JSONDecoder:
-    return json.JSONDecoder(object_pairs_hook=_unique, parse_float=_finite, parse_constant=_refuse, parse_int=parse_int)
+    return json.JSONDecoder(
+        object_pairs_hook=_unique, parse_float=_finite, parse_constant=_refuse, parse_int=parse_int
+    )
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -101,7 +103,9 @@ class _Number(NamedTuple):
     text: str
 
 
-_FAITHFUL = json.JSONDecoder(object_pairs_hook=_Object, parse_float=_Number, parse_int=_Number, parse_constant=_Number)
+_FAITHFUL = json.JSONDecoder(
+    object_pairs_hook=_Object, parse_float=_Number, parse_int=_Number, parse_constant=_Number
+)
 _TOKENS = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{}]', re.DOTALL)
 _STEPS = {"{": 1, "[": 1, "}": -1, "]": -1}
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -114,7 +118,9 @@ def look_closely(text: str, limits: Limits) -> tuple[Any, list[Located]]:
         return None, [Located(0, known)]
     try:
         tree = _FAITHFUL.decode(text)
-        faults = [Located(0, fault) for fault in islice(_faults(tree, "", limits), MAX_FINDINGS + 1)]
+        faults = [
+            Located(0, fault) for fault in islice(_faults(tree, "", limits), MAX_FINDINGS + 1)
+        ]
         if not faults and not isinstance(tree, _Object):
             faults = [Located(0, Fault(Reason.NOT_AN_OBJECT, message=f"it is {_kind(tree)}"))]
         return None if faults else json.loads(text), faults
@@ -123,7 +129,12 @@ def look_closely(text: str, limits: Limits) -> tuple[Any, list[Located]]:
     except RecursionError:
         return None, [Located(0, Fault(Reason.NESTING_TOO_DEEP))]
     except (MemoryError, ValueError) as error:
-        return None, [Located(0, Fault(Reason.JSON_PARSE_ERROR, message=f"{type(error).__name__} while reading it"))]
+        return None, [
+            Located(
+                0,
+                Fault(Reason.JSON_PARSE_ERROR, message=f"{type(error).__name__} while reading it"),
+            )
+        ]
 
 
 def debris(line: str) -> Fault | None:
@@ -146,7 +157,9 @@ def _too_deep(text: str, max_depth: int) -> Fault | None:
         depth += _STEPS.get(token[0], 0)
         if depth > max_depth:
             column = token.start() - text.rfind("\n", 0, token.start())
-            return Fault(Reason.NESTING_TOO_DEEP, message=f"deeper than {max_depth} at column {column}")
+            return Fault(
+                Reason.NESTING_TOO_DEEP, message=f"deeper than {max_depth} at column {column}"
+            )
     return None
 
 
@@ -176,9 +189,13 @@ def _faults_of_object(members: _Object, at: str, limits: Limits) -> Iterator[Fau
     for key, item in members:
         here = f"{at}/{key[:_SHOWN_CHARS].replace('~', '~0').replace('/', '~1')}"
         if key in seen:
-            yield Fault(Reason.DUPLICATE_KEY, here, f"the key {json.dumps(key[:_SHOWN_CHARS])} stands twice")
+            yield Fault(
+                Reason.DUPLICATE_KEY, here, f"the key {json.dumps(key[:_SHOWN_CHARS])} stands twice"
+            )
         if found := _SURROGATE.search(key):
-            yield Fault(Reason.LONE_SURROGATE, here, f"\\u{ord(found[0]):04x} stands alone in a key")
+            yield Fault(
+                Reason.LONE_SURROGATE, here, f"\\u{ord(found[0]):04x} stands alone in a key"
+            )
         seen.add(key)
         yield from _faults(item, here, limits)
 
@@ -191,7 +208,9 @@ def _faults_of_number(token: str, at: str, limits: Limits) -> Iterator[Fault]:
         if abs(float(token)) == float("inf"):
             yield Fault(Reason.NOT_FINITE, at, f"{token[:_SHOWN_CHARS]} overflows")
     elif len(digits) > limits.max_digits:
-        yield Fault(Reason.NUMBER_TOO_LARGE, at, f"{len(digits)} digits; the limit is {limits.max_digits}")
+        yield Fault(
+            Reason.NUMBER_TOO_LARGE, at, f"{len(digits)} digits; the limit is {limits.max_digits}"
+        )
 
 
 def _kind(value: Any) -> str:

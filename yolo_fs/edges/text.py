@@ -79,7 +79,13 @@ class Report:
         return len(self._listed) >= MAX_FINDINGS
 
     def add(
-        self, reason: Reason, line: int = 0, message: str = "", *, at: str = "", level: Level = Level.ERROR
+        self,
+        reason: Reason,
+        line: int = 0,
+        message: str = "",
+        *,
+        at: str = "",
+        level: Level = Level.ERROR,
     ) -> None:
         """List a finding with the advice that belongs to its reason."""
         expected, hint = _ADVICE.get(reason, ("", ""))
@@ -89,9 +95,13 @@ class Report:
         """List a fault that many lines share as one finding."""
         if numbers:
             shown = ", ".join(str(number) for number in numbers[:_LISTED_LINES])
-            more = f" and {len(numbers) - _LISTED_LINES} more" if len(numbers) > _LISTED_LINES else ""
+            more = (
+                f" and {len(numbers) - _LISTED_LINES} more" if len(numbers) > _LISTED_LINES else ""
+            )
             plural = "s" if len(numbers) > 1 else ""
-            self.add(reason, numbers[0], f"{reason.sentence}: line{plural} {shown}{more}", level=level)
+            self.add(
+                reason, numbers[0], f"{reason.sentence}: line{plural} {shown}{more}", level=level
+            )
 
     def add_fault(self, line: int, fault: Fault) -> None:
         self.add(fault.reason, line, fault.message, at=fault.at, level=fault.level)
@@ -103,10 +113,17 @@ class Report:
     def _keep(self, finding: Finding) -> None:
         if not self.is_full:
             self._listed.append(finding)
-        elif self._unlisted is None or (self._unlisted.level, finding.level) == (Level.WARNING, Level.ERROR):
-            message = f"more than {MAX_FINDINGS} findings; the others are not listed, this is one of them"
+        elif self._unlisted is None or (self._unlisted.level, finding.level) == (
+            Level.WARNING,
+            Level.ERROR,
+        ):
+            message = (
+                f"more than {MAX_FINDINGS} findings; the others are not listed, this is one of them"
+            )
             hint = "correct what is listed, then look again"
-            self._unlisted = Finding(finding.reason, self.path, finding.line, "", message, "", hint, finding.level)
+            self._unlisted = Finding(
+                finding.reason, self.path, finding.line, "", message, "", hint, finding.level
+            )
 
 
 def decode(data: bytes, limits: Limits, report: Report) -> Text | None:
@@ -116,7 +133,9 @@ def decode(data: bytes, limits: Limits, report: Report) -> Text | None:
         report.add(Reason.EMPTY_FILE)
         return None
     if len(data) > limits.max_file_bytes:
-        report.add(Reason.FILE_TOO_LARGE, 0, f"{len(data)} bytes; the limit is {limits.max_file_bytes}")
+        report.add(
+            Reason.FILE_TOO_LARGE, 0, f"{len(data)} bytes; the limit is {limits.max_file_bytes}"
+        )
         return None
     if data.count(b"\n") > limits.max_lines:
         report.add(Reason.FILE_TOO_LARGE, 0, f"more lines than the limit of {limits.max_lines}")
@@ -147,13 +166,19 @@ def examine_controls(lines: Sequence[str], report: Report, first: int = 1) -> No
     """List the control and bidirectional characters of lines, the first of which has the number `first`."""
     for number, line in enumerate(lines, first):
         if found := _CONTROL.search(line):
-            report.add(Reason.CONTROL_CHARACTER, number, f"U+{ord(found[0]):04X} at column {found.start() + 1}")
+            report.add(
+                Reason.CONTROL_CHARACTER,
+                number,
+                f"U+{ord(found[0]):04X} at column {found.start() + 1}",
+            )
 
 
 def examine_conflicts(lines: Sequence[str], report: Report) -> bool:
     """List the conflict markers of prose and tell whether there are any."""
     markers = [number for number, line in enumerate(lines, 1) if CONFLICT.match(line)]
-    middles = [number for number, line in enumerate(lines, 1) if line == "======="] if markers else []
+    middles = (
+        [number for number, line in enumerate(lines, 1) if line == "======="] if markers else []
+    )
     for number in sorted(markers + middles):
         report.add(Reason.CONFLICT_MARKER, number)
     return bool(markers)
@@ -183,7 +208,9 @@ def _line_by_line(data: bytes, limits: Limits, report: Report) -> Text:
         report.add(Reason.BYTE_ORDER_MARK, 1)
         start = len(BYTE_ORDER_MARK)
     pieces = data[start:].split(b"\n")
-    report.add_lines(Reason.CARRIAGE_RETURN, [n for n, piece in enumerate(pieces, 1) if b"\r" in piece])
+    report.add_lines(
+        Reason.CARRIAGE_RETURN, [n for n, piece in enumerate(pieces, 1) if b"\r" in piece]
+    )
     lines: list[str] = []
     refused: set[int] = set()
     for number, piece in enumerate(pieces, 1):
@@ -201,7 +228,9 @@ def _line_by_line(data: bytes, limits: Limits, report: Report) -> Text:
 
 def _faults_of_bytes(raw: bytes, offset: int, limits: Limits, *, is_last: bool) -> Iterator[Fault]:
     if len(raw) > limits.max_line_bytes:
-        yield Fault(Reason.LINE_TOO_LONG, message=f"{len(raw)} bytes; the limit is {limits.max_line_bytes}")
+        yield Fault(
+            Reason.LINE_TOO_LONG, message=f"{len(raw)} bytes; the limit is {limits.max_line_bytes}"
+        )
     if (nul := raw.find(b"\0")) >= 0:
         yield Fault(Reason.NUL_BYTE, message=f"byte {nul + 1} of the line (offset {offset + nul})")
     try:
@@ -210,7 +239,9 @@ def _faults_of_bytes(raw: bytes, offset: int, limits: Limits, *, is_last: bool) 
         # A torn line may end within a character; that it is torn says enough.
         if not (is_last and error.reason == "unexpected end of data"):
             place = f"byte {error.start + 1} of the line (offset {offset + error.start})"
-            yield Fault(Reason.NOT_UTF8, message=f"0x{raw[error.start]:02x} at {place}: {error.reason}")
+            yield Fault(
+                Reason.NOT_UTF8, message=f"0x{raw[error.start]:02x} at {place}: {error.reason}"
+            )
 
 
 _ADVICE = {

@@ -7,7 +7,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from yolo_fs.edges.text import Limits, Reading, Report, decode, examine_conflicts, examine_controls, finish
+from yolo_fs.edges.text import (
+    Limits,
+    Reading,
+    Report,
+    decode,
+    examine_conflicts,
+    examine_controls,
+    finish,
+)
 from yolo_fs.reasons import Reason, safe
 from yolo_fs.schemas.base import Record
 
@@ -48,7 +56,9 @@ def write_value(value: str | int | float | bool) -> str:
     """
     import toon_format
 
-    plain = value.encode("utf-8", "replace").decode() if isinstance(value, str) else value  # half a pair is no text
+    plain = (
+        value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+    )  # half a pair is no text
     text: str = toon_format.dumps([plain]).removeprefix("[1]: ")
     if text.isprintable():
         return text
@@ -68,9 +78,15 @@ def _value(text: str, limits: Limits, report: Report) -> Any:
     import toon_format
 
     try:
-        value = toon_format.loads(text, strict=True, indent_size=_INDENT, parse_int=_bounded(limits.max_digits))
+        value = toon_format.loads(
+            text, strict=True, indent_size=_INDENT, parse_int=_bounded(limits.max_digits)
+        )
     except toon_format.ToonDecodeError as error:
-        told = Reason.NUMBER_TOO_LARGE if error.msg == Reason.NUMBER_TOO_LARGE.value else Reason.TOON_INVALID
+        told = (
+            Reason.NUMBER_TOO_LARGE
+            if error.msg == Reason.NUMBER_TOO_LARGE.value
+            else Reason.TOON_INVALID
+        )
         report.add(told, error.line or 0, "" if told is Reason.NUMBER_TOO_LARGE else error.msg)
         return None
     except Exception as error:

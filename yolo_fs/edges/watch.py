@@ -181,7 +181,9 @@ class Watcher:
             return None
         self._short_counts += 1
         if self._short_counts >= 4:
-            self._degrade(Reason.WATCH_LIMIT, f"{watched} of {expected} directories are watched", _SYSCTL)
+            self._degrade(
+                Reason.WATCH_LIMIT, f"{watched} of {expected} directories are watched", _SYSCTL
+            )
             self._doubt(Doubt.UNWATCHED)
             return None
         self._tree_changed = True
@@ -303,7 +305,9 @@ def _directories(root: str) -> Iterator[str]:
         parent = waiting.pop()
         try:
             with os.scandir(parent) as entries:
-                waiting.extend(entry.path for entry in entries if entry.is_dir(follow_symlinks=False))
+                waiting.extend(
+                    entry.path for entry in entries if entry.is_dir(follow_symlinks=False)
+                )
         except OSError:
             continue
         yield parent
@@ -342,7 +346,9 @@ if sys.platform == "linux":
     class _Kernel(InotifyFD):
         """The reader of the inotify queue, made to tell what watchdog 7.1 keeps to itself."""
 
-        def __init__(self, on_loss: Callable[[Doubt], None], on_refusal: Callable[[bytes, OSError], None]) -> None:
+        def __init__(
+            self, on_loss: Callable[[Doubt], None], on_refusal: Callable[[bytes, OSError], None]
+        ) -> None:
             super().__init__()
             self._on_loss = on_loss
             self._on_refusal = on_refusal
@@ -362,7 +368,9 @@ if sys.platform == "linux":
                     _log.exception("inotify event lost: %r", event)
                     self._on_loss(Doubt.EMITTER_DIED)
 
-        def add_callback(self, path: bytes, mask: Mask, callback: WatchCallback, id_: CallbackId) -> WatchDescriptor:
+        def add_callback(
+            self, path: bytes, mask: Mask, callback: WatchCallback, id_: CallbackId
+        ) -> WatchDescriptor:
             # The base class warns when a directory is added twice, which `mkdir -p` does each time, takes EACCES
             # for success, and its caller swallows ENOSPC. Source: reliability F11.
             if not os.access(path, os.R_OK):

@@ -210,7 +210,9 @@ AUTHORITY = (
     Authority(
         role=Role.CRITIC,
         decides=("Gap identification", "risk assessment", "alternative suggestions"),
-        escalates=(Topic("All findings are advisory", (Role.LEAD,), "— Lead decides what to act on"),),
+        escalates=(
+            Topic("All findings are advisory", (Role.LEAD,), "— Lead decides what to act on"),
+        ),
     ),
     Authority(
         role=Role.SCOUT,

@@ -38,14 +38,24 @@ class Committed:
 
 
 COMMITS = (
-    Committed("Critique", "critique", (Role.CRITIC,), ("critique.jsonl",), "via Lead", via=Role.LEAD),
+    Committed(
+        "Critique", "critique", (Role.CRITIC,), ("critique.jsonl",), "via Lead", via=Role.LEAD
+    ),
     Committed("Architecture", "architecture", (Role.ARCHITECT,), ("architecture.toon",)),
     Committed("Planning", "planning", (Role.LEAD,), ("{plan}.plan.jsonl",)),
-    Committed("Design Review", "design_review", (Role.SENIOR,), ("enriched plan.jsonl (spec + ts)",)),
-    Committed("Test Authoring", "test_authoring", (Role.TESTER,), ("test files", "test-plan.jsonl")),
-    Committed("Implementation", "implementation", (Role.DEV,), ("source code per task", "summary.jsonl")),
+    Committed(
+        "Design Review", "design_review", (Role.SENIOR,), ("enriched plan.jsonl (spec + ts)",)
+    ),
+    Committed(
+        "Test Authoring", "test_authoring", (Role.TESTER,), ("test files", "test-plan.jsonl")
+    ),
+    Committed(
+        "Implementation", "implementation", (Role.DEV,), ("source code per task", "summary.jsonl")
+    ),
     Committed("Code Review", "code_review", (Role.SENIOR,), ("code-review.jsonl",)),
-    Committed("Documentation", "documentation", (Role.DOCUMENTER,), ("docs.jsonl",), "config-gated"),
+    Committed(
+        "Documentation", "documentation", (Role.DOCUMENTER,), ("docs.jsonl",), "config-gated"
+    ),
     Committed("QA", "qa", (Role.QA, Role.QA_CODE), ("verification.jsonl", "qa-code.jsonl")),
     Committed("Security", "security", (Role.SECURITY,), ("security-audit.jsonl",)),
     Committed("Sign-off", "signoff", (Role.LEAD,), ("state.json", "ROADMAP.md")),

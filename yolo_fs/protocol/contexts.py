@@ -145,7 +145,11 @@ _REQS = Section(
     (Column("id", ("id",)), Column("title", ("t",), Cut.REQUIREMENTS)),
 )  # fmt: skip
 _RESEARCH = Section(
-    "research", Feed.RECORDS, ("research",), (*_columns("q"), *_columns("finding", cut=Cut.PROSE)), only=Only.ANSWERED
+    "research",
+    Feed.RECORDS,
+    ("research",),
+    (*_columns("q"), *_columns("finding", cut=Cut.PROSE)),
+    only=Only.ANSWERED,
 )
 _CODEBASE = Section(
     "codebase", Feed.FILES,
@@ -155,16 +159,26 @@ _MAPPING = Section("codebase", Feed.FILES, _CODEBASE.of, form=Form.LIST, source=
 _PATTERNS = Section("patterns", Feed.FILES, ("codebase/PATTERNS.md",), form=Form.VALUE)
 _PROJECT = Section("project", Feed.FILES, ("PROJECT.md",), form=Form.VALUE)
 _ROADMAP = Section("roadmap", Feed.FILES, ("ROADMAP.md",), form=Form.VALUE)
-_REQUIREMENTS = Section("requirements", Feed.FILES, ("REQUIREMENTS.md", "reqs.jsonl"), form=Form.LIST)
+_REQUIREMENTS = Section(
+    "requirements", Feed.FILES, ("REQUIREMENTS.md", "reqs.jsonl"), form=Form.LIST
+)
 _DEPT_CONTEXT = Section(
     "context", Feed.FILES, ("{phase}/{NN}-CONTEXT-{department}.md", "{phase}/{NN}-CONTEXT.md"), form=Form.VALUE,
     source=_RECEIVES,
 )  # fmt: skip
 _DESIGN_REF = Section(
-    "design_handoff", Feed.FILES, ("{phase}/design-handoff.jsonl",), form=Form.VALUE, departments=(Dept.FRONTEND,)
+    "design_handoff",
+    Feed.FILES,
+    ("{phase}/design-handoff.jsonl",),
+    form=Form.VALUE,
+    departments=(Dept.FRONTEND,),
 )
 _API_REF = Section(
-    "api_contracts", Feed.FILES, ("{phase}/api-contracts.jsonl",), form=Form.VALUE, departments=(Dept.FRONTEND,)
+    "api_contracts",
+    Feed.FILES,
+    ("{phase}/api-contracts.jsonl",),
+    form=Form.VALUE,
+    departments=(Dept.FRONTEND,),
 )
 _TOKENS = Section(
     "design_tokens", Feed.RECORDS, ("design-tokens",), (*_columns("name", "val"), *_columns("sem", cut=Cut.PROSE)),
@@ -174,15 +188,31 @@ _COMPONENTS = Section(
     "component_specs", Feed.RECORDS, ("component-specs",),
     (*_columns("name", "status"), *_columns("desc", cut=Cut.PROSE)), departments=(Dept.FRONTEND,),
 )  # fmt: skip
-_TEST_RESULTS = Section("test_results", Feed.RECORDS, ("test-results",), _columns("plan", "phase", "tc", "ps", "fl"))
+_TEST_RESULTS = Section(
+    "test_results", Feed.RECORDS, ("test-results",), _columns("plan", "phase", "tc", "ps", "fl")
+)
 _TEST_PLAN = Section(
-    "test_plan", Feed.RECORDS, ("test-plan",), _columns("id", "tf", "tc", "red", "plan"), source=_RECEIVES
+    "test_plan",
+    Feed.RECORDS,
+    ("test-plan",),
+    _columns("id", "tf", "tc", "red", "plan"),
+    source=_RECEIVES,
 )
 _PRIOR_PLANS = Section(
-    "prior_plans", Feed.RECORDS, ("summary",), (_OWN, *_columns("s", "t", "fm")), reach=Reach.PRIOR, cut=Cut.PRIOR
+    "prior_plans",
+    Feed.RECORDS,
+    ("summary",),
+    (_OWN, *_columns("s", "t", "fm")),
+    reach=Reach.PRIOR,
+    cut=Cut.PRIOR,
 )
 _PRIOR_SUMMARIES = Section(
-    "prior_summaries", Feed.RECORDS, ("summary",), (_OWN, *_columns("s", "t", "fm")), reach=Reach.EARLIER, cut=Cut.PRIOR
+    "prior_summaries",
+    Feed.RECORDS,
+    ("summary",),
+    (_OWN, *_columns("s", "t", "fm")),
+    reach=Reach.EARLIER,
+    cut=Cut.PRIOR,
 )
 _LEADS_SUMMARIES = Section(
     "prior_plans", Feed.RECORDS, ("summary",), (_OWN, *_columns("s", "tc", "tt", "fm", "dv")), reach=Reach.PRIOR,
@@ -198,9 +228,18 @@ _CONVENTIONS = Section(
 )  # fmt: skip
 _TAGS = Section("conventions", Feed.CONVENTIONS, ("conventions.json",), _columns("category"))
 _DEPT_CONVENTIONS = Section(
-    "dept_conventions", Feed.TEXT, ("departments/{department}.toon",), form=Form.NESTED, cut=Cut.PROSE
+    "dept_conventions",
+    Feed.TEXT,
+    ("departments/{department}.toon",),
+    form=Form.NESTED,
+    cut=Cut.PROSE,
 )
-_TASKS = (Column("id", ("id",)), Column("action", ("a",)), Column("files", ("f",)), Column("done", ("done",)))
+_TASKS = (
+    Column("id", ("id",)),
+    Column("action", ("a",)),
+    Column("files", ("f",)),
+    Column("done", ("done",)),
+)
 _RESULTS = Section(
     "department_results", Feed.RECORDS, ("*department-result*.jsonl",),
     (Column("department", ("department", "dept")), Column("result", ("result", "r")),
@@ -425,7 +464,9 @@ FOR_ALL = (
 
 CONTEXT_BY_ROLE = {row.role: row for row in CONTEXTS}
 
-SECTIONS = tuple(dict.fromkeys((GOAL, *(one for row in CONTEXTS for one in row.sections), *FOR_ALL)))
+SECTIONS = tuple(
+    dict.fromkeys((GOAL, *(one for row in CONTEXTS for one in row.sections), *FOR_ALL))
+)
 """Every section once."""
 
 

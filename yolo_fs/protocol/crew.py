@@ -68,7 +68,11 @@ SIGNS = (
     Sign("agent_health_event:start", Health.STARTED, source=_MESSAGE.format("agent_health_event")),
     Sign("agent_health_event:idle", Health.IDLE, source=_MESSAGE.format("agent_health_event")),
     Sign("agent_health_event:stop", Health.STOPPED, source=_MESSAGE.format("agent_health_event")),
-    Sign("agent_health_event:disappeared", Health.DISAPPEARED, source=_MESSAGE.format("agent_health_event")),
+    Sign(
+        "agent_health_event:disappeared",
+        Health.DISAPPEARED,
+        source=_MESSAGE.format("agent_health_event"),
+    ),
 )
 """A message that is not listed, and is noted all the same, says that its sender works."""
 
@@ -145,8 +149,16 @@ MEASURES = (
 """Artifacts: each version that a commit gave them is one outcome."""
 
 MESSAGE_MEASURES = (
-    Measure("dev_progress", "status", ("failed",), ("complete",), source=_MESSAGE.format("dev_progress")),
-    Measure("task_complete", "status", ("failed",), ("complete",), source=_MESSAGE.format("task_complete")),
+    Measure(
+        "dev_progress", "status", ("failed",), ("complete",), source=_MESSAGE.format("dev_progress")
+    ),
+    Measure(
+        "task_complete",
+        "status",
+        ("failed",),
+        ("complete",),
+        source=_MESSAGE.format("task_complete"),
+    ),
 )
 
 

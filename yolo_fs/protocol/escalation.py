@@ -76,7 +76,9 @@ ESCALATIONS = (
         role=Role.SECURITY,
         to=Role.LEAD,
         triggers=("Findings to report",),
-        notes=("FAIL = HARD STOP → User only (per-dept: Security→Lead, FE Security→FE Lead, UX Security→UX Lead)"),
+        notes=(
+            "FAIL = HARD STOP → User only (per-dept: Security→Lead, FE Security→FE Lead, UX Security→UX Lead)"
+        ),
         on_fail=Role.USER,
     ),
     Escalates(

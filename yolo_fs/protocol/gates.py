@@ -18,7 +18,9 @@ class Need(StrEnum):
     DESIGN_HANDOFF = "design-handoff.jsonl exists and whole file parses as JSON"
     DESIGN_TOKENS = "design-tokens.jsonl exists"
     COMPONENT_SPECS = "component-specs.jsonl exists and parses"
-    CONTRACT_AGREED = 'api-contracts.jsonl has ≥1 line with status=="agreed" (unparsable lines skipped)'
+    CONTRACT_AGREED = (
+        'api-contracts.jsonl has ≥1 line with status=="agreed" (unparsable lines skipped)'
+    )
     SOME_STATUS = "≥1 `.dept-status-*.json`"
     ALL_COMPLETE = 'every one status=="complete" (unparsable ⇒ not met)'
     SOME_SUMMARY = "≥1 `*.summary.jsonl`"
@@ -155,7 +157,10 @@ STAGE_OUTCOMES = (
         "no critique entry is open: the Lead plans",
         source='document 002 ("R&D Pipeline"), protocol 2.1',
     ),
-    StageOutcome(Outcome.RECYCLE, "critique entries are open: the Architect addresses, defers or rejects them"),
+    StageOutcome(
+        Outcome.RECYCLE,
+        "critique entries are open: the Architect addresses, defers or rejects them",
+    ),
     StageOutcome(Outcome.KILL, "the phase stops; the Architect escalates with the reason"),
 )
 

@@ -230,7 +230,9 @@ BORDERS = (
         ),
         never=(
             Item("BE context", What.CONTEXT, department=Dept.BACKEND),
-            Item("UX internal plans/architecture", What.PLANS_AND_ARCHITECTURE, department=Dept.UIUX),
+            Item(
+                "UX internal plans/architecture", What.PLANS_AND_ARCHITECTURE, department=Dept.UIUX
+            ),
         ),
     ),
 )

@@ -102,9 +102,17 @@ class RoutingRule:
 
 
 ROUTING_RULES = (
-    RoutingRule(1, "go.md is always the entry point. It acts as the Owner proxy for user communication."),
-    RoutingRule(2, "Lead is the primary dispatcher for all specialist commands (debug, fix, research, qa)."),
-    RoutingRule(3, "Specialists (Debugger, Scout, QA, Dev) are spawned BY Lead, never directly by go.md."),
+    RoutingRule(
+        1, "go.md is always the entry point. It acts as the Owner proxy for user communication."
+    ),
+    RoutingRule(
+        2, "Lead is the primary dispatcher for all specialist commands (debug, fix, research, qa)."
+    ),
+    RoutingRule(
+        3, "Specialists (Debugger, Scout, QA, Dev) are spawned BY Lead, never directly by go.md."
+    ),
     RoutingRule(4, "Escalation follows the chain strictly -- no level skipping."),
-    RoutingRule(5, "Only go.md talks to the user. No spawned agent communicates with the user directly."),
+    RoutingRule(
+        5, "Only go.md talks to the user. No spawned agent communicates with the user directly."
+    ),
 )

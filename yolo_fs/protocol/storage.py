@@ -43,8 +43,12 @@ class Stored:
 
 
 STORAGE = (
-    Stored("handoff_[session-id]_[source]_to_[target]_[timestamp].json", "documents/handoffs", None),
-    Stored("MarketResearch_[ProductSlug]_[YYYY-MM-DD].json", "documents", AgentType.MARKET_RESEARCH),
+    Stored(
+        "handoff_[session-id]_[source]_to_[target]_[timestamp].json", "documents/handoffs", None
+    ),
+    Stored(
+        "MarketResearch_[ProductSlug]_[YYYY-MM-DD].json", "documents", AgentType.MARKET_RESEARCH
+    ),
     Stored("AIFraming_[ProductSlug]_[YYYY-MM-DD].md", "documents", AgentType.AI_FRAMING),
     Stored("AIFraming_[ProductSlug]_[YYYY-MM-DD].html", "documents", AgentType.AI_FRAMING),
     Stored("PRFAQ_[ProductSlug]_[YYYY-MM-DD].md", "documents", AgentType.PRFAQ),

@@ -90,7 +90,9 @@ TEAMS = (
         members=(
             *_members(Role.QA, Role.QA_CODE),
             Member(Role.SENIOR, "Senior (escalation)"),
-            Member(Role.SECURITY, "Security Reviewers (per-dept: Security, FE Security, UX Security)"),
+            Member(
+                Role.SECURITY, "Security Reviewers (per-dept: Security, FE Security, UX Security)"
+            ),
         ),
         active_during=("Code Review", "QA", "Security"),
         handoff="code-review.jsonl → Lead, verification.jsonl → Lead, security-audit.jsonl → Lead",

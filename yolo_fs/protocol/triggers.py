@@ -124,11 +124,21 @@ PACKET_FIELDS = (
     PacketField("from_role", FieldRule.ROLE, _ROLES, "architect"),
     PacketField("to_role", FieldRule.ROLE, _ROLES, "executor"),
     PacketField("trigger", FieldRule.TRIGGER, _TRIGGER, _TRIGGER),
-    PacketField("session_id", FieldRule.SESSION, "<directive session guid or n/a>", "<directive session guid>"),
+    PacketField(
+        "session_id",
+        FieldRule.SESSION,
+        "<directive session guid or n/a>",
+        "<directive session guid>",
+    ),
     PacketField("task_file", FieldRule.TASK_FILE, "<task path or n/a>", "<task path>"),
     PacketField("directive_branch", FieldRule.BRANCH, _BRANCH, _BRANCH),
     PacketField("required_reading", FieldRule.READING, _READING, _READING),
-    PacketField("objective", FieldRule.ONE_LINE, "<one line objective for receiving role>", "<one line objective>"),
+    PacketField(
+        "objective",
+        FieldRule.ONE_LINE,
+        "<one line objective for receiving role>",
+        "<one line objective>",
+    ),
     PacketField("blocking_rule", FieldRule.ONE_LINE, _BLOCKING, _BLOCKING),
 )
 """In the order of the packet."""

@@ -70,7 +70,9 @@ class ExitGate(StrEnum):
     RESEARCH = "research.jsonl valid"
     ARCHITECTURE = "architecture.toon non-empty + completeness list of 1.3"
     EXECUTION_RUNNING = "`.execution-state.json` status running listing the plans + ≥1 plan file"
-    DEPENDENCIES = "`xd` cross-phase deps satisfied (referenced summary has s=complete, artifact file exists)"
+    DEPENDENCIES = (
+        "`xd` cross-phase deps satisfied (referenced summary has s=complete, artifact file exists)"
+    )
     SPECS = "every task of every plan has non-empty `spec`"
     RED_TESTS = "test-plan.jsonl, all `red:true`"
     SUMMARIES = "one valid summary per plan"
@@ -116,9 +118,13 @@ STATE_SUBJECTS = (
     StateSubject("phase_complete", PHASE_COMPLETE),
     StateSubject("escalation_received", ESCALATION_RECEIVED),
     StateSubject("escalation_resolved", ESCALATION_RESOLVED),
-    StateSubject("delivery_feedback", Subject("chore(state): delivery feedback round {R} phase {N}")),
+    StateSubject(
+        "delivery_feedback", Subject("chore(state): delivery feedback round {R} phase {N}")
+    ),
     StateSubject("plan_written", Subject("chore(state): plan written {artifact}"), by_hook=True),
-    StateSubject("summary_written", Subject("chore(state): summary written {artifact}"), by_hook=True),
+    StateSubject(
+        "summary_written", Subject("chore(state): summary written {artifact}"), by_hook=True
+    ),
 )
 
 
@@ -282,7 +288,10 @@ STEPS = (
         agents=(Role.QA, Role.QA_CODE),
         inputs=("plan", "summary", "artifacts"),
         outputs=("verification", "qa-code.jsonl"),
-        commits=(Subject("docs({phase}): verification results"), Subject("docs({phase}): code quality review")),
+        commits=(
+            Subject("docs({phase}): verification results"),
+            Subject("docs({phase}): code quality review"),
+        ),
         entry=(EntryGate.REVIEW_APPROVED, EntryGate.POST_PHASE_QA),
         exit=(ExitGate.QA,),
         skips=(Skip.SKIP_QA, Skip.TURBO),
@@ -411,9 +420,19 @@ LIMITS = (
     Limit("delivery.max_patch_cycles", 2, "patch ≤2 cycles"),
     Limit("delivery.max_major_cycles", 1, "major ≤1"),
     Limit(
-        "escalation.timeout_seconds", 300, "`escalation.timeout_seconds` 300", configurable=True, source="protocol 4.2"
+        "escalation.timeout_seconds",
+        300,
+        "`escalation.timeout_seconds` 300",
+        configurable=True,
+        source="protocol 4.2",
     ),
-    Limit("escalation.max_round_trips", 2, "`max_round_trips` 2", configurable=True, source="protocol 4.2"),
+    Limit(
+        "escalation.max_round_trips",
+        2,
+        "`max_round_trips` 2",
+        configurable=True,
+        source="protocol 4.2",
+    ),
 )
 
 LIMIT_BY_KEY = {row.key: row for row in LIMITS}

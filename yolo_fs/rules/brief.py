@@ -93,4 +93,8 @@ def listed(key: str, title: str, items: Iterable[Item]) -> Section | None:
     found = list(items)
     shown = found[:_MOST]
     lines = tuple(f"- {line}" for line, _ in shown)
-    return Section(key, title, lines, [dict(data) for _, data in shown], len(found) - len(shown)) if found else None
+    return (
+        Section(key, title, lines, [dict(data) for _, data in shown], len(found) - len(shown))
+        if found
+        else None
+    )

@@ -82,10 +82,17 @@ def _now(situation: Situation, scene: Scene | None) -> Section:
     branch = f"branch: {safe(situation.branch) or 'detached HEAD'} at {situation.commit[:SHORT] or 'no commit yet'}"
     lines = ["# yolo-fs resume", *_phase_line(scene), branch]
     if situation.obstacle:
-        lines.append(f"nothing is committed now: {situation.obstacle.value}: {situation.obstacle.sentence}")
+        lines.append(
+            f"nothing is committed now: {situation.obstacle.value}: {situation.obstacle.sentence}"
+        )
     lines += [f"stop: {safe(one, 500)}" for one in situation.trouble]
-    trouble = {"obstacle": situation.obstacle.value if situation.obstacle else None, "trouble": [*situation.trouble]}
-    return Section("now", "", tuple(lines), {**_phase_data(scene), **where, **trouble}, is_vital=True)
+    trouble = {
+        "obstacle": situation.obstacle.value if situation.obstacle else None,
+        "trouble": [*situation.trouble],
+    }
+    return Section(
+        "now", "", tuple(lines), {**_phase_data(scene), **where, **trouble}, is_vital=True
+    )
 
 
 def _phase_data(scene: Scene | None) -> dict[str, Any]:
@@ -104,7 +111,9 @@ def _phase_line(scene: Scene | None) -> tuple[str, ...]:
     said = _phase_data(scene)
     if scene is None:
         return ("phase: none yet",)
-    return (f"phase: {said['phase']}  step: {said['step']}  status: {said['status']}  plans: {said['percent']} %",)
+    return (
+        f"phase: {said['phase']}  step: {said['step']}  status: {said['status']}  plans: {said['percent']} %",
+    )
 
 
 def _without_phase(situation: Situation) -> tuple[Section, ...]:
@@ -121,7 +130,9 @@ def _of_work_tree(situation: Situation) -> Iterator[Section | None]:
     yield listed("handoffs", "Pending handoffs", _handoffs(situation))
     yield listed("drift", "What disagrees with the evidence", _drift(situation))
     yield listed(
-        "contexts", "Contexts that were compiled anew", ((safe(one), {"path": one}) for one in situation.contexts)
+        "contexts",
+        "Contexts that were compiled anew",
+        ((safe(one), {"path": one}) for one in situation.contexts),
     )
     yield listed("phases", "All phases", _phases(situation.phases))
 
@@ -131,21 +142,30 @@ def _rejected(situation: Situation) -> Iterator[Item]:
         if isinstance(verdict, Rejected):
             first = verdict.findings[0]
             others = f" and {len(verdict.findings) - 1} more" if len(verdict.findings) > 1 else ""
-            yield safe(f"{first}{others}", 400), {"path": path, "reason": first.reason.value, "line": first.line}
+            yield (
+                safe(f"{first}{others}", 400),
+                {"path": path, "reason": first.reason.value, "line": first.line},
+            )
 
 
 def _held(situation: Situation) -> Iterator[Item]:
     for path, verdict in situation.verdicts.items():
         if isinstance(verdict, Held):
             reason = verdict.reason
-            yield f"{safe(path)}: {reason.value}: {reason.sentence}", {"path": path, "reason": reason.value}
+            yield (
+                f"{safe(path)}: {reason.value}: {reason.sentence}",
+                {"path": path, "reason": reason.value},
+            )
 
 
 def _uncommitted(situation: Situation) -> Iterator[Item]:
     for path, verdict in situation.verdicts.items():
         if isinstance(verdict, Accepted | Waiting):
             written = isinstance(verdict, Waiting) and verdict.reason is Reason.BEING_WRITTEN
-            yield f"{safe(path)}{': being written' if written else ''}", {"path": path, "standing": "pending"}
+            yield (
+                f"{safe(path)}{': being written' if written else ''}",
+                {"path": path, "standing": "pending"},
+            )
         elif isinstance(verdict, Missing):
             yield f"{safe(path)}: deleted from the work tree", {"path": path, "standing": "deleted"}
 
@@ -157,20 +177,31 @@ def _handoffs(situation: Situation) -> Iterator[Item]:
             if taken.role
             else f"not accepted: {safe('; '.join(taken.wrong), 400)}"
         )
-        yield f"{safe(taken.path)}: {said}", {"path": taken.path, "role": taken.role or None, "wrong": [*taken.wrong]}
+        yield (
+            f"{safe(taken.path)}: {said}",
+            {"path": taken.path, "role": taken.role or None, "wrong": [*taken.wrong]},
+        )
     for life in situation.lives:
         one = life.delivery
         if life.stage is not Stage.ACTED_UPON:
             yield (
                 f"{safe(one.place)}: {safe(one.sender)} → {safe(one.receiver)}, {life.stage.value}",
-                {"path": one.place, "from": one.sender, "to": one.receiver, "stage": life.stage.value},
+                {
+                    "path": one.place,
+                    "from": one.sender,
+                    "to": one.receiver,
+                    "stage": life.stage.value,
+                },
             )
 
 
 def _phases(folded: Folded) -> Iterator[Item]:
     for _, one in folded if len(folded) > 1 else ():
         step = "complete" if one.is_complete else one.step
-        yield f"{one.phase}: {step}, {one.percent} %", {"phase": str(one.phase), "step": step, "percent": one.percent}
+        yield (
+            f"{one.phase}: {step}, {one.percent} %",
+            {"phase": str(one.phase), "step": step, "percent": one.percent},
+        )
 
 
 # --- what disagrees ---

@@ -67,11 +67,18 @@ def _standing(claim: Claim, earlier: list[Claim]) -> Standing:
 def overlap(ours: Iterable[str], theirs: Iterable[str]) -> str:
     """Return the first of our files that is, holds or lies below one of theirs; nothing when none is."""
     others = [_plain(path) for path in theirs]
-    return next((path for path in map(_plain, ours) if any(_meet(path, other) for other in others)), "")
+    return next(
+        (path for path in map(_plain, ours) if any(_meet(path, other) for other in others)), ""
+    )
 
 
 def _meet(one: str, other: str) -> bool:
-    return one == other or one.startswith(f"{other}/") or other.startswith(f"{one}/") or "." in (one, other)
+    return (
+        one == other
+        or one.startswith(f"{other}/")
+        or other.startswith(f"{one}/")
+        or "." in (one, other)
+    )
 
 
 def _plain(path: str) -> str:

@@ -8,12 +8,25 @@ from typing import Any
 
 from yolo_fs.reasons import Reason
 from yolo_fs.rules.actions import Action, Commit, Tell
-from yolo_fs.rules.facts import Accepted, Committed, Held, Ignored, Missing, Rejected, Verdict, Waiting
+from yolo_fs.rules.facts import (
+    Accepted,
+    Committed,
+    Held,
+    Ignored,
+    Missing,
+    Rejected,
+    Verdict,
+    Waiting,
+)
 
 
 def decide(before: Mapping[str, Verdict], seen: Mapping[str, Verdict]) -> tuple[Action, ...]:
     """Return what is to be done, in the order in which the paths were seen, but plans in the order of their waves."""
-    actions = [action for path, verdict in seen.items() for action in _actions(path, before.get(path), verdict)]
+    actions = [
+        action
+        for path, verdict in seen.items()
+        for action in _actions(path, before.get(path), verdict)
+    ]
     slots = [at for at, action in enumerate(actions) if _is_plan(action)]
     for at, plan in zip(slots, sorted((actions[at] for at in slots), key=_wave), strict=True):
         actions[at] = plan
@@ -49,10 +62,16 @@ def describe(verdict: Verdict) -> dict[str, Any]:
     """Return a verdict as events and `status --json` show it."""
     match verdict:
         case Rejected(findings):
-            return {"reason": findings[0].reason.value, "findings": [finding.as_json() for finding in findings]}
+            return {
+                "reason": findings[0].reason.value,
+                "findings": [finding.as_json() for finding in findings],
+            }
         case Held(reason, findings):
             return {"reason": reason.value, "findings": [finding.as_json() for finding in findings]}
         case Waiting(reason) | Missing(reason) | Ignored(reason) | Committed(_, reason):
             return {"reason": reason.value, "findings": []}
         case Accepted():
-            return {"reason": Reason.QUEUED.value, "findings": [finding.as_json() for finding in verdict.warnings]}
+            return {
+                "reason": Reason.QUEUED.value,
+                "findings": [finding.as_json() for finding in verdict.warnings],
+            }

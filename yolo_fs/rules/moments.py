@@ -30,7 +30,9 @@ def moment(written: object) -> datetime | None:
     return found if found.tzinfo else None
 
 
-def untimely(of: str, written: str, now: datetime, path: str, line: int, at: str) -> Iterator[Finding]:
+def untimely(
+    of: str, written: str, now: datetime, path: str, line: int, at: str
+) -> Iterator[Finding]:
     """Yield what is wrong with a moment that somebody wrote: it is none, has no zone, or has not come.
 
     Source: reliability F19.

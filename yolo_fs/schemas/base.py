@@ -89,7 +89,9 @@ def fault(reason: Reason, message: str, *, expected: str = "", at: str = "") -> 
 
     `at` is a JSON pointer relative to the validated value, for invariants of a whole object.
     """
-    return PydanticCustomError(reason.value, "{message}", {"message": message, "expected": expected, "at": at})
+    return PydanticCustomError(
+        reason.value, "{message}", {"message": message, "expected": expected, "at": at}
+    )
 
 
 def _written_as(pattern: str, example: str, meaning: str) -> Any:
@@ -100,7 +102,9 @@ def _real_date(text: str) -> str:
     try:
         date.fromisoformat(text)
     except ValueError:
-        raise fault(Reason.BAD_FORMAT, f"{text!r} is no day of the calendar", expected="2026-02-19") from None
+        raise fault(
+            Reason.BAD_FORMAT, f"{text!r} is no day of the calendar", expected="2026-02-19"
+        ) from None
     return text
 
 
@@ -108,23 +112,36 @@ def _real_instant(text: str) -> str:
     try:
         datetime.fromisoformat(text)
     except ValueError:
-        raise fault(Reason.BAD_FORMAT, f"{text!r} is no moment", expected="2026-02-19T08:00:00Z") from None
+        raise fault(
+            Reason.BAD_FORMAT, f"{text!r} is no moment", expected="2026-02-19T08:00:00Z"
+        ) from None
     return text
 
 
 def _stays_inside(text: str) -> str:
     parts = text.split("/")
-    if text.startswith("/") or ".." in parts or "\\" in text or any(ord(char) < 32 for char in text):
+    if (
+        text.startswith("/")
+        or ".." in parts
+        or "\\" in text
+        or any(ord(char) < 32 for char in text)
+    ):
         raise fault(
-            Reason.PATH_ESCAPES, f"{text!r} leaves the repository", expected="a relative POSIX path such as src/auth.ts"
+            Reason.PATH_ESCAPES,
+            f"{text!r} leaves the repository",
+            expected="a relative POSIX path such as src/auth.ts",
         )
     return text
 
 
 Text = Annotated[str, Field(min_length=1, examples=["a sentence"])]
 """A text that says something."""
-OneLine = Annotated[str, _written_as(r"^[^\r\n]*\S[^\r\n]*$", "one line of text", "one line that says something")]
-Summary500 = Annotated[str, Field(min_length=1, max_length=500, examples=["two or three sentences"])]
+OneLine = Annotated[
+    str, _written_as(r"^[^\r\n]*\S[^\r\n]*$", "one line of text", "one line that says something")
+]
+Summary500 = Annotated[
+    str, Field(min_length=1, max_length=500, examples=["two or three sentences"])
+]
 """At most 500 characters. Source: document 003, "Size Limits"."""
 Number = float
 """A whole number is a number too."""
@@ -135,14 +152,23 @@ Fraction = Annotated[float, Field(ge=0, le=1, examples=[0.92])]
 PhaseNumber = Annotated[str, _written_as(r"^[0-9]{2}$", "01", "phase number, two digits")]
 PlanName = Annotated[str, _written_as(r"^[0-9]{2}-[0-9]{2}$", "01-02", "plan id NN-MM")]
 TaskName = Annotated[str, _written_as(r"^T[1-9][0-9]*$", "T1", "task id within its plan")]
-TaskPath = Annotated[str, _written_as(r"^[0-9]{2}-[0-9]{2}/T[1-9][0-9]*$", "01-02/T3", "task reference NN-MM/Tk")]
+TaskPath = Annotated[
+    str, _written_as(r"^[0-9]{2}-[0-9]{2}/T[1-9][0-9]*$", "01-02/T3", "task reference NN-MM/Tk")
+]
 FindingName = Annotated[str, _written_as(r"^C[1-9][0-9]*$", "C1", "finding id")]
 EscalationName = Annotated[
-    str, _written_as(r"^ESC-[0-9]{2}-[0-9]{2}-T[1-9][0-9]*$", "ESC-01-02-T3", "escalation id ESC-NN-MM-Tk")
+    str,
+    _written_as(
+        r"^ESC-[0-9]{2}-[0-9]{2}-T[1-9][0-9]*$", "ESC-01-02-T3", "escalation id ESC-NN-MM-Tk"
+    ),
 ]
-Commit = Annotated[str, _written_as(r"^[0-9a-f]{7,64}$", "abc1234", "commit hash, 7 digits or more")]
+Commit = Annotated[
+    str, _written_as(r"^[0-9a-f]{7,64}$", "abc1234", "commit hash, 7 digits or more")
+]
 IsoDate = Annotated[
-    str, _written_as(r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$", "2026-02-19", "a day"), AfterValidator(_real_date)
+    str,
+    _written_as(r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$", "2026-02-19", "a day"),
+    AfterValidator(_real_date),
 ]
 IsoInstant = Annotated[
     str,
@@ -154,7 +180,9 @@ IsoInstant = Annotated[
     AfterValidator(_real_instant),
 ]
 RelativePath = Annotated[
-    str, Field(min_length=1, examples=["src/auth.ts"], description="relative path"), AfterValidator(_stays_inside)
+    str,
+    Field(min_length=1, examples=["src/auth.ts"], description="relative path"),
+    AfterValidator(_stays_inside),
 ]
 
 _Checked = TypeVar("_Checked", bound=Wire)
@@ -176,7 +204,9 @@ def invariant(check_: Callable[[_Checked], object]) -> Any:
 # --- faults ----------------------------------------------------------------------------------------------------------
 
 
-def check(shape: type[Wire], value: Mapping[str, Any], mode: Mode = Mode()) -> tuple[Wire | None, tuple[Fault, ...]]:
+def check(
+    shape: type[Wire], value: Mapping[str, Any], mode: Mode = Mode()
+) -> tuple[Wire | None, tuple[Fault, ...]]:
     """Return the value as its shape, or None, with all of its faults in the order of the keys' places."""
     keys = tuple(_unknown_keys(shape, value, mode))
     renames = tuple(fault for fault in keys if fault.reason is Reason.LEGACY_KEY)
@@ -220,7 +250,9 @@ def _fault(shape: type[Wire], detail: ErrorDetails) -> Fault:
     reason = _REASON_OF_TYPE.get(detail["type"], Reason.WRONG_TYPE)
     if seen == "" and reason in (Reason.BAD_FORMAT, Reason.UNKNOWN_VALUE):
         reason = Reason.EMPTY_VALUE
-    message = f"{location[-1]!r} is absent" if reason is Reason.MISSING_KEY else f"got {_shown(seen)}"
+    message = (
+        f"{location[-1]!r} is absent" if reason is Reason.MISSING_KEY else f"got {_shown(seen)}"
+    )
     return Fault(reason, at, message, _expected(field, detail))
 
 
@@ -233,7 +265,9 @@ def _pointer(location: tuple[str | int, ...]) -> str:
     return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in location)
 
 
-def _place(shape: type[Wire], loc: tuple[str | int, ...]) -> tuple[tuple[str | int, ...], FieldInfo | None]:
+def _place(
+    shape: type[Wire], loc: tuple[str | int, ...]
+) -> tuple[tuple[str | int, ...], FieldInfo | None]:
     """Return the real location (union branches left out) and the last field on the way to it."""
     real: list[str | int] = []
     field: FieldInfo | None = None
@@ -278,13 +312,17 @@ def _expected(field: FieldInfo | None, detail: ErrorDetails) -> str:
     described = _described(field)
     parts = [described.description or _kind(described.annotation)]
     if detail["type"] in _BOUNDS:
-        parts.append(str(detail["msg"]).removeprefix("Input should be ").removeprefix("String should have "))
+        parts.append(
+            str(detail["msg"]).removeprefix("Input should be ").removeprefix("String should have ")
+        )
     if described.examples:
         parts.append(f"such as {described.examples[0]}")
     return ", ".join(parts)
 
 
-_BOUNDS = frozenset({"string_too_long", "greater_than_equal", "less_than_equal", "greater_than", "less_than"})
+_BOUNDS = frozenset(
+    {"string_too_long", "greater_than_equal", "less_than_equal", "greater_than", "less_than"}
+)
 
 
 def _described(field: FieldInfo) -> FieldInfo:
@@ -325,14 +363,22 @@ _KIND_NAMES = {
 def _kind(annotation: Any) -> str:
     origin = typing.get_origin(annotation) or annotation
     if origin in (Union, types.UnionType):
-        return " or ".join(_kind(part) for part in typing.get_args(annotation) if part is not type(None))
+        return " or ".join(
+            _kind(part) for part in typing.get_args(annotation) if part is not type(None)
+        )
     if isinstance(origin, type) and issubclass(origin, Wire):
-        keys = ", ".join(field.alias or name for name, field in origin.model_fields.items() if field.is_required())
+        keys = ", ".join(
+            field.alias or name
+            for name, field in origin.model_fields.items()
+            if field.is_required()
+        )
         return f"an object with {keys}"
     return _KIND_NAMES.get(origin, "a value of another type")
 
 
-def _unknown_keys(shape: type[Wire], value: Mapping[str, Any], mode: Mode, at: str = "") -> Iterator[Fault]:
+def _unknown_keys(
+    shape: type[Wire], value: Mapping[str, Any], mode: Mode, at: str = ""
+) -> Iterator[Fault]:
     """Yield the keys that no field has, in nested objects as well."""
     keys = _keys_of(shape)
     for key, item in value.items():
@@ -358,15 +404,21 @@ def _keys_of(shape: type[Wire]) -> dict[str, _Nested]:
     keys = {}
     for name, field in shape.model_fields.items():
         nested = tuple(_shapes_in(field.annotation))
-        keys[field.alias or name] = _Nested(nested[0] if len(nested) == 1 else None, _is_keyed(field.annotation))
+        keys[field.alias or name] = _Nested(
+            nested[0] if len(nested) == 1 else None, _is_keyed(field.annotation)
+        )
     return keys
 
 
 def _objects_in(item: Any, *, keyed: bool) -> Iterator[tuple[str, Mapping[str, Any]]]:
     if isinstance(item, list):
-        yield from ((f"/{index}", part) for index, part in enumerate(item) if isinstance(part, dict))
+        yield from (
+            (f"/{index}", part) for index, part in enumerate(item) if isinstance(part, dict)
+        )
     elif isinstance(item, dict) and keyed:
-        yield from ((_pointer((key,)), part) for key, part in item.items() if isinstance(part, dict))
+        yield from (
+            (_pointer((key,)), part) for key, part in item.items() if isinstance(part, dict)
+        )
     elif isinstance(item, dict):
         yield "", item
 
@@ -380,7 +432,13 @@ def _is_keyed(annotation: Any) -> bool:
 def _unknown_key(shape: type[Wire], key: str, at: str, mode: Mode) -> Fault:
     if key in shape.former:
         level = Level.WARNING if mode.legacy else Level.ERROR
-        return Fault(Reason.LEGACY_KEY, at, f"{key!r} is the old name", f"the key {shape.former[key]!r}", level=level)
+        return Fault(
+            Reason.LEGACY_KEY,
+            at,
+            f"{key!r} is the old name",
+            f"the key {shape.former[key]!r}",
+            level=level,
+        )
     level = Level.ERROR if mode.strict else Level.WARNING
     return Fault(Reason.UNKNOWN_KEY, at, f"{key!r} is not in the protocol", level=level)
 

@@ -120,7 +120,12 @@ def _envelope_with(payload: type[Wire], name: str) -> Faults:
         carried = payload_shape(value)
         if carried in (payload, None):
             return faults
-        other = Fault(Reason.UNKNOWN_VALUE, "/payload", f"the payload of envelope/{payload_name(carried)}", name)
+        other = Fault(
+            Reason.UNKNOWN_VALUE,
+            "/payload",
+            f"the payload of envelope/{payload_name(carried)}",
+            name,
+        )
         return (*faults, other)
 
     return _first(read)
@@ -138,24 +143,47 @@ def payload_name(shape: type[Wire] | None) -> str:
 
 def _messages() -> Iterator[Kind]:
     for name, shape in MESSAGES.items():
-        yield Kind(f"message/{name}", Medium.OBJECT, (LineShape("", shape),), shape.source, _message_named(name))
+        yield Kind(
+            f"message/{name}",
+            Medium.OBJECT,
+            (LineShape("", shape),),
+            shape.source,
+            _message_named(name),
+        )
 
 
 def _envelopes() -> Iterator[Kind]:
     for (source, target), payload in PAYLOADS.items():
         route = Route(source, target)
-        yield _envelope(payload, "document 003, Phase-Specific Payloads", f"from {source} to {target}", route)
-    yield _envelope(ErrorReport, "document 003, Error Handoff", "on any route, when `payload` has `error`")
+        yield _envelope(
+            payload, "document 003, Phase-Specific Payloads", f"from {source} to {target}", route
+        )
+    yield _envelope(
+        ErrorReport, "document 003, Error Handoff", "on any route, when `payload` has `error`"
+    )
 
 
 def _envelope(payload: type[Wire], source: str, how: str, route: Route | None = None) -> Kind:
     name = f"envelope/{payload_name(payload)}"
     lines = (LineShape("", Envelope),)
-    return Kind(name, Medium.OBJECT, lines, source, _envelope_with(payload, name), how, payload=payload, route=route)
+    return Kind(
+        name,
+        Medium.OBJECT,
+        lines,
+        source,
+        _envelope_with(payload, name),
+        how,
+        payload=payload,
+        route=route,
+    )
 
 
-def _one(name: str, shape: type[Wire], source: str, file: str, faults: Faults | None = None) -> Kind:
-    return Kind(name, Medium.OBJECT, (LineShape("", shape),), source, faults or _shaped(shape), file=file)
+def _one(
+    name: str, shape: type[Wire], source: str, file: str, faults: Faults | None = None
+) -> Kind:
+    return Kind(
+        name, Medium.OBJECT, (LineShape("", shape),), source, faults or _shaped(shape), file=file
+    )
 
 
 KINDS: tuple[Kind, ...] = (
@@ -188,10 +216,18 @@ KINDS: tuple[Kind, ...] = (
 """Families in the order of the documents; within a family the document's own order."""
 
 ANY_MESSAGE = Kind(
-    "message", Medium.OBJECT, (), "document 000", _first(lambda value, mode: read_message(value, mode)[1])
+    "message",
+    Medium.OBJECT,
+    (),
+    "document 000",
+    _first(lambda value, mode: read_message(value, mode)[1]),
 )
 """A message of whichever type it names."""
 ANY_ENVELOPE = Kind(
-    "envelope", Medium.OBJECT, (), "document 003", _first(lambda value, mode: read_envelope(value, mode)[1])
+    "envelope",
+    Medium.OBJECT,
+    (),
+    "document 003",
+    _first(lambda value, mode: read_envelope(value, mode)[1]),
 )
 """An envelope of whichever route it names."""

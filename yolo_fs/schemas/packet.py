@@ -28,13 +28,21 @@ _PLACEHOLDER = re.compile(r"\s*<[^<>]*>\s*")
 
 def _names_a_branch(text: str) -> str:
     if text == "n/a" or _NOT_IN_A_BRANCH.search(text):
-        raise fault(Reason.BAD_FORMAT, f"{text!r} names no git branch", expected="a branch name such as feature/login")
+        raise fault(
+            Reason.BAD_FORMAT,
+            f"{text!r} names no git branch",
+            expected="a branch name such as feature/login",
+        )
     return text
 
 
 def _filled_in(text: str) -> str:
     if _PLACEHOLDER.fullmatch(text):
-        raise fault(Reason.EMPTY_VALUE, f"the placeholder {text!r} was never filled in", expected="the value itself")
+        raise fault(
+            Reason.EMPTY_VALUE,
+            f"the placeholder {text!r} was never filled in",
+            expected="the value itself",
+        )
     return text
 
 

@@ -43,7 +43,9 @@ class Policy(Wire):
     """Longest line of an artifact. Tightens: smaller."""
     max_depth: Positive = 64
     """Deepest nesting of JSON. Tightens: smaller."""
-    directive_roots: list[RelativePath] = Field(default_factory=lambda: ["apps/web/.local/directives"])
+    directive_roots: list[RelativePath] = Field(
+        default_factory=lambda: ["apps/web/.local/directives"]
+    )
     """Folders whose sessions may hold a `HANDOFF.md`. Source: document 001. Loosens: every entry, yet never outside."""
     required_reading: RelativePath = "apps/web/docs/guides/component-paradigm.md"
     """What every packet must name as required reading. Source: document 001. Neither way."""
@@ -65,9 +67,9 @@ class Policy(Wire):
     circuit_open_s: Positive = 300
     """Time after which an open circuit is half-open. Source: document 000 ("circuit_breaker_state": the example probes
     after 5 minutes). Neither way: it only tells."""
-    secrets_allowed: list[Annotated[str, Field(pattern=_FINGERPRINT, examples=["9f86d081884c7d65"])]] = Field(
-        default_factory=list
-    )
+    secrets_allowed: list[
+        Annotated[str, Field(pattern=_FINGERPRINT, examples=["9f86d081884c7d65"])]
+    ] = Field(default_factory=list)
     """Fingerprints of lines that look like a credential and are none. Loosens: every entry."""
     product_handoffs: bool = False
     """Watch, check and commit the handoffs of the product workflow, which lie outside the planning tree in

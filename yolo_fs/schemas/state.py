@@ -41,7 +41,9 @@ def _real_moment(text: str) -> str:
         if text:
             datetime.fromisoformat(text)
     except ValueError:
-        raise fault(Reason.BAD_FORMAT, f"{text!r} is no moment", expected="2026-02-19T08:00:00Z") from None
+        raise fault(
+            Reason.BAD_FORMAT, f"{text!r} is no moment", expected="2026-02-19T08:00:00Z"
+        ) from None
     return text
 
 

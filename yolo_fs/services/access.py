@@ -95,7 +95,9 @@ class Access:
         relative = os.path.relpath(full, root).replace(os.sep, "/")
         if by_name and not os.path.lexists(full):
             relative = _artifact_named(relative)
-        return Target(relative, frozenset() if relative.startswith(f"{PLANNING_ROOT}/") else self._tests)
+        return Target(
+            relative, frozenset() if relative.startswith(f"{PLANNING_ROOT}/") else self._tests
+        )
 
     def active_plan(self, department: Dept | None, plan: str = "") -> ActivePlan | None:
         """Return the plan named, else the first one of the department that is not done and waits for no other.
@@ -119,7 +121,9 @@ class Access:
             if plan.id == wanted:
                 return ActivePlan(plan.id, plan.files)
         hint = f"There are {', '.join(str(one.id) for one in self._plans()) or 'none'}."
-        raise YoloError(Reason.UNKNOWN_NAME, f"no plan {safe(name)!r}", hint=hint, exit_code=Exit.USAGE)
+        raise YoloError(
+            Reason.UNKNOWN_NAME, f"no plan {safe(name)!r}", hint=hint, exit_code=Exit.USAGE
+        )
 
     def _plans(self) -> Iterator[Plan]:
         for facts in self.facts:
@@ -144,7 +148,13 @@ class Access:
         return self._repository
 
 
-_OPEN = (PlanStanding.PENDING, PlanStanding.RUNNING, PlanStanding.CLAIMED, PlanStanding.PARTIAL, PlanStanding.FAILED)
+_OPEN = (
+    PlanStanding.PENDING,
+    PlanStanding.RUNNING,
+    PlanStanding.CLAIMED,
+    PlanStanding.PARTIAL,
+    PlanStanding.FAILED,
+)
 
 
 def _artifact_named(name: str) -> str:

@@ -59,7 +59,12 @@ class Applier:
     """Puts actions into effect in one repository."""
 
     def __init__(
-        self, committer: Committer, follower: IndexFollower, obstacles: Obstacles, budget: Budget, tell: Telling
+        self,
+        committer: Committer,
+        follower: IndexFollower,
+        obstacles: Obstacles,
+        budget: Budget,
+        tell: Telling,
     ):
         self._committer = committer
         self._follower = follower
@@ -92,12 +97,18 @@ class Applier:
     def _commit(self, accepted: Sequence[Accepted], head: Head) -> Outcome:
         allowed = self._budget.allowance()
         accepted, late = accepted[:allowed], accepted[allowed:]
-        verdicts: dict[str, Verdict] = {each.place.path: Held(Reason.COMMIT_BUDGET) for each in late}
+        verdicts: dict[str, Verdict] = {
+            each.place.path: Held(Reason.COMMIT_BUDGET) for each in late
+        }
         if not accepted:
             return Outcome(verdicts)
         if self._obstacles.came_since(head, time.time_ns()):
-            return Outcome(verdicts | {each.place.path: Held(Reason.BRANCH_MOVED) for each in accepted})
-        entries = [Entry(each.place.path, each.data, each.subject, each.trailers) for each in accepted]
+            return Outcome(
+                verdicts | {each.place.path: Held(Reason.BRANCH_MOVED) for each in accepted}
+            )
+        entries = [
+            Entry(each.place.path, each.data, each.subject, each.trailers) for each in accepted
+        ]
         try:
             made = self._committer.commit(entries, head)
         except YoloError as error:

@@ -80,7 +80,9 @@ class Archive:
     def named(self, name: str) -> tuple[int, ...]:
         """Return the positions of the first two commits that an abbreviated hash names."""
         at = bisect_left(range(len(self)), name, key=self.oid)
-        return tuple(place for place in range(at, min(at + 2, len(self))) if self.oid(place).startswith(name))
+        return tuple(
+            place for place in range(at, min(at + 2, len(self))) if self.oid(place).startswith(name)
+        )
 
     def at_position(self, position: int) -> Chronicled:
         """Return the commit at a position."""
@@ -89,7 +91,14 @@ class Archive:
         subject, *changes = text.split("\0")
         pairs = tuple((change[0], change[1:]) for change in changes)
         is_ours = subject[:1] == _OURS
-        return Chronicled(self.oid(position), self.at[position], self.heights[position], is_ours, subject[1:], pairs)
+        return Chronicled(
+            self.oid(position),
+            self.at[position],
+            self.heights[position],
+            is_ours,
+            subject[1:],
+            pairs,
+        )
 
     def own(self) -> Iterator[Chronicled]:
         """Yield the coordination commits, oldest first."""
@@ -120,10 +129,14 @@ def pack(tip: str, cut_off: str, commits: Iterable[Chronicled], names: Names) ->
         array("I", [place[one.oid] for one in own]).tobytes(),
         ends.tobytes(),
         b"".join(texts),
-        _json({index: {key: place[oid] for key, oid in keys.items()} for index, keys in names.items()}),
+        _json(
+            {index: {key: place[oid] for key, oid in keys.items()} for index, keys in names.items()}
+        ),
     )
     width = len(listed[0].oid) if listed else 0
-    head = _json({"tip": tip, "cut_off": cut_off, "width": width, "sizes": [len(part) for part in parts]})
+    head = _json(
+        {"tip": tip, "cut_off": cut_off, "width": width, "sizes": [len(part) for part in parts]}
+    )
     body = b"\n".join((head, b"".join(parts)))
     return b"%s %08x\n%s" % (_MAGIC, zlib.crc32(body), body)
 
@@ -136,7 +149,9 @@ def unpack(data: bytes) -> Archive | None:
         return None
     end = data.index(b"\n", begin)
     said = json.loads(data[begin:end])
-    names, at, heights, ours, ends, texts, indexes = _parts(memoryview(data)[end + 1 :], said["sizes"])
+    names, at, heights, ours, ends, texts, indexes = _parts(
+        memoryview(data)[end + 1 :], said["sizes"]
+    )
     oids = str(names, "ascii")
     return Archive(
         tip=said["tip"],
@@ -179,4 +194,6 @@ def _numbers(kind: str, data: memoryview) -> array[int]:
 
 
 def _json(value: object) -> bytes:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogateescape")
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(
+        "utf-8", "surrogateescape"
+    )

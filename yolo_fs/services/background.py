@@ -128,7 +128,9 @@ def stop(repository: Repository, timeout_s: float) -> int:
     """
     found = running(repository)
     if found is None:
-        raise YoloError(Reason.NOT_RUNNING, hint="Start it with 'yolo-fs start'.", exit_code=Exit.NOT_HERE)
+        raise YoloError(
+            Reason.NOT_RUNNING, hint="Start it with 'yolo-fs start'.", exit_code=Exit.NOT_HERE
+        )
     _signal(found)
     if not _wait(lambda: running(repository) != found, timeout_s):
         raise YoloError(

@@ -106,7 +106,9 @@ class Board:
         }
 
 
-def board(repository: Repository, settings: Settings, commit: str | None, team: Team | None = None) -> Board:
+def board(
+    repository: Repository, settings: Settings, commit: str | None, team: Team | None = None
+) -> Board:
     """Return where the team stands as of a commit. `team`: remembers what an earlier look has read.
 
     Raises:
@@ -134,7 +136,9 @@ def _config_at(repository: Repository, settings: Settings, commit: str | None) -
 def _phase(facts: PhaseFacts) -> PhaseBoard:
     progress = fold(facts)
     decision, why = sign_off(GateView(facts, progress))
-    return PhaseBoard(facts, progress, gates_of(facts, progress), decision, why, alarms(facts, progress))
+    return PhaseBoard(
+        facts, progress, gates_of(facts, progress), decision, why, alarms(facts, progress)
+    )
 
 
 def _with_loops(team: Team, one: PhaseBoard, at_s: int) -> PhaseBoard:
@@ -178,7 +182,10 @@ def _plan(one: PlanProgress) -> dict[str, Any]:
         "commit": one.commit,
         "tasks_done": tasks_done(one),
         "tasks_total": len(one.tasks),
-        "tasks": [{"task": str(task.ref), "action": task.action, "commit": task.commit} for task in one.tasks],
+        "tasks": [
+            {"task": str(task.ref), "action": task.action, "commit": task.commit}
+            for task in one.tasks
+        ],
         "missing": list(one.missing),
         "blocked_by": list(one.blocked_by),
     }
@@ -190,7 +197,11 @@ def tasks_done(plan: PlanProgress) -> int:
 
 
 def _next(one: Next | None) -> dict[str, Any] | None:
-    return {"step": one.step, "agent": one.agent, "task": one.task, "inputs": list(one.inputs)} if one else None
+    return (
+        {"step": one.step, "agent": one.agent, "task": one.task, "inputs": list(one.inputs)}
+        if one
+        else None
+    )
 
 
 def _alarm(one: Alarm) -> dict[str, Any]:

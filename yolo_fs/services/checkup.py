@@ -67,12 +67,19 @@ def _file_system(repository: Repository) -> Iterator[Symptom]:
     type_ = filesystem_type(repository.git_dir)
     if type_ in NETWORK_FILESYSTEMS:
         hint = "Keep one daemon only, on one machine; commits stay safe, locks may not."
-        yield _symptom(Reason.NETWORK_FILESYSTEM, f"the repository lies on {type_}", "a local file system", hint)
+        yield _symptom(
+            Reason.NETWORK_FILESYSTEM,
+            f"the repository lies on {type_}",
+            "a local file system",
+            hint,
+        )
 
 
 def _planning_tree(repository: Repository) -> Iterator[Symptom]:
     if not os.path.isdir(os.path.join(repository.root, PLANNING_ROOT)):
-        yield _symptom(Reason.NOT_INITIALISED, "", f"a folder {PLANNING_ROOT}", "Run 'yolo-fs init'.")
+        yield _symptom(
+            Reason.NOT_INITIALISED, "", f"a folder {PLANNING_ROOT}", "Run 'yolo-fs init'."
+        )
         return
     rules = PathRules(repository)
     sample = f"{PLANNING_ROOT}/phases/01-sample/critique.jsonl"
@@ -81,11 +88,17 @@ def _planning_tree(repository: Repository) -> Iterator[Symptom]:
     if reason is Reason.GITIGNORED:
         hint = "Take the line out of .gitignore, or set commit_ignored in your own configuration."
         yield _symptom(
-            reason, "artifacts will be held", "a planning tree that git does not ignore", hint, PLANNING_ROOT
+            reason,
+            "artifacts will be held",
+            "a planning tree that git does not ignore",
+            hint,
+            PLANNING_ROOT,
         )
     elif reason:
         hint = f"Keep {PLANNING_ROOT} out of that attribute."
-        yield _symptom(reason, "artifacts will be held", "no filter on the planning tree", hint, PLANNING_ROOT)
+        yield _symptom(
+            reason, "artifacts will be held", "no filter on the planning tree", hint, PLANNING_ROOT
+        )
 
 
 def _configuration(repository: Repository) -> Iterator[Symptom]:
@@ -101,7 +114,9 @@ def _branch(repository: Repository) -> Iterator[Symptom]:
     if obstacle is Reason.BRANCH_BROKEN:
         good = last_good_tip(repository, head.ref or "HEAD")
         known = (
-            f"The reflog's last commit that can be read is {good}." if good else "The reflog names no readable commit."
+            f"The reflog's last commit that can be read is {good}."
+            if good
+            else "The reflog names no readable commit."
         )
         yield _symptom(obstacle, head.branch, "a branch that names a commit", known)
     elif obstacle and obstacle is not Reason.INDEX_LOCKED:
@@ -132,7 +147,9 @@ def _foreign_locks(repository: Repository) -> Iterator[tuple[str, Reason]]:
     if head.ref:
         places.append((f"{repository.common_dir}/{head.ref}.lock", Reason.REF_LOCKED))
     ours = Branches(repository).own_stale_locks()
-    yield from ((path, reason) for path, reason in places if os.path.lexists(path) and path not in ours)
+    yield from (
+        (path, reason) for path, reason in places if os.path.lexists(path) and path not in ours
+    )
 
 
 def _index(repository: Repository) -> Iterator[Symptom]:
@@ -140,14 +157,22 @@ def _index(repository: Repository) -> Iterator[Symptom]:
     if follower.pending and health(repository).pid is None:
         message = f"{len(follower.pending)} committed artifacts are not in the index yet"
         yield Symptom(
-            Finding(Reason.INDEX_DIVERGED, message=message), follower.follow, "let the index follow our commits"
+            Finding(Reason.INDEX_DIVERGED, message=message),
+            follower.follow,
+            "let the index follow our commits",
         )
 
 
 def _leftovers(repository: Repository) -> Iterator[Symptom]:
-    if os.path.isdir(repository.own_dir) and any(".yolo-tmp." in name for name in os.listdir(repository.own_dir)):
+    if os.path.isdir(repository.own_dir) and any(
+        ".yolo-tmp." in name for name in os.listdir(repository.own_dir)
+    ):
         yield Symptom(
-            Finding(Reason.STORAGE_FAILED, message="temporary files of a killed writer", level=Level.WARNING),
+            Finding(
+                Reason.STORAGE_FAILED,
+                message="temporary files of a killed writer",
+                level=Level.WARNING,
+            ),
             lambda: reap_temporaries(repository.own_dir, 0),
             "remove temporary files of our dead processes",
         )
@@ -156,10 +181,14 @@ def _leftovers(repository: Repository) -> Iterator[Symptom]:
 def _daemon(repository: Repository) -> Iterator[Symptom]:
     found = health(repository)
     if found.pid is None:
-        yield _symptom(Reason.NOT_RUNNING, "", "", "Start it with 'yolo-fs start'.", level=Level.WARNING)
+        yield _symptom(
+            Reason.NOT_RUNNING, "", "", "Start it with 'yolo-fs start'.", level=Level.WARNING
+        )
     elif found.degraded:
         reason = Reason.of(found.degraded["reason"])
-        yield _symptom(reason, found.degraded["detail"], "", found.degraded["hint"], level=Level.WARNING)
+        yield _symptom(
+            reason, found.degraded["detail"], "", found.degraded["hint"], level=Level.WARNING
+        )
 
 
 LOOKS: tuple[Look, ...] = (
@@ -177,6 +206,14 @@ LOOKS: tuple[Look, ...] = (
 
 
 def _symptom(
-    reason: Reason, message: str, expected: str, hint: str, path: str = "", *, level: Level = Level.ERROR
+    reason: Reason,
+    message: str,
+    expected: str,
+    hint: str,
+    path: str = "",
+    *,
+    level: Level = Level.ERROR,
 ) -> Symptom:
-    return Symptom(Finding(reason, path, message=message, expected=expected, hint=hint, level=level))
+    return Symptom(
+        Finding(reason, path, message=message, expected=expected, hint=hint, level=level)
+    )

@@ -98,7 +98,9 @@ class Chronicle:
         if len(found) != 1:
             return None
         one = found[0]
-        return SourceCommit(one.oid, one.subject, frozenset(path for _, path in one.changes), one.at_s)
+        return SourceCommit(
+            one.oid, one.subject, frozenset(path for _, path in one.changes), one.at_s
+        )
 
     def at_s(self, oid: str) -> int:
         """Return when a commit of this history was made, seconds since the epoch; 0 for one that is not in it."""
@@ -127,7 +129,9 @@ class Chronicle:
         return self._in_order(self._work.get(plan, ()))
 
     def _in_order(self, oids: Iterable[str]) -> tuple[Chronicled, ...]:
-        return tuple(sorted((one for oid in oids if (one := self._find(oid))), key=lambda one: one.rank))
+        return tuple(
+            sorted((one for oid in oids if (one := self._find(oid))), key=lambda one: one.rank)
+        )
 
     @property
     def ours(self) -> tuple[Chronicled, ...]:
@@ -141,7 +145,9 @@ class Chronicle:
 
     def _take(self, logged: LoggedCommit) -> None:
         height = 1 + max((self.height(parent) for parent in logged.parents), default=0)
-        one = Chronicled(logged.oid, logged.at_s, height, logged.is_ours, logged.subject, logged.changes)
+        one = Chronicled(
+            logged.oid, logged.at_s, height, logged.is_ours, logged.subject, logged.changes
+        )
         self._fresh[one.oid] = one
         for _, path in one.changes:
             if path.startswith(PLANNING_ROOT + "/"):
@@ -195,7 +201,9 @@ class Chronicle:
             "past": _numbered(self._past),
             "work": _numbered(self._work),
         }
-        data = pack(self._tip, self._cut_off(), chain(self._archive.all(), self._fresh.values()), names)
+        data = pack(
+            self._tip, self._cut_off(), chain(self._archive.all(), self._fresh.values()), names
+        )
         with contextlib.suppress(YoloError):
             private_directory(self._repository.own_dir)
             write_bytes(f"{self._repository.own_dir}/{FILE}", data)
@@ -226,7 +234,9 @@ def _has_rounds(path: str) -> bool:
 
 def _numbered(lists: Mapping[str, Iterable[str]]) -> dict[str, str]:
     """Return lists of commits in the form of an index: one key for each."""
-    return {f"{key}\0{number}": oid for key, oids in lists.items() for number, oid in enumerate(oids)}
+    return {
+        f"{key}\0{number}": oid for key, oids in lists.items() for number, oid in enumerate(oids)
+    }
 
 
 def _gathered(index: Mapping[str, str]) -> dict[str, list[str]]:

@@ -46,12 +46,18 @@ class Claims:
         if str(task) in self._done:
             raise YoloError(Reason.STATE_CONFLICT, f"task {task} is done: a commit names it")
         wish = Claim(agent, task, tuple(files), iso(now_s))
-        self._change(lambda open_: open_ if any(_is_same(one, wish) for one in open_) else [*open_, wish])
+        self._change(
+            lambda open_: open_ if any(_is_same(one, wish) for one in open_) else [*open_, wish]
+        )
         return next(one for one in self.standings() if _is_same(one.claim, wish))
 
     def release(self, agent: str, task: TaskRef | None = None) -> tuple[Standing, ...]:
         """Give back one task, or all of an agent that is gone; return how the others stand."""
-        self._change(lambda open_: [one for one in open_ if one.agent != agent or task not in (None, one.task)])
+        self._change(
+            lambda open_: [
+                one for one in open_ if one.agent != agent or task not in (None, one.task)
+            ]
+        )
         return self.standings()
 
     def _change(self, change: Callable[[list[Claim]], list[Claim]]) -> None:
@@ -94,5 +100,9 @@ def _from_json(value: Any) -> Claim | None:
         return None
     task = TaskRef.parse(str(value.get("task")))
     return (
-        Claim(str(value.get("agent")), task, texts(value.get("files")), str(value.get("claimed_at"))) if task else None
+        Claim(
+            str(value.get("agent")), task, texts(value.get("files")), str(value.get("claimed_at"))
+        )
+        if task
+        else None
     )

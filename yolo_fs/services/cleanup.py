@@ -63,8 +63,14 @@ def is_unique_in(repository: Repository) -> Callable[[str], bool]:
         relative = os.path.relpath(path, repository.root)
         if classify(relative) is None:
             return False
-        content, blob = read(repository.root, relative, _LIMIT_BYTES), repository.blob_at(tip, relative)
-        return not isinstance(content, Content) or repository.hashing.name("blob", content.data).oid != blob
+        content, blob = (
+            read(repository.root, relative, _LIMIT_BYTES),
+            repository.blob_at(tip, relative),
+        )
+        return (
+            not isinstance(content, Content)
+            or repository.hashing.name("blob", content.data).oid != blob
+        )
 
     return is_unique
 

@@ -54,7 +54,9 @@ class Coordinator:
         self._branches = Branches(repository, durable=durable)
         self.follower = IndexFollower(repository)
         self._obstacles = Obstacles(
-            repository, protected=settings.policy.protected, allow_detached=settings.policy.allow_detached
+            repository,
+            protected=settings.policy.protected,
+            allow_detached=settings.policy.allow_detached,
         )
         committer = Committer(repository, self._branches, self.follower, _now)
         budget = Budget(settings.policy.commits_per_minute)
@@ -79,7 +81,11 @@ class Coordinator:
 
     def waiting(self) -> tuple[str, ...]:
         """Return the paths that could not be judged yet."""
-        return tuple(path for path, verdict in self.unsettled.items() if isinstance(verdict, Waiting | Accepted))
+        return tuple(
+            path
+            for path, verdict in self.unsettled.items()
+            if isinstance(verdict, Waiting | Accepted)
+        )
 
     def candidates(self) -> dict[str, Stamp | None]:
         """Return every path that may be an artifact, with its stamp on disk (None: only the branch has it)."""
@@ -101,7 +107,9 @@ class Coordinator:
             made += self._some(pending[start : start + LARGEST_ROUND])
         return tuple(made)
 
-    def judge(self, paths: Sequence[str], now_ns: int | None) -> tuple[Head, Reason | None, dict[str, Glance]]:
+    def judge(
+        self, paths: Sequence[str], now_ns: int | None
+    ) -> tuple[Head, Reason | None, dict[str, Glance]]:
         """Look at the paths and change nothing; return HEAD, why nothing may be committed, and what was seen.
 
         `now_ns`: as `Obstacles.find` takes it.
@@ -109,7 +117,11 @@ class Coordinator:
         head = self._heed_head()
         obstacle = self._obstacles.find(head, now_ns)
         self._intake.prepare(paths)
-        return head, obstacle, {path: self._not_undone(self._look(path, head, obstacle)) for path in paths}
+        return (
+            head,
+            obstacle,
+            {path: self._not_undone(self._look(path, head, obstacle)) for path in paths},
+        )
 
     def let_index_follow(self) -> bool:
         """Bring the user's index up to date for the paths that were committed."""
@@ -123,7 +135,11 @@ class Coordinator:
         """Return the held paths that nothing holds any more, or that something else holds by now."""
         held = self._held_in_passing()
         obstacle = self._obstacles.find(self.repository.head(), time.time_ns()) if held else None
-        return tuple(path for path in held if self.unsettled[path] != Held(obstacle)) if obstacle else held
+        return (
+            tuple(path for path in held if self.unsettled[path] != Held(obstacle))
+            if obstacle
+            else held
+        )
 
     def unfinished(self) -> tuple[str, ...]:
         """Return the paths that time alone will bring further."""
@@ -141,7 +157,9 @@ class Coordinator:
 
     def _held_in_passing(self) -> tuple[str, ...]:
         return tuple(
-            path for path, verdict in self.unsettled.items() if isinstance(verdict, Held) and verdict.reason in PASSING
+            path
+            for path, verdict in self.unsettled.items()
+            if isinstance(verdict, Held) and verdict.reason in PASSING
         )
 
     def _some(self, paths: list[str]) -> tuple[Made, ...]:
@@ -163,7 +181,9 @@ class Coordinator:
         self._tell_held(outcome)
         for path, glance in seen.items():
             verdict = outcome.verdicts.get(path) or glance.seen.verdict
-            self._ledger.note(path, Glance(Seen(path, verdict, glance.seen.stamp), glance.read_at_ns))
+            self._ledger.note(
+                path, Glance(Seen(path, verdict, glance.seen.stamp), glance.read_at_ns)
+            )
         if tips := [one.commit for one in outcome.made if one.commit]:
             self.head = Head(head.ref, tips[-1])
         return outcome
@@ -171,7 +191,11 @@ class Coordinator:
     def _tell_held(self, outcome: Outcome) -> None:
         """Tell what was accepted and could not be committed; a branch that moved is tried again at once."""
         for path, verdict in outcome.verdicts.items():
-            if isinstance(verdict, Held) and not self._is_moved(verdict) and verdict != self._ledger.verdict(path):
+            if (
+                isinstance(verdict, Held)
+                and not self._is_moved(verdict)
+                and verdict != self._ledger.verdict(path)
+            ):
                 self._tell("artifact.held", path, describe(verdict))
 
     def _look(self, path: str, head: Head, obstacle: Reason | None) -> Glance:
@@ -181,9 +205,15 @@ class Coordinator:
         except YoloError as error:
             seen = Seen(path, Held(error.reason, (error.as_finding(),)))
         except Exception as defect:  # a defect of ours must cost one path, not the daemon
-            self._tell("daemon.defect", path, {"what": repr(defect), "trace": traceback.format_exc()})
+            self._tell(
+                "daemon.defect", path, {"what": repr(defect), "trace": traceback.format_exc()}
+            )
             seen = Seen(
-                path, Held(Reason.INTERNAL_ERROR, (Finding(Reason.INTERNAL_ERROR, path, message=repr(defect)),))
+                path,
+                Held(
+                    Reason.INTERNAL_ERROR,
+                    (Finding(Reason.INTERNAL_ERROR, path, message=repr(defect)),),
+                ),
             )
         return Glance(seen, read_at_ns)
 
@@ -191,7 +221,9 @@ class Coordinator:
         head = self.repository.head()
         if head != self.head or self._abandoned is None:
             self._abandoned = (
-                abandoned(self.repository, head.ref, head.tip) if head.ref and head.tip else Abandoned((), 0)
+                abandoned(self.repository, head.ref, head.tip)
+                if head.ref and head.tip
+                else Abandoned((), 0)
             )
             self.head = head
         return head

@@ -105,7 +105,9 @@ class Daemon:
         self._contexts = Contexts(repository, settings, team)
         self._states = States(repository, settings, team)
         self._ticker = Ticker(repository, settings, tell, notify=self._sinks.notify)
-        self._crew = CrewWatch(repository, CrewObserver(repository, settings, team), tell, self._sinks.put)
+        self._crew = CrewWatch(
+            repository, CrewObserver(repository, settings, team), tell, self._sinks.put
+        )
 
     # --- life ---
 
@@ -113,7 +115,9 @@ class Daemon:
         """Watch and commit until `stop` is called; `ready` is called once the first scan is done."""
         _outlive_signals()
         self._tell("daemon.started", "", {"pid": os.getpid()})
-        self._lookouts.keep(self._settings.roots)  # first watch, then scan: nothing falls between the two
+        self._lookouts.keep(
+            self._settings.roots
+        )  # first watch, then scan: nothing falls between the two
         try:
             while not self._outlives(self._begin) and self._goes_on():
                 pass
@@ -195,7 +199,9 @@ class Daemon:
                 self._trouble = str(error)
                 self._tell("daemon.trouble", "", {"what": self._trouble})
             self._inbox.take(TROUBLE_S)
-            self._clocks.check_at = self._clocks.rescan_at = 0.0  # whatever the mail said is found by the scan
+            self._clocks.check_at = self._clocks.rescan_at = (
+                0.0  # whatever the mail said is found by the scan
+            )
             return False
         self._trouble = ""
         return True
@@ -208,7 +214,11 @@ class Daemon:
         self._retry()
         self._tick()
         self._look_at_crew()
-        if mail.doubts or time.monotonic() >= self._clocks.rescan_at or self._coordinator.moved_by_others():
+        if (
+            mail.doubts
+            or time.monotonic() >= self._clocks.rescan_at
+            or self._coordinator.moved_by_others()
+        ):
             self._rescan(mail.doubts)
         self._follow_index()
 
@@ -267,9 +277,13 @@ class Daemon:
 
     def _project(self) -> None:
         try:
-            self._projector.bring_up_to_date(self._repository.head().tip, self._coordinator.unsettled)
+            self._projector.bring_up_to_date(
+                self._repository.head().tip, self._coordinator.unsettled
+            )
             self._keep_states()
-            self._projector.bring_up_to_date(self._repository.head().tip, self._coordinator.unsettled)
+            self._projector.bring_up_to_date(
+                self._repository.head().tip, self._coordinator.unsettled
+            )
             self._contexts.keep(self._repository.head().tip, self._coordinator.unsettled)
         except (OSError, YoloError) as error:
             reason = error.reason if isinstance(error, YoloError) else Reason.STORAGE_FAILED
@@ -300,7 +314,12 @@ class Daemon:
     def _sleep_s(self) -> float:
         """Return how long nothing is due, if no mail comes."""
         now = time.monotonic()
-        due = [self._clocks.rescan_at, self._clocks.check_at, now + 1.0, *self._clocks.held_back.values()]
+        due = [
+            self._clocks.rescan_at,
+            self._clocks.check_at,
+            now + 1.0,
+            *self._clocks.held_back.values(),
+        ]
         if self._coordinator.unfinished():
             due.append(self._clocks.retry_at)
         if self._coordinator.follower.pending:
@@ -332,7 +351,9 @@ class Daemon:
     def _say_health(self, *, running: bool = True) -> None:
         self._told_of = self._repository.head().tip
         verdicts = self._coordinator.unsettled.values()
-        write_health(self._repository, verdicts, self._lookouts.degraded, self._headline(), running=running)
+        write_health(
+            self._repository, verdicts, self._lookouts.degraded, self._headline(), running=running
+        )
 
     def _headline(self) -> str:
         try:

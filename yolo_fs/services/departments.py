@@ -56,7 +56,9 @@ def declare(root: str, department: Dept, phase: PhaseId, said: Declaration) -> d
 def shown(root: str, phase: PhaseId) -> dict[str, dict[str, Any]]:
     """Return the status files of a phase, department by department, as they are."""
     folder = phase_folder(root, phase)
-    found = {dept.value: read_json(os.path.join(folder, f".dept-status-{dept}.json")) for dept in Dept}
+    found = {
+        dept.value: read_json(os.path.join(folder, f".dept-status-{dept}.json")) for dept in Dept
+    }
     return {name: value for name, value in found.items() if isinstance(value, dict)}
 
 
@@ -76,7 +78,9 @@ def find_phase(root: str, spelled: str) -> PhaseId:
         if phase and wanted in (phase.number, name):
             return phase
     hint = f"There are: {', '.join(present) or 'none'}."
-    raise YoloError(Reason.UNKNOWN_NAME, f"no phase {safe(spelled)!r}", hint=hint, exit_code=Exit.USAGE)
+    raise YoloError(
+        Reason.UNKNOWN_NAME, f"no phase {safe(spelled)!r}", hint=hint, exit_code=Exit.USAGE
+    )
 
 
 def find_department(name: str) -> Dept:
@@ -88,7 +92,9 @@ def find_department(name: str) -> Dept:
     found = department_of(name)
     if found is None:
         hint = "Departments are backend, frontend and uiux."
-        raise YoloError(Reason.UNKNOWN_NAME, f"no department {safe(name)!r}", hint=hint, exit_code=Exit.USAGE)
+        raise YoloError(
+            Reason.UNKNOWN_NAME, f"no department {safe(name)!r}", hint=hint, exit_code=Exit.USAGE
+        )
     return found
 
 
@@ -98,11 +104,16 @@ def _refuse_unknown(values: Mapping[str, Any]) -> None:
         if key in values and values[key] not in allowed:
             hint = f"One of: {', '.join(allowed)}."
             raise YoloError(
-                Reason.UNKNOWN_NAME, f"no {key} {safe(str(values[key]))!r}", hint=hint, exit_code=Exit.USAGE
+                Reason.UNKNOWN_NAME,
+                f"no {key} {safe(str(values[key]))!r}",
+                hint=hint,
+                exit_code=Exit.USAGE,
             )
 
 
-def _declared(department: Dept, before: dict[str, Any] | Damaged | None, said: Declaration) -> dict[str, Any]:
+def _declared(
+    department: Dept, before: dict[str, Any] | Damaged | None, said: Declaration
+) -> dict[str, Any]:
     old = before if isinstance(before, dict) else {}
     seq = int(old.get("seq") or 0)
     if said.expect_seq is not None and said.expect_seq != seq:
@@ -123,7 +134,9 @@ def _declared(department: Dept, before: dict[str, Any] | Damaged | None, said: D
         "eta": "",
         "seq": 0,
     }
-    declared = dict(old.get("declared") or {}) | {key: said.values[key] for key in DECLARABLE if key in said.values}
+    declared = dict(old.get("declared") or {}) | {
+        key: said.values[key] for key in DECLARABLE if key in said.values
+    }
     fresh = {**empty, **old, **said.values, "updated_at": now, "seq": seq + 1}
     if said.blockers is not None:
         fresh["blockers"] = list(said.blockers)

@@ -91,7 +91,12 @@ def _of_phase(root: str, one: PhaseBoard, in_force: Switches) -> Aside:
     facts = replace(one.facts, switches=in_force)
     progress = one.progress if in_force == one.facts.switches else fold(facts)
     forged = forged_sentinels(root, facts, progress)
-    return Aside(str(facts.phase), tuple(drift(root, facts, progress)), forged, tuple(_declared_blockers(root, facts)))
+    return Aside(
+        str(facts.phase),
+        tuple(drift(root, facts, progress)),
+        forged,
+        tuple(_declared_blockers(root, facts)),
+    )
 
 
 def _of_config(committed: Config | None, in_force: Config) -> Iterator[Drift]:
@@ -134,7 +139,10 @@ def _of_departments(root: str, facts: PhaseFacts, progress: PhaseProgress) -> It
             yield from drift_of_department(department, status)
 
 
-SOURCES: tuple[Callable[[str, PhaseFacts, PhaseProgress], Iterator[Drift]], ...] = (_of_departments, _of_states)
+SOURCES: tuple[Callable[[str, PhaseFacts, PhaseProgress], Iterator[Drift]], ...] = (
+    _of_departments,
+    _of_states,
+)
 """One row for each kind of file that declares what the fold derives."""
 
 

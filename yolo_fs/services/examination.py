@@ -80,7 +80,10 @@ class Blobs:
         found = self._repository.objects.read(oid) if size >= 0 else None
         if found is None or found.kind != "blob":
             return Finding(
-                Reason.OBJECT_MISSING, path, message=f"blob {oid} cannot be read", hint="see 'yolo-fs doctor'"
+                Reason.OBJECT_MISSING,
+                path,
+                message=f"blob {oid} cannot be read",
+                hint="see 'yolo-fs doctor'",
             )
         return found.body
 
@@ -151,7 +154,9 @@ class AtCommit:
             objects = self._repository.objects
             found = objects.read(f"{self._commit}:{folder}")
             is_tree = found is not None and found.kind == "tree"
-            self._folders[folder] = Tree.parse(found.body, objects.hashing.size) if found and is_tree else Tree((), ())
+            self._folders[folder] = (
+                Tree.parse(found.body, objects.hashing.size) if found and is_tree else Tree((), ())
+            )
         return self._folders[folder]
 
 
@@ -182,7 +187,9 @@ class Examiner:
         findings = examine(place, reading.records, around, self._mode)
         return Examined(reading.records, (*reading.findings, *findings))
 
-    def _surroundings(self, place: Place, records: Sequence[Record], snapshot: Snapshot) -> Surroundings:
+    def _surroundings(
+        self, place: Place, records: Sequence[Record], snapshot: Snapshot
+    ) -> Surroundings:
         mentioned = commits_mentioned(place, records)
         commits = self._commits_exist(mentioned) if mentioned else {}
         needs_plans = Check.WAVES in place.artifact.checks and place.plan is not None
@@ -190,7 +197,11 @@ class Examiner:
 
     def _plans_beside(self, place: Place, snapshot: Snapshot) -> dict[str, PlanFacts]:
         """Return the facts of the other plans of the same phase."""
-        names = [name for name in snapshot.names(place.folder) if name != place.name and name.endswith(_PLAN_ENDING)]
+        names = [
+            name
+            for name in snapshot.names(place.folder)
+            if name != place.name and name.endswith(_PLAN_ENDING)
+        ]
         others = [other for name in names if (other := self._place_of(f"{place.folder}/{name}"))]
         found = {str(other.plan): self._plan_facts(other.path, snapshot) for other in others}
         return {name: facts for name, facts in found.items() if facts}

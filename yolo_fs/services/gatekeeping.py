@@ -56,13 +56,17 @@ class Gates:
             if gate.name == name:
                 return gate
         hint = f"This phase has: {', '.join(gate.name for gate in self.gates)}."
-        raise YoloError(Reason.UNKNOWN_NAME, f"no gate {safe(name)!r}", hint=hint, exit_code=Exit.USAGE)
+        raise YoloError(
+            Reason.UNKNOWN_NAME, f"no gate {safe(name)!r}", hint=hint, exit_code=Exit.USAGE
+        )
 
 
 def gates_at(repository: Repository, team: Team, phase: PhaseId, commit: str | None) -> Gates:
     """Return the gates of a phase as of a commit; all are closed while nothing of it is committed."""
     present = (one for one in team.folded(commit) if one[0].phase == phase)
-    facts, progress = next(present, None) or _nothing_of(phase, Switches(load(repository.root).config))
+    facts, progress = next(present, None) or _nothing_of(
+        phase, Switches(load(repository.root).config)
+    )
     decision, why = sign_off(GateView(facts, progress))
     return Gates(
         phase=phase,
@@ -70,7 +74,10 @@ def gates_at(repository: Repository, team: Team, phase: PhaseId, commit: str | N
         gates=gates_of(facts, progress),
         decision=decision.value,
         why=why,
-        forged=(*forged_sentinels(repository.root, facts, progress), *_damaged(repository.root, progress)),
+        forged=(
+            *forged_sentinels(repository.root, facts, progress),
+            *_damaged(repository.root, progress),
+        ),
         drift=tuple(_drift(repository.root, progress)),
     )
 
@@ -105,7 +112,8 @@ def forged_sentinels(root: str, facts: PhaseFacts, progress: PhaseProgress) -> t
     return tuple(
         name
         for name in names_in(folder)
-        if name.startswith(".handoff-") and not _is_borne_out(os.path.join(folder, name), borne_out.get(name))
+        if name.startswith(".handoff-")
+        and not _is_borne_out(os.path.join(folder, name), borne_out.get(name))
     )
 
 
@@ -165,7 +173,9 @@ def _timeout_s(root: str, settings: Settings, phase: PhaseId, names: Sequence[st
 
 
 def _is_borne_out(path: str, content: str | None) -> bool:
-    return content is not None and not os.path.islink(path) and read_json(path) == json.loads(content)
+    return (
+        content is not None and not os.path.islink(path) and read_json(path) == json.loads(content)
+    )
 
 
 def _main(start: str, phase: str, *names: str) -> int:
@@ -173,7 +183,12 @@ def _main(start: str, phase: str, *names: str) -> int:
     try:
         print(json.dumps(asdict(look(start, phase, names))))
     except YoloError as error:
-        said = {"reason": error.reason, "message": error.message, "hint": error.hint, "exit": error.exit_code}
+        said = {
+            "reason": error.reason,
+            "message": error.message,
+            "hint": error.hint,
+            "exit": error.exit_code,
+        }
         print(json.dumps(said))
         return 1
     return 0

@@ -36,7 +36,12 @@ class Health:
 
 
 def write_health(
-    repository: Repository, verdicts: Iterable[Verdict], degraded: Degraded | None, headline: str, *, running: bool
+    repository: Repository,
+    verdicts: Iterable[Verdict],
+    degraded: Degraded | None,
+    headline: str,
+    *,
+    running: bool,
 ) -> None:
     """Say how this daemon is. A full disk costs the report, never the work."""
     judged = tuple(verdicts)
@@ -45,7 +50,11 @@ def write_health(
         "running": running,
         "headline": headline,
         "last_scan_at": time.time(),
-        "degraded": {"reason": degraded.reason.value, "detail": degraded.detail, "hint": degraded.hint}
+        "degraded": {
+            "reason": degraded.reason.value,
+            "detail": degraded.detail,
+            "hint": degraded.hint,
+        }
         if degraded
         else None,
         "held": sum(isinstance(one, Held) for one in judged),
@@ -63,4 +72,6 @@ def health(repository: Repository) -> Health:
     said = read_json(health_path(repository))
     if not isinstance(said, dict) or said.get("pid") != held_by.pid:
         return Health(held_by.pid, None, None)
-    return Health(held_by.pid, max(0.0, time.time() - float(said["last_scan_at"])), said.get("degraded"))
+    return Health(
+        held_by.pid, max(0.0, time.time() - float(said["last_scan_at"])), said.get("degraded")
+    )

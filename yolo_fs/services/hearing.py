@@ -42,7 +42,16 @@ def hear(data: bytes, path: str, limits: Limits, mode: Mode, departments: Depart
     line, value = reading.records[0]
     message, faults = read_message(value, mode)
     found = tuple(
-        Finding(fault.reason, path, line, fault.at, fault.message, fault.expected, fault.hint, fault.level)
+        Finding(
+            fault.reason,
+            path,
+            line,
+            fault.at,
+            fault.message,
+            fault.expected,
+            fault.hint,
+            fault.level,
+        )
         for fault in faults
     )
     if message is None:

@@ -107,7 +107,9 @@ class Intake:
         """End the helper processes."""
         self._rules.close()
 
-    def _judge(self, place: Place, content: Content, in_head: str | None, obstacle: Reason | None) -> Verdict:
+    def _judge(
+        self, place: Place, content: Content, in_head: str | None, obstacle: Reason | None
+    ) -> Verdict:
         blob = self._repository.objects.hashing.name("blob", content.data).oid
         if blob == in_head:
             return Committed(blob)
@@ -130,7 +132,9 @@ class Intake:
         failpoint.reach("intake.judged")
         return Accepted(place, content.data, blob, subject, trailers_of(place), findings)
 
-    def _held(self, place: Place, data: bytes, in_head: str | None, obstacle: Reason | None) -> Held | None:
+    def _held(
+        self, place: Place, data: bytes, in_head: str | None, obstacle: Reason | None
+    ) -> Held | None:
         secrets = find_secrets(data, place.path, frozenset(self._settings.policy.secrets_allowed))
         if secrets:
             return Held(Reason.SECRET, secrets)
@@ -143,7 +147,9 @@ class Intake:
         return None
 
     def _findings(self, place: Place, data: bytes, reading: Reading) -> tuple[Finding, ...]:
-        if place.artifact.home is Home.DOCUMENTS:  # a handoff of the product is judged beside those of its session
+        if (
+            place.artifact.home is Home.DOCUMENTS
+        ):  # a handoff of the product is judged beside those of its session
             return Handoffs(self._repository.root, self._settings).examine(place.path, data)
         return (*reading.findings, *self._examine(place, reading.records))
 
@@ -157,8 +163,16 @@ class Intake:
     def _plans_beside(self, place: Place) -> dict[str, PlanFacts]:
         """Return the facts of the other plans of the same phase, read from their headers."""
         names = names_in(os.path.join(self._repository.root, place.folder))
-        others = [other for name in names if (other := classify(f"{place.folder}/{name}")) and other.name != place.name]
-        found = {str(other.plan): self._plan_facts(other.path) for other in others if other.artifact is place.artifact}
+        others = [
+            other
+            for name in names
+            if (other := classify(f"{place.folder}/{name}")) and other.name != place.name
+        ]
+        found = {
+            str(other.plan): self._plan_facts(other.path)
+            for other in others
+            if other.artifact is place.artifact
+        }
         return {name: facts for name, facts in found.items() if facts}
 
     def _plan_facts(self, path: str) -> PlanFacts | None:

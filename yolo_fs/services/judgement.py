@@ -69,7 +69,12 @@ class Judge:
         self._free_examiner = self._examiner_with(_take_commits_on_trust)
 
     def judge(
-        self, shown: str, data: bytes | Finding, tree: InTree | None, snapshot: Snapshot, full: str = ""
+        self,
+        shown: str,
+        data: bytes | Finding,
+        tree: InTree | None,
+        snapshot: Snapshot,
+        full: str = "",
     ) -> Judged:
         """Judge a file as far as its place, else its name, else its content tells what it is.
 
@@ -95,13 +100,17 @@ class Judge:
             return self._judged_by_content(shown, data)
         return Judged(shown, (_unrecognised(shown),))
 
-    def _judged_at(self, place: Place, shown: str, data: bytes, snapshot: Snapshot, *, is_own: bool) -> Judged:
+    def _judged_at(
+        self, place: Place, shown: str, data: bytes, snapshot: Snapshot, *, is_own: bool
+    ) -> Judged:
         examiner = self._examiner if is_own else self._free_examiner
         findings = examiner.examine(place, data, snapshot).findings
         if not errors(findings):
             findings += find_secrets(data, shown, frozenset(self._settings.policy.secrets_allowed))
         kind = kind_named(f"artifact/{place.artifact.kind}")
-        return Judged(shown, tuple(replace(finding, path=shown) for finding in findings), kind, data)
+        return Judged(
+            shown, tuple(replace(finding, path=shown) for finding in findings), kind, data
+        )
 
     def _judged_by_content(self, shown: str, data: bytes) -> Judged:
         if kind := self.kind_said(data, shown):
@@ -112,10 +121,21 @@ class Judge:
     def judge_as(self, kind: Kind, shown: str, data: bytes, limits: Limits | None = None) -> Judged:
         """Judge bytes that stand alone: nothing around them is known."""
         if place := place_of_kind(kind, shown):
-            return Judged(shown, self._free_examiner.examine(place, data, _NOTHING).findings, kind, data)
+            return Judged(
+                shown, self._free_examiner.examine(place, data, _NOTHING).findings, kind, data
+            )
         reading = _READERS[kind.medium](data, shown, limits or self._settings.limits)
         found = tuple(
-            Finding(fault.reason, shown, line, fault.at, fault.message, fault.expected, fault.hint, fault.level)
+            Finding(
+                fault.reason,
+                shown,
+                line,
+                fault.at,
+                fault.message,
+                fault.expected,
+                fault.hint,
+                fault.level,
+            )
             for line, fault in kind.faults(reading.records, self._settings.mode)
         )
         return Judged(shown, reading.findings + found, kind, data)
@@ -164,9 +184,15 @@ def _by_its_name(judged: Judged, example: Example) -> Judged:
     first = next(iter(errors(judged.findings)), None)
     if first and first.reason is example.expected:
         return replace(judged, findings=(), example=example)
-    message = f"the first error is {first.reason.value}: {first.message}" if first else "there is no error"
+    message = (
+        f"the first error is {first.reason.value}: {first.message}"
+        if first
+        else "there is no error"
+    )
     expected = f"{example.expected.value} first, as the file is named"
-    wrong = Finding(Reason.NAME_MISMATCH, judged.path, first.line if first else 0, "", message, expected)
+    wrong = Finding(
+        Reason.NAME_MISMATCH, judged.path, first.line if first else 0, "", message, expected
+    )
     return replace(judged, findings=(wrong,), example=example)
 
 

@@ -28,7 +28,9 @@ class Lookouts:
         for folder in folders:
             place = os.path.join(self._root, folder)
             if folder not in self._watchers and (folder == PLANNING_ROOT or os.path.isdir(place)):
-                self._watchers[folder] = Watcher(place, self._hear(folder), self._inbox.doubt, wants=_wanted_in(folder))
+                self._watchers[folder] = Watcher(
+                    place, self._hear(folder), self._inbox.doubt, wants=_wanted_in(folder)
+                )
                 self._watchers[folder].start()
         return len(self._watchers) > before
 
@@ -45,7 +47,9 @@ class Lookouts:
     @property
     def degraded(self) -> Degraded | None:
         """Why some events will not come, if so."""
-        return next((watcher.degraded for watcher in self._watchers.values() if watcher.degraded), None)
+        return next(
+            (watcher.degraded for watcher in self._watchers.values() if watcher.degraded), None
+        )
 
     def _hear(self, folder: str) -> Callable[[str, Hint], None]:
         return lambda path, _: self._inbox.put(f"{folder}/{path}")

@@ -18,8 +18,12 @@ def loops_of(team: Team, facts: PhaseFacts, now_s: int) -> tuple[LoopProgress, .
 
 def loop_facts(team: Team, facts: PhaseFacts, now_s: int) -> LoopFacts:
     """Return the facts of a phase's loops, as of the commit whose facts `team` has gathered last."""
-    paths = sorted(filed.place.path for filed in facts.filed if filed.place.artifact.kind in WITH_ROUNDS)
+    paths = sorted(
+        filed.place.path for filed in facts.filed if filed.place.artifact.kind in WITH_ROUNDS
+    )
     versions = {path: team.past_of(path) for path in paths}
     plans = [str(plan.id) for plan in plans_of(facts)]
-    work = (Work(plan, one.at_s, one.height) for plan in plans for one in team.chronicle.work_on(plan))
+    work = (
+        Work(plan, one.at_s, one.height) for plan in plans for one in team.chronicle.work_on(plan)
+    )
     return LoopFacts(facts, now_s, versions, tuple(sorted(work, key=lambda one: one.order)))

@@ -42,7 +42,9 @@ def read_notice(path: str) -> Notice:
     if not _is_private(os.path.dirname(path)):
         return Notice()
     match read_json(path):
-        case {"id": str(id_), "commit": str(commit), "open": dict(open_)} if all(map(_is_list, open_.values())):
+        case {"id": str(id_), "commit": str(commit), "open": dict(open_)} if all(
+            map(_is_list, open_.values())
+        ):
             return Notice(id_, commit, open_)
     return Notice()
 
@@ -62,7 +64,11 @@ class Notices:
             if open_ == self._told:
                 os.utime(self._path)
                 return
-            write_json(self._path, {"id": secrets.token_hex(8), "commit": commit, "open": dict(open_)}, durable=False)
+            write_json(
+                self._path,
+                {"id": secrets.token_hex(8), "commit": commit, "open": dict(open_)},
+                durable=False,
+            )
             self._told = open_
             self._bell.ring()
         except (OSError, YoloError):
@@ -86,4 +92,6 @@ def _is_private(folder: str) -> bool:
         found = os.lstat(folder)
     except OSError:
         return False
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o022
+    return (
+        stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o022
+    )

@@ -63,7 +63,9 @@ def planning_root(root: str) -> str:
         YoloError: NOT_INITIALISED.
     """
     if not os.path.isdir(os.path.join(root, PLANNING_ROOT)):
-        raise YoloError(Reason.NOT_INITIALISED, hint="Run 'yolo-fs init' first.", exit_code=Exit.NOT_HERE)
+        raise YoloError(
+            Reason.NOT_INITIALISED, hint="Run 'yolo-fs init' first.", exit_code=Exit.NOT_HERE
+        )
     active = read(root, f"{PLANNING_ROOT}/ACTIVE", 4096)
     slug = active.data.decode("utf-8", "replace").strip() if isinstance(active, Content) else ""
     milestone = f"{PLANNING_ROOT}/milestones/{slug}"
@@ -74,7 +76,11 @@ def planning_root(root: str) -> str:
 def phases(root: str) -> tuple[Phase, ...]:
     """Return the phases in force, in order."""
     folder = f"{planning_root(root)}/phases"
-    return tuple(_phase(root, f"{folder}/{name}") for name in _folders(root, folder) if PHASE_DIRECTORY.fullmatch(name))
+    return tuple(
+        _phase(root, f"{folder}/{name}")
+        for name in _folders(root, folder)
+        if PHASE_DIRECTORY.fullmatch(name)
+    )
 
 
 def misnamed(root: str) -> tuple[Finding, ...]:
@@ -115,14 +121,18 @@ def _next_number(names: tuple[str, ...]) -> int:
     numbers = [int(found["number"]) for name in names if (found := _NUMBERED.fullmatch(name))]
     number = max(numbers, default=0) + 1
     if number > _LAST:
-        raise YoloError(Reason.OUT_OF_RANGE, f"phase {number} has no two digits", hint="Begin a milestone.")
+        raise YoloError(
+            Reason.OUT_OF_RANGE, f"phase {number} has no two digits", hint="Begin a milestone."
+        )
     return number
 
 
 def _make(root: str, path: str) -> None:
     there = stamp_of(root, path)
     if isinstance(there, Finding) and there.reason is not Reason.FILE_MISSING:
-        raise YoloError(there.reason, f"{path}: {there.message}", hint=there.hint, exit_code=Exit.NOT_HERE)
+        raise YoloError(
+            there.reason, f"{path}: {there.message}", hint=there.hint, exit_code=Exit.NOT_HERE
+        )
     try:
         os.makedirs(os.path.join(root, path))
     except OSError as error:
@@ -140,20 +150,30 @@ def _alone(repository: Repository) -> Held:
     for _ in range(_LOCK_TRIES):
         if held := hold(lock):
             return held
-    raise YoloError(Reason.LOCK_TIMEOUT, f"{lock} was not free in time", exit_code=Exit.LOCK_TIMEOUT)
+    raise YoloError(
+        Reason.LOCK_TIMEOUT, f"{lock} was not free in time", exit_code=Exit.LOCK_TIMEOUT
+    )
 
 
 def _folders(root: str, folder: str) -> tuple[str, ...]:
     try:
         with os.scandir(os.path.join(root, folder)) as entries:
-            return tuple(sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False)))
+            return tuple(
+                sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
+            )
     except FileNotFoundError:
         return ()
 
 
 def _phase(root: str, path: str) -> Phase:
     # An empty file is no artifact yet: protocol 1.1.
-    files = [os.path.split(entry.path) for entry in walk(root, path) if entry.refused is None and entry.stamp.size]
+    files = [
+        os.path.split(entry.path)
+        for entry in walk(root, path)
+        if entry.refused is None and entry.stamp.size
+    ]
     names = [name for folder, name in files if folder == path]
-    plans, summaries = (sum(name.endswith(suffix) for name in names) for suffix in (".plan.jsonl", ".summary.jsonl"))
+    plans, summaries = (
+        sum(name.endswith(suffix) for name in names) for suffix in (".plan.jsonl", ".summary.jsonl")
+    )
     return Phase(os.path.basename(path), path, plans, summaries)

@@ -58,7 +58,11 @@ def own_phase_folder(root: str, phase: PhaseId) -> str:
             Source: reliability F50, F51; G12.
     """
     folder = phase_folder(root, phase)
-    if os.path.realpath(folder) != os.path.join(os.path.realpath(root), PLANNING_ROOT, "phases", str(phase)):
+    if os.path.realpath(folder) != os.path.join(
+        os.path.realpath(root), PLANNING_ROOT, "phases", str(phase)
+    ):
         message = f"{safe(os.path.relpath(folder, root))}: a link stands on the way to it"
-        raise YoloError(Reason.NOT_REGULAR, message, hint="Put a real folder there.", exit_code=Exit.NOT_HERE)
+        raise YoloError(
+            Reason.NOT_REGULAR, message, hint="Put a real folder there.", exit_code=Exit.NOT_HERE
+        )
     return folder

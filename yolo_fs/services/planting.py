@@ -78,7 +78,9 @@ def plan(root: str, departments: Sequence[Dept] = ()) -> tuple[Deed, ...]:
     Raises:
         YoloError: NOT_REGULAR, when a link or a file stands where a folder of ours must be.
     """
-    files = [_file(root, name, _chosen(name, data, departments)) for name, data in template().items()]
+    files = [
+        _file(root, name, _chosen(name, data, departments)) for name, data in template().items()
+    ]
     return (*files, *(_lines(root, name, lines) for name, lines in RULES.items()))
 
 
@@ -97,7 +99,9 @@ def _lines(root: str, name: str, lines: tuple[str, ...]) -> Deed:
     if not isinstance(content, Content):
         raise _refused(content)
     present = {line.strip() for line in content.data.splitlines()}
-    missing = tuple(line for line in lines if line.encode() not in present and not line.startswith("#"))
+    missing = tuple(
+        line for line in lines if line.encode() not in present and not line.startswith("#")
+    )
     return AddLines(path, missing, content.data[-1:]) if missing else Keep(path)
 
 
@@ -147,7 +151,10 @@ def _template_folder() -> Path:
         if folder.is_dir():
             return folder
     raise YoloError(
-        Reason.FILE_MISSING, "the template is missing", hint="Install yolo-fs again.", exit_code=Exit.DEFECT
+        Reason.FILE_MISSING,
+        "the template is missing",
+        hint="Install yolo-fs again.",
+        exit_code=Exit.DEFECT,
     )
 
 
@@ -161,7 +168,9 @@ def _chosen(name: str, data: bytes, departments: Sequence[Dept]) -> bytes:
     if name != os.path.basename(CONFIG) or not departments:
         return data
     config = json.loads(data)
-    config["departments"] = {name: name in {Dept.BACKEND, *departments} for name in config["departments"]}
+    config["departments"] = {
+        name: name in {Dept.BACKEND, *departments} for name in config["departments"]
+    }
     config["department_workflow"] = workflow_of(departments)
     return json.dumps(config, indent=2).encode() + b"\n"
 
@@ -195,7 +204,9 @@ def _done(root: str, deed: Deed) -> Deed:
 def _created(path: str, data: bytes) -> bool:
     os.makedirs(os.path.dirname(path), exist_ok=True)
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+        descriptor = os.open(
+            path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644
+        )
     except FileExistsError:
         return False
     try:
@@ -212,7 +223,9 @@ def _created(path: str, data: bytes) -> bool:
 
 def _append(path: str, deed: AddLines) -> None:
     start = b"" if deed.after in (b"", b"\n") else b"\n"
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC), "wb") as file:
+    with os.fdopen(
+        os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC), "wb"
+    ) as file:
         file.write(start + _text(deed.lines))
 
 
@@ -230,7 +243,8 @@ def example_paths() -> tuple[str, ...]:
     gaps = {"dept": "", "plan": "01-01", "NN": "01", "department": "backend"}
     folders = {Home.PHASE: "phases/01-example/"}
     return tuple(
-        f"{PLANNING_ROOT}/{folders.get(artifact.home, '')}{artifact.file.format(**gaps)}" for artifact in ARTIFACTS
+        f"{PLANNING_ROOT}/{folders.get(artifact.home, '')}{artifact.file.format(**gaps)}"
+        for artifact in ARTIFACTS
     )
 
 
@@ -259,7 +273,13 @@ class _Rule(NamedTuple):
 def _ignore_rules(repository: Repository, paths: Sequence[str]) -> Iterator[tuple[str, _Rule]]:
     # check-ignore refuses literal pathspecs, which the runner asks of git everywhere else.
     asked = repository.git.converse(
-        "check-ignore", "--no-index", "--stdin", "-z", "-v", "-n", more={"GIT_LITERAL_PATHSPECS": "0"}
+        "check-ignore",
+        "--no-index",
+        "--stdin",
+        "-z",
+        "-v",
+        "-n",
+        more={"GIT_LITERAL_PATHSPECS": "0"},
     )
     try:
         for path in paths:

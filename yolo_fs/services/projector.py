@@ -57,7 +57,9 @@ class Projector:
         self._done = (commit, errors)
         phases = self._team.folded(commit)
         gates = {str(facts.phase): gates_of(facts, progress) for facts, progress in phases}
-        self._notices.tell(_open_gates(gates), commit or "")  # first and synced to no disk: whole teams wait for it
+        self._notices.tell(
+            _open_gates(gates), commit or ""
+        )  # first and synced to no disk: whole teams wait for it
         if not writes:
             return
         self._note_gates(gates)
@@ -99,7 +101,11 @@ class Projector:
         key = (phase, gate.name)
         if gate.is_open and key not in self._open:
             self._open.add(key)
-            self._tell("gate.opened", phase, {"gate": gate.name, "evidence": [list(pair) for pair in gate.evidence]})
+            self._tell(
+                "gate.opened",
+                phase,
+                {"gate": gate.name, "evidence": [list(pair) for pair in gate.evidence]},
+            )
         elif not gate.is_open and key in self._open:
             self._open.discard(key)
             self._tell("gate.closed", phase, {"gate": gate.name, "why": str(gate.missing[0])})
@@ -131,12 +137,18 @@ class Projector:
             yield
         except (OSError, YoloError) as error:
             reason = error.reason if isinstance(error, YoloError) else Reason.STORAGE_FAILED
-            self._tell("projection.failed", os.path.relpath(path, self._repository.root), {"reason": reason.value})
+            self._tell(
+                "projection.failed",
+                os.path.relpath(path, self._repository.root),
+                {"reason": reason.value},
+            )
             self._done = None
 
 
 def _open_gates(gates: Mapping[str, tuple[GateProgress, ...]]) -> dict[str, list[str]]:
-    return {phase: [gate.name for gate in of_phase if gate.is_open] for phase, of_phase in gates.items()}
+    return {
+        phase: [gate.name for gate in of_phase if gate.is_open] for phase, of_phase in gates.items()
+    }
 
 
 def _is_over(progress: PhaseProgress, path: str) -> bool:
@@ -157,7 +169,9 @@ def _merge(department: DepartmentProgress, error: str) -> Callable[[Any], dict[s
 def _first_errors(unsettled: Mapping[str, Verdict]) -> dict[str, str]:
     """Return for each phase the first finding of its first rejected artifact."""
     found: dict[str, str] = {}
-    rejected = {path: verdict for path, verdict in unsettled.items() if isinstance(verdict, Rejected)}
+    rejected = {
+        path: verdict for path, verdict in unsettled.items() if isinstance(verdict, Rejected)
+    }
     for path in sorted(rejected):
         parts = path.split("/")
         if "phases" in parts:

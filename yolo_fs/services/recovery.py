@@ -79,7 +79,11 @@ def _set_empty_objects_aside(repository: Repository) -> Iterator[Repaired]:
     quarantine = os.path.join(repository.own_dir, "quarantine")
     for folder in filter(lambda name: len(name) == 2, os.listdir(objects)):
         for entry in os.scandir(os.path.join(objects, folder)):
-            if entry.is_file(follow_symlinks=False) and entry.stat().st_size == 0 and not entry.name.startswith("tmp_"):
+            if (
+                entry.is_file(follow_symlinks=False)
+                and entry.stat().st_size == 0
+                and not entry.name.startswith("tmp_")
+            ):
                 os.makedirs(quarantine, mode=0o700, exist_ok=True)
                 os.rename(entry.path, os.path.join(quarantine, folder + entry.name))
                 failpoint.reach("recovery.aside")
@@ -106,9 +110,13 @@ def _write_lost_blobs(repository: Repository) -> Iterator[Repaired]:
 def _expect_index_of_recent_commits(repository: Repository, coordinator: Coordinator) -> None:
     """Without a note of ours, take from the log which entries the index may not have followed (F05)."""
     with contextlib.suppress(YoloError):
-        commits = [commit for commit in log(repository, "HEAD", limit=OWN_COMMITS) if commit.is_ours]
+        commits = [
+            commit for commit in log(repository, "HEAD", limit=OWN_COMMITS) if commit.is_ours
+        ]
         coordinator.follower.expect(
-            follow for commit in reversed(commits) if (follow := _follow_of(repository, commit)) is not None
+            follow
+            for commit in reversed(commits)
+            if (follow := _follow_of(repository, commit)) is not None
         )
 
 

@@ -83,18 +83,27 @@ class _Look:
         verdicts, head, obstacle = self._tried(lambda: self._verdicts(in_force), unseen)
         team = Team(self.repository, in_force)
         found = self._tried(lambda: board(self.repository, in_force, head.tip, team), None)
-        seen = Situation(branch=head.branch or "", commit=head.tip or "", obstacle=obstacle, verdicts=verdicts)
+        seen = Situation(
+            branch=head.branch or "", commit=head.tip or "", obstacle=obstacle, verdicts=verdicts
+        )
         if obstacle is Reason.BRANCH_BROKEN:
             self.trouble.append(f"{obstacle.value}: {obstacle.sentence}. See 'yolo-fs doctor'.")
-        elif found and (settings or found.config):  # who works on it is not guessed: nobody is sent anywhere
+        elif found and (
+            settings or found.config
+        ):  # who works on it is not guessed: nobody is sent anywhere
             seen = self._with_team(seen, in_force, team, found)
-            seen = replace(seen, contexts=self._contexts(Contexts(self.repository, in_force, team), seen, keep=keep))
+            seen = replace(
+                seen,
+                contexts=self._contexts(Contexts(self.repository, in_force, team), seen, keep=keep),
+            )
         if keep:
             team.chronicle.keep()
         handoff = self._tried(lambda: self._handoff(in_force), None)
         return replace(seen, handoff=handoff, trouble=tuple(dict.fromkeys(self.trouble)))
 
-    def _with_team(self, seen: Situation, settings: Settings, team: Team, found: Board) -> Situation:
+    def _with_team(
+        self, seen: Situation, settings: Settings, team: Team, found: Board
+    ) -> Situation:
         phases = tuple((one.facts, one.progress) for one in found.phases)
         return replace(
             seen,
@@ -117,13 +126,19 @@ class _Look:
         head, obstacle, seen = coordinator.judge(paths, None)
         coordinator.close()
         verdicts = {path: glance.seen.verdict for path, glance in seen.items()}
-        return {p: one for p, one in verdicts.items() if not isinstance(one, Committed | Ignored)}, head, obstacle
+        return (
+            {p: one for p, one in verdicts.items() if not isinstance(one, Committed | Ignored)},
+            head,
+            obstacle,
+        )
 
     def _with_empty(self, phases: Folded, settings: Settings) -> Folded:
         """Return the phases with those that are only a directory: somebody is to begin them."""
         known = {facts.phase for facts, _ in phases}
         begun = phases[0][0].switches if phases else Switches(settings.config)
-        shared = tuple(one for one in phases[0][0].filed if one.place.phase is None) if phases else ()
+        shared = (
+            tuple(one for one in phases[0][0].filed if one.place.phase is None) if phases else ()
+        )
         empty = (phase for phase in phases_in(self.repository.root) if phase not in known)
         fresh = ((one, fold(one)) for one in (PhaseFacts(phase, shared, begun) for phase in empty))
         return sorted((*phases, *fresh), key=lambda one: one[0].phase)
@@ -134,7 +149,10 @@ class _Look:
             place = f"{one.phase}: " if one.phase else ""
             yield from (f"{place}{each}" for each in one.drifts)
             yield from (f"{place}{name} is forged, it opens nothing" for name in one.forged)
-            yield from (f"{place}{department} says that it is held up by {said}" for department, said in one.blockers)
+            yield from (
+                f"{place}{department} says that it is held up by {said}"
+                for department, said in one.blockers
+            )
 
     @staticmethod
     def _contexts(contexts: Contexts, seen: Situation, *, keep: bool) -> tuple[str, ...]:
@@ -154,6 +172,8 @@ class _Look:
         return Taken(path, handed.role, wrong)
 
     def _lives(self, settings: Settings, team: Team, phases: Folded) -> tuple[Life, ...]:
-        log = Reader(self.repository.root, self.repository.root, settings.limits, lambda *_: None).log()
+        log = Reader(
+            self.repository.root, self.repository.root, settings.limits, lambda *_: None
+        ).log()
         deadline_s = settings.policy.handoff_deadline_s
         return lives_of(self.repository.root, phases, team.chronicle, log.reads, deadline_s)

@@ -54,14 +54,18 @@ class Settings:
     @property
     def roots(self) -> tuple[str, ...]:
         """The folders that artifacts lie in."""
-        return (PLANNING_ROOT, documents.FOLDER) if self.policy.product_handoffs else (PLANNING_ROOT,)
+        return (
+            (PLANNING_ROOT, documents.FOLDER) if self.policy.product_handoffs else (PLANNING_ROOT,)
+        )
 
     @property
     def limits(self) -> Limits:
         """How large and deep files may be."""
         policy = self.policy
         return Limits(
-            max_line_bytes=policy.max_line_bytes, max_file_bytes=policy.max_file_bytes, max_depth=policy.max_depth
+            max_line_bytes=policy.max_line_bytes,
+            max_file_bytes=policy.max_file_bytes,
+            max_depth=policy.max_depth,
         )
 
 
@@ -104,7 +108,11 @@ def _tightened(policy: Policy) -> dict[str, Any]:
     for name, loose in LOOSENING.items():
         if values[name] == loose:
             values[name] = defaults[name]
-    return values | {name: min(values[name], defaults[name]) for name in _CAPPED} | {"secrets_allowed": []}
+    return (
+        values
+        | {name: min(values[name], defaults[name]) for name in _CAPPED}
+        | {"secrets_allowed": []}
+    )
 
 
 def _read(path: str, name: str, shape: type[Config]) -> Config:
@@ -115,12 +123,16 @@ def _shaped(shape: type[_Shape], value: Mapping[str, Any], name: str) -> _Shape:
     shaped, faults = check(shape, value)
     if not isinstance(shaped, shape):
         fault = faults[0]
-        raise _bad(Finding(fault.reason, name, 1, fault.at, fault.message, fault.expected, fault.hint))
+        raise _bad(
+            Finding(fault.reason, name, 1, fault.at, fault.message, fault.expected, fault.hint)
+        )
     return shaped
 
 
 def _read_object(path: str, name: str) -> dict[str, Any]:
-    if os.path.exists(path) and not os.path.isfile(path):  # to open a pipe would wait for its writer
+    if os.path.exists(path) and not os.path.isfile(
+        path
+    ):  # to open a pipe would wait for its writer
         raise _bad(Finding(Reason.NOT_REGULAR, name, hint="put a file there"))
     try:
         with open(path, "rb") as file:
@@ -135,5 +147,8 @@ def _read_object(path: str, name: str) -> dict[str, Any]:
 
 def _bad(finding: Finding) -> YoloError:
     return YoloError(
-        Reason.BAD_CONFIG, str(finding), hint="Mend it; 'yolo-fs validate' shows all faults.", exit_code=Exit.BAD_CONFIG
+        Reason.BAD_CONFIG,
+        str(finding),
+        hint="Mend it; 'yolo-fs validate' shows all faults.",
+        exit_code=Exit.BAD_CONFIG,
     )

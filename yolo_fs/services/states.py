@@ -52,7 +52,11 @@ class States:
         """
         if commit is None or self._wanted == "never" or not (self._always or _some_exist(known)):
             return None
-        kept = {path: content for path, content in _rows(self._team.folded(commit)) if self._is_ours_to_keep(path)}
+        kept = {
+            path: content
+            for path, content in _rows(self._team.folded(commit))
+            if self._is_ours_to_keep(path)
+        }
         if (commit, [*kept]) == self._true:
             return None
         said = {path: self._committed(commit, path) for path in kept}
@@ -66,7 +70,9 @@ class States:
         return None
 
     def _is_ours_to_keep(self, path: str) -> bool:
-        return (self._always and path != RUNNING) or os.path.lexists(os.path.join(self._repository.root, path))
+        return (self._always and path != RUNNING) or os.path.lexists(
+            os.path.join(self._repository.root, path)
+        )
 
     def _committed(self, commit: str, path: str) -> Any:
         """Return the committed content of a file; `_IN_FLIGHT` unless the work tree has the same, left alone."""

@@ -16,7 +16,16 @@ from yolo_fs.edges.git.repository import Head, Repository
 from yolo_fs.reasons import Reason, YoloError
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.decide import describe
-from yolo_fs.rules.facts import Accepted, Committed, Held, Ignored, Missing, Rejected, Verdict, Waiting
+from yolo_fs.rules.facts import (
+    Accepted,
+    Committed,
+    Held,
+    Ignored,
+    Missing,
+    Rejected,
+    Verdict,
+    Waiting,
+)
 from yolo_fs.services.coordinator import Coordinator
 from yolo_fs.services.health import Health, health
 from yolo_fs.services.settings import Settings
@@ -80,7 +89,10 @@ class Report:
 
     def counts(self, candidates: Iterable[Candidate] | None = None) -> Counter[Standing]:
         """Count candidates by standing."""
-        return Counter(candidate.standing for candidate in (self.candidates if candidates is None else candidates))
+        return Counter(
+            candidate.standing
+            for candidate in (self.candidates if candidates is None else candidates)
+        )
 
     def with_standing(self, *standings: Standing) -> tuple[Candidate, ...]:
         """Return the candidates that stand so."""
@@ -106,13 +118,22 @@ def report(repository: Repository, settings: Settings) -> Report:
     head, obstacle, looks = coordinator.judge(sorted(coordinator.candidates()), None)
     seen = [look.seen for look in looks.values()]
     coordinator.close()
-    staged = {path: oid for root in settings.roots for path, oid in repository.staged_below(root).items()}
+    staged = {
+        path: oid for root in settings.roots for path, oid in repository.staged_below(root).items()
+    }
     found = tuple(
         Candidate(one.path, _with_index(one.verdict, staged.get(one.path)))
         for one in seen
         if not isinstance(one.verdict, Ignored)
     )
-    return Report(repository.root, head, obstacle, health(repository), found, last_commits(repository, head.tip))
+    return Report(
+        repository.root,
+        head,
+        obstacle,
+        health(repository),
+        found,
+        last_commits(repository, head.tip),
+    )
 
 
 def _with_index(verdict: Verdict, staged: str | None) -> Verdict:

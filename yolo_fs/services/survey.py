@@ -17,11 +17,17 @@ from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.services.intake import Seen
 
 
-def candidates(tree: Tree, repository: Repository, head: Head, roots: Sequence[str]) -> dict[str, Stamp | None]:
+def candidates(
+    tree: Tree, repository: Repository, head: Head, roots: Sequence[str]
+) -> dict[str, Stamp | None]:
     """Return every path that may be an artifact, with its stamp on disk (None: only the branch has it)."""
     entries = (entry for root in roots for entry in tree.walk(root))
-    on_disk: dict[str, Stamp | None] = {entry.path: entry.stamp for entry in entries if classify(entry.path)}
-    with contextlib.suppress(YoloError):  # a branch that cannot be read holds every path, one by one, with its reason
+    on_disk: dict[str, Stamp | None] = {
+        entry.path: entry.stamp for entry in entries if classify(entry.path)
+    }
+    with contextlib.suppress(
+        YoloError
+    ):  # a branch that cannot be read holds every path, one by one, with its reason
         for path in (path for root in roots for path in repository.files_at(head.tip, root)):
             if path not in on_disk and classify(path):
                 on_disk[path] = None
@@ -43,4 +49,8 @@ class Glance:
 
 def changed(now: Mapping[str, Stamp | None], known: Mapping[str, Glance]) -> tuple[str, ...]:
     """Return the paths that have to be judged anew."""
-    return tuple(path for path, stamp in now.items() if path not in known or not known[path].still_holds(stamp))
+    return tuple(
+        path
+        for path, stamp in now.items()
+        if path not in known or not known[path].still_holds(stamp)
+    )

@@ -41,7 +41,12 @@ class TaskCommit:
 
 
 def commit_task(
-    repository: Repository, team: Team, task: TaskRef, type_: str, text: str, paths: Sequence[str] = ()
+    repository: Repository,
+    team: Team,
+    task: TaskRef,
+    type_: str,
+    text: str,
+    paths: Sequence[str] = (),
 ) -> TaskCommit:
     """Commit what changed in a task's files; `paths`, relative to the repository, narrow them down.
 
@@ -59,7 +64,9 @@ def commit_task(
     if done := team.chronicle.by_task.get(str(task)):
         return TaskCommit(subject, done, ())
     message = f"nothing changed in {', '.join(map(safe, wanted))}"
-    raise YoloError(Reason.UNCHANGED, message, hint="Is the work saved, and are these the task's files?")
+    raise YoloError(
+        Reason.UNCHANGED, message, hint="Is the work saved, and are these the task's files?"
+    )
 
 
 def subject_of(task: TaskRef, type_: str, text: str) -> str:
@@ -83,14 +90,22 @@ def _allowed(task: TaskRef, files: Sequence[str], paths: Sequence[str]) -> tuple
     wanted = [posixpath.normpath(path) for path in paths] or own
     if not wanted:
         message = f"the plan names no files for {task}"
-        raise YoloError(Reason.EMPTY_VALUE, message, hint="Name them: --paths FILE", exit_code=Exit.USAGE)
+        raise YoloError(
+            Reason.EMPTY_VALUE, message, hint="Name them: --paths FILE", exit_code=Exit.USAGE
+        )
     for path in wanted:
         if f"{path}/".startswith((f"{PLANNING_ROOT}/", "../", "/", "./")):
-            hint = "Name the task's source files. What lies in the planning tree, the daemon commits."
-            raise YoloError(Reason.OUT_OF_LANE, f"{safe(path)} is no source file of a task", hint=hint)
+            hint = (
+                "Name the task's source files. What lies in the planning tree, the daemon commits."
+            )
+            raise YoloError(
+                Reason.OUT_OF_LANE, f"{safe(path)} is no source file of a task", hint=hint
+            )
         if own and not any(f"{path}/".startswith(f"{file}/") for file in own):
             hint = f"It has {', '.join(map(safe, own))}."
-            raise YoloError(Reason.OUT_OF_LANE, f"{safe(path)} is none of the files of {task}", hint=hint)
+            raise YoloError(
+                Reason.OUT_OF_LANE, f"{safe(path)} is none of the files of {task}", hint=hint
+            )
     return tuple(wanted)
 
 
@@ -102,7 +117,8 @@ def changed_files(root: str, wanted: Sequence[str]) -> list[str]:
     """
     specs = [f":(top,literal){path}" for path in wanted]
     listed = run_as_user(
-        root, ["status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all", "--", *specs]
+        root,
+        ["status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all", "--", *specs],
     )
     _refuse_failure("status", listed)
     return [os.fsdecode(entry[3:]) for entry in listed.out.split(b"\0") if entry]
@@ -111,11 +127,15 @@ def changed_files(root: str, wanted: Sequence[str]) -> list[str]:
 def _commit(root: str, subject: str, changed: Sequence[str]) -> None:
     specs = [f":(top,literal){path}" for path in changed]
     unknown = _unknown(root, specs)
-    if unknown:  # git commits only paths that it knows; this makes them known, and stages nothing of them
+    if (
+        unknown
+    ):  # git commits only paths that it knows; this makes them known, and stages nothing of them
         _refuse_failure("add", run_as_user(root, ["add", "--intent-to-add", "--", *unknown]))
     made = False
     try:
-        _refuse_failure("commit", _patient(root, ["commit", "--quiet", "--only", "-m", subject, "--", *specs]))
+        _refuse_failure(
+            "commit", _patient(root, ["commit", "--quiet", "--only", "-m", subject, "--", *specs])
+        )
         made = True
     finally:
         if unknown and not made:

@@ -18,7 +18,15 @@ from yolo_fs.rules.artifacts.examine import shape_faults
 from yolo_fs.rules.facts import Place
 from yolo_fs.rules.handoffs.contents import handoff_into
 from yolo_fs.rules.loops.facts import of_former
-from yolo_fs.rules.phase.facts import Filed, PhaseFacts, SourceCommit, Switches, Version, Work, texts
+from yolo_fs.rules.phase.facts import (
+    Filed,
+    PhaseFacts,
+    SourceCommit,
+    Switches,
+    Version,
+    Work,
+    texts,
+)
 from yolo_fs.rules.phase.progress import Folded, fold
 from yolo_fs.services.archive import Chronicled
 from yolo_fs.services.chronicle import Chronicle
@@ -55,7 +63,10 @@ class Team:
         """Return each phase with where it stands as of a commit; the last answer is kept, for several ask for it."""
         asked = (commit, switches)
         if self._folded is None or self._folded[0] != asked:
-            self._folded = asked, tuple((facts, fold(facts)) for facts in self.facts(commit, switches))
+            self._folded = (
+                asked,
+                tuple((facts, fold(facts)) for facts in self.facts(commit, switches)),
+            )
         return self._folded[1]
 
     def facts(self, commit: str | None, switches: Switches | None = None) -> tuple[PhaseFacts, ...]:
@@ -63,7 +74,10 @@ class Team:
         if commit is None:
             return ()
         self.chronicle.read_up_to(commit)
-        filed = [self._file(path, blob) for path, blob in self._repository.files_at(commit, PLANNING_ROOT).items()]
+        filed = [
+            self._file(path, blob)
+            for path, blob in self._repository.files_at(commit, PLANNING_ROOT).items()
+        ]
         present = [one for one in filed if one]
         phases = sorted({one.place.phase for one in present if one.place.phase})
         chosen = switches or Switches(self._settings.config)
@@ -88,9 +102,15 @@ class Team:
         filed = known[1] if known and known[0] == blob else self._read(place, blob)
         return filed.lines if filed.valid else ()
 
-    def _phase(self, phase: PhaseId, filed: list[Filed], switches: Switches, done: Mapping[str, bool]) -> PhaseFacts:
+    def _phase(
+        self, phase: PhaseId, filed: list[Filed], switches: Switches, done: Mapping[str, bool]
+    ) -> PhaseFacts:
         own = tuple(one for one in filed if one.place.phase in (phase, None))
-        asking = [one for one in own if one.valid and one.place.artifact.kind == "code-review" and _asks(one)]
+        asking = [
+            one
+            for one in own
+            if one.valid and one.place.artifact.kind == "code-review" and _asks(one)
+        ]
         return PhaseFacts(
             phase=phase,
             filed=own,
@@ -115,7 +135,9 @@ class Team:
             if fresh and fresh != blob and (lines := self.lines_at(path, fresh)):
                 versions.append(Version(of_former(kind, lines), one.at_s, one.height))
             blob = fresh or blob
-        return _Past(self.chronicle.mark_of(path), len(commits), commits[-1:], blob, tuple(versions))
+        return _Past(
+            self.chronicle.mark_of(path), len(commits), commits[-1:], blob, tuple(versions)
+        )
 
     def _work_on(self, reviews: Iterable[Filed]) -> Iterator[Work]:
         for plan in dict.fromkeys(str(line.get("plan")) for one in reviews for line in one.lines):
@@ -155,8 +177,12 @@ class Team:
         if found is None:
             return Filed(place, (), valid=False)
         reading = READERS[place.artifact.shape](found.body, place.path, self._settings.limits)
-        faults = [fault for _, fault in shape_faults(place.artifact, reading.records, self._settings.mode)]
-        sound = not errors(reading.findings) and not any(fault.level is Level.ERROR for fault in faults)
+        faults = [
+            fault for _, fault in shape_faults(place.artifact, reading.records, self._settings.mode)
+        ]
+        sound = not errors(reading.findings) and not any(
+            fault.level is Level.ERROR for fault in faults
+        )
         return Filed(place, tuple(record.value for record in reading.records), valid=sound)
 
 

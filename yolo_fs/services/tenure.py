@@ -26,13 +26,17 @@ def take_lock(start: str, *, unsafe_fs: bool = False) -> tuple[Repository, Held]
     if not unsafe_fs:
         _refuse_network(probe)
     if not os.path.isdir(os.path.join(probe.root, PLANNING_ROOT)):
-        raise YoloError(Reason.NOT_INITIALISED, hint="Run 'yolo-fs init' first.", exit_code=Exit.NOT_HERE)
+        raise YoloError(
+            Reason.NOT_INITIALISED, hint="Run 'yolo-fs init' first.", exit_code=Exit.NOT_HERE
+        )
     private_directory(probe.own_dir)
     lock = hold(lock_path(probe))
     if lock is None:
         other = holder(lock_path(probe))
         raise YoloError(
-            Reason.ALREADY_RUNNING, f"the daemon is process {other.pid if other else 'unknown'}", exit_code=Exit.DONE
+            Reason.ALREADY_RUNNING,
+            f"the daemon is process {other.pid if other else 'unknown'}",
+            exit_code=Exit.DONE,
         )
     durable = load(probe.root).policy.durability == "fsync"
     probe.close()
@@ -45,5 +49,8 @@ def _refuse_network(repository: Repository) -> None:
     if type_ in NETWORK_FILESYSTEMS:
         hint = "Work on a local clone, or accept the risk with --unsafe-fs."
         raise YoloError(
-            Reason.NETWORK_FILESYSTEM, f"the repository lies on {type_}", hint=hint, exit_code=Exit.NOT_HERE
+            Reason.NETWORK_FILESYSTEM,
+            f"the repository lies on {type_}",
+            hint=hint,
+            exit_code=Exit.NOT_HERE,
         )

@@ -60,7 +60,9 @@ def unit_for(root: str, log: str, system: System) -> Unit:
     """
     if any(ord(char) < 32 or 0xD800 <= ord(char) <= 0xDFFF for char in root):
         raise YoloError(
-            Reason.BAD_NAME, f"{safe(root)} holds characters that no service file can hold", exit_code=Exit.NOT_HERE
+            Reason.BAD_NAME,
+            f"{safe(root)} holds characters that no service file can hold",
+            exit_code=Exit.NOT_HERE,
         )
     return _systemd(root) if system is System.SYSTEMD else _launchd(root, log)
 
@@ -105,7 +107,9 @@ def _systemd(root: str) -> Unit:
     folder = os.path.join(home, "systemd", "user")
     name = f"yolo-fs-{_name(root)}.service"
     text = _SYSTEMD.format(
-        mark=MARK, description=root.replace("%", "%%"), command=" ".join(_quoted(word) for word in _command(root))
+        mark=MARK,
+        description=root.replace("%", "%%"),
+        command=" ".join(_quoted(word) for word in _command(root)),
     )
     return Unit(
         name,
@@ -180,7 +184,11 @@ def uninstall(unit: Unit) -> str:
     if _present(unit) is None:
         return "not_installed"
     if unit.enabled_mark and os.path.lexists(unit.enabled_mark):
-        raise YoloError(Reason.STATE_CONFLICT, f"{unit.name} is still enabled", hint=f"First run: {unit.disable}")
+        raise YoloError(
+            Reason.STATE_CONFLICT,
+            f"{unit.name} is still enabled",
+            hint=f"First run: {unit.disable}",
+        )
     try:
         os.unlink(unit.path)
     except OSError as error:
@@ -197,7 +205,9 @@ def _present(unit: Unit) -> str | None:
     except OSError as error:
         raise _failed(unit, error) from error
     if MARK not in text:
-        raise YoloError(Reason.STATE_CONFLICT, f"{unit.path} is not ours", hint="Move it away, then try again.")
+        raise YoloError(
+            Reason.STATE_CONFLICT, f"{unit.path} is not ours", hint="Move it away, then try again."
+        )
     return text
 
 

@@ -62,7 +62,9 @@ class Validator:
         """Work from the directory `start`; `kind`: what every file is, whatever its name says."""
         self._start = os.path.abspath(start)
         self._kind = kind
-        self._index = os.environ.get("GIT_INDEX_FILE")  # a hook of `git commit PATH` names an index of its own
+        self._index = os.environ.get(
+            "GIT_INDEX_FILE"
+        )  # a hook of `git commit PATH` names an index of its own
         self._repository = _repository(start)
         self._settings = _settings(self._repository)
         self._judge = Judge(self._repository, self._settings, kind)
@@ -102,7 +104,9 @@ class Validator:
         for path in paths:
             full = os.path.normpath(os.path.join(self._start, path))
             if os.path.isdir(full) and not os.path.islink(full):
-                yield from self._folder(full, "", "" if path in (".", "./") else f"{path.rstrip('/')}/")
+                yield from self._folder(
+                    full, "", "" if path in (".", "./") else f"{path.rstrip('/')}/"
+                )
             else:
                 yield self._file(os.path.dirname(full), os.path.basename(full), path)
 
@@ -110,15 +114,21 @@ class Validator:
         """Judge what the index would commit, `paths` alone if there are any."""
         repository = self._own_repository()
         entries = self._staged_entries(repository)
-        wanted = {os.path.relpath(os.path.join(self._start, path), repository.root) for path in paths}
+        wanted = {
+            os.path.relpath(os.path.join(self._start, path), repository.root) for path in paths
+        }
         blobs = Blobs(repository, self.max_bytes)
         snapshot = Staged(blobs, entries)
         tip = repository.head().tip
         try:
             for path, oid in entries.items():
-                is_wanted = not wanted or any(path == one or path.startswith(f"{one}/") for one in wanted)
+                is_wanted = not wanted or any(
+                    path == one or path.startswith(f"{one}/") for one in wanted
+                )
                 if is_wanted and self._matters(path) and repository.blob_at(tip, path) != oid:
-                    yield self._judge.judge(path, blobs.read(oid, path), InTree(repository.root, path), snapshot)
+                    yield self._judge.judge(
+                        path, blobs.read(oid, path), InTree(repository.root, path), snapshot
+                    )
         finally:
             blobs.close()
 
@@ -141,11 +151,17 @@ class Validator:
         if self._kind or example_of(full):
             return True
         if tree := in_tree(full):
-            hides_files = entry.refused is not None and (entry.refused is Reason.UNREADABLE or os.path.isdir(full))
+            hides_files = entry.refused is not None and (
+                entry.refused is Reason.UNREADABLE or os.path.isdir(full)
+            )
             return hides_files or self._matters(tree.path)
         if tells_itself(name) and (place_of_name(name) or kind_of_name(name)):
             return True
-        return name.endswith(".json") and not entry.refused and self._kind_within(root, entry.path) is not None
+        return (
+            name.endswith(".json")
+            and not entry.refused
+            and self._kind_within(root, entry.path) is not None
+        )
 
     def _matters(self, path: str) -> bool:
         """Tell whether a path relative to the repository is one that we have something to say about."""

@@ -76,7 +76,9 @@ class Verifier:
             return tuple(self._findings(commit))
         except YoloError as error:
             # Damaged or lacking objects are a fault of this commit; the others can still be judged.
-            return (replace(error.as_finding(), path=commit.changes[0][1] if commit.changes else ""),)
+            return (
+                replace(error.as_finding(), path=commit.changes[0][1] if commit.changes else ""),
+            )
 
     def _findings(self, commit: LoggedCommit) -> Iterator[Finding]:
         if len(commit.changes) != 1:
@@ -87,8 +89,14 @@ class Verifier:
         if place is None:
             yield Finding(Reason.NOT_AN_ARTIFACT, path, expected="a path of the protocol")
         elif status not in ("A", "M"):
-            message = "the commit deletes it" if status == "D" else "the commit makes it something else than a file"
-            yield Finding(Reason.DELETED if status == "D" else Reason.NOT_REGULAR, path, message=message)
+            message = (
+                "the commit deletes it"
+                if status == "D"
+                else "the commit makes it something else than a file"
+            )
+            yield Finding(
+                Reason.DELETED if status == "D" else Reason.NOT_REGULAR, path, message=message
+            )
         else:
             yield from self._findings_at(commit, place)
 
@@ -106,11 +114,15 @@ class Verifier:
             yield from self._subject_fault(commit, place, examined)
         yield from _trailer_faults(commit, place)
 
-    def _subject_fault(self, commit: LoggedCommit, place: Place, examined: Examined) -> Iterator[Finding]:
+    def _subject_fault(
+        self, commit: LoggedCommit, place: Place, examined: Examined
+    ) -> Iterator[Finding]:
         blob = None
         if is_named_by_change(place) and commit.parents:
             blob = self._repository.blob_at(commit.parents[0], place.path)
-        allowed = tuple(spellings_of(place, examined.records, records_before(self._repository, place, blob)))
+        allowed = tuple(
+            spellings_of(place, examined.records, records_before(self._repository, place, blob))
+        )
         if commit.subject not in allowed:
             message = f"the subject is {commit.subject!r}"
             yield Finding(Reason.SUBJECT_MISMATCH, place.path, 0, "", message, allowed[0])
@@ -123,8 +135,17 @@ class Verifier:
 
 def _several(commit: LoggedCommit) -> Finding:
     paths = [path for _, path in commit.changes]
-    message = f"{len(paths)} paths: {', '.join(paths[:3])}{' …' if len(paths) > 3 else ''}" if paths else "no path"
-    return Finding(Reason.SEVERAL_PATHS, paths[0] if paths else "", message=message, expected="exactly one artifact")
+    message = (
+        f"{len(paths)} paths: {', '.join(paths[:3])}{' …' if len(paths) > 3 else ''}"
+        if paths
+        else "no path"
+    )
+    return Finding(
+        Reason.SEVERAL_PATHS,
+        paths[0] if paths else "",
+        message=message,
+        expected="exactly one artifact",
+    )
 
 
 def _trailer_faults(commit: LoggedCommit, place: Place) -> Iterator[Finding]:

@@ -107,7 +107,9 @@ def _let_others_wake() -> None:
         os.sched_yield()
 
 
-def _until_open(look: Callable[[], Look], seen: Look, ear: Ear, deadline: float) -> tuple[Look, Notice | None]:
+def _until_open(
+    look: Callable[[], Look], seen: Look, ear: Ear, deadline: float
+) -> tuple[Look, Notice | None]:
     while not seen.is_open:
         sleep = _Sleep(seen, ear)
         told = sleep.until_news(deadline)
@@ -116,7 +118,9 @@ def _until_open(look: Callable[[], Look], seen: Look, ear: Ear, deadline: float)
             return seen, told
         try:
             seen = look()
-        except YoloError:  # a configuration half written, a git too slow: no reason to give up before the time
+        except (
+            YoloError
+        ):  # a configuration half written, a git too slow: no reason to give up before the time
             if is_over:
                 raise
             time.sleep(DAEMON_POLL_S)
@@ -212,6 +216,15 @@ def look_aside(start: str, phase: str, names: Sequence[str]) -> Look:
         return Look(**json.loads(done.stdout))
     if done.stdout:
         said = json.loads(done.stdout)
-        raise YoloError(Reason.of(said["reason"]), said["message"], hint=said["hint"], exit_code=Exit(said["exit"]))
+        raise YoloError(
+            Reason.of(said["reason"]),
+            said["message"],
+            hint=said["hint"],
+            exit_code=Exit(said["exit"]),
+        )
     last = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
-    raise YoloError(Reason.INTERNAL_ERROR, f"the look ended with {done.returncode}: {last}", exit_code=Exit.DEFECT)
+    raise YoloError(
+        Reason.INTERNAL_ERROR,
+        f"the look ended with {done.returncode}: {last}",
+        exit_code=Exit.DEFECT,
+    )

@@ -61,7 +61,9 @@ class StepLook:
         """What keeps it from being complete, piece by piece; nothing for a step that is complete or skipped."""
         if self.progress.is_passed:
             return ()
-        return tuple(dict.fromkeys(lack for gate in (*self.entry, *self.exit) for lack in gate.missing))
+        return tuple(
+            dict.fromkeys(lack for gate in (*self.entry, *self.exit) for lack in gate.missing)
+        )
 
     def as_json(self) -> dict[str, Any]:
         """Return the step for machines."""
@@ -94,7 +96,9 @@ def find_step(key: str) -> Step:
     found = STEP_BY_KEY.get(key) or next((step for step in STEPS if step.number == key), None)
     if found is None:
         hint = f"The steps are {', '.join(STEP_BY_KEY)}."
-        raise YoloError(Reason.UNKNOWN_NAME, f"no step {safe(key)!r}", hint=hint, exit_code=Exit.USAGE)
+        raise YoloError(
+            Reason.UNKNOWN_NAME, f"no step {safe(key)!r}", hint=hint, exit_code=Exit.USAGE
+        )
     return found
 
 
@@ -154,25 +158,42 @@ def skip(repository: Repository, facts: PhaseFacts, step: Step, because: str, no
 def _refuse(facts: PhaseFacts, progress: PhaseProgress, step: Step, because: str) -> None:
     if step.mandatory:
         message = f"step {step.key} is mandatory: nobody may skip it"
-        raise YoloError(Reason.STATE_CONFLICT, message, hint="Do it; 'yolo-fs workflow next' says who is next.")
+        raise YoloError(
+            Reason.STATE_CONFLICT, message, hint="Do it; 'yolo-fs workflow next' says who is next."
+        )
     if not because.strip():
-        raise YoloError(Reason.EMPTY_VALUE, "a skip needs its reason", hint="Say why.", exit_code=Exit.USAGE)
+        raise YoloError(
+            Reason.EMPTY_VALUE, "a skip needs its reason", hint="Say why.", exit_code=Exit.USAGE
+        )
     if because.startswith(BY_RULE):
         message = f"a reason that begins with {BY_RULE!r} is the tables' own word"
-        raise YoloError(Reason.BAD_FORMAT, message, hint="Say why in other words.", exit_code=Exit.USAGE)
+        raise YoloError(
+            Reason.BAD_FORMAT, message, hint="Say why in other words.", exit_code=Exit.USAGE
+        )
     own = [look.progress for look in looks(facts, progress) if look.progress.step == step]
     if all(one.is_passed and one.standing.value == "complete" for one in own):
-        raise YoloError(Reason.STATE_CONFLICT, f"step {step.key} is complete", hint="There is nothing to skip.")
+        raise YoloError(
+            Reason.STATE_CONFLICT, f"step {step.key} is complete", hint="There is nothing to skip."
+        )
 
 
-def _with_skip(path: str, state: Mapping[str, Any], step: Step, because: str, at: str) -> dict[str, Any] | None:
+def _with_skip(
+    path: str, state: Mapping[str, Any], step: Step, because: str, at: str
+) -> dict[str, Any] | None:
     steps = state.get("steps")
     known = dict(steps) if isinstance(steps, dict) else {}
     before = known.get(step.key)
-    if isinstance(before, dict) and (before.get("status"), before.get("reason")) == ("skipped", because):
+    if isinstance(before, dict) and (before.get("status"), before.get("reason")) == (
+        "skipped",
+        because,
+    ):
         return None
     known[step.key] = {"status": "skipped", "reason": because, "skipped_at": at}
-    fresh = {**state, "step": step.key, "steps": known}  # the commit is called after the step that is named here
+    fresh = {
+        **state,
+        "step": step.key,
+        "steps": known,
+    }  # the commit is called after the step that is named here
     faults = check(ExecutionState, fresh)[1]
     wrong = next((fault for fault in faults if fault.level.value == "error"), None)
     if wrong:
@@ -182,4 +203,6 @@ def _with_skip(path: str, state: Mapping[str, Any], step: Step, because: str, at
 
 def _unreadable(path: str, detail: str) -> YoloError:
     hint = "'yolo-fs validate' shows all its faults."
-    return YoloError(Reason.SCHEMA_INVALID, f"{safe(path)}: {safe(detail)}", hint=hint, exit_code=Exit.UNREADABLE)
+    return YoloError(
+        Reason.SCHEMA_INVALID, f"{safe(path)}: {safe(detail)}", hint=hint, exit_code=Exit.UNREADABLE
+    )

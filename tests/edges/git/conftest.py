@@ -50,10 +50,16 @@ class User:
 
     root: Path
 
-    def git(self, *arguments: str, given: bytes = b"", ok: Sequence[int] = (0,), **more: str) -> bytes:
+    def git(
+        self, *arguments: str, given: bytes = b"", ok: Sequence[int] = (0,), **more: str
+    ) -> bytes:
         environment = {**os.environ, **PINNED, **more}
-        done = subprocess.run(["git", *arguments], cwd=self.root, env=environment, input=given, capture_output=True)
-        assert done.returncode in ok, f"git {shlex.join(arguments)}: {done.returncode} {done.stderr.decode()}"
+        done = subprocess.run(
+            ["git", *arguments], cwd=self.root, env=environment, input=given, capture_output=True
+        )
+        assert done.returncode in ok, (
+            f"git {shlex.join(arguments)}: {done.returncode} {done.stderr.decode()}"
+        )
         return done.stdout
 
     def text(self, *arguments: str, **more: str) -> str:
@@ -114,7 +120,11 @@ class User:
 
     def snapshot(self, *, beside: Sequence[str] = ()) -> dict[str, bytes]:
         """Return all that git says of the user's own work; `beside`: paths that are left out."""
-        places = ["--", ":/", *(f":(top,exclude,literal){path}" for path in beside)] if beside else ["--"]
+        places = (
+            ["--", ":/", *(f":(top,exclude,literal){path}" for path in beside)]
+            if beside
+            else ["--"]
+        )
         looks = {
             "staged": ("diff", "--cached", *places),
             "unstaged": ("diff", *places),
@@ -178,7 +188,9 @@ class Engines:
         allow_detached: bool = False,
         commit_ignored: bool = False,
     ) -> Engine:
-        repository = Repository(str(place.root if isinstance(place, User) else place), durable=durable)
+        repository = Repository(
+            str(place.root if isinstance(place, User) else place), durable=durable
+        )
         os.makedirs(repository.own_dir, mode=0o700, exist_ok=True)
         branches = Branches(repository, durable=durable)
         follower = IndexFollower(repository)

@@ -51,7 +51,11 @@ def check_one_commit(user: User, one: Engine, path: str = PLAN) -> None:
     assert made.commit == user.tip() and user.show(path) == LINE.encode()
     assert user.text("log", "-1", "--format=%P").split() == before
     assert changes(user, made.commit) == [f"A\t{path}"]
-    assert user.git("status", "--porcelain", "--", path) == b"" == user.git("diff", "--cached", "--", path)
+    assert (
+        user.git("status", "--porcelain", "--", path)
+        == b""
+        == user.git("diff", "--cached", "--", path)
+    )
     user.fsck()
 
 
@@ -147,20 +151,30 @@ def test_a_commit_in_every_kind_of_repository(make: Make, engine: Engines, kind:
 
 
 @pytest.mark.parametrize(
-    "kind", ["normal", "unborn", "sha256", "linked worktree", "everything packed", "cone and sparse index"]
+    "kind",
+    ["normal", "unborn", "sha256", "linked worktree", "everything packed", "cone and sparse index"],
 )
 def test_a_chain_in_one_pack(make: Make, engine: Engines, kind: str) -> None:
     user = KINDS[kind](make)
     one = engine(user)
-    made = one.commit(*(entry(f"{PHASE}/{number:02}.plan.jsonl") for number in range(PACK_FROM + 2)))
+    made = one.commit(
+        *(entry(f"{PHASE}/{number:02}.plan.jsonl") for number in range(PACK_FROM + 2))
+    )
     commits = [each.commit for each in made]
-    assert user.text("rev-list", "--first-parent", "--reverse", f"--max-count={len(made)}", "HEAD").split() == commits
+    assert (
+        user.text(
+            "rev-list", "--first-parent", "--reverse", f"--max-count={len(made)}", "HEAD"
+        ).split()
+        == commits
+    )
     assert [changes(user, commit) for commit in commits] == [[f"A\t{each.path}"] for each in made]
     assert one.follower.follow()
     user.fsck()
 
 
-def test_a_partial_clone_that_lacks_trees_says_so_and_fetches_nothing(make: Make, engine: Engines) -> None:
+def test_a_partial_clone_that_lacks_trees_says_so_and_fetches_nothing(
+    make: Make, engine: Engines
+) -> None:
     user = cloned("--filter=tree:0", "--no-checkout")(make)
     user.git("config", "remote.origin.url", "file:///does/not/exist")
     with pytest.raises(YoloError) as raised:
@@ -168,7 +182,9 @@ def test_a_partial_clone_that_lacks_trees_says_so_and_fetches_nothing(make: Make
     assert raised.value.reason is Reason.OBJECT_MISSING
 
 
-def test_the_main_work_tree_is_untouched_by_a_commit_in_a_linked_one(make: Make, engine: Engines) -> None:
+def test_the_main_work_tree_is_untouched_by_a_commit_in_a_linked_one(
+    make: Make, engine: Engines
+) -> None:
     side = linked(make)
     main = User(side.root.parent / "work")
     before = (main.snapshot(), main.tip(), (main.root / ".git/index").read_bytes())
@@ -177,14 +193,18 @@ def test_the_main_work_tree_is_untouched_by_a_commit_in_a_linked_one(make: Make,
 
 
 @pytest.mark.parametrize(
-    ("before", "path"), [(f"{PHASE}", PLAN), (f"{PLAN}/inner", PLAN)], ids=["file to folder", "folder to file"]
+    ("before", "path"),
+    [(f"{PHASE}", PLAN), (f"{PLAN}/inner", PLAN)],
+    ids=["file to folder", "folder to file"],
 )
 def test_a_path_that_changed_its_kind(user: User, engine: Engines, before: str, path: str) -> None:
     user.commit_file(before, "old\n")
     user.commit_file("beside", "x\n")
     shutil.rmtree(user.root / ".yolo-planning")
     made = engine(user).put_and_follow(path, LINE)
-    assert changes(user, made.commit) == sorted([f"D\t{before}", f"A\t{path}"], key=lambda line: line[2:])
+    assert changes(user, made.commit) == sorted(
+        [f"D\t{before}", f"A\t{path}"], key=lambda line: line[2:]
+    )
     assert user.text("ls-files", "--", ".yolo-planning") == path
     assert user.git("status", "--porcelain") == b""
 
@@ -197,7 +217,9 @@ def test_a_submodule_never_gives_way_to_a_folder(user: User, engine: Engines) ->
     assert user.tip() == tip
 
 
-def test_in_a_shared_repository_the_group_may_write_beside_our_objects(make: Make, engine: Engines) -> None:
+def test_in_a_shared_repository_the_group_may_write_beside_our_objects(
+    make: Make, engine: Engines
+) -> None:
     user = make("shared", "--shared=group")
     made = engine(user).put(PLAN, LINE)
     folder = user.root / ".git/objects" / made.commit[:2]
@@ -211,7 +233,10 @@ def test_the_message_is_exactly_subject_and_trailers(user: User, engine: Engines
     commit = engine(user).commit(entry())[0].commit
     raw = user.git("cat-file", "commit", commit)
     message = raw.partition(b"\n\n")[2]
-    assert message == f"{SUBJECT}\n\n{''.join(f'{key}: {value}' + chr(10) for key, value in TRAILERS)}".encode()
+    assert (
+        message
+        == f"{SUBJECT}\n\n{''.join(f'{key}: {value}' + chr(10) for key, value in TRAILERS)}".encode()
+    )
     parsed = user.text("interpret-trailers", "--parse", given=message)
     assert parsed.splitlines() == [f"{key}: {value}" for key, value in TRAILERS]
 
@@ -226,12 +251,18 @@ def test_the_commit_is_the_one_that_git_would_make(user: User, engine: Engines) 
     commit = one.commit(entry())[0].commit
     who = {f"GIT_{role}_{what}": value for role in ("AUTHOR", "COMMITTER") for what, value in
            (("NAME", "Engine"), ("EMAIL", "engine@example.org"), ("DATE", "2026-01-02T03:04:05+0000"))}  # fmt: skip
-    same = user.text("commit-tree", f"{commit}^{{tree}}", "-p", base, given=entry().message.encode(), **who)
+    same = user.text(
+        "commit-tree", f"{commit}^{{tree}}", "-p", base, given=entry().message.encode(), **who
+    )
     assert same == commit
 
 
-@pytest.mark.parametrize("data", [b"", b"x", b"\r\n\r\n", bytes(range(256)), b"<<<<<<< HEAD\n", "ü\n".encode() * 9_999])
-def test_the_bytes_that_were_given_are_the_bytes_that_are_committed(user: User, engine: Engines, data: bytes) -> None:
+@pytest.mark.parametrize(
+    "data", [b"", b"x", b"\r\n\r\n", bytes(range(256)), b"<<<<<<< HEAD\n", "ü\n".encode() * 9_999]
+)
+def test_the_bytes_that_were_given_are_the_bytes_that_are_committed(
+    user: User, engine: Engines, data: bytes
+) -> None:
     user.write(".gitattributes", "* text=auto eol=crlf ident filter=x\n")
     user.git("config", "filter.x.clean", "rev")
     user.write(PLAN, "other bytes on disk\n")
@@ -256,13 +287,17 @@ PATHS = [
 @pytest.mark.parametrize("path", PATHS)
 def test_any_path_can_be_committed_and_followed(user: User, engine: Engines, path: str) -> None:
     made = engine(user).put_and_follow(path, LINE)
-    listed = os.fsdecode(user.git("diff-tree", "-r", "-z", "--name-only", "--no-commit-id", made.commit))
+    listed = os.fsdecode(
+        user.git("diff-tree", "-r", "-z", "--name-only", "--no-commit-id", made.commit)
+    )
     assert listed == path + "\0"
     assert user.git("status", "--porcelain") == b""
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_a_second_version_of_any_path_is_followed_too(user: User, engine: Engines, path: str) -> None:
+def test_a_second_version_of_any_path_is_followed_too(
+    user: User, engine: Engines, path: str
+) -> None:
     one = engine(user)
     one.put_and_follow(path, LINE)
     one.put_and_follow(path, LINE * 2)
@@ -286,9 +321,15 @@ def test_an_executable_with_the_same_content_makes_no_commit(user: User, engine:
 
 
 def test_versions_of_one_path_in_one_chain_are_each_a_commit(user: User, engine: Engines) -> None:
-    made = engine(user).commit(entry(data="1\n"), entry(data="2\n"), entry(data="2\n"), entry(data="1\n"))
+    made = engine(user).commit(
+        entry(data="1\n"), entry(data="2\n"), entry(data="2\n"), entry(data="1\n")
+    )
     assert [each.commit is not None for each in made] == [True, True, False, True]
-    assert [user.show(PLAN, each.commit) for each in made if each.commit] == [b"1\n", b"2\n", b"1\n"]
+    assert [user.show(PLAN, each.commit) for each in made if each.commit] == [
+        b"1\n",
+        b"2\n",
+        b"1\n",
+    ]
 
 
 def test_nothing_to_commit_moves_nothing(user: User, engine: Engines) -> None:
@@ -313,7 +354,9 @@ def test_a_tip_that_moved_meanwhile_leaves_all_as_it_is(user: User, engine: Engi
     assert one.commit(entry())[0].commit == user.tip()
 
 
-def test_a_head_that_went_to_another_branch_meanwhile_leaves_all_as_it_is(user: User, engine: Engines) -> None:
+def test_a_head_that_went_to_another_branch_meanwhile_leaves_all_as_it_is(
+    user: User, engine: Engines
+) -> None:
     """The tip is the same, so that comparing it alone proves nothing. Source: reliability F28."""
     one = engine(user)
     head = one.repository.head()
@@ -460,7 +503,9 @@ def synced(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def objects_of(user: User, tip: str, base: str) -> list[str]:
-    return [line.split()[0] for line in user.text("rev-list", "--objects", tip, f"^{base}").splitlines()]
+    return [
+        line.split()[0] for line in user.text("rev-list", "--objects", tip, f"^{base}").splitlines()
+    ]
 
 
 def test_every_loose_object_its_folder_and_the_branch_folder_are_synced(
@@ -471,12 +516,17 @@ def test_every_loose_object_its_folder_and_the_branch_folder_are_synced(
     made, store = objects_of(user, tip, base), str(user.root / ".git/objects")
     files = [name for name in synced if "/tmp_obj_yolo" in name]
     assert len(files) == len(made) == 6
-    assert {f"{store}/{oid[:2]}" for oid in made} | {store, str(user.root / ".git/refs/heads")} <= set(synced)
+    assert {f"{store}/{oid[:2]}" for oid in made} | {
+        store,
+        str(user.root / ".git/refs/heads"),
+    } <= set(synced)
     assert synced.index(store) > max(synced.index(name) for name in files)
     assert synced[-1] == str(user.root / ".git/refs/heads")
 
 
-def test_an_object_that_somebody_else_wrote_is_made_durable_too(user: User, engine: Engines, synced: list[str]) -> None:
+def test_an_object_that_somebody_else_wrote_is_made_durable_too(
+    user: User, engine: Engines, synced: list[str]
+) -> None:
     """The user's `git add` of the same content stored the blob, and git does not sync loose objects."""
     user.add(PLAN, LINE)
     made = engine(user).put(PLAN, LINE)
@@ -504,14 +554,18 @@ def test_objects_whose_folder_could_not_be_synced_are_synced_when_it_is_tried_ag
     assert f"{user.root}/.git/objects/{made.blob[:2]}" in synced
 
 
-def test_all_new_folders_of_a_branch_are_synced(make: Make, engine: Engines, synced: list[str]) -> None:
+def test_all_new_folders_of_a_branch_are_synced(
+    make: Make, engine: Engines, synced: list[str]
+) -> None:
     user = make("x", "--initial-branch=a/b/c", born=False)
     engine(user).put(PLAN, LINE)
     heads = f"{user.root}/.git/refs/heads"
     assert {heads, f"{heads}/a", f"{heads}/a/b"} <= set(synced)
 
 
-def test_without_durability_nothing_is_synced_in_process(user: User, engine: Engines, synced: list[str]) -> None:
+def test_without_durability_nothing_is_synced_in_process(
+    user: User, engine: Engines, synced: list[str]
+) -> None:
     engine(user, durable=False).put_and_follow(PLAN, LINE)
     assert synced == []
 
@@ -546,15 +600,21 @@ def synced_before_the_acknowledgement(user: User, tmp_path: Path, count: int) ->
 
 
 def can_trace() -> bool:
-    return bool(shutil.which("strace")) and subprocess.run(["strace", "true"], capture_output=True).returncode == 0
+    return (
+        bool(shutil.which("strace"))
+        and subprocess.run(["strace", "true"], capture_output=True).returncode == 0
+    )
 
 
 @pytest.mark.skipif(not can_trace(), reason="strace is not installed, or may not trace")
 @pytest.mark.parametrize("count", [1, PACK_FROM], ids=["loose", "packed"])
-def test_git_itself_syncs_the_pack_and_the_branch_before_we_acknowledge(user: User, tmp_path: Path, count: int) -> None:
+def test_git_itself_syncs_the_pack_and_the_branch_before_we_acknowledge(
+    user: User, tmp_path: Path, count: int
+) -> None:
     user.git("config", "core.fsync", "none")
     names = [
-        name.removeprefix(f"{user.root}/.git/") for name in synced_before_the_acknowledgement(user, tmp_path, count)
+        name.removeprefix(f"{user.root}/.git/")
+        for name in synced_before_the_acknowledgement(user, tmp_path, count)
     ]
     assert "refs/heads/main.lock" in names and names[-1] == "refs/heads"
     if count == PACK_FROM:

@@ -12,7 +12,11 @@ from yolo_fs.edges.git.history import Abandoned, LoggedCommit, abandoned, log
 
 LINE = '{"p":"01"}\n'
 MAIN = "refs/heads/main"
-TRAILERS = (("Yolo-Artifact", "plan"), ("Yolo-Phase", "01-auth"), ("Yolo-Schema", "artifact/plan/1"))
+TRAILERS = (
+    ("Yolo-Artifact", "plan"),
+    ("Yolo-Phase", "01-auth"),
+    ("Yolo-Schema", "artifact/plan/1"),
+)
 
 
 def put(one: Engine, path: str = PLAN, data: str = LINE, subject: str = "docs(01): plan") -> str:
@@ -25,7 +29,9 @@ def test_our_commit_is_told_with_its_trailers_and_its_one_path(user: User, engin
     one, base = engine(user), user.tip()
     tip = put(one)
     (commit,) = log(one.repository, f"{base}..HEAD")
-    assert commit == LoggedCommit(tip, (base,), commit.at_s, "docs(01): plan", TRAILERS, (("A", PLAN),))
+    assert commit == LoggedCommit(
+        tip, (base,), commit.at_s, "docs(01): plan", TRAILERS, (("A", PLAN),)
+    )
     assert commit.is_ours and commit.at_s == int(user.text("log", "-1", "--format=%ct"))
 
 
@@ -37,7 +43,9 @@ def test_the_log_says_what_git_says_newest_first(user: User, engine: Engines) ->
     told = list(log(one.repository, "HEAD"))
     assert [commit.oid for commit in told] == user.text("rev-list", "HEAD").split()
     assert [commit.is_ours for commit in told] == [True, False] * 5 + [False]
-    assert [commit.oid for commit in log(one.repository, "HEAD", limit=3)] == [commit.oid for commit in told[:3]]
+    assert [commit.oid for commit in log(one.repository, "HEAD", limit=3)] == [
+        commit.oid for commit in told[:3]
+    ]
 
 
 def test_every_kind_of_change_is_told(user: User, engine: Engines) -> None:
@@ -52,10 +60,18 @@ def test_every_kind_of_change_is_told(user: User, engine: Engines) -> None:
     user.git("add", "--all")
     user.commit()
     (commit,) = log(engine(user).repository, "HEAD", limit=1)
-    assert set(commit.changes) == {("M", "modified"), ("D", "deleted"), ("T", "typed"), ("D", "A"), ("A", "D")}
+    assert set(commit.changes) == {
+        ("M", "modified"),
+        ("D", "deleted"),
+        ("T", "typed"),
+        ("D", "A"),
+        ("A", "D"),
+    }
 
 
-@pytest.mark.parametrize("name", ["ünï", "a b", "new\nline", 'quo"te', "tab\tx", "A", "M", "-x", ":(top)x", "f" * 40])
+@pytest.mark.parametrize(
+    "name", ["ünï", "a b", "new\nline", 'quo"te', "tab\tx", "A", "M", "-x", ":(top)x", "f" * 40]
+)
 def test_odd_names_are_told_as_they_are(user: User, engine: Engines, name: str) -> None:
     user.write(name, "x\n")
     user.git("--literal-pathspecs", "add", "--", name)
@@ -66,7 +82,16 @@ def test_odd_names_are_told_as_they_are(user: User, engine: Engines, name: str) 
 
 
 @pytest.mark.parametrize(
-    "message", ["", "\n\n", "one\ntwo\n\nbody\n", "x\n\nYolo-Artifact:\n", "ü €\n", "A\n", "x\n\nKey: a: b\n more\n"]
+    "message",
+    [
+        "",
+        "\n\n",
+        "one\ntwo\n\nbody\n",
+        "x\n\nYolo-Artifact:\n",
+        "ü €\n",
+        "A\n",
+        "x\n\nKey: a: b\n more\n",
+    ],
 )
 def test_odd_messages_do_not_confuse_the_reader(user: User, engine: Engines, message: str) -> None:
     tree, base = user.tip("HEAD^{tree}"), user.tip()
@@ -104,7 +129,12 @@ def test_a_shallow_clone_has_the_log_that_it_has(user: User, engine: Engines) ->
         {"log.date": "relative", "log.decorate": "full", "log.abbrevCommit": "true"},
         {"format.pretty": "oneline", "log.showRoot": "false", "log.mailmap": "true"},
         {"color.ui": "always", "color.diff": "always"},
-        {"diff.renames": "copies", "diff.noprefix": "true", "diff.relative": "true", "diff.mnemonicPrefix": "true"},
+        {
+            "diff.renames": "copies",
+            "diff.noprefix": "true",
+            "diff.relative": "true",
+            "diff.mnemonicPrefix": "true",
+        },
         {"core.quotePath": "true", "core.commentChar": "Y"},
         {"i18n.logOutputEncoding": "ISO-8859-1"},
         {"trailer.separators": "=#"},
@@ -116,7 +146,9 @@ def test_a_shallow_clone_has_the_log_that_it_has(user: User, engine: Engines) ->
     ],
     ids=lambda settings: " ".join(settings),
 )
-def test_no_setting_of_the_user_changes_what_is_read(user: User, engine: Engines, settings: dict[str, str]) -> None:
+def test_no_setting_of_the_user_changes_what_is_read(
+    user: User, engine: Engines, settings: dict[str, str]
+) -> None:
     one = engine(user)
     user.commit_file("ü", "x\n", "grüße")
     put(one, subject="docs(01): plän")
@@ -142,7 +174,9 @@ def test_nothing_is_abandoned_in_a_straight_history(user: User, engine: Engines)
 
 
 @pytest.mark.parametrize("how", ["--hard", "--soft", "--keep"])
-def test_commits_that_the_user_reset_away_are_abandoned(user: User, engine: Engines, how: str) -> None:
+def test_commits_that_the_user_reset_away_are_abandoned(
+    user: User, engine: Engines, how: str
+) -> None:
     one, before = engine(user), int(time.time())
     lost = {put(one), put(one, data=LINE * 2)}
     assert one.follower.follow()
@@ -151,7 +185,9 @@ def test_commits_that_the_user_reset_away_are_abandoned(user: User, engine: Engi
     assert set(told.commits) == lost and told.moved_at_s >= before
 
 
-def test_a_branch_that_another_name_keeps_is_still_abandoned_here(user: User, engine: Engines) -> None:
+def test_a_branch_that_another_name_keeps_is_still_abandoned_here(
+    user: User, engine: Engines
+) -> None:
     one = engine(user)
     lost = put(one)
     user.git("branch", "kept")
@@ -190,7 +226,9 @@ def test_without_a_reflog_nothing_is_abandoned(user: User, make: Make, engine: E
     assert abandoned(engine(user).repository, MAIN, user.tip()) == Abandoned((), 0)
 
 
-def test_an_entry_whose_commit_was_pruned_does_not_hide_the_others(user: User, engine: Engines) -> None:
+def test_an_entry_whose_commit_was_pruned_does_not_hide_the_others(
+    user: User, engine: Engines
+) -> None:
     """The reflog of a branch outlives a commit when the object store is repaired by hand, or copied."""
     one = engine(user)
     pruned = put(one)

@@ -46,7 +46,9 @@ def fill(user: User) -> None:
     (user.root / "src/gone").unlink()
 
 
-def test_two_hundred_artifacts_leave_all_work_of_the_user_as_it_was(user: User, engine: Engines) -> None:
+def test_two_hundred_artifacts_leave_all_work_of_the_user_as_it_was(
+    user: User, engine: Engines
+) -> None:
     fill(user)
     one, before, base = engine(user), user.snapshot(), user.tip()
     for number in range(200):
@@ -57,10 +59,15 @@ def test_two_hundred_artifacts_leave_all_work_of_the_user_as_it_was(user: User, 
     assert {name: after[name] for name in ("staged", "unstaged", "status")} == {
         name: before[name] for name in ("staged", "unstaged", "status")
     }
-    assert [line for line in after["index"].split(b"\0") if PHASE.encode() not in line] == before["index"].split(b"\0")
+    assert [line for line in after["index"].split(b"\0") if PHASE.encode() not in line] == before[
+        "index"
+    ].split(b"\0")
     assert int(user.text("rev-list", "--count", f"{base}..HEAD")) == 200
     for commit in user.text("rev-list", f"{base}..HEAD").split():
-        assert len(user.git("diff-tree", "-r", "--name-only", "--no-commit-id", commit).splitlines()) == 1
+        assert (
+            len(user.git("diff-tree", "-r", "--name-only", "--no-commit-id", commit).splitlines())
+            == 1
+        )
     user.fsck()
 
 
@@ -68,13 +75,25 @@ def test_the_stash_the_configuration_and_the_work_tree_stay(user: User, engine: 
     user.write("README.md", "changed\n")
     user.git("stash", "push", "--quiet")
     fill(user)
-    kept = [*(user.root / ".git/hooks").iterdir(), user.root / ".git/config", *(user.root / "src").iterdir()]
-    before = (user.text("stash", "list", "--format=%H"), [(path, path.read_bytes()) for path in kept])
+    kept = [
+        *(user.root / ".git/hooks").iterdir(),
+        user.root / ".git/config",
+        *(user.root / "src").iterdir(),
+    ]
+    before = (
+        user.text("stash", "list", "--format=%H"),
+        [(path, path.read_bytes()) for path in kept],
+    )
     engine(user).put_and_follow(PLAN, LINE)
-    assert (user.text("stash", "list", "--format=%H"), [(path, path.read_bytes()) for path in kept]) == before
+    assert (
+        user.text("stash", "list", "--format=%H"),
+        [(path, path.read_bytes()) for path in kept],
+    ) == before
 
 
-def test_without_following_the_artifact_would_be_staged_for_removal(user: User, engine: Engines) -> None:
+def test_without_following_the_artifact_would_be_staged_for_removal(
+    user: User, engine: Engines
+) -> None:
     """The harm that following prevents; if this stops being so, the other tests prove nothing."""
     one = engine(user)
     one.put(PLAN, LINE)
@@ -104,7 +123,9 @@ def test_other_content_that_the_user_staged_stays_and_is_told(user: User, engine
     assert user.show(PLAN) == LINE.encode()
 
 
-def test_the_same_content_that_the_user_staged_is_no_divergence(user: User, engine: Engines) -> None:
+def test_the_same_content_that_the_user_staged_is_no_divergence(
+    user: User, engine: Engines
+) -> None:
     user.add(PLAN, LINE)
     one = engine(user)
     one.put_and_follow(PLAN, LINE)
@@ -118,7 +139,9 @@ def test_an_intended_artifact_becomes_a_real_entry(user: User, engine: Engines) 
     assert user.git("status", "--porcelain") == b""
 
 
-def test_an_empty_file_that_the_user_staged_is_no_mere_intention(user: User, engine: Engines) -> None:
+def test_an_empty_file_that_the_user_staged_is_no_mere_intention(
+    user: User, engine: Engines
+) -> None:
     user.add(PLAN, "")
     one = engine(user)
     one.put_and_follow(PLAN, LINE)
@@ -126,7 +149,9 @@ def test_an_empty_file_that_the_user_staged_is_no_mere_intention(user: User, eng
     assert one.follower.diverged == {PLAN}
 
 
-def test_an_artifact_that_the_user_removed_from_the_index_stays_removed(user: User, engine: Engines) -> None:
+def test_an_artifact_that_the_user_removed_from_the_index_stays_removed(
+    user: User, engine: Engines
+) -> None:
     one = engine(user)
     one.put_and_follow(PLAN, LINE)
     user.git("rm", "--quiet", "--cached", PLAN)
@@ -206,7 +231,9 @@ def test_the_note_survives_a_restart(user: User, engine: Engines) -> None:
     assert IndexFollower(engine(user).repository).pending == {}
 
 
-def test_versions_made_while_the_index_was_held_are_followed_after_a_restart(user: User, engine: Engines) -> None:
+def test_versions_made_while_the_index_was_held_are_followed_after_a_restart(
+    user: User, engine: Engines
+) -> None:
     one = engine(user)
     one.put_and_follow(PLAN, LINE)
     index_lock(user).touch()
@@ -218,7 +245,9 @@ def test_versions_made_while_the_index_was_held_are_followed_after_a_restart(use
     assert user.staged(PLAN) == entry(user, LINE * 3)
 
 
-def test_what_never_came_to_be_committed_never_enters_the_index(user: User, engine: Engines) -> None:
+def test_what_never_came_to_be_committed_never_enters_the_index(
+    user: User, engine: Engines
+) -> None:
     one = engine(user)
     (user.root / f"{MAIN}.lock").touch()
     with pytest.raises(YoloError):
@@ -227,7 +256,9 @@ def test_what_never_came_to_be_committed_never_enters_the_index(user: User, engi
     assert one.follower.follow() and user.staged(PLAN) == "" and one.follower.diverged == set()
 
 
-def test_a_failed_second_version_does_not_make_the_index_forget_the_first(user: User, engine: Engines) -> None:
+def test_a_failed_second_version_does_not_make_the_index_forget_the_first(
+    user: User, engine: Engines
+) -> None:
     """Else the first stays staged for removal, and the user's next commit carries that out."""
     one = engine(user)
     one.put(PLAN, LINE)
@@ -240,8 +271,12 @@ def test_a_failed_second_version_does_not_make_the_index_forget_the_first(user: 
     assert user.staged(PLAN) == entry(user, LINE)
 
 
-@pytest.mark.parametrize("said", [{}, 3, None, [["a"]], [["a", "b", [1]]], {"a": 1}, [["a", "b", [[]]]], [[[], 1, []]]])
-def test_a_note_that_says_something_else_is_no_note(user: User, engine: Engines, said: object) -> None:
+@pytest.mark.parametrize(
+    "said", [{}, 3, None, [["a"]], [["a", "b", [1]]], {"a": 1}, [["a", "b", [[]]]], [[[], 1, []]]]
+)
+def test_a_note_that_says_something_else_is_no_note(
+    user: User, engine: Engines, said: object
+) -> None:
     repository = engine(user).repository
     Note(f"{repository.own_dir}/index-pending").write(said)
     assert IndexFollower(repository).follow()
@@ -296,7 +331,10 @@ def test_it_is_taken_out_later_where_the_index_is_held_at_that_moment(
 ) -> None:
     one = engine(user)
     one.put(PLAN, LINE)
-    acts = [lambda: user.git("reset", "--quiet", "--hard", "HEAD~1"), lambda: index_lock(user).touch()]
+    acts = [
+        lambda: user.git("reset", "--quiet", "--hard", "HEAD~1"),
+        lambda: index_lock(user).touch(),
+    ]
     at("index.begun", acts, monkeypatch)
     assert not one.follower.follow()
     index_lock(user).unlink()
@@ -350,7 +388,10 @@ def prepare_non_cone(user: User) -> None:
 FORMS: dict[str, Callable[[User], object]] = {
     "split": lambda user: user.git("update-index", "--split-index"),
     "version 4": lambda user: user.git("update-index", "--index-version=4"),
-    "untracked cache": lambda user: (user.git("update-index", "--force-untracked-cache"), user.git("status")),
+    "untracked cache": lambda user: (
+        user.git("update-index", "--force-untracked-cache"),
+        user.git("status"),
+    ),
     "sparse cone": prepare_sparse,
     "sparse patterns": prepare_non_cone,
     "missing": lambda user: (user.root / ".git/index").unlink(),
@@ -369,7 +410,8 @@ def test_an_index_of_any_form_follows(user: User, engine: Engines, form: str) ->
 
 
 @pytest.mark.parametrize(
-    ("form", "mark"), [("split", b"link"), ("version 4", b"DIRC\0\0\0\4"), ("untracked cache", b"UNTR")]
+    ("form", "mark"),
+    [("split", b"link"), ("version 4", b"DIRC\0\0\0\4"), ("untracked cache", b"UNTR")],
 )
 def test_the_index_keeps_its_form(user: User, engine: Engines, form: str, mark: bytes) -> None:
     FORMS[form](user)
@@ -410,14 +452,20 @@ def change(user: User, rng: random.Random) -> None:
 def expected_entry(user: User, path: str, data: str) -> str:
     """Return the entry that the artifact must have afterwards, from what the user has staged before."""
     before, in_head = user.staged(path), user.text("ls-tree", "HEAD", "--", path)
-    if not before or user.text("diff", "--cached", "--name-only", "--ita-invisible-in-index", "--", path) == "":
+    if (
+        not before
+        or user.text("diff", "--cached", "--name-only", "--ita-invisible-in-index", "--", path)
+        == ""
+    ):
         untouched = bool(before) or not in_head
         return entry(user, data) if untouched else before
     return before
 
 
 @pytest.mark.parametrize("seed", range(16))
-def test_generated_states_of_the_user_stay_as_they_were(make: Make, engine: Engines, seed: int) -> None:
+def test_generated_states_of_the_user_stay_as_they_were(
+    make: Make, engine: Engines, seed: int
+) -> None:
     """Ten states per seed, each on top of the last."""
     print(f"seed {seed}")
     rng, user = random.Random(seed), make()
@@ -431,7 +479,9 @@ def test_generated_states_of_the_user_stay_as_they_were(make: Make, engine: Engi
 
 
 def check_one_state(user: User, one: Engine, rng: random.Random) -> None:
-    wanted = {path: f'{{"n":{rng.random()}}}\n' for path in rng.sample(ARTIFACTS, rng.randint(1, 3))}
+    wanted = {
+        path: f'{{"n":{rng.random()}}}\n' for path in rng.sample(ARTIFACTS, rng.randint(1, 3))
+    }
     entries = {path: expected_entry(user, path, data) for path, data in wanted.items()}
     before, one.follower.diverged = user.snapshot(beside=list(wanted)), set()
     for path, data in wanted.items():
@@ -439,4 +489,6 @@ def check_one_state(user: User, one: Engine, rng: random.Random) -> None:
     assert one.follower.follow()
     assert user.snapshot(beside=list(wanted)) == before
     assert {path: user.staged(path) for path in wanted} == entries
-    assert one.follower.diverged == {path for path, data in wanted.items() if entries[path] != entry(user, data)}
+    assert one.follower.diverged == {
+        path for path, data in wanted.items() if entries[path] != entry(user, data)
+    }

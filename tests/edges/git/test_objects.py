@@ -28,7 +28,9 @@ SEED = 20260102
 
 
 def store_of(user: User, algorithm: str = "sha1", *, durable: bool = True) -> ObjectStore:
-    return ObjectStore(Git(str(user.root)), str(user.root / ".git/objects"), Hashing(algorithm), durable=durable)
+    return ObjectStore(
+        Git(str(user.root)), str(user.root / ".git/objects"), Hashing(algorithm), durable=durable
+    )
 
 
 def loose(user: User, oid: str) -> Path:
@@ -45,7 +47,9 @@ def some_objects(hashing: Hashing) -> list[GitObject]:
     blobs = [hashing.name("blob", rng.randbytes(size)) for size in SIZES]
     tree = hashing.name("tree", b"100644 x\0" + bytes.fromhex(blobs[3].oid))
     who = "A <a@b> 1700000000 +0000"
-    commit = hashing.name("commit", f"tree {tree.oid}\nauthor {who}\ncommitter {who}\n\nsubject\n".encode())
+    commit = hashing.name(
+        "commit", f"tree {tree.oid}\nauthor {who}\ncommitter {who}\n\nsubject\n".encode()
+    )
     return [*blobs, tree, commit]
 
 
@@ -54,7 +58,10 @@ def test_an_object_has_the_name_that_git_gives_it(make: Make, algorithm: str) ->
     user = make("named", f"--object-format={algorithm}", born=False)
     store_of(user, algorithm).write(some_objects(Hashing(algorithm))[:10], packed=False)
     for object_ in some_objects(Hashing(algorithm)):
-        assert user.text("hash-object", "-w", "-t", object_.kind, "--stdin", given=object_.body) == object_.oid
+        assert (
+            user.text("hash-object", "-w", "-t", object_.kind, "--stdin", given=object_.body)
+            == object_.oid
+        )
 
 
 @pytest.mark.parametrize("packed", [False, True], ids=["loose", "packed"])
@@ -70,7 +77,9 @@ def test_stored_objects_pass_fsck_and_read_back(make: Make, algorithm: str, pack
 
 
 @pytest.mark.parametrize("algorithm", FORMATS)
-def test_a_pack_passes_the_strict_indexer_in_an_empty_repository(make: Make, algorithm: str) -> None:
+def test_a_pack_passes_the_strict_indexer_in_an_empty_repository(
+    make: Make, algorithm: str
+) -> None:
     user = make("empty", f"--object-format={algorithm}", born=False)
     hashing = Hashing(algorithm)
     pack = pack_of(some_objects(hashing), hashing)
@@ -97,7 +106,12 @@ def test_the_same_object_twice_is_one_entry_of_the_pack(user: User) -> None:
 
 @pytest.mark.parametrize(
     "ruin",
-    [lambda whole: b"", lambda whole: whole[: len(whole) // 2], lambda whole: bytes(len(whole)), lambda whole: b"\0"],
+    [
+        lambda whole: b"",
+        lambda whole: whole[: len(whole) // 2],
+        lambda whole: bytes(len(whole)),
+        lambda whole: b"\0",
+    ],
     ids=["empty", "half", "zeros", "one zero"],
 )
 def test_an_object_that_power_loss_ruined_is_written_anew(user: User, ruin) -> None:
@@ -141,7 +155,9 @@ def test_a_storage_fault_has_its_reason_and_leaves_nothing(
         store_of(user).write([blob], packed=False)
     monkeypatch.undo()
     assert raised.value.reason is reason
-    assert not list((user.root / ".git/objects").rglob(f"*{blob.oid[2:]}")) + list(user.root.rglob("tmp_obj*"))
+    assert not list((user.root / ".git/objects").rglob(f"*{blob.oid[2:]}")) + list(
+        user.root.rglob("tmp_obj*")
+    )
 
 
 def test_a_short_write_is_continued(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,11 +181,19 @@ ObjectStore(None, sys.argv[1], Hashing("sha1")).write([blob], packed=False)
 """
 
 
-@pytest.mark.skipif(not shutil.which("setpriv"), reason="without setpriv the modes do not bind root")
-def test_a_temporary_left_by_a_dead_process_with_the_same_number_does_not_stand_in_the_way(tmp_path: Path) -> None:
+@pytest.mark.skipif(
+    not shutil.which("setpriv"), reason="without setpriv the modes do not bind root"
+)
+def test_a_temporary_left_by_a_dead_process_with_the_same_number_does_not_stand_in_the_way(
+    tmp_path: Path,
+) -> None:
     """In a container the daemon has the same process id after every restart."""
-    bound = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
-    done = subprocess.run([*bound, sys.executable, "-c", LEFT_OVER, str(tmp_path)], capture_output=True, text=True)
+    bound = (
+        ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
+    )
+    done = subprocess.run(
+        [*bound, sys.executable, "-c", LEFT_OVER, str(tmp_path)], capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -193,7 +217,9 @@ def test_an_object_is_found_after_the_user_packed_everything(user: User, engine:
 @pytest.mark.parametrize(
     "name", ["0" * 40, "f" * 40, "nothing-like-it", "HEAD:no/such/path", "refs/heads/none^{commit}"]
 )
-def test_what_is_not_there_is_none_and_the_next_answer_is_right(user: User, engine: Engines, name: str) -> None:
+def test_what_is_not_there_is_none_and_the_next_answer_is_right(
+    user: User, engine: Engines, name: str
+) -> None:
     objects = engine(user).repository.objects
     assert objects.read(name) is None
     assert objects.read(user.tip()).oid == user.tip()

@@ -79,7 +79,9 @@ STATES: dict[str, tuple[Callable[[User], object], Callable[[User], object], Reas
         Reason.REBASE_IN_PROGRESS,
     ),
     "rebase that stops to edit": (
-        lambda user: user.git("rebase", "--quiet", "-i", "HEAD~1", GIT_SEQUENCE_EDITOR="sed -i s/^pick/edit/"),
+        lambda user: user.git(
+            "rebase", "--quiet", "-i", "HEAD~1", GIT_SEQUENCE_EDITOR="sed -i s/^pick/edit/"
+        ),
         lambda user: user.git("rebase", "--continue", GIT_EDITOR="true"),
         Reason.REBASE_IN_PROGRESS,
     ),
@@ -123,7 +125,9 @@ STATES: dict[str, tuple[Callable[[User], object], Callable[[User], object], Reas
 
 
 @pytest.mark.parametrize("state", STATES)
-def test_surgery_is_seen_while_it_lasts_and_no_longer(torn: User, engine: Engines, state: str) -> None:
+def test_surgery_is_seen_while_it_lasts_and_no_longer(
+    torn: User, engine: Engines, state: str
+) -> None:
     begin, end, reason = STATES[state]
     one = engine(torn)
     assert one.obstacle() is None
@@ -134,8 +138,12 @@ def test_surgery_is_seen_while_it_lasts_and_no_longer(torn: User, engine: Engine
     assert one.obstacle() is None
 
 
-@pytest.mark.parametrize("state", ["merge", "rebase with conflict", "cherry-pick", "stash pop with conflict", "bisect"])
-def test_surgery_in_a_linked_worktree_concerns_only_that_one(torn: User, engine: Engines, state: str) -> None:
+@pytest.mark.parametrize(
+    "state", ["merge", "rebase with conflict", "cherry-pick", "stash pop with conflict", "bisect"]
+)
+def test_surgery_in_a_linked_worktree_concerns_only_that_one(
+    torn: User, engine: Engines, state: str
+) -> None:
     torn.git("worktree", "add", "--quiet", "../linked", "-b", "linked")
     linked = User(torn.root.parent / "linked")
     STATES[state][0](linked)
@@ -155,7 +163,9 @@ def test_surgery_in_a_linked_worktree_concerns_only_that_one(torn: User, engine:
         ("main", "[mx]ain", True),
     ],
 )
-def test_a_protected_branch_is_held(user: User, engine: Engines, branch: str, pattern: str, held: bool) -> None:
+def test_a_protected_branch_is_held(
+    user: User, engine: Engines, branch: str, pattern: str, held: bool
+) -> None:
     user.git("symbolic-ref", "HEAD", f"refs/heads/{branch}")
     found = engine(user, protected=("never", pattern)).obstacle()
     assert found is (Reason.PROTECTED_BRANCH if held else None)
@@ -197,7 +207,9 @@ def entry_of(path: str):
 # --- the index ---
 
 
-def test_an_index_that_was_rewritten_a_moment_ago_is_left_in_peace(user: User, engine: Engines) -> None:
+def test_an_index_that_was_rewritten_a_moment_ago_is_left_in_peace(
+    user: User, engine: Engines
+) -> None:
     """`git reset` writes the index before it moves the branch."""
     one = engine(user)
     changed_ns = os.stat(user.root / ".git/index").st_ctime_ns
@@ -281,8 +293,12 @@ def test_a_broken_branch_is_held(user: User, engine: Engines, broken: str) -> No
     assert engine(user).obstacle() is Reason.BRANCH_BROKEN
 
 
-@pytest.mark.parametrize("broken", [name for name in BREAKS if name not in ("gone", "packed-refs emptied")])
-def test_a_broken_branch_never_becomes_a_new_root_even_if_it_is_tried(user: User, engine: Engines, broken: str) -> None:
+@pytest.mark.parametrize(
+    "broken", [name for name in BREAKS if name not in ("gone", "packed-refs emptied")]
+)
+def test_a_broken_branch_never_becomes_a_new_root_even_if_it_is_tried(
+    user: User, engine: Engines, broken: str
+) -> None:
     BREAKS[broken](user)
     before = (user.root / ".git/refs/heads/main").read_bytes()
     with pytest.raises(YoloError):
@@ -290,7 +306,9 @@ def test_a_broken_branch_never_becomes_a_new_root_even_if_it_is_tried(user: User
     assert (user.root / ".git/refs/heads/main").read_bytes() == before
 
 
-def test_a_branch_that_was_born_since_it_was_looked_at_is_not_broken(make: Make, engine: Engines) -> None:
+def test_a_branch_that_was_born_since_it_was_looked_at_is_not_broken(
+    make: Make, engine: Engines
+) -> None:
     user = make("unborn", born=False)
     one = engine(user)
     head = one.repository.head()
@@ -314,7 +332,9 @@ def test_empty_folders_that_a_deleted_branch_left_are_no_past(user: User, engine
 
 
 @contextmanager
-def waiting(user: User, tmp_path: Path, *arguments: str, hook: str = "") -> Iterator[subprocess.Popen[bytes]]:
+def waiting(
+    user: User, tmp_path: Path, *arguments: str, hook: str = ""
+) -> Iterator[subprocess.Popen[bytes]]:
     """Run a git command whose editor, or whose hook, says that it began and then waits to be let go."""
     began, go = tmp_path / "began", tmp_path / "go"
     os.mkfifo(began)
@@ -377,14 +397,18 @@ def test_while_a_hook_of_the_users_commit_runs_nothing_moves(
         assert one.obstacle() is Reason.USER_COMMITTING
 
 
-def test_a_commit_in_another_repository_holds_nothing(user: User, make: Make, engine: Engines, tmp_path: Path) -> None:
+def test_a_commit_in_another_repository_holds_nothing(
+    user: User, make: Make, engine: Engines, tmp_path: Path
+) -> None:
     other = make("work-2")
     user.commit_file("x", "x\n")
     with waiting(other, tmp_path, "commit", "--allow-empty"):
         assert engine(user).obstacle() is None
 
 
-def test_a_running_git_that_only_mentions_commits_holds_nothing(user: User, engine: Engines) -> None:
+def test_a_running_git_that_only_mentions_commits_holds_nothing(
+    user: User, engine: Engines
+) -> None:
     user.commit_file("x", "x\n")
     one = engine(user)
     reader = subprocess.Popen(
@@ -400,7 +424,9 @@ def test_a_running_git_that_only_mentions_commits_holds_nothing(user: User, engi
         reader.communicate()
 
 
-def test_the_users_commit_would_die_if_the_branch_moved(user: User, engine: Engines, tmp_path: Path) -> None:
+def test_the_users_commit_would_die_if_the_branch_moved(
+    user: User, engine: Engines, tmp_path: Path
+) -> None:
     """The harm that holding prevents; if this stops being so, the tests above prove nothing."""
     user.add("mine", "mine\n")
     with waiting(user, tmp_path, "commit", "-m", "mine", hook="pre-commit") as process:

@@ -43,7 +43,11 @@ def test_random_changes_of_a_body_survive(make: Make, algorithm: str, size: int)
 
     def change(body: bytes) -> bytes:
         at, end = sorted(chance.choices(range(len(body) + 1), k=2))
-        return body[:at] + chance.randbytes(chance.choice([0, 1, 47, 127, 128, 300])) + body[min(end, at + 60) :]
+        return (
+            body[:at]
+            + chance.randbytes(chance.choice([0, 1, 47, 127, 128, 300]))
+            + body[min(end, at + 60) :]
+        )
 
     objects = versions(Hashing(algorithm), chance.randbytes(size), 8, change)
     indexed(make, algorithm, list({object_.oid: object_ for object_ in objects}.values()))
@@ -51,7 +55,9 @@ def test_random_changes_of_a_body_survive(make: Make, algorithm: str, size: int)
 
 def test_a_difference_costs_what_changed_and_not_what_stayed() -> None:
     hashing = Hashing("sha1")
-    first, second = versions(hashing, os.urandom(50_000), 2, lambda body: body[:40_000] + b"new" + body[40_000:])
+    first, second = versions(
+        hashing, os.urandom(50_000), 2, lambda body: body[:40_000] + b"new" + body[40_000:]
+    )
     assert len(pack_of([first, second], hashing)) - len(pack_of([first], hashing)) < 60
 
 

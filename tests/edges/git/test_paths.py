@@ -31,7 +31,11 @@ IGNORED, FILTERED = Reason.GITIGNORED, Reason.ATTR_FILTER
         (f"{PHASE}/.gitignore", "*\n!*.plan.jsonl\n", None),
         (".git/info/exclude", "*.plan.jsonl\n", IGNORED),
         (".gitattributes", "*.jsonl text=auto eol=lf\n", None),
-        (".gitattributes", "* text=auto\n*.jsonl text eol=crlf diff=json merge=union -whitespace\n", None),
+        (
+            ".gitattributes",
+            "* text=auto\n*.jsonl text eol=crlf diff=json merge=union -whitespace\n",
+            None,
+        ),
         (".gitattributes", "*.jsonl filter=lfs diff=lfs merge=lfs -text\n", FILTERED),
         (".gitattributes", "*.jsonl filter=lfs\n*.plan.jsonl -filter\n", None),
         (".gitattributes", "*.jsonl filter=lfs\n*.plan.jsonl !filter\n", None),
@@ -85,7 +89,13 @@ def test_each_folder_has_its_own_rules(user: User, engine: Engines) -> None:
     user.write("a/.gitignore", "*.jsonl\n")
     rules = engine(user).rules
     asked = ["a/x.jsonl", "b/x.jsonl", "x.jsonl", "a/b/x.jsonl", "a/x.md"]
-    assert [rules.reason_to_hold(path, in_head=False) for path in asked] == [IGNORED, None, None, IGNORED, None]
+    assert [rules.reason_to_hold(path, in_head=False) for path in asked] == [
+        IGNORED,
+        None,
+        None,
+        IGNORED,
+        None,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -134,7 +144,9 @@ def test_a_helper_that_died_is_started_anew(user: User, engine: Engines) -> None
         assert rules.reason_to_hold("b.jsonl", in_head=False) is None
 
 
-def test_a_path_that_git_refuses_to_judge_does_not_stop_the_others(user: User, engine: Engines) -> None:
+def test_a_path_that_git_refuses_to_judge_does_not_stop_the_others(
+    user: User, engine: Engines
+) -> None:
     (user.root / "link").symlink_to("elsewhere")
     rules = engine(user).rules
     with pytest.raises(YoloError):
@@ -143,10 +155,20 @@ def test_a_path_that_git_refuses_to_judge_does_not_stop_the_others(user: User, e
 
 
 @pytest.mark.parametrize("kind", ["submodule", "nested repository", "linked worktree"])
-def test_a_path_inside_another_repository_is_not_ours(user: User, make: Make, engine: Engines, kind: str) -> None:
+def test_a_path_inside_another_repository_is_not_ours(
+    user: User, make: Make, engine: Engines, kind: str
+) -> None:
     inner = make("work/inner" if kind == "nested repository" else "elsewhere")
     if kind == "submodule":
-        user.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(inner.root), "inner")
+        user.git(
+            "-c",
+            "protocol.file.allow=always",
+            "submodule",
+            "--quiet",
+            "add",
+            str(inner.root),
+            "inner",
+        )
     elif kind == "linked worktree":
         user.git("worktree", "add", "--quiet", "inner", "-b", "inner")
     rules = engine(user).rules
@@ -154,7 +176,9 @@ def test_a_path_inside_another_repository_is_not_ours(user: User, make: Make, en
     assert rules.reason_to_hold("beside/x.jsonl", in_head=False) is None
 
 
-def test_a_changed_rule_counts_for_a_folder_that_is_asked_for_the_first_time(user: User, engine: Engines) -> None:
+def test_a_changed_rule_counts_for_a_folder_that_is_asked_for_the_first_time(
+    user: User, engine: Engines
+) -> None:
     rules = engine(user).rules
     assert rules.reason_to_hold("a/x.jsonl", in_head=False) is None
     user.write(".gitignore", "*.jsonl\n")
@@ -177,7 +201,21 @@ def test_random_rules_are_judged_as_git_judges_them(user: User, engine: Engines,
     folders = ("", "a/", "a/b/", "c/")
     for _ in range(12):
         patterns = rng.choices(
-            ["*", "*.jsonl", "x*", "!*", "!x.jsonl", "/a", "a/", "b/", "!a/", "**/b", "!b/**", "y.md"], k=3
+            [
+                "*",
+                "*.jsonl",
+                "x*",
+                "!*",
+                "!x.jsonl",
+                "/a",
+                "a/",
+                "b/",
+                "!a/",
+                "**/b",
+                "!b/**",
+                "y.md",
+            ],
+            k=3,
         )
         user.write(f"{rng.choice(folders)}.gitignore", "\n".join(patterns) + "\n")
         asked = [folder + name for folder in folders for name in ("x.jsonl", "y.md")]

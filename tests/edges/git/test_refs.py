@@ -26,7 +26,9 @@ MAIN = "refs/heads/main"
 def commits(user: User, count: int) -> list[str]:
     """Return new commits that no branch has."""
     tree = user.tip("HEAD^{tree}")
-    return [user.text("commit-tree", "-m", f"c{number}", "-p", "HEAD", tree) for number in range(count)]
+    return [
+        user.text("commit-tree", "-m", f"c{number}", "-p", "HEAD", tree) for number in range(count)
+    ]
 
 
 def reason_of(move: Callable[[], object]) -> Reason:
@@ -114,7 +116,9 @@ def test_a_lock_of_another_git_is_respected(make: Make, engine: Engines, depth: 
 
 
 @pytest.mark.parametrize("name", ["short", "long-" + "x" * 150])
-def test_a_moved_branch_is_told_however_long_its_name_is(make: Make, engine: Engines, name: str) -> None:
+def test_a_moved_branch_is_told_however_long_its_name_is(
+    make: Make, engine: Engines, name: str
+) -> None:
     user = make("sha256", "--object-format=sha256")
     ref = f"refs/heads/{name}"
     seen, (one, two) = user.tip(), commits(user, 2)
@@ -130,7 +134,9 @@ def test_a_locked_head_stops_the_move(user: User, engine: Engines) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"\0" * 41], ids=["empty", "zeros"])
-def test_a_broken_branch_is_called_broken_and_never_born_again(user: User, engine: Engines, content: bytes) -> None:
+def test_a_broken_branch_is_called_broken_and_never_born_again(
+    user: User, engine: Engines, content: bytes
+) -> None:
     (new,) = commits(user, 1)
     (user.root / ".git" / MAIN).write_bytes(content)
     assert reason_of(lambda: engine(user).branches.move(MAIN, new, None)) is Reason.BRANCH_BROKEN
@@ -177,7 +183,9 @@ class KilledError(Exception):
     """Raised in the test in place of the death of the whole daemon."""
 
 
-def die_holding_locks(user: User, one: Engine, monkeypatch: pytest.MonkeyPatch, *, kill: bool = True) -> None:
+def die_holding_locks(
+    user: User, one: Engine, monkeypatch: pytest.MonkeyPatch, *, kill: bool = True
+) -> None:
     """Let the helper be killed after it took its locks and we noted them."""
     (new,), branches = commits(user, 1), one.branches
     whole = branches._notes.write
@@ -196,7 +204,9 @@ def die_holding_locks(user: User, one: Engine, monkeypatch: pytest.MonkeyPatch, 
     assert lock_of(user).exists()
 
 
-def test_the_lock_of_our_dead_helper_is_removed(user: User, engine: Engines, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_lock_of_our_dead_helper_is_removed(
+    user: User, engine: Engines, monkeypatch: pytest.MonkeyPatch
+) -> None:
     die_holding_locks(user, engine(user), monkeypatch)
     restarted = engine(user).branches
     assert str(lock_of(user)) in restarted.clear_own_stale_locks()
@@ -205,7 +215,9 @@ def test_the_lock_of_our_dead_helper_is_removed(user: User, engine: Engines, mon
     assert restarted.clear_own_stale_locks() == ()
 
 
-def test_the_lock_of_our_living_helper_stays(user: User, engine: Engines, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_lock_of_our_living_helper_stays(
+    user: User, engine: Engines, monkeypatch: pytest.MonkeyPatch
+) -> None:
     die_holding_locks(user, engine(user), monkeypatch, kill=False)
     assert engine(user).branches.clear_own_stale_locks() == ()
     assert lock_of(user).exists()
@@ -222,7 +234,9 @@ def copy_back(lock: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [recreate, copy_back, os.utime], ids=["made anew", "copied", "same inode, other ctime"]
+    "change",
+    [recreate, copy_back, os.utime],
+    ids=["made anew", "copied", "same inode, other ctime"],
 )
 def test_a_lock_that_is_not_the_one_we_noted_stays(
     user: User, engine: Engines, monkeypatch: pytest.MonkeyPatch, change: Callable[[Path], object]
@@ -243,8 +257,12 @@ def test_a_reused_process_number_does_not_make_a_dead_helper_alive(
     assert str(lock_of(user)) in engine(user).branches.clear_own_stale_locks()
 
 
-@pytest.mark.parametrize("said", [None, {}, [1], {"pid": 1, "started": 0, "boot": "x", "locks": [["a"]]}, {"pid": "x"}])
-def test_a_foreign_lock_stays_whatever_our_note_says(user: User, engine: Engines, said: object) -> None:
+@pytest.mark.parametrize(
+    "said", [None, {}, [1], {"pid": 1, "started": 0, "boot": "x", "locks": [["a"]]}, {"pid": "x"}]
+)
+def test_a_foreign_lock_stays_whatever_our_note_says(
+    user: User, engine: Engines, said: object
+) -> None:
     one = engine(user)
     lock_of(user).touch()
     Note(f"{one.repository.own_dir}/ref-locks").write(said)

@@ -80,7 +80,9 @@ def test_a_folder_inside_leads_to_the_root(user: User, engine: Engines) -> None:
 
 def test_a_submodule_is_a_repository_of_its_own(user: User, make: Make, engine: Engines) -> None:
     inner = make("inner")
-    user.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(inner.root), "sub")
+    user.git(
+        "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(inner.root), "sub"
+    )
     head = engine(user.root / "sub").repository
     assert head.root == os.path.realpath(user.root / "sub")
     assert head.git_dir == os.path.realpath(user.root / ".git/modules/sub")
@@ -113,7 +115,9 @@ def test_a_broken_branch_has_no_tip(user: User, engine: Engines, content: bytes)
     assert head_of(engine, user) == Head("refs/heads/main", None)
 
 
-def test_a_branch_that_stands_for_another_is_followed_whatever_its_length(user: User, engine: Engines) -> None:
+def test_a_branch_that_stands_for_another_is_followed_whatever_its_length(
+    user: User, engine: Engines
+) -> None:
     """The file then holds `ref: …`, which with this name is exactly as long as a commit id."""
     target = "refs/heads/" + "t" * (40 - len("ref: refs/heads/"))
     user.git("update-ref", target, user.tip())
@@ -148,7 +152,10 @@ def test_blob_and_files_of_a_commit(user: User, engine: Engines) -> None:
     tip, repository = user.commit_file("d/e/b", "b\n"), engine(user).repository
     assert repository.blob_at(tip, "d/a") == user.tip("HEAD:d/a")
     assert repository.blob_at(tip, "d/e") is None and repository.blob_at(None, "d/a") is None
-    assert repository.files_at(tip, "d") == {"d/a": user.tip("HEAD:d/a"), "d/e/b": user.tip("HEAD:d/e/b")}
+    assert repository.files_at(tip, "d") == {
+        "d/a": user.tip("HEAD:d/a"),
+        "d/e/b": user.tip("HEAD:d/e/b"),
+    }
     assert repository.files_at(None, "d") == {}
 
 
@@ -156,12 +163,21 @@ def test_only_commits_count_as_commits(user: User, engine: Engines) -> None:
     user.git("tag", "-a", "v1", "-m", "tagged")
     tip, tree, tag = user.tip(), user.tip("HEAD^{tree}"), user.tip("v1")
     found = engine(user).repository.commits_exist([tip, tip[:10], tree, tag, "f" * 40, "0" * 7])
-    assert found == {tip: True, tip[:10]: True, tree: False, tag: True, "f" * 40: False, "0" * 7: False}
+    assert found == {
+        tip: True,
+        tip[:10]: True,
+        tree: False,
+        tag: True,
+        "f" * 40: False,
+        "0" * 7: False,
+    }
 
 
 def test_replaced_objects_are_read_as_they_were(user: User, engine: Engines) -> None:
     tip = user.tip()
-    user.git("replace", tip, user.text("commit-tree", "-m", "other", user.text("mktree", given=b"")))
+    user.git(
+        "replace", tip, user.text("commit-tree", "-m", "other", user.text("mktree", given=b""))
+    )
     repository = engine(user).repository
     assert repository.blob_at(tip, "README.md") is not None
 
@@ -179,11 +195,16 @@ def test_without_identity_ours_is_used(user: User, engine: Engines) -> None:
     one = engine(user)
     assert one.repository.identity() == FALLBACK_IDENTITY
     one.put("a.jsonl", "{}\n")
-    assert user.text("log", "-1", "--format=%an <%ae> %cn <%ce>") == f"{FALLBACK_IDENTITY} {FALLBACK_IDENTITY}"
+    assert (
+        user.text("log", "-1", "--format=%an <%ae> %cn <%ce>")
+        == f"{FALLBACK_IDENTITY} {FALLBACK_IDENTITY}"
+    )
 
 
 @pytest.mark.parametrize("place", ["", ".git"])
-def test_a_repository_open_to_others_is_refused_unless_it_is_shared(user: User, engine: Engines, place: str) -> None:
+def test_a_repository_open_to_others_is_refused_unless_it_is_shared(
+    user: User, engine: Engines, place: str
+) -> None:
     repository = engine(user).repository
     repository.refuse_unsafe()
     (user.root / place).chmod(0o777)

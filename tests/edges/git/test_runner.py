@@ -35,7 +35,9 @@ def use_everything(one: Engine) -> None:
         with contextlib.suppress(YoloError):
             one.rules.reason_to_hold(path, in_head=False)
     one.put_and_follow(PLAN, LINE)
-    one.commit(*(Entry(f"{PHASE}/{number}.jsonl", LINE, "docs(01): plan") for number in range(PACK_FROM)))
+    one.commit(
+        *(Entry(f"{PHASE}/{number}.jsonl", LINE, "docs(01): plan") for number in range(PACK_FROM))
+    )
     one.put(PLAN, LINE * 2)
     assert one.follower.follow()
     head = one.repository.head()
@@ -49,7 +51,14 @@ def use_everything(one: Engine) -> None:
 
 # --- canaries in the repository ---
 
-HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit", "reference-transaction", "post-index-change")
+HOOKS = (
+    "pre-commit",
+    "prepare-commit-msg",
+    "commit-msg",
+    "post-commit",
+    "reference-transaction",
+    "post-index-change",
+)
 
 
 @pytest.fixture
@@ -96,9 +105,13 @@ def plant_signed_commit(user: User, birds: Path) -> None:
     user.git("config", "gpg.program", canary(birds, "gpg", "exit 1"))
     user.git("config", "log.showSignature", "true")
     raw = user.git("cat-file", "commit", "HEAD").replace(
-        b"\n\n", b"\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n x\n -----END PGP SIGNATURE-----\n\n", 1
+        b"\n\n",
+        b"\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n x\n -----END PGP SIGNATURE-----\n\n",
+        1,
     )
-    user.git("update-ref", "HEAD", user.text("hash-object", "-w", "-t", "commit", "--stdin", given=raw))
+    user.git(
+        "update-ref", "HEAD", user.text("hash-object", "-w", "-t", "commit", "--stdin", given=raw)
+    )
 
 
 def plant_signing(user: User, birds: Path) -> None:
@@ -107,7 +120,15 @@ def plant_signing(user: User, birds: Path) -> None:
 
 
 def plant_aliases(user: User, birds: Path) -> None:
-    for name in ("bird", "log", "cat-file", "update-ref", "update-index", "rev-parse", "check-attr"):
+    for name in (
+        "bird",
+        "log",
+        "cat-file",
+        "update-ref",
+        "update-index",
+        "rev-parse",
+        "check-attr",
+    ):
         user.git("config", f"alias.{name}", f"!{canary(birds, 'alias')}")
 
 
@@ -141,7 +162,14 @@ def on_terminal(user: User, *arguments: str) -> None:
     """Run git with a terminal as its output: only then does it start a pager."""
     ours, theirs = pty.openpty()
     environment = {**os.environ, **PINNED, "TERM": "vt100"}
-    subprocess.run(["git", *arguments], cwd=user.root, env=environment, stdin=theirs, stdout=theirs, stderr=theirs)
+    subprocess.run(
+        ["git", *arguments],
+        cwd=user.root,
+        env=environment,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+    )
     os.close(theirs)
     os.close(ours)
 
@@ -157,12 +185,18 @@ def plain(*arguments: str, given: bytes = b"") -> Callable[[User], None]:
 
 COMMIT = plain("commit", "--allow-empty", "-m", "x", "--", "bird.jsonl")
 
-CANARIES: dict[str, tuple[Callable[[User, Path], object], Callable[[User], None], tuple[str, ...]]] = {
+CANARIES: dict[
+    str, tuple[Callable[[User, Path], object], Callable[[User], None], tuple[str, ...]]
+] = {
     "hooks": (plant_hooks, COMMIT, HOOKS),
     "hooks elsewhere": (plant_hooks_elsewhere, COMMIT, ("post-index-change",)),
     "filter": (plant_filter, plain("add", "bird.jsonl"), ("filter",)),
     "process filter": (plant_process_filter, plain("add", "bird.jsonl"), ("process",)),
-    "fsmonitor": (setting("core.fsmonitor", "fsmonitor", "exit 1"), plain("status"), ("fsmonitor",)),
+    "fsmonitor": (
+        setting("core.fsmonitor", "fsmonitor", "exit 1"),
+        plain("status"),
+        ("fsmonitor",),
+    ),
     "alias": (plant_aliases, plain("bird"), ("alias",)),
     "pager": (
         setting("core.pager", "pager", "cat >/dev/null"),
@@ -171,8 +205,16 @@ CANARIES: dict[str, tuple[Callable[[User, Path], object], Callable[[User], None]
     ),
     "signature": (plant_signed_commit, plain("log"), ("gpg",)),
     "signing": (plant_signing, COMMIT, ("gpg",)),
-    "editor": (setting("core.editor", "editor", "exit 1"), plain("commit", "--allow-empty"), ("editor",)),
-    "ssh": (setting("core.sshCommand", "ssh", "exit 1"), plain("fetch", "ssh://none.invalid/x"), ("ssh",)),
+    "editor": (
+        setting("core.editor", "editor", "exit 1"),
+        plain("commit", "--allow-empty"),
+        ("editor",),
+    ),
+    "ssh": (
+        setting("core.sshCommand", "ssh", "exit 1"),
+        plain("fetch", "ssh://none.invalid/x"),
+        ("ssh",),
+    ),
     "credential": (
         setting("credential.helper", "credential"),
         plain("credential", "fill", given=b"protocol=https\nhost=none.invalid\n\n"),
@@ -196,7 +238,9 @@ def test_a_canary_fires_under_plain_git(user: User, birds: Path, kind: str) -> N
 
 
 @pytest.mark.parametrize("kind", CANARIES)
-def test_no_canary_of_the_repository_fires_under_ours(user: User, engine: Engines, birds: Path, kind: str) -> None:
+def test_no_canary_of_the_repository_fires_under_ours(
+    user: User, engine: Engines, birds: Path, kind: str
+) -> None:
     CANARIES[kind][0](user, birds)
     for bird in birds.iterdir():
         bird.unlink()
@@ -223,7 +267,9 @@ def test_a_filter_does_not_run_for_a_file_that_changed_as_the_index_did(
 
 
 @pytest.mark.parametrize("name", ["a=b", "a.b", 'a"b', "ü", "core.x=1"])
-def test_a_filter_of_any_name_does_not_run(user: User, engine: Engines, birds: Path, name: str) -> None:
+def test_a_filter_of_any_name_does_not_run(
+    user: User, engine: Engines, birds: Path, name: str
+) -> None:
     make_racy(user)
     user.git("config", "filter.bird.clean", canary(birds, "filter", "cat"))
     user.git("config", "--rename-section", "filter.bird", f"filter.{name}")
@@ -233,7 +279,9 @@ def test_a_filter_of_any_name_does_not_run(user: User, engine: Engines, birds: P
 
 
 @pytest.mark.parametrize("kind", ["filter", "process filter"])
-def test_that_filter_would_run_when_plain_git_writes_the_index(user: User, birds: Path, kind: str) -> None:
+def test_that_filter_would_run_when_plain_git_writes_the_index(
+    user: User, birds: Path, kind: str
+) -> None:
     make_racy(user)
     CANARIES[kind][0](user, birds)
     blob = user.tip("HEAD:README.md")
@@ -316,7 +364,12 @@ def poison(decoy: User, bird: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("moment", ["before", "between"])
 def test_an_environment_that_names_another_repository_reaches_neither(
-    user: User, decoy: User, engine: Engines, birds: Path, monkeypatch: pytest.MonkeyPatch, moment: str
+    user: User,
+    decoy: User,
+    engine: Engines,
+    birds: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    moment: str,
 ) -> None:
     before, poisoned = fingerprint(decoy), poison(decoy, canary(birds, "reference-transaction"))
     one = engine(user) if moment == "between" else None
@@ -396,7 +449,9 @@ def test_a_command_that_takes_too_long_is_ended(user: User) -> None:
     assert raised.value.reason is Reason.GIT_TIMEOUT
 
 
-def test_a_helper_that_falls_silent_is_given_up(user: User, engine: Engines, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_helper_that_falls_silent_is_given_up(
+    user: User, engine: Engines, monkeypatch: pytest.MonkeyPatch
+) -> None:
     objects = engine(user).repository.objects
     assert objects.read("HEAD") is not None
     monkeypatch.setattr(runner, "TIMEOUT_S", 0.2)

@@ -10,7 +10,24 @@ from tests.edges.git.conftest import Engine, Engines, Make, User
 from yolo_fs.edges.git.hashing import Hashing
 from yolo_fs.edges.git.trees import Tree
 
-NAMES = ("a", "a-b", "a.b", "a0", "ab", "A", "a b", "a+", "z", "é", "a\x01", "日", ".yolo-planning", "-x", "0", "a\xff")
+NAMES = (
+    "a",
+    "a-b",
+    "a.b",
+    "a0",
+    "ab",
+    "A",
+    "a b",
+    "a+",
+    "z",
+    "é",
+    "a\x01",
+    "日",
+    ".yolo-planning",
+    "-x",
+    "0",
+    "a\xff",
+)
 """`a/` sorts between `a.b` and `a0`: names that a naive sort puts in the wrong place."""
 SEEDS = range(24)
 
@@ -44,7 +61,9 @@ def splice(engine: Engine, root: str | None, path: str, data: bytes) -> str:
 
 @pytest.mark.parametrize("algorithm", ["sha1", "sha256"])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_random_trees_are_the_trees_that_git_writes(make: Make, engine: Engines, seed: int, algorithm: str) -> None:
+def test_random_trees_are_the_trees_that_git_writes(
+    make: Make, engine: Engines, seed: int, algorithm: str
+) -> None:
     print(f"seed {seed}")
     rng = random.Random(seed)
     user = make("trees", f"--object-format={algorithm}", born=False)
@@ -62,13 +81,18 @@ def test_random_trees_are_the_trees_that_git_writes(make: Make, engine: Engines,
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_every_made_tree_is_one_that_mktree_would_make(user: User, engine: Engines, seed: int) -> None:
+def test_every_made_tree_is_one_that_mktree_would_make(
+    user: User, engine: Engines, seed: int
+) -> None:
     print(f"seed {seed}")
     rng, one = random.Random(seed), engine(user, durable=False)
     root: str | None = None
     for path in paths_below(rng, 8):
         root = splice(one, root, path, path.encode())
-    for line in [f"040000 tree {root}", *user.git("ls-tree", "-r", "-t", root).decode().splitlines()]:
+    for line in [
+        f"040000 tree {root}",
+        *user.git("ls-tree", "-r", "-t", root).decode().splitlines(),
+    ]:
         oid = line.split()[2]
         if line.startswith("040000"):
             assert user.text("mktree", "-z", given=user.git("ls-tree", "-z", oid)) == oid
@@ -77,8 +101,14 @@ def test_every_made_tree_is_one_that_mktree_would_make(user: User, engine: Engin
 
 
 @pytest.mark.parametrize("neighbour", ["100755", "120000", "160000"])
-def test_what_lies_beside_the_path_stays_as_it_was(user: User, engine: Engines, neighbour: str) -> None:
-    oid = user.tip() if neighbour == "160000" else user.text("hash-object", "-w", "--stdin", given=b"target")
+def test_what_lies_beside_the_path_stays_as_it_was(
+    user: User, engine: Engines, neighbour: str
+) -> None:
+    oid = (
+        user.tip()
+        if neighbour == "160000"
+        else user.text("hash-object", "-w", "--stdin", given=b"target")
+    )
     entries = {"d/beside": (neighbour, oid), "other/x": (neighbour, oid)}
     root = splice(engine(user), write_tree(user, entries), "d/new", b"new\n")
     blob = Hashing("sha1").name("blob", b"new\n").oid
@@ -106,7 +136,9 @@ def test_a_file_takes_the_place_of_a_folder_and_a_folder_of_a_file(
         for name, entry in entries.items()
         if name != gone and not (gone[-1] == "/" and name.startswith(gone))
     }
-    assert root == write_tree(user, {**left, path: ("100644", Hashing("sha1").name("blob", b"new").oid)})
+    assert root == write_tree(
+        user, {**left, path: ("100644", Hashing("sha1").name("blob", b"new").oid)}
+    )
 
 
 def test_the_same_content_again_gives_the_same_tree(user: User, engine: Engines) -> None:
@@ -133,7 +165,9 @@ def test_find_and_files_below_say_what_ls_tree_says(user: User, engine: Engines)
     assert trees.files_below(root, "x") == {} == trees.files_below(root, "none")
 
 
-def test_a_folder_with_an_old_zero_padded_mode_keeps_its_content(user: User, engine: Engines) -> None:
+def test_a_folder_with_an_old_zero_padded_mode_keeps_its_content(
+    user: User, engine: Engines
+) -> None:
     """Old tools wrote `040000`; git reads it, warns, and keeps the folder."""
     below = splice(engine(user), None, "kept", b"kept\n")
     body = b"040000 d\0" + bytes.fromhex(below)

@@ -60,7 +60,11 @@ class Committer:
     """Turns entries into commits on top of a branch."""
 
     def __init__(
-        self, repository: Repository, branches: Branches, follower: IndexFollower, now: Callable[[], datetime]
+        self,
+        repository: Repository,
+        branches: Branches,
+        follower: IndexFollower,
+        now: Callable[[], datetime],
     ):
         self._repository = repository
         self._branches = branches
@@ -83,7 +87,9 @@ class Committer:
         if chain.tip is not None and chain.tip != head.tip:
             self._follower.expect(chain.follows)
             self._store(chain)
-            if self._repository.head() != head:  # the user may stand on another branch by now, whose tip is the same
+            if (
+                self._repository.head() != head
+            ):  # the user may stand on another branch by now, whose tip is the same
                 raise YoloError(Reason.BRANCH_MOVED, exit_code=Exit.TRY_AGAIN)
             self._branches.move(head.ref or "HEAD", chain.tip, head.tip)
         return chain.made

@@ -12,7 +12,11 @@ def forget_inherited_environment() -> dict[str, str]:
 
     Called once at the boundary of each command: a hook that started us names *its* repository.
     """
-    inherited = {name: value for name, value in os.environ.items() if name.startswith("GIT_") and "PYTHON" not in name}
+    inherited = {
+        name: value
+        for name, value in os.environ.items()
+        if name.startswith("GIT_") and "PYTHON" not in name
+    }
     for name in inherited:
         del os.environ[name]
     return inherited

@@ -34,6 +34,8 @@ class Hashing(NamedTuple):
 
     def name(self, kind: str, body: bytes, base: str = "") -> GitObject:
         """Return the object that this body is."""
-        digest = hashlib.new(self.algorithm, b"%s %d\0" % (kind.encode(), len(body)), usedforsecurity=False)
+        digest = hashlib.new(
+            self.algorithm, b"%s %d\0" % (kind.encode(), len(body)), usedforsecurity=False
+        )
         digest.update(body)
         return GitObject(digest.hexdigest(), kind, body, base)

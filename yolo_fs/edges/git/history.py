@@ -37,7 +37,9 @@ class LoggedCommit:
         return any(key == "Yolo-Artifact" for key, _ in self.trailers)
 
 
-def log(repository: Repository, *selection: str, limit: int | None = None) -> Iterator[LoggedCommit]:
+def log(
+    repository: Repository, *selection: str, limit: int | None = None
+) -> Iterator[LoggedCommit]:
     """Yield commits with their changed paths, newest first. `selection`: revisions and ranges."""
     count = [f"--max-count={limit}"] if limit is not None else []
     answer = repository.git.run(
@@ -58,7 +60,14 @@ def _commits(fields: Sequence[str]) -> Iterator[LoggedCommit]:
         while position + 1 < len(fields) and _is_status(fields[position]):
             changes.append((fields[position].strip(), fields[position + 1]))
             position += 2
-        yield LoggedCommit(oid.strip(), tuple(parents.split()), int(at), subject, _trailers(trailers), tuple(changes))
+        yield LoggedCommit(
+            oid.strip(),
+            tuple(parents.split()),
+            int(at),
+            subject,
+            _trailers(trailers),
+            tuple(changes),
+        )
 
 
 def _is_status(field: str) -> bool:
@@ -92,9 +101,13 @@ def abandoned(repository: Repository, ref: str, tip: str) -> Abandoned:
     if not pasts - {tip}:
         return Abandoned((), 0)
     given = "\n".join([*sorted(pasts), f"^{tip}", ""]).encode()
-    lost = repository.git.run("rev-list", f"--max-count={_ABANDONED_MOST}", "--stdin", given=given, ok=(0, 128))
+    lost = repository.git.run(
+        "rev-list", f"--max-count={_ABANDONED_MOST}", "--stdin", given=given, ok=(0, 128)
+    )
     moves = [
-        int(entry[1].rpartition("@{")[2].rstrip("}")) for entry in entries if len(entry) == 3 and entry[2] != "yolo-fs"
+        int(entry[1].rpartition("@{")[2].rstrip("}"))
+        for entry in entries
+        if len(entry) == 3 and entry[2] != "yolo-fs"
     ]
     return Abandoned(tuple(lost.out.decode().split()), max(moves, default=0))
 
@@ -107,4 +120,7 @@ def last_good_tip(repository: Repository, ref: str) -> str | None:
     except OSError:
         return None
     tips = (os.fsdecode(line.split(b" ")[1]) for line in reversed(lines) if line.count(b" ") > 1)
-    return next((tip for tip in tips if (found := repository.objects.read(tip)) and found.kind == "commit"), None)
+    return next(
+        (tip for tip in tips if (found := repository.objects.read(tip)) and found.kind == "commit"),
+        None,
+    )

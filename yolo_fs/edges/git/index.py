@@ -31,7 +31,11 @@ class Follow:
 
     def after(self, earlier: Follow | None) -> Follow:
         """Return this step joined with an earlier one that the index has not followed yet."""
-        return Follow(self.path, self.blob, self.former | earlier.former | {earlier.blob}) if earlier else self
+        return (
+            Follow(self.path, self.blob, self.former | earlier.former | {earlier.blob})
+            if earlier
+            else self
+        )
 
 
 class IndexFollower:
@@ -114,10 +118,22 @@ class IndexFollower:
         if not suspects:
             return []
         compared = self._repository.git.run(
-            "diff-index", "--cached", "--ita-invisible-in-index", "--raw", "--no-renames", "-z", "HEAD", "--", *suspects
+            "diff-index",
+            "--cached",
+            "--ita-invisible-in-index",
+            "--raw",
+            "--no-renames",
+            "-z",
+            "HEAD",
+            "--",
+            *suspects,
         )
         fields = os.fsdecode(compared.out).split("\0")
-        deleted = {path for facts, path in zip(fields[::2], fields[1::2], strict=False) if facts.endswith("D")}
+        deleted = {
+            path
+            for facts, path in zip(fields[::2], fields[1::2], strict=False)
+            if facts.endswith("D")
+        }
         return [path for path in suspects if path in deleted]
 
     def _put(self, entries: Mapping[str, str | None]) -> bool:
@@ -127,7 +143,9 @@ class IndexFollower:
         try:
             # Writing the index, git compares every file as young as the index itself, through its filter: none may run.
             settings = self._repository.filters_off()
-            self._repository.git.run("update-index", "-z", "--add", "--index-info", given=given, settings=settings)
+            self._repository.git.run(
+                "update-index", "-z", "--add", "--index-info", given=given, settings=settings
+            )
         except GitError as error:
             if "index.lock" in error.said:
                 return False
@@ -137,11 +155,17 @@ class IndexFollower:
     def _entry(self, path: str, blob: str | None) -> bytes:
         """Return a line for `update-index --index-info`; mode 0 takes the entry out."""
         mode = b"100644" if blob else b"0"
-        return b"%s %s\t%s\0" % (mode, (blob or self._repository.hashing.zero).encode(), os.fsencode(path))
+        return b"%s %s\t%s\0" % (
+            mode,
+            (blob or self._repository.hashing.zero).encode(),
+            os.fsencode(path),
+        )
 
     def _save(self) -> None:
         follows = self.pending.values()
-        self._note.write([[one.path, one.blob, sorted(blob or "" for blob in one.former)] for one in follows])
+        self._note.write(
+            [[one.path, one.blob, sorted(blob or "" for blob in one.former)] for one in follows]
+        )
 
 
 def _file_above(path: str, present: Mapping[str, str]) -> str | None:
@@ -156,7 +180,8 @@ def _read(note: Any) -> dict[str, Follow]:
     """Return what a note says; it only speeds repair up, which reads the log too."""
     try:
         follows = [
-            Follow(str(name), str(blob), frozenset(old or None for old in former)) for name, blob, former in note
+            Follow(str(name), str(blob), frozenset(old or None for old in former))
+            for name, blob, former in note
         ]
     except (ValueError, TypeError):
         return {}

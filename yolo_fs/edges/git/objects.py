@@ -38,7 +38,9 @@ class _Draft(NamedTuple):
 class ObjectStore:
     """Reads objects through one `cat-file --batch`, and writes them itself."""
 
-    def __init__(self, git: Git, directory: str, hashing: Hashing, *, durable: bool = True, shared: int = 0):
+    def __init__(
+        self, git: Git, directory: str, hashing: Hashing, *, durable: bool = True, shared: int = 0
+    ):
         """Store objects in `directory`; `shared` are the permissions that others are given beside the user's umask."""
         self._git = git
         self._directory = directory
@@ -104,13 +106,17 @@ class ObjectStore:
             failpoint.reach("objects.durable")
         except OSError as error:
             reason = Reason.NO_SPACE if error.errno in _FULL else Reason.STORAGE_FAILED
-            raise YoloError(reason, f"objects: {error.strerror}", exit_code=Exit.TRY_AGAIN) from error
+            raise YoloError(
+                reason, f"objects: {error.strerror}", exit_code=Exit.TRY_AGAIN
+            ) from error
 
     def is_stored(self, objects: Sequence[GitObject], *, packed: bool) -> bool:
         """Tell whether what `write` stored is still on the disk; a reader that has it open would not notice."""
         if packed:
             return os.path.exists(self._pack)
-        return all(os.path.exists(f"{self._directory}/{each.oid[:2]}/{each.oid[2:]}") for each in objects)
+        return all(
+            os.path.exists(f"{self._directory}/{each.oid[:2]}/{each.oid[2:]}") for each in objects
+        )
 
     def _write_loose(self, objects: Iterable[GitObject]) -> None:
         """Write all, sync all, name all, sync their folders: the waits for the disk overlap, the order stays."""
@@ -162,7 +168,9 @@ class ObjectStore:
             return os.open(path, flags, mode)
         except FileNotFoundError:
             with contextlib.suppress(FileExistsError):
-                os.mkdir(folder)  # never its parent: a store that is gone must not be made anew (F36)
+                os.mkdir(
+                    folder
+                )  # never its parent: a store that is gone must not be made anew (F36)
                 if self._shared:
                     os.chmod(folder, stat.S_IMODE(os.stat(folder).st_mode) | self._shared)
             return os.open(path, flags, mode)

@@ -40,7 +40,13 @@ _CALM_NS = 100_000_000
 class Obstacles:
     """Looks for what stands in the way of a commit."""
 
-    def __init__(self, repository: Repository, *, protected: Collection[str] = (), allow_detached: bool = False):
+    def __init__(
+        self,
+        repository: Repository,
+        *,
+        protected: Collection[str] = (),
+        allow_detached: bool = False,
+    ):
         self._repository = repository
         self._protected = tuple(protected)
         self._allow_detached = allow_detached
@@ -69,7 +75,12 @@ class Obstacles:
             return Reason.DETACHED_HEAD
         if any(fnmatchcase(head.branch, pattern) for pattern in self._protected):
             return Reason.PROTECTED_BRANCH
-        if head.ref and head.tip is None and self._has_a_past(head) and self._repository.tip(head.ref) is None:
+        if (
+            head.ref
+            and head.tip is None
+            and self._has_a_past(head)
+            and self._repository.tip(head.ref) is None
+        ):
             return Reason.BRANCH_BROKEN
         index = _stamp(f"{self._repository.git_dir}/index")
         if self._index_just_rewritten(index, now_ns):
@@ -106,7 +117,11 @@ class Obstacles:
     def _index_is_unmerged(self, index: tuple[int, ...] | None) -> bool:
         """Tell whether the index holds conflicts, as `git stash pop` leaves them without any MERGE_HEAD."""
         if index != self._index_seen:
-            self._unmerged = bool(self._repository.git.run("ls-files", "--unmerged", "-z").out) if index else False
+            self._unmerged = (
+                bool(self._repository.git.run("ls-files", "--unmerged", "-z").out)
+                if index
+                else False
+            )
             self._index_seen = index
         return self._unmerged
 
@@ -151,7 +166,9 @@ class Obstacles:
 
 def _commit_in(root: str) -> str:
     """Return the process id of a `git commit` whose work tree is `root`; empty when none runs."""
-    return next((pid for pid in filter(str.isdigit, _names("/proc")) if _runs_commit(pid, root)), "")
+    return next(
+        (pid for pid in filter(str.isdigit, _names("/proc")) if _runs_commit(pid, root)), ""
+    )
 
 
 def _is_marked(path: str) -> bool:

@@ -35,7 +35,9 @@ def pack_of(objects: Iterable[GitObject], hashing: Hashing) -> bytes:
     bodies: dict[str, bytes] = {}
     for each in objects:
         at, depth = len(pack), depths.get(each.base, _LONGEST_CHAIN) + 1
-        if depth <= _LONGEST_CHAIN and each.body:  # git takes a difference of less than four bytes for a broken one
+        if (
+            depth <= _LONGEST_CHAIN and each.body
+        ):  # git takes a difference of less than four bytes for a broken one
             pack += _difference(each.body, bodies[each.base], at - offsets[each.base])
         else:
             depth = 0
@@ -48,7 +50,12 @@ def pack_of(objects: Iterable[GitObject], hashing: Hashing) -> bytes:
 def deflated(data: bytes) -> bytes:
     """Return data as zlib stores it, fast."""
     if len(data) <= _TINY:
-        return b"\x78\x01\x01" + struct.pack("<HH", len(data), 0xFFFF - len(data)) + data + _checksum(data)
+        return (
+            b"\x78\x01\x01"
+            + struct.pack("<HH", len(data), 0xFFFF - len(data))
+            + data
+            + _checksum(data)
+        )
     if len(data) > _SMALL:
         return zlib.compress(data, 1)
     small_window = zlib.compressobj(1, zlib.DEFLATED, 12, 5)

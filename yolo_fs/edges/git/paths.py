@@ -56,8 +56,13 @@ class PathRules:
         """Ask about many paths at once, so that each costs no round trip of its own."""
         asked = tuple(paths)
         self._forget_if_changed(asked)
-        inner = {folder: self._is_inside_another_repository(folder) for folder in set(map(os.path.dirname, asked))}
-        fresh = [path for path in asked if path not in self._known and not inner[os.path.dirname(path)]]
+        inner = {
+            folder: self._is_inside_another_repository(folder)
+            for folder in set(map(os.path.dirname, asked))
+        }
+        fresh = [
+            path for path in asked if path not in self._known and not inner[os.path.dirname(path)]
+        ]
         for at in range(0, len(fresh), _AT_ONCE):
             some = fresh[at : at + _AT_ONCE]
             filtered, ignored = self._filtered(some), self._ignored(some)
@@ -112,12 +117,16 @@ class PathRules:
 
     def _filtered(self, paths: Sequence[str]) -> dict[str, Reason | None]:
         if self._attributes is None:
-            self._attributes = self._repository.git.converse("check-attr", "--stdin", "-z", *_REWRITING)
+            self._attributes = self._repository.git.converse(
+                "check-attr", "--stdin", "-z", *_REWRITING
+            )
         self._attributes.ask(_question(paths))
         found: dict[str, Reason | None] = {}
         for path in paths:
             values = [[self._attributes.until(b"\0") for _ in range(3)][2] for _ in _REWRITING]
-            found[path] = Reason.ATTR_FILTER if any(value not in _NOT_SET for value in values) else None
+            found[path] = (
+                Reason.ATTR_FILTER if any(value not in _NOT_SET for value in values) else None
+            )
         return found
 
     # --- when to ask anew ---
@@ -145,7 +154,10 @@ class PathRules:
     def _files_for_every_path(self) -> tuple[str, ...]:
         home = os.path.expanduser("~")
         user = os.path.join(os.environ.get("XDG_CONFIG_HOME") or f"{home}/.config", "git")
-        named = [self._repository.config_path(key) for key in ("core.excludesFile", "core.attributesFile")]
+        named = [
+            self._repository.config_path(key)
+            for key in ("core.excludesFile", "core.attributesFile")
+        ]
         common = self._repository.common_dir
         inside = [f"{common}/info/exclude", f"{common}/info/attributes", f"{common}/config"]
         outside = [f"{home}/.gitconfig", f"{user}/config", f"{user}/ignore", f"{user}/attributes"]

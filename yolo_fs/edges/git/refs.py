@@ -37,9 +37,13 @@ class Branches:
                 holds its lock, NO_SPACE or GIT_FAILED. After every failure the ref is read again:
                 a move that was made and then reported as failed counts as made (F08).
         """
-        has_file = os.path.isfile(f"{self._repository.common_dir}/{ref}")  # asked first: it may be born meanwhile
+        has_file = os.path.isfile(
+            f"{self._repository.common_dir}/{ref}"
+        )  # asked first: it may be born meanwhile
         if old is None and has_file and self._repository.tip(ref) is None:
-            raise YoloError(Reason.BRANCH_BROKEN, hint="See 'yolo-fs doctor'.", exit_code=Exit.GIT_FAILED)
+            raise YoloError(
+                Reason.BRANCH_BROKEN, hint="See 'yolo-fs doctor'.", exit_code=Exit.GIT_FAILED
+            )
         try:
             self._transact(ref, new, old or self._repository.hashing.zero)
         except YoloError as error:
@@ -76,12 +80,15 @@ class Branches:
             )
         helper = self._helper
         failpoint.reach("refs.begun")
-        helper.ask(b"start\nupdate %s %s %s\nprepare\n" % (os.fsencode(ref), new.encode(), old.encode()))
+        helper.ask(
+            b"start\nupdate %s %s %s\nprepare\n" % (os.fsencode(ref), new.encode(), old.encode())
+        )
         for step in (b"start: ok", b"prepare: ok"):
             _expect(helper, step)
         failpoint.reach("refs.prepared")
         self._notes.write(
-            helper.pid, (f"{self._repository.common_dir}/{ref}.lock", f"{self._repository.git_dir}/HEAD.lock")
+            helper.pid,
+            (f"{self._repository.common_dir}/{ref}.lock", f"{self._repository.git_dir}/HEAD.lock"),
         )
         failpoint.reach("refs.noted")
         helper.ask(b"commit\n")
@@ -101,15 +108,25 @@ class Branches:
 
 def _expect(helper: Conversation, said: bytes) -> None:
     if (answer := helper.line()) != said:
-        raise YoloError(Reason.GIT_FAILED, f"update-ref answered {answer!r}", exit_code=Exit.GIT_FAILED)
+        raise YoloError(
+            Reason.GIT_FAILED, f"update-ref answered {answer!r}", exit_code=Exit.GIT_FAILED
+        )
 
 
 def _told_apart(error: YoloError) -> YoloError:
     """Return the error of a failed move with the reason that git's words amount to."""
     said = error.said if isinstance(error, GitError) else ""
     if "reference broken" in said:
-        return YoloError(Reason.BRANCH_BROKEN, error.message, hint="See 'yolo-fs doctor'.", exit_code=Exit.GIT_FAILED)
-    if any(words in said for words in (" but expected ", "reference already exists", "unable to resolve")):
+        return YoloError(
+            Reason.BRANCH_BROKEN,
+            error.message,
+            hint="See 'yolo-fs doctor'.",
+            exit_code=Exit.GIT_FAILED,
+        )
+    if any(
+        words in said
+        for words in (" but expected ", "reference already exists", "unable to resolve")
+    ):
         return YoloError(Reason.BRANCH_MOVED, error.message, exit_code=Exit.TRY_AGAIN)
     if ".lock" in said and "File exists" in said:
         return YoloError(Reason.REF_LOCKED, error.message, exit_code=Exit.TRY_AGAIN)
@@ -129,8 +146,12 @@ class _LockNotes:
     def stale(self) -> tuple[str, ...]:
         note = self._note.read()
         try:
-            alive = note["boot"] == boot_id() and note["started"] == start_time(note["pid"]) is not None
-            return () if alive else tuple(path for path, mark in note["locks"] if mark == _mark(path))
+            alive = (
+                note["boot"] == boot_id() and note["started"] == start_time(note["pid"]) is not None
+            )
+            return (
+                () if alive else tuple(path for path, mark in note["locks"] if mark == _mark(path))
+            )
         except (OSError, ValueError, KeyError, TypeError):
             return ()
 

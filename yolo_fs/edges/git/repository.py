@@ -54,7 +54,11 @@ class Repository:
         self.root, self.git_dir, self.common_dir, self.hooks_dir = found
         self.git = Git(self.root, self.git_dir, keep_open=keep_open)
         self.objects = ObjectStore(
-            self.git, f"{self.common_dir}/objects", self.hashing, durable=durable, shared=self._shared_bits()
+            self.git,
+            f"{self.common_dir}/objects",
+            self.hashing,
+            durable=durable,
+            shared=self._shared_bits(),
         )
         self.trees = Trees(self.objects)
         self._root_trees: dict[str, str] = {}
@@ -72,7 +76,10 @@ class Repository:
     @cached_property
     def _plain_refs(self) -> bool:
         """Whether HEAD and branches are plain files; a reftable repository is asked through git (F37)."""
-        return self.git.run("config", "--get", "extensions.refStorage", ok=(0, 1)).out.strip() in (b"", b"files")
+        return self.git.run("config", "--get", "extensions.refStorage", ok=(0, 1)).out.strip() in (
+            b"",
+            b"files",
+        )
 
     def head(self) -> Head:
         """Return the branch that HEAD stands for and its tip. A stale answer is caught by the compare-and-swap."""
@@ -86,7 +93,12 @@ class Repository:
             if self._is_oid(loose):
                 return loose
         answer = self.git.run(
-            "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}", ok=(0, 1, 128)
+            "rev-parse",
+            "--verify",
+            "--quiet",
+            "--end-of-options",
+            f"{ref}^{{commit}}",
+            ok=(0, 1, 128),
         )
         return answer.out.decode().strip() or None
 
@@ -129,15 +141,26 @@ class Repository:
 
     def commits_exist(self, names: Sequence[str]) -> dict[str, bool]:
         """Tell for each (abbreviated) hash whether it names a commit of this repository."""
-        sound = {name for name in names if _HASH.fullmatch(name)}  # anything else could ask git for more than one thing
-        found = {name: self.objects.read(f"{name}^{{commit}}") if name in sound else None for name in names}
-        return {name: object_ is not None and object_.kind == "commit" for name, object_ in found.items()}
+        sound = {
+            name for name in names if _HASH.fullmatch(name)
+        }  # anything else could ask git for more than one thing
+        found = {
+            name: self.objects.read(f"{name}^{{commit}}") if name in sound else None
+            for name in names
+        }
+        return {
+            name: object_ is not None and object_.kind == "commit"
+            for name, object_ in found.items()
+        }
 
     def identity(self) -> str:
         """Return `Name <mail>` of the user, or ours when they have configured none (F34)."""
         answer = self.git.run("var", "GIT_COMMITTER_IDENT", ok=(0, 1, 128))
         if answer.code != 0:
-            self.git.identity = {"GIT_COMMITTER_NAME": "yolo_fs", "GIT_COMMITTER_EMAIL": "yolo_fs@localhost"}
+            self.git.identity = {
+                "GIT_COMMITTER_NAME": "yolo_fs",
+                "GIT_COMMITTER_EMAIL": "yolo_fs@localhost",
+            }
             return FALLBACK_IDENTITY
         return answer.out.decode("utf-8", "replace").rsplit(" ", 2)[0]
 
@@ -170,7 +193,11 @@ class Repository:
     def filters_off(self) -> dict[str, str]:
         """Return the settings under which git runs no content filter that the configuration names (F57)."""
         named = self._quiet(
-            "config", "--null", "--name-only", "--get-regexp", r"^filter\..*\.(clean|smudge|process|required)$"
+            "config",
+            "--null",
+            "--name-only",
+            "--get-regexp",
+            r"^filter\..*\.(clean|smudge|process|required)$",
         )
         keys = sorted({os.fsdecode(key) for key in named.out.split(b"\0") if key})
         return {key: "false" if key.endswith(".required") else "" for key in keys}
@@ -231,7 +258,11 @@ class Repository:
         return ref
 
     def _is_oid(self, text: str) -> bool:
-        return len(text) == 2 * self.hashing.size and bool(_HASH.fullmatch(text)) and text != self.hashing.zero
+        return (
+            len(text) == 2 * self.hashing.size
+            and bool(_HASH.fullmatch(text))
+            and text != self.hashing.zero
+        )
 
     def _quiet(self, *arguments: str) -> Answer:
         return self.git.run(*arguments, ok=(0, 1, 128))
@@ -239,7 +270,9 @@ class Repository:
 
 def _open_to_others(facts: os.stat_result) -> bool:
     """Tell whether others may write: anybody, or a group that is not the user's own."""
-    return bool(facts.st_mode & 0o002) or bool(facts.st_mode & 0o020 and facts.st_gid != os.getegid())
+    return bool(facts.st_mode & 0o002) or bool(
+        facts.st_mode & 0o020 and facts.st_gid != os.getegid()
+    )
 
 
 def _first_line(path: str) -> str:

@@ -14,7 +14,10 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from typing import IO, NamedTuple, cast
 
-from yolo_fs.edges.git.environment import forget_inherited_environment, inherited_environment_set_aside
+from yolo_fs.edges.git.environment import (
+    forget_inherited_environment,
+    inherited_environment_set_aside,
+)
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 
 os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
@@ -124,7 +127,9 @@ class Git:
         """Start a command that answers line by line until it is closed; `more` is added to its environment."""
         return Conversation(arguments[0], self._start(arguments, more))
 
-    def _start(self, arguments: Sequence[str], more: Mapping[str, str] = {}) -> subprocess.Popen[bytes]:
+    def _start(
+        self, arguments: Sequence[str], more: Mapping[str, str] = {}
+    ) -> subprocess.Popen[bytes]:
         try:
             started = self._git.execute(
                 [*self._prefix, *arguments],
@@ -156,16 +161,24 @@ def failure(command: str, answer: Answer) -> GitError:
     """Return the error that an answer of git amounts to."""
     shown = safe(answer.err.strip().replace("\n", " ")) or f"exit code {answer.code}"
     full = "No space left on device" in answer.err or "Disk quota exceeded" in answer.err
-    reason, code = (Reason.NO_SPACE, Exit.TRY_AGAIN) if full else (Reason.GIT_FAILED, Exit.GIT_FAILED)
+    reason, code = (
+        (Reason.NO_SPACE, Exit.TRY_AGAIN) if full else (Reason.GIT_FAILED, Exit.GIT_FAILED)
+    )
     return GitError(reason, f"git {command}: {shown}", answer.err, code)
 
 
 def _no_git() -> YoloError:
-    return YoloError(Reason.GIT_MISSING, hint="Install git 2.34 or newer.", exit_code=Exit.GIT_FAILED)
+    return YoloError(
+        Reason.GIT_MISSING, hint="Install git 2.34 or newer.", exit_code=Exit.GIT_FAILED
+    )
 
 
 def _too_slow(command: str) -> YoloError:
-    return YoloError(Reason.GIT_TIMEOUT, f"git {command} took longer than {TIMEOUT_S:.0f} s", exit_code=Exit.GIT_FAILED)
+    return YoloError(
+        Reason.GIT_TIMEOUT,
+        f"git {command} took longer than {TIMEOUT_S:.0f} s",
+        exit_code=Exit.GIT_FAILED,
+    )
 
 
 class Conversation:
@@ -278,7 +291,9 @@ def open_repository(start: str) -> git.Repo:
         found = git.Repo(os.path.abspath(start), search_parent_directories=True, expand_vars=False)
     except (git.exc.InvalidGitRepositoryError, git.exc.NoSuchPathError, ValueError, OSError):
         message, hint = f"no git repository at {safe(start)}", "Go into one, or use -C."
-        raise YoloError(Reason.NOT_A_REPOSITORY, message, hint=hint, exit_code=Exit.NOT_HERE) from None
+        raise YoloError(
+            Reason.NOT_A_REPOSITORY, message, hint=hint, exit_code=Exit.NOT_HERE
+        ) from None
     if found.bare or found.working_tree_dir is None:
         found.close()
         raise YoloError(Reason.BARE_REPOSITORY, exit_code=Exit.NOT_HERE)
@@ -288,7 +303,10 @@ def open_repository(start: str) -> git.Repo:
 def discover(start: str) -> Found:
     """Find the repository that `start` lies in. Raises as `open_repository`."""
     with open_repository(start) as found, found.config_reader() as config:
-        root, common_dir = os.path.realpath(str(found.working_tree_dir)), os.path.realpath(str(found.common_dir))
+        root, common_dir = (
+            os.path.realpath(str(found.working_tree_dir)),
+            os.path.realpath(str(found.common_dir)),
+        )
         hooks = os.path.expanduser(str(config.get_value("core", "hooksPath", "")))
         git_dir = os.path.realpath(str(found.git_dir))
     return Found(root, git_dir, common_dir, os.path.join(root, hooks or f"{common_dir}/hooks"))

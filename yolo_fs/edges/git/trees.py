@@ -150,7 +150,9 @@ class Trees:
     def splice(self, root: str | None, path: str, blob: str) -> Splice:
         """Return the tree `root` (None: the empty tree) with the regular file `path` added or replaced."""
         work = _Work(blob, [], [])
-        return Splice(self._splice(root, _parts(path), work), tuple(work.made), tuple(work.displaced))
+        return Splice(
+            self._splice(root, _parts(path), work), tuple(work.made), tuple(work.displaced)
+        )
 
     def _splice(self, oid: str | None, parts: list[bytes], work: _Work) -> str:
         tree = self.get(oid) if oid else Tree((), ())
@@ -160,9 +162,16 @@ class Trees:
             work.displaced.append(there.oid if there else None)
         if rest:
             if there and there.mode == _SUBMODULE:
-                raise YoloError(Reason.FOREIGN_REPOSITORY, f"{name.decode()} is a submodule", exit_code=Exit.FINDINGS)
+                raise YoloError(
+                    Reason.FOREIGN_REPOSITORY,
+                    f"{name.decode()} is a submodule",
+                    exit_code=Exit.FINDINGS,
+                )
             below = tree.get(name + b"/")
-            key, raw = name + b"/", _raw(_FOLDER, name, self._splice(below.oid if below else None, rest, work))
+            key, raw = (
+                name + b"/",
+                _raw(_FOLDER, name, self._splice(below.oid if below else None, rest, work)),
+            )
         else:
             key, raw = name, _raw(_FILE, name, work.blob)
         fresh = tree.replace(key, raw)

@@ -13,7 +13,15 @@ from yolo_fs.reasons import Exit, Reason, YoloError
 from yolo_fs.rules.artifacts.examine import shape_faults
 from yolo_fs.rules.artifacts.table import ARTIFACTS, Artifact, Shape
 from yolo_fs.schemas.base import Wire
-from yolo_fs.schemas.catalogue import ANY_ENVELOPE, ANY_MESSAGE, Faults, Kind, LineShape, Medium, in_words
+from yolo_fs.schemas.catalogue import (
+    ANY_ENVELOPE,
+    ANY_MESSAGE,
+    Faults,
+    Kind,
+    LineShape,
+    Medium,
+    in_words,
+)
 from yolo_fs.schemas.catalogue import KINDS as _OTHERS
 
 __all__ = ["FAMILIES", "KINDS", "Kind", "artifact_of", "find_kind", "kind_named"]
@@ -114,7 +122,9 @@ def kind_named(name: str) -> Kind:
     alike = same or get_close_matches(name, [*_BY_NAME, *(kind.own_name for kind in KINDS)], n=3)
     meant = f"Perhaps {' or '.join(alike)}. " if alike else ""
     hint = f"{meant}'yolo-fs schema list' shows them all."
-    raise YoloError(Reason.UNKNOWN_NAME, f"no kind is named {name[:80]!r}", hint=hint, exit_code=Exit.USAGE)
+    raise YoloError(
+        Reason.UNKNOWN_NAME, f"no kind is named {name[:80]!r}", hint=hint, exit_code=Exit.USAGE
+    )
 
 
 def artifact_of(kind: Kind) -> Artifact | None:

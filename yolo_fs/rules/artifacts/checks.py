@@ -21,7 +21,13 @@ from yolo_fs.schemas.envelope.envelope import payload_faults
 Located = tuple[int, Fault]
 """A line number (0: the whole file) and what is wrong there."""
 
-ARCHITECTURE_SECTIONS = ("tech_decisions", "components", "integration_points", "risks", "critique_disposition")
+ARCHITECTURE_SECTIONS = (
+    "tech_decisions",
+    "components",
+    "integration_points",
+    "risks",
+    "critique_disposition",
+)
 """Source: protocol 1.3, row `architecture.toon`."""
 
 
@@ -55,7 +61,10 @@ def _plan_name(place: Place, records: Sequence[Record], _: Surroundings) -> Iter
         yield (
             line,
             Fault(
-                Reason.NAME_MISMATCH, "/n", f"the content is plan {spelled}", f"plan {place.plan}, as the file is named"
+                Reason.NAME_MISMATCH,
+                "/n",
+                f"the content is plan {spelled}",
+                f"plan {place.plan}, as the file is named",
             ),
         )
     yield from _phase_of_name(place)
@@ -64,7 +73,15 @@ def _plan_name(place: Place, records: Sequence[Record], _: Surroundings) -> Iter
 def _phase_of_name(place: Place) -> Iterator[Located]:
     if place.phase and place.plan and place.phase.number != place.plan.phase:
         expected = f"a plan of phase {place.phase.number}, as the directory is named"
-        yield 0, Fault(Reason.PHASE_MISMATCH, "", f"the file is named after phase {place.plan.phase}", expected)
+        yield (
+            0,
+            Fault(
+                Reason.PHASE_MISMATCH,
+                "",
+                f"the file is named after phase {place.plan.phase}",
+                expected,
+            ),
+        )
 
 
 _PHASE_KEYS = ("phase", "from_phase", "p", "ph")
@@ -76,7 +93,11 @@ def _phase(place: Place, records: Sequence[Record], _: Surroundings) -> Iterator
     for line, value in records[:1]:
         for key in _PHASE_KEYS:
             said = str(value.get(key, ""))
-            if said.isascii() and said.isdigit() and said.lstrip("0") != place.phase.number.lstrip("0"):
+            if (
+                said.isascii()
+                and said.isdigit()
+                and said.lstrip("0") != place.phase.number.lstrip("0")
+            ):
                 expected = f"{place.phase.number}, as the directory is named"
                 message = f"the content speaks of phase {said[:80]}"
                 yield line, Fault(Reason.PHASE_MISMATCH, f"/{key}", message, expected)
@@ -100,26 +121,52 @@ def _repeated(records: Sequence[Record]) -> Iterator[Located]:
         if first != line:
             yield (
                 line,
-                Fault(Reason.DUPLICATE_ID, "/id", f"{name!r} stands on line {first} already", "an id of its own"),
+                Fault(
+                    Reason.DUPLICATE_ID,
+                    "/id",
+                    f"{name!r} stands on line {first} already",
+                    "an id of its own",
+                ),
             )
 
 
 def _task_graph(_: Place, records: Sequence[Record], __: Surroundings) -> Iterator[Located]:
-    tasks = {name: record for record in records[1:] if isinstance(name := record.value.get("id"), str)}
+    tasks = {
+        name: record for record in records[1:] if isinstance(name := record.value.get("id"), str)
+    }
     graph: dict[str, list[str]] = {}
     for name, (line, value) in tasks.items():
         graph[name] = []
         for position, needed in enumerate(_texts(value.get("td"))):
             at = f"/td/{position}"
             if needed == name:
-                yield line, Fault(Reason.SELF_REFERENCE, at, f"{name} depends on itself", "another task of this plan")
+                yield (
+                    line,
+                    Fault(
+                        Reason.SELF_REFERENCE,
+                        at,
+                        f"{name} depends on itself",
+                        "another task of this plan",
+                    ),
+                )
             elif needed not in tasks:
-                yield line, Fault(Reason.UNKNOWN_REFERENCE, at, f"no task {needed!r} in this plan", _one_of(tasks))
+                yield (
+                    line,
+                    Fault(
+                        Reason.UNKNOWN_REFERENCE,
+                        at,
+                        f"no task {needed!r} in this plan",
+                        _one_of(tasks),
+                    ),
+                )
             else:
                 graph[name].append(needed)
     if circle := _circle(graph):
         path = " → ".join(circle)
-        yield tasks[circle[0]].line, Fault(Reason.DEPENDENCY_CYCLE, "/td", path, "an order in which tasks can be done")
+        yield (
+            tasks[circle[0]].line,
+            Fault(Reason.DEPENDENCY_CYCLE, "/td", path, "an order in which tasks can be done"),
+        )
 
 
 def _waves(place: Place, records: Sequence[Record], around: Surroundings) -> Iterator[Located]:
@@ -131,7 +178,10 @@ def _waves(place: Place, records: Sequence[Record], around: Surroundings) -> Ite
         at = f"/d/{position}"
         needed = f"{place.plan.phase}-{spelled}" if len(spelled) == 2 else spelled
         if needed == name:
-            yield line, Fault(Reason.SELF_REFERENCE, at, f"plan {name} depends on itself", "another plan")
+            yield (
+                line,
+                Fault(Reason.SELF_REFERENCE, at, f"plan {name} depends on itself", "another plan"),
+            )
         elif needed not in around.plans:
             hint = "Write that plan first, or take it out of `d`."
             yield (
@@ -145,11 +195,24 @@ def _waves(place: Place, records: Sequence[Record], around: Surroundings) -> Ite
                 ),
             )
         elif around.plans[needed].wave >= own.wave:
-            seen = f"plan {needed} is of wave {around.plans[needed].wave}, this one of wave {own.wave}"
+            seen = (
+                f"plan {needed} is of wave {around.plans[needed].wave}, this one of wave {own.wave}"
+            )
             yield line, Fault(Reason.WAVE_ORDER, at, seen, "a plan of an earlier wave")
-    graph = {**{other: list(facts.needs) for other, facts in around.plans.items()}, name: list(own.needs)}
+    graph = {
+        **{other: list(facts.needs) for other, facts in around.plans.items()},
+        name: list(own.needs),
+    }
     if (circle := _circle(graph)) and name in circle:
-        yield line, Fault(Reason.DEPENDENCY_CYCLE, "/d", " → ".join(circle), "an order in which plans can be done")
+        yield (
+            line,
+            Fault(
+                Reason.DEPENDENCY_CYCLE,
+                "/d",
+                " → ".join(circle),
+                "an order in which plans can be done",
+            ),
+        )
 
 
 def _commits(_: Place, records: Sequence[Record], around: Surroundings) -> Iterator[Located]:
@@ -159,7 +222,10 @@ def _commits(_: Place, records: Sequence[Record], around: Surroundings) -> Itera
                 yield (
                     line,
                     Fault(
-                        Reason.UNKNOWN_COMMIT, f"/ch/{position}", f"{name!r}", "the hash of a commit of this repository"
+                        Reason.UNKNOWN_COMMIT,
+                        f"/ch/{position}",
+                        f"{name!r}",
+                        "the hash of a commit of this repository",
                     ),
                 )
 
@@ -182,7 +248,13 @@ def _sections(_: Place, records: Sequence[Record], __: Surroundings) -> Iterator
             if not value.get(section):
                 yield (
                     line,
-                    Fault(Reason.SECTION_MISSING, f"/{section}", f"no {section!r}", "the section", level=Level.WARNING),
+                    Fault(
+                        Reason.SECTION_MISSING,
+                        f"/{section}",
+                        f"no {section!r}",
+                        "the section",
+                        level=Level.WARNING,
+                    ),
                 )
 
 

@@ -53,13 +53,17 @@ def _parts(artifact: Artifact) -> list[str]:
 
 def _pattern(artifact: Artifact) -> re.Pattern[str]:
     parts = _parts(artifact)
-    name = "".join(_GAPS[part] if index % 2 else re.escape(part) for index, part in enumerate(parts))
+    name = "".join(
+        _GAPS[part] if index % 2 else re.escape(part) for index, part in enumerate(parts)
+    )
     return re.compile(_HOMES[artifact.home] + name)
 
 
 @cache
 def _names() -> tuple[_Name, ...]:
-    return tuple(_Name(artifact, _parts(artifact)[-1], _pattern(artifact)) for artifact in ARTIFACTS)
+    return tuple(
+        _Name(artifact, _parts(artifact)[-1], _pattern(artifact)) for artifact in ARTIFACTS
+    )
 
 
 _DEPARTMENT_OF_PREFIX = {row.prefix: str(row.name) for row in WORKING}
@@ -80,7 +84,9 @@ def classify(path: str, root: str = PLANNING_ROOT) -> Place | None:
 
 
 def _place(path: str, artifact: Artifact, found: dict[str, str | None]) -> Place:
-    department = found.get("department") or _DEPARTMENT_OF_PREFIX.get(found.get("prefix") or "", "backend")
+    department = found.get("department") or _DEPARTMENT_OF_PREFIX.get(
+        found.get("prefix") or "", "backend"
+    )
     return Place(
         path,
         artifact,

@@ -14,12 +14,23 @@ from yolo_fs.rules.facts import Place, Surroundings
 from yolo_fs.schemas.base import Fault, Mode, Record, check
 
 
-def examine(place: Place, records: Sequence[Record], around: Surroundings, mode: Mode) -> tuple[Finding, ...]:
+def examine(
+    place: Place, records: Sequence[Record], around: Surroundings, mode: Mode
+) -> tuple[Finding, ...]:
     """Return every fault of the artifact, in the order of its lines."""
     located = [*shape_faults(place.artifact, records, mode), *run_checks(place, records, around)]
     located.sort(key=lambda pair: pair[0])
     return tuple(
-        Finding(fault.reason, place.path, line, fault.at, fault.message, fault.expected, fault.hint, fault.level)
+        Finding(
+            fault.reason,
+            place.path,
+            line,
+            fault.at,
+            fault.message,
+            fault.expected,
+            fault.hint,
+            fault.level,
+        )
         for line, fault in located
     )
 
@@ -40,10 +51,21 @@ def _count_faults(artifact: Artifact, records: Sequence[Record]) -> Iterator[Loc
         # Real summaries often grow a line per task; the protocol calls that a warning (1.3, end).
         yield (
             records[1].line,
-            Fault(Reason.WRONG_LINE_COUNT, "", f"{len(records)} lines", "exactly one line", level=Level.WARNING),
+            Fault(
+                Reason.WRONG_LINE_COUNT,
+                "",
+                f"{len(records)} lines",
+                "exactly one line",
+                level=Level.WARNING,
+            ),
         )
     if artifact.needs_body and len(records) == 1:
         yield (
             records[0].line,
-            Fault(Reason.WRONG_LINE_COUNT, "", "a header without any line below it", "at least one line more"),
+            Fault(
+                Reason.WRONG_LINE_COUNT,
+                "",
+                "a header without any line below it",
+                "at least one line more",
+            ),
         )

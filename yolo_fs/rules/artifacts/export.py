@@ -120,11 +120,17 @@ def _describe(schema: dict[str, Any], shape: type[Wire]) -> None:
         property_ = properties[field.alias or name]
         property_.pop("title", None)
         form = property_.pop("description", "")
-        described = " ".join(part for part in (said.get(name, ""), f"Form: {form}." if form else "") if part)
+        described = " ".join(
+            part for part in (said.get(name, ""), f"Form: {form}." if form else "") if part
+        )
         if described:
             property_["description"] = described
     for old, new in shape.former.items():
-        properties[old] = {"not": {}, "deprecated": True, "description": f"Old name of `{new}`: refused."}
+        properties[old] = {
+            "not": {},
+            "deprecated": True,
+            "description": f"Old name of `{new}`: refused.",
+        }
 
 
 def _shapes_within(shape: type[Wire]) -> Iterator[type[Wire]]:
@@ -156,7 +162,10 @@ def _carry(envelope: dict[str, Any], payload: type[Wire]) -> None:
     definitions.update(inner.pop("$defs", {}))
     inner["description"] = inspect.cleandoc(inner.get("description", ""))
     definitions[name] = inner
-    envelope["properties"]["payload"] = {"$ref": f"#/$defs/{name}", "description": "What the route carries."}
+    envelope["properties"]["payload"] = {
+        "$ref": f"#/$defs/{name}",
+        "description": "What the route carries.",
+    }
 
 
 def _from_to(source: str, target: str) -> dict[str, Any]:

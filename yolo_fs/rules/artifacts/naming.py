@@ -31,7 +31,9 @@ def subject_of(place: Place, records: Sequence[Record], before: Sequence[Record]
     return _RULES[place.artifact.naming](place, [record.value for record in records])
 
 
-def spellings_of(place: Place, records: Sequence[Record], before: Sequence[Record]) -> Iterator[str]:
+def spellings_of(
+    place: Place, records: Sequence[Record], before: Sequence[Record]
+) -> Iterator[str]:
     """Yield every subject under which this content may stand in history, the prescribed one first.
 
     Before escalations had subjects of their own, a state was called after its step alone.
@@ -48,7 +50,9 @@ def is_named_by_change(place: Place) -> bool:
     return place.artifact.naming is Naming.TRANSITION
 
 
-def _of_escalation(place: Place, records: Sequence[Record], before: Sequence[Record]) -> Subject | None:
+def _of_escalation(
+    place: Place, records: Sequence[Record], before: Sequence[Record]
+) -> Subject | None:
     """Return the subject of the first escalation that this content takes in or closes; None where it does neither."""
     known, said = (entries_in(version[0].value) if version else () for version in (before, records))
     received, resolved = place.artifact.subjects[2:4]
@@ -63,7 +67,11 @@ def trailers_of(place: Place) -> tuple[tuple[str, str], ...]:
         trailers.append(("Yolo-Phase", str(place.phase)))
     if place.plan:
         trailers.append(("Yolo-Plan", str(place.plan)))
-    return (*trailers, ("Yolo-Dept", place.department), ("Yolo-Schema", f"artifact/{place.artifact.kind}/1"))
+    return (
+        *trailers,
+        ("Yolo-Dept", place.department),
+        ("Yolo-Schema", f"artifact/{place.artifact.kind}/1"),
+    )
 
 
 def _by_place(place: Place, _: Sequence[Mapping[str, Any]]) -> str:
@@ -112,7 +120,9 @@ def _step(state: Mapping[str, Any]) -> str:
 
 
 def _number(place: Place, state: Mapping[str, Any]) -> str:
-    return _whole(state.get("ph", state.get("phase"))) or (str(int(place.phase.number)) if place.phase else "0")
+    return _whole(state.get("ph", state.get("phase"))) or (
+        str(int(place.phase.number)) if place.phase else "0"
+    )
 
 
 def _by_route(place: Place, _: Sequence[Mapping[str, Any]]) -> str:
@@ -133,7 +143,11 @@ _RULES: Mapping[Naming, Callable[[Place, Sequence[Mapping[str, Any]]], str]] = {
 
 
 def _render(subject: Subject, place: Place, **gaps: str) -> str:
-    known = {"phase": place.phase.number if place.phase else "state", "artifact": _stem(place.name), **gaps}
+    known = {
+        "phase": place.phase.number if place.phase else "state",
+        "artifact": _stem(place.name),
+        **gaps,
+    }
     if place.phase:
         known.setdefault("N", str(int(place.phase.number)))
     if place.plan:

@@ -102,7 +102,9 @@ def place_of_name(path: str) -> Place | None:
 
 def _alone(artifact: Artifact) -> Artifact:
     """Return the artifact without the check that needs its neighbours."""
-    return replace(artifact, checks=tuple(check for check in artifact.checks if check is not Check.WAVES))
+    return replace(
+        artifact, checks=tuple(check for check in artifact.checks if check is not Check.WAVES)
+    )
 
 
 def kind_of_name(name: str) -> Kind | None:

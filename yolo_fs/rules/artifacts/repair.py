@@ -45,7 +45,10 @@ def mended(data: bytes, kind: Kind) -> bytes | None:
 def diff(before: bytes, after: bytes, path: str) -> str:
     """Return the change as a unified diff that `git apply` takes."""
     pieces = difflib.unified_diff(_lines(before), _lines(after), f"a/{path}", f"b/{path}")
-    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in pieces)
+    return "".join(
+        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+        for line in pieces
+    )
 
 
 def _lines(data: bytes) -> list[str]:
@@ -55,7 +58,11 @@ def _lines(data: bytes) -> list[str]:
 
 def _without_fence(text: str) -> str:
     lines = text.strip().split("\n")
-    if len(lines) > 2 and lines[0].startswith(("```", "~~~")) and lines[-1].strip() in ("```", "~~~"):
+    if (
+        len(lines) > 2
+        and lines[0].startswith(("```", "~~~"))
+        and lines[-1].strip() in ("```", "~~~")
+    ):
         return "\n".join([*lines[1:-1], ""])
     return text
 
@@ -68,7 +75,10 @@ def _mended_json(text: str, kind: Kind) -> str:
 
 
 def _mended_records(texts: Sequence[str], kind: Kind) -> list[str]:
-    texts = [_TRAILING_COMMA.sub(lambda found: "" if found[0] == "," else found[0], text) for text in texts]
+    texts = [
+        _TRAILING_COMMA.sub(lambda found: "" if found[0] == "," else found[0], text)
+        for text in texts
+    ]
     records = [_record(text) for text in texts]
     first = records[0] or {}
     return [
@@ -85,7 +95,9 @@ def _record(text: str) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def _former_names(kind: Kind, position: int, record: Mapping[str, Any], first: Mapping[str, Any]) -> Mapping[str, str]:
+def _former_names(
+    kind: Kind, position: int, record: Mapping[str, Any], first: Mapping[str, Any]
+) -> Mapping[str, str]:
     """Return old key → present key for a record of this kind."""
     if artifact := artifact_of(kind):
         shape = artifact.shape_of(record, position=position, first=first)

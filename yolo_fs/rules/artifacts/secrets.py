@@ -95,9 +95,21 @@ RULES: tuple[Rule, ...] = (
     ),
     _token("digitalocean_token", "dop_v1_ doo_v1_ dor_v1_", "[a-f0-9]{64}", "0a1b" * 16),
     _token("github_token", "ghp_ gho_ ghu_ ghs_ ghr_", "[A-Za-z0-9]{36,255}", "aB3d" * 9),
-    _token("github_fine_grained_token", "github_pat_", "[A-Za-z0-9]{22}_[A-Za-z0-9]{59}", "aB" * 11 + "_" + "c" * 59),
-    _token("gitlab_token", "glpat- gldt- glrt- glptt- glcbt-", "[A-Za-z0-9_.-]{20,128}", "aB3d" * 5),
-    _token("slack_token", "xoxa- xoxb- xoxe- xoxp- xoxr- xoxs-", "[A-Za-z0-9-]{20,255}", "1234567890-" * 3 + "aB"),
+    _token(
+        "github_fine_grained_token",
+        "github_pat_",
+        "[A-Za-z0-9]{22}_[A-Za-z0-9]{59}",
+        "aB" * 11 + "_" + "c" * 59,
+    ),
+    _token(
+        "gitlab_token", "glpat- gldt- glrt- glptt- glcbt-", "[A-Za-z0-9_.-]{20,128}", "aB3d" * 5
+    ),
+    _token(
+        "slack_token",
+        "xoxa- xoxb- xoxe- xoxp- xoxr- xoxs-",
+        "[A-Za-z0-9-]{20,255}",
+        "1234567890-" * 3 + "aB",
+    ),
     _token(
         "slack_app_token",
         "xapp-",
@@ -107,7 +119,9 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "slack_webhook",
         (b"hooks.slack.com/",),
-        re.compile(rb"hooks\.slack\.com/(?:services|workflows)/T[A-Z0-9]{7,12}/[AB][A-Z0-9]{7,12}/[A-Za-z0-9/]{20,64}"),
+        re.compile(
+            rb"hooks\.slack\.com/(?:services|workflows)/T[A-Z0-9]{7,12}/[AB][A-Z0-9]{7,12}/[A-Za-z0-9/]{20,64}"
+        ),
         b"hooks.slack.com" + b"/services/T" + b"0" * 8 + b"/B" + b"1" * 8 + b"/" + b"aB" * 12,
     ),
     Rule(
@@ -124,7 +138,9 @@ RULES: tuple[Rule, ...] = (
     ),
     _token("stripe_key", "sk_live_ sk_test_ rk_live_ rk_test_", "[A-Za-z0-9]{16,255}", "aB3d" * 6),
     _token("shopify_token", "shpat_ shpca_ shppa_ shpss_", "[A-Fa-f0-9]{32}", "0a1B" * 8),
-    _token("sendgrid_key", "SG.", r"[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}", "aB" * 11 + "." + "c" * 43),
+    _token(
+        "sendgrid_key", "SG.", r"[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}", "aB" * 11 + "." + "c" * 43
+    ),
     _token("twilio_key", "SK", "[a-f0-9]{32}", "0a1b" * 8),
     _token("npm_token", "npm_", "[A-Za-z0-9]{36}", "aB3d" * 9),
     _token("pypi_token", "pypi-AgE", "[A-Za-z0-9_-]{50,512}", "aB3d" * 15),
@@ -132,7 +148,12 @@ RULES: tuple[Rule, ...] = (
     _token("docker_token", "dckr_pat_ dckr_oat_", "[A-Za-z0-9_-]{27,40}", "aB3" * 9),
     _token("vault_token", "hvs. hvb.", "[A-Za-z0-9_-]{24,255}", "aB3d" * 8),
     _token("hf_token", "hf_", "[A-Za-z]{34}", "aB" * 17),
-    _token("sk_api_key", "sk-proj- sk-svcacct- sk-admin- sk-or-v1- sk-ant-", "[A-Za-z0-9_-]{40,255}", "aB3d" * 12),
+    _token(
+        "sk_api_key",
+        "sk-proj- sk-svcacct- sk-admin- sk-or-v1- sk-ant-",
+        "[A-Za-z0-9_-]{40,255}",
+        "aB3d" * 12,
+    ),
     _token("sk_api_key_plain", "sk-", "[A-Za-z0-9]{32,64}", "aB3d" * 12),
     _token("linear_key", "lin_api_", "[A-Za-z0-9]{40}", "aB3d" * 10),
     _token("age_secret_key", "AGE-SECRET-KEY-1", "[A-Z0-9]{58}", "QP" * 29),
@@ -164,7 +185,8 @@ RULES: tuple[Rule, ...] = (
         (b"://",),
         re.compile(
             rb"""(?<=[A-Za-z])://[^\s/:@"'<>{}$\\]{0,64}:(?!(?i:%s)@)"""
-            rb"""(?P<value>[^\s/:@"'<>{}$*\\]{3,128})@[A-Za-z0-9\[][A-Za-z0-9.:\[\]-]{0,253}""" % _PLACEHOLDERS
+            rb"""(?P<value>[^\s/:@"'<>{}$*\\]{3,128})@[A-Za-z0-9\[][A-Za-z0-9.:\[\]-]{0,253}"""
+            % _PLACEHOLDERS
         ),
         b"postgres" + b"://app:" + b"S3cr3tly" + b"@db.internal/app",
     ),
@@ -180,7 +202,9 @@ class Hit(NamedTuple):
     """Names the credential without telling it: what a configuration lists to allow it."""
 
 
-def find_secrets(data: bytes, path: str, allowed: frozenset[str] = frozenset()) -> tuple[Finding, ...]:
+def find_secrets(
+    data: bytes, path: str, allowed: frozenset[str] = frozenset()
+) -> tuple[Finding, ...]:
     """Return a finding for each credential whose fingerprint is not allowed. The credential itself is never shown."""
     hits = islice((hit for hit in _hits(data) if hit.fingerprint not in allowed), MAX_FINDINGS)
     return tuple(_finding(data, path, hit) for hit in sorted(hits))
@@ -196,7 +220,9 @@ def _hits(data: bytes) -> Iterator[Hit]:
     for rule in RULES:
         haystack = lowered if rule.folded else data
         for anchor in rule.anchors:
-            if anchor not in haystack:  # nearly always; spares a generator for each of some seventy anchors
+            if (
+                anchor not in haystack
+            ):  # nearly always; spares a generator for each of some seventy anchors
                 continue
             for offset in _places(haystack, anchor):
                 if found := rule.pattern.match(data, offset):

@@ -151,7 +151,9 @@ class Artifact:
     needs_body: bool = False
     """A header without any body line is not an artifact yet."""
 
-    def shape_of(self, record: Mapping[str, Any], *, position: int, first: Mapping[str, Any]) -> type[Wire] | None:
+    def shape_of(
+        self, record: Mapping[str, Any], *, position: int, first: Mapping[str, Any]
+    ) -> type[Wire] | None:
         """Return the shape that reads the record at `position` (from 0) of a file whose first record is `first`.
 
         None: the artifact has no such line.
@@ -162,7 +164,9 @@ class Artifact:
             body = tuple(others)
         if header and (position == 0 or (self.shape is Shape.BLOCKS and header.recognises(record))):
             return header
-        return next((shape for shape in body if shape.recognises(record)), body[-1] if body else None)
+        return next(
+            (shape for shape in body if shape.recognises(record)), body[-1] if body else None
+        )
 
 
 _OF_PHASE = (Subject("docs({phase}): {artifact}"),)
@@ -280,7 +284,10 @@ ARTIFACTS: tuple[Artifact, ...] = (
         kind="plan",
         file="{dept}{plan}.plan.jsonl",
         shape=Shape.HEADER_AND_BODY,
-        subjects=(Subject("docs({phase}): plan {plan}"), Subject("docs({phase}): enrich plan {plan} specs")),
+        subjects=(
+            Subject("docs({phase}): plan {plan}"),
+            Subject("docs({phase}): enrich plan {plan} specs"),
+        ),
         source="document 002, 11-Step Workflow (steps 4 and 5)",
         header=planning.PlanHeader,
         body=(planning.PlanTask,),
@@ -318,7 +325,10 @@ ARTIFACTS: tuple[Artifact, ...] = (
         kind="test-results",
         file="{dept}test-results.jsonl",
         shape=Shape.RECORDS,
-        subjects=(Subject("docs({phase}): test results {plan}"), Subject("docs({phase}): test results")),
+        subjects=(
+            Subject("docs({phase}): test results {plan}"),
+            Subject("docs({phase}): test results"),
+        ),
         source="protocol 1.3",
         body=(tests.PlanTests,),
         naming=Naming.ONE_PLAN,
@@ -329,7 +339,10 @@ ARTIFACTS: tuple[Artifact, ...] = (
         kind="code-review",
         file="{dept}code-review.jsonl",
         shape=Shape.BLOCKS,
-        subjects=(Subject("docs({phase}): code review {plan}"), Subject("docs({phase}): code review")),
+        subjects=(
+            Subject("docs({phase}): code review {plan}"),
+            Subject("docs({phase}): code review"),
+        ),
         source="document 002, 11-Step Workflow (step 8)",
         header=review.ReviewVerdict,
         body=(review.ReviewFinding,),
@@ -541,7 +554,13 @@ ARTIFACTS: tuple[Artifact, ...] = (
         kind="execution-state",
         file=".execution-state.json",
         shape=Shape.OBJECT,
-        subjects=(STEP_COMPLETE, STEP_SKIPPED, ESCALATION_RECEIVED, ESCALATION_RESOLVED, EXECUTION_STATE),
+        subjects=(
+            STEP_COMPLETE,
+            STEP_SKIPPED,
+            ESCALATION_RECEIVED,
+            ESCALATION_RESOLVED,
+            EXECUTION_STATE,
+        ),
         source="document 002, Resume Protocol; protocol 2.3, 4.2 and 5.2",
         header=ExecutionState,
         naming=Naming.TRANSITION,

@@ -61,7 +61,9 @@ def compiled(gathered: Gathered, write: Write, budget: int | None = None) -> Com
     sections, withheld = _blocks(gathered)
     most = budget_of(name) if budget is None else budget
     found: Fitted = fit(tuple(_head(gathered, write)), sections, most, write)
-    return Compiled(name, found.lines, most, found.cut, found.left_out, tuple(dict.fromkeys(withheld)))
+    return Compiled(
+        name, found.lines, most, found.cut, found.left_out, tuple(dict.fromkeys(withheld))
+    )
 
 
 def agent_of(actor: Actor) -> str:

@@ -20,7 +20,9 @@ from yolo_fs.rules.permits.targets import Target
 Scalar = str | int | float | bool
 
 ROADMAP = f"{PLANNING_ROOT}/ROADMAP.md"
-_REQUIREMENT = re.compile(r"\W*(?P<id>[A-Z][A-Z0-9]*(?:-[A-Z0-9]+)*-[0-9]+)\b[\s*:.)\]|–—-]*(?P<title>.*)")
+_REQUIREMENT = re.compile(
+    r"\W*(?P<id>[A-Z][A-Z0-9]*(?:-[A-Z0-9]+)*-[0-9]+)\b[\s*:.)\]|–—-]*(?P<title>.*)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,9 @@ def flat(value: Any) -> Scalar:
         case list():
             return ";".join(str(flat(each)) for each in value)
         case Mapping():
-            return " ".join(str(each) for each in value.values() if isinstance(each, str | int | float))
+            return " ".join(
+                str(each) for each in value.values() if isinstance(each, str | int | float)
+            )
     return str(value)
 
 
@@ -75,7 +79,9 @@ def _records(section: Section, gathered: Gathered, chosen: Chosen) -> Iterator[R
 
 
 def _cell(record: Mapping[str, Any], column: Column, source: Source) -> Scalar:
-    found = next((value for key in column.keys if (value := value_at(record, key)) is not None), None)
+    found = next(
+        (value for key in column.keys if (value := value_at(record, key)) is not None), None
+    )
     if found is None and column.keys == ("plan",):
         return str(source.plan or "")
     return flat(found)
@@ -108,7 +114,9 @@ def _text(_: Section, __: Gathered, chosen: Chosen) -> Iterator[Row]:
     for source in chosen.sources:
         for number, line in enumerate(source.lines, 1):
             if line.strip() and not line.lstrip().startswith("#"):
-                yield Row((line.rstrip(),), (source.at(number),), is_heading=not line.startswith(" "))
+                yield Row(
+                    (line.rstrip(),), (source.at(number),), is_heading=not line.startswith(" ")
+                )
 
 
 def _heading(section: Section, gathered: Gathered, chosen: Chosen) -> Iterator[Row]:
@@ -132,14 +140,21 @@ def _requirements(section: Section, gathered: Gathered, chosen: Chosen) -> Itera
     """Yield the requirements, of the phase alone where the roadmap names them and the reader may read it."""
     wanted = frozenset(_ids_of_phase(gathered))
     sources = [one for one in chosen.sources if one.records] or chosen.sources
-    rows = [row for source in sources for row in _requirements_in(section, gathered, chosen, source)]
+    rows = [
+        row for source in sources for row in _requirements_in(section, gathered, chosen, source)
+    ]
     own = [row for row in rows if row.values[0] in wanted]
     yield from own or rows
 
 
-def _requirements_in(section: Section, gathered: Gathered, chosen: Chosen, source: Source) -> Iterator[Row]:
+def _requirements_in(
+    section: Section, gathered: Gathered, chosen: Chosen, source: Source
+) -> Iterator[Row]:
     for record in records_of(section, gathered, source):
-        yield Row(tuple(_cell(record.value, column, source) for column in chosen.columns), (source.at(record.line),))
+        yield Row(
+            tuple(_cell(record.value, column, source) for column in chosen.columns),
+            (source.at(record.line),),
+        )
     for number, line in enumerate(source.lines if not source.records else (), 1):
         if found := _REQUIREMENT.match(line):
             yield Row((found["id"], found["title"].strip()), (source.at(number),))
@@ -148,7 +163,11 @@ def _requirements_in(section: Section, gathered: Gathered, chosen: Chosen, sourc
 def _ids_of_phase(gathered: Gathered) -> Iterator[str]:
     if may_read(gathered.actor, Target(ROADMAP)).allowed:
         for source in gathered.sources:
-            for _, text in said(of_phase(source.lines, gathered.phase.number), "Req") if source.path == ROADMAP else ():
+            for _, text in (
+                said(of_phase(source.lines, gathered.phase.number), "Req")
+                if source.path == ROADMAP
+                else ()
+            ):
                 yield from re.findall(r"[A-Z][A-Z0-9]*(?:-[A-Z0-9]+)*-[0-9]+", text)
 
 
@@ -157,20 +176,36 @@ def _conventions(_: Section, __: Gathered, chosen: Chosen) -> Iterator[Row]:
         seen = 0
         for entry in _listed(source):
             values = tuple(flat(entry.get(column.keys[0])) for column in chosen.columns)
-            seen = next((at for at in range(seen, len(source.lines)) if _stands_in(values[-1], source.lines[at])), seen)
-            yield Row(values, tuple(source.at(number) for number in _lines_of(values, source, seen)))
+            seen = next(
+                (
+                    at
+                    for at in range(seen, len(source.lines))
+                    if _stands_in(values[-1], source.lines[at])
+                ),
+                seen,
+            )
+            yield Row(
+                values, tuple(source.at(number) for number in _lines_of(values, source, seen))
+            )
 
 
 def _listed(source: Source) -> Iterator[Mapping[str, Any]]:
     for record in source.records:
         for listed in record.value.values():
-            yield from (one for one in listed if isinstance(one, Mapping)) if isinstance(listed, list) else ()
+            yield from (
+                (one for one in listed if isinstance(one, Mapping))
+                if isinstance(listed, list)
+                else ()
+            )
 
 
 def _lines_of(values: Sequence[Scalar], source: Source, near: int) -> tuple[int, ...]:
     """Return the numbers of the lines that say these values, nearest to the line at a position."""
     order = sorted(range(len(source.lines)), key=lambda at: (abs(at - near), at))
-    found = (next((at + 1 for at in order if _stands_in(one, source.lines[at])), near + 1) for one in values)
+    found = (
+        next((at + 1 for at in order if _stands_in(one, source.lines[at])), near + 1)
+        for one in values
+    )
     return tuple(sorted(set(found)))
 
 

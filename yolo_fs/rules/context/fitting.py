@@ -63,7 +63,11 @@ def _least_bytes(blocks: Iterable[Block]) -> int:
 
 
 def _written(
-    head: Sequence[Line], blocks: Iterable[Block], left_out: tuple[LeftOut, ...], cut: Cut, write: Write
+    head: Sequence[Line],
+    blocks: Iterable[Block],
+    left_out: tuple[LeftOut, ...],
+    cut: Cut,
+    write: Write,
 ) -> Fitted:
     body = [line for one in blocks for line in lines_of(one, cut, write)]
     return Fitted((*head, *body, *_note(left_out, write)), cut, left_out)
@@ -113,7 +117,9 @@ def _by_lines(head: Sequence[Line], blocks: Sequence[Block], budget: int, write:
             for key, size in sizes.items()
             if kept[key] < size
         )
-        some = [Block(one.section, one.columns, one.rows[: kept[one.section.key]]) for one in cuttable]
+        some = [
+            Block(one.section, one.columns, one.rows[: kept[one.section.key]]) for one in cuttable
+        ]
         return _written(head, [one for one in some if one.rows], (*lost, *short), Cut.LINES, write)
 
     for one in sorted(cuttable, key=lambda one: not one.section.is_vital):

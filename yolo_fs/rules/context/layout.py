@@ -50,7 +50,10 @@ def at_cut(block: Block, cut: Cut) -> Block | None:
     kept = [at for at, column in enumerate(block.columns) if column.cut is None or cut < column.cut]
     if len(kept) == len(block.columns):
         return block
-    rows = tuple(Row(tuple(row.values[at] for at in kept), row.origins, row.is_heading, row.rule) for row in block.rows)
+    rows = tuple(
+        Row(tuple(row.values[at] for at in kept), row.origins, row.is_heading, row.rule)
+        for row in block.rows
+    )
     return Block(section, tuple(block.columns[at] for at in kept), _once(rows)) if kept else None
 
 
@@ -68,7 +71,11 @@ def lines_of(block: Block, cut: Cut, write: Write) -> Iterator[Line]:
     form = Form.LIST if section.form is Form.NESTED and is_cut else section.form
     if form is Form.VALUE:
         row = block.rows[0]
-        text = f"{key}: {', '.join(map(str, row.values))}" if not row.values else f"{key}: {write(row.values[0])}"
+        text = (
+            f"{key}: {', '.join(map(str, row.values))}"
+            if not row.values
+            else f"{key}: {write(row.values[0])}"
+        )
         yield Line(text, row.origins, row.rule, row.values)
         return
     yield Line(_HEADS[form](block), rule=section.source)

@@ -31,7 +31,9 @@ def doubts(compiled: Compiled, actor: Actor, fetch: Fetch) -> Iterator[Finding]:
         for origin in line.origins:
             answer = may_read(actor, Target(origin.path)) if origin.path else None
             if answer and not answer.allowed:
-                yield Finding(Reason.OUT_OF_LANE, line=number, message=f"from {origin}: {answer.rule}")
+                yield Finding(
+                    Reason.OUT_OF_LANE, line=number, message=f"from {origin}: {answer.rule}"
+                )
         if line.origins and (lost := _unsaid(line, fetch)):
             where = ", ".join(map(str, line.origins))
             yield _doubt(number, f"{where} does not say {lost!r}")
@@ -44,11 +46,17 @@ def differences(compiled: Compiled, found: Sequence[str], path: str) -> Iterator
         said = found[number] if number < len(found) else None
         due = wanted[number] if number < len(wanted) else None
         if said != due:
-            message = "no source gives this line" if said not in wanted else "the line stands elsewhere by now"
+            message = (
+                "no source gives this line"
+                if said not in wanted
+                else "the line stands elsewhere by now"
+            )
             if said is None:
                 message = "a line is missing"
             hint = f"'yolo-fs context compile {compiled.agent}' writes it anew."
-            yield Finding(Reason.CONTEXT_STALE, path, number + 1, "", message, due or "no such line", hint)
+            yield Finding(
+                Reason.CONTEXT_STALE, path, number + 1, "", message, due or "no such line", hint
+            )
             return
 
 
@@ -64,7 +72,10 @@ def _unsaid(line: Line, fetch: Fetch) -> Scalar | None:
     if line.rule:  # counted by a rule: what is cited is what was counted
         return None
     names = " ".join(origin.path for origin in line.origins)
-    return next((one for one in line.values if not any(_says(text, str(one), names) for text in texts)), None)
+    return next(
+        (one for one in line.values if not any(_says(text, str(one), names) for text in texts)),
+        None,
+    )
 
 
 def _says(text: str, value: str, names: str) -> bool:

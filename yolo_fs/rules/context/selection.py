@@ -54,7 +54,9 @@ def records_of(section: Section, gathered: Gathered, source: Source) -> Iterator
     current = {str(plan) for plan in current_plans(gathered)}
     for position, record in enumerate(source.records):
         other = source.plan is None and str(record.value.get("plan") or "") not in ("", *current)
-        if _COUNTS[section.only](record, position) and not (section.reach is Reach.CURRENT and other):
+        if _COUNTS[section.only](record, position) and not (
+            section.reach is Reach.CURRENT and other
+        ):
             yield record
 
 
@@ -62,8 +64,14 @@ def current_plans(gathered: Gathered) -> tuple[PlanId, ...]:
     """Return the plans that are worked on: the one named, else all of the reader's that are not done."""
     if gathered.plan:
         return (gathered.plan,)
-    found = {one.plan for one in gathered.sources if one.kind == "plan" and one.plan and _is_own(one, gathered)}
-    return tuple(sorted(plan for plan in found - gathered.done if plan.phase == gathered.phase.number))
+    found = {
+        one.plan
+        for one in gathered.sources
+        if one.kind == "plan" and one.plan and _is_own(one, gathered)
+    }
+    return tuple(
+        sorted(plan for plan in found - gathered.done if plan.phase == gathered.phase.number)
+    )
 
 
 # --- which sources ---------------------------------------------------------------------------------------------------
@@ -75,7 +83,11 @@ def _wanted(section: Section, gathered: Gathered) -> Iterator[Source]:
     for name in section.of:
         path = _path(name, gathered)
         named = (one for one in gathered.sources if one.kind == name or fnmatchcase(one.path, path))
-        yield from (one for one in named if _is_own(one, gathered) and _REACHES[section.reach](one, gathered))
+        yield from (
+            one
+            for one in named
+            if _is_own(one, gathered) and _REACHES[section.reach](one, gathered)
+        )
 
 
 def _is_own(source: Source, gathered: Gathered) -> bool:
@@ -96,12 +108,18 @@ def _is_of_phase(source: Source, gathered: Gathered) -> bool:
 
 
 def _is_current(source: Source, gathered: Gathered) -> bool:
-    return _is_of_phase(source, gathered) and (source.plan is None or source.plan in current_plans(gathered))
+    return _is_of_phase(source, gathered) and (
+        source.plan is None or source.plan in current_plans(gathered)
+    )
 
 
 def _is_prior(source: Source, gathered: Gathered) -> bool:
     current = current_plans(gathered)
-    return _is_of_phase(source, gathered) and source.plan is not None and (not current or source.plan < current[0])
+    return (
+        _is_of_phase(source, gathered)
+        and source.plan is not None
+        and (not current or source.plan < current[0])
+    )
 
 
 def _is_earlier(source: Source, gathered: Gathered) -> bool:
@@ -134,10 +152,14 @@ _COUNTS: Mapping[Only, Callable[[Record, int], bool]] = {
 
 def _paths(section: Section, gathered: Gathered) -> Iterator[str]:
     if section.feed is Feed.FILES:
-        yield from (path for name in section.of if (path := _path(name, gathered)) in gathered.there)
+        yield from (
+            path for name in section.of if (path := _path(name, gathered)) in gathered.there
+        )
     elif section.feed is Feed.NAMES:
         patterns = [f"{gathered.folder}/{name}" for name in section.of]
-        yield from sorted(path for path in gathered.there if any(fnmatchcase(path, one) for one in patterns))
+        yield from sorted(
+            path for path in gathered.there if any(fnmatchcase(path, one) for one in patterns)
+        )
 
 
 def _path(name: str, gathered: Gathered) -> str:
@@ -164,25 +186,38 @@ def _columns(
 ) -> tuple[tuple[Column, ...], tuple[Withheld, ...]]:
     columns, withheld = section.columns, []
     for rule, keys in dict(_limits(section, gathered, sources)).items():
-        kept = tuple(one for one in columns if any(key.partition(".")[0] in keys for key in one.keys))
+        kept = tuple(
+            one for one in columns if any(key.partition(".")[0] in keys for key in one.keys)
+        )
         if lost := [one.name for one in columns if one not in kept]:
             withheld.append(Withheld(section.key, f"columns {', '.join(lost)}", rule))
         columns = kept
     return columns, tuple(withheld)
 
 
-def _limits(section: Section, gathered: Gathered, sources: Iterable[Source]) -> Iterator[tuple[str, frozenset[str]]]:
+def _limits(
+    section: Section, gathered: Gathered, sources: Iterable[Source]
+) -> Iterator[tuple[str, frozenset[str]]]:
     """Yield each rule that names the only keys that a role is shown of the sources, and these keys."""
     actor = gathered.actor
     for kind in dict.fromkeys(one.kind for one in sources):
         for row in FILTERS:
-            if (row.role, row.kind) == (actor.role, kind) and not (row.header and section.only is Only.HEADER):
+            if (row.role, row.kind) == (actor.role, kind) and not (
+                row.header and section.only is Only.HEADER
+            ):
                 yield (
                     f"{actor.name} is shown {', '.join(row.keys) or 'line 1'} of {kind}. {row.source}",
                     _with(row.keys),
                 )
-    items = [(item, row.source) for row in SCOPES if row.role is actor.role for item in row.receives]
-    items += [(item, row.source) for row in BORDERS if row.department is actor.department for item in row.receives]
+    items = [
+        (item, row.source) for row in SCOPES if row.role is actor.role for item in row.receives
+    ]
+    items += [
+        (item, row.source)
+        for row in BORDERS
+        if row.department is actor.department
+        for item in row.receives
+    ]
     for source in sources:
         for item, printed in items:
             if item.fields and means(item, Target(source.path), actor):

@@ -57,7 +57,9 @@ class Breaker:
     @property
     def key(self) -> str:
         """Name of the time that it has been open, so that it is timed once."""
-        return f"circuit {self.department} open {self.opened_at.isoformat() if self.opened_at else ''}"
+        return (
+            f"circuit {self.department} open {self.opened_at.isoformat() if self.opened_at else ''}"
+        )
 
     @property
     def why(self) -> str:
@@ -96,7 +98,9 @@ def breakers(
     return as_of(now, left_by(outcomes, departments, patience), patience, began)
 
 
-def left_by(outcomes: Iterable[Told], departments: Iterable[Dept], patience: Patience) -> tuple[Breaker, ...]:
+def left_by(
+    outcomes: Iterable[Told], departments: Iterable[Dept], patience: Patience
+) -> tuple[Breaker, ...]:
     """Return the breaker of each department as its last outcome left it."""
     told = sorted(outcomes, key=lambda one: one.at)
     return tuple(_left_by(told, one, patience) for one in departments)
@@ -117,7 +121,9 @@ def _left_by(told: Iterable[Told], department: Dept, patience: Patience) -> Brea
     return one
 
 
-def _waited(one: Breaker, now: datetime, patience: Patience, began: Mapping[str, datetime]) -> Breaker:
+def _waited(
+    one: Breaker, now: datetime, patience: Patience, began: Mapping[str, datetime]
+) -> Breaker:
     to = NEXT_CIRCUIT.get((one.state, Outcome.TIME))
     if to is None or one.opened_at is None:
         return one

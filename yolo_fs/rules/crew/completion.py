@@ -30,17 +30,36 @@ def completion_faults(
     task, name = task_of(said), safe(str(said.get("commit")))
     ours = [one for plan in plans for one in plan.tasks if one.ref == task]
     if not ours:
-        yield Finding(Reason.UNKNOWN_REFERENCE, path, 1, "/task_id", f"no committed plan has task {task}")
+        yield Finding(
+            Reason.UNKNOWN_REFERENCE, path, 1, "/task_id", f"no committed plan has task {task}"
+        )
     if commit is None:
         hint = "Commit the task first; 'yolo-fs commit' does it in the prescribed form."
-        yield Finding(Reason.UNKNOWN_COMMIT, path, 1, "/commit", f"commit {name} is not on this branch", hint=hint)
+        yield Finding(
+            Reason.UNKNOWN_COMMIT,
+            path,
+            1,
+            "/commit",
+            f"commit {name} is not on this branch",
+            hint=hint,
+        )
         return
     purpose = purpose_of(commit.subject)
     if ours and commit.oid != ours[0].commit and (purpose is None or purpose.task != task):
         message = f"commit {name} does not name {task}: {safe(commit.subject, 80)}"
-        yield Finding(Reason.SUBJECT_MISMATCH, path, 1, "/commit", message, f"feat({task and task.plan}): T… …")
+        yield Finding(
+            Reason.SUBJECT_MISMATCH,
+            path,
+            1,
+            "/commit",
+            message,
+            f"feat({task and task.plan}): T… …",
+        )
     files = frozenset(texts(said.get("files_modified")))
-    for what, odd in (("changed, and not said", commit.files - files), ("said, and not changed", files - commit.files)):
+    for what, odd in (
+        ("changed, and not said", commit.files - files),
+        ("said, and not changed", files - commit.files),
+    ):
         if odd:
             message = f"{what} by commit {name}: {', '.join(safe(one) for one in sorted(odd)[:5])}"
             yield Finding(Reason.TOTALS_DISAGREE, path, 1, "/files_modified", message)

@@ -89,7 +89,9 @@ class Crew:
     def _end_session(self, one: Seen) -> None:
         for agent in self.agents:
             if one.session and agent.session == one.session and agent.health is not Health.STOPPED:
-                self._found[agent.id] = replace(agent, health=Health.STOPPED, previous=agent.health, since=one.at)
+                self._found[agent.id] = replace(
+                    agent, health=Health.STOPPED, previous=agent.health, since=one.at
+                )
 
 
 def crew(seen: Iterable[Seen]) -> tuple[AgentHealth, ...]:
@@ -101,14 +103,19 @@ def crew(seen: Iterable[Seen]) -> tuple[AgentHealth, ...]:
 
 
 def judged(
-    agents: Iterable[AgentHealth], now: datetime, silent_s: float, began: Mapping[str, datetime] = MappingProxyType({})
+    agents: Iterable[AgentHealth],
+    now: datetime,
+    silent_s: float,
+    began: Mapping[str, datetime] = MappingProxyType({}),
 ) -> tuple[AgentHealth, ...]:
     """Return the agents, those as disappeared that were at work and are silent for longer than `silent_s` seconds.
 
     `began`: key of a silence → when it began, where a better clock than that of the record knows.
     """
     patience = timedelta(seconds=silent_s)
-    return tuple(_judged(one, now, patience, began.get(one.key, min(one.seen, now))) for one in agents)
+    return tuple(
+        _judged(one, now, patience, began.get(one.key, min(one.seen, now))) for one in agents
+    )
 
 
 def instance_of(name: str, agents: Iterable[AgentHealth]) -> str:
@@ -122,7 +129,9 @@ def instance_of(name: str, agents: Iterable[AgentHealth]) -> str:
     return next((same[0].id for same in (named, alike) if len(same) == 1), name)
 
 
-def _judged(one: AgentHealth, now: datetime, patience: timedelta, silent_since: datetime) -> AgentHealth:
+def _judged(
+    one: AgentHealth, now: datetime, patience: timedelta, silent_since: datetime
+) -> AgentHealth:
     if one.health not in AT_WORK or now - silent_since <= patience:
         return one
     since = silent_since + patience
@@ -133,7 +142,9 @@ def _after(before: AgentHealth | None, one: Seen) -> AgentHealth:
     name = one.name or (before.name if before else "")
     role, department = place_of(name)
     if before is None:
-        return AgentHealth(one.id, name, one.session, role, department, one.health, one.at, one.at, one.at)
+        return AgentHealth(
+            one.id, name, one.session, role, department, one.health, one.at, one.at, one.at
+        )
     same = before.health is one.health
     return replace(
         before,

@@ -26,7 +26,10 @@ BLOCKER = "dev_blocker"
 
 
 def outcomes(
-    facts: LoopFacts, done: Mapping[str, SourceCommit], seen: Iterable[Seen] = (), agents: Iterable[AgentHealth] = ()
+    facts: LoopFacts,
+    done: Mapping[str, SourceCommit],
+    seen: Iterable[Seen] = (),
+    agents: Iterable[AgentHealth] = (),
 ) -> Iterator[Told]:
     """Yield every outcome of a phase, in no order.
 
@@ -45,11 +48,17 @@ def _of_artifacts(facts: LoopFacts) -> Iterator[Told]:
             for version in facts.history(filed):
                 lines = [line for line in version.lines if row.key in line]
                 for line in lines if row.each else lines[:1]:
-                    at = (row.each and moment(line.get("dt"))) or datetime.fromtimestamp(version.at_s, UTC)
-                    yield from _measured(row, line, at, Dept(filed.place.department), filed.place.name)
+                    at = (row.each and moment(line.get("dt"))) or datetime.fromtimestamp(
+                        version.at_s, UTC
+                    )
+                    yield from _measured(
+                        row, line, at, Dept(filed.place.department), filed.place.name
+                    )
 
 
-def _measured(row: Measure, line: Mapping[str, Any], at: datetime, department: Dept, of: str) -> Iterator[Told]:
+def _measured(
+    row: Measure, line: Mapping[str, Any], at: datetime, department: Dept, of: str
+) -> Iterator[Told]:
     value = line.get(row.key)
     if value in (*row.failing, *row.passing):
         yield Told(at, department, value in row.failing, f"{of} says {value}")
@@ -68,7 +77,13 @@ def _of_blockers(facts: PhaseFacts) -> Iterator[Told]:
     for one in stations(known):
         if one.state == "open" and one.role is Role.DEV and one.at:
             department = known.departments.get(str(one.id.task.plan), Dept.BACKEND)
-            yield Told(one.at, department, failed=True, what=f"task {one.id.task} is blocked", once=str(one.id.task))
+            yield Told(
+                one.at,
+                department,
+                failed=True,
+                what=f"task {one.id.task} is blocked",
+                once=str(one.id.task),
+            )
 
 
 def _of_messages(facts: PhaseFacts, seen: Iterable[Seen]) -> Iterator[Told]:
@@ -80,7 +95,9 @@ def _of_messages(facts: PhaseFacts, seen: Iterable[Seen]) -> Iterator[Told]:
         if department is None:
             continue
         if one.event == BLOCKER:
-            yield Told(one.at, department, failed=True, what=f"task {task} is blocked", once=str(task))
+            yield Told(
+                one.at, department, failed=True, what=f"task {task} is blocked", once=str(task)
+            )
         elif row := rows.get(one.event):
             yield from _measured(row, one.said, one.at, department, f"{one.event} of task {task}")
 
@@ -93,4 +110,10 @@ def _task_said(said: Mapping[str, Any]) -> TaskRef | None:
 def _of_agents(agents: Iterable[AgentHealth]) -> Iterator[Told]:
     for one in agents:
         if one.health is Health.DISAPPEARED and one.department:
-            yield Told(one.seen, one.department, failed=True, what=f"{one.name} ({one.id}) disappeared", once=one.key)
+            yield Told(
+                one.seen,
+                one.department,
+                failed=True,
+                what=f"{one.name} ({one.id}) disappeared",
+                once=one.key,
+            )

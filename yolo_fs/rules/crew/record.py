@@ -59,7 +59,9 @@ def place_of(name: str) -> tuple[Role | None, Dept | None]:
     Those who belong to no single department have none.
     """
     role, backend = role_of(name), department_row(Dept.BACKEND)
-    return role, department_said(name) or (Dept.BACKEND if backend and role in backend.roles else None)
+    return role, department_said(name) or (
+        Dept.BACKEND if backend and role in backend.roles else None
+    )
 
 
 def seen_in(
@@ -73,9 +75,13 @@ def seen_in(
     findings: list[Finding] = []
     for record in records:
         line = record.value
-        if missing := next((key for key in _KEYS if not isinstance(line.get(key), str) or not line[key]), ""):
+        if missing := next(
+            (key for key in _KEYS if not isinstance(line.get(key), str) or not line[key]), ""
+        ):
             message = f"a sign without {missing!r}: nobody knows whose it is"
-            findings.append(Finding(Reason.MISSING_KEY, RECORD, record.line, f"/{missing}", message))
+            findings.append(
+                Finding(Reason.MISSING_KEY, RECORD, record.line, f"/{missing}", message)
+            )
             continue
         said = str(line.get("at"))
         findings += untimely(str(line["id"]), said, now, RECORD, record.line, "/at")

@@ -61,7 +61,11 @@ class Shutdown:
     @property
     def unclean(self) -> tuple[Asked, ...]:
         """Who has answered, and is not done."""
-        return tuple(one for one in self.asked if one.answer in ("in_progress", "error") or one.committed is False)
+        return tuple(
+            one
+            for one in self.asked
+            if one.answer in ("in_progress", "error") or one.committed is False
+        )
 
     @property
     def is_over(self) -> bool:
@@ -87,7 +91,9 @@ def shutdowns(seen: Iterable[Seen]) -> tuple[tuple[Shutdown, ...], tuple[Finding
                 del found[department]
             found[request.department] = request
             continue
-        if one.event == RESPONSE and not any(_is_asked(request, one.id) for request in found.values()):
+        if one.event == RESPONSE and not any(
+            _is_asked(request, one.id) for request in found.values()
+        ):
             findings.append(_unasked(one))
         found = {department: _heard(request, one, crew) for department, request in found.items()}
     return tuple(found.values()), tuple(findings)
@@ -104,12 +110,16 @@ def _request(one: Seen, agents: Iterable[AgentHealth]) -> Shutdown:
         and department in (None, agent.department)
     )
     wait_s = deadline_s if isinstance(deadline_s, int | float) else 0
-    return Shutdown(one.id, one.name, department, str(one.said.get("reason")), one.at, wait_s, asked)
+    return Shutdown(
+        one.id, one.name, department, str(one.said.get("reason")), one.at, wait_s, asked
+    )
 
 
 def _heard(request: Shutdown, one: Seen, crew: Crew) -> Shutdown:
     now = {agent.id: agent for agent in crew.agents}
-    return replace(request, asked=tuple(_answered(each, one, now[each.agent.id]) for each in request.asked))
+    return replace(
+        request, asked=tuple(_answered(each, one, now[each.agent.id]) for each in request.asked)
+    )
 
 
 def _answered(asked: Asked, one: Seen, now: AgentHealth) -> Asked:
@@ -118,7 +128,9 @@ def _answered(asked: Asked, one: Seen, now: AgentHealth) -> Asked:
         committed = one.said.get("artifacts_committed")
         said = committed if isinstance(committed, bool) else None
         return Asked(now, str(one.said.get("status")), texts(one.said.get("pending_work")), said)
-    return replace(asked, answer=GONE) if now.health is Health.STOPPED and not asked.answer else asked
+    return (
+        replace(asked, answer=GONE) if now.health is Health.STOPPED and not asked.answer else asked
+    )
 
 
 def _is_asked(request: Shutdown, agent: str) -> bool:

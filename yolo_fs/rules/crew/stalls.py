@@ -102,11 +102,16 @@ def awaited(scene: Scene) -> tuple[Awaited, ...]:
     if scene.progress.next and scene.progress.next not in [turn for _, turn in turns]:
         turns = [(None, scene.progress.next)]
     moved = ((department, turn, _moved_at(scene, department, turn)) for department, turn in turns)
-    return tuple(Awaited(scene.facts.phase, department, turn, at) for department, turn, at in moved if at)
+    return tuple(
+        Awaited(scene.facts.phase, department, turn, at) for department, turn, at in moved if at
+    )
 
 
 def stalls(
-    scene: Scene, now: datetime, stall_s: float, began: Mapping[str, datetime] = MappingProxyType({})
+    scene: Scene,
+    now: datetime,
+    stall_s: float,
+    began: Mapping[str, datetime] = MappingProxyType({}),
 ) -> tuple[Stall, ...]:
     """Return the steps that stand still for longer than `stall_s` seconds, in the order of the departments.
 
@@ -116,7 +121,9 @@ def stalls(
     for one in awaited(scene):
         since = began.get(one.key, min(one.moved_at, now))
         if now - since > timedelta(seconds=stall_s):
-            cause, said = next((row, words) for row, why in CAUSES.items() if (words := why(scene, one)))
+            cause, said = next(
+                (row, words) for row, why in CAUSES.items() if (words := why(scene, one))
+            )
             found.append(Stall(one, since, cause, said))
     return tuple(found)
 
@@ -129,9 +136,16 @@ def _moved_at(scene: Scene, department: Dept | None, turn: Next) -> datetime | N
 
 
 def _committed(scene: Scene, department: Dept | None) -> Iterator[datetime]:
-    own = [one for one in scene.facts.filed if one.place.phase and department in (None, one.place.department)]
+    own = [
+        one
+        for one in scene.facts.filed
+        if one.place.phase and department in (None, one.place.department)
+    ]
     tasks = (task.commit for plan in plan_progress(scene.facts, department) for task in plan.tasks)
-    for at_s in (*(one.at_s for one in own), *(scene.done[oid].at_s for oid in tasks if oid in scene.done)):
+    for at_s in (
+        *(one.at_s for one in own),
+        *(scene.done[oid].at_s for oid in tasks if oid in scene.done),
+    ):
         if at_s:
             yield datetime.fromtimestamp(at_s, UTC)
 
@@ -140,7 +154,9 @@ def _beats(scene: Scene, department: Dept | None, turn: Next) -> Iterator[dateti
     for one in scene.agents:
         if _is_asked(one, department, turn):
             yield one.seen
-        elif one.role is None:  # a session without a name may be anybody, but what its agents do is theirs
+        elif (
+            one.role is None
+        ):  # a session without a name may be anybody, but what its agents do is theirs
             yield one.acted
 
 
@@ -156,12 +172,23 @@ def _gate(scene: Scene, one: Awaited) -> str:
     named = {one.department, *(str(plan.id) for plan in plan_progress(scene.facts, one.department))}
     waits = [wait for wait in waits_of(scene.facts, scene.progress) if wait.waiter in named]
     found = next((wait for wait in waits if wait.on.startswith("gate:")), None)
-    return f"waits at {found.on.removeprefix('gate:')}: {found.why}" if found and one.department else ""
+    return (
+        f"waits at {found.on.removeprefix('gate:')}: {found.why}"
+        if found and one.department
+        else ""
+    )
 
 
 def _escalation(scene: Scene, one: Awaited) -> str:
-    open_ = [each for each in scene.escalations if each.is_open and one.department in (None, each.department)]
-    levels = (f"{each.id} is open at the {each.holder} since {iso(each.since.timestamp())}" for each in open_)
+    open_ = [
+        each
+        for each in scene.escalations
+        if each.is_open and one.department in (None, each.department)
+    ]
+    levels = (
+        f"{each.id} is open at the {each.holder} since {iso(each.since.timestamp())}"
+        for each in open_
+    )
     return "; ".join(levels)
 
 
@@ -171,11 +198,19 @@ def _disappeared(scene: Scene, one: Awaited) -> str:
         return ""
     gone = [each for each in asked if each.health is Health.DISAPPEARED]
     last = max(gone, key=lambda each: each.seen, default=None)
-    return f"{last.name} ({last.id}) disappeared, last seen {iso(last.seen.timestamp())}" if last else ""
+    return (
+        f"{last.name} ({last.id}) disappeared, last seen {iso(last.seen.timestamp())}"
+        if last
+        else ""
+    )
 
 
 def _circuit(scene: Scene, one: Awaited) -> str:
-    found = [each for each in scene.breakers if each.department is one.department and each.state is not Circuit.CLOSED]
+    found = [
+        each
+        for each in scene.breakers
+        if each.department is one.department and each.state is not Circuit.CLOSED
+    ]
     return "".join(f"the circuit is {each.state}: {each.why}" for each in found)
 
 
@@ -190,7 +225,13 @@ def _rejected(scene: Scene, one: Awaited) -> str:
 
 def _held(scene: Scene, one: Awaited) -> str:
     held = ((path, verdict) for path, verdict in _near(scene, one) if isinstance(verdict, Held))
-    return next((f"{path} is held: {verdict.reason.value}: {verdict.reason.sentence}" for path, verdict in held), "")
+    return next(
+        (
+            f"{path} is held: {verdict.reason.value}: {verdict.reason.sentence}"
+            for path, verdict in held
+        ),
+        "",
+    )
 
 
 def _near(scene: Scene, one: Awaited) -> Iterator[tuple[str, Verdict]]:

@@ -83,7 +83,9 @@ class DepartmentTally:
     @property
     def result(self) -> str:
         """PASS when all is done and nothing failed, FAIL when something failed, else PARTIAL."""
-        failed = "FAIL" in (self.quality, self.security) or any(one.status == "failed" for one in self.plans)
+        failed = "FAIL" in (self.quality, self.security) or any(
+            one.status == "failed" for one in self.plans
+        )
         passed = self.progress.is_complete and all(one.plan.is_done for one in self.plans)
         return "FAIL" if failed else "PASS" if passed and self.quality != "PARTIAL" else "PARTIAL"
 
@@ -129,7 +131,10 @@ _WEAKEST_FIRST = ("no_tests", "green_only", "red_green")
 
 
 def tally(
-    facts: PhaseFacts, progress: PhaseProgress, done: Mapping[str, SourceCommit], seen: Iterable[Seen] = ()
+    facts: PhaseFacts,
+    progress: PhaseProgress,
+    done: Mapping[str, SourceCommit],
+    seen: Iterable[Seen] = (),
 ) -> tuple[DepartmentTally, ...]:
     """Return what each department comes to.
 
@@ -150,15 +155,23 @@ def tally(
 
 
 def _verdict(view: GateView, one: DepartmentProgress, step: str, kind: str) -> str:
-    is_skipped = any(each.step.key == step and each.standing is StepStanding.SKIPPED for each in one.steps)
+    is_skipped = any(
+        each.step.key == step and each.standing is StepStanding.SKIPPED for each in one.steps
+    )
     return verdict_of(view, kind, one) or ("SKIPPED" if is_skipped else "")
 
 
-def _plan(facts: PhaseFacts, plan: PlanProgress, done: Mapping[str, SourceCommit], seen: Iterable[Seen]) -> PlanTally:
+def _plan(
+    facts: PhaseFacts, plan: PlanProgress, done: Mapping[str, SourceCommit], seen: Iterable[Seen]
+) -> PlanTally:
     summary = _summary(facts, plan)
     of_tasks = [done[task.commit] for task in plan.tasks if task.commit in done]
     commits = {one.oid: one for one in (*of_tasks, *_named(facts, summary))}
-    messages = [one.said for one in seen if one.event == "task_complete" and one.said.get("plan_id") == str(plan.id)]
+    messages = [
+        one.said
+        for one in seen
+        if one.event == "task_complete" and one.said.get("plan_id") == str(plan.id)
+    ]
     return PlanTally(
         plan=plan,
         commits=tuple(commits),
@@ -177,10 +190,17 @@ def _named(facts: PhaseFacts, summary: Mapping[str, Any]) -> Iterator[SourceComm
 
 
 def _summary(facts: PhaseFacts, plan: PlanProgress) -> Mapping[str, Any]:
-    filed = (one for one in facts.of_kind("summary", Dept(plan.department)) if one.place.plan == plan.id)
+    filed = (
+        one for one in facts.of_kind("summary", Dept(plan.department)) if one.place.plan == plan.id
+    )
     return next((one.lines[0] for one in filed if one.lines), {})
 
 
 def _tests(facts: PhaseFacts, plan: PlanProgress) -> dict[str, int]:
     runs = [line for line in facts.lines_of("test-results") if line.get("plan") == str(plan.id)]
-    return {key: line[key] for line in runs[-1:] for key in ("ps", "fl") if isinstance(line.get(key), int)}
+    return {
+        key: line[key]
+        for line in runs[-1:]
+        for key in ("ps", "fl")
+        if isinstance(line.get(key), int)
+    }

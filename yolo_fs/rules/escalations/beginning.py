@@ -30,7 +30,11 @@ def path_of(role: Role | None, mode: Mode) -> tuple[Role, ...]:
     if role in chain.roles and role is not Role.USER:
         return chain.roles[chain.roles.index(role) :]
     row = ESCALATES_BY_ROLE.get(role) if role else None
-    return (row.role, *chain.roles[chain.roles.index(row.to) :]) if row and row.to in chain.roles else ()
+    return (
+        (row.role, *chain.roles[chain.roles.index(row.to) :])
+        if row and row.to in chain.roles
+        else ()
+    )
 
 
 def begin(first: Station, known: Logged, department: Dept, *, is_known: bool) -> Step:
@@ -64,7 +68,9 @@ def begin(first: Station, known: Logged, department: Dept, *, is_known: bool) ->
     if first.state != "open":
         holder = first.role if first.role in path[1:] else one.holder
         return replace(one, holder=holder or one.holder), findings
-    return replace(one, holder=Role.USER) if first.move == "fail" and first.to is Role.USER else one, findings
+    return replace(
+        one, holder=Role.USER
+    ) if first.move == "fail" and first.to is Role.USER else one, findings
 
 
 def _as_entry(one: EscalationProgress, entry: Station) -> EscalationProgress:
@@ -73,16 +79,22 @@ def _as_entry(one: EscalationProgress, entry: Station) -> EscalationProgress:
     return replace(one, holder=holder or one.holder, standing=standing, decision=entry.decision)
 
 
-def _wrong_beginning(first: Station, path: tuple[Role, ...], *, is_known: bool) -> Iterator[Finding]:
+def _wrong_beginning(
+    first: Station, path: tuple[Role, ...], *, is_known: bool
+) -> Iterator[Finding]:
     if first.role is None:
         yield unknown(first, first.agent, "agent")
     if first.state != "open":
         if not is_known and first.number:
             message = f"{first.id} was never opened"
-            yield finding(Reason.UNKNOWN_REFERENCE, first, "/st", message, "a line with st open before it", "")
+            yield finding(
+                Reason.UNKNOWN_REFERENCE, first, "/st", message, "a line with st open before it", ""
+            )
     elif first.role is not None and not path:
         message = f"{first.role.label} reports to nobody, so it escalates to nobody"
-        yield refused(first, Rule.DIRECT_REPORT, "/agent", message, "The Lead decides on its findings.")
+        yield refused(
+            first, Rule.DIRECT_REPORT, "/agent", message, "The Lead decides on its findings."
+        )
     elif path and first.number:
         yield from wrong_target(first, path)
 

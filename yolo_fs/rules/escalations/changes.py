@@ -45,7 +45,9 @@ def changes(before: Iterable[Entry], after: Iterable[Entry]) -> Iterator[Changed
             yield Changed(name, Change.RECEIVED if _is_open(one) else Change.RESOLVED)
 
 
-def without(after: Iterable[Entry], before: Iterable[Entry], late: Sequence[Changed]) -> list[Entry]:
+def without(
+    after: Iterable[Entry], before: Iterable[Entry], late: Sequence[Changed]
+) -> list[Entry]:
     """Return the later version as if some of its changes had not come yet."""
     known = {str(one.get("id")): one for one in before}
     kept = {one.id: known.get(one.id) for one in late}

@@ -37,7 +37,10 @@ class Timers:
         """Return the timers after a look that found these turns. `turns`: key → when it began, as its line says."""
         kept = self.since_s if self.boot == now.boot else {}
         looked_s = self.looked_s if self.boot == now.boot else None
-        since_s = {key: kept[key] if key in kept else _begun(at, looked_s, now) for key, at in turns.items()}
+        since_s = {
+            key: kept[key] if key in kept else _begun(at, looked_s, now)
+            for key, at in turns.items()
+        }
         return Timers(now.boot, since_s, now.steady_s)
 
     def began(self, key: str, now: Instant) -> datetime:

@@ -21,9 +21,13 @@ from yolo_fs.rules.escalations.progress import EscalationProgress, Standing
 from yolo_fs.rules.escalations.standing import Raise
 
 
-def opened(said: Said, to: str, task: TaskRef, one: EscalationProgress | None, known: Logged) -> dict[str, Any]:
+def opened(
+    said: Said, to: str, task: TaskRef, one: EscalationProgress | None, known: Logged
+) -> dict[str, Any]:
     """Return the line that reports a task as blocked; past the last round trip it stops at the user."""
-    is_over = one is not None and one.round_trips >= known.rules.max_round_trips and _may_reopen(one)
+    is_over = (
+        one is not None and one.round_trips >= known.rules.max_round_trips and _may_reopen(one)
+    )
     target = Role.USER if is_over or said.fails else None
     move = "stop" if is_over else "fail" if said.fails else ""
     department = known.departments.get(str(task.plan), Dept.BACKEND)
@@ -46,7 +50,11 @@ def resolved(said: Said, to: str, one: EscalationProgress | None) -> dict[str, A
     attempt = _given(att=one.attempt if one else None)
     if said.shown_by:
         target = to or (name_in(one.path[1], one.department) if one else "senior")
-        return _line(said, "resolved", target) | attempt | {"res": decision or "none", "ref": said.shown_by}
+        return (
+            _line(said, "resolved", target)
+            | attempt
+            | {"res": decision or "none", "ref": said.shown_by}
+        )
     below = name_in(one.below(one.holder), one.department) if one else "dev"
     new = said.decision or decision
     passed = _line(replace(said, decision=new), "escalated", to or below)
@@ -57,7 +65,11 @@ def called(spelled: str, one: EscalationProgress | None, name: EscalationId, kno
     """Return how whoever speaks is called in the department of the task: plain `senior` may mean `fe-senior`."""
     role = role_of(spelled)
     department = one.department if one else known.departments.get(str(name.task.plan), Dept.BACKEND)
-    return spelled if role is None or department_said(spelled) or role is Role.USER else name_in(role, department)
+    return (
+        spelled
+        if role is None or department_said(spelled) or role is Role.USER
+        else name_in(role, department)
+    )
 
 
 def _may_reopen(one: EscalationProgress) -> bool:

@@ -78,10 +78,14 @@ def said_in(message: Mapping[str, Any]) -> Said:
             )
         case "code_review_changes":
             fixes = tuple(f"{one['f']}:{one['ln']}: {one['fix']}" for one in message["changes"])
-            return Said(agent="senior", reason="code_review_changes", instructions=fixes, original=message)
+            return Said(
+                agent="senior", reason="code_review_changes", instructions=fixes, original=message
+            )
         case _:
             shown_by = message["commit"] or f"dev_progress: {message['status']}"
-            return Said("dev", "dev_progress", shown_by=shown_by, task=message["task"], original=message)
+            return Said(
+                "dev", "dev_progress", shown_by=shown_by, task=message["task"], original=message
+            )
 
 
 def message_of(one: EscalationProgress, line: Station) -> dict[str, Any] | None:
@@ -114,7 +118,9 @@ def message_of(one: EscalationProgress, line: Station) -> dict[str, Any] | None:
 
 
 def _resolution(one: EscalationProgress, line: Station) -> dict[str, Any]:
-    resolvers = [station.role for station in one.history if station.goes_down and station.role in _RESOLVERS]
+    resolvers = [
+        station.role for station in one.history if station.goes_down and station.role in _RESOLVERS
+    ]
     return {
         "type": "escalation_resolution",
         "original_escalation": str(one.id),

@@ -18,7 +18,14 @@ from yolo_fs.reasons import Finding, Level, Reason
 from yolo_fs.rules.escalations.beginning import Step, path_of, wrong_target
 from yolo_fs.rules.escalations.log import Logged, Station
 from yolo_fs.rules.escalations.progress import EscalationProgress, Standing
-from yolo_fs.rules.escalations.refusals import finding, not_holder, refused, rule_broken, unknown, whom_to_ask
+from yolo_fs.rules.escalations.refusals import (
+    finding,
+    not_holder,
+    refused,
+    rule_broken,
+    unknown,
+    whom_to_ask,
+)
 
 # --- one line further ---
 
@@ -46,10 +53,20 @@ def _report(one: EscalationProgress, line: Station, known: Logged) -> Step:
     if one.is_open and not came_back:
         message = f"{one.id} is open already"
         hint = f"{one.agent} holds it: give it what is new."
-        return one, (finding(Reason.DUPLICATE_ID, line, "/id", message, "one escalation for one task", hint),)
+        return one, (
+            finding(Reason.DUPLICATE_ID, line, "/id", message, "one escalation for one task", hint),
+        )
     path = path_of(line.role, known.mode)
     if not path:
-        return one, (refused(line, Rule.DIRECT_REPORT, "/agent", f"{line.agent} reports to nobody", whom_to_ask(one)),)
+        return one, (
+            refused(
+                line,
+                Rule.DIRECT_REPORT,
+                "/agent",
+                f"{line.agent} reports to nobody",
+                whom_to_ask(one),
+            ),
+        )
     again = replace(
         one,
         standing=Standing.RISING,
@@ -71,10 +88,14 @@ def _up(one: EscalationProgress, line: Station) -> Step:
         return _reminder(one, line)
     if one.standing is Standing.STOPPED:
         message = f"{one.id} went up and came back {one.round_trips} times"
-        return one, (finding(Reason.STATE_CONFLICT, line, "/st", message, "a decision of the user", ""),)
+        return one, (
+            finding(Reason.STATE_CONFLICT, line, "/st", message, "a decision of the user", ""),
+        )
     if one.standing is not Standing.RISING:
         message = f"{one.id} is {one.standing}: there is nothing to raise"
-        return one, (finding(Reason.STATE_CONFLICT, line, "/st", message, one.owed, whom_to_ask(one)),)
+        return one, (
+            finding(Reason.STATE_CONFLICT, line, "/st", message, one.owed, whom_to_ask(one)),
+        )
     if line.role is not one.holder or (line.attempt or one.attempt) != one.attempt:
         return one, (not_holder(one, line, "raise"),)
     above = one.above(one.holder)
@@ -98,7 +119,13 @@ def _skips(one: EscalationProgress, line: Station, above: Role | None) -> Findin
         message = f"nobody stands above {one.holder.label}"
         return finding(Reason.WRONG_LEVEL, line, "/tgt", message, "a decision", whom_to_ask(one))
     message = f"{one.holder.label} does not turn to {line.to.label}"
-    return refused(line, rule_broken(one.holder, line.to), "/tgt", message, f"Ask {name_in(above, one.department)}.")
+    return refused(
+        line,
+        rule_broken(one.holder, line.to),
+        "/tgt",
+        message,
+        f"Ask {name_in(above, one.department)}.",
+    )
 
 
 # --- down again ---
@@ -108,11 +135,19 @@ def _down(one: EscalationProgress, line: Station) -> Step:
     if one.standing is Standing.RESOLVED:
         message = f"{one.id} is resolved already"
         hint = "If the task is blocked again, open it again."
-        return one, (finding(Reason.STATE_CONFLICT, line, "/st", message, f"its decision: {one.decision}", hint),)
+        return one, (
+            finding(
+                Reason.STATE_CONFLICT, line, "/st", message, f"its decision: {one.decision}", hint
+            ),
+        )
     if line.shown_by:
         return _resume(one, line)
     if line.role is not one.holder:
-        return one, (_second_decision(one, line) if _was_asked(one, line) else not_holder(one, line, "resolve"),)
+        return one, (
+            _second_decision(one, line)
+            if _was_asked(one, line)
+            else not_holder(one, line, "resolve"),
+        )
     if one.holder is one.origin:
         return _claim(one, line)
     if line.to in one.path and one.path.index(line.to) >= one.path.index(one.holder):
@@ -125,7 +160,11 @@ def _claim(one: EscalationProgress, line: Station) -> Step:
         return replace(one, claimed=True), ()
     message = f"nothing shows that {one.id.task} goes on"
     hint = "Commit, and name the commit; or report your progress."
-    return one, (finding(Reason.MISSING_KEY, line, "/ref", message, "the commit that carries the task on", hint),)
+    return one, (
+        finding(
+            Reason.MISSING_KEY, line, "/ref", message, "the commit that carries the task on", hint
+        ),
+    )
 
 
 def _handed_down(one: EscalationProgress, line: Station) -> Step:
@@ -145,7 +184,9 @@ def _handed_down(one: EscalationProgress, line: Station) -> Step:
         return moved, ()
     message = f"a resolution goes down level by level, {one.holder.label} to {below.label}"
     hint = f"{name_in(below, one.department)} has it now."
-    warning = finding(Reason.WRONG_LEVEL, line, "/tgt", message, name_in(below, one.department), hint)
+    warning = finding(
+        Reason.WRONG_LEVEL, line, "/tgt", message, name_in(below, one.department), hint
+    )
     return moved, (replace(warning, level=Level.WARNING),)
 
 
@@ -171,7 +212,9 @@ def _second_decision(one: EscalationProgress, line: Station) -> Finding:
 def _upward(one: EscalationProgress, line: Station) -> Finding:
     message = f"a resolution goes downward only, not from {line.agent} to {line.target}"
     expected = name_in(one.below(one.holder), one.department)
-    return finding(Reason.WRONG_LEVEL, line, "/tgt", message, expected, "To ask those above, raise it.")
+    return finding(
+        Reason.WRONG_LEVEL, line, "/tgt", message, expected, "To ask those above, raise it."
+    )
 
 
 def wanting(one: EscalationProgress, line: Station) -> Iterator[Finding]:
@@ -179,10 +222,18 @@ def wanting(one: EscalationProgress, line: Station) -> Iterator[Finding]:
     if line.goes_down or line.move:
         return
     if not line.evidence:
-        yield refused(line, Rule.EVIDENCE, "/ev", "there is no evidence", "Say what was seen or tried.")
+        yield refused(
+            line, Rule.EVIDENCE, "/ev", "there is no evidence", "Say what was seen or tried."
+        )
     if not line.recommendation:
-        yield refused(line, Rule.EVIDENCE, "/rec", "there is no recommendation", "Say what you would do.")
-    if line.role is Role.ARCHITECT and line.role is not one.origin and not 2 <= len(line.options) <= 3:
+        yield refused(
+            line, Rule.EVIDENCE, "/rec", "there is no recommendation", "Say what you would do."
+        )
+    if (
+        line.role is Role.ARCHITECT
+        and line.role is not one.origin
+        and not 2 <= len(line.options) <= 3
+    ):
         message = f"{len(line.options)} options"
         hint = "The Architect constructs 2 to 3 concrete options."
         yield finding(Reason.MISSING_KEY, line, "/opts", message, "2 or 3 options", hint)

@@ -99,7 +99,11 @@ class EscalationProgress:
         rows = UPWARD if self.standing is Standing.RISING else DOWNWARD
         role = Role.GO if self.holder is Role.USER else self.holder
         said = next((row.action for row in rows if row.role is role), "Passes the resolution on")
-        return f"stopped after {self.round_trips} round trips: decide" if self.standing is Standing.STOPPED else said
+        return (
+            f"stopped after {self.round_trips} round trips: decide"
+            if self.standing is Standing.STOPPED
+            else said
+        )
 
     def above(self, role: Role) -> Role | None:
         """Return the next level up for this escalation."""

@@ -40,16 +40,22 @@ def not_holder(one: EscalationProgress, line: Station, verb: str) -> Finding:
 def unknown(line: Station, name: str, key: str) -> Finding:
     """Say that nobody has the name that stands under a key."""
     hint = "Name a role of the roster, such as dev, fe-senior or lead."
-    return finding(Reason.UNKNOWN_NAME, line, f"/{key}", f"nobody is called {name!r}", "a role", hint)
+    return finding(
+        Reason.UNKNOWN_NAME, line, f"/{key}", f"nobody is called {name!r}", "a role", hint
+    )
 
 
 def refused(line: Station, rule: Rule, at: str, message: str, hint: str) -> Finding:
     """Say which of the rules a line breaks."""
     row = _RULE[rule]
     reason = Reason.MISSING_KEY if rule is Rule.EVIDENCE else Reason.WRONG_LEVEL
-    return finding(reason, line, at, message, f"rule {row.number}: {row.head} {row.text}".rstrip("."), hint)
+    return finding(
+        reason, line, at, message, f"rule {row.number}: {row.head} {row.text}".rstrip("."), hint
+    )
 
 
-def finding(reason: Reason, line: Station, at: str, message: str, expected: str, hint: str) -> Finding:
+def finding(
+    reason: Reason, line: Station, at: str, message: str, expected: str, hint: str
+) -> Finding:
     """Say what is wrong with a line of the log. `at`: JSON pointer of the key."""
     return Finding(reason, LOG, line.number, at, message, expected, hint)

@@ -27,4 +27,8 @@ def resumes(name: EscalationId, subject: str, *, is_only: bool) -> bool:
     if purpose.task:
         return purpose.task == name.task
     found = GRAMMAR.fullmatch(subject)
-    return is_only and purpose.plan == name.task.plan and bool(found and _RESOLVED.match(found["text"]))
+    return (
+        is_only
+        and purpose.plan == name.task.plan
+        and bool(found and _RESOLVED.match(found["text"]))
+    )

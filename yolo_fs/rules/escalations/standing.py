@@ -41,13 +41,19 @@ class Raise:
 def escalations(known: Logged, now: datetime) -> tuple[EscalationProgress, ...]:
     """Return how each escalation of a phase stands, in the order of their names."""
     grouped = by_id(stations(known))
-    entries = {name: entry for entry in known.entries if (name := EscalationId.parse(str(entry.get("id"))))}
+    entries = {
+        name: entry for entry in known.entries if (name := EscalationId.parse(str(entry.get("id"))))
+    }
     names = sorted({*grouped, *entries})
-    return tuple(_fold(known, grouped.get(name, []), entries.get(name), name, now) for name in names)
+    return tuple(
+        _fold(known, grouped.get(name, []), entries.get(name), name, now) for name in names
+    )
 
 
 def due(
-    found: Iterable[EscalationProgress], now: datetime, began: Mapping[str, datetime] = MappingProxyType({})
+    found: Iterable[EscalationProgress],
+    now: datetime,
+    began: Mapping[str, datetime] = MappingProxyType({}),
 ) -> tuple[Raise, ...]:
     """Return the levels that were silent for longer than allowed, the longest first.
 
@@ -58,7 +64,11 @@ def due(
         if one.deadline is not None:
             waited = now - began.get(one.key, one.since)
             if waited > one.deadline - one.since:
-                late.append(Raise(one.id, one.attempt, one.holder, one.silent_to, int(waited.total_seconds())))
+                late.append(
+                    Raise(
+                        one.id, one.attempt, one.holder, one.silent_to, int(waited.total_seconds())
+                    )
+                )
     return tuple(sorted(late, key=lambda each: (-each.elapsed_s, each.id)))
 
 
@@ -66,14 +76,20 @@ def due(
 
 
 def _fold(
-    known: Logged, found: list[Station], entry: Mapping[str, Any] | None, name: EscalationId, now: datetime
+    known: Logged,
+    found: list[Station],
+    entry: Mapping[str, Any] | None,
+    name: EscalationId,
+    now: datetime,
 ) -> EscalationProgress:
     first = found[0] if found else of_entry(name, entry or {})
     department = known.departments.get(str(name.task.plan), Dept.BACKEND)
     one, wrong_first = begin(first, known, department, is_known=entry is not None)
     findings = [*wrong_first, *_untimely(first, now)]
     opened_at = began = _clamped(first, EARLIEST, known, now)
-    history = [first]  # also when it reports nothing: then it stands in for the report, and each turn counts
+    history = [
+        first
+    ]  # also when it reports nothing: then it stands in for the report, and each turn counts
     for next_ in found if first.state != "open" else found[1:]:
         moved, wrong = advance(one, next_, known)
         findings += [*wrong, *(() if next_ is first else _untimely(next_, now))]
@@ -83,14 +99,20 @@ def _fold(
             history += [next_] if next_ is not first else []
     if found and entry and (earlier := moment(entry.get("escalated_at"))):
         opened_at = min(opened_at, earlier)
-    one = replace(one, opened_at=opened_at, since=began, history=tuple(history), findings=tuple(findings))
+    one = replace(
+        one, opened_at=opened_at, since=began, history=tuple(history), findings=tuple(findings)
+    )
     return _timed(one, known)
 
 
 def _clamped(found: Station, earliest: datetime, known: Logged, now: datetime) -> datetime:
     """Return when a line was written: not after the log was, not after now, and not before the line before it."""
     latest = min(known.written_at or now, now)
-    return min(max(found.at or latest, earliest), now) if (found.at or latest) <= latest else max(latest, earliest)
+    return (
+        min(max(found.at or latest, earliest), now)
+        if (found.at or latest) <= latest
+        else max(latest, earliest)
+    )
 
 
 def _untimely(found: Station, now: datetime) -> Iterator[Finding]:

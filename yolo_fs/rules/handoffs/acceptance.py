@@ -77,7 +77,9 @@ def _values(packet: Packet) -> Iterator[Fault]:
     """`n/a` stands only where the document allows it; the other fields refuse it by their shape."""
     for row in PACKET_FIELDS:
         if not row.may_be_absent and getattr(packet, row.name) == ABSENT:
-            yield Fault(Reason.BAD_FORMAT, f"/{row.name}", f"{ABSENT!r} is not allowed here", row.packet)
+            yield Fault(
+                Reason.BAD_FORMAT, f"/{row.name}", f"{ABSENT!r} is not allowed here", row.packet
+            )
 
 
 def _roles(packet: Packet) -> Iterator[Fault]:
@@ -90,7 +92,12 @@ def _trigger(packet: Packet) -> Iterator[Fault]:
     row = TRIGGER_BY_ID.get(packet.trigger)
     if row is None:
         message = f"the trigger matrix has no {packet.trigger!r}"
-        yield Fault(Reason.UNKNOWN_VALUE, "/trigger", message, " or ".join(_leading(packet) or TRIGGER_BY_ID))
+        yield Fault(
+            Reason.UNKNOWN_VALUE,
+            "/trigger",
+            message,
+            " or ".join(_leading(packet) or TRIGGER_BY_ID),
+        )
     elif not _leads(row, packet):
         senders = "any role" if len(row.senders) > 1 else row.senders[0]
         message = f"{row.id} leads from {senders} to {row.receiver}, not from {packet.from_role} to {packet.to_role}"
@@ -110,7 +117,9 @@ def _leading(packet: Packet) -> list[str]:
 def _receiver(packet: Packet, around: Around) -> Iterator[Fault]:
     if around.receiver == packet.from_role:
         message = f"{packet.from_role} has handed over to {packet.to_role} and has stopped"
-        yield Fault(Reason.DISCRETIONARY_WORK, "/from_role", message, f"work of {packet.to_role} alone")
+        yield Fault(
+            Reason.DISCRETIONARY_WORK, "/from_role", message, f"work of {packet.to_role} alone"
+        )
     elif around.receiver not in ("", packet.to_role):
         message = f"the packet is for {packet.to_role}, not for {around.receiver}"
         yield Fault(Reason.STATE_CONFLICT, "/to_role", message, around.receiver)
@@ -130,7 +139,9 @@ def _session(packet: Packet, around: Around) -> Iterator[Fault]:
     session = around.session
     if session is None:
         message = f"no directive session is named {packet.session_id!r}"
-        yield Fault(Reason.UNKNOWN_REFERENCE, "/session_id", message, "the GUID of a session's folder")
+        yield Fault(
+            Reason.UNKNOWN_REFERENCE, "/session_id", message, "the GUID of a session's folder"
+        )
         return
     if session.name.casefold() != packet.session_id.casefold():
         message = f"the packet lies in the folder of session {session.name!r}"
@@ -156,7 +167,13 @@ def _time(_: Packet, around: Around) -> Iterator[Fault]:
 
 
 _OF_ITSELF: tuple[Callable[[Packet], Iterator[Fault]], ...] = (_values, _roles, _trigger)
-_AROUND: tuple[Callable[[Packet, Around], Iterator[Fault]], ...] = (_receiver, _branch, _session, _paths, _time)
+_AROUND: tuple[Callable[[Packet, Around], Iterator[Fault]], ...] = (
+    _receiver,
+    _branch,
+    _session,
+    _paths,
+    _time,
+)
 
 # --- the session's README --------------------------------------------------------------------------------------------
 

@@ -38,7 +38,9 @@ def contradictions(own: Told, earlier: Sequence[Told]) -> Iterator[Fault]:
             origin = origin or _first_mentions(field, earlier)
             mentions = list(_mentions(field, own))
             if origin:
-                yield from (fault for one in mentions if (fault := _JUDGES[fact.how](fact, one, origin)))
+                yield from (
+                    fault for one in mentions if (fault := _JUDGES[fact.how](fact, one, origin))
+                )
             origin = origin or mentions
 
 
@@ -72,7 +74,11 @@ def _values(value: Any, steps: Sequence[str], at: str = "") -> Iterator[tuple[st
 
 def _equal(fact: Fact, own: _Mention, origin: list[_Mention]) -> Fault | None:
     first = origin[0]
-    return None if _plain(own.value) == _plain(first.value) else _conflict(fact, own, first, fact.level)
+    return (
+        None
+        if _plain(own.value) == _plain(first.value)
+        else _conflict(fact, own, first, fact.level)
+    )
 
 
 def _named(fact: Fact, own: _Mention, origin: list[_Mention]) -> Fault | None:
@@ -97,13 +103,19 @@ def _retold(fact: Fact, own: _Mention, origin: list[_Mention]) -> Fault | None:
 _JUDGES = {How.EQUAL: _equal, How.NAMED: _named, How.RETOLD: _retold}
 
 
-def _conflict(fact: Fact, own: _Mention, first: _Mention, level: Level | None, expected: str = "") -> Fault | None:
+def _conflict(
+    fact: Fact, own: _Mention, first: _Mention, level: Level | None, expected: str = ""
+) -> Fault | None:
     if level is None:
         return None
     there = f"{first.at} of {first.path}"
-    message = f"{fact.name}: {_shown(own.value)} does not agree with {_shown(first.value)} at {there}"
+    message = (
+        f"{fact.name}: {_shown(own.value)} does not agree with {_shown(first.value)} at {there}"
+    )
     hint = "Say what the earlier handoff says, or hand that one over anew."
-    return Fault(Reason.STATE_CONFLICT, own.at, message, expected or _shown(first.value), hint, level)
+    return Fault(
+        Reason.STATE_CONFLICT, own.at, message, expected or _shown(first.value), hint, level
+    )
 
 
 def _shown(value: Any) -> str:

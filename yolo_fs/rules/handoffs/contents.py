@@ -22,7 +22,9 @@ from yolo_fs.schemas.base import Fault
 Located = tuple[int, Fault]
 """The number of a record, from 1, and what is not true in it."""
 
-_ENTRIES = re.compile(r"(?P<file>\S+\.jsonl) entr(?:y|ies) (?P<first>[0-9]{1,9})(?:-(?P<last>[0-9]{1,9}))?")
+_ENTRIES = re.compile(
+    r"(?P<file>\S+\.jsonl) entr(?:y|ies) (?P<first>[0-9]{1,9})(?:-(?P<last>[0-9]{1,9}))?"
+)
 """How the document spells a reference into the research archive."""
 _UNDECIDED = frozenset({"draft", "proposed", "disputed"})
 _NAMES = ("id", "name", "component", "endpoint")
@@ -32,7 +34,16 @@ _NAMES = ("id", "name", "component", "endpoint")
 def faults_of_handoffs(facts: PhaseFacts) -> tuple[Finding, ...]:
     """Return everything that the handoffs of a phase say and the branch does not bear out."""
     return tuple(
-        Finding(fault.reason, filed.place.path, line, fault.at, fault.message, fault.expected, fault.hint, fault.level)
+        Finding(
+            fault.reason,
+            filed.place.path,
+            line,
+            fault.at,
+            fault.message,
+            fault.expected,
+            fault.hint,
+            fault.level,
+        )
         for kind, check in _CHECKS.items()
         for filed in facts.of_kind(kind)
         for line, fault in check(facts, filed)
@@ -81,7 +92,9 @@ def _research(facts: PhaseFacts, filed: Filed, line: Mapping[str, Any]) -> Itera
             yield _absent(at, spelled["file"])
         elif last > len(archive.lines):
             message = f"{spelled['file']} has {len(archive.lines)} entries"
-            yield Fault(Reason.UNKNOWN_REFERENCE, at, message, f"entries up to {len(archive.lines)}")
+            yield Fault(
+                Reason.UNKNOWN_REFERENCE, at, message, f"entries up to {len(archive.lines)}"
+            )
 
 
 def _counts(facts: PhaseFacts, line: Mapping[str, Any]) -> Iterator[Fault]:
@@ -104,7 +117,9 @@ def _unfinished(facts: PhaseFacts) -> Iterator[Fault]:
     behind = [plan for plan in plan_progress(facts) if not plan.is_done]
     if behind:
         said = ", ".join(f"plan {plan.id} is {plan.standing.value}" for plan in behind[:5])
-        yield Fault(Reason.STATE_CONFLICT, "/from_phase", f"handed over while {said}", "all plans complete")
+        yield Fault(
+            Reason.STATE_CONFLICT, "/from_phase", f"handed over while {said}", "all plans complete"
+        )
 
 
 # --- from department to department -----------------------------------------------------------------------------------
@@ -136,7 +151,12 @@ def _spec_faults(facts: PhaseFacts, filed: Filed, spec: str, at: str) -> Iterato
     named = [line for line in target.lines if entry in names_of(line)]
     if entry and not named:
         known = ", ".join(sorted({known for line in target.lines for known in names_of(line)})[:10])
-        yield Fault(Reason.UNKNOWN_REFERENCE, at, f"{name} has no entry {entry!r}", known or "an entry with an id")
+        yield Fault(
+            Reason.UNKNOWN_REFERENCE,
+            at,
+            f"{name} has no entry {entry!r}",
+            known or "an entry with an id",
+        )
     elif named and named[-1].get("status") in _UNDECIDED:
         message = f"{entry!r} is {named[-1]['status']} in {name}"
         yield Fault(Reason.STATE_CONFLICT, at, message, "a contract whose specification is settled")
@@ -172,13 +192,22 @@ def _design_faults(
         yield from _component(name, f"/ready_components/{position}", specs)
     for position, name in enumerate(texts(line.get("deferred"))):
         if specs.get(name, {}).get("status") == "ready":
-            yield Fault(Reason.STATE_CONFLICT, f"/deferred/{position}", f"component-specs says {name} is ready")
+            yield Fault(
+                Reason.STATE_CONFLICT,
+                f"/deferred/{position}",
+                f"component-specs says {name} is ready",
+            )
 
 
 def _component(name: str, at: str, specs: Mapping[str, Mapping[str, Any]]) -> Iterator[Fault]:
     if name not in specs:
         known = ", ".join(sorted(specs)[:10])
-        yield Fault(Reason.UNKNOWN_REFERENCE, at, f"component-specs has no {name!r}", known or "a committed component")
+        yield Fault(
+            Reason.UNKNOWN_REFERENCE,
+            at,
+            f"component-specs has no {name!r}",
+            known or "a committed component",
+        )
     elif specs[name].get("status") != "ready":
         message = f"{name} is {specs[name].get('status')} in component-specs"
         yield Fault(Reason.STATE_CONFLICT, at, message, "a component that is ready")
@@ -191,7 +220,12 @@ def _api_contracts(facts: PhaseFacts, filed: Filed) -> Iterator[Located]:
     for number, line in enumerate(filed.lines, 1):
         if line.get("status") == "implemented":
             message = "implemented, but no plan of the backend is complete"
-            yield number, Fault(Reason.STATE_CONFLICT, "/status", message, "agreed, until a summary proves it")
+            yield (
+                number,
+                Fault(
+                    Reason.STATE_CONFLICT, "/status", message, "agreed, until a summary proves it"
+                ),
+            )
 
 
 _CHECKS: Mapping[str, Callable[[PhaseFacts, Filed], Iterator[Located]]] = {
@@ -216,7 +250,11 @@ def _file_faults(facts: PhaseFacts, filed: Filed, name: str, at: str) -> Iterato
             yield _invalid(at, found)
     elif any(classify(path) for path in _spellings(filed, name)):
         yield _absent(at, name)
-    elif not any(path in commit.files for commit in facts.commits.values() for path in _spellings(filed, name)):
+    elif not any(
+        path in commit.files
+        for commit in facts.commits.values()
+        for path in _spellings(filed, name)
+    ):
         # Only what the protocol names is known for sure; another file may have come with a commit nobody mentions.
         message = f"{name} is no artifact, and no commit that a summary names has it"
         yield Fault(Reason.UNKNOWN_REFERENCE, at, message, "a committed file", level=Level.WARNING)
@@ -235,12 +273,20 @@ def _spellings(filed: Filed, name: str) -> tuple[str, ...]:
 
 def _absent(at: str, name: str) -> Fault:
     hint = "Write it, or take it out of the handoff."
-    return Fault(Reason.UNKNOWN_REFERENCE, at, f"no {name} is committed", "a committed artifact", hint)
+    return Fault(
+        Reason.UNKNOWN_REFERENCE, at, f"no {name} is committed", "a committed artifact", hint
+    )
 
 
 def _invalid(at: str, found: Filed) -> Fault:
     message = f"{found.place.name} is committed, but does not pass the protocol"
-    return Fault(Reason.STATE_CONFLICT, at, message, "a valid artifact", f"yolo-fs validate {found.place.path}")
+    return Fault(
+        Reason.STATE_CONFLICT,
+        at,
+        message,
+        "a valid artifact",
+        f"yolo-fs validate {found.place.path}",
+    )
 
 
 def names_of(line: Mapping[str, Any]) -> tuple[str, ...]:

@@ -74,7 +74,9 @@ class Sent:
         return 0 if self.is_error else self.step
 
 
-def read(value: Mapping[str, Any], path: str, now: datetime, mode: Mode = Mode()) -> tuple[Sent | None, list[Fault]]:
+def read(
+    value: Mapping[str, Any], path: str, now: datetime, mode: Mode = Mode()
+) -> tuple[Sent | None, list[Fault]]:
     """Return the envelope, or None when its shape or route is wrong, with all that is wrong with it alone."""
     shaped, faults = read_envelope(value, mode)
     found = [*_without_doubles(faults, route := list(_route_faults(value))), *route]
@@ -83,7 +85,13 @@ def read(value: Mapping[str, Any], path: str, now: datetime, mode: Mode = Mode()
     if unreal := _unreal(shaped.timestamp):
         return None, [*found, unreal]
     sent = Sent(path, value, shaped)
-    return sent, [*found, *_moment_faults(sent, now), *_state_faults(sent), *_slug_faults(sent), *_name_faults(sent)]
+    return sent, [
+        *found,
+        *_moment_faults(sent, now),
+        *_state_faults(sent),
+        *_slug_faults(sent),
+        *_name_faults(sent),
+    ]
 
 
 def right_name(sent: Sent) -> str:
@@ -120,7 +128,10 @@ def _unreal(timestamp: str) -> Fault | None:
         instant(timestamp)
     except ValueError:
         return Fault(
-            Reason.OUT_OF_RANGE, "/timestamp", f"{timestamp!r} is out of the calendar in UTC", "a moment of now"
+            Reason.OUT_OF_RANGE,
+            "/timestamp",
+            f"{timestamp!r} is out of the calendar in UTC",
+            "a moment of now",
         )
     return None
 
@@ -128,7 +139,12 @@ def _unreal(timestamp: str) -> Fault | None:
 def _moment_faults(sent: Sent, now: datetime) -> Iterator[Fault]:
     if sent.moment > now + SKEW:
         message = f"{sent.envelope.timestamp} is in the future"
-        yield Fault(Reason.OUT_OF_RANGE, "/timestamp", message, f"a moment not later than {now:%Y-%m-%dT%H:%M:%SZ}")
+        yield Fault(
+            Reason.OUT_OF_RANGE,
+            "/timestamp",
+            message,
+            f"a moment not later than {now:%Y-%m-%dT%H:%M:%SZ}",
+        )
 
 
 # --- the arithmetic of workflow_state --------------------------------------------------------------------------------
@@ -148,7 +164,11 @@ def _state_faults(sent: Sent) -> Iterator[Fault]:
     for index, phase in enumerate(remaining):
         if phase in completed:
             message = f"{phase!r} is completed and remains as well"
-            yield _conflict(f"/workflow_state/phases_remaining/{index}", message, "each phase in one of the two lists")
+            yield _conflict(
+                f"/workflow_state/phases_remaining/{index}",
+                message,
+                "each phase in one of the two lists",
+            )
     yield from _percentage_faults(state.progress_percentage, completed, remaining)
     yield from _phase_faults(sent)
 
@@ -156,23 +176,34 @@ def _state_faults(sent: Sent) -> Iterator[Fault]:
 def _repeated(phases: Sequence[str], at: str) -> Iterator[Fault]:
     for index, phase in enumerate(phases):
         if phase in phases[:index]:
-            yield Fault(Reason.DUPLICATE_ID, f"{at}/{index}", f"{phase!r} stands twice", "each phase once")
+            yield Fault(
+                Reason.DUPLICATE_ID, f"{at}/{index}", f"{phase!r} stands twice", "each phase once"
+            )
 
 
-def _percentage_faults(said: float, completed: Sequence[str], remaining: Sequence[str]) -> Iterator[Fault]:
+def _percentage_faults(
+    said: float, completed: Sequence[str], remaining: Sequence[str]
+) -> Iterator[Fault]:
     right = percentage(completed, remaining)
     if abs(said - right) >= 1:  # an agent may round up or down
         message = f"{said:g} % for {len(completed)} of {len(completed) + len(remaining)} phases"
-        yield Fault(Reason.TOTALS_DISAGREE, "/workflow_state/progress_percentage", message, f"{right:g}")
+        yield Fault(
+            Reason.TOTALS_DISAGREE, "/workflow_state/progress_percentage", message, f"{right:g}"
+        )
 
 
 def _phase_faults(sent: Sent) -> Iterator[Fault]:
     """Yield where the agents' phases and the lists of phases exclude each other."""
     state = sent.envelope.workflow_state
-    ended, begun = sent.envelope.source_agent.phase_completed, sent.envelope.target_agent.phase_to_execute
+    ended, begun = (
+        sent.envelope.source_agent.phase_completed,
+        sent.envelope.target_agent.phase_to_execute,
+    )
     at = "/source_agent/phase_completed"
     if sent.is_error and sent.source != AgentType.ORCHESTRATOR and ended in state.phases_completed:
-        yield _conflict(at, f"{ended!r} failed, yet it is completed", "a failed phase among those that remain")
+        yield _conflict(
+            at, f"{ended!r} failed, yet it is completed", "a failed phase among those that remain"
+        )
     if not sent.is_error and ended in state.phases_remaining:
         yield _conflict(at, f"{ended!r} is over, yet it remains", "a phase of phases_completed")
     if not sent.is_error and begun in state.phases_completed:
@@ -196,7 +227,9 @@ _PATH_LISTS = frozenset({"referenced", "context_files", "sample_data_files"})
 
 def mentioned_files(sent: Sent) -> dict[str, str]:
     """Return JSON pointer → path of every file that an envelope names."""
-    parts = {"artifacts": sent.value["artifacts"]} | ({} if sent.is_error else {"payload": sent.value["payload"]})
+    parts = {"artifacts": sent.value["artifacts"]} | (
+        {} if sent.is_error else {"payload": sent.value["payload"]}
+    )
     return dict(_paths(parts, ""))
 
 
@@ -214,7 +247,12 @@ def _paths(value: Any, at: str, key: str = "") -> Iterator[tuple[str, str]]:
 def _slug_faults(sent: Sent) -> Iterator[Fault]:
     name, slug = sent.envelope.product_name, sent.envelope.product_name_slug
     if not is_slug_of(slug, name):
-        yield Fault(Reason.NAME_MISMATCH, "/product_name_slug", f"{slug!r} does not spell {name!r}", slug_of(name))
+        yield Fault(
+            Reason.NAME_MISMATCH,
+            "/product_name_slug",
+            f"{slug!r} does not spell {name!r}",
+            slug_of(name),
+        )
 
 
 def _name_faults(sent: Sent) -> Iterator[Fault]:
@@ -224,7 +262,13 @@ def _name_faults(sent: Sent) -> Iterator[Fault]:
         is_made = at.startswith("/artifacts") or path.startswith("documents/")
         if is_made and (right := right_names(path, wanted)):
             hint = "Rename the file and correct the path."
-            yield Fault(Reason.BAD_NAME, at, f"{path!r} is not named by the convention", " or ".join(right), hint)
+            yield Fault(
+                Reason.BAD_NAME,
+                at,
+                f"{path!r} is not named by the convention",
+                " or ".join(right),
+                hint,
+            )
 
 
 def _named_files(sent: Sent) -> dict[str, tuple[str, Wanted]]:
@@ -237,7 +281,10 @@ def _named_files(sent: Sent) -> dict[str, tuple[str, Wanted]]:
         found[at] = made.path, Wanted(slug, day, ENDINGS[made.type], producer)
     for key, (word, ending) in _WORDS.items():
         if key in sent.envelope.payload:
-            found[f"/payload/{key}"] = sent.envelope.payload[key], Wanted(slug, day, ending, word=word)
+            found[f"/payload/{key}"] = (
+                sent.envelope.payload[key],
+                Wanted(slug, day, ending, word=word),
+            )
     return found | _prototype_files(sent, slug, day)
 
 
@@ -247,10 +294,13 @@ def _prototype_files(sent: Sent, slug: str, day: str) -> dict[str, tuple[str, Wa
         return {}
     at = "/payload/prototype_summary"
     found = {
-        f"{at}/{key}": (summary[key], Wanted(slug, day, "html", word=word)) for key, word in _PROTOTYPE_WORDS.items()
+        f"{at}/{key}": (summary[key], Wanted(slug, day, "html", word=word))
+        for key, word in _PROTOTYPE_WORDS.items()
     }
     for index, screen in enumerate(summary["screens_created"]):
-        wanted = Wanted(slug, day, "html", word="Screen", screen=screen_name_of(screen["screen_name"]))
+        wanted = Wanted(
+            slug, day, "html", word="Screen", screen=screen_name_of(screen["screen_name"])
+        )
         found[f"{at}/screens_created/{index}/path"] = screen["path"], wanted
     return found
 
@@ -262,4 +312,7 @@ _WORDS = {
     "full_prd_path": ("PRD", "md"),
 }
 """Key of a payload → first word and ending of the file that it names."""
-_PROTOTYPE_WORDS = {"design_system_path": "DesignSystem", "clickable_prototype_path": "ClickablePrototype"}
+_PROTOTYPE_WORDS = {
+    "design_system_path": "DesignSystem",
+    "clickable_prototype_path": "ClickablePrototype",
+}

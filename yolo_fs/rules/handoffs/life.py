@@ -122,7 +122,9 @@ class Overdue:
         return f"{one.sender} → {one.receiver}: not {self.stage.value}, which was due {iso(self.due_s)} ({one.place})"
 
 
-def lives(deliveries: Iterable[Delivery], signs: Iterable[Sign], deadline_s: int) -> tuple[Life, ...]:
+def lives(
+    deliveries: Iterable[Delivery], signs: Iterable[Sign], deadline_s: int
+) -> tuple[Life, ...]:
     """Return the life of each handoff, in the order of the deliveries. The order of the signs makes no difference."""
     known = tuple(signs)
     return tuple(_life(delivery, known, deadline_s) for delivery in deliveries)
@@ -145,8 +147,12 @@ def _life(delivery: Delivery, signs: tuple[Sign, ...], deadline_s: int) -> Life:
         before = stations[-1].at_s
         due = before + deadline_s if before is not None else None
         # Whoever has acted has read: the earliest sign of this stage or of a later one counts.
-        proof = min((sign for sign in after if _proves(sign, stage)), key=lambda sign: sign.at, default=None)
-        stations.append(Station(stage, proof.at.at_s, due, proof.by) if proof else Station(stage, None, due))
+        proof = min(
+            (sign for sign in after if _proves(sign, stage)), key=lambda sign: sign.at, default=None
+        )
+        stations.append(
+            Station(stage, proof.at.at_s, due, proof.by) if proof else Station(stage, None, due)
+        )
     return Life(delivery, tuple(stations))
 
 

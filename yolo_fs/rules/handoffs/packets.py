@@ -26,7 +26,9 @@ _NEARLY = re.compile(r"\W*=+\s*auto[\s_-]*handoff\s*=+\W*", re.IGNORECASE)
 
 _KEY = re.compile(r"[A-Za-z_]\w*")
 _MEMBER = re.compile(r"""\s+(["']?)(?P<key>\w+)\1\s*:""")
-_HIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
+_HIDDEN = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
+)
 """The characters that the reader of HANDOFF.md refuses: both texts of a packet carry the same values."""
 
 _PLAIN = re.compile(r"[^\W_](?:[\w ./@+=(),;'-]*[\w./)])?")
@@ -56,7 +58,16 @@ class Written:
         """Return a fault of a value, whose pointer begins at the packet, as a finding with its line."""
         line = self.lines.get(fault.at.removeprefix("/").partition("/")[0], self.line)
         at = self.top + fault.at
-        return Finding(fault.reason, self.path, line, at, fault.message, fault.expected, fault.hint, fault.level)
+        return Finding(
+            fault.reason,
+            self.path,
+            line,
+            at,
+            fault.message,
+            fault.expected,
+            fault.hint,
+            fault.level,
+        )
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
@@ -96,7 +107,9 @@ def from_front_matter(
         if (found := _MEMBER.match(line)) and found["key"] in keys:
             places.setdefault(found["key"], number)
     at = {number: f"{TOP}/{key}" for key, number in places.items()}
-    placed = tuple(found if found.at else replace(found, at=at.get(found.line, "")) for found in findings)
+    placed = tuple(
+        found if found.at else replace(found, at=at.get(found.line, "")) for found in findings
+    )
     return Written(path, texts, places, 1, TOP, placed)
 
 
@@ -122,27 +135,54 @@ def _faults_of(line: str, texts: Mapping[str, str]) -> Iterator[Finding]:
     name, colon, rest = line.partition(":")
     if hidden := _HIDDEN.search(line):
         message = f"U+{ord(hidden[0]):04X} at column {hidden.start() + 1}"
-        yield Finding(Reason.CONTROL_CHARACTER, message=message, expected="text without it", hint="remove it")
+        yield Finding(
+            Reason.CONTROL_CHARACTER, message=message, expected="text without it", hint="remove it"
+        )
     if not colon or not _KEY.fullmatch(name):
-        message, expected = "the line belongs to no field", "one `field: value` per line, all nine without a break"
-        yield Finding(Reason.BAD_FORMAT, message=message, expected=expected, hint="put each value on one line")
+        message, expected = (
+            "the line belongs to no field",
+            "one `field: value` per line, all nine without a break",
+        )
+        yield Finding(
+            Reason.BAD_FORMAT, message=message, expected=expected, hint="put each value on one line"
+        )
     elif name in texts:
         message = f"{name!r} stands twice"
-        yield Finding(Reason.DUPLICATE_KEY, "", 0, f"/{name}", message, "each field once", "keep one of the two")
+        yield Finding(
+            Reason.DUPLICATE_KEY,
+            "",
+            0,
+            f"/{name}",
+            message,
+            "each field once",
+            "keep one of the two",
+        )
     elif rest and not rest.startswith(" "):
         message, expected = "no blank follows the colon", f"`{name}: value`"
-        yield Finding(Reason.BAD_FORMAT, "", 0, f"/{name}", message, expected, "put one blank after the colon")
+        yield Finding(
+            Reason.BAD_FORMAT, "", 0, f"/{name}", message, expected, "put one blank after the colon"
+        )
 
 
 def _no_packet(path: str) -> Finding:
     message = f"no line is `{PACKET_HEADING}`"
     hint = "ask the sender for a complete packet; 'yolo-fs handoff emit' writes one"
-    return Finding(Reason.SECTION_MISSING, path, message=message, expected="a handoff packet", hint=hint)
+    return Finding(
+        Reason.SECTION_MISSING, path, message=message, expected="a handoff packet", hint=hint
+    )
 
 
 def _bad_heading(path: str, line: int) -> Finding:
     message = "the heading is not spelled as agreed"
-    return Finding(Reason.BAD_FORMAT, path, line, "", message, f"`{PACKET_HEADING}`", "ask the sender to correct it")
+    return Finding(
+        Reason.BAD_FORMAT,
+        path,
+        line,
+        "",
+        message,
+        f"`{PACKET_HEADING}`",
+        "ask the sender to correct it",
+    )
 
 
 # --- writing ---------------------------------------------------------------------------------------------------------

@@ -51,7 +51,9 @@ class Fact:
 def _in(*places: str) -> tuple[Field, ...]:
     """Return fields written as `number pointer`; of a numbered handoff the pointer begins below `/payload`."""
     split = (place.split(" ") for place in places)
-    return tuple(Field(int(number), at if number == "0" else f"/payload{at}") for number, at in split)
+    return tuple(
+        Field(int(number), at if number == "0" else f"/payload{at}") for number, at in split
+    )
 
 
 _EQUAL, _NAMED, _RETOLD = How
@@ -77,13 +79,30 @@ FACTS = (
         "AI/ML product",
         _EQUAL,
         _MUST,
-        _in("0 /workflow_state/is_ai_ml_product", "6 /ai_context/is_ai_ml_product", "8 /ai_context/is_ai_ml_product"),
+        _in(
+            "0 /workflow_state/is_ai_ml_product",
+            "6 /ai_context/is_ai_ml_product",
+            "8 /ai_context/is_ai_ml_product",
+        ),
     ),
-    Fact("execution mode", _EQUAL, _MUST, _in("0 /workflow_state/execution_mode", "1 /preferences/execution_mode")),
-    # A retry may be told to dig less deep.
-    Fact("research depth", _EQUAL, _SHOULD, _in("1 /preferences/research_depth", "2 /research_request/research_depth")),
     Fact(
-        "customer company", _EQUAL, _MUST, _in("1 /customer_company/name", "10 /design_context/customer_company/name")
+        "execution mode",
+        _EQUAL,
+        _MUST,
+        _in("0 /workflow_state/execution_mode", "1 /preferences/execution_mode"),
+    ),
+    # A retry may be told to dig less deep.
+    Fact(
+        "research depth",
+        _EQUAL,
+        _SHOULD,
+        _in("1 /preferences/research_depth", "2 /research_request/research_depth"),
+    ),
+    Fact(
+        "customer company",
+        _EQUAL,
+        _MUST,
+        _in("1 /customer_company/name", "10 /design_context/customer_company/name"),
     ),
     Fact(
         "site of the customer company",
@@ -129,12 +148,20 @@ FACTS = (
             "6 /product_context/target_audience",
         ),
     ),
-    Fact("key features", _RETOLD, _MUST, _in("1 /product_concept/key_features/*", "6 /product_context/key_features/*")),
+    Fact(
+        "key features",
+        _RETOLD,
+        _MUST,
+        _in("1 /product_concept/key_features/*", "6 /product_context/key_features/*"),
+    ),
     Fact(
         "unique value proposition",
         _RETOLD,
         _SHOULD,
-        _in("1 /product_concept/unique_value_proposition", "6 /product_context/unique_value_proposition"),
+        _in(
+            "1 /product_concept/unique_value_proposition",
+            "6 /product_context/unique_value_proposition",
+        ),
     ),
     Fact(
         "brand guidelines",
@@ -147,14 +174,24 @@ FACTS = (
         "market opportunity",
         _RETOLD,
         _SHOULD,
-        _in("3 /market_research_summary/market_opportunity", "6 /market_context/market_opportunity"),
+        _in(
+            "3 /market_research_summary/market_opportunity", "6 /market_context/market_opportunity"
+        ),
     ),
-    Fact("market size", _RETOLD, _MUST, _in("3 /market_research_summary/tam", "8 /market_context/market_size")),
+    Fact(
+        "market size",
+        _RETOLD,
+        _MUST,
+        _in("3 /market_research_summary/tam", "8 /market_context/market_size"),
+    ),
     Fact(
         "competitors",
         _NAMED,
         _MUST,
-        _in("3 /market_research_summary/top_competitors/*/name", "8 /market_context/competitors/*/name"),
+        _in(
+            "3 /market_research_summary/top_competitors/*/name",
+            "8 /market_context/competitors/*/name",
+        ),
     ),
     Fact(
         "customer pain points",
@@ -179,7 +216,10 @@ FACTS = (
         "ML capabilities",
         _RETOLD,
         _SHOULD,
-        _in("4 /business_context/proposed_ml_capabilities/*", "6 /ai_context/ml_capabilities_summary"),
+        _in(
+            "4 /business_context/proposed_ml_capabilities/*",
+            "6 /ai_context/ml_capabilities_summary",
+        ),
     ),
     Fact(
         "ML metrics",
@@ -195,7 +235,10 @@ FACTS = (
         "technical constraints",
         _RETOLD,
         None,
-        _in("4 /business_context/technical_constraints/*", "8 /user_provided_context/technical_constraints/*"),
+        _in(
+            "4 /business_context/technical_constraints/*",
+            "8 /user_provided_context/technical_constraints/*",
+        ),
     ),
     # What the press release says.
     Fact(
@@ -233,7 +276,9 @@ FACTS = (
         "solution of the five questions",
         _RETOLD,
         None,
-        _in("7 /prfaq_summary/solution_description", "7 /working_backwards_answers/what_is_solution"),
+        _in(
+            "7 /prfaq_summary/solution_description", "7 /working_backwards_answers/what_is_solution"
+        ),
     ),
     Fact(
         "customer benefit",
@@ -280,7 +325,9 @@ FACTS = (
         "core requirements",
         _RETOLD,
         _MUST,
-        _in("9 /prd_summary/core_requirements/*/requirement", "10 /prd_context/core_requirements/*"),
+        _in(
+            "9 /prd_summary/core_requirements/*/requirement", "10 /prd_context/core_requirements/*"
+        ),
     ),
     Fact(
         "screens",
@@ -296,6 +343,9 @@ FACTS = (
         "user flows",
         _NAMED,
         _MUST,
-        _in("10 /prd_context/user_flows/*/flow_name", "11 /prototype_summary/user_flows_implemented/*"),
+        _in(
+            "10 /prd_context/user_flows/*/flow_name",
+            "11 /prototype_summary/user_flows_implemented/*",
+        ),
     ),
 )

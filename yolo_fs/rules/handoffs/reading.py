@@ -90,7 +90,9 @@ def is_alike(name: str) -> bool:
 # --- the text block --------------------------------------------------------------------------------------------------
 
 MARKER = "---HANDOFF---"
-_FIELD = re.compile(r"[-*\s]*(?P<key>status|artifacts|next|summary)[*\s]*:[*]*(?P<value>.*)", re.IGNORECASE)
+_FIELD = re.compile(
+    r"[-*\s]*(?P<key>status|artifacts|next|summary)[*\s]*:[*]*(?P<value>.*)", re.IGNORECASE
+)
 _OTHER_FIELD = re.compile(r"[A-Z][A-Z_ ]*:.*")
 _ITEM = re.compile(r"\s*[-*]\s+(?P<item>\S.*)")
 _NOTHING = frozenset({"", "-", "none", "null", "n/a"})
@@ -125,7 +127,9 @@ def fields_of(block: str) -> tuple[dict[str, Any], tuple[Fault, ...]]:
         if field := _FIELD.fullmatch(line):
             current = field["key"].lower()
             if current in found:
-                faults.append(Fault(Reason.DUPLICATE_KEY, f"/{current}", f"{current.upper()}: stands twice"))
+                faults.append(
+                    Fault(Reason.DUPLICATE_KEY, f"/{current}", f"{current.upper()}: stands twice")
+                )
             found[current] = [field["value"].strip()]
         elif _OTHER_FIELD.fullmatch(line.strip()):
             current = ""
@@ -138,7 +142,14 @@ def _value(key: str, lines: list[str]) -> Any:
     first = lines[0]
     if key == "artifacts":
         below = [_plain(item["item"]) for line in lines[1:] if (item := _ITEM.fullmatch(line))]
-        return [*(part for part in map(_plain, first.strip("[]").split(",")) if part.lower() not in _NOTHING), *below]
+        return [
+            *(
+                part
+                for part in map(_plain, first.strip("[]").split(","))
+                if part.lower() not in _NOTHING
+            ),
+            *below,
+        ]
     if key == "next":
         return None if _plain(first).lower() in _NOTHING else _plain(first)
     return " ".join(line.strip() for line in lines).strip() if key == "summary" else _plain(first)
@@ -179,7 +190,9 @@ class Read:
                 raise ValueError(f"{word!r} is no name of an agent or a phase")
         head = f"agent={self.agent} phase={self.phase} source={self.diagnosis.source.value}"
         moment = f"{self.at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
-        return "".join(f"{head} reason={reason} timestamp={moment}\n" for reason in self.diagnosis.reasons)
+        return "".join(
+            f"{head} reason={reason} timestamp={moment}\n" for reason in self.diagnosis.reasons
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,11 +242,21 @@ def _diagnosis(source: str, reason: str) -> Diagnosis | None:
 
 
 def _joined(before: Read | None, one: Read) -> Read | None:
-    if before is None or one.diagnosis.cause not in OUTCOMES or before.diagnosis.outcome or not before.diagnosis.cause:
+    if (
+        before is None
+        or one.diagnosis.cause not in OUTCOMES
+        or before.diagnosis.outcome
+        or not before.diagnosis.cause
+    ):
         return None
     if (before.agent, before.phase, before.at) != (one.agent, one.phase, one.at):
         return None
-    return Read(before.agent, before.phase, Diagnosis(before.diagnosis.cause, one.diagnosis.outcome), before.at)
+    return Read(
+        before.agent,
+        before.phase,
+        Diagnosis(before.diagnosis.cause, one.diagnosis.outcome),
+        before.at,
+    )
 
 
 # --- compliance ------------------------------------------------------------------------------------------------------
@@ -286,8 +309,12 @@ def compliance(reads: Iterable[Read]) -> ComplianceReport:
 def _count(reads: Iterable[Read], *, agent: str = "", phase: str = "") -> Compliance:
     chosen = [one for one in reads if agent in ("", one.agent) and phase in ("", one.phase)]
     given = Counter(reason for one in chosen for reason in _given(one.diagnosis))
-    reasons = tuple((reason.value, given[reason]) for reason in (*CAUSES, *OUTCOMES) if given[reason])
-    return Compliance(agent, phase, len(chosen), sum(not one.diagnosis.cause for one in chosen), reasons)
+    reasons = tuple(
+        (reason.value, given[reason]) for reason in (*CAUSES, *OUTCOMES) if given[reason]
+    )
+    return Compliance(
+        agent, phase, len(chosen), sum(not one.diagnosis.cause for one in chosen), reasons
+    )
 
 
 def _given(diagnosis: Diagnosis) -> Iterator[Reason]:

@@ -50,13 +50,18 @@ def _failed_phase(error: Sent) -> str:
     """Return the phase that failed: the one that the source names, else that of its kind, else the next to come."""
     remaining = error.envelope.workflow_state.phases_remaining
     named = error.envelope.source_agent.phase_completed
-    return next((phase for phase in (named, error.source) if phase in remaining), remaining[0] if remaining else named)
+    return next(
+        (phase for phase in (named, error.source) if phase in remaining),
+        remaining[0] if remaining else named,
+    )
 
 
 def _retried(error: Sent, session: Session) -> NextState:
     numbers = attempts(session.sent)
     asked = (numbers[one.path].number for one in session.sent if one.target == error.source)
-    return _next(error, "running", error.source, _failed_phase(error), attempt=max(asked, default=1) + 1)
+    return _next(
+        error, "running", error.source, _failed_phase(error), attempt=max(asked, default=1) + 1
+    )
 
 
 def _asked(error: Sent, _: Session) -> NextState:
@@ -79,7 +84,13 @@ _STATES = {"retry": _retried, "ask": _asked, "skip": _skipped, "abort": _aborted
 
 
 def _next(
-    error: Sent, status: str, agent: str | None, phase: str | None, *, attempt: int = 1, skipped: str = ""
+    error: Sent,
+    status: str,
+    agent: str | None,
+    phase: str | None,
+    *,
+    attempt: int = 1,
+    skipped: str = "",
 ) -> NextState:
     state = error.envelope.workflow_state
     remaining = [phase for phase in state.phases_remaining if phase != skipped]
@@ -92,7 +103,9 @@ def _next(
             "degraded": [skipped] if skipped else [],
             "phases_completed": list(state.phases_completed),
             "phases_remaining": remaining,
-            "progress_percentage": percentage(state.phases_completed, remaining) if remaining or not skipped else 100.0,
+            "progress_percentage": percentage(state.phases_completed, remaining)
+            if remaining or not skipped
+            else 100.0,
         }
     )
 
@@ -135,7 +148,11 @@ def standing(session: Session) -> Standing:
     degraded = tuple(phase for phase in skipped if phase not in state.phases_completed)
     if last.is_error:
         return _after_error(last, session, degraded)
-    is_over = not state.phases_remaining and last.target == "orchestrator" and bool(state.phases_completed)
+    is_over = (
+        not state.phases_remaining
+        and last.target == "orchestrator"
+        and bool(state.phases_completed)
+    )
     return Standing(
         product=last.envelope.product_name,
         status="complete" if is_over else "running",
@@ -156,11 +173,15 @@ def _after_error(error: Sent, session: Session, degraded: tuple[str, ...]) -> St
         then = choice.leads_to
         completed, remaining = tuple(then.phases_completed), tuple(then.phases_remaining)
         agent, phase = then.agent_type or "", then.phase_to_execute or ""
-        return Standing(product, then.status, agent, phase, then.attempt, completed, remaining, degraded, code)
+        return Standing(
+            product, then.status, agent, phase, then.attempt, completed, remaining, degraded, code
+        )
     completed, remaining = tuple(state.phases_completed), tuple(state.phases_remaining)
     number = attempts(session.sent)[error.path].number
     phase = _failed_phase(error)
-    return Standing(product, "failed", "orchestrator", phase, number, completed, remaining, degraded, code)
+    return Standing(
+        product, "failed", "orchestrator", phase, number, completed, remaining, degraded, code
+    )
 
 
 _BAR_WIDTH = 20

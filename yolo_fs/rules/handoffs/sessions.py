@@ -44,7 +44,9 @@ class Attempt(NamedTuple):
     """Path of the envelope that it says once more; empty when it says something new."""
 
 
-def repeated_by(value: Mapping[str, Any], source: str, target: str, earlier: Sequence[Sent]) -> Sent | None:
+def repeated_by(
+    value: Mapping[str, Any], source: str, target: str, earlier: Sequence[Sent]
+) -> Sent | None:
     """Return the earlier envelope that says the same, its moment aside, or None when this is another attempt.
 
     Once the agent that was asked has failed, or was asked anew, the same words are an attempt of their own.
@@ -67,7 +69,9 @@ def attempts(sent: Sequence[Sent]) -> dict[str, Attempt]:
         same = repeated_by(one.value, *route, sent[:index])
         if same is None:
             counts[route] = counts.get(route, 0) + 1
-        found[one.path] = Attempt(counts[route] if same is None else found[same.path].number, same.path if same else "")
+        found[one.path] = Attempt(
+            counts[route] if same is None else found[same.path].number, same.path if same else ""
+        )
     return found
 
 
@@ -96,7 +100,9 @@ def _lost_phases(own: Sent, earlier: Sequence[Sent]) -> Iterator[Fault]:
     for one in reversed(earlier):
         said = one.envelope.workflow_state.phases_completed
         if lost := [phase for phase in said if phase not in completed]:
-            message = f"{', '.join(lost)!r} was completed at {at} of {one.path}, and is not any more"
+            message = (
+                f"{', '.join(lost)!r} was completed at {at} of {one.path}, and is not any more"
+            )
             yield Fault(Reason.STATE_CONFLICT, at, message, f"at least {', '.join(said)}")
             return
 
@@ -105,4 +111,6 @@ def _after_the_end(own: Sent, choices: Sequence[Choice]) -> Iterator[Fault]:
     if choices and choices[-1].way == "abort" and own.moment > instant(choices[-1].chosen_at):
         message = f"the workflow was aborted at {choices[-1].chosen_at} after {choices[-1].error}"
         hint = "Begin a session of its own."
-        yield Fault(Reason.STATE_CONFLICT, "/session_id", message, "no handoff after an abort", hint)
+        yield Fault(
+            Reason.STATE_CONFLICT, "/session_id", message, "no handoff after an abort", hint
+        )

@@ -40,7 +40,8 @@ CHOICES = re.compile(rf"choices_(?P<session>{_GUID})\.json")
 _GAP = re.compile(r"\[([A-Za-z-]+)\]")
 _DATE = re.compile(_FORMS["YYYY-MM-DD"])
 _INSTANT = re.compile(
-    r"(\d{4})-?(\d{2})-?(\d{2})T(\d{2})[:-]?(\d{2})[:-]?(\d{2})(\.\d+)?(Z|[+-]\d{2}:?\d{2})", re.ASCII
+    r"(\d{4})-?(\d{2})-?(\d{2})T(\d{2})[:-]?(\d{2})[:-]?(\d{2})(\.\d+)?(Z|[+-]\d{2}:?\d{2})",
+    re.ASCII,
 )
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9]+")
 
@@ -82,7 +83,12 @@ def write_name(row: Stored, gaps: Mapping[str, str]) -> str:
 
 def handoff_name(session: str, source: str, target: str, timestamp: str) -> str:
     """Return the path that a handoff is stored at."""
-    gaps = {"session-id": session, "source": source, "target": target, "timestamp": compact(timestamp)}
+    gaps = {
+        "session-id": session,
+        "source": source,
+        "target": target,
+        "timestamp": compact(timestamp),
+    }
     return write_name(HANDOFF_ROW, gaps)
 
 
@@ -126,7 +132,9 @@ def instant(timestamp: str) -> datetime:
     if not found:
         raise ValueError(f"{timestamp!r} is no moment with its zone")
     year, month, day, hour, minute, second, fraction, zone = found.groups("")
-    spelled = datetime.fromisoformat(f"{year}-{month}-{day}T{hour}:{minute}:{second}{fraction[:7]}{zone}")
+    spelled = datetime.fromisoformat(
+        f"{year}-{month}-{day}T{hour}:{minute}:{second}{fraction[:7]}{zone}"
+    )
     try:
         return spelled.astimezone(UTC)
     except OverflowError:
@@ -143,7 +151,11 @@ def slug_of(product_name: str) -> str:
 
 def is_slug_of(slug: str, product_name: str) -> bool:
     """Tell whether a slug spells the name. Names beyond ASCII may be transliterated in more than one way."""
-    return not product_name.isascii() or _letters(slug) == _letters(product_name) or not _letters(product_name)
+    return (
+        not product_name.isascii()
+        or _letters(slug) == _letters(product_name)
+        or not _letters(product_name)
+    )
 
 
 def screen_name_of(title: str) -> str:
@@ -220,7 +232,11 @@ def _renamed(path: str, row: Stored, found: StoredName | None, wanted: Wanted) -
     name = path.rpartition("/")[2]
     dated = _DATE.search(name)
     day = dated[0] if dated and _is_real({"YYYY-MM-DD": dated[0]}) else wanted.day
-    screen = wanted.screen or (found.gaps.get("ScreenName", "") if found else "") or _screen_in(name, row, wanted.slug)
+    screen = (
+        wanted.screen
+        or (found.gaps.get("ScreenName", "") if found else "")
+        or _screen_in(name, row, wanted.slug)
+    )
     gaps = {"ProductSlug": wanted.slug, "YYYY-MM-DD": day, "ScreenName": screen or "Main"}
     return write_name(row, gaps)
 
@@ -229,14 +245,19 @@ def _screen_in(name: str, row: Stored, slug: str) -> str:
     """Return what is left of a name without the row's word, the product and the day."""
     known = {first_word(row).casefold(), *slug.casefold().split("_")}
     stem = _DATE.sub(" ", name.rpartition(".")[0])
-    return screen_name_of(" ".join(word for word in _NOT_PLAIN.split(stem) if word.casefold() not in known))
+    return screen_name_of(
+        " ".join(word for word in _NOT_PLAIN.split(stem) if word.casefold() not in known)
+    )
 
 
 @cache
 def _pattern(row: Stored) -> re.Pattern[str]:
     parts = _GAP.split(row.name)
     return re.compile(
-        "".join(f"({_FORMS[part]})" if index % 2 else re.escape(part) for index, part in enumerate(parts))
+        "".join(
+            f"({_FORMS[part]})" if index % 2 else re.escape(part)
+            for index, part in enumerate(parts)
+        )
     )
 
 
@@ -257,5 +278,7 @@ def _meaning(name: StoredName) -> tuple[object, ...]:
     return gaps["session-id"].casefold(), gaps["source"], gaps["target"], instant(gaps["timestamp"])
 
 
-SECTIONS: Mapping[tuple[str, str], int] = {(row.sender or "user", row.receiver.value): row.number for row in HANDOFFS}
+SECTIONS: Mapping[tuple[str, str], int] = {
+    (row.sender or "user", row.receiver.value): row.number for row in HANDOFFS
+}
 """(source, target) → number of the section that prints the payload."""

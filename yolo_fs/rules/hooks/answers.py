@@ -16,7 +16,9 @@ LONGEST = 9_000
 REFUSED = 2
 """Exit code by which a host takes a refusal; never given but on purpose."""
 
-_HEARD = frozenset({"session-start", "user-prompt-submit", "pre-tool-use", "post-tool-use", "subagent-start"})
+_HEARD = frozenset(
+    {"session-start", "user-prompt-submit", "pre-tool-use", "post-tool-use", "subagent-start"}
+)
 """Events at which a host takes something into the agent's context."""
 
 
@@ -62,7 +64,9 @@ def _for_claude(event: str, refusal: str, context: str) -> dict[str, Any]:
     added = {"additionalContext": context} if context else {}
     if not denied and not added:
         return {}
-    return {"hookSpecificOutput": {"hookEventName": AGENT_HOOK_BY_NAME[event].event, **denied, **added}}
+    return {
+        "hookSpecificOutput": {"hookEventName": AGENT_HOOK_BY_NAME[event].event, **denied, **added}
+    }
 
 
 def _for_cursor(event: str, refusal: str, context: str) -> dict[str, Any]:
@@ -77,4 +81,8 @@ def _for_cursor(event: str, refusal: str, context: str) -> dict[str, Any]:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…\n(cut; 'yolo-fs validate' shows everything)"
+    return (
+        text
+        if len(text) <= LONGEST
+        else f"{text[:LONGEST]}…\n(cut; 'yolo-fs validate' shows everything)"
+    )

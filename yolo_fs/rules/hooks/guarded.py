@@ -62,7 +62,9 @@ def guarded(path: str) -> Guarded | None:
     if not path.startswith(f"{PLANNING_ROOT}/"):
         return None
     name = path.rpartition("/")[2]
-    return next((row for row in GUARDED if any(fnmatchcase(name, pattern) for pattern in row.names)), None)
+    return next(
+        (row for row in GUARDED if any(fnmatchcase(name, pattern) for pattern in row.names)), None
+    )
 
 
 def holds_guarded(folder: str) -> bool:

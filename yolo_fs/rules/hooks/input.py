@@ -51,7 +51,11 @@ def _touches(told: Mapping[str, Any]) -> Iterator[Touch]:
     if act is Act.RUN:
         command = given.get("command", given.get("cmd"))
         words = command if isinstance(command, list) else [command]
-        text = " ".join(word for word in words if isinstance(word, str)) if len(words) == 1 else _joined(words)
+        text = (
+            " ".join(word for word in words if isinstance(word, str))
+            if len(words) == 1
+            else _joined(words)
+        )
         yield from touches_of(text)
     elif act is not None:
         named = (_text(given, key) for key in PATH_KEYS)
@@ -60,7 +64,11 @@ def _touches(told: Mapping[str, Any]) -> Iterator[Touch]:
 
 def _joined(words: list[Any]) -> str:
     """Return the command of a list such as `["bash", "-lc", "…"]`."""
-    return str(words[-1]) if len(words) == 3 and str(words[1]).startswith("-") else " ".join(map(str, words))
+    return (
+        str(words[-1])
+        if len(words) == 3 and str(words[1]).startswith("-")
+        else " ".join(map(str, words))
+    )
 
 
 def _act(told: Mapping[str, Any]) -> Act | None:

@@ -13,16 +13,50 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-_HEREDOC = re.compile(r"<<-?[ \t]*(['\"]?)(\w+)\1([^\n]*)\n.*?(?:\n[ \t]*\2[ \t]*(?=\n|\Z)|\Z)", re.DOTALL)
-_PATCHED = re.compile(r"^\*\*\* (?:Add File|Update File|Delete File|Move to): (.+?)[ \t]*$", re.MULTILINE)
+_HEREDOC = re.compile(
+    r"<<-?[ \t]*(['\"]?)(\w+)\1([^\n]*)\n.*?(?:\n[ \t]*\2[ \t]*(?=\n|\Z)|\Z)", re.DOTALL
+)
+_PATCHED = re.compile(
+    r"^\*\*\* (?:Add File|Update File|Delete File|Move to): (.+?)[ \t]*$", re.MULTILINE
+)
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
 _QUOTED_PATH = re.compile(r"[\w./~-]*\.yolo-planning[\w./*-]*|[\w./-]*HANDOFF\.md")
 _WRITING_CODE = re.compile(
-    r"['\"][rb]*[wax]\+?b?['\"]|write|unlink|remove|rename|replace|touch|copy|move|dump|>", re.IGNORECASE
+    r"['\"][rb]*[wax]\+?b?['\"]|write|unlink|remove|rename|replace|touch|copy|move|dump|>",
+    re.IGNORECASE,
 )
-_BEFORE = frozenset({"sudo", "env", "command", "time", "nohup", "xargs", "exec", "nice", "builtin", "then", "do", "!"})
+_BEFORE = frozenset(
+    {
+        "sudo",
+        "env",
+        "command",
+        "time",
+        "nohup",
+        "xargs",
+        "exec",
+        "nice",
+        "builtin",
+        "then",
+        "do",
+        "!",
+    }
+)
 _WRITERS = frozenset(
-    {"tee", "rm", "rmdir", "touch", "truncate", "mkdir", "mv", "unlink", "shred", "ln", "sponge", "ed", "patch"}
+    {
+        "tee",
+        "rm",
+        "rmdir",
+        "touch",
+        "truncate",
+        "mkdir",
+        "mv",
+        "unlink",
+        "shred",
+        "ln",
+        "sponge",
+        "ed",
+        "patch",
+    }
 )
 _COPIERS = frozenset({"cp", "install", "rsync"})
 _INTERPRETERS = re.compile(r"python[0-9.]*|node|perl|ruby|deno|bun|php")
@@ -64,7 +98,9 @@ def _touches(command: str, base: str, depth: int) -> Iterator[Touch]:
             base = _below(base, given[0]) if given else base
             continue
         if verb in _SHELLS and depth < _DEEPEST:
-            yield from (inner for word in given for inner in _touches(word, base, depth + 1) if " " in word)
+            yield from (
+                inner for word in given for inner in _touches(word, base, depth + 1) if " " in word
+            )
         found = [*_redirected(words), *_given(verb, given)]
         yield from (Touch(_below(base, one.path), one.writes, one.removes) for one in found)
 
@@ -129,23 +165,31 @@ def _given(verb: str, given: Sequence[str]) -> Iterator[Touch]:
     elif verb == "git":
         yield from _of_git(given)
     else:
-        in_place = verb in ("sed", "perl") and any(re.match(r"-\w*i|--in-place", word) for word in given)
+        in_place = verb in ("sed", "perl") and any(
+            re.match(r"-\w*i|--in-place", word) for word in given
+        )
         yield from (Touch(path, writes=in_place) for path in paths if "/" in path or "." in path)
 
 
 def _of_git(given: Sequence[str]) -> Iterator[Touch]:
     """Yield what `git rm`, `mv` and `restore` write, and `checkout` behind `--`: before it stands a branch."""
     command = given[0] if given else ""
-    paths = given[1:] if command != "checkout" else given[given.index("--") :] if "--" in given else ()
+    paths = (
+        given[1:] if command != "checkout" else given[given.index("--") :] if "--" in given else ()
+    )
     if command in _GIT_WRITES:
         removes = command in _REMOVERS
-        yield from (Touch(path, writes=True, removes=removes) for path in paths if not path.startswith("-"))
+        yield from (
+            Touch(path, writes=True, removes=removes) for path in paths if not path.startswith("-")
+        )
 
 
 def _in_code(given: Sequence[str]) -> Iterator[Touch]:
     for word in given:
         writes = _WRITING_CODE.search(word) is not None
-        yield from (Touch(path, writes=writes) for path in _QUOTED_PATH.findall(word) if path != word)
+        yield from (
+            Touch(path, writes=writes) for path in _QUOTED_PATH.findall(word) if path != word
+        )
 
 
 def _below(base: str, path: str) -> str:

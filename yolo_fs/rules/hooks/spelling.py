@@ -22,7 +22,9 @@ _OTHER_TYPES = {
     "documentation": "docs", "readme": "docs", "performance": "perf", "refactored": "refactor", "build": "chore",
     "ci": "chore",
 }  # fmt: skip
-_PARTS = re.compile(r"(?P<type>[A-Za-z]+)?\s*(?:[(\[{](?P<scope>[^()\[\]{}]*)[)\]}])?\s*!?\s*(?::|-\s)\s*(?P<text>.*)")
+_PARTS = re.compile(
+    r"(?P<type>[A-Za-z]+)?\s*(?:[(\[{](?P<scope>[^()\[\]{}]*)[)\]}])?\s*!?\s*(?::|-\s)\s*(?P<text>.*)"
+)
 _PLAN = re.compile(r"\b[0-9]{2}-[0-9]{2}\b")
 
 

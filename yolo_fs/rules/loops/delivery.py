@@ -32,10 +32,19 @@ def route_of_verdict(facts: PhaseFacts) -> Routed | None:
         return None
     if said[-1] == "patch" and said.count("patch") <= _limit("delivery.max_patch_cycles"):
         task = f"patch_request: at most {PATCH_TASKS} tasks"
-        return Routed(name_in(Role.SENIOR, str(verdicts[-1].get("target_dept"))), ("po-qa-verdict.jsonl", task))
+        return Routed(
+            name_in(Role.SENIOR, str(verdicts[-1].get("target_dept"))),
+            ("po-qa-verdict.jsonl", task),
+        )
     if said.count("major") <= _limit("delivery.max_major_cycles"):
         items = texts(verdicts[-1].get("re_scope_items"))
-        return Routed("po", ("po-qa-verdict.jsonl", f"major_rejection: {', '.join(items) or 'what the patches left'}"))
+        return Routed(
+            "po",
+            (
+                "po-qa-verdict.jsonl",
+                f"major_rejection: {', '.join(items) or 'what the patches left'}",
+            ),
+        )
     return Routed("owner", ("po-qa-verdict.jsonl", "every cycle is used up: the user decides"))
 
 

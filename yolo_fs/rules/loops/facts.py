@@ -22,14 +22,20 @@ WITH_ROUNDS = frozenset({
 })  # fmt: skip
 """Kinds of artifacts whose past tells of rounds."""
 
-_OF_FORMER = {kind: tuple(row.key for row in MEASURES if row.of == kind) for kind in ("plan", "summary")}
+_OF_FORMER = {
+    kind: tuple(row.key for row in MEASURES if row.of == kind) for kind in ("plan", "summary")
+}
 """Kinds of which there are many versions → the keys that anybody asks a former version for."""
 
 
 def of_former(kind: str, lines: tuple[Mapping[str, Any], ...]) -> tuple[Mapping[str, Any], ...]:
     """Return what the rules need of a version of an artifact: a long history has to fit into memory."""
     keys = _OF_FORMER.get(kind)
-    return lines if keys is None else tuple({key: line[key] for key in keys if key in line} for line in lines[:1])
+    return (
+        lines
+        if keys is None
+        else tuple({key: line[key] for key in keys if key in line} for line in lines[:1])
+    )
 
 
 class Loop(StrEnum):
@@ -61,7 +67,10 @@ class Metrics:
     def as_json(self) -> dict[str, Any]:
         """Return the metrics under their names."""
         values = {metric.name: getattr(self, metric.name) for metric in METRICS}
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in values.items()
+        }
 
 
 @dataclass(frozen=True, slots=True)

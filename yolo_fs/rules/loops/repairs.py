@@ -33,7 +33,9 @@ def code_reviews(facts: LoopFacts) -> Iterator[LoopProgress]:
     """Yield the review of each plan that has a summary or a review."""
     for plan in plans_of(facts.phase):
         reviews = reviews_of(facts, str(plan.id), plan.department)
-        summary = next((filed for filed in facts.phase.of_kind("summary") if filed.place.plan == plan.id), None)
+        summary = next(
+            (filed for filed in facts.phase.of_kind("summary") if filed.place.plan == plan.id), None
+        )
         if reviews or summary:
             begun_s = min((one.at_s for one in facts.history(summary)), default=0) if summary else 0
             yield _review(facts, plan, reviews, begun_s)
@@ -42,16 +44,27 @@ def code_reviews(facts: LoopFacts) -> Iterator[LoopProgress]:
 def _review(facts: LoopFacts, plan: Plan, reviews: list[Review], begun_s: int) -> LoopProgress:
     name = str(plan.id)
     stage = stage_of(facts, name, reviews)
-    triggered = stage.state in (ESCALATED, ACCEPTED, AT_ARCHITECT) or was_escalated(facts, name, Role.LEAD)
+    triggered = stage.state in (ESCALATED, ACCEPTED, AT_ARCHITECT) or was_escalated(
+        facts, name, Role.LEAD
+    )
     starts = [begun_s or (reviews[0].at_s if reviews else 0), *(one.at_s for one in reviews)]
     metrics = Metrics(
         cycle_count=cycles_of(reviews),
-        finding_severity_distribution=dict(Counter(severity for one in reviews for severity, _ in one.findings)),
-        time_per_cycle=tuple(max(0, one.at_s - start) for one, start in zip(reviews, starts, strict=False)),
+        finding_severity_distribution=dict(
+            Counter(severity for one in reviews for severity, _ in one.findings)
+        ),
+        time_per_cycle=tuple(
+            max(0, one.at_s - start) for one, start in zip(reviews, starts, strict=False)
+        ),
         escalation_triggered=triggered,
     )
-    agent, left = name_in(stage.role, plan.department) if stage.role else "", cycles_left(facts, reviews)
-    return LoopProgress(Loop.CODE_REVIEW, name, stage.state, cycles_of(reviews), left, agent, stage.what, metrics)
+    agent, left = (
+        name_in(stage.role, plan.department) if stage.role else "",
+        cycles_left(facts, reviews),
+    )
+    return LoopProgress(
+        Loop.CODE_REVIEW, name, stage.state, cycles_of(reviews), left, agent, stage.what, metrics
+    )
 
 
 # --- QA remediation --------------------------------------------------------------------------------------------------
@@ -69,11 +82,17 @@ def qa_remediations(facts: LoopFacts) -> Iterator[LoopProgress]:
 
 def _runs(facts: LoopFacts, kind: str, department: Dept) -> list[tuple[str, int]]:
     """Return (result, order) of each verification of a kind."""
-    return [(str(one.lines[0].get("r")), one.order) for one in facts.of(kind, department) if one.lines]
+    return [
+        (str(one.lines[0].get("r")), one.order) for one in facts.of(kind, department) if one.lines
+    ]
 
 
-def _remediation(facts: LoopFacts, department: Dept, runs: Mapping[str, list[tuple[str, int]]]) -> LoopProgress:
-    fails = {kind: [order for result, order in found if result == "FAIL"] for kind, found in runs.items()}
+def _remediation(
+    facts: LoopFacts, department: Dept, runs: Mapping[str, list[tuple[str, int]]]
+) -> LoopProgress:
+    fails = {
+        kind: [order for result, order in found if result == "FAIL"] for kind, found in runs.items()
+    }
     count = max(map(len, fails.values()))
     left = max(0, _QA_MOST - count)
     failing = [kind for kind, found in runs.items() if found and found[-1][0] == "FAIL"]
@@ -81,16 +100,27 @@ def _remediation(facts: LoopFacts, department: Dept, runs: Mapping[str, list[tup
         return LoopProgress(Loop.QA, department.value, "passed", count, left)
     latest = max(runs[kind][-1][1] for kind in failing)
     state, role, what = _qa_state(facts, department, count, latest, failing[0])
-    return LoopProgress(Loop.QA, department.value, state, count, left, name_in(role, department), what)
+    return LoopProgress(
+        Loop.QA, department.value, state, count, left, name_in(role, department), what
+    )
 
 
-def _qa_state(facts: LoopFacts, department: Dept, count: int, since: int, kind: str) -> tuple[str, Role, str]:
+def _qa_state(
+    facts: LoopFacts, department: Dept, count: int, since: int, kind: str
+) -> tuple[str, Role, str]:
     first = QA_REMEDIES[0].moves
     chain = QA_REMEDIES[min(count, len(QA_REMEDIES)) - 1]
     if count > _QA_MOST:
         lead, architect = chain.moves
-        is_there = any(was_escalated(facts, str(plan.id), Role.ARCHITECT) for plan in plans_of(facts.phase, department))
-        return (chain.occasion, Role.ARCHITECT, architect.text) if is_there else (chain.occasion, Role.LEAD, lead.text)
+        is_there = any(
+            was_escalated(facts, str(plan.id), Role.ARCHITECT)
+            for plan in plans_of(facts.phase, department)
+        )
+        return (
+            (chain.occasion, Role.ARCHITECT, architect.text)
+            if is_there
+            else (chain.occasion, Role.LEAD, lead.text)
+        )
     if facts.is_worked_on(since, ""):
         again = Role.QA_CODE if kind == "qa-code" else Role.QA
         return "to be verified again", again, first[3].text
@@ -115,7 +145,9 @@ def gate_remediations(facts: LoopFacts) -> Iterator[LoopProgress]:
         runs: dict[str, list[str]] = {}
         for line in facts.phase.lines_of("qa-gate-results"):
             if line.get("gl") == level:
-                name = str(line.get("plan")) + (f"/{line.get('task')}" if kind is Loop.POST_TASK else "")
+                name = str(line.get("plan")) + (
+                    f"/{line.get('task')}" if kind is Loop.POST_TASK else ""
+                )
                 runs.setdefault(name, []).append(str(line.get("r")))
         for name, results in runs.items():
             if fails := results.count("FAIL"):
@@ -123,12 +155,22 @@ def gate_remediations(facts: LoopFacts) -> Iterator[LoopProgress]:
                 yield _gate(kind, name, fails, most, department, is_passed=results[-1] != "FAIL")
 
 
-def _gate(kind: Loop, name: str, fails: int, most: int, department: Dept, *, is_passed: bool) -> LoopProgress:
+def _gate(
+    kind: Loop, name: str, fails: int, most: int, department: Dept, *, is_passed: bool
+) -> LoopProgress:
     left = max(0, most - fails + 1)
     if is_passed:
         return LoopProgress(kind, name, "passed", fails, left)
     if left:
-        return LoopProgress(kind, name, "to be repaired", fails, left, name_in(Role.DEV, department), "Dev fixes")
+        return LoopProgress(
+            kind, name, "to be repaired", fails, left, name_in(Role.DEV, department), "Dev fixes"
+        )
     return LoopProgress(
-        kind, name, "limit reached", fails, 0, name_in(Role.SENIOR, department), "2 task failures: Dev escalates"
+        kind,
+        name,
+        "limit reached",
+        fails,
+        0,
+        name_in(Role.SENIOR, department),
+        "2 task failures: Dev escalates",
     )

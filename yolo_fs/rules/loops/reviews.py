@@ -52,7 +52,14 @@ def reviews_of(facts: LoopFacts, plan: str, department: Dept | None) -> list[Rev
             findings = tuple((str(line.get("sev")), str(line.get("issue"))) for line in body)
             cycle = header.get("cycle")
             number = cycle if isinstance(cycle, int) else 1
-            one = Review(str(header.get("r")), number, findings, str(header.get("dt")), version.at_s, version.order)
+            one = Review(
+                str(header.get("r")),
+                number,
+                findings,
+                str(header.get("dt")),
+                version.at_s,
+                version.order,
+            )
             if any(one.is_same(other) for other in found):
                 continue
             if found and _is_revised(facts, found[-1], one, plan):
@@ -109,7 +116,11 @@ def stage_of(facts: LoopFacts, plan: str, reviews: Sequence[Review]) -> Stage:
     is_fixed = facts.is_worked_on(last.order, plan)
     if last.weight is Weight.MINOR:
         fix, approve = _MINOR.moves
-        return Stage(AFTER_FIX, None, approve.text) if is_fixed else Stage("minor findings", Role.DEV, fix.text)
+        return (
+            Stage(AFTER_FIX, None, approve.text)
+            if is_fixed
+            else Stage("minor findings", Role.DEV, fix.text)
+        )
     if not cycles_left(facts, reviews):
         return _after_last_cycle(facts, plan)
     fix, again = _MAJOR.moves
@@ -135,7 +146,9 @@ def _after_last_cycle(facts: LoopFacts, plan: str) -> Stage:
         return Stage(AT_ARCHITECT, Role.ARCHITECT, _LEAD.moves[0].text)
     if any(_accepts(line, plan) for line in facts.phase.lines_of("decisions")):
         return Stage(ACCEPTED, None, _LEAD.moves[0].text)
-    return Stage(ESCALATED, Role.LEAD, f"{_CYCLE_2.moves[0].text}. {_LEAD.occasion}: {_LEAD.moves[0].text}")
+    return Stage(
+        ESCALATED, Role.LEAD, f"{_CYCLE_2.moves[0].text}. {_LEAD.occasion}: {_LEAD.moves[0].text}"
+    )
 
 
 def _accepts(line: Mapping[str, Any], plan: str) -> bool:
@@ -157,7 +170,9 @@ def was_escalated(facts: LoopFacts, plan: str, to: Role) -> bool:
 # --- for the step of the workflow ------------------------------------------------------------------------------------
 
 
-def unfinished_reviews(facts: PhaseFacts, department: Dept | None) -> Iterator[tuple[str, str, str]]:
+def unfinished_reviews(
+    facts: PhaseFacts, department: Dept | None
+) -> Iterator[tuple[str, str, str]]:
     """Yield each plan whose last review in force is not over: the plan, the verdict, how far it is.
 
     Every verdict line counts, not the first alone (protocol 10 #21); a plan's last verdict is the one in force.

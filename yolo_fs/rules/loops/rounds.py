@@ -32,7 +32,9 @@ def _questionary(facts: LoopFacts) -> Iterator[LoopProgress]:
     """Clarification of the scope: each version of discovery.json is one round of questions and answers."""
     config = facts.phase.switches.config.po
     rounds = list(facts.of("discovery"))
-    is_approved = any(line.get("status") == "PO-APPROVED" for line in facts.phase.lines_of("scope-document"))
+    is_approved = any(
+        line.get("status") == "PO-APPROVED" for line in facts.phase.lines_of("scope-document")
+    )
     if not config.enabled or not (rounds or is_approved or facts.phase.of_kind("analysis")):
         return
     count = len(rounds)
@@ -41,12 +43,18 @@ def _questionary(facts: LoopFacts) -> Iterator[LoopProgress]:
     if is_approved:
         yield LoopProgress(Loop.QUESTIONARY, "scope", "scope approved", count, left)
     elif count and sure >= config.confidence_threshold:
-        yield LoopProgress(Loop.QUESTIONARY, "scope", "clear enough", count, left, Role.PO, "approves the scope")
+        yield LoopProgress(
+            Loop.QUESTIONARY, "scope", "clear enough", count, left, Role.PO, "approves the scope"
+        )
     elif not left:
-        yield LoopProgress(Loop.QUESTIONARY, "scope", "rounds used up", count, 0, Role.PO, "approves the scope")
+        yield LoopProgress(
+            Loop.QUESTIONARY, "scope", "rounds used up", count, 0, Role.PO, "approves the scope"
+        )
     else:
         what = f"asks in round {count + 1}"
-        yield LoopProgress(Loop.QUESTIONARY, "scope", "to be clarified", count, left, Role.QUESTIONARY, what)
+        yield LoopProgress(
+            Loop.QUESTIONARY, "scope", "to be clarified", count, left, Role.QUESTIONARY, what
+        )
 
 
 def _confidence(line: Mapping[str, Any]) -> float:
@@ -61,7 +69,12 @@ def _critique(facts: LoopFacts) -> Iterator[LoopProgress]:
         rated = [line for line in filed.lines if isinstance(line.get("rd"), int)]
         number = max((line["rd"] for line in rated), default=1)
         sure = max(
-            (line["cf"] for line in rated if line["rd"] == number and isinstance(line.get("cf"), int)), default=0
+            (
+                line["cf"]
+                for line in rated
+                if line["rd"] == number and isinstance(line.get("cf"), int)
+            ),
+            default=0,
         )
         left = max(0, config.max_rounds - number)
         name = filed.place.department
@@ -71,7 +84,9 @@ def _critique(facts: LoopFacts) -> Iterator[LoopProgress]:
             yield LoopProgress(Loop.CRITIQUE, name, "rounds used up", number, 0)
         else:
             what = f"another round: {sure} % sure, {config.confidence_threshold} % are asked for"
-            yield LoopProgress(Loop.CRITIQUE, name, "not sure enough", number, left, Role.CRITIC, what)
+            yield LoopProgress(
+                Loop.CRITIQUE, name, "not sure enough", number, left, Role.CRITIC, what
+            )
 
 
 # --- after integration -----------------------------------------------------------------------------------------------
@@ -95,11 +110,15 @@ def _patch(facts: LoopFacts, last: tuple[Mapping[str, Any], int], count: int) ->
     left = max(0, _PATCH_MOST - count)
     target = str(line.get("target_dept") or "")
     if line.get("verdict") != "patch":
-        return LoopProgress(Loop.PATCH, target or "delivery", f"ended by {line.get('verdict')}", count, left)
+        return LoopProgress(
+            Loop.PATCH, target or "delivery", f"ended by {line.get('verdict')}", count, left
+        )
     if count > _PATCH_MOST:
         what = "If patch fails, escalate to Major path"
         return LoopProgress(Loop.PATCH, target, "patches used up", count, 0, Role.PO, what)
-    state, name, what = _patch_turn(facts, order, Dept(target) if target in set(Dept) else Dept.BACKEND)
+    state, name, what = _patch_turn(
+        facts, order, Dept(target) if target in set(Dept) else Dept.BACKEND
+    )
     return LoopProgress(Loop.PATCH, target, state, count, left, name, what)
 
 
@@ -107,8 +126,16 @@ def _patch_turn(facts: LoopFacts, order: int, department: Dept) -> tuple[str, st
     if facts.is_after(order, "integration-gate-result"):
         return "integrated again", Role.PO, "gives its verdict"
     if facts.is_worked_on(order, ""):
-        return "patched", Role.INTEGRATION_GATE, "re-run integration gate for the specific failing checks only"
-    return "to be patched", name_in(Role.SENIOR, department), "Senior re-specs the fix, Dev implements"
+        return (
+            "patched",
+            Role.INTEGRATION_GATE,
+            "re-run integration gate for the specific failing checks only",
+        )
+    return (
+        "to be patched",
+        name_in(Role.SENIOR, department),
+        "Senior re-specs the fix, Dev implements",
+    )
 
 
 def _major(facts: LoopFacts, last: str, count: int) -> LoopProgress:
@@ -117,8 +144,12 @@ def _major(facts: LoopFacts, last: str, count: int) -> LoopProgress:
         return LoopProgress(Loop.MAJOR, "delivery", f"ended by {last}", count, left)
     if count > _MAJOR_MOST:
         owner = Role.OWNER if facts.phase.switches.several_departments else Role.GO
-        return LoopProgress(Loop.MAJOR, "delivery", "re-scoping used up", count, 0, owner, "asks the user")
-    return LoopProgress(Loop.MAJOR, "delivery", "to be re-scoped", count, left, Role.QUESTIONARY, "PO Mode 0")
+        return LoopProgress(
+            Loop.MAJOR, "delivery", "re-scoping used up", count, 0, owner, "asks the user"
+        )
+    return LoopProgress(
+        Loop.MAJOR, "delivery", "to be re-scoped", count, left, Role.QUESTIONARY, "PO Mode 0"
+    )
 
 
 def _feedback(facts: LoopFacts) -> Iterator[LoopProgress]:
@@ -132,9 +163,13 @@ def _feedback(facts: LoopFacts) -> Iterator[LoopProgress]:
     if entry.get("status") == "complete":
         yield LoopProgress(Loop.FEEDBACK, "delivery", "delivered", count, left)
     elif left:
-        yield LoopProgress(Loop.FEEDBACK, "delivery", "with the Product Owner", count, left, Role.PO, "answers it")
+        yield LoopProgress(
+            Loop.FEEDBACK, "delivery", "with the Product Owner", count, left, Role.PO, "answers it"
+        )
     else:
-        yield LoopProgress(Loop.FEEDBACK, "delivery", "rounds used up", count, 0, Role.GO, "the user decides")
+        yield LoopProgress(
+            Loop.FEEDBACK, "delivery", "rounds used up", count, 0, Role.GO, "the user decides"
+        )
 
 
 # --- research on demand ----------------------------------------------------------------------------------------------
@@ -143,37 +178,62 @@ def _feedback(facts: LoopFacts) -> Iterator[LoopProgress]:
 def _research(facts: LoopFacts) -> Iterator[LoopProgress]:
     """Each request of an agent: answered, served from the archive, under way, waiting for a Scout, or given up."""
     config = facts.phase.switches.config.research_requests
-    archive = {_question(line) for line in facts.phase.lines_of("research-archive") if line.get("conf") == "high"}
+    archive = {
+        _question(line)
+        for line in facts.phase.lines_of("research-archive")
+        if line.get("conf") == "high"
+    }
     for filed in facts.phase.of_kind("research"):
         answered = {_question(line) for line in filed.lines if line.get("src") != "pending"}
         requests = {_question(line): line for line in filed.lines if line.get("src") == "pending"}
         ahead = 0
         for question, line in requests.items():
-            asked_s = next(one.at_s for one in facts.history(filed) if any(_question(x) == question for x in one.lines))
+            asked_s = next(
+                one.at_s
+                for one in facts.history(filed)
+                if any(_question(x) == question for x in one.lines)
+            )
             found = _request(facts, Dept(filed.place.department), line, facts.now_s - asked_s)
             if question in answered:
                 found = LoopProgress(Loop.RESEARCH, str(line.get("q")), "answered", 1, 0)
             elif question in archive:
                 what = "delivers the archived answer"
-                found = LoopProgress(Loop.RESEARCH, str(line.get("q")), "in the archive", 1, 0, Role.GO, what)
+                found = LoopProgress(
+                    Loop.RESEARCH, str(line.get("q")), "in the archive", 1, 0, Role.GO, what
+                )
             elif found.next == Role.SCOUT and ahead >= config.max_concurrent_scouts:
-                found = LoopProgress(Loop.RESEARCH, found.of, "queued", 0, 1, Role.SCOUT, "when a Scout is free")
+                found = LoopProgress(
+                    Loop.RESEARCH, found.of, "queued", 0, 1, Role.SCOUT, "when a Scout is free"
+                )
             ahead += found.next == Role.SCOUT
             yield found
 
 
-def _request(facts: LoopFacts, department: Dept, line: Mapping[str, Any], waited_s: int) -> LoopProgress:
-    question, limit_s = str(line.get("q")), facts.phase.switches.config.research_requests.blocking_timeout_seconds
+def _request(
+    facts: LoopFacts, department: Dept, line: Mapping[str, Any], waited_s: int
+) -> LoopProgress:
+    question, limit_s = (
+        str(line.get("q")),
+        facts.phase.switches.config.research_requests.blocking_timeout_seconds,
+    )
     if line.get("rt") != "blocking":
         return LoopProgress(
-            Loop.RESEARCH, question, "informational", 0, 1, Role.SCOUT, "the agent goes on with an assumption"
+            Loop.RESEARCH,
+            question,
+            "informational",
+            0,
+            1,
+            Role.SCOUT,
+            "the agent goes on with an assumption",
         )
     if waited_s > limit_s:
         asker = next((role for role in Role if role.value == line.get("ra")), None)
         name = name_in(asker, department) if asker else str(line.get("ra"))
         what = f"goes on with an assumption: no answer within {limit_s} s"
         return LoopProgress(Loop.RESEARCH, question, "degraded", 0, 0, name, what)
-    return LoopProgress(Loop.RESEARCH, question, "blocking", 0, 1, Role.SCOUT, "the agent waits for the answer")
+    return LoopProgress(
+        Loop.RESEARCH, question, "blocking", 0, 1, Role.SCOUT, "the agent waits for the answer"
+    )
 
 
 def _question(line: Mapping[str, Any]) -> str:

@@ -120,7 +120,11 @@ def _repository(actor: Actor, target: Target) -> Answer | None:
 
 def _tool(actor: Actor, target: Target) -> Answer | None:
     """A role without Write or Edit writes nothing but what it produces, and that through Bash if at all."""
-    if actor.agent is None or not actor.agent.tools or any(has_tool(actor, tool) for tool in ("Write", "Edit")):
+    if (
+        actor.agent is None
+        or not actor.agent.tools
+        or any(has_tool(actor, tool) for tool in ("Write", "Edit"))
+    ):
         return None
     own = any(target.name.endswith(product) for product in actor.agent.produces)
     return None if own and has_tool(actor, "Bash") else may_use(actor, "Write")
@@ -144,7 +148,9 @@ def _department_area(actor: Actor, target: Target) -> Answer | None:
         return None
     owner = target.department
     if owner and owner is not own:
-        rule = f"{target.name} is an artifact of {owner}; {actor.name} writes those of {own}. {_AREA}"
+        rule = (
+            f"{target.name} is an artifact of {owner}; {actor.name} writes those of {own}. {_AREA}"
+        )
         return _lead_of(actor, owner, rule)
     area = next((area for area in AREAS[own] if f"{target.path}/".startswith(area)), "")
     if area and not target.is_planning:
@@ -155,7 +161,9 @@ def _department_area(actor: Actor, target: Target) -> Answer | None:
 def _lead_of(actor: Actor, owner: Dept, rule: str) -> Answer:
     """Return a no that a Lead takes to the other Lead, where he may, and anybody else to his report-to."""
     other = Actor(Role.LEAD, owner, Mode.MULTI)
-    is_open = actor.role is Role.LEAD and may_contact(replace(actor, mode=Mode.MULTI), other).allowed
+    is_open = (
+        actor.role is Role.LEAD and may_contact(replace(actor, mode=Mode.MULTI), other).allowed
+    )
     return Answer(False, rule, (other.name,), BRING) if is_open else refusal(actor, rule)
 
 
@@ -163,8 +171,14 @@ def _plan_files(actor: Actor, target: Target, plan: ActivePlan | None) -> Answer
     if plan is None or not plan.files:
         return Answer(True, f"No active plan limits the files. {_PLAN}")
     if actor.role is Role.TESTER and target.is_test:
-        return Answer(True, 'The Tester writes test files. document 002 ("11-Step Workflow", step 6)')
-    if any(target.path == file or target.path.startswith(f"{file.rstrip('/')}/") for file in plan.files):
+        return Answer(
+            True, 'The Tester writes test files. document 002 ("11-Step Workflow", step 6)'
+        )
+    if any(
+        target.path == file or target.path.startswith(f"{file.rstrip('/')}/") for file in plan.files
+    ):
         return Answer(True, f"{target.path} is among the files of plan {plan.id}. {_PLAN}")
     listed = ", ".join(sorted(plan.files)[:10])
-    return refusal(actor, f"{target.path} is none of the files of plan {plan.id} ({listed}). {_PLAN}")
+    return refusal(
+        actor, f"{target.path} is none of the files of plan {plan.id} ({listed}). {_PLAN}"
+    )

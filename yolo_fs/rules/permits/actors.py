@@ -58,7 +58,9 @@ class Actor:
     def answers_for(self, place: Place) -> bool:
         """Tell whether an artifact is what this agent produces, in its own department."""
         produced = self.agent.produces if self.agent else ()
-        return self.department in (None, place.department) and any(place.name.endswith(one) for one in produced)
+        return self.department in (None, place.department) and any(
+            place.name.endswith(one) for one in produced
+        )
 
     def peer(self, role: Role) -> Actor:
         """Return whoever has another role in the same department."""
@@ -77,7 +79,11 @@ _OUTSIDE_CHAIN: Mapping[Role, Role] = {
 """Report-tos of those whom the escalation table leaves out. Source: document 002 ("Planning Team", "Integration
 Pipeline", "Command Routing Table"), document 000 ("po_qa_verdict")."""
 
-_OTHER_NAMES = {"go": Role.GO, "orchestrator": Role.GO, **{role.label.lower().replace(" ", "-"): role for role in Role}}
+_OTHER_NAMES = {
+    "go": Role.GO,
+    "orchestrator": Role.GO,
+    **{role.label.lower().replace(" ", "-"): role for role in Role},
+}
 _INSTANCE = re.compile(r"-[0-9]+")
 
 
@@ -121,7 +127,12 @@ def find_actor(name: str, department: Dept | None = None, mode: Mode = Mode.SING
     Raises:
         YoloError: UNKNOWN_NAME when there is nobody of that name in that department.
     """
-    spelled = _INSTANCE.sub("", name.strip().lower()).removeprefix("yolo-").replace(" ", "-").replace("_", "-")
+    spelled = (
+        _INSTANCE.sub("", name.strip().lower())
+        .removeprefix("yolo-")
+        .replace(" ", "-")
+        .replace("_", "-")
+    )
     agent = AGENT_BY_NAME.get(spelled)
     role = agent.role if agent else _OTHER_NAMES.get(spelled)
     if role is None:
@@ -143,7 +154,11 @@ def meant_by(actor: Actor, name: str) -> Actor:
         YoloError: UNKNOWN_NAME.
     """
     found = find_actor(name, None, actor.mode)
-    if actor.department is None or found.department not in (None, Dept.BACKEND) or name.startswith("yolo-"):
+    if (
+        actor.department is None
+        or found.department not in (None, Dept.BACKEND)
+        or name.startswith("yolo-")
+    ):
         return found
     own = replace(found, department=actor.department, mode=actor.mode)
     return found if own == actor else own
@@ -151,9 +166,16 @@ def meant_by(actor: Actor, name: str) -> Actor:
 
 def _mode(role: Role, department: Dept | None, otherwise: Mode) -> Mode:
     """Return the mode: a second department, or an Owner, is there only when several departments work."""
-    return Mode.MULTI if role is Role.OWNER or department in (Dept.FRONTEND, Dept.UIUX) else otherwise
+    return (
+        Mode.MULTI if role is Role.OWNER or department in (Dept.FRONTEND, Dept.UIUX) else otherwise
+    )
 
 
 def _nobody(name: str, where: str = "") -> YoloError:
     hint = f"There are {', '.join((*AGENT_BY_NAME, Role.GO, Role.USER))}."
-    return YoloError(Reason.UNKNOWN_NAME, f"nobody is called {safe(name)!r}{where}", hint=hint, exit_code=Exit.USAGE)
+    return YoloError(
+        Reason.UNKNOWN_NAME,
+        f"nobody is called {safe(name)!r}{where}",
+        hint=hint,
+        exit_code=Exit.USAGE,
+    )

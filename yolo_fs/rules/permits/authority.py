@@ -94,7 +94,23 @@ def _names(text: str) -> list[frozenset[str]]:
 
 
 _FILLERS = frozenset(
-    {"a", "an", "the", "of", "to", "for", "in", "on", "with", "that", "which", "whether", "and", "or", "is"}
+    {
+        "a",
+        "an",
+        "the",
+        "of",
+        "to",
+        "for",
+        "in",
+        "on",
+        "with",
+        "that",
+        "which",
+        "whether",
+        "and",
+        "or",
+        "is",
+    }
 )
 
 
@@ -140,7 +156,9 @@ def decisions_out_of_lane(facts: PhaseFacts) -> Iterator[Finding]:
         yield from decision_findings(filed.place.path, filed.lines, facts)
 
 
-def decision_findings(path: str, lines: Iterable[Mapping[str, Any]], facts: PhaseFacts) -> Iterator[Finding]:
+def decision_findings(
+    path: str, lines: Iterable[Mapping[str, Any]], facts: PhaseFacts
+) -> Iterator[Finding]:
     """Yield what of a log of decisions is outside of its agent's authority.
 
     Free text is held against the topics of the matrix; a key `topic`, which nobody has to write, says it outright.
@@ -155,7 +173,15 @@ def decision_findings(path: str, lines: Iterable[Mapping[str, Any]], facts: Phas
         if wrong := _out_of_lane(actor, line):
             ask = ", ".join(wrong.ask)
             message = f"{actor.name} decided {safe(str(line.get('dec')), 80)!r}: {wrong.rule}"
-            yield Finding(Reason.OUT_OF_LANE, path, number, "/dec", message, f"a decision of {ask}", f"ask {ask}")
+            yield Finding(
+                Reason.OUT_OF_LANE,
+                path,
+                number,
+                "/dec",
+                message,
+                f"a decision of {ask}",
+                f"ask {ask}",
+            )
 
 
 def _out_of_lane(actor: Actor, line: Mapping[str, Any]) -> Answer | None:

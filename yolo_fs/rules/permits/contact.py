@@ -9,7 +9,14 @@ from __future__ import annotations
 from yolo_fs.protocol.escalation import ESCALATES_BY_ROLE, RULES, Rule
 from yolo_fs.protocol.names import Dept, Mode, Role
 from yolo_fs.protocol.routes import ROUTES, ROUTING_RULES
-from yolo_fs.rules.permits.actors import WORKING_DEPARTMENTS, Actor, Answer, refusal, reports_to, superiors
+from yolo_fs.rules.permits.actors import (
+    WORKING_DEPARTMENTS,
+    Actor,
+    Answer,
+    refusal,
+    reports_to,
+    superiors,
+)
 
 LEADS_ONLY = (
     "Cross-department communication goes through department Leads only. Individual agents NEVER message across "
@@ -19,7 +26,9 @@ NO_UX_TO_BACKEND = (
     "Backend and UI/UX never write to each other directly: Frontend relays relevant information. "
     'document 002 ("Cross-Department Context Isolation")'
 )
-OWNER_AND_LEADS = 'The Owner speaks with department Leads. document 000 ("owner_review", "owner_signoff")'
+OWNER_AND_LEADS = (
+    'The Owner speaks with department Leads. document 000 ("owner_review", "owner_signoff")'
+)
 _CHAIN = 'document 002 ("Escalation Chain")'
 _FAIL = "fail"
 _PROXIES = (Role.OWNER, Role.GO)
@@ -102,7 +111,11 @@ def _why_linked(low: Actor, high: Actor) -> str:
     if high.role is Role.GO and low.role is Role.ARCHITECT and low.mode is Mode.SINGLE:
         return _rule(Rule.OWNER_TO_USER_ONLY)
     route = next((row for row in ROUTES if row.entry is high.role and low.role in row.spawns), None)
-    return f"{route.entry.label} spawns {low.role.label} for {route.command}. {route.source}" if route else ""
+    return (
+        f"{route.entry.label} spawns {low.role.label} for {route.command}. {route.source}"
+        if route
+        else ""
+    )
 
 
 def _why_not(sender: Role, receiver: Role) -> str:
@@ -129,7 +142,10 @@ def may_escalate(sender: Actor, receiver: Actor, *, is_fail: bool = False) -> An
         if is_fail:
             return _bypass(sender, receiver, row.on_fail)
         if receiver.role is row.on_fail:
-            return refusal(sender, f"{_rule(Rule.SECURITY_FAIL_BYPASSES)} `may security escalate FAIL` asks for that.")
+            return refusal(
+                sender,
+                f"{_rule(Rule.SECURITY_FAIL_BYPASSES)} `may security escalate FAIL` asks for that.",
+            )
     above = reports_to(sender)
     if above is None:
         return Answer(False, f"Nobody stands above the user. {_CHAIN}")
@@ -137,7 +153,11 @@ def may_escalate(sender: Actor, receiver: Actor, *, is_fail: bool = False) -> An
         return refusal(sender, _why_not(sender.role, receiver.role))
     if is_across(sender, receiver):
         return refusal(sender, LEADS_ONLY)
-    way = " through go.md, the Owner's proxy" if above is Role.USER and sender.role is not Role.GO else ""
+    way = (
+        " through go.md, the Owner's proxy"
+        if above is Role.USER and sender.role is not Role.GO
+        else ""
+    )
     return Answer(True, f"{sender.role.label} escalates to {above.label}{way}. {_CHAIN}")
 
 
@@ -151,7 +171,9 @@ def escalation_of(sender: Actor, occasion: str) -> Answer:
     if is_fail:
         rule = _rule(Rule.SECURITY_FAIL_BYPASSES)
     elif row and occasion.lower() in (trigger.lower() for trigger in row.triggers):
-        rule = f"{row.role.label} escalates to {above.label}: {', '.join(row.triggers)}. {row.source}"
+        rule = (
+            f"{row.role.label} escalates to {above.label}: {', '.join(row.triggers)}. {row.source}"
+        )
     else:
         rule = _rule(Rule.LANE)
     return Answer(True, rule, (sender.peer(above).name,), ("issue", "evidence", "recommendation"))

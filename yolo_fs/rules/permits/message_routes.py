@@ -59,7 +59,10 @@ def _stations(shape: type[Message]) -> list[tuple[str, ...]]:
 
 
 def _is_leg(shape: type[Message], sender: Role, receiver: Role) -> bool:
-    return any(_is_one_of(sender, low) and _is_one_of(receiver, high) for low, high in pairwise(_stations(shape)))
+    return any(
+        _is_one_of(sender, low) and _is_one_of(receiver, high)
+        for low, high in pairwise(_stations(shape))
+    )
 
 
 _NOT_TEAMMATES = (Role.LEAD, Role.OWNER, Role.GO, Role.USER)
@@ -75,14 +78,20 @@ def _is_one_of(role: Role, names: tuple[str, ...]) -> bool:
 
 
 def _right_route(shape: type[Message], kind: str, sender: Actor, receiver: Actor) -> Answer:
-    onward = next((high for low, high in pairwise(_stations(shape)) if _is_one_of(sender.role, low)), ())
+    onward = next(
+        (high for low, high in pairwise(_stations(shape)) if _is_one_of(sender.role, low)), ()
+    )
     near = replace(sender, department=sender.department or receiver.department)
     ask = tuple(_named(near, name) for name in onward)
     return Answer(False, route_of(kind), ask) if ask else refusal(sender, route_of(kind))
 
 
 def _named(sender: Actor, name: str) -> str:
-    role = Role.GO if name == "orchestrator" else next((role for role in Role if role.value == name), None)
+    role = (
+        Role.GO
+        if name == "orchestrator"
+        else next((role for role in Role if role.value == name), None)
+    )
     return sender.peer(role).name if role else name
 
 
@@ -93,13 +102,20 @@ def _downwards(sender: Actor, receiver: Actor) -> Answer:
     if is_level and not is_across(sender, receiver):
         return Answer(True, route_of("escalation_resolution"))
     rule = f"A resolution goes down one level at a time, never up. {MESSAGES['escalation_resolution'].source}"
-    below = {Role.USER: Role.GO, Role.GO: Role.ARCHITECT, Role.OWNER: Role.ARCHITECT, Role.ARCHITECT: Role.LEAD}
+    below = {
+        Role.USER: Role.GO,
+        Role.GO: Role.ARCHITECT,
+        Role.OWNER: Role.ARCHITECT,
+        Role.ARCHITECT: Role.LEAD,
+    }
     if sender.role is Role.GO and sender.mode is Mode.MULTI:
         return Answer(False, rule, (Role.OWNER.value,), ())
     return Answer(False, rule, (receiver.peer(below.get(sender.role, Role.SENIOR)).name,), ())
 
 
-def _between_departments(shape: type[Message], kind: str, sender: Actor, receiver: Actor) -> Answer | None:
+def _between_departments(
+    shape: type[Message], kind: str, sender: Actor, receiver: Actor
+) -> Answer | None:
     """Return the no of a message that leaves its department, or does not, against its type; None when it may go."""
     leaves = is_across(sender, receiver)
     if shape.direction is not Direction.ACROSS:
@@ -113,27 +129,43 @@ def _between_departments(shape: type[Message], kind: str, sender: Actor, receive
 
 def _are_its_departments(shape: type[Message], kind: str, sender: Actor, receiver: Actor) -> bool:
     """Document 000 hands a design from UI/UX to Backend as well; nothing goes from Backend to UI/UX."""
-    if kind == "dept_handoff" and (sender.department, receiver.department) == (Dept.BACKEND, Dept.UIUX):
+    if kind == "dept_handoff" and (sender.department, receiver.department) == (
+        Dept.BACKEND,
+        Dept.UIUX,
+    ):
         return False
-    return sender.department in shape.sender_departments and receiver.department in shape.receiver_departments
+    return (
+        sender.department in shape.sender_departments
+        and receiver.department in shape.receiver_departments
+    )
 
 
 def _leads(shape: type[Message], sender: Actor) -> Iterator[str]:
     others = (dept for dept in WORKING_DEPARTMENTS if dept in shape.receiver_departments)
     allowed = (dept for dept in others if dept is not sender.department)
-    return (Actor(Role.LEAD, dept).name for dept in allowed if {dept, sender.department} != {Dept.BACKEND, Dept.UIUX})
+    return (
+        Actor(Role.LEAD, dept).name
+        for dept in allowed
+        if {dept, sender.department} != {Dept.BACKEND, Dept.UIUX}
+    )
 
 
 # --- what went where -------------------------------------------------------------------------------------------------
 
 
-def message_findings(value: Mapping[str, Any], path: str, mode: Mode, line: int = 1) -> Iterator[Finding]:
+def message_findings(
+    value: Mapping[str, Any], path: str, mode: Mode, line: int = 1
+) -> Iterator[Finding]:
     """Yield where a message that names its own sender and receiver takes a route that it may not take."""
     if value.get("type") == "dept_handoff":
         ends = (str(value.get("from_dept")), str(value.get("to_dept")))
-        actors = [Actor(Role.LEAD, Dept(name), Mode.MULTI) for name in ends if name in WORKING_DEPARTMENTS]
+        actors = [
+            Actor(Role.LEAD, Dept(name), Mode.MULTI) for name in ends if name in WORKING_DEPARTMENTS
+        ]
         if len(actors) == 2:
-            yield from _as_finding(may_send(actors[0], actors[1], "dept_handoff"), path, line, "/to_dept", ends)
+            yield from _as_finding(
+                may_send(actors[0], actors[1], "dept_handoff"), path, line, "/to_dept", ends
+            )
     elif value.get("type") == "escalation":
         yield from _escalated(str(value.get("from")), str(value.get("to")), path, line, mode)
 
@@ -157,8 +189,18 @@ def _escalated(sender: str, receiver: str, path: str, line: int, mode: Mode) -> 
     yield from _as_finding(answer, path, line, "/to", (sender, receiver))
 
 
-def _as_finding(answer: Answer, path: str, line: int, at: str, ends: tuple[str, str]) -> Iterator[Finding]:
+def _as_finding(
+    answer: Answer, path: str, line: int, at: str, ends: tuple[str, str]
+) -> Iterator[Finding]:
     if not answer.allowed:
         to = ", ".join(answer.ask)
         message = f"from {safe(ends[0], 80)} to {safe(ends[1], 80)}: {answer.rule}"
-        yield Finding(Reason.OUT_OF_LANE, path, line, at, message, to and f"to {to}", to and f"send it to {to}")
+        yield Finding(
+            Reason.OUT_OF_LANE,
+            path,
+            line,
+            at,
+            message,
+            to and f"to {to}",
+            to and f"send it to {to}",
+        )

@@ -24,7 +24,9 @@ _UX_KINDS = frozenset({"design-handoff", "design-tokens", "component-specs", "us
 """Artifacts that UI/UX alone makes, whatever their names. Source: protocol 1.3 ("UX Dev", "UX Lead")."""
 _QA_KINDS = frozenset({"verification", "qa-code", "manual-qa", "gaps", "qa-gate-results"})
 _CONTEXT = re.compile(r"(?:[0-9]{2}-)?CONTEXT(?:-(?P<department>[a-z]+))?\.md")
-_TEST = re.compile(r"(?:^|/)(?:tests?|__tests__|specs?)/|(?:^|/)test_[^/]*$|[._-](?:test|spec)s?\.[^/.]+$")
+_TEST = re.compile(
+    r"(?:^|/)(?:tests?|__tests__|specs?)/|(?:^|/)test_[^/]*$|[._-](?:test|spec)s?\.[^/.]+$"
+)
 _PROSE = (".md", ".txt", ".rst")
 
 
@@ -60,12 +62,18 @@ class Target:
     @property
     def is_test(self) -> bool:
         """Whether it is a test file."""
-        return not self.is_planning and (self.path in self.tests or _TEST.search(self.path) is not None)
+        return not self.is_planning and (
+            self.path in self.tests or _TEST.search(self.path) is not None
+        )
 
     @property
     def is_source(self) -> bool:
         """Whether it is code: outside of the planning tree, and no prose."""
-        return not self.is_planning and self.path != GIT_DIFF and not self.name.lower().endswith(_PROSE)
+        return (
+            not self.is_planning
+            and self.path != GIT_DIFF
+            and not self.name.lower().endswith(_PROSE)
+        )
 
     @property
     def department(self) -> Dept | None:
@@ -90,7 +98,9 @@ _Is = Callable[[Target, Item, Actor], bool]
 
 
 def _of(*kinds: str) -> _Is:
-    return lambda target, item, _: target.kind in kinds and item.department in (None, target.department)
+    return lambda target, item, _: (
+        target.kind in kinds and item.department in (None, target.department)
+    )
 
 
 def _below(folder: str, *names: str) -> _Is:
@@ -114,7 +124,12 @@ def _is_other_context(target: Target, _: Item, actor: Actor) -> bool:
 def _is_other_artifact(target: Target, _: Item, actor: Actor) -> bool:
     """What a department was handed is its own from then on."""
     own = actor.department or Dept.BACKEND
-    handed = any(means(item, target, actor) for row in BORDERS if row.department is own for item in row.receives)
+    handed = any(
+        means(item, target, actor)
+        for row in BORDERS
+        if row.department is own
+        for item in row.receives
+    )
     return target.department not in (None, own) and not handed
 
 
@@ -134,7 +149,9 @@ MEANS: Mapping[What, _Is] = {
     What.OTHER_CONTEXTS: _is_other_context,
     What.ALL_CONTEXTS: lambda target, *_: target.context_of is not None,
     What.ROADMAP: _of("roadmap"),
-    What.REQUIREMENTS: lambda target, *_: target.kind == "reqs" or _below("", "REQUIREMENTS.md")(target, *_),
+    What.REQUIREMENTS: lambda target, *_: (
+        target.kind == "reqs" or _below("", "REQUIREMENTS.md")(target, *_)
+    ),
     What.CODEBASE_MAP: _below("codebase/"),
     What.CODEBASE_PATTERNS: _is_pattern,
     What.ARCHITECTURE: _of("architecture"),
@@ -166,7 +183,9 @@ def sealed(target: Target) -> Sealed | None:
     """Return the row that keeps a file from every agent; None for all other files."""
     *folders, name = target.path.casefold().split("/")
     for row in SEALED:
-        if any(fnmatchcase(name, pattern) for pattern in row.names) or not {*row.folders}.isdisjoint(folders):
+        if any(fnmatchcase(name, pattern) for pattern in row.names) or not {
+            *row.folders
+        }.isdisjoint(folders):
             return row
     return None
 

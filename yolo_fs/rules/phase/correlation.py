@@ -41,11 +41,19 @@ def purpose_of(subject: str) -> Purpose | None:
     scope = read_scope(found["scope"])
     for step, template in _BY_WORD.get(found["text"].partition(" ")[0], ()):
         if gaps := template.match(subject):
-            return Purpose(scope.phase, PlanId.parse(gaps.get("plan", "")) or scope.plan, None, step)
+            return Purpose(
+                scope.phase, PlanId.parse(gaps.get("plan", "")) or scope.plan, None, step
+            )
     task = _TASK.match(found["text"])
     plan = PlanId.parse(task["plan"]) if task and task["plan"] else scope.plan
     ref = TaskRef(plan, int(task["number"])) if plan and task else None
-    return Purpose(scope.phase or (plan.phase if plan else ""), plan, ref, "", "" if ref else alike(found["text"]))
+    return Purpose(
+        scope.phase or (plan.phase if plan else ""),
+        plan,
+        ref,
+        "",
+        "" if ref else alike(found["text"]),
+    )
 
 
 def alike(words: str) -> str:

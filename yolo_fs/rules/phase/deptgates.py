@@ -27,7 +27,9 @@ def _ux_sentinel(folder: PhaseFolder) -> bool:
 
 
 def _all_complete(folder: PhaseFolder) -> bool:
-    return all(folder.object(name).get("status") == "complete" for name in folder.names(STATUS, ".json"))
+    return all(
+        folder.object(name).get("status") == "complete" for name in folder.names(STATUS, ".json")
+    )
 
 
 NEEDS: Mapping[Need, Callable[[PhaseFolder], bool]] = {
@@ -35,7 +37,9 @@ NEEDS: Mapping[Need, Callable[[PhaseFolder], bool]] = {
     Need.DESIGN_HANDOFF: lambda folder: folder.is_json("design-handoff.jsonl"),
     Need.DESIGN_TOKENS: lambda folder: folder.has("design-tokens.jsonl"),
     Need.COMPONENT_SPECS: lambda folder: folder.is_json("component-specs.jsonl"),
-    Need.CONTRACT_AGREED: lambda folder: any(says(r, "status", "agreed") for r in folder.rows("api-contracts.jsonl")),
+    Need.CONTRACT_AGREED: lambda folder: any(
+        says(r, "status", "agreed") for r in folder.rows("api-contracts.jsonl")
+    ),
     Need.SOME_STATUS: lambda folder: bool(folder.names(STATUS, ".json")),
     Need.ALL_COMPLETE: _all_complete,
     Need.SOME_SUMMARY: lambda folder: bool(folder.names("", SUMMARY)),
@@ -50,9 +54,14 @@ def statuses(folder: PhaseFolder, departments: Sequence[Dept]) -> dict[str, str]
     return {name: status if isinstance(status, str) else "pending" for name, status in said.items()}
 
 
-def cross_checks(folder: PhaseFolder, departments: Sequence[Dept], off: frozenset[str]) -> dict[str, str]:
+def cross_checks(
+    folder: PhaseFolder, departments: Sequence[Dept], off: frozenset[str]
+) -> dict[str, str]:
     """Return the outcome of each integration check; those in `off` are skipped. Source: protocol 8.11."""
-    return {row.key: "skip" if row.key in off else CHECKS[row.key](folder, departments) for row in INTEGRATION_CHECKS}
+    return {
+        row.key: "skip" if row.key in off else CHECKS[row.key](folder, departments)
+        for row in INTEGRATION_CHECKS
+    }
 
 
 def _api(folder: PhaseFolder, departments: Sequence[Dept]) -> str:
@@ -60,7 +69,9 @@ def _api(folder: PhaseFolder, departments: Sequence[Dept]) -> str:
     if len(departments) == 1 or not folder.has("api-contracts.jsonl"):
         return "skip"
     rows = folder.rows("api-contracts.jsonl")
-    return _verdict(passed=not any(row is None or says(row, "status", "proposed", "disputed") for row in rows))
+    return _verdict(
+        passed=not any(row is None or says(row, "status", "proposed", "disputed") for row in rows)
+    )
 
 
 def _design(folder: PhaseFolder, departments: Sequence[Dept]) -> str:

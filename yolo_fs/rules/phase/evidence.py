@@ -92,7 +92,9 @@ def layers(tasks: Mapping[str, tuple[str, ...]]) -> tuple[tuple[str, ...], ...]:
     Unknown dependencies are left out. Source: protocol 8.9.
     """
     order = {name: position for position, name in enumerate(tasks)}
-    graph = TopologicalSorter({name: [need for need in needs if need in tasks] for name, needs in tasks.items()})
+    graph = TopologicalSorter(
+        {name: [need for need in needs if need in tasks] for name, needs in tasks.items()}
+    )
     found = []
     try:
         graph.prepare()
@@ -113,22 +115,32 @@ def _tasks(facts: PhaseFacts, plan: Plan) -> tuple[TaskProgress, ...]:
         ref = TaskRef.parse(f"{plan.id}/{task.get('id')}")
         if ref:
             layer = layer_of.get(str(task.get("id")), 0)
-            found.append(TaskProgress(ref, str(task.get("a", "")), facts.task_commits.get(str(ref), ""), layer))
+            found.append(
+                TaskProgress(
+                    ref, str(task.get("a", "")), facts.task_commits.get(str(ref), ""), layer
+                )
+            )
     return tuple(found)
 
 
 def _blockers(
     facts: PhaseFacts, plan: Plan, standing: Mapping[str, tuple[PlanStanding, tuple[str, ...]]]
 ) -> tuple[str, ...]:
-    here = [name for name in plan.needs if standing.get(name, (None,))[0] is not PlanStanding.COMPLETE]
+    here = [
+        name for name in plan.needs if standing.get(name, (None,))[0] is not PlanStanding.COMPLETE
+    ]
     elsewhere = [
-        name for item in plan.foreign if not facts.earlier_plans.get(name := f"{item.get('p')}-{item.get('n')}", False)
+        name
+        for item in plan.foreign
+        if not facts.earlier_plans.get(name := f"{item.get('p')}-{item.get('n')}", False)
     ]
     return (*here, *elsewhere)
 
 
 def _standing(facts: PhaseFacts, plan: Plan) -> tuple[PlanStanding, tuple[str, ...]]:
-    summary = next((s.lines[0] for s in facts.of_kind("summary") if s.place.plan == plan.id and s.lines), None)
+    summary = next(
+        (s.lines[0] for s in facts.of_kind("summary") if s.place.plan == plan.id and s.lines), None
+    )
     if summary is None:
         started = any(facts.task_commits.get(f"{plan.id}/{task.get('id')}") for task in plan.tasks)
         return (PlanStanding.RUNNING if started else PlanStanding.PENDING), ()
@@ -160,7 +172,11 @@ def _lacking(facts: PhaseFacts, plan: Plan, summary: Mapping[str, Any]) -> Itera
 
 def _touches(wanted: frozenset[str], touched: set[str]) -> bool:
     """Tell whether a changed path is one of the wanted files or lies below a wanted directory."""
-    return any(path == file or path.startswith(file.rstrip("/") + "/") for file in wanted for path in touched)
+    return any(
+        path == file or path.startswith(file.rstrip("/") + "/")
+        for file in wanted
+        for path in touched
+    )
 
 
 def _test_doubts(facts: PhaseFacts, plan: Plan, summary: Mapping[str, Any]) -> Iterator[str]:

@@ -130,7 +130,9 @@ class PhaseFacts:
         """Return the committed execution state of this phase; empty when there is none. Source: protocol 10 #12."""
         filed = sorted(self.of_kind("execution-state"), key=lambda one: one.place.phase is None)
         number = int(self.phase.number)
-        return next((line for one in filed for line in one.lines if line.get("phase") == number), {})
+        return next(
+            (line for one in filed for line in one.lines if line.get("phase") == number), {}
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +155,11 @@ class Plan:
 
 def plans_of(facts: PhaseFacts, department: Dept | None = None) -> tuple[Plan, ...]:
     """Return the phase's plans in the order of their ids."""
-    plans = [_plan(filed) for filed in facts.of_kind("plan", department) if filed.lines and filed.place.plan]
+    plans = [
+        _plan(filed)
+        for filed in facts.of_kind("plan", department)
+        if filed.lines and filed.place.plan
+    ]
     return tuple(sorted(plans, key=lambda plan: plan.id))
 
 
@@ -162,7 +168,9 @@ def _plan(filed: Filed) -> Plan:
     assert filed.place.plan is not None
     phase = filed.place.plan.phase
     needs = tuple(f"{phase}-{name}" if len(name) == 2 else name for name in texts(header.get("d")))
-    files = frozenset([*texts(header.get("fm")), *(path for task in tasks for path in texts(task.get("f")))])
+    files = frozenset(
+        [*texts(header.get("fm")), *(path for task in tasks for path in texts(task.get("f")))]
+    )
     wave = header.get("w")
     return Plan(
         id=filed.place.plan,

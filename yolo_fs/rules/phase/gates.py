@@ -57,7 +57,11 @@ def sign_off(view: GateView) -> tuple[Decision, str]:
     behind = next((lack.what for lack in all_departments(view)), "")
     found = {
         Evidence.SECURITY_FAIL: "security says FAIL" if "FAIL" in security else "",
-        Evidence.FAIL: str(failed) if failed else "verification says FAIL" if "FAIL" in quality else behind,
+        Evidence.FAIL: str(failed)
+        if failed
+        else "verification says FAIL"
+        if "FAIL" in quality
+        else behind,
         Evidence.PARTIAL: "verification says PARTIAL" if "PARTIAL" in quality else "",
         Evidence.ALL_PASS: "all departments, the integration gate and security pass",
     }
@@ -86,20 +90,36 @@ def sentinels_of(facts: PhaseFacts, progress: PhaseProgress) -> dict[str, str]:
     }
 
 
-def _is_borne_out(row: Sentinel, open_gates: Mapping[str, GateProgress], progress: PhaseProgress) -> bool:
+def _is_borne_out(
+    row: Sentinel, open_gates: Mapping[str, GateProgress], progress: PhaseProgress
+) -> bool:
     if row.department is None:
         return "api-contract" in open_gates
     if row.department is Dept.UIUX:
         return "ux-complete" in open_gates
-    return any(one.department is row.department and one.is_complete and one.plans for one in progress.departments)
+    return any(
+        one.department is row.department and one.is_complete and one.plans
+        for one in progress.departments
+    )
 
 
-def _content(row: Sentinel, facts: PhaseFacts, open_gates: Mapping[str, GateProgress], progress: PhaseProgress) -> str:
+def _content(
+    row: Sentinel,
+    facts: PhaseFacts,
+    open_gates: Mapping[str, GateProgress],
+    progress: PhaseProgress,
+) -> str:
     if row.department is Dept.UIUX:
         evidence = open_gates["ux-complete"].evidence
     elif row.department is None:
         evidence = open_gates["api-contract"].evidence
     else:
-        evidence = tuple((str(plan.id), plan.commit) for one in progress.departments for plan in one.plans)
-    bound = {"sentinel": row.file, "phase": str(facts.phase), "evidence": [list(pair) for pair in evidence]}
+        evidence = tuple(
+            (str(plan.id), plan.commit) for one in progress.departments for plan in one.plans
+        )
+    bound = {
+        "sentinel": row.file,
+        "phase": str(facts.phase),
+        "evidence": [list(pair) for pair in evidence],
+    }
     return json.dumps(bound, sort_keys=True) + "\n"

@@ -66,5 +66,8 @@ class GateView:
 def evidence_of(facts: PhaseFacts, kinds: set[str]) -> tuple[tuple[str, str], ...]:
     """Return (path, commit) of the committed artifacts of some kinds, in the order of the kinds."""
     return tuple(
-        (filed.place.path, filed.commit) for kind in sorted(kinds) for filed in facts.of_kind(kind) if filed.commit
+        (filed.place.path, filed.commit)
+        for kind in sorted(kinds)
+        for filed in facts.of_kind(kind)
+        if filed.commit
     )

@@ -50,14 +50,19 @@ def _api(view: GateView) -> tuple[bool, tuple[Missing, ...]]:
 
 
 def _design(view: GateView) -> tuple[bool, tuple[Missing, ...]]:
-    applies = Dept.UIUX in view.facts.switches.departments and bool(view.facts.of_kind("design-handoff"))
+    applies = Dept.UIUX in view.facts.switches.departments and bool(
+        view.facts.of_kind("design-handoff")
+    )
     lacks = (*ux_said_complete(view), *component_specs(view), *_untrue(view, "design-handoff"))
     return applies, lacks if applies else ()
 
 
 def _handoffs(view: GateView) -> tuple[bool, tuple[Missing, ...]]:
     lines = view.facts.lines_of("dept-handoff")
-    in_force = {(line.get("from_dept"), line.get("to_dept")): (number, line) for number, line in enumerate(lines, 1)}
+    in_force = {
+        (line.get("from_dept"), line.get("to_dept")): (number, line)
+        for number, line in enumerate(lines, 1)
+    }
     blocked = tuple(
         Missing(f"{giver} → {taker}: {blocker}", "dept-handoff.jsonl", number, SHOW)
         for (giver, taker), (number, line) in in_force.items()
@@ -77,7 +82,9 @@ def _untrue(view: GateView, kind: str) -> Iterator[Missing]:
 def _tests(view: GateView) -> tuple[bool, tuple[Missing, ...]]:
     filed = view.facts.of_kind("test-results")
     last = {
-        line.get("plan"): (one.place.name, number, line) for one in filed for number, line in enumerate(one.lines, 1)
+        line.get("plan"): (one.place.name, number, line)
+        for one in filed
+        for number, line in enumerate(one.lines, 1)
     }
     failing = tuple(
         Missing(f"{line['fl']} tests of plan {plan} fail", name, number, SHOW)
@@ -95,7 +102,10 @@ def _untested(view: GateView) -> Iterator[Missing]:
     if not view.facts.switches.several_departments:
         return
     for one in view.progress.departments:
-        wrote = any(step.step.key == "test_authoring" and step.standing is StepStanding.COMPLETE for step in one.steps)
+        wrote = any(
+            step.step.key == "test_authoring" and step.standing is StepStanding.COMPLETE
+            for step in one.steps
+        )
         if wrote and not view.facts.of_kind("test-results", one.department):
             name = f"{_PREFIX[one.department]}test-results.jsonl"
             yield Missing(f"{one.department} has no test results", name, 0, VALIDATE.format(name))
@@ -113,7 +123,9 @@ def integration_gate(view: GateView) -> GateProgress:
     """Return the integration gate: open once all departments are done and no check fails."""
     waiting = tuple(all_departments(view))
     failed = tuple(lack for _, lacks in integration_checks(view).values() for lack in lacks)
-    evidence = evidence_of(view.facts, {"api-contracts", "design-handoff", "dept-handoff", "test-results"})
+    evidence = evidence_of(
+        view.facts, {"api-contracts", "design-handoff", "dept-handoff", "test-results"}
+    )
     return GateProgress(INTEGRATION, waiting + failed, evidence)
 
 
@@ -121,7 +133,9 @@ def integration_result(view: GateView, date: str) -> dict[str, Any]:
     """Return the line of `integration-gate-result.jsonl`. Source: protocol 1.3."""
     checks = integration_checks(view)
     failures = [
-        {"check": key, "detail": lack.what, "file": lack.file} for key, (_, lacks) in checks.items() for lack in lacks
+        {"check": key, "detail": lack.what, "file": lack.file}
+        for key, (_, lacks) in checks.items()
+        for lack in lacks
     ]
     return {
         "r": "FAIL" if failures else "PASS",

@@ -39,13 +39,20 @@ def component_specs(view: GateView) -> Iterator[Missing]:
     yield from _committed(view, "component-specs")
     for number, line in enumerate(view.facts.lines_of("component-specs"), 1):
         if line.get("status") not in READY:
-            yield Missing(f"{line.get('name')} is {line.get('status')}", "component-specs.jsonl", number, SHOW)
+            yield Missing(
+                f"{line.get('name')} is {line.get('status')}", "component-specs.jsonl", number, SHOW
+            )
 
 
 def contract_agreed(view: GateView) -> Iterator[Missing]:
     lines = view.facts.lines_of("api-contracts")
     if not any(line.get("status") in AGREED for line in lines):
-        yield Missing("no contract is agreed", "api-contracts.jsonl", 0, VALIDATE.format("api-contracts.jsonl"))
+        yield Missing(
+            "no contract is agreed",
+            "api-contracts.jsonl",
+            0,
+            VALIDATE.format("api-contracts.jsonl"),
+        )
     in_force = {_contract(line): (number, line) for number, line in enumerate(lines, 1)}
     for name, (number, line) in in_force.items():
         if line.get("status") not in AGREED:
@@ -57,7 +64,9 @@ def _contract(line: Mapping[str, Any]) -> str:
     if endpoint := line.get("endpoint"):
         return str(endpoint)
     endpoints = [
-        f"{item.get('method')} {item.get('path')}" for item in line.get("endpoints") or () if isinstance(item, dict)
+        f"{item.get('method')} {item.get('path')}"
+        for item in line.get("endpoints") or ()
+        if isinstance(item, dict)
     ]
     return ", ".join(sorted(endpoints)) or "the contract"
 
@@ -74,12 +83,22 @@ def all_departments(view: GateView) -> Iterator[Missing]:
 def _each_has_a_summary(view: GateView) -> Iterator[Missing]:
     for department in view.progress.departments:
         if not view.facts.of_kind("summary", department.department):
-            yield Missing(f"{department.department} has no summary", "NN-MM.summary.jsonl", 0, "yolo-fs status")
+            yield Missing(
+                f"{department.department} has no summary",
+                "NN-MM.summary.jsonl",
+                0,
+                "yolo-fs status",
+            )
 
 
 def _committed(view: GateView, kind: str) -> Iterator[Missing]:
     if not view.facts.of_kind(kind):
-        yield Missing(f"no valid {kind}.jsonl is committed", f"{kind}.jsonl", 0, VALIDATE.format(f"{kind}.jsonl"))
+        yield Missing(
+            f"no valid {kind}.jsonl is committed",
+            f"{kind}.jsonl",
+            0,
+            VALIDATE.format(f"{kind}.jsonl"),
+        )
 
 
 SHOW = "yolo-fs status"

@@ -148,7 +148,11 @@ def fold(facts: PhaseFacts) -> PhaseProgress:
     departments = tuple(_department(facts, dept, start) for dept in facts.switches.departments)
     shared = frozenset.intersection(*(_passed(one.steps) for one in departments))
     after = tuple(
-        _walk(whole, (step for step in STEPS if step.key in PHASE_STEPS and step.key != "po"), start | shared)
+        _walk(
+            whole,
+            (step for step in STEPS if step.key in PHASE_STEPS and step.key != "po"),
+            start | shared,
+        )
     )
     asked = _next_of_phase(departments, before, after)
     return PhaseProgress(facts.phase, departments, before + after, _after_verdict(facts, asked))
@@ -187,7 +191,11 @@ def _step(view: View, step: Step, passed: Passed) -> StepProgress:
         return StepProgress(step, StepStanding.SKIPPED, rule)
     if closed:
         return StepProgress(step, StepStanding.PENDING, missing=closed)
-    return StepProgress(step, StepStanding.RUNNING if _has_begun(view, step) else StepStanding.READY, missing=lacking)
+    return StepProgress(
+        step,
+        StepStanding.RUNNING if _has_begun(view, step) else StepStanding.READY,
+        missing=lacking,
+    )
 
 
 def _proof(view: View, step: Step) -> str:
@@ -208,7 +216,9 @@ def _passed(steps: Iterable[StepProgress]) -> Passed:
     return frozenset(one.step.key for one in steps if one.is_passed)
 
 
-def _blockers(view: View, steps: Iterable[StepProgress], plans: Iterable[PlanProgress]) -> Iterator[str]:
+def _blockers(
+    view: View, steps: Iterable[StepProgress], plans: Iterable[PlanProgress]
+) -> Iterator[str]:
     for one in steps:
         if one.step.key == "security" and any("FAIL" in lack for lack in one.missing):
             yield "security FAIL: hard stop, only the user decides"
@@ -227,7 +237,9 @@ def _next_of_department(
 ) -> Next | None:
     for one in steps:
         if one.standing in (StepStanding.READY, StepStanding.RUNNING):
-            return _asked(one.step, department, _next_task(plans) if one.step.key == "implementation" else "")
+            return _asked(
+                one.step, department, _next_task(plans) if one.step.key == "implementation" else ""
+            )
     return None
 
 
@@ -248,7 +260,9 @@ def _with_handoff(facts: PhaseFacts, asked: Next | None) -> Next | None:
 
 
 def _next_of_phase(
-    departments: tuple[DepartmentProgress, ...], before: tuple[StepProgress, ...], after: tuple[StepProgress, ...]
+    departments: tuple[DepartmentProgress, ...],
+    before: tuple[StepProgress, ...],
+    after: tuple[StepProgress, ...],
 ) -> Next | None:
     for one in before:
         if one.standing in (StepStanding.READY, StepStanding.RUNNING):
@@ -256,7 +270,9 @@ def _next_of_phase(
     first = next((one.next for one in departments if one.next), None)
     if first:
         return first
-    return next((_asked(one.step, Dept.BACKEND, "") for one in after if one.standing in _OPEN), None)
+    return next(
+        (_asked(one.step, Dept.BACKEND, "") for one in after if one.standing in _OPEN), None
+    )
 
 
 _OPEN = (StepStanding.READY, StepStanding.RUNNING)

@@ -48,7 +48,9 @@ class Scene:
     @classmethod
     def of(cls, facts: PhaseFacts, progress: PhaseProgress, asker: Asker) -> Scene:
         """Return what the asker sees of a phase."""
-        shown = tuple(one for one in progress.departments if asker.department in (None, one.department))
+        shown = tuple(
+            one for one in progress.departments if asker.department in (None, one.department)
+        )
         return cls(facts, progress, shown, waits_of(facts, progress), asker)
 
     @property
@@ -57,7 +59,14 @@ class Scene:
 
     def waits_at(self, department: Dept) -> Wait | None:
         """Return the gate that a department's wave begins behind, while it is closed."""
-        return next((wait for wait in self.waits if wait.waiter == department and wait.on.startswith("gate:")), None)
+        return next(
+            (
+                wait
+                for wait in self.waits
+                if wait.waiter == department and wait.on.startswith("gate:")
+            ),
+            None,
+        )
 
     def next(self) -> tuple[Next | None, DepartmentProgress | None]:
         """Return who goes on now and in which department: the asker, if it is its turn, and nobody behind a gate."""
@@ -98,7 +107,9 @@ def _next(scene: Scene) -> Section:
     if asked is None:
         return Section("next", "", (f"next: nobody; {_why_nobody(scene)}",), None, is_vital=True)
     files = _input_files(scene.facts, asked, department)
-    task = next((one for plan in scene.plans for one in plan.tasks if str(one.ref) == asked.task), None)
+    task = next(
+        (one for plan in scene.plans for one in plan.tasks if str(one.ref) == asked.task), None
+    )
     plan = asked.task[:5]
     waits = [wait for wait in scene.waits if wait.waiter == asked.task]
     data = {
@@ -138,14 +149,22 @@ def _your_turn(scene: Scene, asked: Next) -> Iterator[str]:
         yield f"you: {safe(role)} has nothing to do now"
 
 
-def _input_files(facts: PhaseFacts, asked: Next, department: DepartmentProgress | None) -> list[str]:
+def _input_files(
+    facts: PhaseFacts, asked: Next, department: DepartmentProgress | None
+) -> list[str]:
     """Return the committed files that the printed inputs mean: of a task only its own plan."""
     view = View(facts, department.department if department else None)
     words = [word.lower().replace(" ", "-") for word in asked.inputs]
     kinds = sorted({one.place.artifact.kind for one in facts.filed})
-    files = [one for kind in kinds if any(_means(word, kind) for word in words) for one in view.of(kind)]
+    files = [
+        one for kind in kinds if any(_means(word, kind) for word in words) for one in view.of(kind)
+    ]
     plan = asked.task[:5]
-    found = [one.place.path for one in files if not (plan and one.place.plan and str(one.place.plan) != plan)]
+    found = [
+        one.place.path
+        for one in files
+        if not (plan and one.place.plan and str(one.place.plan) != plan)
+    ]
     handed = [word for word in asked.inputs if word == facts.handed_over and word]
     return [*found[:_FEW], *handed]
 
@@ -158,7 +177,10 @@ def _stops(scene: Scene) -> Iterator[Item]:
     for one in scene.departments:
         for blocker in one.blockers:
             if not blocker.startswith("plan "):
-                yield f"{one.department}: {safe(blocker)}", {"department": one.department.value, "why": blocker}
+                yield (
+                    f"{one.department}: {safe(blocker)}",
+                    {"department": one.department.value, "why": blocker},
+                )
     for alarm in alarms(scene.facts, scene.progress):
         yield safe(str(alarm), 500), {"department": None, "why": str(alarm)}
 
@@ -177,7 +199,9 @@ def _team(scene: Scene) -> Iterator[Item]:
                 "step": step,
                 "plans_done": one.plans_complete,
                 "plans": len(one.plans),
-                "next": {"agent": one.next.agent, "step": one.next.step, "task": one.next.task} if one.next else None,
+                "next": {"agent": one.next.agent, "step": one.next.step, "task": one.next.task}
+                if one.next
+                else None,
                 "waits_for": gate.on if gate else None,
             },
         )
@@ -191,7 +215,10 @@ def _turn(one: DepartmentProgress, gate: Wait | None) -> str:
 
 
 def _escalations(scene: Scene) -> Iterator[Item]:
-    since = {str(line.get("id")): str(line.get("dt")) for line in reversed(scene.facts.lines_of("escalation"))}
+    since = {
+        str(line.get("id")): str(line.get("dt"))
+        for line in reversed(scene.facts.lines_of("escalation"))
+    }
     for wait in scene.waits:
         if EscalationId.parse(wait.waiter):
             blocks = sorted(one.waiter for one in scene.waits if one.on == wait.waiter)
@@ -199,7 +226,13 @@ def _escalations(scene: Scene) -> Iterator[Item]:
             yield (
                 f"{wait.waiter}: {safe(wait.on)} is to answer, since {safe(begun) or 'some time'}"
                 f" ({safe(wait.where)}); blocks {safe(', '.join(blocks)) or 'nothing'}",
-                {"id": wait.waiter, "holder": wait.on, "since": begun, "where": wait.where, "blocks": blocks},
+                {
+                    "id": wait.waiter,
+                    "holder": wait.on,
+                    "since": begun,
+                    "where": wait.where,
+                    "blocks": blocks,
+                },
             )
 
 
@@ -236,7 +269,9 @@ def _plan_data(plan: PlanProgress) -> dict[str, Any]:
         "title": safe(plan.title),
         "standing": plan.standing.value,
         "commit": plan.commit[:SHORT],
-        "tasks": [{"task": str(task.ref), "commit": task.commit[:SHORT] or None} for task in plan.tasks],
+        "tasks": [
+            {"task": str(task.ref), "commit": task.commit[:SHORT] or None} for task in plan.tasks
+        ],
         "lacks": list(plan.missing),
         "blocked_by": list(plan.blocked_by),
     }

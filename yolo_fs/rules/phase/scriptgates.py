@@ -62,7 +62,9 @@ def _summaries(folder: PhaseFolder) -> Iterator[str]:
         plan = PlanId.parse(f"{header.get('p')}-{header.get('n')}")
         if plan is None:
             yield f"{name}: its header names no plan"
-        elif not any(map(folder.has, (f"{plan}.summary.jsonl", name.replace(PLAN, ".summary.jsonl")))):
+        elif not any(
+            map(folder.has, (f"{plan}.summary.jsonl", name.replace(PLAN, ".summary.jsonl")))
+        ):
             yield f"{plan}.summary.jsonl"
 
 

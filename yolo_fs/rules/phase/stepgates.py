@@ -33,10 +33,16 @@ def exit_lacks(view: View, gate: ExitGate) -> tuple[str, ...]:
 
 def stage_outcome(view: View) -> Outcome:
     """Return what the gate between Architect and Lead decides: open critique entries send the design back."""
-    decided = str(next((line.get("stage_gate", "") for line in view.lines("architecture")), "")).lower()
+    decided = str(
+        next((line.get("stage_gate", "") for line in view.lines("architecture")), "")
+    ).lower()
     if decided == Outcome.KILL.lower():
         return Outcome.KILL
-    return Outcome.RECYCLE if any(line.get("st") == "open" for line in view.lines("critique")) else Outcome.GO
+    return (
+        Outcome.RECYCLE
+        if any(line.get("st") == "open" for line in view.lines("critique"))
+        else Outcome.GO
+    )
 
 
 # --- entry ---
@@ -90,7 +96,12 @@ def _approved(view: View, passed: Passed) -> Iterator[str]:
 
 def _post_phase_qa(view: View, _: Passed) -> Iterator[str]:
     last = next(
-        (line for line in reversed(view.facts.lines_of("qa-gate-results")) if line.get("gl") == "post-phase"), None
+        (
+            line
+            for line in reversed(view.facts.lines_of("qa-gate-results"))
+            if line.get("gl") == "post-phase"
+        ),
+        None,
     )
     if last is not None and last.get("r") == "FAIL":
         yield "the post-phase QA gate failed"
@@ -134,7 +145,9 @@ def _present(kind: str, name: str) -> Callable[[View], Iterator[str]]:
 
 
 def _scope_approved(view: View) -> Iterator[str]:
-    if not any(line.get("status") == "PO-APPROVED" for line in view.facts.lines_of("scope-document")):
+    if not any(
+        line.get("status") == "PO-APPROVED" for line in view.facts.lines_of("scope-document")
+    ):
         yield "no scope-document.json with status PO-APPROVED"
 
 
@@ -229,7 +242,10 @@ def _state_complete(view: View) -> Iterator[str]:
 def _says_complete(execution: Mapping[str, Any]) -> bool:
     """Tell whether the phase is called complete: by evidence, or by a Lead whose word is kept until it comes."""
     declared = execution.get("declared")
-    return "complete" in (execution.get("status"), declared.get("status") if isinstance(declared, dict) else None)
+    return "complete" in (
+        execution.get("status"),
+        declared.get("status") if isinstance(declared, dict) else None,
+    )
 
 
 def _delivery(view: View) -> Iterator[str]:

@@ -57,5 +57,9 @@ class View:
 
     def of_step(self, step: Step) -> tuple[Filed, ...]:
         """Return the artifacts that a step produces."""
-        kinds = {filed.place.artifact.kind for filed in self.facts.filed if filed.place.artifact.step == step.key}
+        kinds = {
+            filed.place.artifact.kind
+            for filed in self.facts.filed
+            if filed.place.artifact.step == step.key
+        }
         return tuple(filed for kind in sorted(kinds) for filed in self.of(kind))

@@ -23,7 +23,17 @@ from yolo_fs.rules.phase.waits_for_answers import of_escalations, of_handoffs, o
 from yolo_fs.rules.phase.waits_for_work import of_departments, of_gates, of_plans
 from yolo_fs.rules.phase.waits_scene import CONFIG, Scene, gate_name
 
-__all__ = ["Alarm", "Deadlock", "Orphan", "Wait", "alarms", "cycles", "orphans", "suppliers", "waits_of"]
+__all__ = [
+    "Alarm",
+    "Deadlock",
+    "Orphan",
+    "Wait",
+    "alarms",
+    "cycles",
+    "orphans",
+    "suppliers",
+    "waits_of",
+]
 
 
 def alarms(facts: PhaseFacts, progress: PhaseProgress) -> tuple[Alarm, ...]:
@@ -55,7 +65,11 @@ def suppliers(facts: PhaseFacts, progress: PhaseProgress) -> frozenset[str]:
     active = facts.switches.departments
     plans = {str(plan.id) for one in progress.departments for plan in one.plans}
     gates = {f"gate:{gate.name}" for gate in gates_of(facts, progress)}
-    agents = {name for name, row in AGENT_BY_NAME.items() if row.department in (None, Dept.SHARED, *active)}
+    agents = {
+        name
+        for name, row in AGENT_BY_NAME.items()
+        if row.department in (None, Dept.SHARED, *active)
+    }
     if not facts.switches.config.research_requests.enabled:
         agents.discard(Role.SCOUT)
     return frozenset({*active, *plans, *_plans_elsewhere(facts), *gates, *agents, *_OUTSIDERS})
@@ -68,7 +82,11 @@ _OUTSIDERS = (Role.USER, Role.GO, "orchestrator")
 def _plans_elsewhere(facts: PhaseFacts) -> Iterator[str]:
     """Yield the plans of other phases that are asked for: the facts of one phase do not tell which there are."""
     for plan in plans_of(facts):
-        yield from (f"{item.get('p')}-{item.get('n')}" for item in plan.foreign if item.get("p") != plan.id.phase)
+        yield from (
+            f"{item.get('p')}-{item.get('n')}"
+            for item in plan.foreign
+            if item.get("p") != plan.id.phase
+        )
 
 
 def _of_stuck_plans(scene: Scene, found: Collection[Wait]) -> Iterator[Wait]:

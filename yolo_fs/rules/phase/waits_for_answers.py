@@ -35,7 +35,9 @@ def of_escalations(scene: Scene) -> Iterator[Wait]:
             waiters[_agent(last.agent, department)] = "it escalated that and cannot go on"
         yield from (Wait(waiter, str(one.id), why, where) for waiter, why in waiters.items())
         remedy = f"resolve it: 'yolo-fs escalate resolve {one.id}'"
-        yield Wait(str(one.id), _spoken_to(one, department), "it holds the escalation", where, remedy)
+        yield Wait(
+            str(one.id), _spoken_to(one, department), "it holds the escalation", where, remedy
+        )
 
 
 def _spoken_to(one: EscalationProgress, department: Dept) -> str:
@@ -52,15 +54,22 @@ def _agent(spelled: str, department: Dept) -> str:
 def of_research(scene: Scene) -> Iterator[Wait]:
     """Yield blocking requests without an answer: whom they pause, and the Scout whom they wait for."""
     asked = scene.facts.of_kind("research")
-    answered = {line.get("q") for filed in asked for line in filed.lines if line.get("src") != "pending"}
+    answered = {
+        line.get("q") for filed in asked for line in filed.lines if line.get("src") != "pending"
+    }
     for filed in asked:
         for number, line in enumerate(filed.lines, 1):
-            if line.get("src") != "pending" or line.get("rt") != "blocking" or line.get("q") in answered:
+            if (
+                line.get("src") != "pending"
+                or line.get("rt") != "blocking"
+                or line.get("q") in answered
+            ):
                 continue
             file = filed.place.name
             name, where = f"research:{file}:{number}", f"{file}:{number}"
             yield from (
-                Wait(waiter, name, "it asked, and cannot go on", where) for waiter in _paused(scene, filed, line)
+                Wait(waiter, name, "it asked, and cannot go on", where)
+                for waiter in _paused(scene, filed, line)
             )
             remedy = f"write the finding into {file}, or make the request informational"
             yield Wait(name, Role.SCOUT, "it is to be answered", where, remedy)
@@ -70,7 +79,9 @@ def _paused(scene: Scene, filed: Filed, line: Mapping[str, Any]) -> Iterator[str
     """Yield the agent that asked, and the task or plan that it asked for where the line names one."""
     named = [str(line.get(key, "")) for key in ("task", "plan_id", "brief_for")]
     tasks = [found for name in named if (found := TaskRef.parse(name))]
-    plans = [task.plan for task in tasks] or [plan for name in named if (plan := PlanId.parse(name))]
+    plans = [task.plan for task in tasks] or [
+        plan for name in named if (plan := PlanId.parse(name))
+    ]
     own = Dept(filed.place.department)
     yield _agent(str(line.get("ra")), scene.department_of.get(plans[0], own) if plans else own)
     yield from map(str, tasks or plans)
@@ -79,7 +90,10 @@ def _paused(scene: Scene, filed: Filed, line: Mapping[str, Any]) -> Iterator[str
 def of_handoffs(scene: Scene) -> Iterator[Wait]:
     """Yield departments that were handed something with blockers; a later handoff replaces an earlier one."""
     latest = {
-        (str(line.get("from_dept")), str(line.get("to_dept"))): (f"{filed.place.name}:{number}", line)
+        (str(line.get("from_dept")), str(line.get("to_dept"))): (
+            f"{filed.place.name}:{number}",
+            line,
+        )
         for filed in scene.facts.of_kind("dept-handoff")
         for number, line in enumerate(filed.lines, 1)
     }

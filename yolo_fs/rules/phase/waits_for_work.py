@@ -31,7 +31,13 @@ def of_plans(scene: Scene) -> Iterator[Wait]:
             yield Wait(name, gate_name(gate), f"{plan.department} begins behind it", CONFIG)
         for need in plan.blocked_by:
             key = "d" if need in written.needs else "xd"
-            yield Wait(name, need, f"`{key}` names it", f"{file}:1", f"take {shown(need)} out of `{key}` in {file}")
+            yield Wait(
+                name,
+                need,
+                f"`{key}` names it",
+                f"{file}:1",
+                f"take {shown(need)} out of `{key}` in {file}",
+            )
         yield from _of_tasks(plan, written, file)
 
 
@@ -42,7 +48,13 @@ def _of_tasks(plan: PlanProgress, written: Plan, file: str) -> Iterator[Wait]:
         for need in texts(task.get("td")):
             if {name := str(task.get("id")), need} <= stuck:
                 remedy = f"take {need} out of `td` of {name} in {file}"
-                yield Wait(f"{plan.id}/{name}", f"{plan.id}/{need}", "`td` names it", f"{file}:{line}", remedy)
+                yield Wait(
+                    f"{plan.id}/{name}",
+                    f"{plan.id}/{need}",
+                    "`td` names it",
+                    f"{file}:{line}",
+                    remedy,
+                )
 
 
 def of_gates(scene: Scene) -> Iterator[Wait]:
@@ -56,13 +68,20 @@ def of_gates(scene: Scene) -> Iterator[Wait]:
             yield from (_owed(f"gate:{name}", one) for one in scene.behind)
     for gate in scene.entrances.values():
         yield from (
-            _owed(gate_name(gate), one) for one in scene.behind if not gate.gate and one.department is gate.department
+            _owed(gate_name(gate), one)
+            for one in scene.behind
+            if not gate.gate and one.department is gate.department
         )
 
 
 def _owed(gate: str, one: DepartmentProgress) -> Wait:
     assert one.current is not None
-    return Wait(gate, one.department, f"{one.department} is at {one.current.step.key}", one.current.step.outputs[-1])
+    return Wait(
+        gate,
+        one.department,
+        f"{one.department} is at {one.current.step.key}",
+        one.current.step.outputs[-1],
+    )
 
 
 def _of_contracts(scene: Scene, missing: tuple[Missing, ...]) -> Iterator[Wait]:
@@ -73,8 +92,13 @@ def _of_contracts(scene: Scene, missing: tuple[Missing, ...]) -> Iterator[Wait]:
             direction = lines[lack.line - 1].get("direction") if lack.line else None
             where = f"{lack.file}:{lack.line}" if lack.line else lack.file
             for lead in _ANSWERED_BY.get(str(direction), ("fe-lead", "lead")):
-                yield Wait("gate:api-contract", lead, lack.what, where, f"agree on it in {lack.file}")
+                yield Wait(
+                    "gate:api-contract", lead, lack.what, where, f"agree on it in {lack.file}"
+                )
 
 
-_ANSWERED_BY: Mapping[str, tuple[str, ...]] = {"frontend_to_backend": ("lead",), "backend_to_frontend": ("fe-lead",)}
+_ANSWERED_BY: Mapping[str, tuple[str, ...]] = {
+    "frontend_to_backend": ("lead",),
+    "backend_to_frontend": ("fe-lead",),
+}
 """Direction of a contract → who answers it. Source: document 000 (`api_contract`)."""

@@ -42,7 +42,9 @@ class Scene:
         """Plans of active departments that are not complete: how far, what they say, in which file."""
         files = {filed.place.plan: filed.place.name for filed in self.facts.of_kind("plan")}
         written = {plan.id: plan for plan in plans_of(self.facts)}
-        plans = (plan for one in self.progress.departments for plan in one.plans if not plan.is_done)
+        plans = (
+            plan for one in self.progress.departments for plan in one.plans if not plan.is_done
+        )
         return tuple((plan, written[plan.id], files[plan.id]) for plan in plans)
 
     @cached_property
@@ -53,16 +55,28 @@ class Scene:
     @cached_property
     def closed(self) -> Mapping[str, tuple[Missing, ...]]:
         """Gates of the phase that are closed → what they lack."""
-        return {gate.name: gate.missing for gate in gates_of(self.facts, self.progress) if not gate.is_open}
+        return {
+            gate.name: gate.missing
+            for gate in gates_of(self.facts, self.progress)
+            if not gate.is_open
+        }
 
     @cached_property
     def entrances(self) -> Mapping[Dept, WaveGate]:
         """Departments that have not begun to implement → the closed gate in front of their wave."""
         begun = {one.department for one in self.progress.departments if _has_begun(one)}
-        return {dept: gate for dept, gate in _wave_gates(self.facts) if dept not in begun and self._is_closed(gate)}
+        return {
+            dept: gate
+            for dept, gate in _wave_gates(self.facts)
+            if dept not in begun and self._is_closed(gate)
+        }
 
     def _is_closed(self, gate: WaveGate) -> bool:
-        return gate.gate in self.closed if gate.gate else any(one.department is gate.department for one in self.behind)
+        return (
+            gate.gate in self.closed
+            if gate.gate
+            else any(one.department is gate.department for one in self.behind)
+        )
 
 
 def _has_begun(one: DepartmentProgress) -> bool:
@@ -76,7 +90,9 @@ def _wave_gates(facts: PhaseFacts) -> Iterator[tuple[Dept, WaveGate]]:
     route = routing({"departments": flags, "department_workflow": config.department_workflow})
     for before, after in pairwise(waves(route)):
         gate = next(row for row in WAVE_GATES if row.name == before.gate)
-        yield from ((dept, gate) for dept in after.departments if dept in facts.switches.departments)
+        yield from (
+            (dept, gate) for dept in after.departments if dept in facts.switches.departments
+        )
 
 
 def gate_name(row: WaveGate) -> str:

@@ -59,7 +59,9 @@ class Wave:
 
 def routing(config: Mapping[str, Any]) -> Routing:
     """Return how the configured departments are dispatched."""
-    frontend, uiux = (_is_on(section(config, "departments").get(name)) for name in (Dept.FRONTEND, Dept.UIUX))
+    frontend, uiux = (
+        _is_on(section(config, "departments").get(name)) for name in (Dept.FRONTEND, Dept.UIUX)
+    )
     wanted = config.get("department_workflow", BACKEND_ONLY)
     workflow, warning = BACKEND_ONLY, ""
     if wanted not in WORKFLOWS:
@@ -68,12 +70,16 @@ def routing(config: Mapping[str, Any]) -> Routing:
         warning = f"department_workflow is {wanted}, but no other department is on: falling back to backend_only"
     else:
         workflow = wanted
-    return Routing(workflow, frontend, uiux, _spawn(workflow, frontend=frontend, uiux=uiux), warning)
+    return Routing(
+        workflow, frontend, uiux, _spawn(workflow, frontend=frontend, uiux=uiux), warning
+    )
 
 
 def waves(route: Routing) -> tuple[Wave, ...]:
     """Return the waves of departments with the gate behind each. Source: protocol 3.1, last paragraph."""
-    *groups, last = (tuple(_DEPARTMENT_OF_LEAD[lead] for lead in wave) for wave in route.spawn.waves)
+    *groups, last = (
+        tuple(_DEPARTMENT_OF_LEAD[lead] for lead in wave) for wave in route.spawn.waves
+    )
     return (*(Wave(group, _gate(group[0])) for group in groups), Wave(last, _gate(None)))
 
 
@@ -91,7 +97,9 @@ def _spawn(workflow: str, *, frontend: bool, uiux: bool) -> Spawn:
     return next(
         row
         for row in SPAWNS
-        if row.workflow == workflow and row.frontend in (None, frontend) and row.uiux in (None, uiux)
+        if row.workflow == workflow
+        and row.frontend in (None, frontend)
+        and row.uiux in (None, uiux)
     )
 
 

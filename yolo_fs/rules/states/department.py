@@ -47,7 +47,9 @@ def derived_status(progress: DepartmentProgress) -> dict[str, Any]:
 _BEGUN = (StepStanding.COMPLETE, StepStanding.RUNNING)
 
 
-def department_status(progress: DepartmentProgress, before: Mapping[str, Any], now: str, error: str) -> dict[str, Any]:
+def department_status(
+    progress: DepartmentProgress, before: Mapping[str, Any], now: str, error: str
+) -> dict[str, Any]:
     """Return the status file of a department: eight keys in the reference's order, then ours, then what others added.
 
     `before`: the file as it is; empty when there is none. `now`: ISO time. `error`: the first finding of a
@@ -89,7 +91,9 @@ def declarations(before: Mapping[str, Any], derived: Mapping[str, Any]) -> dict[
     said = dict(declared) if isinstance(declared, dict) else {}
     if said.pop("by", None) is None and before and "seq" not in before:
         said = {key: before[key] for key in DECLARABLE if key in before}
-    return {key: value for key, value in said.items() if key in DECLARABLE and value != derived[key]}
+    return {
+        key: value for key, value in said.items() if key in DECLARABLE and value != derived[key]
+    }
 
 
 def drift_of_department(progress: DepartmentProgress, status: Mapping[str, Any]) -> Iterator[Drift]:
@@ -119,4 +123,6 @@ def _status_in(state: Mapping[str, Any], key: str) -> object:
 
 def department_of(name: str) -> Dept | None:
     """Return the working department of a name, or None."""
-    return next((dept for dept in (Dept.BACKEND, Dept.FRONTEND, Dept.UIUX) if dept.value == name), None)
+    return next(
+        (dept for dept in (Dept.BACKEND, Dept.FRONTEND, Dept.UIUX) if dept.value == name), None
+    )

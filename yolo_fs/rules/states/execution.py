@@ -45,10 +45,16 @@ def next_execution_state(
     targets = {target.step.key: target for target in _targets(facts, progress, old)}
     written = _steps_of(old)
     escalated = next_entries(facts, before)
-    due = [key for key, target in targets.items() if target.status in PASSED and _status(written, key) not in PASSED]
+    due = [
+        key
+        for key, target in targets.items()
+        if target.status in PASSED and _status(written, key) not in PASSED
+    ]
     now, later = (due[:1], due[1:]) if escalated.change is None else ([], due)
     steps = {
-        key: _joined(_entry_of(written, key), one) if key not in later else _entry_of(written, key) or _PENDING
+        key: _joined(_entry_of(written, key), one)
+        if key not in later
+        else _entry_of(written, key) or _PENDING
         for key, one in targets.items()
         if key not in LAZY or key in written or (one.status != "pending" and key not in later)
     }
@@ -77,7 +83,9 @@ def _content(
         "phase_name": old.get("phase_name") or str(facts.phase),
         "status": "complete" if is_over else "running",
         "started_at": old.get("started_at") or iso(_begin(facts)),
-        **({"completed_at": _entry_of(shown, "signoff").get("completed_at", "")} if is_over else {}),
+        **(
+            {"completed_at": _entry_of(shown, "signoff").get("completed_at", "")} if is_over else {}
+        ),
         "step": reached,
         "wave": int(min(waves or every or [1])),
         "total_waves": int(max(every or [1])),
@@ -86,7 +94,11 @@ def _content(
         "escalations": [dict(entry) for entry in escalated.entries],
         **({"departments": _departments(progress)} if facts.switches.several_departments else {}),
     }
-    others = {key: value for key, value in old.items() if key not in first and key not in (DECLARED, "completed_at")}
+    others = {
+        key: value
+        for key, value in old.items()
+        if key not in first and key not in (DECLARED, "completed_at")
+    }
     declared = declared_in(old, _said(old), _derived(facts, targets, plans), rank_of_status)
     return first | others | ({DECLARED: declared} if declared else {})
 
@@ -109,7 +121,9 @@ _OUTCOME = frozenset({"completed_at", "skipped_at", "artifact", "reason"})
 # --- steps ---
 
 
-def _targets(facts: PhaseFacts, progress: PhaseProgress, old: Mapping[str, Any]) -> Iterator[_Target]:
+def _targets(
+    facts: PhaseFacts, progress: PhaseProgress, old: Mapping[str, Any]
+) -> Iterator[_Target]:
     reached = True
     for step in STEPS:
         found = _found(progress, step)
@@ -122,7 +136,9 @@ def _targets(facts: PhaseFacts, progress: PhaseProgress, old: Mapping[str, Any])
 
 def _found(progress: PhaseProgress, step: Step) -> list[StepProgress]:
     own = [one for one in progress.steps if one.step.key == step.key]
-    return own or [one for dept in progress.departments for one in dept.steps if one.step.key == step.key]
+    return own or [
+        one for dept in progress.departments for one in dept.steps if one.step.key == step.key
+    ]
 
 
 def _standing(found: list[StepProgress], said: str) -> str:
@@ -207,7 +223,9 @@ def _said(old: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     yield from said_of(old)
 
 
-def _derived(facts: PhaseFacts, targets: Mapping[str, _Target], plans: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _derived(
+    facts: PhaseFacts, targets: Mapping[str, _Target], plans: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
     return {
         "status": "complete" if targets["signoff"].status in PASSED else "running",
         **{f"steps.{key}": one.status for key, one in targets.items()},

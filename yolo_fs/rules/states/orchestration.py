@@ -33,7 +33,9 @@ def orchestration(
         "phase": facts.phase.number,
         "multi_dept": facts.switches.several_departments,
         "workflow": facts.switches.config.department_workflow,
-        "departments": {one.department.value: _department(facts, one) for one in _in_waves(facts, progress)},
+        "departments": {
+            one.department.value: _department(facts, one) for one in _in_waves(facts, progress)
+        },
         "gates": {name: _gate(facts, gates[name]) for name in _GATES if name in gates},
         "integration_qa": {"status": _integration(facts, progress)},
         "security": {"status": _security(facts)},
@@ -78,7 +80,9 @@ def _gate(facts: PhaseFacts, gate: GateProgress) -> dict[str, str]:
     commits = {commit for _, commit in gate.evidence}
     return {
         "status": "passed",
-        "passed_at": iso(max(_moments(one for one in facts.filed if one.commit in commits), default=0)),
+        "passed_at": iso(
+            max(_moments(one for one in facts.filed if one.commit in commits), default=0)
+        ),
     }
 
 

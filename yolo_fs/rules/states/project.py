@@ -18,7 +18,15 @@ NO_MILESTONE = "default"
 _STATUS = {
     "planning": ("po", "critique", "research", "architecture", "planning"),
     "executing": ("design_review", "test_authoring", "implementation"),
-    "verifying": ("code_review", "documentation", "qa", "security", "signoff", "integration_gate", "delivery"),
+    "verifying": (
+        "code_review",
+        "documentation",
+        "qa",
+        "security",
+        "signoff",
+        "integration_gate",
+        "delivery",
+    ),
 }
 """What the project does while a phase is at a step. Source: protocol 1.3, `st`."""
 
@@ -33,8 +41,14 @@ def project_state(phases: Folded, before: Mapping[str, Any] | None) -> dict[str,
     if not phases or claims(phases, old):
         return None
     derived = _derived(phases)
-    derived["tt"] = max(derived["tt"], int(_rank("tt", old.get("tt"))))  # a roadmap knows of phases yet to begin
-    first = {"ms": old.get("ms") or NO_MILESTONE, **derived, "started": old.get("started") or _begin(phases)}
+    derived["tt"] = max(
+        derived["tt"], int(_rank("tt", old.get("tt")))
+    )  # a roadmap knows of phases yet to begin
+    first = {
+        "ms": old.get("ms") or NO_MILESTONE,
+        **derived,
+        "started": old.get("started") or _begin(phases),
+    }
     return renewed(before, first | {key: value for key, value in old.items() if key not in first})
 
 
@@ -52,7 +66,9 @@ def current(phases: Folded) -> tuple[PhaseFacts, PhaseProgress]:
 
 def _derived(phases: Folded) -> dict[str, Any]:
     facts, progress = current(phases)
-    plans = [plan for _, one in phases for department in one.departments for plan in department.plans]
+    plans = [
+        plan for _, one in phases for department in one.departments for plan in department.plans
+    ]
     done = sum(plan.is_done for plan in plans)
     return {
         "ph": int(facts.phase.number),
@@ -80,4 +96,7 @@ def _rank(key: str, value: object) -> float:
     return value if isinstance(value, int | float) else -1
 
 
-_ORDER: Mapping[str, tuple[object, ...]] = {"st": (*_STATUS, "complete"), "step": tuple(STEP_BY_KEY)}
+_ORDER: Mapping[str, tuple[object, ...]] = {
+    "st": (*_STATUS, "complete"),
+    "step": tuple(STEP_BY_KEY),
+}

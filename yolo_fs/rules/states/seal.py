@@ -35,7 +35,10 @@ def is_ours(content: Mapping[str, Any]) -> bool:
 
 
 def declared_in(
-    before: Mapping[str, Any], said: Iterable[tuple[str, Any]], derived: Mapping[str, Any], rank: Rank
+    before: Mapping[str, Any],
+    said: Iterable[tuple[str, Any]],
+    derived: Mapping[str, Any],
+    rank: Rank,
 ) -> dict[str, Any]:
     """Return what is declared and not borne out: key → value. What the evidence has overtaken was true, and is dropped.
 

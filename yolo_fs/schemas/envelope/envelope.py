@@ -10,11 +10,23 @@ from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from yolo_fs.reasons import Level, Reason
-from yolo_fs.schemas.base import Fault, Field, IsoInstant, Mode, Percent, RelativePath, Text, Wire, check
+from yolo_fs.schemas.base import (
+    Fault,
+    Field,
+    IsoInstant,
+    Mode,
+    Percent,
+    RelativePath,
+    Text,
+    Wire,
+    check,
+)
 from yolo_fs.schemas.envelope import reports, requests
 from yolo_fs.schemas.packet import Guid
 
-AgentType = Literal["user", "orchestrator", "market-research", "prfaq", "prd", "prototype", "ai-framing"]
+AgentType = Literal[
+    "user", "orchestrator", "market-research", "prfaq", "prd", "prototype", "ai-framing"
+]
 """The document's six, and `user`: the first of its payloads goes from the user to the orchestrator."""
 
 Slug = Annotated[
@@ -124,7 +136,9 @@ PAYLOADS: Mapping[tuple[str, str], type[Wire]] = {
 """Payload of each route, source first. Source: document 003, "Phase-Specific Payloads", sections 1 to 11."""
 
 
-def read_envelope(value: Mapping[str, Any], mode: Mode = Mode()) -> tuple[Envelope | None, tuple[Fault, ...]]:
+def read_envelope(
+    value: Mapping[str, Any], mode: Mode = Mode()
+) -> tuple[Envelope | None, tuple[Fault, ...]]:
     """Return the envelope, or None when it or its payload is wrong, with the faults of both."""
     shaped, faults = check(Envelope, value, mode)
     faults += payload_faults(value, mode)

@@ -7,7 +7,9 @@ from typing import Annotated, ClassVar, Literal
 
 from yolo_fs.schemas.base import Field, FindingName, Text, Wire
 
-Confidence = Annotated[int, Field(ge=0, le=100, examples=[85], description="a whole number from 0 to 100")]
+Confidence = Annotated[
+    int, Field(ge=0, le=100, examples=[85], description="a whole number from 0 to 100")
+]
 Round = Annotated[int, Field(ge=1, le=3, examples=[1], description="round 1, 2 or 3")]
 
 

@@ -10,7 +10,9 @@ from typing import Annotated, Any, Literal
 
 from yolo_fs.schemas.base import Field, Text, Wire
 
-FlowName = Annotated[str, Field(pattern=r"^UF-[0-9]{2,}$", examples=["UF-01"], description="user flow id UF-NN")]
+FlowName = Annotated[
+    str, Field(pattern=r"^UF-[0-9]{2,}$", examples=["UF-01"], description="user flow id UF-NN")
+]
 
 
 class DesignToken(Wire):

@@ -9,7 +9,16 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from yolo_fs.reasons import Reason
-from yolo_fs.schemas.base import EscalationName, IsoInstant, OneLine, Positive, Text, Wire, fault, invariant
+from yolo_fs.schemas.base import (
+    EscalationName,
+    IsoInstant,
+    OneLine,
+    Positive,
+    Text,
+    Wire,
+    fault,
+    invariant,
+)
 
 
 class EscalationLine(Wire):
@@ -57,13 +66,20 @@ class EscalationLine(Wire):
         """Whoever decides gets two or three options."""
         if self.opts is None or len(self.opts) in (2, 3):
             return None
-        return fault(Reason.OUT_OF_RANGE, f"{len(self.opts)} options", expected="2 or 3 options", at="/opts")
+        return fault(
+            Reason.OUT_OF_RANGE, f"{len(self.opts)} options", expected="2 or 3 options", at="/opts"
+        )
 
     @invariant
     def resolution_belongs_to_resolved(self) -> object:
         """`res` stands on resolved lines, and on them alone."""
         if self.st == "resolved" and not self.res.strip():
-            return fault(Reason.MISSING_KEY, "'res' is absent", expected="the decision, when st is resolved", at="/res")
+            return fault(
+                Reason.MISSING_KEY,
+                "'res' is absent",
+                expected="the decision, when st is resolved",
+                at="/res",
+            )
         if self.st != "resolved" and self.res:
             return fault(
                 Reason.STATE_CONFLICT,

@@ -30,7 +30,12 @@ class IntegrationChecks(Wire):
 
     def failed(self) -> tuple[str, ...]:
         """Return the names of the checks that failed."""
-        outcomes = {"api": self.api, "design": self.design, "handoffs": self.handoffs, "tests": self.tests}
+        outcomes = {
+            "api": self.api,
+            "design": self.design,
+            "handoffs": self.handoffs,
+            "tests": self.tests,
+        }
         return tuple(name for name, outcome in outcomes.items() if outcome == "fail")
 
 
@@ -63,7 +68,10 @@ class IntegrationResult(Wire):
         if self.r != "PASS" or not (failed := self.checks.failed()):
             return None
         return fault(
-            Reason.STATE_CONFLICT, f"PASS although {', '.join(failed)} failed", expected="FAIL or PARTIAL", at="/r"
+            Reason.STATE_CONFLICT,
+            f"PASS although {', '.join(failed)} failed",
+            expected="FAIL or PARTIAL",
+            at="/r",
         )
 
 

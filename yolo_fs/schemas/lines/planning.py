@@ -8,10 +8,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from yolo_fs.schemas.base import Field, PhaseNumber, PlanName, Positive, RelativePath, TaskName, Text, Wire
+from yolo_fs.schemas.base import (
+    Field,
+    PhaseNumber,
+    PlanName,
+    Positive,
+    RelativePath,
+    TaskName,
+    Text,
+    Wire,
+)
 
 PlanNumber = Annotated[
-    str, Field(pattern=r"^[0-9]{2}$", examples=["02"], description="plan number within its phase, two digits")
+    str,
+    Field(
+        pattern=r"^[0-9]{2}$",
+        examples=["02"],
+        description="plan number within its phase, two digits",
+    ),
 ]
 
 

@@ -65,7 +65,11 @@ class RoadmapPlan(Wire):
         seen: set[str] = set()
         for index, phase in enumerate(self.phases):
             if phase.id in seen:
-                return fault(Reason.DUPLICATE_ID, f"phase {phase.id!r} stands twice", at=f"/phases/{index}/id")
+                return fault(
+                    Reason.DUPLICATE_ID,
+                    f"phase {phase.id!r} stands twice",
+                    at=f"/phases/{index}/id",
+                )
             seen.add(phase.id)
         return None
 
@@ -78,7 +82,10 @@ class RoadmapPlan(Wire):
                 if needed not in known:
                     at = f"/phases/{index}/depends_on/{position}"
                     return fault(
-                        Reason.UNKNOWN_REFERENCE, f"no phase {needed!r}", expected=", ".join(sorted(known)), at=at
+                        Reason.UNKNOWN_REFERENCE,
+                        f"no phase {needed!r}",
+                        expected=", ".join(sorted(known)),
+                        at=at,
                     )
         return None
 
@@ -88,5 +95,7 @@ class RoadmapPlan(Wire):
         try:
             TopologicalSorter({phase.id: phase.depends_on for phase in self.phases}).prepare()
         except CycleError as error:
-            return fault(Reason.DEPENDENCY_CYCLE, " needs ".join(reversed(error.args[1])), at="/phases")
+            return fault(
+                Reason.DEPENDENCY_CYCLE, " needs ".join(reversed(error.args[1])), at="/phases"
+            )
         return None

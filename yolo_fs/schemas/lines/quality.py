@@ -126,7 +126,12 @@ class CodeQuality(Wire):
         if self.tdd is None or self.tdd.covered <= self.tdd.total:
             return None
         message = f"{self.tdd.covered} tasks covered of {self.tdd.total}"
-        return fault(Reason.TOTALS_DISAGREE, message, expected="covered no larger than total", at="/tdd/covered")
+        return fault(
+            Reason.TOTALS_DISAGREE,
+            message,
+            expected="covered no larger than total",
+            at="/tdd/covered",
+        )
 
 
 class QualityFinding(Wire):
@@ -266,7 +271,10 @@ class PostPlanGate(GateRecord):
         if self.tc <= self.tt:
             return None
         return fault(
-            Reason.TOTALS_DISAGREE, f"{self.tc} tasks completed of {self.tt}", expected="tc no larger than tt", at="/tc"
+            Reason.TOTALS_DISAGREE,
+            f"{self.tc} tasks completed of {self.tt}",
+            expected="tc no larger than tt",
+            at="/tc",
         )
 
 

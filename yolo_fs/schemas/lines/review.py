@@ -11,7 +11,9 @@ from typing import Annotated, Any, ClassVar, Literal
 from yolo_fs.schemas.base import Count, Field, IsoDate, OneLine, PlanName, RelativePath, Text, Wire
 
 Cycle = Annotated[int, Field(ge=1, le=3, examples=[1], description="review cycle 1, 2 or 3")]
-ManualTestName = Annotated[str, Field(pattern=r"^MQ-[1-9][0-9]*$", examples=["MQ-1"], description="manual test id")]
+ManualTestName = Annotated[
+    str, Field(pattern=r"^MQ-[1-9][0-9]*$", examples=["MQ-1"], description="manual test id")
+]
 
 
 class ReviewVerdict(Wire):
@@ -43,7 +45,12 @@ class ReviewVerdict(Wire):
 class ReviewFinding(Wire):
     """One finding of a review."""
 
-    former: ClassVar[Mapping[str, str]] = {"file": "f", "line": "ln", "finding": "issue", "fix": "sug"}
+    former: ClassVar[Mapping[str, str]] = {
+        "file": "f",
+        "line": "ln",
+        "finding": "issue",
+        "fix": "sug",
+    }
 
     plan: PlanName | None = None
     """Plan of the finding, where several share the file."""

@@ -6,14 +6,30 @@ from collections.abc import Mapping
 from typing import ClassVar, Literal
 
 from yolo_fs.reasons import Reason
-from yolo_fs.schemas.base import Commit, Count, Field, IsoDate, PhaseNumber, RelativePath, Text, Wire, fault, invariant
+from yolo_fs.schemas.base import (
+    Commit,
+    Count,
+    Field,
+    IsoDate,
+    PhaseNumber,
+    RelativePath,
+    Text,
+    Wire,
+    fault,
+    invariant,
+)
 from yolo_fs.schemas.lines.planning import PlanNumber
 
 
 class Summary(Wire):
     """The only line of a summary."""
 
-    former: ClassVar[Mapping[str, str]] = {"commits": "ch", "tasks": "tc", "dev": "dv", "sum": "built"}
+    former: ClassVar[Mapping[str, str]] = {
+        "commits": "ch",
+        "tasks": "tc",
+        "dev": "dv",
+        "sum": "built",
+    }
 
     p: PhaseNumber
     """Phase."""
@@ -48,5 +64,8 @@ class Summary(Wire):
         if self.tc <= self.tt:
             return None
         return fault(
-            Reason.TOTALS_DISAGREE, f"{self.tc} tasks completed of {self.tt}", expected="tc no larger than tt", at="/tc"
+            Reason.TOTALS_DISAGREE,
+            f"{self.tc} tasks completed of {self.tt}",
+            expected="tc no larger than tt",
+            at="/tc",
         )

@@ -5,7 +5,18 @@ from __future__ import annotations
 from typing import Literal
 
 from yolo_fs.reasons import Reason
-from yolo_fs.schemas.base import Count, Field, IsoDate, PlanName, RelativePath, TaskName, Text, Wire, fault, invariant
+from yolo_fs.schemas.base import (
+    Count,
+    Field,
+    IsoDate,
+    PlanName,
+    RelativePath,
+    TaskName,
+    Text,
+    Wire,
+    fault,
+    invariant,
+)
 from yolo_fs.schemas.state import Department
 
 

@@ -26,7 +26,9 @@ MESSAGES: Mapping[str, type[Message]] = MappingProxyType(CATALOGUE)
 """Type → message, in the order of document 000."""
 
 
-def read_message(value: Mapping[str, Any], mode: Mode = Mode()) -> tuple[Message | None, tuple[Fault, ...]]:
+def read_message(
+    value: Mapping[str, Any], mode: Mode = Mode()
+) -> tuple[Message | None, tuple[Fault, ...]]:
     """Return the object as the message that its `type` names, or None, with all of its faults."""
     named = value.get("type")
     shape = MESSAGES.get(named) if isinstance(named, str) else None

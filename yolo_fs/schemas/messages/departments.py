@@ -77,9 +77,15 @@ class DesignHandoff(Message):
 class Endpoint(Wire):
     """One call of an API."""
 
-    method: Annotated[str, Field(pattern=r"^[A-Z]+$", examples=["POST"], description="an HTTP method in upper case")]
+    method: Annotated[
+        str,
+        Field(pattern=r"^[A-Z]+$", examples=["POST"], description="an HTTP method in upper case"),
+    ]
     """HTTP method."""
-    path: Annotated[str, Field(pattern=r"^/\S*$", examples=["/auth/login"], description="a path that begins with /")]
+    path: Annotated[
+        str,
+        Field(pattern=r"^/\S*$", examples=["/auth/login"], description="a path that begins with /"),
+    ]
     """Path of the URL."""
     request: dict[str, Any]
     """Keys of the request body with their types."""

@@ -8,7 +8,16 @@ from __future__ import annotations
 from typing import Literal
 
 from yolo_fs.reasons import Reason
-from yolo_fs.schemas.base import Count, IsoInstant, PhaseNumber, RelativePath, Text, Wire, fault, invariant
+from yolo_fs.schemas.base import (
+    Count,
+    IsoInstant,
+    PhaseNumber,
+    RelativePath,
+    Text,
+    Wire,
+    fault,
+    invariant,
+)
 from yolo_fs.schemas.messages.message import Department, Direction, Message, Texts
 
 

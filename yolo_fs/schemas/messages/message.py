@@ -97,13 +97,19 @@ TaskStatus = Literal["complete", "partial", "failed"]
 CheckResult = Literal["PASS", "FAIL", "PARTIAL"]
 AuditResult = Literal["PASS", "FAIL", "WARN"]
 RoleName = Annotated[
-    str, Field(pattern=r"^[a-z][a-z0-9-]*$", examples=["dev"], description="a role of the roster in lower case")
+    str,
+    Field(
+        pattern=r"^[a-z][a-z0-9-]*$",
+        examples=["dev"],
+        description="a role of the roster in lower case",
+    ),
 ]
 Texts = list[Text]
 SomeTexts = Annotated[Texts, Field(min_length=1, description="a list of at least one text")]
 Departments = list[Department]
 SomeDepartments = Annotated[
-    Departments, Field(min_length=1, description="a list of at least one department", examples=['["backend"]'])
+    Departments,
+    Field(min_length=1, description="a list of at least one department", examples=['["backend"]']),
 ]
 Cycle = Annotated[int, Field(ge=1, le=3, examples=[1])]
 """Review cycle, 1 to 3. Source: protocol 1.3, `code-review.jsonl`."""
@@ -118,7 +124,10 @@ def exceeds(message: Wire, part: str, whole: str) -> Exception | None:
     if seen <= limit:
         return None
     return fault(
-        Reason.TOTALS_DISAGREE, f"{part} is {seen}, {whole} only {limit}", expected=f"at most {whole}", at=f"/{part}"
+        Reason.TOTALS_DISAGREE,
+        f"{part} is {seen}, {whole} only {limit}",
+        expected=f"at most {whole}",
+        at=f"/{part}",
     )
 
 

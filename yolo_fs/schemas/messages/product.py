@@ -10,7 +10,14 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from yolo_fs.reasons import Reason
 from yolo_fs.schemas.base import Fault, Field, Fraction, Text, Wire, fault, invariant
-from yolo_fs.schemas.messages.message import Department, Direction, Message, SomeDepartments, SomeTexts, Texts
+from yolo_fs.schemas.messages.message import (
+    Department,
+    Direction,
+    Message,
+    SomeDepartments,
+    SomeTexts,
+    Texts,
+)
 
 
 class Rival(NamedTuple):
@@ -105,7 +112,10 @@ class PoQaVerdict(Message):
         """`target_dept` names a department on patch, and is empty on approve and major."""
         if self.verdict == "patch" and not self.target_dept:
             return fault(
-                Reason.EMPTY_VALUE, "a patch has no target", expected="backend, frontend or uiux", at="/target_dept"
+                Reason.EMPTY_VALUE,
+                "a patch has no target",
+                expected="backend, frontend or uiux",
+                at="/target_dept",
             )
         if self.verdict != "patch" and self.target_dept:
             return fault(
@@ -157,7 +167,9 @@ class PatchRequest(Message):
     """What needs to be fixed, in terms of the product, not of the code."""
     scope_ref: Text
     """Section of the scope document that covers the failing area."""
-    max_tasks: Annotated[int, Field(ge=1, le=2, examples=[2], description="a whole number from 1 to 2")]
+    max_tasks: Annotated[
+        int, Field(ge=1, le=2, examples=[2], description="a whole number from 1 to 2")
+    ]
     """Tasks that the patch may take; hard cap 2."""
 
 

@@ -8,7 +8,16 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from yolo_fs.schemas.base import Field, IsoInstant, RelativePath, Text, Wire, invariant
-from yolo_fs.schemas.messages.message import ANY, Direction, Level3, Message, RequestType, RoleName, Texts, foreign_task
+from yolo_fs.schemas.messages.message import (
+    ANY,
+    Direction,
+    Level3,
+    Message,
+    RequestType,
+    RoleName,
+    Texts,
+    foreign_task,
+)
 
 
 class ScoutFinding(Wire):
@@ -63,7 +72,11 @@ class ResearchRequest(Message):
     """Task reference; empty when an Architect or Lead asks before there are tasks."""
     plan_id: Annotated[
         str,
-        Field(pattern=r"^([0-9]{2}-[0-9]{2})?$", examples=["01-02"], description="plan id NN-MM, or empty"),
+        Field(
+            pattern=r"^([0-9]{2}-[0-9]{2})?$",
+            examples=["01-02"],
+            description="plan id NN-MM, or empty",
+        ),
     ]
     """Plan identifier; empty when an Architect or Lead asks before there are plans."""
     query: Text

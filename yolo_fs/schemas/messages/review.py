@@ -38,7 +38,9 @@ class CodeReviewChanges(Message):
     """Plan that was reviewed."""
     cycle: Cycle
     """Review cycle, from 1."""
-    changes: Annotated[list[Change], Field(min_length=1, description="a list of at least one instruction")]
+    changes: Annotated[
+        list[Change], Field(min_length=1, description="a list of at least one instruction")
+    ]
     """The instructions; a request for changes names at least one."""
     must_fix: Texts
     """Instructions that block approval, as `f:ln`."""

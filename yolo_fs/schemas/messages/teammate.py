@@ -23,7 +23,15 @@ from yolo_fs.schemas.base import (
     fault,
     invariant,
 )
-from yolo_fs.schemas.messages.message import TEAMMATE, Department, Direction, Message, TaskStatus, Texts, exceeds
+from yolo_fs.schemas.messages.message import (
+    TEAMMATE,
+    Department,
+    Direction,
+    Message,
+    TaskStatus,
+    Texts,
+    exceeds,
+)
 
 InstantOrEmpty = Annotated[
     str,
@@ -184,7 +192,11 @@ class PhaseProgress(Message):
     """Phase that it works on."""
     step: Annotated[
         str,
-        Field(pattern=r"^[a-z][a-z0-9_]*$", examples=["implementation"], description="the key of a workflow step"),
+        Field(
+            pattern=r"^[a-z][a-z0-9_]*$",
+            examples=["implementation"],
+            description="the key of a workflow step",
+        ),
     ]
     """Key of the workflow step."""
     plans_complete: Count

@@ -191,7 +191,10 @@ class DevProgress(Message):
         if self.commit or self.status != "complete":
             return None
         return fault(
-            Reason.EMPTY_VALUE, "a complete task names no commit", expected="commit hash, such as abc1234", at="/commit"
+            Reason.EMPTY_VALUE,
+            "a complete task names no commit",
+            expected="commit hash, such as abc1234",
+            at="/commit",
         )
 
 

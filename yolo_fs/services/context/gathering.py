@@ -30,7 +30,9 @@ from yolo_fs.services.intake import READERS
 from yolo_fs.services.settings import Settings
 from yolo_fs.services.team import Team
 
-_FED = frozenset(name for one in SECTIONS if one.feed not in (Feed.FILES, Feed.NAMES) for name in one.of)
+_FED = frozenset(
+    name for one in SECTIONS if one.feed not in (Feed.FILES, Feed.NAMES) for name in one.of
+)
 """Kinds of artifacts and names of other files that feed some section."""
 _OUTSIDE = tuple(
     name[1:].replace("{role}", row.role.value)
@@ -94,9 +96,17 @@ class Gatherer:
         """
         at_ns, entries = time.time_ns(), {one.path: one for one in self.files()}
         stamps = {path: one.stamp for path, one in entries.items()}
-        return Look(commit or "", tuple(self._sources(commit, entries, verdicts)), stamps, self._done_by(commit), at_ns)
+        return Look(
+            commit or "",
+            tuple(self._sources(commit, entries, verdicts)),
+            stamps,
+            self._done_by(commit),
+            at_ns,
+        )
 
-    def gather(self, look: Look, phase: PhaseId, actor: Actor, plan: PlanId | None = None) -> Gathered:
+    def gather(
+        self, look: Look, phase: PhaseId, actor: Actor, plan: PlanId | None = None
+    ) -> Gathered:
         """Return what an actor's context of a phase may be made of, before isolation is asked."""
         row = CONTEXT_BY_ROLE.get(actor.role)
         wants_commits = row and any(one.feed is Feed.COMMITS for one in row.sections)
@@ -113,7 +123,11 @@ class Gatherer:
     def files(self) -> Iterator[Entry]:
         """Yield every regular file that may feed a context or be referred to."""
         root = self._repository.root
-        yield from (one for one in walk(root, PLANNING_ROOT) if one.refused is None and one.path.isprintable())
+        yield from (
+            one
+            for one in walk(root, PLANNING_ROOT)
+            if one.refused is None and one.path.isprintable()
+        )
         for path in dict.fromkeys(_OUTSIDE):
             folder, _, name = path.rpartition("/")
             yield from (one for one in _entry(root, folder, name) if one.refused is None)
@@ -179,15 +193,24 @@ class Gatherer:
     def _understood(self, path: str, data: bytes) -> Source | None:
         """Return what valid bytes say; None when they are not what the protocol asks of such a file."""
         place = classify(path)
-        if place is None and find_secrets(data, path, frozenset(self._settings.policy.secrets_allowed)):
+        if place is None and find_secrets(
+            data, path, frozenset(self._settings.policy.secrets_allowed)
+        ):
             return None  # an artifact has its verdict
         reader = READERS[place.artifact.shape] if place else _READERS[path.rpartition(".")[2]]
         reading = reader(data, path, self._settings.limits)
-        wrong = [one for one in errors(reading.findings) if place or one.reason is not Reason.UNTERMINATED]
+        wrong = [
+            one
+            for one in errors(reading.findings)
+            if place or one.reason is not Reason.UNTERMINATED
+        ]
         if wrong:
             return None
         if place:
-            faults = (fault for _, fault in shape_faults(place.artifact, reading.records, self._settings.mode))
+            faults = (
+                fault
+                for _, fault in shape_faults(place.artifact, reading.records, self._settings.mode)
+            )
             if any(fault.level is Level.ERROR for fault in faults):
                 return None
         has_text = place.artifact.shape in _TEXTS if place else not path.endswith(".jsonl")
@@ -198,12 +221,18 @@ class Gatherer:
     def _done_by(self, commit: str | None) -> Mapping[PhaseId, frozenset[PlanId]]:
         """Return for each phase the plans that nobody works on any more."""
         return {
-            facts.phase: frozenset(plan.id for one in progress.departments for plan in one.plans if plan.is_done)
+            facts.phase: frozenset(
+                plan.id for one in progress.departments for plan in one.plans if plan.is_done
+            )
             for facts, progress in self._team.folded(commit)
         }
 
     def _last(self, commit: str) -> tuple[tuple[str, str], ...]:
-        return tuple((one.oid, one.subject) for one in log(self._repository, commit, limit=10)) if commit else ()
+        return (
+            tuple((one.oid, one.subject) for one in log(self._repository, commit, limit=10))
+            if commit
+            else ()
+        )
 
 
 def _feeds(path: str) -> bool:

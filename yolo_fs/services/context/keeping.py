@@ -73,7 +73,9 @@ class Contexts:
         self._known: dict[str, tuple[object, object, str]] = {}
         """Path of a context → the state that it was last compiled from."""
 
-    def compile(self, names: tuple[str, ...], phase: PhaseId | None = None, plan: PlanId | None = None) -> list[Kept]:
+    def compile(
+        self, names: tuple[str, ...], phase: PhaseId | None = None, plan: PlanId | None = None
+    ) -> list[Kept]:
         """Compile and write the contexts of some agents; of the phase that is worked on unless one is named.
 
         Raises:
@@ -84,7 +86,9 @@ class Contexts:
         wanted, look = phase or self.current_phase(commit), self._look(commit)
         _refuse_unknown(plan, wanted, look)
         made = [self._compiled(look, wanted, self._actor(name), plan) for name in names]
-        return [Kept(path := self._path(wanted, one.agent), one, self._write(path, one)) for one in made]
+        return [
+            Kept(path := self._path(wanted, one.agent), one, self._write(path, one)) for one in made
+        ]
 
     def prove(self, names: tuple[str, ...], phase: PhaseId | None = None) -> list[Proof]:
         """Compile the contexts of some agents anew, prove each line, and compare the files with them.
@@ -96,7 +100,9 @@ class Contexts:
         wanted, look = phase or self.current_phase(commit), self._look(commit)
         return [self._proof(look, wanted, self._actor(name)) for name in names]
 
-    def keep(self, commit: str | None, verdicts: Mapping[str, Verdict], *, writes: bool = True) -> tuple[str, ...]:
+    def keep(
+        self, commit: str | None, verdicts: Mapping[str, Verdict], *, writes: bool = True
+    ) -> tuple[str, ...]:
         """Compile every context that exists anew where something of it changed; return the paths that are true.
 
         `verdicts`: path → verdict of each candidate of the work tree; committed ones may be left out.
@@ -110,13 +116,19 @@ class Contexts:
             state = _state(look, phase)
             if state is None or self._states.get(phase) != state:
                 self._states[phase] = state
-        return tuple(path for path, (phase, name) in wanted.items() if self._is_true(look, path, phase, name, writes))
+        return tuple(
+            path
+            for path, (phase, name) in wanted.items()
+            if self._is_true(look, path, phase, name, writes)
+        )
 
     def agents(self) -> tuple[str, ...]:
         """Return the agents of the active departments, of the shared group and of the layer before them."""
         active = (None, Dept.SHARED, *Switches(self._settings.config).departments)
         return tuple(
-            name for name, row in AGENT_BY_NAME.items() if row.role in CONTEXT_BY_ROLE and row.department in active
+            name
+            for name, row in AGENT_BY_NAME.items()
+            if row.role in CONTEXT_BY_ROLE and row.department in active
         )
 
     def current_phase(self, commit: str | None) -> PhaseId:
@@ -132,7 +144,9 @@ class Contexts:
             return current(folded)[0].phase
         if not empty:
             hint = "'yolo-fs phase new SLUG' makes one."
-            raise YoloError(Reason.NOT_INITIALISED, "there is no phase yet", hint=hint, exit_code=Exit.NOT_HERE)
+            raise YoloError(
+                Reason.NOT_INITIALISED, "there is no phase yet", hint=hint, exit_code=Exit.NOT_HERE
+            )
         return empty[0]
 
     # --- one context ---
@@ -176,8 +190,15 @@ class Contexts:
             return False
         full = os.path.join(self._repository.root, path)
         before = stamp_of(self._repository.root, path)
-        if isinstance(before, Finding) and before.reason is not Reason.FILE_MISSING:  # a link would lead elsewhere
-            raise YoloError(before.reason, f"{path}: {before.message}", hint=before.hint, exit_code=Exit.NOT_HERE)
+        if (
+            isinstance(before, Finding) and before.reason is not Reason.FILE_MISSING
+        ):  # a link would lead elsewhere
+            raise YoloError(
+                before.reason,
+                f"{path}: {before.message}",
+                hint=before.hint,
+                exit_code=Exit.NOT_HERE,
+            )
         reap_temporaries(os.path.dirname(full), 0)
         write_text(full, made.text, durable=False, mode=SHARED)
         if quietly and not isinstance(before, Finding):
@@ -194,14 +215,22 @@ class Contexts:
             folder = phase_folder(self._repository.root, phase)
             for file in names_in(folder) if not os.path.islink(folder) else ():
                 found = _FILE.fullmatch(file)
-                if found and found["agent"] in AGENT_BY_NAME and is_plain_file(os.path.join(folder, file)):
+                if (
+                    found
+                    and found["agent"] in AGENT_BY_NAME
+                    and is_plain_file(os.path.join(folder, file))
+                ):
                     yield self._path(phase, found["agent"]), (phase, found["agent"])
         if wanted == "always" and self._phases():
             phase = self.current_phase(commit)
             yield from ((self._path(phase, name), (phase, name)) for name in self.agents())
 
     def _is_true(self, look: Look, path: str, phase: PhaseId, name: str, writes: bool) -> bool:
-        state = (self._states[phase], look.stamps.get(path), look.commit if name == "debugger" else "")
+        state = (
+            self._states[phase],
+            look.stamps.get(path),
+            look.commit if name == "debugger" else "",
+        )
         if state[0] is not None and self._known.get(path) == state:
             return True
         said = self._said(path)
@@ -237,11 +266,18 @@ def _refuse_unknown(plan: PlanId | None, phase: PhaseId, look: Look) -> None:
     known = _plans(phase, look)
     if plan and plan not in known:
         hint = f"There are {', '.join(map(str, known)) or 'none'}."
-        raise YoloError(Reason.UNKNOWN_NAME, f"phase {phase} has no plan {plan}", hint=hint, exit_code=Exit.USAGE)
+        raise YoloError(
+            Reason.UNKNOWN_NAME,
+            f"phase {phase} has no plan {plan}",
+            hint=hint,
+            exit_code=Exit.USAGE,
+        )
 
 
 def _plans(phase: PhaseId, look: Look) -> list[PlanId]:
-    return sorted({one.plan for one in look.sources if one.plan and one.place and one.place.phase == phase})
+    return sorted(
+        {one.plan for one in look.sources if one.plan and one.place and one.place.phase == phase}
+    )
 
 
 def _plan_in(said: str, phase: PhaseId, look: Look) -> PlanId | None:

@@ -18,9 +18,15 @@ from yolo_fs.services.taskcommit import changed_files
 UNCOMMITTED = (Accepted, Waiting, Held, Rejected)
 
 
-def left_by(root: str, one: AgentHealth, verdicts: Mapping[str, Verdict], claims: Iterable[Claim]) -> tuple[str, ...]:
+def left_by(
+    root: str, one: AgentHealth, verdicts: Mapping[str, Verdict], claims: Iterable[Claim]
+) -> tuple[str, ...]:
     """Return the paths that an agent answers for and no commit has, sorted."""
-    artifacts = {path for path, verdict in verdicts.items() if isinstance(verdict, UNCOMMITTED) and _is_of(one, path)}
+    artifacts = {
+        path
+        for path, verdict in verdicts.items()
+        if isinstance(verdict, UNCOMMITTED) and _is_of(one, path)
+    }
     return tuple(sorted(artifacts | set(_claimed(root, one, claims))))
 
 

@@ -20,7 +20,9 @@ from yolo_fs.services.settings import Settings
 from yolo_fs.services.team import Team
 
 
-def note_message(repository: Repository, settings: Settings, name: str, message: Mapping[str, Any]) -> str:
+def note_message(
+    repository: Repository, settings: Settings, name: str, message: Mapping[str, Any]
+) -> str:
     """Write a valid message down as said by an agent; return the instance that it is taken for.
 
     An `agent_health_event` is of the agent that it names, whoever notes it.
@@ -37,7 +39,9 @@ def note_message(repository: Repository, settings: Settings, name: str, message:
     return instance
 
 
-def tally_of(repository: Repository, settings: Settings, team: Team, facts: PhaseFacts) -> tuple[DepartmentTally, ...]:
+def tally_of(
+    repository: Repository, settings: Settings, team: Team, facts: PhaseFacts
+) -> tuple[DepartmentTally, ...]:
     """Return what each department of a phase comes to, what its Devs told included."""
     seen = Record(repository.own_dir, settings.limits).read(datetime.now(UTC)).seen
     return tally(facts, fold(facts), task_commits(facts, team.chronicle), seen)

@@ -64,7 +64,9 @@ class CrewLook:
         return {
             "agents": [agent_as_json(one) for one in self.agents],
             "circuits": [circuit_as_json(one) for one in self.breakers],
-            "shutdowns": [shutdown_as_json(one, is_late=one in self.late) for one in self.shutdowns],
+            "shutdowns": [
+                shutdown_as_json(one, is_late=one in self.late) for one in self.shutdowns
+            ],
             "stalls": [one.as_json() for one in self.stalls],
         }
 
@@ -126,7 +128,11 @@ class CrewObserver:
             breakers=circuits,
             shutdowns=asked,
             late=tuple(one for one in asked if not one.is_over and one.is_late(now.wall, began)),
-            stalls=tuple(each for one in scenes for each in stalls(one, now.wall, self._policy.stall_s, began)),
+            stalls=tuple(
+                each
+                for one in scenes
+                for each in stalls(one, now.wall, self._policy.stall_s, began)
+            ),
             findings=(*said.findings, *unasked),
         )
 
@@ -148,11 +154,17 @@ class CrewObserver:
         known = loop_facts(self._team, facts, 0)
         return _Phase(facts, progress, known, task_commits(facts, self._team.chronicle))
 
-    def _left(self, phases: tuple[_Phase, ...], agents: Iterable[AgentHealth], said: Recorded) -> tuple[Breaker, ...]:
+    def _left(
+        self, phases: tuple[_Phase, ...], agents: Iterable[AgentHealth], said: Recorded
+    ) -> tuple[Breaker, ...]:
         """Return the breakers as the last outcome left them; the fold is made again only where there are others."""
         basis = (phases, said, tuple(one for one in agents if one.health is Health.DISAPPEARED))
         if self._folded is None or self._folded[0] != basis:
-            told = {outcome for one in phases for outcome in outcomes(one.loops, one.done, said.seen, basis[2])}
+            told = {
+                outcome
+                for one in phases
+                for outcome in outcomes(one.loops, one.done, said.seen, basis[2])
+            }
             self._folded = basis, left_by(told, self._departments, self._patience)
         return self._folded[1]
 
@@ -178,14 +190,26 @@ class CrewObserver:
     ) -> dict[str, datetime]:
         """Return when each thing that is timed began, by the clock that nobody sets."""
         before = self._timers
-        known = {key: before.began(key, now) for key in before.since_s} if before.boot == now.boot else {}
+        known = (
+            {key: before.began(key, now) for key in before.since_s}
+            if before.boot == now.boot
+            else {}
+        )
         there = judged(agents, now.wall, self._policy.agent_silent_s, known)
         open_ = as_of(now.wall, self._left(phases, there, said), self._patience, {})
         turns = {
             **{one.key: one.seen for one in agents if one.health in AT_WORK},
-            **{one.key: one.opened_at for one in open_ if one.opened_at and one.state is not Circuit.CLOSED},
+            **{
+                one.key: one.opened_at
+                for one in open_
+                if one.opened_at and one.state is not Circuit.CLOSED
+            },
             **{one.key: one.asked_at for one in asked if not one.is_over},
-            **{turn.key: turn.moved_at for one in phases for turn in awaited(_scene(one, agents, (), {}, now.wall))},
+            **{
+                turn.key: turn.moved_at
+                for one in phases
+                for turn in awaited(_scene(one, agents, (), {}, now.wall))
+            },
         }
         self._timers = before.look(turns, now)
         if keep and (before.boot, before.since_s) != (self._timers.boot, self._timers.since_s):

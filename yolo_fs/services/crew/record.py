@@ -60,7 +60,9 @@ class Record:
             self._parts[name] = self._grown(name, part, now)
         if before != (*self._parts.values(), *self._torn.values()):
             torn = tuple(finding for found in self._torn.values() for finding in found)
-            self._said = sum((part.said for part in self._parts.values()), Recorded()) + Recorded((), torn)
+            self._said = sum((part.said for part in self._parts.values()), Recorded()) + Recorded(
+                (), torn
+            )
         return self._said
 
     def add(self, name: str, instance: str, message: Mapping[str, Any]) -> None:
@@ -69,15 +71,28 @@ class Record:
         Raises:
             YoloError: STORAGE_FAILED.
         """
-        line = {"event": message["type"], "agent": name, "id": instance, "session": "", "said": dict(message)}
+        line = {
+            "event": message["type"],
+            "agent": name,
+            "id": instance,
+            "session": "",
+            "said": dict(message),
+        }
         if not signs.append(self._own_dir, line):
             hint = "Make room, or give the directory back to its owner; then say it again."
-            raise YoloError(Reason.STORAGE_FAILED, f"{RECORD} takes no line", hint=hint, exit_code=Exit.TRY_AGAIN)
+            raise YoloError(
+                Reason.STORAGE_FAILED,
+                f"{RECORD} takes no line",
+                hint=hint,
+                exit_code=Exit.TRY_AGAIN,
+            )
 
     def _grown(self, name: str, before: _Part, now: datetime) -> _Part:
         content = read(self._own_dir, name, self._limits.max_file_bytes)
         if not isinstance(content, Content):
-            self._torn[name] = () if content.reason is Reason.FILE_MISSING else (replace(content, path=RECORD),)
+            self._torn[name] = (
+                () if content.reason is Reason.FILE_MISSING else (replace(content, path=RECORD),)
+            )
             return _Part()
         identity = (content.stamp.dev, content.stamp.ino)
         if identity != before.identity or len(content.data) < before.size_bytes:
@@ -93,8 +108,13 @@ class Record:
             return before
         reading = read_lines(fresh, RECORD, self._limits)
         records = [record._replace(line=record.line + before.lines) for record in reading.records]
-        wrong = (replace(finding, line=finding.line + before.lines) for finding in errors(reading.findings))
+        wrong = (
+            replace(finding, line=finding.line + before.lines)
+            for finding in errors(reading.findings)
+        )
         written_at = datetime.fromtimestamp(content.stamp.mtime_ns / 1e9, UTC)
-        seen, findings = seen_in(records, now, before.said.seen[-1].at if before.said.seen else written_at)
+        seen, findings = seen_in(
+            records, now, before.said.seen[-1].at if before.said.seen else written_at
+        )
         said = before.said + Recorded(seen, (*wrong, *findings))
         return _Part(before.identity, end, number - 1, said)

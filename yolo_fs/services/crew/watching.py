@@ -26,7 +26,12 @@ from yolo_fs.rules.facts import Verdict
 from yolo_fs.services.apply import Telling
 from yolo_fs.services.claims import Claims
 from yolo_fs.services.crew.leavings import left_by
-from yolo_fs.services.crew.observing import CrewLook, CrewObserver, circuit_as_json, shutdown_as_json
+from yolo_fs.services.crew.observing import (
+    CrewLook,
+    CrewObserver,
+    circuit_as_json,
+    shutdown_as_json,
+)
 
 FILE = "crew-told.json"
 _MOST = 1_000
@@ -65,7 +70,11 @@ class CrewWatch:
     def __post_init__(self) -> None:
         said = read_json(self._path)
         listed = said.get("told") if isinstance(said, dict) else None
-        self._told = dict.fromkeys(key for key in listed if isinstance(key, str)) if isinstance(listed, list) else {}
+        self._told = (
+            dict.fromkeys(key for key in listed if isinstance(key, str))
+            if isinstance(listed, list)
+            else {}
+        )
 
     @property
     def is_pressing(self) -> bool:
@@ -77,7 +86,9 @@ class CrewWatch:
         self._stamp = self.observer.record.stamp()
         try:
             found = self.observer.look(verdicts, keep=True)
-            self._is_asked = any(not one.is_over and one not in found.late for one in found.shutdowns)
+            self._is_asked = any(
+                not one.is_over and one not in found.late for one in found.shutdowns
+            )
             fresh = [one for one in self._news(found, verdicts) if one.key not in self._told]
             if fresh:
                 self._remember(fresh)
@@ -115,25 +126,39 @@ class CrewWatch:
             yield from self._of_shutdown(one, verdicts, is_late=one in found.late)
         yield from (_of_stall(one) for one in found.stalls)
 
-    def _of_shutdown(self, one: Shutdown, verdicts: Mapping[str, Verdict], *, is_late: bool) -> Iterator[News]:
+    def _of_shutdown(
+        self, one: Shutdown, verdicts: Mapping[str, Verdict], *, is_late: bool
+    ) -> Iterator[News]:
         key = f"{one.key} {'late' if is_late else 'over'}"
         if key in self._told or not (is_late or one.is_over):
             return
-        data = shutdown_as_json(one, is_late=is_late) | {"uncommitted": uncommitted(self.repository, one, verdicts)}
+        data = shutdown_as_json(one, is_late=is_late) | {
+            "uncommitted": uncommitted(self.repository, one, verdicts)
+        }
         owing = ", ".join(each.agent.name or each.agent.id for each in (*one.silent, *one.unclean))
         title = f"The deadline of {one.deadline_s:g} s to stop has passed: {owing} still owe an answer or their work"
-        yield News(key, "shutdown.late" if is_late else "shutdown.over", "", data, title if is_late else "")
+        yield News(
+            key, "shutdown.late" if is_late else "shutdown.over", "", data, title if is_late else ""
+        )
 
 
-def uncommitted(repository: Repository, one: Shutdown, verdicts: Mapping[str, Verdict]) -> dict[str, list[str]]:
+def uncommitted(
+    repository: Repository, one: Shutdown, verdicts: Mapping[str, Verdict]
+) -> dict[str, list[str]]:
     """Return what each agent that was asked to stop leaves in no commit: agent → paths."""
     claims = [standing.claim for standing in Claims(repository).standings()]
-    left = {each.agent.id: left_by(repository.root, each.agent, verdicts, claims) for each in one.asked}
+    left = {
+        each.agent.id: left_by(repository.root, each.agent, verdicts, claims) for each in one.asked
+    }
     return {agent: list(paths) for agent, paths in left.items() if paths}
 
 
 def _of_agent(one: AgentHealth) -> News:
-    key = f"{one.key} {one.health}" if one.timed_out else f"agent {one.id} {one.health} {one.since.isoformat()}"
+    key = (
+        f"{one.key} {one.health}"
+        if one.timed_out
+        else f"agent {one.id} {one.health} {one.since.isoformat()}"
+    )
     gone = f"{one.name or one.id} disappeared" if one.health is Health.DISAPPEARED else ""
     return News(key, "agent.health", one.id, {**one.as_event(), "agent": one.name}, gone)
 
@@ -141,7 +166,13 @@ def _of_agent(one: AgentHealth) -> News:
 def _of_circuit(one: Breaker) -> News:
     is_open = one.state is Circuit.OPEN
     title = f"The circuit of the {one.department} is open: {one.why}" if is_open else ""
-    return News(f"{one.key} {one.state}", "circuit.changed", one.department.value, circuit_as_json(one), title)
+    return News(
+        f"{one.key} {one.state}",
+        "circuit.changed",
+        one.department.value,
+        circuit_as_json(one),
+        title,
+    )
 
 
 def _of_stall(one: Stall) -> News:

@@ -32,7 +32,9 @@ def recall(own_dir: str, file: str = FILE) -> Timers:
     """Return what an earlier run knew; nothing where that cannot be read."""
     match read_json(os.path.join(own_dir, file)):
         case {"boot": str(boot), "since_s": dict(since_s)}:
-            return Timers(boot, {key: float(at) for key, at in since_s.items() if isinstance(at, int | float)})
+            return Timers(
+                boot, {key: float(at) for key, at in since_s.items() if isinstance(at, int | float)}
+            )
     return Timers()
 
 

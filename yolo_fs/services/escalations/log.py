@@ -66,20 +66,28 @@ class PhaseLog:
         stamps = self.stamps()
         content = read(self._root, self.path, self._settings.policy.max_file_bytes)
         if isinstance(content, Content):
-            return self.found(content.data, datetime.fromtimestamp(content.stamp.mtime_ns / 1e9, UTC), stamps)
+            return self.found(
+                content.data, datetime.fromtimestamp(content.stamp.mtime_ns / 1e9, UTC), stamps
+            )
         wrong = () if content.reason is Reason.FILE_MISSING else (content,)
         return self._found(Reading((), wrong, torn=False), None, stamps)
 
     def locked(self, log: Appending, now: datetime) -> Found:
         """Read everything anew while nobody else appends."""
         data = log.read(self._settings.policy.max_file_bytes)
-        return self.found(data, now, self.stamps()) if data else self._found(Reading((), (), torn=False), None, ())
+        return (
+            self.found(data, now, self.stamps())
+            if data
+            else self._found(Reading((), (), torn=False), None, ())
+        )
 
     def found(self, data: bytes, written_at: datetime, stamps: Sequence[object]) -> Found:
         """Return what the log says that holds these bytes."""
         return self._found(read_lines(data, self.path, self._limits), written_at, stamps)
 
-    def _found(self, reading: Reading, written_at: datetime | None, stamps: Sequence[object]) -> Found:
+    def _found(
+        self, reading: Reading, written_at: datetime | None, stamps: Sequence[object]
+    ) -> Found:
         entries, wrong = self._read_entries()
         known = Logged(
             mode=mode_of(several=Switches(self._settings.config).several_departments),
@@ -119,7 +127,10 @@ class PhaseLog:
         return self._entries, wrong
 
     def _departments(self) -> dict[str, Dept]:
-        places = (classify(f"{self.folder}/{name}") for name in names_in(os.path.join(self._root, self.folder)))
+        places = (
+            classify(f"{self.folder}/{name}")
+            for name in names_in(os.path.join(self._root, self.folder))
+        )
         plans = (place for place in places if place and place.artifact.kind == "plan")
         return {str(place.plan): Dept(place.department) for place in plans}
 
@@ -130,7 +141,11 @@ def fails_audit(root: str, folder: str, limits: Limits) -> bool:
         place = classify(f"{folder}/{name}")
         if place and place.artifact.kind == "security-audit":
             content = read(root, place.path, limits.max_file_bytes)
-            records = read_lines(content.data, place.path, limits).records if isinstance(content, Content) else ()
+            records = (
+                read_lines(content.data, place.path, limits).records
+                if isinstance(content, Content)
+                else ()
+            )
             if any(record.value.get("r") == "FAIL" for record in records[:1]):
                 return True
     return False
@@ -142,7 +157,10 @@ def next_dt(lines: Sequence[Mapping[str, Any]], name: str, now: datetime) -> str
     Moments are compared as text by whoever checks the log, and a clock may have been set back.
     """
     latest = max((str(line.get("dt")) for line in lines if line.get("id") == name), default="")
-    for at in (now, *(_just_after(latest, step) for step in (timedelta(microseconds=1), timedelta(seconds=1)))):
+    for at in (
+        now,
+        *(_just_after(latest, step) for step in (timedelta(microseconds=1), timedelta(seconds=1))),
+    ):
         if at and (written := _iso(at)) > latest:
             return written
     return _iso(now)
@@ -159,11 +177,15 @@ def _iso(at: datetime) -> str:
     return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def add_line(log: Appending, line: Mapping[str, Any], path: str, settings: Settings) -> tuple[Finding, ...]:
+def add_line(
+    log: Appending, line: Mapping[str, Any], path: str, settings: Settings
+) -> tuple[Finding, ...]:
     """Append a line that passes the schema; else return what is wrong with it, and append nothing."""
     _, faults = check(EscalationLine, line, settings.mode)
     wrong = tuple(
-        Finding(fault.reason, path, 0, fault.at, fault.message, fault.expected, fault.hint, fault.level)
+        Finding(
+            fault.reason, path, 0, fault.at, fault.message, fault.expected, fault.hint, fault.level
+        )
         for fault in faults
     )
     if not errors(wrong):

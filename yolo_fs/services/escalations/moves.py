@@ -56,7 +56,9 @@ _Draft = Callable[[EscalationProgress | None, Logged], dict[str, Any]]
 class Escalations:
     """The escalations of one work tree, for commands."""
 
-    def __init__(self, repository: Repository, settings: Settings, clock: Callable[[], Any] = read_clock):
+    def __init__(
+        self, repository: Repository, settings: Settings, clock: Callable[[], Any] = read_clock
+    ):
         self._repository = repository
         self._settings = settings
         self._clock = clock
@@ -71,7 +73,9 @@ class Escalations:
         found = log.look()
         now = self._clock().wall
         progress = escalations(found.known, now)
-        return progress, _located((*found.findings, *(one for each in progress for one in each.findings)), log)
+        return progress, _located(
+            (*found.findings, *(one for each in progress for one in each.findings)), log
+        )
 
     # --- moves ---
 
@@ -83,9 +87,16 @@ class Escalations:
         """
         task = TaskRef.parse(said.task)
         if task is None:
-            raise YoloError(Reason.BAD_NAME, f"{safe(said.task)!r} is no task", hint="NN-MM/Tk", exit_code=Exit.USAGE)
+            raise YoloError(
+                Reason.BAD_NAME,
+                f"{safe(said.task)!r} is no task",
+                hint="NN-MM/Tk",
+                exit_code=Exit.USAGE,
+            )
 
-        return self._move(EscalationId(task), lambda one, known: opened(said, to, task, one, known), said)
+        return self._move(
+            EscalationId(task), lambda one, known: opened(said, to, task, one, known), said
+        )
 
     def raise_(self, name: EscalationId, said: Said, to: str = "") -> Done:
         """Hand an escalation to the next level up.
@@ -112,7 +123,13 @@ class Escalations:
             return self._logged(file, log, found, name, draft, said)
 
     def _logged(
-        self, file: Appending, log: PhaseLog, found: Found, name: EscalationId, draft: _Draft, said: Said
+        self,
+        file: Appending,
+        log: PhaseLog,
+        found: Found,
+        name: EscalationId,
+        draft: _Draft,
+        said: Said,
     ) -> Done:
         now = self._clock().wall
         one = _named(escalations(found.known, now), name)
@@ -128,9 +145,17 @@ class Escalations:
         wrong = _located(wrong, log) or add_line(file, line, log.path, self._settings)
         if wrong:
             return Done(one, findings=wrong, path=log.path)
-        after = _named(escalations(log.locked(file, self._clock().wall).known, self._clock().wall), name)
+        after = _named(
+            escalations(log.locked(file, self._clock().wall).known, self._clock().wall), name
+        )
         assert after is not None
-        return Done(after, line, message_of(after, new) or said.original, _remarks(after, log), path=log.path)
+        return Done(
+            after,
+            line,
+            message_of(after, new) or said.original,
+            _remarks(after, log),
+            path=log.path,
+        )
 
     def _refusals(
         self, one: EscalationProgress | None, new: Station, found: Found, log: PhaseLog
@@ -138,7 +163,11 @@ class Escalations:
         if one is None:
             if new.state != "open":
                 hint = "'yolo-fs escalate list' shows those there are; 'yolo-fs escalate open' opens one."
-                return (Finding(Reason.UNKNOWN_REFERENCE, LOG, message=f"there is no {new.id}", hint=hint),)
+                return (
+                    Finding(
+                        Reason.UNKNOWN_REFERENCE, LOG, message=f"there is no {new.id}", hint=hint
+                    ),
+                )
             department = found.known.departments.get(str(new.id.task.plan), Dept.BACKEND)
             opened, wrong = begin(new, found.known, department, is_known=False)
             return (*wrong, *wanting(opened, new))
@@ -148,13 +177,26 @@ class Escalations:
     def _unproved(self, new: Station, said: Said, log: PhaseLog) -> tuple[Finding, ...]:
         """Return what is claimed and not there: a commit, a failed audit."""
         shown_by = new.shown_by
-        if _is_hash(shown_by) and not self._repository.commits_exist([shown_by]).get(shown_by, False):
+        if _is_hash(shown_by) and not self._repository.commits_exist([shown_by]).get(
+            shown_by, False
+        ):
             message = f"{shown_by} is no commit of this repository"
-            return (Finding(Reason.UNKNOWN_COMMIT, LOG, 0, "/ref", message, "the commit that carries the task on"),)
+            return (
+                Finding(
+                    Reason.UNKNOWN_COMMIT,
+                    LOG,
+                    0,
+                    "/ref",
+                    message,
+                    "the commit that carries the task on",
+                ),
+            )
         if said.fails and not fails_audit(self._repository.root, log.folder, self._settings.limits):
             message = "only a security FAIL goes past the chain, and no security audit of the phase says FAIL"
             hint = "Write the audit with r FAIL first; or ask the Lead."
-            return (Finding(Reason.WRONG_LEVEL, LOG, 0, "/tgt", message, "an audit that fails", hint),)
+            return (
+                Finding(Reason.WRONG_LEVEL, LOG, 0, "/tgt", message, "an audit that fails", hint),
+            )
         return ()
 
 
@@ -171,7 +213,8 @@ def _named(found: tuple[EscalationProgress, ...], name: EscalationId) -> Escalat
 def _located(findings: tuple[Finding, ...], log: PhaseLog) -> tuple[Finding, ...]:
     """Return findings of the rules with the path that the log has in this work tree."""
     return tuple(
-        one if one.path.startswith(log.folder) else replace(one, path=f"{log.folder}/{one.path}") for one in findings
+        one if one.path.startswith(log.folder) else replace(one, path=f"{log.folder}/{one.path}")
+        for one in findings
     )
 
 
@@ -180,7 +223,9 @@ def _remarks(one: EscalationProgress, log: PhaseLog) -> tuple[Finding, ...]:
         return ()
     message = f"{one.id} went up and came back {one.round_trips} times: the work on it stops"
     hint = f"Only the user's decision ends it: yolo-fs escalate resolve {one.id} --by user --decision …"
-    return (Finding(Reason.STATE_CONFLICT, log.path, 0, "", message, "a decision", hint, Level.WARNING),)
+    return (
+        Finding(Reason.STATE_CONFLICT, log.path, 0, "", message, "a decision", hint, Level.WARNING),
+    )
 
 
 def _is_hash(text: str) -> bool:

@@ -64,12 +64,18 @@ def load_sinks() -> SinkSettings:
     return SinkSettings(
         command=tuple(command) if _are_words(command) else (),
         webhook=webhook if _is_address(webhook) else "",
-        every_s=float(every_s) if isinstance(every_s, int | float) and every_s >= 0 else SinkSettings().every_s,
+        every_s=float(every_s)
+        if isinstance(every_s, int | float) and every_s >= 0
+        else SinkSettings().every_s,
     )
 
 
 def _are_words(value: object) -> TypeGuard[list[str]]:
-    return isinstance(value, list) and bool(value) and all(isinstance(word, str) and word for word in value)
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and all(isinstance(word, str) and word for word in value)
+    )
 
 
 def _is_address(value: object) -> TypeGuard[str]:
@@ -114,7 +120,9 @@ class Digest:
 class Sinks:
     """Delivers in a thread of its own, which begins with the first note."""
 
-    def __init__(self, settings: SinkSettings, tell: Telling, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, settings: SinkSettings, tell: Telling, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         """`tell` hears of what could not be delivered."""
         self._settings = settings
         self._tell = tell
@@ -189,7 +197,9 @@ def note_of(one: EscalationProgress, phase: PhaseId) -> dict[str, Any]:
         "severity": one.severity,
         "issue": safe(next((each.reason for each in one.history if not each.move), "")),
         "news": safe(last.reason) if last else "",
-        "recommendation": safe(next((each.recommendation for each in reversed(one.history) if not each.move), "")),
+        "recommendation": safe(
+            next((each.recommendation for each in reversed(one.history) if not each.move), "")
+        ),
         "options": [safe(option) for option in options],
         "answer_with": f"yolo-fs escalate resolve {one.id} --by user --decision …",
     }
@@ -199,7 +209,9 @@ def _run(command: Sequence[str], data: bytes) -> None:
     """Run the user's command. No word of an agent is an argument of it, and no shell reads anything."""
     done = subprocess.run(command, input=data, capture_output=True, timeout=TIMEOUT_S, check=False)
     if done.returncode:
-        raise OSError(f"{command[0]} ended with {done.returncode}: {done.stderr[-200:].decode(errors='replace')}")
+        raise OSError(
+            f"{command[0]} ended with {done.returncode}: {done.stderr[-200:].decode(errors='replace')}"
+        )
 
 
 def _post(address: str, data: bytes) -> None:
@@ -210,7 +222,9 @@ def _post(address: str, data: bytes) -> None:
         def redirect_request(self, *_: Any, **__: Any) -> None:
             return None
 
-    request = urllib.request.Request(address, data, {"Content-Type": "application/json"}, method="POST")
+    request = urllib.request.Request(
+        address, data, {"Content-Type": "application/json"}, method="POST"
+    )
     opener = urllib.request.build_opener(Stays, urllib.request.ProxyHandler({}))
     with opener.open(request, timeout=TIMEOUT_S):
         return

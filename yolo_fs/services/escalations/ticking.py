@@ -88,14 +88,18 @@ class Ticker:
             del self._logs[gone]
             self._found.pop(gone, None)
         for phase in present:
-            log = self._logs.setdefault(phase, PhaseLog(self._repository.root, phase, self._settings))
+            log = self._logs.setdefault(
+                phase, PhaseLog(self._repository.root, phase, self._settings)
+            )
             before = self._found.get(phase)
             if before is None or list(before.stamps) != list(log.stamps()):
                 self._found[phase] = log.look()
                 self._tell_of(self._found[phase])
         now = self._clock()
         self._keep_time(now)
-        return [phase for phase in present if any(one.is_open for one in self._progress(phase, now))]
+        return [
+            phase for phase in present if any(one.is_open for one in self._progress(phase, now))
+        ]
 
     def _progress(self, phase: PhaseId, now: Instant) -> tuple[EscalationProgress, ...]:
         known = self._found[phase].known
@@ -104,13 +108,22 @@ class Ticker:
     def _due(self, phase: PhaseId, now: Instant) -> tuple[Raise, ...]:
         """Return the silent levels of a phase, timed by the clock that nobody sets."""
         progress = self._progress(phase, now)
-        keys = {one.key: _key(phase, one) for one in progress if _key(phase, one) in self._timers.since_s}
-        return due(progress, now.wall, {key: self._timers.began(kept, now) for key, kept in keys.items()})
+        keys = {
+            one.key: _key(phase, one)
+            for one in progress
+            if _key(phase, one) in self._timers.since_s
+        }
+        return due(
+            progress, now.wall, {key: self._timers.began(kept, now) for key, kept in keys.items()}
+        )
 
     def _keep_time(self, now: Instant) -> None:
         """Begin to time the turns that are new, and let people know of those that concern them."""
         turns = {
-            _key(phase, one): (phase, one) for phase in self._found for one in self._progress(phase, now) if one.is_open
+            _key(phase, one): (phase, one)
+            for phase in self._found
+            for one in self._progress(phase, now)
+            if one.is_open
         }
         before, known = self._timers, self._timers.since_s.keys()
         self._timers = before.look({key: one.since for key, (_, one) in turns.items()}, now)
@@ -122,10 +135,15 @@ class Ticker:
 
     def _tell_of(self, found: Found) -> None:
         now = self._clock()
-        for one in (*found.findings, *(f for each in escalations(found.known, now.wall) for f in each.findings)):
+        for one in (
+            *found.findings,
+            *(f for each in escalations(found.known, now.wall) for f in each.findings),
+        ):
             if one not in self._told:
                 self._told.add(one)
-                self._tell("escalation.finding", f"{PLANNING_ROOT}/phases/{found.phase}", one.as_json())
+                self._tell(
+                    "escalation.finding", f"{PLANNING_ROOT}/phases/{found.phase}", one.as_json()
+                )
 
     # --- the silent ---
 
@@ -151,8 +169,17 @@ class Ticker:
             if wrong := add_line(file, line, log.path, self._settings):
                 self._tell("escalation.finding", log.path, wrong[0].as_json())
                 continue
-            data = {"id": str(one.id), "level": late.level.value, "to": late.to.value, "attempt": late.attempt}
-            self._tell("escalation.timeout", log.path, data | {"warning": warning, "elapsed_s": late.elapsed_s})
+            data = {
+                "id": str(one.id),
+                "level": late.level.value,
+                "to": late.to.value,
+                "attempt": late.attempt,
+            }
+            self._tell(
+                "escalation.timeout",
+                log.path,
+                data | {"warning": warning, "elapsed_s": late.elapsed_s},
+            )
             yield Fired(log.path, one.id, line, warning)
         self._found[log.phase] = log.locked(file, self._clock().wall)
 
@@ -177,12 +204,18 @@ class Ticker:
         looked_for = (tip, tuple(_key(phase, one) for phase, one in waiting))
         if tip is None or looked_for == self._looked_for:
             return []
-        closed = [fired for phase, one in waiting for fired in self._carried_on(phase, one, waiting, tip)]
+        closed = [
+            fired for phase, one in waiting for fired in self._carried_on(phase, one, waiting, tip)
+        ]
         self._looked_for = looked_for
         return closed
 
     def _carried_on(
-        self, phase: PhaseId, one: EscalationProgress, waiting: list[tuple[PhaseId, EscalationProgress]], tip: str
+        self,
+        phase: PhaseId,
+        one: EscalationProgress,
+        waiting: list[tuple[PhaseId, EscalationProgress]],
+        tip: str,
     ) -> list[Fired]:
         is_only = sum(other.id.task.plan == one.id.task.plan for _, other in waiting) == 1
         told_s = int(_told_at(one).timestamp())
@@ -198,17 +231,27 @@ class Ticker:
         try:
             with appending(log.full_path) as file:
                 found = log.locked(file, self._clock().wall)
-                still = [each for each in escalations(found.known, self._clock().wall) if each.id == one.id]
+                still = [
+                    each
+                    for each in escalations(found.known, self._clock().wall)
+                    if each.id == one.id
+                ]
                 if not still or still[0].standing is not Standing.DESCENDING:
                     return []
-                line = resumed(one, commit, next_dt(found.known.lines, str(one.id), self._clock().wall))
+                line = resumed(
+                    one, commit, next_dt(found.known.lines, str(one.id), self._clock().wall)
+                )
                 if add_line(file, line, log.path, self._settings):
                     return []
                 self._found[phase] = log.locked(file, self._clock().wall)
         except YoloError as error:
             self._trouble(log, error)
             return []
-        self._tell("escalation.resolved", log.path, {"id": str(one.id), "commit": commit, "decision": one.decision})
+        self._tell(
+            "escalation.resolved",
+            log.path,
+            {"id": str(one.id), "commit": commit, "decision": one.decision},
+        )
         return [Fired(log.path, one.id, line)]
 
 

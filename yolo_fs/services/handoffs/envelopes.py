@@ -88,7 +88,11 @@ class Handoffs:
         sent, findings = self._alone(data, path)
         if sent is None:
             return tuple(findings)
-        return (*findings, *self._misnamed(sent), *self._around(sent, self.session(sent.envelope.session_id).session))
+        return (
+            *findings,
+            *self._misnamed(sent),
+            *self._around(sent, self.session(sent.envelope.session_id).session),
+        )
 
     def examine_sent(self, sent: Sent, session: Session) -> tuple[Finding, ...]:
         """Return everything that is wrong with an envelope that is about to join a session."""
@@ -110,7 +114,12 @@ class Handoffs:
             path = f"{HANDOFF_FOLDER}/{name}"
             said = read_name(path)
             is_other = said and session_id and said.gaps["session-id"].lower() != session_id.lower()
-            if name.endswith(".json") and not name.startswith(".") and not CHOICES.fullmatch(name) and not is_other:
+            if (
+                name.endswith(".json")
+                and not name.startswith(".")
+                and not CHOICES.fullmatch(name)
+                and not is_other
+            ):
                 yield path
 
     def content(self, path: str) -> bytes | Finding:
@@ -127,9 +136,13 @@ class Handoffs:
 
     def _misnamed(self, sent: Sent) -> Iterator[Finding]:
         right = right_name(sent)
-        if os.path.dirname(sent.path) == HANDOFF_FOLDER and not names_same_handoff(sent.path, right):
+        if os.path.dirname(sent.path) == HANDOFF_FOLDER and not names_same_handoff(
+            sent.path, right
+        ):
             message = "the name does not say what the handoff says"
-            yield Finding(Reason.NAME_MISMATCH, sent.path, 0, "", message, right, "Rename the file.")
+            yield Finding(
+                Reason.NAME_MISMATCH, sent.path, 0, "", message, right, "Rename the file."
+            )
 
     def _absent(self, sent: Sent) -> Iterator[Finding]:
         """Yield the files that an envelope names and that are not there."""
@@ -149,14 +162,18 @@ class Handoffs:
             return self._read_choices(data, path, session_id)
         return (), (() if data.reason is Reason.FILE_MISSING else (data,))
 
-    def _read_choices(self, data: bytes, path: str, session_id: str) -> tuple[tuple[Choice, ...], tuple[Finding, ...]]:
+    def _read_choices(
+        self, data: bytes, path: str, session_id: str
+    ) -> tuple[tuple[Choice, ...], tuple[Finding, ...]]:
         reading = read_object(data, path, self.settings.limits)
         if not reading.records:
             return (), reading.findings
         shaped, faults = check(Choices, reading.records[0].value, self.settings.mode)
         own = tuple(_choice_faults(shaped, session_id)) if isinstance(shaped, Choices) else ()
         findings = (*reading.findings, *located((*faults, *own), path))
-        return (() if errors(findings) or not isinstance(shaped, Choices) else tuple(shaped.choices)), findings
+        return (
+            () if errors(findings) or not isinstance(shaped, Choices) else tuple(shaped.choices)
+        ), findings
 
 
 def choices_path(session_id: str) -> str:
@@ -166,15 +183,23 @@ def choices_path(session_id: str) -> str:
 
 def _choice_faults(said: Choices, session_id: str) -> Iterator[Fault]:
     if said.session_id.lower() != session_id.lower():
-        yield Fault(Reason.NAME_MISMATCH, "/session_id", f"the choices of {said.session_id}", session_id)
+        yield Fault(
+            Reason.NAME_MISMATCH, "/session_id", f"the choices of {said.session_id}", session_id
+        )
     for index, one in enumerate(said.choices):
         with suppress(ValueError):
             instant(one.chosen_at)
             continue
-        yield Fault(Reason.OUT_OF_RANGE, f"/choices/{index}/chosen_at", f"{one.chosen_at!r} is no moment in UTC")
+        yield Fault(
+            Reason.OUT_OF_RANGE,
+            f"/choices/{index}/chosen_at",
+            f"{one.chosen_at!r} is no moment in UTC",
+        )
 
 
 def located(faults: Iterable[Fault], path: str) -> Iterator[Finding]:
     """Yield faults of an envelope as findings in its file."""
     for fault in faults:
-        yield Finding(fault.reason, path, 1, fault.at, fault.message, fault.expected, fault.hint, fault.level)
+        yield Finding(
+            fault.reason, path, 1, fault.at, fault.message, fault.expected, fault.hint, fault.level
+        )

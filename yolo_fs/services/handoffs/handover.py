@@ -52,12 +52,20 @@ def emit(repository: Repository, settings: Settings, given: Mapping[str, str]) -
         "directive_branch": _branch(repository, handoffs.sessions, session_id),
         "required_reading": settings.policy.required_reading,
     }
-    packet, findings = packet_of(Written(path, {**known, **given}, top=TOP if path else ""), settings.mode)
+    packet, findings = packet_of(
+        Written(path, {**known, **given}, top=TOP if path else ""), settings.mode
+    )
     if packet is not None:
-        findings = (*findings, *_faults_around(handoffs, packet, path), *_faults_of_text(settings, packet, path))
+        findings = (
+            *findings,
+            *_faults_around(handoffs, packet, path),
+            *_faults_of_text(settings, packet, path),
+        )
     if packet is None or errors(findings):
         return Emitted(findings=findings)
-    is_new = bool(path) and _replaced(handoffs, os.path.join(repository.root, path), path, as_file(packet))
+    is_new = bool(path) and _replaced(
+        handoffs, os.path.join(repository.root, path), path, as_file(packet)
+    )
     return Emitted(packet, as_chat(packet), path, is_new, findings)
 
 
@@ -82,7 +90,11 @@ def _faults_of_text(settings: Settings, packet: Packet, path: str) -> tuple[Find
     written = written_in(Source(path, data), settings.limits)
     wrong = errors(written.findings)
     if not wrong and packet_of(written, settings.mode)[0] != packet:
-        wrong = (Finding(Reason.INTERNAL_ERROR, path, message="the packet would not be read as it was given"),)
+        wrong = (
+            Finding(
+                Reason.INTERNAL_ERROR, path, message="the packet would not be read as it was given"
+            ),
+        )
     return wrong + find_secrets(data, path, frozenset(settings.policy.secrets_allowed))
 
 

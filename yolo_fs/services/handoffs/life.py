@@ -78,13 +78,23 @@ class _Known:
 
     def contracts(self, facts: PhaseFacts) -> Iterator[Delivery]:
         for filed, number, line in _in_force(facts):
-            sender, _, receiver = str(line.get("direction", "frontend_to_backend")).partition("_to_")
+            sender, _, receiver = str(line.get("direction", "frontend_to_backend")).partition(
+                "_to_"
+            )
             first, *_ = self._touches.get(filed.place.path) or [(Moment(0, 0), filed.commit)]
             yield Delivery(
-                filed.place.path, number, sender, _in_phase(facts, receiver), first[0], first[1], needs_answer=True
+                filed.place.path,
+                number,
+                sender,
+                _in_phase(facts, receiver),
+                first[0],
+                first[1],
+                needs_answer=True,
             )
 
-    def _delivery(self, filed: Filed, number: int, sender: str, receiver: str, written: object) -> Delivery:
+    def _delivery(
+        self, filed: Filed, number: int, sender: str, receiver: str, written: object
+    ) -> Delivery:
         """Return the delivery by the first commit that can hold what was written at that moment."""
         touches = self._touches.get(filed.place.path) or [(Moment(0, 0), filed.commit)]
         since = _seconds(written)
@@ -96,7 +106,9 @@ class _Known:
         """Return the directory of the phase that a handoff leads to, or how it will begin."""
         number = str(line.get("to_phase"))
         found = [
-            name for name in names_in(os.path.join(self._root, _phases(filed.place))) if _numbered_so(name, number)
+            name
+            for name in names_in(os.path.join(self._root, _phases(filed.place)))
+            if _numbered_so(name, number)
         ]
         return found[0] if found else f"phase {number}"
 
@@ -142,8 +154,13 @@ class _Known:
             if not isinstance(stamp, Finding):
                 yield Sign(receiver, Stage.READ, Moment(stamp.mtime_ns // 10**9), context)
         for read in self._reads:
-            if read.agent.removeprefix("yolo-") in agents and read.phase in (str(facts.phase), facts.phase.number):
-                yield Sign(receiver, Stage.READ, Moment(int(read.at.timestamp())), "context_health.log")
+            if read.agent.removeprefix("yolo-") in agents and read.phase in (
+                str(facts.phase),
+                facts.phase.number,
+            ):
+                yield Sign(
+                    receiver, Stage.READ, Moment(int(read.at.timestamp())), "context_health.log"
+                )
 
     def _artifacts(self, facts: PhaseFacts) -> Iterator[tuple[Place, Moment, str]]:
         for filed in facts.filed:

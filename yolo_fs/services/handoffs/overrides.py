@@ -47,10 +47,14 @@ class Override:
 
     def covers(self, digest: str, branch: str, wrong: Sequence[Finding]) -> bool:
         """Tell whether the operator has seen all of this."""
-        return (self.digest, self.branch) == (digest, branch) and set(_faults(wrong)) <= set(self.faults)
+        return (self.digest, self.branch) == (digest, branch) and set(_faults(wrong)) <= set(
+            self.faults
+        )
 
 
-def find_override(repository: Repository, data: bytes, branch: str, wrong: Sequence[Finding]) -> Override | None:
+def find_override(
+    repository: Repository, data: bytes, branch: str, wrong: Sequence[Finding]
+) -> Override | None:
     """Return the youngest override of exactly these bytes that covers everything that is wrong with them."""
     kept = _kept(read_json(_path(repository)))
     digest = _digest(data)
@@ -58,7 +62,13 @@ def find_override(repository: Repository, data: bytes, branch: str, wrong: Seque
 
 
 def record_override(
-    repository: Repository, path: str, data: bytes, branch: str, wrong: Sequence[Finding], because: str, now: datetime
+    repository: Repository,
+    path: str,
+    data: bytes,
+    branch: str,
+    wrong: Sequence[Finding],
+    because: str,
+    now: datetime,
 ) -> Override:
     """Remember what the operator decided, and return it.
 
@@ -101,4 +111,6 @@ def _digest(data: bytes) -> str:
 
 
 def _faults(wrong: Sequence[Finding]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(f"{finding.reason.value} at {finding.at or '/'}" for finding in wrong))
+    return tuple(
+        dict.fromkeys(f"{finding.reason.value} at {finding.at or '/'}" for finding in wrong)
+    )

@@ -84,7 +84,9 @@ class Reader:
             YoloError: NOT_INITIALISED when there is no planning tree.
         """
         if not os.path.isdir(os.path.join(root, PLANNING_ROOT)):
-            raise YoloError(Reason.NOT_INITIALISED, hint="Run 'yolo-fs init' first.", exit_code=Exit.NOT_HERE)
+            raise YoloError(
+                Reason.NOT_INITIALISED, hint="Run 'yolo-fs init' first.", exit_code=Exit.NOT_HERE
+            )
         self._root = root
         self._start = os.path.realpath(start)
         self._limits = limits
@@ -99,10 +101,21 @@ class Reader:
         _refuse_unless_word(request.agent)
         _refuse_unless_word(request.phase)
         file = self._file(request.path)
-        elsewhere = tuple(self._elsewhere(request.path)) if file.cause is Reason.FILE_MISSING else ()
-        text = from_text(request.text, self._limits) if file.cause and request.text is not None else None
-        one = Read(request.agent, request.phase, Diagnosis(file.cause, text.cause if text else None), now)
-        findings = (*(_pointing(finding, elsewhere) for finding in file.findings), *(text.findings if text else ()))
+        elsewhere = (
+            tuple(self._elsewhere(request.path)) if file.cause is Reason.FILE_MISSING else ()
+        )
+        text = (
+            from_text(request.text, self._limits)
+            if file.cause and request.text is not None
+            else None
+        )
+        one = Read(
+            request.agent, request.phase, Diagnosis(file.cause, text.cause if text else None), now
+        )
+        findings = (
+            *(_pointing(finding, elsewhere) for finding in file.findings),
+            *(text.findings if text else ()),
+        )
         log = self._keep(request.path, one, elsewhere)
         return Answer(one, text.handoff if text else file.handoff, findings + log, elsewhere)
 
@@ -117,7 +130,9 @@ class Reader:
             return parse_log(found.data.decode("utf-8", "replace"))
         if found.reason is Reason.FILE_MISSING:
             return Log((), 0)
-        raise YoloError(found.reason, f"{LOG}: {found.message}", hint=found.hint, exit_code=Exit.UNREADABLE)
+        raise YoloError(
+            found.reason, f"{LOG}: {found.message}", hint=found.hint, exit_code=Exit.UNREADABLE
+        )
 
     # --- the file ---
 
@@ -125,7 +140,11 @@ class Reader:
         content = read(*self._place(path), self._limits.max_file_bytes)
         if isinstance(content, Finding):
             missing = content.reason is Reason.FILE_MISSING
-            return _Found(None, content.reason if missing else Reason.JSON_PARSE_ERROR, (replace(content, path=path),))
+            return _Found(
+                None,
+                content.reason if missing else Reason.JSON_PARSE_ERROR,
+                (replace(content, path=path),),
+            )
         return _from_json(content.data, path, self._limits)
 
     def _place(self, path: str) -> tuple[str, str]:
@@ -141,7 +160,9 @@ class Reader:
         """Yield where else a handoff.json lies, the latest first: the agent may have written it to the wrong place."""
         expected = os.path.normpath(os.path.join(self._start, path))
         found: list[tuple[int, str]] = []
-        for folder in list(dict.fromkeys(self._neighbours(os.path.dirname(expected))))[:_NEIGHBOURS_MOST]:
+        for folder in list(dict.fromkeys(self._neighbours(os.path.dirname(expected))))[
+            :_NEIGHBOURS_MOST
+        ]:
             for name in filter(is_alike, names_in(folder)):
                 stamp = stamp_of(folder, name)
                 if not isinstance(stamp, Finding) and os.path.join(folder, name) != expected:
@@ -179,7 +200,18 @@ class Reader:
         except OSError as error:
             message = f"the line was not written: {error.strerror or error}"
             hint = "look at what stands there, and at the free space"
-            return (Finding(Reason.STORAGE_FAILED, LOG, 0, "", message, "a regular file", hint, Level.WARNING),)
+            return (
+                Finding(
+                    Reason.STORAGE_FAILED,
+                    LOG,
+                    0,
+                    "",
+                    message,
+                    "a regular file",
+                    hint,
+                    Level.WARNING,
+                ),
+            )
         return ()
 
 
@@ -190,13 +222,18 @@ TEXT = "---HANDOFF---"
 def from_text(data: bytes, limits: Limits) -> _Found:
     """Return the handoff of the text's block, which may hold the JSON itself, or what is wrong with it."""
     found = _from_block(data, limits)
-    return replace(found, cause=Reason.TEXT_FALLBACK_FAIL if found.cause else Reason.TEXT_FALLBACK_OK)
+    return replace(
+        found, cause=Reason.TEXT_FALLBACK_FAIL if found.cause else Reason.TEXT_FALLBACK_OK
+    )
 
 
 def _from_block(data: bytes, limits: Limits) -> _Found:
     block = block_of(data.decode("utf-8", "replace"))
     if block is None:
-        return _shaped(None, (_in_text(Fault(Reason.TEXT_FALLBACK_FAIL, "", "there is no `---HANDOFF---` line")),))
+        return _shaped(
+            None,
+            (_in_text(Fault(Reason.TEXT_FALLBACK_FAIL, "", "there is no `---HANDOFF---` line")),),
+        )
     if block.lstrip().startswith("{"):
         return _from_json(block.strip().encode(), TEXT, limits)
     value, faults = fields_of(block)
@@ -218,7 +255,9 @@ def _shaped(handoff: HandoffJson | None, findings: tuple[Finding, ...]) -> _Foun
 
 
 def _in_file(fault: Fault, path: str) -> Finding:
-    return Finding(fault.reason, path, 1, fault.at, fault.message, fault.expected, fault.hint, fault.level)
+    return Finding(
+        fault.reason, path, 1, fault.at, fault.message, fault.expected, fault.hint, fault.level
+    )
 
 
 def _in_text(fault: Fault) -> Finding:
@@ -230,14 +269,21 @@ def _pointing(finding: Finding, elsewhere: tuple[str, ...]) -> Finding:
     if not elsewhere:
         return finding
     places = ", ".join(elsewhere)
-    return replace(finding, message=f"{finding.message}; there is {places}", hint="move it, and correct the agent")
+    return replace(
+        finding,
+        message=f"{finding.message}; there is {places}",
+        hint="move it, and correct the agent",
+    )
 
 
 def _refuse_unless_word(word: str) -> None:
     if not WORD.fullmatch(word):
         hint = "Letters, digits, dots, hyphens and underscores, such as plan-reviewer or 01-auth."
         raise YoloError(
-            Reason.BAD_NAME, f"{safe(word)!r} is no name of an agent or a phase", hint=hint, exit_code=Exit.USAGE
+            Reason.BAD_NAME,
+            f"{safe(word)!r} is no name of an agent or a phase",
+            hint=hint,
+            exit_code=Exit.USAGE,
         )
 
 
@@ -255,7 +301,10 @@ def _append(root: str, data: bytes) -> None:
 
     Nothing is followed and nothing but a plain file with one name is written to.
     """
-    folder = os.open(os.path.join(root, PLANNING_ROOT), os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    folder = os.open(
+        os.path.join(root, PLANNING_ROOT),
+        os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC,
+    )
     try:
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         log = os.open(os.path.basename(LOG), flags, 0o644, dir_fd=folder)

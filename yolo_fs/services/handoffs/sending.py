@@ -42,7 +42,9 @@ class Written:
     """False when it was refused, or when the same handoff lies there already."""
 
 
-def send(handoffs: Handoffs, draft: Mapping[str, Any], repository: Repository, *, again: bool = False) -> Written:
+def send(
+    handoffs: Handoffs, draft: Mapping[str, Any], repository: Repository, *, again: bool = False
+) -> Written:
     """Write an envelope into `documents/handoffs/`, complete or not at all.
 
     What the draft leaves out and what follows from the rest is filled in: version, moment, slug, percentage, and the
@@ -84,22 +86,36 @@ def choose(handoffs: Handoffs, session_id: str, way: str, repository: Repository
         made.append(_chosen(handoffs, found, way))
         if made[0] in found.session.choices:
             return None
-        return Choices(session_id=session_id, choices=[*found.session.choices, made[0]]).model_dump()
+        return Choices(
+            session_id=session_id, choices=[*found.session.choices, made[0]]
+        ).model_dump()
 
     _change(handoffs, repository, path, decide)
     return made[0]
 
 
-def _change(handoffs: Handoffs, repository: Repository, path: str, decide: Callable[[], dict[str, Any] | None]) -> None:
+def _change(
+    handoffs: Handoffs,
+    repository: Repository,
+    path: str,
+    decide: Callable[[], dict[str, Any] | None],
+) -> None:
     """Write what `decide` returns under the one lock of all handoffs."""
     there = stamp_of(handoffs.root, path)
     if isinstance(there, Finding) and there.reason is not Reason.FILE_MISSING:
-        raise YoloError(there.reason, f"{safe(path)}: {there.message}", hint=there.hint, exit_code=Exit.NOT_HERE)
+        raise YoloError(
+            there.reason, f"{safe(path)}: {there.message}", hint=there.hint, exit_code=Exit.NOT_HERE
+        )
     try:
         os.makedirs(os.path.join(handoffs.root, HANDOFF_FOLDER), exist_ok=True)
     except OSError as error:
-        message, hint = f"{HANDOFF_FOLDER}: {error.strerror or error}", "Free space or check permissions."
-        raise YoloError(Reason.STORAGE_FAILED, message, hint=hint, exit_code=Exit.TRY_AGAIN) from error
+        message, hint = (
+            f"{HANDOFF_FOLDER}: {error.strerror or error}",
+            "Free space or check permissions.",
+        )
+        raise YoloError(
+            Reason.STORAGE_FAILED, message, hint=hint, exit_code=Exit.TRY_AGAIN
+        ) from error
     private_directory(repository.own_dir)
     lock = os.path.join(repository.own_dir, "handoffs.lock")
     update(os.path.join(handoffs.root, path), lock, lambda _: decide(), mode=SHARED)
@@ -113,14 +129,22 @@ def _decided(handoffs: Handoffs, sent: Sent, *, again: bool) -> Written:
     earlier = found.session.sent
     occupant = next((one for one in earlier if one.path == sent.path), None)
     is_same = occupant is not None and occupant.value == sent.value
-    same = occupant if is_same else None if again else repeated_by(sent.value, sent.source, sent.target, earlier)
+    same = (
+        occupant
+        if is_same
+        else None
+        if again
+        else repeated_by(sent.value, sent.source, sent.target, earlier)
+    )
     if same is not None:
         return Written(same.path, (), found.attempts[same.path].number)
     findings = (*_taken(handoffs, sent), *handoffs.examine_sent(sent, found.session))
     if errors(findings):
         return Written(sent.path, findings)
     route = (sent.source, sent.target)
-    numbers = (found.attempts[one.path].number for one in earlier if (one.source, one.target) == route)
+    numbers = (
+        found.attempts[one.path].number for one in earlier if (one.source, one.target) == route
+    )
     return Written(sent.path, findings, max(numbers, default=0) + 1, is_new=True)
 
 
@@ -161,7 +185,11 @@ def _begins(draft: Mapping[str, Any]) -> bool:
 
 def _counted(state: Mapping[str, Any]) -> float | None:
     completed, remaining = state.get("phases_completed"), state.get("phases_remaining")
-    return percentage(completed, remaining) if isinstance(completed, list) and isinstance(remaining, list) else None
+    return (
+        percentage(completed, remaining)
+        if isinstance(completed, list) and isinstance(remaining, list)
+        else None
+    )
 
 
 # --- choices ---------------------------------------------------------------------------------------------------------
@@ -175,14 +203,20 @@ def _chosen(handoffs: Handoffs, found: Found, way: str) -> Choice:
     ways = {str(one.name): one for one in ways_after(error, found.session)}
     if way not in ways:
         hint = f"One of: {', '.join(ways)}."
-        raise YoloError(Reason.UNKNOWN_NAME, f"no way {safe(way)!r}", hint=hint, exit_code=Exit.USAGE)
+        raise YoloError(
+            Reason.UNKNOWN_NAME, f"no way {safe(way)!r}", hint=hint, exit_code=Exit.USAGE
+        )
     before = choice_after(error, found.session)
     if before and before.way == way:
         return before
     if before and before.way == "abort":
-        raise YoloError(Reason.STATE_CONFLICT, f"aborted at {before.chosen_at}", hint="Begin another session.")
+        raise YoloError(
+            Reason.STATE_CONFLICT, f"aborted at {before.chosen_at}", hint="Begin another session."
+        )
     moment = iso(handoffs.now.timestamp())
-    return Choice(error=error.path, way=ways[way].name, chosen_at=moment, leads_to=ways[way].leads_to)
+    return Choice(
+        error=error.path, way=ways[way].name, chosen_at=moment, leads_to=ways[way].leads_to
+    )
 
 
 def _refuse_damaged(found: Found, path: str) -> None:

@@ -52,7 +52,9 @@ class Sessions:
             return found
         if found.being_written:
             message, hint = "somebody is writing it at this moment", "Look again."
-            return Finding(Reason.BEING_WRITTEN, path, message=message, expected="a whole file", hint=hint)
+            return Finding(
+                Reason.BEING_WRITTEN, path, message=message, expected="a whole file", hint=hint
+            )
         return Source(path, found.data, found.stamp.mtime_ns / 1e9)
 
     def find(self, session_id: str) -> Session | None:
@@ -92,15 +94,27 @@ class Sessions:
         found = branch_lines(text.whole() if text else ())
         if not found:
             hint = "mend the session's README"
-            lacking = Finding(Reason.MISSING_KEY, path, 1, _AT, "", "`meta:` and below it `directive_branch: …`", hint)
+            lacking = Finding(
+                Reason.MISSING_KEY,
+                path,
+                1,
+                _AT,
+                "",
+                "`meta:` and below it `directive_branch: …`",
+                hint,
+            )
             return "", (*errors(report.findings()), lacking)
         branch, wrong = _value([line for _, line in found])
-        return branch, tuple(replace(finding, path=path, line=found[0][0], at=_AT) for finding in wrong)
+        return branch, tuple(
+            replace(finding, path=path, line=found[0][0], at=_AT) for finding in wrong
+        )
 
 
 def _value(lines: Sequence[str]) -> tuple[str, tuple[Finding, ...]]:
     """Return the branch that a line of front matter names, read as strictly as HANDOFF.md is."""
-    front_matter = "".join(f"{line}\n" for line in (FENCE, "handoff:", *(f"  {line}" for line in lines), FENCE))
+    front_matter = "".join(
+        f"{line}\n" for line in (FENCE, "handoff:", *(f"  {line}" for line in lines), FENCE)
+    )
     reading = read_front_matter(front_matter.encode(), README)
     said = reading.records[0].value["handoff"] if reading.records else {}
     return said.get("directive_branch", ""), errors(reading.findings)

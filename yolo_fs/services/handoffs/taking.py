@@ -82,7 +82,9 @@ class Permission:
 
 def written_in(source: Source, limits: Limits) -> Written:
     """Return the packet of a text: front matter where it begins like one or is called HANDOFF.md, else a chat."""
-    is_file = source.path.rpartition("/")[2] == HANDOFF or source.data.startswith(FENCE.encode() + b"\n")
+    is_file = source.path.rpartition("/")[2] == HANDOFF or source.data.startswith(
+        FENCE.encode() + b"\n"
+    )
     report = Report(source.path)
     text = decode(source.data, limits, report)
     lines = text.whole() if text else []
@@ -122,7 +124,9 @@ class Handoffs:
         if packet is None:
             return Handed(source, None, findings)
         session, found = self.sessions.of_packet(packet, source.path)
-        around = self.around(packet, session, receiver=receiver, branch=self._repository.head().branch)
+        around = self.around(
+            packet, session, receiver=receiver, branch=self._repository.head().branch
+        )
         ahead_s = source.written_at_s - now.timestamp() if source.written_at_s is not None else 0
         faults = faults_around(packet, replace(around, ahead_s=ahead_s))
         findings = (*findings, *found, *(written.place(fault) for fault in faults))
@@ -136,7 +140,9 @@ class Handoffs:
         later = self._commits_after(handed.source, handed.source.written_at_s, tip) if tip else ()
         return tuple(discretionary_work(handed.packet, later))
 
-    def may_edit(self, now: datetime, *, receiver: str = "", session_id: str = "", editing: str = "") -> Permission:
+    def may_edit(
+        self, now: datetime, *, receiver: str = "", session_id: str = "", editing: str = ""
+    ) -> Permission:
         """Tell whether files may be edited now: nothing has been handed over, or what has been is accepted.
 
         `session_id`: the directive session that the agent executes, whose HANDOFF.md must be there.
@@ -158,10 +164,18 @@ class Handoffs:
         if not wrong:
             raise YoloError(Reason.STATE_CONFLICT, "nothing is wrong with the handoff")
         if handed.packet is None:
-            message, hint = "the packet cannot be read, so nobody could follow it", "Ask the sender for a complete one."
+            message, hint = (
+                "the packet cannot be read, so nobody could follow it",
+                "Ask the sender for a complete one.",
+            )
             raise YoloError(Reason.STATE_CONFLICT, message, hint=hint)
         if not because.strip():
-            raise YoloError(Reason.EMPTY_VALUE, "an override needs its reason", hint="Say why.", exit_code=Exit.USAGE)
+            raise YoloError(
+                Reason.EMPTY_VALUE,
+                "an override needs its reason",
+                hint="Say why.",
+                exit_code=Exit.USAGE,
+            )
         source, branch = handed.source, self._repository.head().branch
         record_override(self._repository, source.path, source.data, branch, wrong, because, now)
         return self._overridden(handed)
@@ -169,20 +183,31 @@ class Handoffs:
     def _overridden(self, handed: Handed) -> Handed:
         wrong = errors(handed.findings)
         branch = self._repository.head().branch
-        found = find_override(self._repository, handed.source.data, branch, wrong) if wrong else None
+        found = (
+            find_override(self._repository, handed.source.data, branch, wrong) if wrong else None
+        )
         if found is None:
             return handed
         findings = tuple(replace(finding, level=Level.WARNING) for finding in handed.findings)
         return replace(handed, findings=findings, override=found)
 
     def around(
-        self, packet: Packet, session: Session | None, *, receiver: str = "", branch: str | None = None
+        self,
+        packet: Packet,
+        session: Session | None,
+        *,
+        receiver: str = "",
+        branch: str | None = None,
     ) -> Around:
         """Return what is known around a packet."""
         absent = {
             name: why
-            for name, folders in (("required_reading", ("",)), ("task_file", ("", session.folder if session else "")))
-            if getattr(packet, name) != ABSENT and (why := self._why_absent(getattr(packet, name), folders))
+            for name, folders in (
+                ("required_reading", ("",)),
+                ("task_file", ("", session.folder if session else "")),
+            )
+            if getattr(packet, name) != ABSENT
+            and (why := self._why_absent(getattr(packet, name), folders))
         }
         return Around(self._settings.policy.required_reading, branch, receiver, session, absent)
 
@@ -190,13 +215,17 @@ class Handoffs:
 
     def _files(self) -> Iterator[Entry]:
         for root in (PLANNING_ROOT, *self.sessions.roots):
-            yield from (entry for entry in walk(self._root, root) if entry.path.endswith(f"/{HANDOFF}"))
+            yield from (
+                entry for entry in walk(self._root, root) if entry.path.endswith(f"/{HANDOFF}")
+            )
 
     def _why_absent(self, path: str, folders: Sequence[str]) -> str:
         """Return why no file is at a path, looked for in `folders`; nothing when one is. It is not opened."""
         places = [f"{folder}/{path}".lstrip("/") for folder in folders]
         found = [read(self._root, place, 0) for place in places]
-        if any(not isinstance(each, Finding) or each.reason is Reason.FILE_TOO_LARGE for each in found):
+        if any(
+            not isinstance(each, Finding) or each.reason is Reason.FILE_TOO_LARGE for each in found
+        ):
             return ""
         return "; ".join(dict.fromkeys(each.message for each in found if isinstance(each, Finding)))
 
@@ -204,7 +233,11 @@ class Handoffs:
         """Yield what was committed after the commit that gave the file its content, else after it was written."""
         oid = self._repository.hashing.name("blob", source.data).oid
         is_committed = self._repository.blob_at(tip, source.path) == oid
-        since = self._repository.git.text("log", "-1", "--format=%H", tip, "--", source.path) if is_committed else ""
+        since = (
+            self._repository.git.text("log", "-1", "--format=%H", tip, "--", source.path)
+            if is_committed
+            else ""
+        )
         revisions = f"{since}..{tip}" if since else tip
         authors = self._authors(revisions)
         for commit in log(self._repository, revisions, limit=_COMMITS_LOOKED_AT):
@@ -217,5 +250,9 @@ class Handoffs:
             "log", "-z", f"--max-count={_COMMITS_LOOKED_AT}", "--no-mailmap", "--format=%H %an",
             "--end-of-options", revisions, "--",
         )  # fmt: skip
-        pairs = (os.fsdecode(line).strip().partition(" ") for line in said.out.split(b"\0") if line.strip())
+        pairs = (
+            os.fsdecode(line).strip().partition(" ")
+            for line in said.out.split(b"\0")
+            if line.strip()
+        )
         return {oid: name for oid, _, name in pairs}

@@ -55,7 +55,11 @@ def answer(said: Said) -> Told:
 def _after_tool(asked: Asked) -> Told:
     """Judge the artifacts that were just written, and tell every fault with its repair."""
     root = asked.repository.root
-    paths = [path for touch in asked.said.touches if touch.writes and (path := asked.relative(touch.path))]
+    paths = [
+        path
+        for touch in asked.said.touches
+        if touch.writes and (path := asked.relative(touch.path))
+    ]
     ours = [path for path in paths if _is_judged(path) and os.path.isfile(os.path.join(root, path))]
     if not ours:
         return Told()
@@ -77,7 +81,11 @@ def _is_judged(path: str) -> bool:
 def _faults(judged: Judged) -> str:
     said = "\n".join(f"- {finding}" for finding in judged.findings)
     fresh = mended(judged.data, judged.kind) if judged.kind else None
-    repair = f"\nThis much can be put right mechanically:\n{diff(judged.data, fresh, judged.path)}" if fresh else ""
+    repair = (
+        f"\nThis much can be put right mechanically:\n{diff(judged.data, fresh, judged.path)}"
+        if fresh
+        else ""
+    )
     return f"{safe(judged.path)} is not valid and will not be committed:\n{said}{repair}"
 
 
@@ -141,7 +149,9 @@ def _tasks_said(asked: Asked) -> Iterator[TaskProgress]:
     wanted = {ref for ref in named if ref}
     if wanted:
         for facts in asked.access.facts:
-            yield from (task for plan in plan_progress(facts) for task in plan.tasks if task.ref in wanted)
+            yield from (
+                task for plan in plan_progress(facts) for task in plan.tasks if task.ref in wanted
+            )
 
 
 _ANSWERS: Mapping[str, Callable[[Asked], Told]] = {

@@ -40,7 +40,10 @@ class Asked:
         root = os.path.realpath(self.repository.root)
         try:
             full = os.path.realpath(os.path.join(self.said.cwd, os.path.expanduser(path)))
-        except (ValueError, OSError):  # a NUL in the name, or links in a circle: the tool itself will fail
+        except (
+            ValueError,
+            OSError,
+        ):  # a NUL in the name, or links in a circle: the tool itself will fail
             return None
         if full == root or full.startswith(root + os.sep):
             return os.path.relpath(full, root).replace(os.sep, "/")

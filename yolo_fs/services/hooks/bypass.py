@@ -45,7 +45,11 @@ def past_hooks(repository: Repository, settings: Settings) -> Iterator[Fault]:
 
 
 def broken_rules(
-    repository: Repository, settings: Settings, *revisions: str, limit: int | None = None, ours: bool = True
+    repository: Repository,
+    settings: Settings,
+    *revisions: str,
+    limit: int | None = None,
+    ours: bool = True,
 ) -> Iterator[Fault]:
     """Yield what is wrong with commits, newest first: a coordinator's as `verify` does, a person's by what they break.
 
@@ -60,13 +64,18 @@ def broken_rules(
                 own = verifier.verify(f"{commit.oid}^!") if ours else ()
                 yield from (fault for one in own for fault in one.faults)
             elif len(commit.parents) < 2:
-                yield from (Fault(commit.oid, one) for one in _of_person(repository, commit, examiner, blobs))
+                yield from (
+                    Fault(commit.oid, one)
+                    for one in _of_person(repository, commit, examiner, blobs)
+                )
     finally:
         blobs.close()
         verifier.close()
 
 
-def _of_person(repository: Repository, commit: LoggedCommit, examiner: Examiner, blobs: Blobs) -> Iterator[Finding]:
+def _of_person(
+    repository: Repository, commit: LoggedCommit, examiner: Examiner, blobs: Blobs
+) -> Iterator[Finding]:
     if not is_sound(commit.subject):
         yield subject_fault(commit.subject, repository.root)
     snapshot = AtCommit(repository, commit.oid, blobs)
@@ -75,4 +84,8 @@ def _of_person(repository: Repository, commit: LoggedCommit, examiner: Examiner,
         if place is None:
             continue
         data = snapshot.content(path)
-        yield from [data] if isinstance(data, Finding) else errors(examiner.examine(place, data, snapshot).findings)
+        yield from (
+            [data]
+            if isinstance(data, Finding)
+            else errors(examiner.examine(place, data, snapshot).findings)
+        )

@@ -37,7 +37,9 @@ def examine(repository: Repository) -> Iterator[Finding]:
     is_ours = not isinstance(deed := wanted[own], Change)
     if isinstance(deed, Change):
         gone = (
-            "the script that every section calls is gone" if deed.before is None else "it is not that of this version"
+            "the script that every section calls is gone"
+            if deed.before is None
+            else "it is not that of this version"
         )
         yield broken(own, gone, _AGAIN)
         if deed.before is None:
@@ -60,7 +62,9 @@ def _looks_broken(place: Layout, name: str, deed: Deed | None) -> str:
     if place.is_husky and not os.path.isfile(git_file):
         return f"husky is not set up here: {git_file} is not there"
     if not os.access(git_file, os.X_OK):
-        return f"{git_file} is not executable" if os.path.isfile(git_file) else "it is not installed"
+        return (
+            f"{git_file} is not executable" if os.path.isfile(git_file) else "it is not installed"
+        )
     content = content_of(place.file(name)) or b""
     if BEGIN.encode() not in content:
         return "our section is not in it; a hook manager, or somebody, wrote it anew"

@@ -32,7 +32,9 @@ SCRIPT = "yolo-fs/git-hook"
 """Below the common git directory: what every section calls."""
 
 _SHELL = re.compile(rb"#!\s*(?:/usr/bin/env\s+)?(?:\S*/)?(?:ba|da|z|k|a)?sh\b")
-_SECTION = re.compile(rb"%s\n.*?%s\n" % (re.escape(BEGIN.encode()), re.escape(END.encode())), re.DOTALL)
+_SECTION = re.compile(
+    rb"%s\n.*?%s\n" % (re.escape(BEGIN.encode()), re.escape(END.encode())), re.DOTALL
+)
 _SHEBANG = b"#!/bin/sh\n"
 _LARGEST_BYTES = 1 << 20
 
@@ -57,7 +59,13 @@ class Change:
         """The deed in one word."""
         if self.after is None:
             return "removed"
-        return "created" if self.before is None else "extended" if BEGIN.encode() in self.after else "restored"
+        return (
+            "created"
+            if self.before is None
+            else "extended"
+            if BEGIN.encode() in self.after
+            else "restored"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +102,8 @@ class Layout:
     def is_husky(self) -> bool:
         """Whether git looks into a folder that husky generates, whose scripts call those of the folder above."""
         return (
-            os.path.basename(self.git_folder) == "_" and os.path.basename(os.path.dirname(self.git_folder)) == ".husky"
+            os.path.basename(self.git_folder) == "_"
+            and os.path.basename(os.path.dirname(self.git_folder)) == ".husky"
         )
 
     @property
@@ -120,14 +129,28 @@ def plan_install(repository: Repository) -> tuple[Deed, ...]:
     wanted = script(sys.executable, module, settings.policy.directive_roots)
     own = os.path.join(repository.common_dir, SCRIPT)
     before = content_of(own)
-    ours = Keep(own) if before == wanted and os.access(own, os.X_OK) else Change(own, before, wanted, 0o700)
-    return (ours, *(_with_section(repository, place, name) for place in _places(repository) for name in NAMES))
+    ours = (
+        Keep(own)
+        if before == wanted and os.access(own, os.X_OK)
+        else Change(own, before, wanted, 0o700)
+    )
+    return (
+        ours,
+        *(
+            _with_section(repository, place, name)
+            for place in _places(repository)
+            for name in NAMES
+        ),
+    )
 
 
 def plan_uninstall(repository: Repository) -> tuple[Deed, ...]:
     """Return what takes out all that `plan_install` puts in."""
     deeds = [_without_section(place.file(name)) for place in _places(repository) for name in NAMES]
-    own = [os.path.join(repository.common_dir, name) for name in (SCRIPT, NOTE, f"yolo-fs/{COMMITTING}")]
+    own = [
+        os.path.join(repository.common_dir, name)
+        for name in (SCRIPT, NOTE, f"yolo-fs/{COMMITTING}")
+    ]
     deeds += [Change(path, data, None, 0) for path in own if (data := content_of(path)) is not None]
     return tuple(deed for deed in deeds if deed)
 
@@ -142,7 +165,11 @@ def work_trees(repository: Repository) -> tuple[str, ...]:
     """Return the work trees of a repository that are there, ours first."""
     listed = repository.git.text("worktree", "list", "--porcelain").split("\n")
     roots = [line.removeprefix("worktree ") for line in listed if line.startswith("worktree ")]
-    others = [root for root in map(os.path.realpath, roots) if root != repository.root and os.path.isdir(root)]
+    others = [
+        root
+        for root in map(os.path.realpath, roots)
+        if root != repository.root and os.path.isdir(root)
+    ]
     return (repository.root, *(root for root in others if root != repository.common_dir))
 
 
@@ -201,13 +228,19 @@ def split_first(data: bytes) -> tuple[bytes, bytes]:
 
 
 def content_of(path: str) -> bytes | None:
-    found = read(os.path.dirname(path), os.path.basename(path), _LARGEST_BYTES) if os.path.isfile(path) else None
+    found = (
+        read(os.path.dirname(path), os.path.basename(path), _LARGEST_BYTES)
+        if os.path.isfile(path)
+        else None
+    )
     return found.data if isinstance(found, Content) else None
 
 
 def unfit(deeds: Sequence[Deed]) -> tuple[Finding, ...]:
     """Return what is refused, as warnings: whoever asks for more than hooks goes on without those."""
-    return tuple(replace(deed.finding, level=Level.WARNING) for deed in deeds if isinstance(deed, Refuse))
+    return tuple(
+        replace(deed.finding, level=Level.WARNING) for deed in deeds if isinstance(deed, Refuse)
+    )
 
 
 def advice(repository: Repository) -> Iterator[Finding]:
@@ -216,19 +249,29 @@ def advice(repository: Repository) -> Iterator[Finding]:
         text = content_of(os.path.join(repository.root, file))
         if text is not None and b"yolo-fs" not in text:
             message = "this manager writes hooks anew when it is set up again, and our section is gone then"
-            yield Finding(Reason.HOOK_BROKEN, file, message=message, hint=snippet, level=Level.WARNING)
+            yield Finding(
+                Reason.HOOK_BROKEN, file, message=message, hint=snippet, level=Level.WARNING
+            )
 
 
-_LEFTHOOK = "To be sure, add for each hook: commands: {yolo-fs: {run: yolo-fs git-hook commit-msg {1}}}"
+_LEFTHOOK = (
+    "To be sure, add for each hook: commands: {yolo-fs: {run: yolo-fs git-hook commit-msg {1}}}"
+)
 _SNIPPETS = {
     ".pre-commit-config.yaml": "To be sure, add the hooks of .pre-commit-hooks.yaml, or run 'yolo-fs hooks install' "
     "after 'pre-commit install'.",
-    **{f"{dot}lefthook.{end}": _LEFTHOOK for dot in ("", ".") for end in ("yml", "yaml", "toml", "json")},
+    **{
+        f"{dot}lefthook.{end}": _LEFTHOOK
+        for dot in ("", ".")
+        for end in ("yml", "yaml", "toml", "json")
+    },
 }
 
 
 def broken(path: str, message: str, hint: str) -> Finding:
-    return Finding(Reason.HOOK_BROKEN, path, message=message, expected="a hook that calls yolo-fs", hint=hint)
+    return Finding(
+        Reason.HOOK_BROKEN, path, message=message, expected="a hook that calls yolo-fs", hint=hint
+    )
 
 
 # --- its execution ---------------------------------------------------------------------------------------------------
@@ -276,13 +319,21 @@ def _leave(repository: Repository, made: Sequence[str]) -> None:
 def _write(deed: Change) -> None:
     try:
         if content_of(deed.path) != deed.before:
-            raise YoloError(Reason.STATE_CONFLICT, f"{deed.path} changed meanwhile", hint="Run it again.")
+            raise YoloError(
+                Reason.STATE_CONFLICT, f"{deed.path} changed meanwhile", hint="Run it again."
+            )
         if deed.after is None:
             os.unlink(deed.path)
             return
-        mode = deed.mode if deed.before is None else stat.S_IMODE(os.stat(deed.path).st_mode) | (deed.mode & 0o100)
+        mode = (
+            deed.mode
+            if deed.before is None
+            else stat.S_IMODE(os.stat(deed.path).st_mode) | (deed.mode & 0o100)
+        )
         temporary = f"{deed.path}.yolo-fs.{os.getpid()}"
-        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        with os.fdopen(
+            os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb"
+        ) as file:
             file.write(deed.after)
             os.fchmod(file.fileno(), mode)
         os.replace(temporary, deed.path)

@@ -35,7 +35,9 @@ class Guard:
         handed = self._handed()
         for touch in self._asked.said.touches:
             path = self._asked.relative(touch.path)
-            if path is not None and (refusal := self._refused(touch, path) or (touch.writes and handed(path))):
+            if path is not None and (
+                refusal := self._refused(touch, path) or (touch.writes and handed(path))
+            ):
                 return Told(refusal=str(refusal))
         return Told()
 
@@ -47,7 +49,9 @@ class Guard:
             return ""
         if not touch.writes and not (path.startswith(f"{PLANNING_ROOT}/") or os.path.isfile(full)):
             return ""
-        given = self._may_write(actor, full) if touch.writes else self._asked.access.read(actor, full)
+        given = (
+            self._may_write(actor, full) if touch.writes else self._asked.access.read(actor, full)
+        )
         return "" if given.allowed else _said_no(given)
 
     def _guarded(self, touch: Touch, path: str) -> Guarded | None:
@@ -55,7 +59,14 @@ class Guard:
         row = guarded(path)
         if row is None and touch.removes and holds_guarded(path):
             full = os.path.join(self._asked.repository.root, path)
-            row = next((found for name in _names_below(full) if (found := guarded(f"{PLANNING_ROOT}/{name}"))), None)
+            row = next(
+                (
+                    found
+                    for name in _names_below(full)
+                    if (found := guarded(f"{PLANNING_ROOT}/{name}"))
+                ),
+                None,
+            )
         return None if row and row.is_state and not self._is_kept(path) else row
 
     def _is_kept(self, path: str) -> bool:
@@ -80,8 +91,13 @@ class Guard:
         for facts in self._asked.access.facts:
             progress = {one.id: one for one in plan_progress(facts, actor.department)}
             for plan in plans_of(facts, actor.department):
-                is_open = progress[plan.id].standing is not PlanStanding.COMPLETE and not progress[plan.id].blocked_by
-                if is_open and any(f"{target.path}/".startswith(f"{one.rstrip('/')}/") for one in plan.files):
+                is_open = (
+                    progress[plan.id].standing is not PlanStanding.COMPLETE
+                    and not progress[plan.id].blocked_by
+                )
+                if is_open and any(
+                    f"{target.path}/".startswith(f"{one.rstrip('/')}/") for one in plan.files
+                ):
                     yield str(plan.id)
 
     def _handed(self) -> Callable[[str], str]:
@@ -100,7 +116,11 @@ class Guard:
 
 
 def _said_no(given: Answer) -> str:
-    ask = f"\nInstead: ask {', then '.join(given.ask)}" if given.ask else "\nInstead: leave it to whom it belongs"
+    ask = (
+        f"\nInstead: ask {', then '.join(given.ask)}"
+        if given.ask
+        else "\nInstead: leave it to whom it belongs"
+    )
     bring = f", and bring {', '.join(given.bring)}" if given.bring else ""
     return f"{given.rule}{ask}{bring}."
 
@@ -111,7 +131,9 @@ def _not_handed_over(findings: tuple[Finding, ...]) -> str:
         "mend what is named, or go to the branch that it names; 'yolo-fs handoff check' says whether it is accepted, "
         "and the operator may accept it with 'yolo-fs handoff check --override WHY'"
     )
-    rule = 'Nothing may be edited before the handoff is accepted. document 001 ("Receiver behavior")'
+    rule = (
+        'Nothing may be edited before the handoff is accepted. document 001 ("Receiver behavior")'
+    )
     return f"{rule}\n{why}\nInstead: {instead}."
 
 

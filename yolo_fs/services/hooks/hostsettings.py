@@ -59,7 +59,11 @@ class HostSettings:
         """
         text = self._text()
         value = self._value(text)
-        has = {event for event in self._host.events.values() if self._entry(event) in self._listed(value, event)}
+        has = {
+            event
+            for event in self._host.events.values()
+            if self._entry(event) in self._listed(value, event)
+        }
         events = tuple(self._host.events.values())
         return Installed(
             self._path,
@@ -105,7 +109,9 @@ class HostSettings:
 
     def _entry(self, event: str) -> dict[str, Any]:
         """Return our hook for an event, in the form of the host."""
-        row = next(AGENT_HOOK_BY_NAME[name] for name, own in self._host.events.items() if own == event)
+        row = next(
+            AGENT_HOOK_BY_NAME[name] for name, own in self._host.events.items() if own == event
+        )
         command = f"{PROGRAM} hook {row.name} --host {self._host.name}"
         if not self._host.has_groups:
             return {"command": command, "timeout": row.timeout_s}
@@ -120,18 +126,28 @@ class HostSettings:
 
     def _ours(self, value: dict[str, Any]) -> Iterator[object]:
         for event in value.get("hooks", {}):
-            yield from (one for entry in self._listed(value, event) for one in _handlers(entry) if _is_ours(one))
+            yield from (
+                one
+                for entry in self._listed(value, event)
+                for one in _handlers(entry)
+                if _is_ours(one)
+            )
 
     def _without_ours(self, value: dict[str, Any]) -> dict[str, Any]:
         """Return the settings without our hooks, and without what was only there for them."""
-        kept = {event: list(map(_without, self._listed(value, event))) for event in value.get("hooks", {})}
+        kept = {
+            event: list(map(_without, self._listed(value, event)))
+            for event in value.get("hooks", {})
+        }
         hooks = {
             event: [entry for entry in entries if entry is not None]
             for event, entries in kept.items()
             if any(entry is not None for entry in entries) or not entries
         }
         rest = {key: each for key, each in value.items() if key != "hooks"}
-        return {key: hooks if key == "hooks" else rest[key] for key in value if hooks or key != "hooks"}
+        return {
+            key: hooks if key == "hooks" else rest[key] for key in value if hooks or key != "hooks"
+        }
 
     # --- the file ---
 
@@ -173,7 +189,11 @@ class HostSettings:
         is_known = isinstance(kept, dict) and kept.get("after") == before
         private_directory(self._repository.own_dir)
         write_json(
-            self._kept, {"before": kept["before"] if is_known and isinstance(kept, dict) else before, "after": after}
+            self._kept,
+            {
+                "before": kept["before"] if is_known and isinstance(kept, dict) else before,
+                "after": after,
+            },
         )
 
     def _restore(self, before: str | None) -> None:

@@ -36,7 +36,11 @@ class Leave:
         lines = list(self._left())
         if not lines:
             return Told()
-        return Told(refusal="\n".join(("Before you stop, this is not done yet:", *lines[:_FEW], *_more(lines))))
+        return Told(
+            refusal="\n".join(
+                ("Before you stop, this is not done yet:", *lines[:_FEW], *_more(lines))
+            )
+        )
 
     def _left(self) -> Iterator[str]:
         uncommitted = []
@@ -44,12 +48,20 @@ class Leave:
             match one.verdict:
                 case Rejected(findings):
                     yield from (f"- {finding}" for finding in errors(findings))
-                case Held(reason, findings) if reason not in PASSING and reason is not Reason.AUTO_COMMIT_OFF:
-                    yield from (f"- {finding}" for finding in findings or (Finding(reason, one.path),))
+                case Held(reason, findings) if (
+                    reason not in PASSING and reason is not Reason.AUTO_COMMIT_OFF
+                ):
+                    yield from (
+                        f"- {finding}" for finding in findings or (Finding(reason, one.path),)
+                    )
                 case Accepted() | Waiting():
                     uncommitted.append(one.path)
         watched = running(self._asked.repository) is not None
-        how = "the daemon has not committed it yet: see 'yolo-fs status'" if watched else "run 'yolo-fs run --once'"
+        how = (
+            "the daemon has not committed it yet: see 'yolo-fs status'"
+            if watched
+            else "run 'yolo-fs run --once'"
+        )
         yield from (f"- {safe(path)}: valid, but in no commit; {how}" for path in uncommitted)
 
     def _settled(self) -> list[Candidate]:
@@ -58,7 +70,11 @@ class Leave:
         while True:
             found = self._own()
             is_pending = any(isinstance(one.verdict, Accepted | Waiting) for one in found)
-            if not is_pending or running(self._asked.repository) is None or time.monotonic() > until:
+            if (
+                not is_pending
+                or running(self._asked.repository) is None
+                or time.monotonic() > until
+            ):
                 return found
             time.sleep(_POLL_S)
 

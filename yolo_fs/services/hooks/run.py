@@ -84,7 +84,9 @@ def _of_role(repository: Repository, settings: Settings, paths: Sequence[str]) -
         answer = access.write(actor, path)
         if not answer.allowed:
             hint = f"Ask {', '.join(answer.ask)}." if answer.ask else ""
-            yield Finding(Reason.OUT_OF_LANE, path, message=f"{actor.name}: {answer.rule}", hint=hint)
+            yield Finding(
+                Reason.OUT_OF_LANE, path, message=f"{actor.name}: {answer.rule}", hint=hint
+            )
 
 
 def _role() -> str:
@@ -149,7 +151,9 @@ def prepare_commit_msg(arguments: Sequence[str]) -> bool:
             new.write(f"{subject}\n\n{body}{rest}" if not first_line(rest) else rest)
     elif role and source[:1] != ["commit"]:
         given = ["interpret-trailers", "--in-place", "--if-exists", "addIfDifferent"]
-        run_as_user(".", [*given, "--trailer", f"Executed-By: {safe(role, 60)}", os.path.abspath(file)])
+        run_as_user(
+            ".", [*given, "--trailer", f"Executed-By: {safe(role, 60)}", os.path.abspath(file)]
+        )
     return True
 
 
@@ -163,7 +167,10 @@ def commit_msg(arguments: Sequence[str]) -> bool:
     if not subject or is_sound(subject):
         return True
     finding = subject_fault(subject)
-    return _tell([finding], "the commit is refused; 'git commit --edit -F " + arguments[0] + "' goes on with your text")
+    return _tell(
+        [finding],
+        "the commit is refused; 'git commit --edit -F " + arguments[0] + "' goes on with your text",
+    )
 
 
 def _comment_char() -> str:
@@ -181,10 +188,16 @@ def post_commit(_: Sequence[str]) -> bool:
     from yolo_fs.services.hooks.bypass import broken_rules
 
     with _repository() as repository:
-        found = [fault.finding for fault in broken_rules(repository, _settings(repository), "HEAD", limit=1)]
+        found = [
+            fault.finding
+            for fault in broken_rules(repository, _settings(repository), "HEAD", limit=1)
+        ]
     if found:
         _warn(found)
-        print("yolo-fs: this commit breaks the rules; 'git commit --amend' can mend it", file=sys.stderr)
+        print(
+            "yolo-fs: this commit breaks the rules; 'git commit --amend' can mend it",
+            file=sys.stderr,
+        )
     return True
 
 
@@ -209,7 +222,9 @@ def post_rewrite(_: Sequence[str]) -> bool:
         for old, new in moved.items():
             if old[:7] in text:
                 message = f"it names commit {old[:7]}, which was rewritten"
-                found.append(Finding(Reason.UNKNOWN_COMMIT, path, message=message, expected=new[:7]))
+                found.append(
+                    Finding(Reason.UNKNOWN_COMMIT, path, message=message, expected=new[:7])
+                )
     return _warn(found)
 
 
@@ -226,7 +241,9 @@ def pre_push(arguments: Sequence[str]) -> bool:
             fields = line.split()
             if len(fields) == 4 and fields[1].strip("0"):
                 beyond = {*_known_there(repository, fields[3], remote), *filter(None, [since])}
-                broken = broken_rules(repository, settings, fields[1], *(f"^{oid}" for oid in sorted(beyond)))
+                broken = broken_rules(
+                    repository, settings, fields[1], *(f"^{oid}" for oid in sorted(beyond))
+                )
                 found += [_named(fault) for fault in broken]
     return _tell(found, "the push is refused; nothing has left")
 

@@ -42,7 +42,15 @@ def subject_fault(subject: str, root: str = ".") -> Finding:
     """Return what is wrong with a subject, and what would be right in the work tree `root`."""
     right = nearest(subject, *_what_is_there(root))
     hint = f"Nearest right subject: {right}"
-    return Finding(Reason.SUBJECT_MISMATCH, "", 0, "", f"the subject is {subject!r}", "{type}({scope}): {text}", hint)
+    return Finding(
+        Reason.SUBJECT_MISMATCH,
+        "",
+        0,
+        "",
+        f"the subject is {subject!r}",
+        "{type}({scope}): {text}",
+        hint,
+    )
 
 
 def _what_is_there(root: str) -> tuple[list[str], str]:
@@ -53,7 +61,11 @@ def _what_is_there(root: str) -> tuple[list[str], str]:
     numbers = sorted(folder[:2] for folder in _phases(root))
     for artifact in ARTIFACTS:
         for subject in artifact.subjects:
-            gaps = [{"plan": str(place.plan), "phase": place.plan.phase} for place in places if place.plan]
+            gaps = [
+                {"plan": str(place.plan), "phase": place.plan.phase}
+                for place in places
+                if place.plan
+            ]
             gaps += [{"phase": number} for number in numbers]
             prescribed += [text for gap in gaps if (text := _rendered(subject.template, gap))]
     scope = str(places[-1].plan) if places else numbers[-1] if numbers else "repo"

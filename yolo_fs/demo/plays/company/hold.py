@@ -34,7 +34,9 @@ _WHY = "1 tests of plan 01-02 fail (fe-test-results.jsonl:1)"
 def _all_but_the_tests() -> Scene:
     """Return one scene of everything that the company writes before the sign-off, each file as it ends up."""
     scenes = [scene for act in (WAVE_1, WAVE_2) for scene in act.scenes]
-    writes = {deed.path: deed for scene in scenes for deed in scene.deeds if isinstance(deed, Write)}
+    writes = {
+        deed.path: deed for scene in scenes for deed in scene.deeds if isinstance(deed, Write)
+    }
     commits = {one.path: one for scene in scenes for one in _commits(scene)}
     del writes[_RESULTS], commits[_RESULTS]
     return Scene(

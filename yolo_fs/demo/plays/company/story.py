@@ -54,7 +54,9 @@ PLAN_OF = {UIUX: "01-01", FRONTEND: "01-02", BACKEND: "01-03"}
 PREFIX_OF = {UIUX: "ux-", FRONTEND: "fe-", BACKEND: ""}
 
 
-def filed(content: str, name: str = "", subject: str = "", manner: Manner = Manner.PLAIN) -> tuple[Write, Commits]:
+def filed(
+    content: str, name: str = "", subject: str = "", manner: Manner = Manner.PLAIN
+) -> tuple[Write, Commits]:
     """Return an artifact of the phase as it is written, and its commit; `content` names both unless told otherwise."""
     name = name or content.rpartition("/")[2]
     path = f"{PHASE}/{name}"
@@ -76,7 +78,9 @@ def of(folder: str, *names: str, manner: Manner = Manner.PLAIN) -> list[tuple[Wr
 def planned(folder: str, manner: Manner = Manner.PLAIN) -> tuple[Write, Commits]:
     """Return the plan of a department as its Lead writes it."""
     plan = PLAN_OF[folder]
-    return filed(f"{folder}/planned.jsonl", f"{PREFIX_OF[folder]}{plan}.plan.jsonl", f"plan {plan}", manner)
+    return filed(
+        f"{folder}/planned.jsonl", f"{PREFIX_OF[folder]}{plan}.plan.jsonl", f"plan {plan}", manner
+    )
 
 
 def enriched(folder: str, manner: Manner = Manner.REWRITE) -> tuple[Write, Commits]:
@@ -87,7 +91,11 @@ def enriched(folder: str, manner: Manner = Manner.REWRITE) -> tuple[Write, Commi
 
 
 def hands_in(
-    who: Role, does: str, *artifacts: tuple[Write, Commits], dept: Dept = Dept.BACKEND, called: str = ""
+    who: Role,
+    does: str,
+    *artifacts: tuple[Write, Commits],
+    dept: Dept = Dept.BACKEND,
+    called: str = "",
 ) -> Scene:
     """Return the scene of artifacts that are all good."""
     deeds: tuple[Deed, ...] = tuple(write for write, _ in artifacts)
@@ -111,23 +119,40 @@ def codes(folder: str, dept: Dept) -> Scene:
     """Return the scene of the source commit of a department, made with ordinary git."""
     code = code_of(folder)
     called = "BE Dev" if dept is Dept.BACKEND else ""
-    return Scene(Role.DEV, f"commits {code.path} with git", (code,), Source(code.subject), dept, called=called)
+    return Scene(
+        Role.DEV,
+        f"commits {code.path} with git",
+        (code,),
+        Source(code.subject),
+        dept,
+        called=called,
+    )
 
 
-def asks(gate: str, *missing: tuple[str, str], who: Role = Role.LEAD, dept: Dept = Dept.BACKEND) -> Scene:
+def asks(
+    gate: str, *missing: tuple[str, str], who: Role = Role.LEAD, dept: Dept = Dept.BACKEND
+) -> Scene:
     """Return the scene of a question at a gate: open, or closed for what is missing: (what, file)."""
     lacks: dict[str, object] = {"/open": not missing, "/missing": len(missing)}
     for number, (what, file) in enumerate(missing):
         lacks |= {f"/missing/{number}/what": what, f"/missing/{number}/file": file}
     said = f"closed: {'; '.join(what for what, _ in missing)}" if missing else "open"
     command = ("gate", "check", gate, "--phase", "1")
-    return Scene(who, f"asks at gate {gate}", (), Says(command, lacks, said, int(bool(missing)), not missing), dept)
+    return Scene(
+        who,
+        f"asks at gate {gate}",
+        (),
+        Says(command, lacks, said, int(bool(missing)), not missing),
+        dept,
+    )
 
 
 def decides(decision: str, why: str) -> Scene:
     """Return the scene of the Owner's decision, as the matrix has it."""
     data = {"/sign_off/decision": decision, "/sign_off/why": why}
-    answer = Says(("gate", "list", "--phase", "1"), data, f"{decision}: {why}", 0, decision == "SHIP")
+    answer = Says(
+        ("gate", "list", "--phase", "1"), data, f"{decision}: {why}", 0, decision == "SHIP"
+    )
     return Scene(Role.OWNER, "decides by the matrix", (), answer)
 
 
@@ -153,7 +178,13 @@ WAVE_1 = Act(
             filed("1-together/research.jsonl"),
             called="Critic, Scout",
         ),
-        Scene(Role.LEAD, "runs: yolo-fs gate wait ux-complete", (Queue("ux-complete"),), Sleeps(), Dept.FRONTEND),
+        Scene(
+            Role.LEAD,
+            "runs: yolo-fs gate wait ux-complete",
+            (Queue("ux-complete"),),
+            Sleeps(),
+            Dept.FRONTEND,
+        ),
         hands_in(
             Role.ARCHITECT,
             "design and plan",
@@ -195,7 +226,12 @@ WAVE_1 = Act(
             ("no valid design-handoff.jsonl is committed", "design-handoff.jsonl"),
             dept=Dept.FRONTEND,
         ),
-        hands_in(Role.LEAD, "writes the last piece", filed(f"{UIUX}/design-handoff.jsonl"), dept=Dept.UIUX),
+        hands_in(
+            Role.LEAD,
+            "writes the last piece",
+            filed(f"{UIUX}/design-handoff.jsonl"),
+            dept=Dept.UIUX,
+        ),
         Scene(Role.LEAD, "goes on", (), Wakes(), Dept.FRONTEND),
     ),
 )
@@ -211,7 +247,12 @@ WAVE_2 = Act(
             *of(BACKEND, "architecture.toon", manner=Manner.SLOW),
             called=f"{FE_BE} Architect",
         ),
-        hands_in(Role.LEAD, "proposes a contract", filed(f"{FRONTEND}/api-contracts.jsonl"), dept=Dept.FRONTEND),
+        hands_in(
+            Role.LEAD,
+            "proposes a contract",
+            filed(f"{FRONTEND}/api-contracts.jsonl"),
+            dept=Dept.FRONTEND,
+        ),
         asks(
             "api-contract",
             ("no contract is agreed", "api-contracts.jsonl"),
@@ -266,7 +307,10 @@ DECIDED = (
     Scene(
         Role.LEAD,
         "signs off in state.json and ROADMAP.md",
-        (Write(f"{ROOT}/state.json", "4-signoff/state.json"), Write(f"{ROOT}/ROADMAP.md", "4-signoff/ROADMAP.md")),
+        (
+            Write(f"{ROOT}/state.json", "4-signoff/state.json"),
+            Write(f"{ROOT}/ROADMAP.md", "4-signoff/ROADMAP.md"),
+        ),
         CommitsEach(
             (
                 Commits(f"{ROOT}/state.json", "chore(state): phase 1 complete"),
@@ -297,7 +341,11 @@ SIGNOFF = Act(
             Role.OWNER,
             "reads what the daemon kept of the steps",
             (),
-            Keeps(f"{PHASE}/.execution-state.json", STEPS_COMPLETE, "phase 1 is complete, each step a commit"),
+            Keeps(
+                f"{PHASE}/.execution-state.json",
+                STEPS_COMPLETE,
+                "phase 1 is complete, each step a commit",
+            ),
         ),
         Scene(
             Role.OWNER,

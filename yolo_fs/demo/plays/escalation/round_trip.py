@@ -110,7 +110,9 @@ def moves_of(mode: Mode) -> Iterator[Move]:
         yield Move(roles[at], names[at], names[at + 1], verb, message, options, roles[at + 1])
     for at in range(top, 0, -1):
         message = _decides(roles[at]) if at > 1 else dict(_CHANGES)
-        yield Move(roles[at], names[at], names[at - 1], "resolve", message, (), roles[max(1, at - 1)])
+        yield Move(
+            roles[at], names[at], names[at - 1], "resolve", message, (), roles[max(1, at - 1)]
+        )
 
 
 def _asks(role: Role, above: Role) -> dict[str, Any]:

@@ -7,7 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from yolo_fs.demo.plays.escalation.round_trip import DECISION, LOG, PHASE, PLAN, RESUMES, STATE, Move, moves_of
+from yolo_fs.demo.plays.escalation.round_trip import (
+    DECISION,
+    LOG,
+    PHASE,
+    PLAN,
+    RESUMES,
+    STATE,
+    Move,
+    moves_of,
+)
 from yolo_fs.demo.story import (
     Act,
     Adds,
@@ -47,9 +56,18 @@ _PASSES: Mapping[Role, str] = {
 def _play(mode: Mode, intro: str, config: str) -> Play:
     dept, prefix = (Dept.FRONTEND, "fe-") if mode is Mode.MULTI else (Dept.BACKEND, "")
     moves = tuple(moves_of(mode))
-    up, down = ([(at, move) for at, move in enumerate(moves) if move.goes_down is goes] for goes in (False, True))
+    up, down = (
+        [(at, move) for at, move in enumerate(moves) if move.goes_down is goes]
+        for goes in (False, True)
+    )
     plan = f"{PHASE}/{prefix}{PLAN}.plan.jsonl"
-    planned = Scene(Role.LEAD, "plans", (Write(plan, "plan.jsonl"),), Commits(plan, f"docs(01): plan {PLAN}"), dept)
+    planned = Scene(
+        Role.LEAD,
+        "plans",
+        (Write(plan, "plan.jsonl"),),
+        Commits(plan, f"docs(01): plan {PLAN}"),
+        dept,
+    )
     rising = [scene for at, move in up for scene in _level(at, move, dept)]
     falling = [scene for at, move in down for scene in _level(at, move, dept)]
     received = _told("received")
@@ -64,8 +82,14 @@ def _play(mode: Mode, intro: str, config: str) -> Play:
             Git(("commit", "--quiet", "--message=chore(app): first berth")),
         ),
         acts=(
-            Act("up", "from the Dev to the user, one level at a time", (planned, rising[0], received, *rising[1:])),
-            Act("down", "the decision, until the task goes on", (*falling, *_end(len(moves), dept))),
+            Act(
+                "up",
+                "from the Dev to the user, one level at a time",
+                (planned, rising[0], received, *rising[1:]),
+            ),
+            Act(
+                "down", "the decision, until the task goes on", (*falling, *_end(len(moves), dept))
+            ),
         ),
         keeps_states=True,
         policy={"state_files": "always"},
@@ -77,7 +101,13 @@ def _level(at: int, move: Move, dept: Dept) -> tuple[Scene, Scene]:
     """Return the scenes of one level: it has its say, and status shows what became of it."""
     does = (_PASSES if move.goes_down else _DOES)[move.role]
     own = dept if move.role in _OF_DEPARTMENT else Dept.BACKEND
-    said = Scene(move.role, does, (Tell(move.words("-"), move.message),), Commits(LOG, "docs(01): escalation"), own)
+    said = Scene(
+        move.role,
+        does,
+        (Tell(move.words("-"), move.message),),
+        Commits(LOG, "docs(01): escalation"),
+        own,
+    )
     standing = "descending" if move.goes_down else "rising"
     shown = {"standing": standing, "holder": move.holder, "history": at + 1, **_added(at, move)}
     words = f"{standing}, {move.holder} has it, with: {'; '.join(move.adds)}"
@@ -108,7 +138,11 @@ def _status(shown: Mapping[str, object], kept: Mapping[str, object], said: str) 
 
 def _told(what: str) -> Scene:
     return Scene(
-        Role.LEAD, "commits the state", (), Adds(STATE, f"chore(state): escalation {what} phase 1"), called="daemon"
+        Role.LEAD,
+        "commits the state",
+        (),
+        Adds(STATE, f"chore(state): escalation {what} phase 1"),
+        called="daemon",
     )
 
 
@@ -116,9 +150,20 @@ def _end(count: int, dept: Dept) -> tuple[Scene, ...]:
     shown = {"standing": "resolved", "holder": "", "decision": DECISION, "history": count + 1}
     kept = {"status": "resolved", "resolution": DECISION, "round_trips": 1}
     return (
-        Scene(Role.DEV, "commits src/a.ts with git", (Code("src/a.ts", "a.ts", RESUMES),), Source(RESUMES), dept),
         Scene(
-            Role.LEAD, "sees the task go on", (), Adds(LOG, "docs(01): escalation"), called="daemon", deadline_s=30.0
+            Role.DEV,
+            "commits src/a.ts with git",
+            (Code("src/a.ts", "a.ts", RESUMES),),
+            Source(RESUMES),
+            dept,
+        ),
+        Scene(
+            Role.LEAD,
+            "sees the task go on",
+            (),
+            Adds(LOG, "docs(01): escalation"),
+            called="daemon",
+            deadline_s=30.0,
         ),
         _told("resolved"),
         _status(shown, kept, f"resolved: {DECISION}; it went up and came back once"),
@@ -131,5 +176,9 @@ ESCALATIONS = (
         "a blocked Dev's question goes up to the user, and the decision comes down.",
         "single.json",
     ),
-    _play(Mode.MULTI, "the same in a company of several departments, whose Owner is asked as well.", "multi.json"),
+    _play(
+        Mode.MULTI,
+        "the same in a company of several departments, whose Owner is asked as well.",
+        "multi.json",
+    ),
 )

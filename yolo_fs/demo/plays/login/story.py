@@ -30,17 +30,27 @@ PHASE = f"{ROOT}/phases/01-auth"
 
 
 def _hands_over(
-    who: Role, content: str, subject: str, *, does: str = "", file: str = "", manner: Manner = Manner.PLAIN
+    who: Role,
+    content: str,
+    subject: str,
+    *,
+    does: str = "",
+    file: str = "",
+    manner: Manner = Manner.PLAIN,
 ) -> Scene:
     """Return the scene of an artifact that is good; `content` names it, where `file` does not."""
     name = file or content.rpartition("/")[2]
     path = f"{PHASE}/{name}"
-    return Scene(who, does or f"writes {name}", (Write(path, content, manner),), Commits(path, subject))
+    return Scene(
+        who, does or f"writes {name}", (Write(path, content, manner),), Commits(path, subject)
+    )
 
 
 def _codes(who: Role, task: str, path: str, content: str, subject: str) -> Scene:
     """Return the scene of a source commit, made with ordinary git while the user has something else staged."""
-    return Scene(who, f"commits {path} with git", (Code(path, content, subject, task),), Source(subject))
+    return Scene(
+        who, f"commits {path} with git", (Code(path, content, subject, task),), Source(subject)
+    )
 
 
 CRITIQUE = Act(
@@ -199,7 +209,11 @@ IMPLEMENTATION = Act(
     "code, and a summary that names its commits",
     (
         _codes(
-            Role.DEV, "01-01/T1", "src/auth/keys.ts", "7-implementation/keys.ts", "feat(01-01): T1 signing keys by kid"
+            Role.DEV,
+            "01-01/T1",
+            "src/auth/keys.ts",
+            "7-implementation/keys.ts",
+            "feat(01-01): T1 signing keys by kid",
         ),
         _codes(
             Role.DEV,
@@ -210,7 +224,11 @@ IMPLEMENTATION = Act(
         ),
         _hands_over(Role.DEV, "7-implementation/01-01.summary.jsonl", "docs(01): summary 01-01"),
         _codes(
-            Role.DEV, "01-02/T1", "src/routes/auth.ts", "7-implementation/auth.ts", "feat(01-02): T1 POST /auth/login"
+            Role.DEV,
+            "01-02/T1",
+            "src/routes/auth.ts",
+            "7-implementation/auth.ts",
+            "feat(01-02): T1 POST /auth/login",
         ),
         _hands_over(Role.DEV, "7-implementation/01-02.summary.jsonl", "docs(01): summary 01-02"),
         _hands_over(Role.DEV, "7-implementation/test-results.jsonl", "docs(01): test results"),
@@ -255,7 +273,14 @@ CODE_REVIEW = Act(
 DOCUMENTATION = Act(
     "documentation",
     "what users have to know",
-    (_hands_over(Role.DOCUMENTER, "8.5-documentation/docs.jsonl", "docs(01): documentation", manner=Manner.LINES),),
+    (
+        _hands_over(
+            Role.DOCUMENTER,
+            "8.5-documentation/docs.jsonl",
+            "docs(01): documentation",
+            manner=Manner.LINES,
+        ),
+    ),
 )
 
 QA = Act(
@@ -282,7 +307,14 @@ QA = Act(
 SECURITY = Act(
     "security",
     "the last look before the sign-off",
-    (_hands_over(Role.SECURITY, "10-security/security-audit.jsonl", "docs(01): security audit", manner=Manner.SLOW),),
+    (
+        _hands_over(
+            Role.SECURITY,
+            "10-security/security-audit.jsonl",
+            "docs(01): security audit",
+            manner=Manner.SLOW,
+        ),
+    ),
 )
 
 SIGNOFF = Act(

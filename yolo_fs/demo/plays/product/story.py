@@ -31,12 +31,16 @@ PROTOTYPE = (
 )
 
 
-def _hands_over(who: str, does: str, file: str, at: str, writes: tuple[str, ...] = (), route: str = "") -> Scene:
+def _hands_over(
+    who: str, does: str, file: str, at: str, writes: tuple[str, ...] = (), route: str = ""
+) -> Scene:
     """Return the scene of an agent that writes its documents, and then the envelope that names them."""
     route = route or file.split("_", 1)[1]
     path = f"{HANDOFF_FOLDER}/handoff_{SESSION}_{route}_{DAY.replace('-', '')}T{at}Z.json"
     deeds = (*(Write(each, "document.md") for each in writes), Write(path, f"{file}.json"))
-    return Scene(Role.PO, does, deeds, Commits(path, f"docs(handoffs): {route}"), called=who, in_turn=True)
+    return Scene(
+        Role.PO, does, deeds, Commits(path, f"docs(handoffs): {route}"), called=who, in_turn=True
+    )
 
 
 def _stands(percent: int, doing: str) -> Scene:
@@ -45,11 +49,17 @@ def _stands(percent: int, doing: str) -> Scene:
     bar = ("#" * (4 * phases)).ljust(20, "-")
     line = f"Orchard Scout [{bar}] {percent} %, {phases} of 5 phases, {doing}"
     return Scene(
-        Role.PO, "asks how far it is", (), Says(("envelope", "show", SESSION), {"/line": line}, line), called="User"
+        Role.PO,
+        "asks how far it is",
+        (),
+        Says(("envelope", "show", SESSION), {"/line": line}, line),
+        called="User",
     )
 
 
-def _asks(agent: str, name: str, file: str, at: str, percent: int, *, again: str = "") -> tuple[Scene, Scene]:
+def _asks(
+    agent: str, name: str, file: str, at: str, percent: int, *, again: str = ""
+) -> tuple[Scene, Scene]:
     handed = _hands_over("Orchestrator", f"asks {name}", file, at, route=f"orchestrator_to_{agent}")
     return handed, _stands(percent, f"{agent} does {agent}{again}")
 
@@ -58,7 +68,9 @@ BEGIN = Act(
     "intake",
     "the user has an idea",
     (
-        _hands_over("User", "describes the product", "01_user_to_orchestrator", "080000", (COUNTS,)),
+        _hands_over(
+            "User", "describes the product", "01_user_to_orchestrator", "080000", (COUNTS,)
+        ),
         _stands(0, "orchestrator does intake"),
     ),
 )
@@ -66,8 +78,12 @@ WORK = Act(
     "work",
     "each agent takes over what the last one found",
     (
-        *_asks("market-research", "Market Research", "02_orchestrator_to_market-research", "080005", 0),
-        _hands_over("Market Research", "reports", "03_market-research_to_orchestrator", "080941", RESEARCH),
+        *_asks(
+            "market-research", "Market Research", "02_orchestrator_to_market-research", "080005", 0
+        ),
+        _hands_over(
+            "Market Research", "reports", "03_market-research_to_orchestrator", "080941", RESEARCH
+        ),
         _stands(20, "orchestrator does ai-framing"),
         *_asks("ai-framing", "AI Framing", "04_orchestrator_to_ai-framing", "081000", 20),
         _hands_over("AI Framing", "reports", "05_ai-framing_to_orchestrator", "082130", FRAMING),
@@ -88,7 +104,11 @@ FAILURE = Act(
             Role.PO,
             "chooses one of four ways: retry",
             (),
-            Says(("envelope", "choose", SESSION, "retry"), {"/way": "retry"}, "retry: recorded, with where it leads"),
+            Says(
+                ("envelope", "choose", SESSION, "retry"),
+                {"/way": "retry"},
+                "retry: recorded, with where it leads",
+            ),
             called="Orchestrator",
         ),
         Scene(
@@ -113,7 +133,10 @@ END = Act(
         Scene(
             Role.PO,
             "commits the documents with git",
-            (Git(("add", "documents", "inputs")), Git(("commit", "--quiet", "--message=docs(product): Orchard Scout"))),
+            (
+                Git(("add", "documents", "inputs")),
+                Git(("commit", "--quiet", "--message=docs(product): Orchard Scout")),
+            ),
             Source("docs(product): Orchard Scout"),
             called="User",
             in_turn=True,
