@@ -84,6 +84,24 @@ def test_the_list_shows_forged_sentinels_and_drift(
     )
 
 
+@pytest.mark.parametrize("key", ["status", "step", "plans_complete", "plans_total"])
+def test_gate_list_status_and_resume_name_the_same_drift(
+    team: Team, capsys: pytest.CaptureFixture[str], key: str
+) -> None:
+    value = {"status": "complete", "step": "qa"}.get(key, 7)
+    status = team.root / ".yolo-planning/phases/01-auth/.dept-status-backend.json"
+    status.write_text(json.dumps(json.loads(status.read_text()) | {key: value}))
+    _, gates = asked(capsys, team, "list")
+    run(["status", "--json", "-C", str(team.root)])
+    board = json.loads(capsys.readouterr().out)
+    run(["resume", "-C", str(team.root)])
+    brief = capsys.readouterr().out
+    (drift,) = gates["data"]["drift"]
+    assert (drift["where"], drift["key"], drift["declared"]) == ("backend", key, value)
+    assert board["data"]["drift"] == [{"phase": "01-auth", **drift}]
+    assert f"backend: {key} is declared {value!r}" in brief
+
+
 def test_waiting_for_an_open_gate_ends_at_once(
     team: Team, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -6,22 +6,24 @@ force, which the daemon writes by. Source: design 1; cli, `dept update`; reliabi
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from yolo_fs.edges.files import names_in
 from yolo_fs.edges.store import read_json
 from yolo_fs.rules.handoffs.life import overdue
 from yolo_fs.rules.phase.facts import PhaseFacts, Switches
+from yolo_fs.rules.phase.gates import sentinels_of
 from yolo_fs.rules.phase.progress import PhaseProgress, fold
 from yolo_fs.rules.states.department import Drift, drift_of_department, drift_of_state
 from yolo_fs.rules.states.project import claims
 from yolo_fs.schemas.config import Config
 from yolo_fs.services.board import Board, PhaseBoard
 from yolo_fs.services.departments import shown
-from yolo_fs.services.gatekeeping import forged_sentinels
 from yolo_fs.services.handoffs.life import lives_of
 from yolo_fs.services.handoffs.reading import Reader
 from yolo_fs.services.places import phase_folder
@@ -81,10 +83,28 @@ def as_json(found: Iterable[Aside]) -> dict[str, Any]:
     }
 
 
-def drift(root: str, facts: PhaseFacts, progress: PhaseProgress) -> Iterator[Drift]:
-    """Yield where something that was declared of a phase and the evidence part, whatever file declares it."""
+def drift_of_phase(root: str, facts: PhaseFacts, progress: PhaseProgress) -> Iterator[Drift]:
+    """Yield where a status or state file of a phase disagrees with the evidence."""
     for source in SOURCES:
         yield from source(root, facts, progress)
+
+
+def forged_sentinels(root: str, facts: PhaseFacts, progress: PhaseProgress) -> tuple[str, ...]:
+    """Return the sentinel files that are links, stale, made by hand, or of another phase (F58)."""
+    folder = phase_folder(root, facts.phase)
+    borne_out = sentinels_of(facts, progress)
+    return tuple(
+        name
+        for name in names_in(folder)
+        if name.startswith(".handoff-")
+        and not _is_borne_out(os.path.join(folder, name), borne_out.get(name))
+    )
+
+
+def _is_borne_out(path: str, content: str | None) -> bool:
+    return (
+        content is not None and not os.path.islink(path) and read_json(path) == json.loads(content)
+    )
 
 
 def _of_phase(root: str, one: PhaseBoard, in_force: Switches) -> Aside:
@@ -93,7 +113,7 @@ def _of_phase(root: str, one: PhaseBoard, in_force: Switches) -> Aside:
     forged = forged_sentinels(root, facts, progress)
     return Aside(
         str(facts.phase),
-        tuple(drift(root, facts, progress)),
+        tuple(drift_of_phase(root, facts, progress)),
         forged,
         tuple(_declared_blockers(root, facts)),
     )

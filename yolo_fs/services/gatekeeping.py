@@ -12,19 +12,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from yolo_fs.edges.files import names_in
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import Damaged, read_json
 from yolo_fs.ids import PhaseId
 from yolo_fs.protocol.gates import GATE_TIMEOUT_MINUTES
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.rules.phase.facts import PhaseFacts, Switches
-from yolo_fs.rules.phase.gates import gates_of, sentinels_of, sign_off
+from yolo_fs.rules.phase.gates import gates_of, sign_off
 from yolo_fs.rules.phase.gateview import GateProgress, GateView
 from yolo_fs.rules.phase.integration import INTEGRATION
 from yolo_fs.rules.phase.progress import DepartmentProgress, PhaseProgress, fold
-from yolo_fs.rules.states.department import DECLARABLE, Drift, derived_status
-from yolo_fs.services.departments import find_phase, shown
+from yolo_fs.rules.states.department import Drift
+from yolo_fs.services.departments import find_phase
+from yolo_fs.services.drift import drift_of_phase, forged_sentinels
 from yolo_fs.services.notices import read_notice
 from yolo_fs.services.places import bell_path, lock_path, notice_path, phase_folder
 from yolo_fs.services.settings import CONFIG, Settings, load, user_config_path
@@ -78,7 +78,7 @@ def gates_at(repository: Repository, team: Team, phase: PhaseId, commit: str | N
             *forged_sentinels(repository.root, facts, progress),
             *_damaged(repository.root, progress),
         ),
-        drift=tuple(_drift(repository.root, progress)),
+        drift=tuple(drift_of_phase(repository.root, facts, progress)),
     )
 
 
@@ -93,28 +93,6 @@ def _damaged(root: str, progress: PhaseProgress) -> Iterator[str]:
         name = f".dept-status-{one.department}.json"
         if isinstance(read_json(os.path.join(phase_folder(root, progress.phase), name)), Damaged):
             yield name
-
-
-def _drift(root: str, progress: PhaseProgress) -> Iterator[Drift]:
-    """Yield where status files on disk and the evidence part, by whatever hand."""
-    said = shown(root, progress.phase)
-    for one in progress.departments:
-        status, derived = said.get(one.department.value, {}), derived_status(one)
-        for key in DECLARABLE:
-            if key in status and status[key] != derived[key] and status[key] != "failed":
-                yield Drift(one.department.value, key, status[key], derived[key])
-
-
-def forged_sentinels(root: str, facts: PhaseFacts, progress: PhaseProgress) -> tuple[str, ...]:
-    """Return the sentinel files that are links, stale, made by hand, or of another phase (F58)."""
-    folder = phase_folder(root, facts.phase)
-    borne_out = sentinels_of(facts, progress)
-    return tuple(
-        name
-        for name in names_in(folder)
-        if name.startswith(".handoff-")
-        and not _is_borne_out(os.path.join(folder, name), borne_out.get(name))
-    )
 
 
 def look(start: str, spelled: str, names: Sequence[str]) -> Look:
@@ -170,12 +148,6 @@ def _timeout_s(root: str, settings: Settings, phase: PhaseId, names: Sequence[st
     others_s = 60.0 * (minutes if type(minutes) is int and minutes > 0 else GATE_TIMEOUT_MINUTES)
     integration_s = float(settings.config.integration_gate.timeout_seconds)
     return max(integration_s if name == INTEGRATION else others_s for name in names)
-
-
-def _is_borne_out(path: str, content: str | None) -> bool:
-    return (
-        content is not None and not os.path.islink(path) and read_json(path) == json.loads(content)
-    )
 
 
 def _main(start: str, phase: str, *names: str) -> int:

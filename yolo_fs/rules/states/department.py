@@ -97,10 +97,14 @@ def declarations(before: Mapping[str, Any], derived: Mapping[str, Any]) -> dict[
 
 
 def drift_of_department(progress: DepartmentProgress, status: Mapping[str, Any]) -> Iterator[Drift]:
-    """Yield where a department's declared status and the evidence part."""
+    """Yield where a department's status file disagrees with the evidence, whoever wrote it.
+
+    A declared failure is a judgement, which no evidence can contradict.
+    """
     derived = derived_status(progress)
-    for key, value in declarations(status, derived).items():
-        if not (key == "status" and value == "failed"):
+    written = {key: status[key] for key in DECLARABLE if key in status}
+    for key, value in (written | declarations(status, derived)).items():
+        if value != derived[key] and not (key == "status" and value == "failed"):
             yield Drift(progress.department.value, key, value, derived[key])
 
 
