@@ -251,9 +251,7 @@ def _from_message(path: str, types: Sequence[str]) -> Said:
     message, faults = read_message(value)
     if message is None:
         fault = faults[0]
-        finding = Finding(
-            fault.reason, path, 1, fault.at, fault.message, fault.expected, fault.hint
-        )
+        finding = fault.as_finding(path, 1)
         raise _unreadable(finding)
     if value["type"] not in types:
         raise _usage(

@@ -25,7 +25,7 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from yolo_fs.reasons import Level, Reason
+from yolo_fs.reasons import Finding, Level, Reason
 
 __all__ = [
     "AfterValidator", "Commit", "Count", "EscalationName", "Fault", "Field", "FindingName", "Fraction", "IsoDate",
@@ -52,6 +52,19 @@ class Fault:
     expected: str = ""
     hint: str = ""
     level: Level = Level.ERROR
+
+    def as_finding(self, path: str, line: int = 0) -> Finding:
+        """Return the fault as a finding in a file."""
+        return Finding(
+            self.reason,
+            path,
+            line,
+            self.at,
+            self.message,
+            self.expected,
+            self.hint,
+            self.level,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,19 +41,7 @@ def hear(data: bytes, path: str, limits: Limits, mode: Mode, departments: Depart
         return _as_text(data, cause_of(wrong), wrong)
     line, value = reading.records[0]
     message, faults = read_message(value, mode)
-    found = tuple(
-        Finding(
-            fault.reason,
-            path,
-            line,
-            fault.at,
-            fault.message,
-            fault.expected,
-            fault.hint,
-            fault.level,
-        )
-        for fault in faults
-    )
+    found = tuple(fault.as_finding(path, line) for fault in faults)
     if message is None:
         return _as_text(data, Reason.SCHEMA_INVALID, found)
     return Heard(message.type, value, "", (), (*found, *message_findings(value, path, departments)))

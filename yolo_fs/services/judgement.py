@@ -126,16 +126,7 @@ class Judge:
             )
         reading = _READERS[kind.medium](data, shown, limits or self._settings.limits)
         found = tuple(
-            Finding(
-                fault.reason,
-                shown,
-                line,
-                fault.at,
-                fault.message,
-                fault.expected,
-                fault.hint,
-                fault.level,
-            )
+            fault.as_finding(shown, line)
             for line, fault in kind.faults(reading.records, self._settings.mode)
         )
         return Judged(shown, reading.findings + found, kind, data)

@@ -123,9 +123,7 @@ def _shaped(shape: type[_Shape], value: Mapping[str, Any], name: str) -> _Shape:
     shaped, faults = check(shape, value)
     if not isinstance(shaped, shape):
         fault = faults[0]
-        raise _bad(
-            Finding(fault.reason, name, 1, fault.at, fault.message, fault.expected, fault.hint)
-        )
+        raise _bad(fault.as_finding(name, 1))
     return shaped
 
 

@@ -118,9 +118,8 @@ def report(repository: Repository, settings: Settings) -> Report:
     head, obstacle, looks = coordinator.judge(sorted(coordinator.candidates()), None)
     seen = [look.seen for look in looks.values()]
     coordinator.close()
-    staged = {
-        path: oid for root in settings.roots for path, oid in repository.staged_below(root).items()
-    }
+    entries = repository.staged(*settings.roots)
+    staged = {entry.path: entry.oid for entry in entries if not entry.is_conflicted}
     found = tuple(
         Candidate(one.path, _with_index(one.verdict, staged.get(one.path)))
         for one in seen

@@ -187,14 +187,11 @@ class Validator:
     def _staged_entries(self, repository: Repository) -> dict[str, str]:
         """Return path → blob id of everything that the index has; unmerged paths are left to git."""
         with _index_of(self._index):
-            listed = repository.git.run("ls-files", "--stage", "-z").out
-        entries: dict[str, str] = {}
-        for line in filter(None, listed.split(b"\0")):
-            facts, _, name = line.partition(b"\t")
-            mode, oid, stage = facts.decode().split(" ")
-            if stage == "0" and mode.startswith("100"):
-                entries[os.fsdecode(name)] = oid
-        return entries
+            return {
+                entry.path: entry.oid
+                for entry in repository.staged()
+                if entry.is_file and not entry.is_conflicted
+            }
 
 
 def _repository(start: str) -> Repository | None:

@@ -102,12 +102,10 @@ class IndexFollower:
         """Return what the index has for each path, or where a folder of it is; `add -N` counts as nothing."""
         wanted = list(paths)
         tops = sorted({path.partition("/")[0] for path in wanted})
-        listed = self._repository.git.run("ls-files", "--stage", "-z", "--", *tops).out
-        present: dict[str, str] = {}
-        for line in filter(None, listed.split(b"\0")):
-            facts, _, name = line.partition(b"\t")
-            _, oid, stage = facts.decode().split(" ")
-            present[os.fsdecode(name)] = oid if stage == "0" else CONFLICT
+        present = {
+            entry.path: CONFLICT if entry.is_conflicted else entry.oid
+            for entry in self._repository.staged(*tops)
+        }
         staged = {path: present.get(path) or _file_above(path, present) for path in wanted}
         return staged | dict.fromkeys(self._only_intended(staged))
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple, Self
 
@@ -37,6 +37,27 @@ class Head(NamedTuple):
     def branch(self) -> str:
         """The branch's short name; empty when HEAD is detached."""
         return self.ref.removeprefix(_BRANCHES) if self.ref else ""
+
+
+class StagedEntry(NamedTuple):
+    """One entry of the index."""
+
+    path: str
+    mode: str
+    """File mode in octal, such as `100644`."""
+    oid: str
+    stage: str
+    """`0`; `1` to `3` while a merge conflict is unresolved."""
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a regular file, not a link or a submodule."""
+        return self.mode.startswith("100")
+
+    @property
+    def is_conflicted(self) -> bool:
+        """Whether the entry is one side of an unresolved conflict."""
+        return self.stage != "0"
 
 
 class Repository:
@@ -168,16 +189,13 @@ class Repository:
         """Tell whether a commit is contained in another's history."""
         return self.git.run("merge-base", "--is-ancestor", older, younger, ok=(0, 1, 128)).code == 0
 
-    def staged_below(self, folder: str) -> dict[str, str]:
-        """Return what the index has below a folder: path → blob id; conflicts are left out."""
-        answer = self.git.run("ls-files", "--stage", "-z", "--", folder)
-        staged = {}
+    def staged(self, *paths: str) -> Iterator[StagedEntry]:
+        """Yield the entries of the index, only those at and below `paths` if any are given."""
+        answer = self.git.run("ls-files", "--stage", "-z", "--", *paths)
         for line in filter(None, answer.out.split(b"\0")):
             facts, _, name = line.partition(b"\t")
-            _, oid, stage = facts.decode().split(" ")
-            if stage == "0":
-                staged[os.fsdecode(name)] = oid
-        return staged
+            mode, oid, stage = facts.decode().split(" ")
+            yield StagedEntry(os.fsdecode(name), mode, oid, stage)
 
     def _shared_bits(self) -> int:
         """Return the permissions that core.sharedRepository adds. Source: git-config(1)."""

@@ -20,19 +20,7 @@ def examine(
     """Return every fault of the artifact, in the order of its lines."""
     located = [*shape_faults(place.artifact, records, mode), *run_checks(place, records, around)]
     located.sort(key=lambda pair: pair[0])
-    return tuple(
-        Finding(
-            fault.reason,
-            place.path,
-            line,
-            fault.at,
-            fault.message,
-            fault.expected,
-            fault.hint,
-            fault.level,
-        )
-        for line, fault in located
-    )
+    return tuple(fault.as_finding(place.path, line) for line, fault in located)
 
 
 def shape_faults(artifact: Artifact, records: Sequence[Record], mode: Mode) -> Iterator[Located]:

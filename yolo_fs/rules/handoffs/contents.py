@@ -34,16 +34,7 @@ _NAMES = ("id", "name", "component", "endpoint")
 def faults_of_handoffs(facts: PhaseFacts) -> tuple[Finding, ...]:
     """Return everything that the handoffs of a phase say and the branch does not bear out."""
     return tuple(
-        Finding(
-            fault.reason,
-            filed.place.path,
-            line,
-            fault.at,
-            fault.message,
-            fault.expected,
-            fault.hint,
-            fault.level,
-        )
+        fault.as_finding(filed.place.path, line)
         for kind, check in _CHECKS.items()
         for filed in facts.of_kind(kind)
         for line, fault in check(facts, filed)

@@ -57,17 +57,7 @@ class Written:
     def place(self, fault: Fault) -> Finding:
         """Return a fault of a value, whose pointer begins at the packet, as a finding with its line."""
         line = self.lines.get(fault.at.removeprefix("/").partition("/")[0], self.line)
-        at = self.top + fault.at
-        return Finding(
-            fault.reason,
-            self.path,
-            line,
-            at,
-            fault.message,
-            fault.expected,
-            fault.hint,
-            fault.level,
-        )
+        return replace(fault, at=self.top + fault.at).as_finding(self.path, line)
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------

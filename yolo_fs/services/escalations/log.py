@@ -182,12 +182,7 @@ def add_line(
 ) -> tuple[Finding, ...]:
     """Append a line that passes the schema; else return what is wrong with it, and append nothing."""
     _, faults = check(EscalationLine, line, settings.mode)
-    wrong = tuple(
-        Finding(
-            fault.reason, path, 0, fault.at, fault.message, fault.expected, fault.hint, fault.level
-        )
-        for fault in faults
-    )
+    wrong = tuple(fault.as_finding(path) for fault in faults)
     if not errors(wrong):
         log.add(json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode())
     return errors(wrong)

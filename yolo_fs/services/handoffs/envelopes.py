@@ -200,6 +200,4 @@ def _choice_faults(said: Choices, session_id: str) -> Iterator[Fault]:
 def located(faults: Iterable[Fault], path: str) -> Iterator[Finding]:
     """Yield faults of an envelope as findings in its file."""
     for fault in faults:
-        yield Finding(
-            fault.reason, path, 1, fault.at, fault.message, fault.expected, fault.hint, fault.level
-        )
+        yield fault.as_finding(path, 1)

@@ -255,14 +255,12 @@ def _shaped(handoff: HandoffJson | None, findings: tuple[Finding, ...]) -> _Foun
 
 
 def _in_file(fault: Fault, path: str) -> Finding:
-    return Finding(
-        fault.reason, path, 1, fault.at, fault.message, fault.expected, fault.hint, fault.level
-    )
+    return fault.as_finding(path, 1)
 
 
 def _in_text(fault: Fault) -> Finding:
     hint = "STATUS:, ARTIFACTS:, NEXT: and SUMMARY: each on a line of its own below ---HANDOFF---"
-    return Finding(fault.reason, TEXT, 0, fault.at, fault.message, fault.expected, hint)
+    return replace(fault, hint=hint).as_finding(TEXT)
 
 
 def _pointing(finding: Finding, elsewhere: tuple[str, ...]) -> Finding:
