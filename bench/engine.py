@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from yolo_fs.edges.git.commit import Committer, Entry, Made
-from yolo_fs.edges.git.index import IndexFollower
-from yolo_fs.edges.git.refs import Branches
+from yolo_fs.edges.git.commit import CommitRequest, CommitResult, Committer
+from yolo_fs.edges.git.index import IndexSync
+from yolo_fs.edges.git.refs import RefUpdater
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import private_directory
 
@@ -17,15 +17,17 @@ class Engine:
     def __init__(self, root: str, *, durable: bool):
         self.repository = Repository(root, durable=durable)
         private_directory(self.repository.own_dir)
-        self.follower = IndexFollower(self.repository)
-        self.branches = Branches(self.repository, durable=durable)
+        self.follower = IndexSync(self.repository)
+        self.branches = RefUpdater(self.repository, durable=durable)
         self.committer = Committer(
             self.repository, self.branches, self.follower, lambda: datetime.now(UTC)
         )
 
-    def commit(self, *files: tuple[str, bytes]) -> tuple[Made, ...]:
+    def commit(self, *files: tuple[str, bytes]) -> tuple[CommitResult, ...]:
         """Commit each file on its own, in one chain."""
-        entries = [Entry(path, data, "docs(01): summary 01-01", _TRAILERS) for path, data in files]
+        entries = [
+            CommitRequest(path, data, "docs(01): summary 01-01", _TRAILERS) for path, data in files
+        ]
         return self.committer.commit(entries, self.repository.head())
 
     def close(self) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from tests.services.teams import CLAIM, Team
 from yolo_fs.cli.main import run
-from yolo_fs.edges import signs
+from yolo_fs.edges import heartbeats
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.schemas.messages import read_message
 
@@ -64,7 +64,7 @@ def text(team: Team, *words: str, code: int = 0) -> str:
 
 def sign(team: Team, event: str, agent: str, instance: str) -> None:
     with Repository(str(team.root)) as repository:
-        assert signs.beat(repository.own_dir, event, agent, instance, "s1")
+        assert heartbeats.append_heartbeat(repository.own_dir, event, agent, instance, "s1")
 
 
 def test_nobody_is_there_before_anybody_gave_a_sign(team: Team) -> None:

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from yolo_fs.cli.main import run
-from yolo_fs.edges.git.commit import Committer, Entry
-from yolo_fs.edges.git.index import IndexFollower
-from yolo_fs.edges.git.refs import Branches
+from yolo_fs.edges.git.commit import CommitRequest, Committer
+from yolo_fs.edges.git.index import IndexSync
+from yolo_fs.edges.git.refs import RefUpdater
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Exit
 from yolo_fs.rules.artifacts.classify import classify
@@ -50,10 +50,8 @@ def commit(root: Path) -> Iterator[Commit]:
     """Commit artifacts through the engine, each alone, and return the id of the last commit."""
     repository = Repository(str(root), durable=False)
     os.makedirs(repository.own_dir, exist_ok=True)
-    branches = Branches(repository, durable=False)
-    committer = Committer(
-        repository, branches, IndexFollower(repository), lambda: datetime.now(UTC)
-    )
+    branches = RefUpdater(repository, durable=False)
+    committer = Committer(repository, branches, IndexSync(repository), lambda: datetime.now(UTC))
 
     def commit(*artifacts: tuple[str, bytes]) -> str:
         made = committer.commit(
@@ -66,14 +64,14 @@ def commit(root: Path) -> Iterator[Commit]:
     repository.close()
 
 
-def entry(repository: Repository, name: str, data: bytes) -> Entry:
+def entry(repository: Repository, name: str, data: bytes) -> CommitRequest:
     place = classify(f"{PHASE}/{name}")
     assert place is not None
     records = READERS[place.artifact.shape](data, place.path, load(repository.root).limits).records
     before = records_before(
         repository, place, repository.blob_at(repository.head().tip, place.path)
     )
-    return Entry(place.path, data, subject_of(place, records, before), trailers_of(place))
+    return CommitRequest(place.path, data, subject_of(place, records, before), trailers_of(place))
 
 
 def jsonl(*records: dict[str, Any]) -> bytes:

@@ -99,6 +99,6 @@ def test_nothing_but_the_standard_library_is_read(repo: Repo, start: Start) -> N
     )
     loaded = {part.rpartition(b"|")[2].strip().decode() for part in done.stderr.splitlines()}
     ours = {"yolo_fs", "yolo_fs.cli", "yolo_fs.cli.hook_fast", "yolo_fs.cli.statusline_fast", "yolo_fs.edges",
-            "yolo_fs.edges.signs"}  # fmt: skip
+            "yolo_fs.edges.heartbeats"}  # fmt: skip
     assert {name for name in loaded if name.startswith("yolo_fs")} <= ours
     assert not loaded & {"click", "pydantic", "git", "typing"}

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from yolo_fs.edges import files
-from yolo_fs.edges.files import Content, Entry, Stamp, Writer, read, stamp_of, walk
+from yolo_fs.edges.files import Content, FileEntry, Stamp, Writer, read, stamp_of, walk
 from yolo_fs.reasons import Finding, Reason
 
 LIMIT = 1 << 20
@@ -491,7 +491,9 @@ def test_a_walk_below_a_folder_keeps_paths_relative_to_the_root(tmp_path: Path) 
     (tmp_path / "a/b").mkdir(parents=True)
     (tmp_path / "a/b/x").write_bytes(b"{}\n")
 
-    assert list(walk(str(tmp_path), "a")) == [Entry("a/b/x", Stamp.of((tmp_path / "a/b/x").stat()))]
+    assert list(walk(str(tmp_path), "a")) == [
+        FileEntry("a/b/x", Stamp.of((tmp_path / "a/b/x").stat()))
+    ]
 
 
 def test_a_walk_does_not_enter_a_linked_start(tmp_path: Path) -> None:

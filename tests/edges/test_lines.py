@@ -13,7 +13,7 @@ import jsonlines
 import pytest
 
 from tests.edges.recogniser import accepts
-from yolo_fs.edges import text
+from yolo_fs.edges import text_checks
 from yolo_fs.edges.lines import Limits, Reading, read_lines, read_object, read_text
 from yolo_fs.reasons import Level, Reason, errors
 
@@ -148,13 +148,13 @@ def test_faults_that_lines_share_are_one_finding() -> None:
 def test_more_than_a_hundred_findings_are_cut_with_a_word() -> None:
     findings = read_lines(b"x\n" * 5000, "x.jsonl").findings
 
-    assert len(findings) == text.MAX_FINDINGS + 1
+    assert len(findings) == text_checks.MAX_FINDINGS + 1
     assert "more than 100 findings" in findings[-1].message
 
 
 def test_unlisted_errors_are_not_hidden_by_warnings() -> None:
-    report = text.Report("x")
-    for _ in range(text.MAX_FINDINGS + 1):
+    report = text_checks.FindingList("x")
+    for _ in range(text_checks.MAX_FINDINGS + 1):
         report.add(Reason.BLANK_LINE, level=Level.WARNING)
     report.add(Reason.NUL_BYTE)
 
@@ -206,7 +206,7 @@ def test_four_mebibytes_of_anything_are_refused(unit: bytes, ending: bytes) -> N
     for read in (read_lines, read_object, read_text):
         reading = read(data, "x", Limits(max_line_bytes=FOUR_MIB * 2))
         assert read is read_text or errors(reading.findings)
-        assert len(reading.findings) <= text.MAX_FINDINGS + 1
+        assert len(reading.findings) <= text_checks.MAX_FINDINGS + 1
         assert errors(read(data, "x", Limits()).findings)[0].reason is not None
 
 

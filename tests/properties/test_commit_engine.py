@@ -26,7 +26,7 @@ from hypothesis.stateful import (
 
 from tests.edges.git.conftest import PHASE, Engine, Engines, User
 from tests.properties.profile import profile
-from yolo_fs.edges.git.commit import Entry
+from yolo_fs.edges.git.commit import CommitRequest
 from yolo_fs.edges.git.objects import PACK_FROM
 from yolo_fs.reasons import Reason, YoloError
 
@@ -154,7 +154,7 @@ class Machine(RuleBasedStateMachine):
         tree = self.tree()
         path = data.draw(some.sampled_from(sorted(tree)))
         before = self.user.tip()
-        (made,) = self.engine.commit(Entry(path, tree[path], "docs(01): again"))
+        (made,) = self.engine.commit(CommitRequest(path, tree[path], "docs(01): again"))
 
         assert (made.commit, self.user.tip()) == (None, before)
 
@@ -166,7 +166,7 @@ class Machine(RuleBasedStateMachine):
         trees = [self.tree()]
         subjects = [f"docs(01): artifact {number}" for number in range(len(artifacts))]
         entries = [
-            Entry(*pair, subject, TRAILERS)
+            CommitRequest(*pair, subject, TRAILERS)
             for pair, subject in zip(artifacts, subjects, strict=True)
         ]
         made = self.engine.commit(*entries)
@@ -274,7 +274,7 @@ class Machine(RuleBasedStateMachine):
 
     def refused(self, artifact: tuple[str, bytes], seen: Any) -> None:
         before, index, others = self.user.tip(), self.index(), self.others()
-        entry = Entry(*artifact, "docs(01): late", TRAILERS)
+        entry = CommitRequest(*artifact, "docs(01): late", TRAILERS)
         if self.tree().get(artifact[0]) == artifact[1]:
             return
         with pytest.raises(YoloError) as refusal:

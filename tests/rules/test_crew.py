@@ -15,7 +15,7 @@ import pytest
 
 from tests.rules.phases import FOLDER, complete, facts
 from yolo_fs.cli import hook_fast
-from yolo_fs.edges import signs
+from yolo_fs.edges import heartbeats
 from yolo_fs.protocol.crew import SIGNS, TURNS, Cause, Circuit, Health
 from yolo_fs.protocol.hooks import AGENT_HOOK_BY_NAME
 from yolo_fs.protocol.names import Dept
@@ -67,7 +67,7 @@ def test_every_hook_is_a_sign_and_every_message_of_the_table_exists() -> None:
     names = {row.event.partition(":")[0] for row in SIGNS}
     assert names >= set(AGENT_HOOK_BY_NAME) == set(hook_fast.NEEDS)
     assert names - set(AGENT_HOOK_BY_NAME) <= set(MESSAGES)
-    assert {row.event for row in SIGNS if row.is_work} == set(signs.WORK)
+    assert {row.event for row in SIGNS if row.is_work} == set(heartbeats.WORK)
     assert list(CAUSES) == list(Cause)
 
 

@@ -11,7 +11,13 @@ from pathlib import Path
 import pytest
 
 from yolo_fs.reasons import Reason
-from yolo_fs.rules.artifacts.secrets import MAX_FINDINGS, RULES, Rule, find_secrets, fingerprint
+from yolo_fs.rules.artifacts.secrets import (
+    MAX_FINDINGS,
+    RULES,
+    SecretPattern,
+    find_secrets,
+    fingerprint,
+)
 
 PROJECT = Path(__file__).parents[2]
 WORD = string.ascii_letters + string.digits
@@ -33,7 +39,7 @@ def rules_hit(data: bytes) -> set[str]:
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
-def test_each_rule_finds_its_own_example_and_no_other_rule_does(rule: Rule) -> None:
+def test_each_rule_finds_its_own_example_and_no_other_rule_does(rule: SecretPattern) -> None:
     assert rules_hit(b"see " + rule.example + b" there\n") == {rule.name}
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from tests.services.clocks import Clock
 from tests.services.teams import Team
-from yolo_fs.edges import signs
+from yolo_fs.edges import heartbeats
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Reason
 from yolo_fs.rules.escalations.clock import Instant
@@ -44,7 +44,7 @@ class Crew:
         self.heard: list[str] = []
         self.looks_at_files = False
         self.repository = Repository(str(team.root))
-        monkeypatch.setattr(signs.time, "time", lambda: self.clock.now.wall.timestamp())
+        monkeypatch.setattr(heartbeats.time, "time", lambda: self.clock.now.wall.timestamp())
         self.restart()
 
     def restart(self) -> None:
@@ -58,7 +58,7 @@ class Crew:
         )
 
     def sign(self, event: str, agent: str = "yolo-dev", instance: str = "a1") -> None:
-        assert signs.beat(self.repository.own_dir, event, agent, instance, "s1")
+        assert heartbeats.append_heartbeat(self.repository.own_dir, event, agent, instance, "s1")
 
     def says(self, agent: str, message: Mapping[str, Any], instance: str = "") -> None:
         assert read_message(message)[1] == ()
@@ -82,7 +82,7 @@ class Crew:
 
     @property
     def record(self) -> Path:
-        return Path(self.repository.own_dir) / signs.FILE
+        return Path(self.repository.own_dir) / heartbeats.FILE
 
 
 @pytest.fixture
@@ -192,7 +192,7 @@ def test_a_record_that_was_put_aside_is_read_on(
     crew: Callable[[], Crew], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = crew()
-    monkeypatch.setattr(signs, "MOST_BYTES", 400)
+    monkeypatch.setattr(heartbeats, "MOST_BYTES", 400)
     record = Record(place.repository.own_dir)
     for number in range(6):
         place.sign("stop", instance=f"a{number}")

@@ -14,7 +14,7 @@ from yolo_fs.cli.given import STDIN, from_stdin
 from yolo_fs.cli.reply import Asked, Reply, verb
 from yolo_fs.edges.files import read
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.text import Limits
+from yolo_fs.edges.text_checks import Limits
 from yolo_fs.protocol.triggers import TRIGGERS, DirectiveRole
 from yolo_fs.reasons import Exit, Finding, Reason, errors, safe
 from yolo_fs.rules.handoffs.acceptance import HANDOFF

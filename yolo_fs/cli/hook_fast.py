@@ -11,7 +11,7 @@ import json
 import os
 import sys
 
-from yolo_fs.edges.signs import beat, own_folder
+from yolo_fs.edges.heartbeats import append_heartbeat, own_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing itself would cost a third of what an answer may cost
@@ -149,7 +149,7 @@ def _note_life(told: Question, named: str, root: str) -> None:
     agent = _first(told, "agent_type", "subagent_type", "teammate_name") or _active_agent(root)
     instance = _first(told, "agent_id") or session or agent
     if instance and (folder := own_folder(root)):
-        beat(folder, named, agent, instance, session)
+        append_heartbeat(folder, named, agent, instance, session)
 
 
 def _first(told: Question, *keys: str) -> str:

@@ -11,7 +11,7 @@ import os
 import sys
 
 from yolo_fs.cli.hook_fast import PLANNING
-from yolo_fs.edges.signs import own_folder
+from yolo_fs.edges.heartbeats import own_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from yolo_fs.compat.arguments import UsageError
 from yolo_fs.edges.git.as_user import run_as_user
-from yolo_fs.edges.git.runner import Answer
+from yolo_fs.edges.git.runner import GitOutput
 from yolo_fs.services.serial import serialised
 
 
@@ -30,6 +30,6 @@ def run(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _failed(answer: Answer) -> int:
+def _failed(answer: GitOutput) -> int:
     sys.stderr.write(f"{answer.err or answer.out.decode('utf-8', 'replace')}\n")
     return answer.code

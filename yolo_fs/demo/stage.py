@@ -20,7 +20,7 @@ from yolo_fs.demo import agents, story
 from yolo_fs.demo.daemon import Daemon, command, environment
 from yolo_fs.demo.story import SECRET, Code, Deed, Judge, Play, Queue, Tell, Write
 from yolo_fs.demo.waiter import Waiter
-from yolo_fs.edges.git.hashing import Hashing
+from yolo_fs.edges.git.object_format import ObjectFormat
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.git.runner import Git
 from yolo_fs.reasons import Reason, YoloError
@@ -177,7 +177,7 @@ class Stage:
     def blob(self, path: str) -> str:
         """Return the git object that the file at a path is."""
         with open(os.path.join(self.root, path), "rb") as file:
-            return Hashing("sha1").name("blob", file.read()).oid
+            return ObjectFormat("sha1").hash_object("blob", file.read()).oid
 
     def commit_of(self, subject: str) -> str:
         """Return the last commit under a subject, of those that may have come since the actor's own; else nothing."""

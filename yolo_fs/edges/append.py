@@ -14,8 +14,8 @@ import time
 from collections.abc import Iterator
 
 from yolo_fs.edges import failpoint
-from yolo_fs.edges.machine import flock_holders, process_name
 from yolo_fs.edges.store import SHARED, RefusedError, environment, open_regular
+from yolo_fs.edges.system import flock_holders, process_name
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 
 _POLL_S = 0.005

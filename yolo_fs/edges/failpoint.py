@@ -75,7 +75,7 @@ STAGES: Mapping[str, str] = {
 """Stage → what is so when the program comes by. Each is passed at exactly one place in the program."""
 
 
-class Fault(NamedTuple):
+class Injection(NamedTuple):
     """What happens at a stage."""
 
     stage: str
@@ -111,7 +111,7 @@ def armed(text: str) -> Callable[[str], None]:
     return reach
 
 
-def _fault(part: str) -> Fault:
+def _fault(part: str) -> Injection:
     stage, _, rest = part.partition(":")
     action, colon, nth = rest.partition(":")
     name, _, value = action.partition("=")
@@ -129,7 +129,7 @@ def _fault(part: str) -> Fault:
             f"{safe(nth)!r} counts no pass",
             "a whole number from 1, or nothing for every pass",
         )
-    return Fault(stage, _ACTIONS[name](part, value, stage), int(nth or 0))
+    return Injection(stage, _ACTIONS[name](part, value, stage), int(nth or 0))
 
 
 def _killing(part: str, value: str, _stage: str) -> Callable[[], object]:

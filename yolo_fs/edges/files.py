@@ -82,7 +82,7 @@ class Content:
         return not self.being_written and self.writer is Writer.NONE
 
 
-class Entry(NamedTuple):
+class FileEntry(NamedTuple):
     """Something that stands in the work tree and is not a folder that can be entered."""
 
     path: str
@@ -121,7 +121,7 @@ def stamp_of(root: Root, relative: str | bytes) -> Stamp | Finding:
         return _finding(_reason(error), path, _said(error))
 
 
-def walk(root: Root, relative: str | bytes = "") -> Iterator[Entry]:
+def walk(root: Root, relative: str | bytes = "") -> Iterator[FileEntry]:
     """Yield every file below a folder, sorted within each folder, and what is no file with its reason.
 
     Links are never followed. What vanishes during the walk is left out; a folder that cannot be
@@ -134,7 +134,7 @@ def walk(root: Root, relative: str | bytes = "") -> Iterator[Entry]:
         pending.extend(reversed(folders))
 
 
-def listed(root: Root, folder: str) -> tuple[list[Entry], list[str]]:
+def listed(root: Root, folder: str) -> tuple[list[FileEntry], list[str]]:
     """Return the entries of one folder and the folders in it, sorted; see `walk`."""
     parts = _parts(folder) if folder else []
     if parts is None:
@@ -259,8 +259,8 @@ def _folder(root: Root, parts: Sequence[str]) -> Iterator[int]:
         os.close(fd)
 
 
-def _sorted_apart(folder: str, found: list[os.DirEntry[str]]) -> tuple[list[Entry], list[str]]:
-    entries: list[Entry] = []
+def _sorted_apart(folder: str, found: list[os.DirEntry[str]]) -> tuple[list[FileEntry], list[str]]:
+    entries: list[FileEntry] = []
     folders: list[str] = []
     for item in sorted(found, key=lambda item: item.name):
         path = f"{folder}/{item.name}" if folder else item.name
@@ -271,15 +271,15 @@ def _sorted_apart(folder: str, found: list[os.DirEntry[str]]) -> tuple[list[Entr
             else:
                 regular = stat.S_ISREG(status.st_mode)
                 entries.append(
-                    Entry(path, Stamp.of(status), None if regular else Reason.NOT_REGULAR)
+                    FileEntry(path, Stamp.of(status), None if regular else Reason.NOT_REGULAR)
                 )
     return entries, folders
 
 
-def _blocked(root: Root, folder: str, reason: Reason) -> list[Entry]:
+def _blocked(root: Root, folder: str, reason: Reason) -> list[FileEntry]:
     """Return the entry of a folder that cannot be entered; none when it has vanished."""
     stamp = stamp_of(root, folder)
-    return [Entry(folder, stamp, reason)] if isinstance(stamp, Stamp) else []
+    return [FileEntry(folder, stamp, reason)] if isinstance(stamp, Stamp) else []
 
 
 # --- findings --------------------------------------------------------------------------------------------------------

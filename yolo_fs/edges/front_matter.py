@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 import yaml
 
-from yolo_fs.edges.text import (
+from yolo_fs.edges.text_checks import (
+    FindingList,
     Limits,
     Reading,
-    Report,
     decode,
     examine_conflicts,
     examine_controls,
@@ -45,7 +45,7 @@ def read_front_matter(data: bytes, path: str, limits: Limits = Limits()) -> Read
 
     Raises nothing. The rest of the Markdown is examined as text only.
     """
-    report = Report(path)
+    report = FindingList(path)
     text = decode(data, limits, report)
     if text is None or text.refused or examine_conflicts(text.whole(), report):
         return finish(report, text)
@@ -56,7 +56,7 @@ def read_front_matter(data: bytes, path: str, limits: Limits = Limits()) -> Read
     return finish(report, text, [] if packet is None else [Record(1, {"handoff": packet})])
 
 
-def _end(lines: Sequence[str], report: Report) -> int:
+def _end(lines: Sequence[str], report: FindingList) -> int:
     """Return how many lines the front matter takes with both its fences, or 0 when there is none to read."""
     if lines[0] != FENCE:
         report.add(Reason.FRONT_MATTER_MISSING, 1, _why_missing(lines))
@@ -88,7 +88,7 @@ def _why_unclosed(lines: Sequence[str]) -> str:
     return f"line {near} is not exactly `---`" if near else "no second `---` follows"
 
 
-def _packet(lines: Sequence[str], report: Report) -> dict[str, str] | None:
+def _packet(lines: Sequence[str], report: FindingList) -> dict[str, str] | None:
     """Return the packet, or None when it has any fault."""
     faults = [
         (number, *fault)
@@ -129,7 +129,7 @@ class _Packet:
     """Follows the events of one front matter and collects its members, or the faults."""
 
     lines: Sequence[str]
-    report: Report
+    report: FindingList
     texts: dict[str, str] = field(default_factory=dict)
     tops: list[str] = field(default_factory=list)
     members: list[_Member] = field(default_factory=list)

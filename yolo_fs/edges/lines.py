@@ -10,11 +10,11 @@ from typing import Any
 import jsonlines
 
 from yolo_fs.edges.strict_json import debris, look_closely, quick_decoder
-from yolo_fs.edges.text import (
+from yolo_fs.edges.text_checks import (
     BYTE_ORDER_MARK,
+    FindingList,
     Limits,
     Reading,
-    Report,
     Text,
     decode,
     finish,
@@ -28,7 +28,7 @@ __all__ = ["Limits", "Reading", "Record", "read_lines", "read_object", "read_tex
 
 def read_lines(data: bytes, path: str, limits: Limits = Limits()) -> Reading:
     """Read a JSONL file: one object per line. A torn last line is reported, not parsed."""
-    report = Report(path)
+    report = FindingList(path)
     text = _json_text(data, limits, report)
     if text is None:
         return finish(report, None)
@@ -45,7 +45,7 @@ def read_object(data: bytes, path: str, limits: Limits = Limits()) -> Reading:
     A complete object without a final newline is a warning and not torn: its last brace proves that
     nothing is missing.
     """
-    report = Report(path)
+    report = FindingList(path)
     text = _json_text(data, limits, report)
     if text is None or text.refused:
         return finish(report, text)
@@ -61,7 +61,7 @@ def read_object(data: bytes, path: str, limits: Limits = Limits()) -> Reading:
     return Reading((Record(1, value),), report.findings(), torn=False)
 
 
-def _json_text(data: bytes, limits: Limits, report: Report) -> Text | None:
+def _json_text(data: bytes, limits: Limits, report: FindingList) -> Text | None:
     if (
         len(data) <= limits.max_file_bytes
         and data.count(b"{") + data.count(b"[") > limits.max_brackets
@@ -75,7 +75,7 @@ def _json_text(data: bytes, limits: Limits, report: Report) -> Text | None:
     return decode(data, limits, report)
 
 
-def _records(data: bytes, text: Text, limits: Limits, report: Report) -> list[Record]:
+def _records(data: bytes, text: Text, limits: Limits, report: FindingList) -> list[Record]:
     records: list[Record] = []
     blank: list[int] = []
     reader = jsonlines.Reader(_shielded(data, text.lines), loads=quick_decoder(data, limits))
@@ -93,7 +93,7 @@ def _records(data: bytes, text: Text, limits: Limits, report: Report) -> list[Re
     return records
 
 
-def _object(number: int, line: str, limits: Limits, report: Report) -> dict[str, Any] | None:
+def _object(number: int, line: str, limits: Limits, report: FindingList) -> dict[str, Any] | None:
     """Return the object of a line that the quick decoder did not vouch for, or report its faults."""
     value: dict[str, Any] | None
     value, faults = look_closely(line, limits)

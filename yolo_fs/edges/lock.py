@@ -15,8 +15,8 @@ from datetime import UTC, datetime
 from typing import Self
 
 from yolo_fs import __version__
-from yolo_fs.edges.machine import boot_id, flock_holders, is_running, start_time
 from yolo_fs.edges.store import RefusedError, environment, open_regular, read_json
+from yolo_fs.edges.system import boot_id, flock_holders, is_running, start_time
 from yolo_fs.reasons import Reason, YoloError
 
 _PROBE_S = 0.05
@@ -49,7 +49,7 @@ UNKNOWN_HOLDER = Holder(pid=0, started_at="", start_time=None, boot_id="", versi
 """Somebody holds the lock and has not said who."""
 
 
-class Held:
+class HeldLock:
     """A lock held until `release` or the end of the process, and of every child that was given `fd`."""
 
     __slots__ = ("_identity", "fd", "path")
@@ -83,7 +83,7 @@ class Held:
         self.release()
 
 
-def hold(path: str) -> Held | None:
+def hold(path: str) -> HeldLock | None:
     """Take the lock for life, or return None at once when somebody has it.
 
     flock(2) itself, not filelock: the descriptor is ours to write to, to compare and to hand to git, and
@@ -96,7 +96,7 @@ def hold(path: str) -> Held | None:
             try:
                 if _is_locked_by(descriptor, path):
                     _sign(descriptor)
-                    return Held(path, descriptor)
+                    return HeldLock(path, descriptor)
             except BaseException:
                 os.close(descriptor)
                 raise

@@ -23,7 +23,7 @@ from functools import partial
 from typing import Any, NoReturn
 
 from yolo_fs.edges import failpoint
-from yolo_fs.edges.machine import flock_holders, is_running, process_name
+from yolo_fs.edges.system import flock_holders, is_running, process_name
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 
 OWN = 0o600

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
-from yolo_fs.edges.text import CONFLICT, MAX_FINDINGS, Limits
+from yolo_fs.edges.text_checks import CONFLICT, MAX_FINDINGS, Limits
 from yolo_fs.reasons import Reason
 from yolo_fs.schemas.base import Fault
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from yolo_fs.edges.text import (
+from yolo_fs.edges.text_checks import (
+    FindingList,
     Limits,
     Reading,
-    Report,
     decode,
     examine_conflicts,
     examine_controls,
@@ -24,7 +24,7 @@ _INDENT = 2
 
 def read_toon(data: bytes, path: str, limits: Limits = Limits()) -> Reading:
     """Read a TOON document that is an object: one record, of line 1. Raises nothing."""
-    report = Report(path)
+    report = FindingList(path)
     text = decode(data, limits, report)
     if text is None or text.refused:
         return finish(report, text)
@@ -73,7 +73,7 @@ def _escaped(char: str) -> str:
     return f"\\u{ord(char):04x}" if ord(char) <= 0xFFFF else f"\\{safe(char)}"
 
 
-def _value(text: str, limits: Limits, report: Report) -> Any:
+def _value(text: str, limits: Limits, report: FindingList) -> Any:
     """Return the decoded value, or None with its finding."""
     import toon_format
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from yolo_fs.edges import failpoint
-from yolo_fs.edges.git.commit import Committer, Entry, Made
-from yolo_fs.edges.git.index import IndexFollower
+from yolo_fs.edges.git.commit import CommitRequest, CommitResult, Committer
+from yolo_fs.edges.git.index import IndexSync
 from yolo_fs.edges.git.obstacles import Obstacles
 from yolo_fs.edges.git.repository import Head
 from yolo_fs.reasons import Reason, YoloError
@@ -30,7 +30,7 @@ class Outcome:
 
     verdicts: dict[str, Verdict]
     """Path → `Committed`, or `Held` with the reason why not."""
-    made: tuple[Made, ...] = ()
+    made: tuple[CommitResult, ...] = ()
 
 
 class Budget:
@@ -61,7 +61,7 @@ class Applier:
     def __init__(
         self,
         committer: Committer,
-        follower: IndexFollower,
+        follower: IndexSync,
         obstacles: Obstacles,
         budget: Budget,
         tell: Telling,
@@ -102,12 +102,13 @@ class Applier:
         }
         if not accepted:
             return Outcome(verdicts)
-        if self._obstacles.came_since(head, time.time_ns()):
+        if self._obstacles.changed_since(head, time.time_ns()):
             return Outcome(
                 verdicts | {each.place.path: Held(Reason.BRANCH_MOVED) for each in accepted}
             )
         entries = [
-            Entry(each.place.path, each.data, each.subject, each.trailers) for each in accepted
+            CommitRequest(each.place.path, each.data, each.subject, each.trailers)
+            for each in accepted
         ]
         try:
             made = self._committer.commit(entries, head)
@@ -121,7 +122,7 @@ class Applier:
         failpoint.reach("apply.told")
         return Outcome(verdicts | {one.path: Committed(one.blob) for one in made}, made)
 
-    def _tell_commit(self, accepted: Accepted, made: Made, head: Head) -> None:
+    def _tell_commit(self, accepted: Accepted, made: CommitResult, head: Head) -> None:
         data = {
             "commit": made.commit,
             "blob": made.blob,

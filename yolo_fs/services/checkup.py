@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from yolo_fs.edges.git.history import last_good_tip
-from yolo_fs.edges.git.index import IndexFollower
+from yolo_fs.edges.git.index import IndexSync
 from yolo_fs.edges.git.obstacles import Obstacles
 from yolo_fs.edges.git.paths import PathRules
-from yolo_fs.edges.git.refs import Branches
+from yolo_fs.edges.git.refs import RefUpdater
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.machine import NETWORK_FILESYSTEMS, filesystem_type
 from yolo_fs.edges.store import reap_temporaries
+from yolo_fs.edges.system import NETWORK_FILESYSTEMS, filesystem_type
 from yolo_fs.reasons import Finding, Level, Reason, YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.services.health import health
@@ -124,7 +124,7 @@ def _branch(repository: Repository) -> Iterator[Symptom]:
 
 
 def _locks(repository: Repository) -> Iterator[Symptom]:
-    branches = Branches(repository)
+    branches = RefUpdater(repository)
     for path in branches.own_stale_locks():
         yield Symptom(
             Finding(Reason.REF_LOCKED, path, message="left by a dead helper of ours"),
@@ -146,14 +146,14 @@ def _foreign_locks(repository: Repository) -> Iterator[tuple[str, Reason]]:
     ]
     if head.ref:
         places.append((f"{repository.common_dir}/{head.ref}.lock", Reason.REF_LOCKED))
-    ours = Branches(repository).own_stale_locks()
+    ours = RefUpdater(repository).own_stale_locks()
     yield from (
         (path, reason) for path, reason in places if os.path.lexists(path) and path not in ours
     )
 
 
 def _index(repository: Repository) -> Iterator[Symptom]:
-    follower = IndexFollower(repository)
+    follower = IndexSync(repository)
     if follower.pending and health(repository).pid is None:
         message = f"{len(follower.pending)} committed artifacts are not in the index yet"
         yield Symptom(

@@ -69,7 +69,7 @@ def is_unique_in(repository: Repository) -> Callable[[str], bool]:
         )
         return (
             not isinstance(content, Content)
-            or repository.hashing.name("blob", content.data).oid != blob
+            or repository.object_format.hash_object("blob", content.data).oid != blob
         )
 
     return is_unique

@@ -12,13 +12,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from yolo_fs.edges.files import Stamp
-from yolo_fs.edges.git.commit import Committer, Made
+from yolo_fs.edges.git.commit import CommitResult, Committer
 from yolo_fs.edges.git.history import Abandoned, abandoned
-from yolo_fs.edges.git.index import IndexFollower
-from yolo_fs.edges.git.obstacles import SURGERY, Obstacles
-from yolo_fs.edges.git.refs import Branches
+from yolo_fs.edges.git.index import IndexSync
+from yolo_fs.edges.git.obstacles import IN_PROGRESS, Obstacles
+from yolo_fs.edges.git.refs import RefUpdater
 from yolo_fs.edges.git.repository import Head, Repository
-from yolo_fs.edges.tree import Tree
+from yolo_fs.edges.scan_cache import ScanCache
 from yolo_fs.reasons import Finding, Reason, YoloError
 from yolo_fs.rules.decide import decide, describe
 from yolo_fs.rules.facts import Accepted, Held, Verdict, Waiting
@@ -39,7 +39,7 @@ _STATES = (
     Reason.REF_LOCKED, Reason.BRANCH_MOVED, Reason.NO_SPACE, Reason.STORAGE_FAILED, Reason.OBJECT_MISSING,
     Reason.GIT_FAILED, Reason.GIT_TIMEOUT, Reason.COMMIT_BUDGET,
 )  # fmt: skip
-PASSING = frozenset({*SURGERY.values(), *_STATES})
+PASSING = frozenset({*IN_PROGRESS.values(), *_STATES})
 """Reasons to hold that pass by themselves; the others need somebody to change something."""
 
 
@@ -51,8 +51,8 @@ class Coordinator:
         self.repository = repository
         self._tell = tell
         durable = settings.policy.durability == "fsync"
-        self._branches = Branches(repository, durable=durable)
-        self.follower = IndexFollower(repository)
+        self._branches = RefUpdater(repository, durable=durable)
+        self.follower = IndexSync(repository)
         self._obstacles = Obstacles(
             repository,
             protected=settings.policy.protected,
@@ -63,7 +63,7 @@ class Coordinator:
         self._applier = Applier(committer, self.follower, self._obstacles, budget, tell)
         self._intake = Intake(repository, settings)
         self.roots = settings.roots
-        self._tree = Tree(repository.root)
+        self._tree = ScanCache(repository.root)
         self._ledger = Ledger()
         self.head = repository.head()
         """The branch as we last saw or left it."""
@@ -91,7 +91,7 @@ class Coordinator:
         """Return every path that may be an artifact, with its stamp on disk (None: only the branch has it)."""
         return candidates(self._tree, self.repository, self._heed_head(), self.roots)
 
-    def reconcile(self, *, thorough: bool = False) -> tuple[Made, ...]:
+    def reconcile(self, *, thorough: bool = False) -> tuple[CommitResult, ...]:
         """Look at whatever may have changed since the last look; `thorough`: at everything."""
         now = self.candidates()
         for path in self.known.keys() - now.keys():
@@ -99,9 +99,9 @@ class Coordinator:
         paths = now if thorough else dict.fromkeys([*changed(now, self.known), *self.unsettled])
         return self.round(paths)
 
-    def round(self, paths: Iterable[str]) -> tuple[Made, ...]:
+    def round(self, paths: Iterable[str]) -> tuple[CommitResult, ...]:
         """Judge the paths and commit what is accepted; return what was committed."""
-        made: list[Made] = []
+        made: list[CommitResult] = []
         pending = list(dict.fromkeys(paths))
         for start in range(0, len(pending), LARGEST_ROUND):
             made += self._some(pending[start : start + LARGEST_ROUND])
@@ -162,8 +162,8 @@ class Coordinator:
             if isinstance(verdict, Held) and verdict.reason in PASSING
         )
 
-    def _some(self, paths: list[str]) -> tuple[Made, ...]:
-        made: list[Made] = []
+    def _some(self, paths: list[str]) -> tuple[CommitResult, ...]:
+        made: list[CommitResult] = []
         for attempt in range(TRIES):
             outcome = self._once(paths)
             made += [one for one in outcome.made if one.commit]

@@ -15,9 +15,9 @@ from typing import Any
 
 from yolo_fs.edges import failpoint
 from yolo_fs.edges.files import ignore_lease_breaks
-from yolo_fs.edges.git.commit import Made
+from yolo_fs.edges.git.commit import CommitResult
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.lock import Held as HeldLock
+from yolo_fs.edges.lock import HeldLock
 from yolo_fs.edges.store import reap_temporaries
 from yolo_fs.reasons import Reason, YoloError
 from yolo_fs.rules.headline import headline
@@ -295,7 +295,7 @@ class Daemon:
             if not self._coordinator.round((path,)):
                 return  # held like any artifact; it is committed, and the next one written, once nothing holds it
 
-    def _follow_up(self, made: Sequence[Made]) -> None:
+    def _follow_up(self, made: Sequence[CommitResult]) -> None:
         """Do what follows a round: the index first, since a user's `git commit` that comes before it undoes ours."""
         now = time.monotonic()
         self._committed_recently = {

@@ -155,7 +155,9 @@ class AtCommit:
             found = objects.read(f"{self._commit}:{folder}")
             is_tree = found is not None and found.kind == "tree"
             self._folders[folder] = (
-                Tree.parse(found.body, objects.hashing.size) if found and is_tree else Tree((), ())
+                Tree.parse(found.body, objects.object_format.size)
+                if found and is_tree
+                else Tree((), ())
             )
         return self._folders[folder]
 

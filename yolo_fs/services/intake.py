@@ -110,7 +110,7 @@ class Intake:
     def _judge(
         self, place: Place, content: Content, in_head: str | None, obstacle: Reason | None
     ) -> Verdict:
-        blob = self._repository.objects.hashing.name("blob", content.data).oid
+        blob = self._repository.objects.object_format.hash_object("blob", content.data).oid
         if blob == in_head:
             return Committed(blob)
         quiet_s = self._patience.quiet_s(place.path, content.stamp)

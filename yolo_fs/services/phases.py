@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from yolo_fs.edges.files import Content, read, stamp_of, walk
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.lock import Held, hold
+from yolo_fs.edges.lock import HeldLock, hold
 from yolo_fs.edges.store import private_directory
 from yolo_fs.ids import PHASE_DIRECTORY, PhaseId
 from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError
@@ -144,7 +144,7 @@ def _make(root: str, path: str) -> None:
         ) from error
 
 
-def _alone(repository: Repository) -> Held:
+def _alone(repository: Repository) -> HeldLock:
     private_directory(repository.own_dir)
     lock = os.path.join(repository.own_dir, "phases.lock")
     for _ in range(_LOCK_TRIES):

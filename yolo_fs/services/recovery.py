@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from yolo_fs.edges import failpoint
 from yolo_fs.edges.files import read
 from yolo_fs.edges.git.history import LoggedCommit, log
-from yolo_fs.edges.git.index import Follow
+from yolo_fs.edges.git.index import IndexUpdate
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.machine import boot_id
 from yolo_fs.edges.store import read_json, write_json
+from yolo_fs.edges.system import boot_id
 from yolo_fs.reasons import Finding, YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.services.coordinator import Coordinator
@@ -100,7 +100,7 @@ def _write_lost_blobs(repository: Repository) -> Iterator[Repaired]:
             content = read(repository.root, path, 1 << 30)
             if isinstance(content, Finding):
                 continue
-            again = repository.hashing.name("blob", content.data)
+            again = repository.object_format.hash_object("blob", content.data)
             if again.oid == blob:
                 repository.objects.write((again,), packed=False)
                 failpoint.reach("recovery.restored")
@@ -120,10 +120,10 @@ def _expect_index_of_recent_commits(repository: Repository, coordinator: Coordin
         )
 
 
-def _follow_of(repository: Repository, commit: LoggedCommit) -> Follow | None:
+def _follow_of(repository: Repository, commit: LoggedCommit) -> IndexUpdate | None:
     if len(commit.changes) != 1:
         return None
     path = commit.changes[0][1]
     blob = repository.blob_at(commit.oid, path)
     former = repository.blob_at(commit.parents[0], path) if commit.parents else None
-    return Follow(path, blob, frozenset({former})) if blob else None
+    return IndexUpdate(path, blob, frozenset({former})) if blob else None

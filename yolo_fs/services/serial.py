@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 
-from yolo_fs.edges.lock import Held, hold
+from yolo_fs.edges.lock import HeldLock, hold
 from yolo_fs.reasons import Exit, Reason, YoloError
 
 LOCK = "yolo-commit.lock"
@@ -17,7 +17,7 @@ LOCK = "yolo-commit.lock"
 WAITS_S = tuple(0.2 * 2**try_ for try_ in range(5))
 
 
-def serialised(common_dir: str) -> Held:
+def serialised(common_dir: str) -> HeldLock:
     """Take the lock. It is not handed to git: a hook that leaves a process behind would keep it for ever.
 
     Raises:

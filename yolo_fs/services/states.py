@@ -82,7 +82,10 @@ class States:
             return None if content.reason is Reason.FILE_MISSING and blob is None else _IN_FLIGHT
         if content.being_written or content.writer is Writer.SOME:
             return _IN_FLIGHT
-        if blob is None or self._repository.hashing.name("blob", content.data).oid != blob:
+        if (
+            blob is None
+            or self._repository.object_format.hash_object("blob", content.data).oid != blob
+        ):
             return _IN_FLIGHT
         lines = self._team.lines_at(path, blob)
         return lines[0] if lines else _IN_FLIGHT

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 
 from yolo_fs.edges.files import Stamp
 from yolo_fs.edges.git.repository import Head, Repository
-from yolo_fs.edges.tree import Tree
+from yolo_fs.edges.scan_cache import ScanCache
 from yolo_fs.reasons import YoloError
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.services.intake import Seen
 
 
 def candidates(
-    tree: Tree, repository: Repository, head: Head, roots: Sequence[str]
+    tree: ScanCache, repository: Repository, head: Head, roots: Sequence[str]
 ) -> dict[str, Stamp | None]:
     """Return every path that may be an artifact, with its stamp on disk (None: only the branch has it)."""
     entries = (entry for root in roots for entry in tree.walk(root))

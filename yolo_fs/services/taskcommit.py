@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from yolo_fs.edges.git.as_user import run_as_user
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.git.runner import Answer
+from yolo_fs.edges.git.runner import GitOutput
 from yolo_fs.ids import TaskRef
 from yolo_fs.protocol.commits import SOURCE_FORMAT
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
@@ -147,7 +147,7 @@ def _unknown(root: str, specs: Sequence[str]) -> list[str]:
     return [f":(top,literal){os.fsdecode(path)}" for path in listed.out.split(b"\0") if path]
 
 
-def _patient(root: str, arguments: Sequence[str]) -> Answer:
+def _patient(root: str, arguments: Sequence[str]) -> GitOutput:
     """Run git again while it was only too early: the daemon may have moved the branch at the same moment."""
     answer = run_as_user(root, arguments)
     for try_ in range(1, _TRIES):
@@ -158,7 +158,7 @@ def _patient(root: str, arguments: Sequence[str]) -> Answer:
     return answer
 
 
-def _refuse_failure(command: str, answer: Answer) -> None:
+def _refuse_failure(command: str, answer: GitOutput) -> None:
     if answer.code != 0:
         said = (answer.err or answer.out.decode("utf-8", "replace")).strip()
         lines = "\n".join(safe(line, 500) for line in said.splitlines())

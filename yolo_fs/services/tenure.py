@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.lock import Held, hold, holder
-from yolo_fs.edges.machine import NETWORK_FILESYSTEMS, filesystem_type
+from yolo_fs.edges.lock import HeldLock, hold, holder
 from yolo_fs.edges.store import private_directory
+from yolo_fs.edges.system import NETWORK_FILESYSTEMS, filesystem_type
 from yolo_fs.reasons import Exit, Reason, YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.services.places import lock_path
 from yolo_fs.services.settings import load
 
 
-def take_lock(start: str, *, unsafe_fs: bool = False) -> tuple[Repository, Held]:
+def take_lock(start: str, *, unsafe_fs: bool = False) -> tuple[Repository, HeldLock]:
     """Become the one daemon of the work tree that `start` lies in.
 
     Raises:

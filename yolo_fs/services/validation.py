@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from yolo_fs.edges.files import Entry, walk
+from yolo_fs.edges.files import FileEntry, walk
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, errors
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
@@ -143,7 +143,7 @@ class Validator:
             if entry.path == below or self._is_candidate(root, entry):
                 yield self._file(root, entry.path, shown + entry.path)
 
-    def _is_candidate(self, root: str, entry: Entry) -> bool:
+    def _is_candidate(self, root: str, entry: FileEntry) -> bool:
         """Tell whether a file that was found, not named, is one of ours."""
         full, name = os.path.join(root, entry.path), os.path.basename(entry.path)
         if "/.git/" in f"/{entry.path}":

@@ -16,11 +16,11 @@ from pathlib import Path
 
 import pytest
 
-from yolo_fs.edges.git.commit import Committer, Entry, Made
-from yolo_fs.edges.git.index import IndexFollower
+from yolo_fs.edges.git.commit import CommitRequest, CommitResult, Committer
+from yolo_fs.edges.git.index import IndexSync
 from yolo_fs.edges.git.obstacles import Obstacles
 from yolo_fs.edges.git.paths import PathRules
-from yolo_fs.edges.git.refs import Branches
+from yolo_fs.edges.git.refs import RefUpdater
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Reason
 
@@ -142,24 +142,24 @@ class Engine:
     """Everything that commits in one work tree, as the coordinator puts it together."""
 
     repository: Repository
-    branches: Branches
-    follower: IndexFollower
+    branches: RefUpdater
+    follower: IndexSync
     committer: Committer
     obstacles: Obstacles
     rules: PathRules
 
-    def commit(self, *entries: Entry) -> tuple[Made, ...]:
+    def commit(self, *entries: CommitRequest) -> tuple[CommitResult, ...]:
         return self.committer.commit(entries, self.repository.head())
 
-    def put(self, path: str, data: bytes | str, subject: str = "docs(01): plan") -> Made:
+    def put(self, path: str, data: bytes | str, subject: str = "docs(01): plan") -> CommitResult:
         """Let an agent write a file, and commit it."""
         content = data if isinstance(data, bytes) else data.encode()
         place = Path(self.repository.root, path)
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(content)
-        return self.commit(Entry(path, content, subject, (("Yolo-Artifact", "plan"),)))[0]
+        return self.commit(CommitRequest(path, content, subject, (("Yolo-Artifact", "plan"),)))[0]
 
-    def put_and_follow(self, path: str, data: bytes | str) -> Made:
+    def put_and_follow(self, path: str, data: bytes | str) -> CommitResult:
         made = self.put(path, data)
         assert self.follower.follow()
         return made
@@ -192,8 +192,8 @@ class Engines:
             str(place.root if isinstance(place, User) else place), durable=durable
         )
         os.makedirs(repository.own_dir, mode=0o700, exist_ok=True)
-        branches = Branches(repository, durable=durable)
-        follower = IndexFollower(repository)
+        branches = RefUpdater(repository, durable=durable)
+        follower = IndexSync(repository)
         engine = Engine(
             repository,
             branches,

@@ -18,8 +18,8 @@ from pathlib import Path
 import pytest
 
 from tests.edges.git.conftest import PHASE, PLAN, Engine, Engines, Make, User
-from yolo_fs.edges.git.commit import Entry
-from yolo_fs.edges.git.hashing import GitObject
+from yolo_fs.edges.git.commit import CommitRequest
+from yolo_fs.edges.git.object_format import GitObject
 from yolo_fs.edges.git.objects import PACK_FROM
 from yolo_fs.reasons import Reason, YoloError
 
@@ -33,8 +33,8 @@ TRAILERS = (
 )
 
 
-def entry(path: str = PLAN, data: str = LINE, subject: str = SUBJECT) -> Entry:
-    return Entry(path, data.encode(), subject, TRAILERS)
+def entry(path: str = PLAN, data: str = LINE, subject: str = SUBJECT) -> CommitRequest:
+    return CommitRequest(path, data.encode(), subject, TRAILERS)
 
 
 def changes(user: User, commit: str) -> list[str]:
@@ -242,7 +242,7 @@ def test_the_message_is_exactly_subject_and_trailers(user: User, engine: Engines
 
 
 def test_a_message_without_trailers_ends_with_its_subject(user: User, engine: Engines) -> None:
-    commit = engine(user).commit(Entry(PLAN, b"x\n", SUBJECT))[0].commit
+    commit = engine(user).commit(CommitRequest(PLAN, b"x\n", SUBJECT))[0].commit
     assert user.git("cat-file", "commit", commit).partition(b"\n\n")[2] == f"{SUBJECT}\n".encode()
 
 
@@ -266,7 +266,7 @@ def test_the_bytes_that_were_given_are_the_bytes_that_are_committed(
     user.write(".gitattributes", "* text=auto eol=crlf ident filter=x\n")
     user.git("config", "filter.x.clean", "rev")
     user.write(PLAN, "other bytes on disk\n")
-    engine(user).commit(Entry(PLAN, data, SUBJECT))
+    engine(user).commit(CommitRequest(PLAN, data, SUBJECT))
     assert user.show(PLAN) == data
 
 
@@ -393,21 +393,21 @@ def test_of_two_first_commits_one_is_the_root(make: Make, engine: Engines) -> No
 WORKER = """
 import random, sys, time
 from datetime import UTC, datetime
-from yolo_fs.edges.git.commit import Committer, Entry
-from yolo_fs.edges.git.index import IndexFollower
-from yolo_fs.edges.git.refs import Branches
+from yolo_fs.edges.git.commit import Committer, CommitRequest
+from yolo_fs.edges.git.index import IndexSync
+from yolo_fs.edges.git.refs import RefUpdater
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Reason, YoloError
 root, name = sys.argv[1:]
 repository = Repository(root, durable=False)
-branches = Branches(repository, durable=False)
-committer = Committer(repository, branches, IndexFollower(repository), lambda: datetime.now(UTC))
+branches = RefUpdater(repository, durable=False)
+committer = Committer(repository, branches, IndexSync(repository), lambda: datetime.now(UTC))
 print("ready", flush=True)
 sys.stdin.readline()
 for number in range(25):
     while True:
         try:
-            made = committer.commit([Entry(f"{name}/{number}.jsonl", b"x\\n", "docs(01): plan")], repository.head())
+            made = committer.commit([CommitRequest(f"{name}/{number}.jsonl", b"x\\n", "docs(01): plan")], repository.head())
             break
         except YoloError as error:
             assert error.reason in (Reason.BRANCH_MOVED, Reason.REF_LOCKED), error
@@ -573,14 +573,14 @@ def test_without_durability_nothing_is_synced_in_process(
 TRACED = """
 import os, sys
 from datetime import UTC, datetime
-from yolo_fs.edges.git.commit import Committer, Entry
-from yolo_fs.edges.git.index import IndexFollower
-from yolo_fs.edges.git.refs import Branches
+from yolo_fs.edges.git.commit import Committer, CommitRequest
+from yolo_fs.edges.git.index import IndexSync
+from yolo_fs.edges.git.refs import RefUpdater
 from yolo_fs.edges.git.repository import Repository
 repository = Repository(sys.argv[1])
-branches = Branches(repository)
-committer = Committer(repository, branches, IndexFollower(repository), lambda: datetime.now(UTC))
-entries = [Entry(f"{number}.jsonl", b"x\\n", "docs(01): plan") for number in range(int(sys.argv[2]))]
+branches = RefUpdater(repository)
+committer = Committer(repository, branches, IndexSync(repository), lambda: datetime.now(UTC))
+entries = [CommitRequest(f"{number}.jsonl", b"x\\n", "docs(01): plan") for number in range(int(sys.argv[2]))]
 committer.commit(entries, repository.head())
 os.path.exists("/acknowledged")
 """

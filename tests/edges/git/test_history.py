@@ -7,7 +7,7 @@ import time
 import pytest
 
 from tests.edges.git.conftest import PLAN, Engine, Engines, Make, User
-from yolo_fs.edges.git.commit import Entry
+from yolo_fs.edges.git.commit import CommitRequest
 from yolo_fs.edges.git.history import Abandoned, LoggedCommit, abandoned, log
 
 LINE = '{"p":"01"}\n'
@@ -20,7 +20,7 @@ TRAILERS = (
 
 
 def put(one: Engine, path: str = PLAN, data: str = LINE, subject: str = "docs(01): plan") -> str:
-    commit = one.commit(Entry(path, data.encode(), subject, TRAILERS))[0].commit
+    commit = one.commit(CommitRequest(path, data.encode(), subject, TRAILERS))[0].commit
     assert commit
     return commit
 

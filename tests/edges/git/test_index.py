@@ -10,8 +10,8 @@ import pytest
 
 from tests.edges.git.conftest import PHASE, PLAN, Engine, Engines, Make, User
 from yolo_fs.edges import failpoint
-from yolo_fs.edges.git.index import IndexFollower
-from yolo_fs.edges.note import Note
+from yolo_fs.edges.git.index import IndexSync
+from yolo_fs.edges.scratch_record import ScratchRecord
 from yolo_fs.reasons import Reason, YoloError
 
 LINE = '{"p":"01"}\n'
@@ -225,10 +225,10 @@ def test_a_held_index_is_told_however_long_its_path_is(make: Make, engine: Engin
 
 def test_the_note_survives_a_restart(user: User, engine: Engines) -> None:
     engine(user).put(PLAN, LINE)
-    restarted = IndexFollower(engine(user).repository)
+    restarted = IndexSync(engine(user).repository)
     assert set(restarted.pending) == {PLAN}
     assert restarted.follow() and user.git("status", "--porcelain") == b""
-    assert IndexFollower(engine(user).repository).pending == {}
+    assert IndexSync(engine(user).repository).pending == {}
 
 
 def test_versions_made_while_the_index_was_held_are_followed_after_a_restart(
@@ -241,7 +241,7 @@ def test_versions_made_while_the_index_was_held_are_followed_after_a_restart(
         one.put(PLAN, LINE * count)
         assert not one.follower.follow()
     index_lock(user).unlink()
-    assert IndexFollower(engine(user).repository).follow()
+    assert IndexSync(engine(user).repository).follow()
     assert user.staged(PLAN) == entry(user, LINE * 3)
 
 
@@ -278,8 +278,8 @@ def test_a_note_that_says_something_else_is_no_note(
     user: User, engine: Engines, said: object
 ) -> None:
     repository = engine(user).repository
-    Note(f"{repository.own_dir}/index-pending").write(said)
-    assert IndexFollower(repository).follow()
+    ScratchRecord(f"{repository.own_dir}/index-pending").write(said)
+    assert IndexSync(repository).follow()
 
 
 def test_a_user_commit_before_the_index_followed_is_seen(user: User, engine: Engines) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.edges.git.conftest import Engines, Make, User
-from yolo_fs.edges.git.hashing import GitObject, Hashing
+from yolo_fs.edges.git.object_format import GitObject, ObjectFormat
 from yolo_fs.edges.git.objects import ObjectStore
 from yolo_fs.edges.git.pack import pack_of
 from yolo_fs.edges.git.runner import Git
@@ -29,7 +29,10 @@ SEED = 20260102
 
 def store_of(user: User, algorithm: str = "sha1", *, durable: bool = True) -> ObjectStore:
     return ObjectStore(
-        Git(str(user.root)), str(user.root / ".git/objects"), Hashing(algorithm), durable=durable
+        Git(str(user.root)),
+        str(user.root / ".git/objects"),
+        ObjectFormat(algorithm),
+        durable=durable,
     )
 
 
@@ -42,12 +45,12 @@ def damage(path: Path, data: bytes) -> None:
     path.write_bytes(data)
 
 
-def some_objects(hashing: Hashing) -> list[GitObject]:
+def some_objects(object_format: ObjectFormat) -> list[GitObject]:
     rng = random.Random(SEED)
-    blobs = [hashing.name("blob", rng.randbytes(size)) for size in SIZES]
-    tree = hashing.name("tree", b"100644 x\0" + bytes.fromhex(blobs[3].oid))
+    blobs = [object_format.hash_object("blob", rng.randbytes(size)) for size in SIZES]
+    tree = object_format.hash_object("tree", b"100644 x\0" + bytes.fromhex(blobs[3].oid))
     who = "A <a@b> 1700000000 +0000"
-    commit = hashing.name(
+    commit = object_format.hash_object(
         "commit", f"tree {tree.oid}\nauthor {who}\ncommitter {who}\n\nsubject\n".encode()
     )
     return [*blobs, tree, commit]
@@ -56,8 +59,8 @@ def some_objects(hashing: Hashing) -> list[GitObject]:
 @pytest.mark.parametrize("algorithm", FORMATS)
 def test_an_object_has_the_name_that_git_gives_it(make: Make, algorithm: str) -> None:
     user = make("named", f"--object-format={algorithm}", born=False)
-    store_of(user, algorithm).write(some_objects(Hashing(algorithm))[:10], packed=False)
-    for object_ in some_objects(Hashing(algorithm)):
+    store_of(user, algorithm).write(some_objects(ObjectFormat(algorithm))[:10], packed=False)
+    for object_ in some_objects(ObjectFormat(algorithm)):
         assert (
             user.text("hash-object", "-w", "-t", object_.kind, "--stdin", given=object_.body)
             == object_.oid
@@ -68,7 +71,7 @@ def test_an_object_has_the_name_that_git_gives_it(make: Make, algorithm: str) ->
 @pytest.mark.parametrize("algorithm", FORMATS)
 def test_stored_objects_pass_fsck_and_read_back(make: Make, algorithm: str, packed: bool) -> None:
     user = make("stored", f"--object-format={algorithm}", born=False)
-    objects = some_objects(Hashing(algorithm))
+    objects = some_objects(ObjectFormat(algorithm))
     store_of(user, algorithm).write(objects, packed=packed)
     user.git("update-ref", "refs/heads/main", objects[-1].oid)
     user.fsck()
@@ -81,25 +84,28 @@ def test_a_pack_passes_the_strict_indexer_in_an_empty_repository(
     make: Make, algorithm: str
 ) -> None:
     user = make("empty", f"--object-format={algorithm}", born=False)
-    hashing = Hashing(algorithm)
-    pack = pack_of(some_objects(hashing), hashing)
+    object_format = ObjectFormat(algorithm)
+    pack = pack_of(some_objects(object_format), object_format)
     answer = user.text("index-pack", "--strict", "--fsck-objects", "--stdin", given=pack)
-    assert answer.split("\t")[1] == pack[-hashing.size :].hex()
+    assert answer.split("\t")[1] == pack[-object_format.size :].hex()
 
 
 @pytest.mark.parametrize("packed", [False, True], ids=["loose", "packed"])
 def test_the_store_reads_what_it_wrote(user: User, engine: Engines, packed: bool) -> None:
     store = engine(user).repository.objects
-    objects = some_objects(store.hashing)
+    objects = some_objects(store.object_format)
     assert store.read(objects[0].oid) is None
     store.write(objects, packed=packed)
     assert [store.read(object_.oid) for object_ in objects] == objects
 
 
 def test_the_same_object_twice_is_one_entry_of_the_pack(user: User) -> None:
-    hashing = Hashing("sha1")
-    once, twice = hashing.name("blob", b"same"), hashing.name("blob", b"same")
-    store_of(user).write([once, twice, hashing.name("blob", b"other")], packed=True)
+    object_format = ObjectFormat("sha1")
+    once, twice = (
+        object_format.hash_object("blob", b"same"),
+        object_format.hash_object("blob", b"same"),
+    )
+    store_of(user).write([once, twice, object_format.hash_object("blob", b"other")], packed=True)
     (index,) = (user.root / ".git/objects/pack").glob("*.idx")
     assert len(user.git("verify-pack", "-v", str(index)).splitlines()) == 2 + 2
 
@@ -115,7 +121,7 @@ def test_the_same_object_twice_is_one_entry_of_the_pack(user: User) -> None:
     ids=["empty", "half", "zeros", "one zero"],
 )
 def test_an_object_that_power_loss_ruined_is_written_anew(user: User, ruin) -> None:
-    store, blob = store_of(user), Hashing("sha1").name("blob", b"precious\n" * 50)
+    store, blob = store_of(user), ObjectFormat("sha1").hash_object("blob", b"precious\n" * 50)
     store.write([blob], packed=False)
     path = loose(user, blob.oid)
     damage(path, ruin(path.read_bytes()))
@@ -124,7 +130,7 @@ def test_an_object_that_power_loss_ruined_is_written_anew(user: User, ruin) -> N
 
 
 def test_an_object_that_is_there_becomes_young_again_so_that_prune_spares_it(user: User) -> None:
-    store, blob = store_of(user), Hashing("sha1").name("blob", b"old\n")
+    store, blob = store_of(user), ObjectFormat("sha1").hash_object("blob", b"old\n")
     store.write([blob], packed=False)
     os.utime(loose(user, blob.oid), (1_000_000_000, 1_000_000_000))
     store.write([blob], packed=False)
@@ -133,7 +139,7 @@ def test_an_object_that_is_there_becomes_young_again_so_that_prune_spares_it(use
 
 
 def test_a_loose_object_is_read_only_and_leaves_no_temporary(user: User) -> None:
-    blob = Hashing("sha1").name("blob", b"x\n")
+    blob = ObjectFormat("sha1").hash_object("blob", b"x\n")
     store_of(user).write([blob], packed=False)
     assert stat.S_IMODE(loose(user, blob.oid).stat().st_mode) & 0o222 == 0
     assert not list((user.root / ".git/objects").rglob("tmp_*"))
@@ -149,7 +155,7 @@ def test_a_storage_fault_has_its_reason_and_leaves_nothing(
     def fail(*_: object) -> int:
         raise OSError(number, os.strerror(number))
 
-    blob = Hashing("sha1").name("blob", b"no room\n")
+    blob = ObjectFormat("sha1").hash_object("blob", b"no room\n")
     monkeypatch.setattr(os, call, fail)
     with pytest.raises(YoloError) as raised:
         store_of(user).write([blob], packed=False)
@@ -163,7 +169,7 @@ def test_a_storage_fault_has_its_reason_and_leaves_nothing(
 def test_a_short_write_is_continued(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = os.write
     monkeypatch.setattr(os, "write", lambda descriptor, data: whole(descriptor, bytes(data[:7])))
-    blob = Hashing("sha1").name("blob", random.Random(SEED).randbytes(100))
+    blob = ObjectFormat("sha1").hash_object("blob", random.Random(SEED).randbytes(100))
     store_of(user).write([blob], packed=False)
     monkeypatch.undo()
     assert user.git("cat-file", "blob", blob.oid) == blob.body
@@ -171,13 +177,13 @@ def test_a_short_write_is_continued(user: User, monkeypatch: pytest.MonkeyPatch)
 
 LEFT_OVER = """
 import os, sys
-from yolo_fs.edges.git.hashing import Hashing
+from yolo_fs.edges.git.object_format import ObjectFormat
 from yolo_fs.edges.git.objects import ObjectStore
-blob = Hashing("sha1").name("blob", b"x\\n")
+blob = ObjectFormat("sha1").hash_object("blob", b"x\\n")
 folder = f"{sys.argv[1]}/{blob.oid[:2]}"
 os.mkdir(folder)
 os.close(os.open(f"{folder}/tmp_obj_yolo{os.getpid()}", os.O_CREAT | os.O_WRONLY, 0o444))
-ObjectStore(None, sys.argv[1], Hashing("sha1")).write([blob], packed=False)
+ObjectStore(None, sys.argv[1], ObjectFormat("sha1")).write([blob], packed=False)
 """
 
 
@@ -226,9 +232,9 @@ def test_what_is_not_there_is_none_and_the_next_answer_is_right(
 
 
 def test_an_ambiguous_abbreviation_names_nothing(user: User, engine: Engines) -> None:
-    hashing, seen = Hashing("sha1"), {}
+    object_format, seen = ObjectFormat("sha1"), {}
     for number in range(100_000):
-        blob = hashing.name("blob", b"%d\n" % number)
+        blob = object_format.hash_object("blob", b"%d\n" % number)
         if blob.oid[:5] in seen:
             break
         seen[blob.oid[:5]] = blob

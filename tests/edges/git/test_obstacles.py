@@ -199,9 +199,9 @@ def test_a_branch_that_the_user_went_back_to_does_not_get_the_commit_of_a_detach
 
 
 def entry_of(path: str):
-    from yolo_fs.edges.git.commit import Entry
+    from yolo_fs.edges.git.commit import CommitRequest
 
-    return Entry(path, LINE.encode(), "docs(01): plan")
+    return CommitRequest(path, LINE.encode(), "docs(01): plan")
 
 
 # --- the index ---

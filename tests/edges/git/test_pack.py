@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from yolo_fs.edges.git.hashing import GitObject, Hashing
+from yolo_fs.edges.git.object_format import GitObject, ObjectFormat
 from yolo_fs.edges.git.pack import pack_of
 
 from .conftest import Make
@@ -16,17 +16,17 @@ FORMATS = ["sha1", "sha256"]
 SEED = int(os.environ.get("YOLO_SEED", random.randrange(2**32)))
 
 
-def versions(hashing: Hashing, first: bytes, count: int, change) -> list[GitObject]:
-    made = [hashing.name("blob", first)]
+def versions(object_format: ObjectFormat, first: bytes, count: int, change) -> list[GitObject]:
+    made = [object_format.hash_object("blob", first)]
     while len(made) < count:
-        made.append(hashing.name("blob", change(made[-1].body), made[-1].oid))
+        made.append(object_format.hash_object("blob", change(made[-1].body), made[-1].oid))
     return made
 
 
 def indexed(make: Make, algorithm: str, objects: list[GitObject]) -> dict[str, list[str]]:
     """Let git index the pack, prove that every body is there, and return what it says of each object."""
     user = make("pack", f"--object-format={algorithm}", born=False)
-    pack = pack_of(objects, Hashing(algorithm))
+    pack = pack_of(objects, ObjectFormat(algorithm))
     user.text("index-pack", "--stdin", "--strict", given=pack)
     for object_ in objects:
         assert user.git("cat-file", object_.kind, object_.oid) == object_.body
@@ -49,32 +49,34 @@ def test_random_changes_of_a_body_survive(make: Make, algorithm: str, size: int)
             + body[min(end, at + 60) :]
         )
 
-    objects = versions(Hashing(algorithm), chance.randbytes(size), 8, change)
+    objects = versions(ObjectFormat(algorithm), chance.randbytes(size), 8, change)
     indexed(make, algorithm, list({object_.oid: object_ for object_ in objects}.values()))
 
 
 def test_a_difference_costs_what_changed_and_not_what_stayed() -> None:
-    hashing = Hashing("sha1")
+    object_format = ObjectFormat("sha1")
     first, second = versions(
-        hashing, os.urandom(50_000), 2, lambda body: body[:40_000] + b"new" + body[40_000:]
+        object_format, os.urandom(50_000), 2, lambda body: body[:40_000] + b"new" + body[40_000:]
     )
-    assert len(pack_of([first, second], hashing)) - len(pack_of([first], hashing)) < 60
+    assert len(pack_of([first, second], object_format)) - len(pack_of([first], object_format)) < 60
 
 
 def test_differences_upon_differences_stop_where_git_stops(make: Make) -> None:
-    objects = versions(Hashing("sha1"), os.urandom(300), 200, lambda body: body + b"x")
+    objects = versions(ObjectFormat("sha1"), os.urandom(300), 200, lambda body: body + b"x")
     said = indexed(make, "sha1", objects)
     depths = [int(words[5]) if len(words) > 5 else 0 for words in said.values()]
     assert max(depths) == 50
 
 
 def test_an_object_that_became_empty_is_whole(make: Make) -> None:
-    objects = versions(Hashing("sha1"), b"x", 2, lambda body: body + b"x" if body == b"" else b"")
+    objects = versions(
+        ObjectFormat("sha1"), b"x", 2, lambda body: body + b"x" if body == b"" else b""
+    )
     indexed(make, "sha1", objects)
 
 
 def test_an_object_whose_base_is_not_in_the_pack_is_whole(make: Make) -> None:
-    hashing = Hashing("sha1")
-    stranger = hashing.name("blob", b"elsewhere")
-    said = indexed(make, "sha1", [hashing.name("blob", b"here", stranger.oid)])
+    object_format = ObjectFormat("sha1")
+    stranger = object_format.hash_object("blob", b"elsewhere")
+    said = indexed(make, "sha1", [object_format.hash_object("blob", b"here", stranger.oid)])
     assert all(len(words) == 5 for words in said.values())

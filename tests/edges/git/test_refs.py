@@ -15,9 +15,9 @@ import pytest
 
 from tests.edges.git.conftest import Engine, Engines, Make, User
 from yolo_fs.edges.git import refs
-from yolo_fs.edges.git.hashing import Hashing
+from yolo_fs.edges.git.object_format import ObjectFormat
 from yolo_fs.edges.git.refs import REFLOG_MESSAGE
-from yolo_fs.edges.note import Note
+from yolo_fs.edges.scratch_record import ScratchRecord
 from yolo_fs.reasons import Reason, YoloError
 
 MAIN = "refs/heads/main"
@@ -252,7 +252,7 @@ def test_a_reused_process_number_does_not_make_a_dead_helper_alive(
 ) -> None:
     one = engine(user)
     die_holding_locks(user, one, monkeypatch)
-    note = Note(f"{one.repository.own_dir}/ref-locks")
+    note = ScratchRecord(f"{one.repository.own_dir}/ref-locks")
     note.write(note.read() | {"pid": os.getpid()})
     assert str(lock_of(user)) in engine(user).branches.clear_own_stale_locks()
 
@@ -265,7 +265,7 @@ def test_a_foreign_lock_stays_whatever_our_note_says(
 ) -> None:
     one = engine(user)
     lock_of(user).touch()
-    Note(f"{one.repository.own_dir}/ref-locks").write(said)
+    ScratchRecord(f"{one.repository.own_dir}/ref-locks").write(said)
     assert one.branches.clear_own_stale_locks() == ()
     assert lock_of(user).exists()
 
@@ -279,8 +279,8 @@ def test_only_the_branch_and_head_change(user: User, engine: Engines) -> None:
 
 
 def test_a_first_branch_in_a_new_folder_is_born(make: Make, engine: Engines) -> None:
-    user, hashing = make("unborn", born=False), Hashing("sha1")
+    user, object_format = make("unborn", born=False), ObjectFormat("sha1")
     tree = user.text("mktree", given=b"")
     new = user.text("commit-tree", "-m", "root", tree)
     engine(user).branches.move("refs/heads/a/b/c", new, None)
-    assert user.tip("refs/heads/a/b/c") == new != hashing.zero
+    assert user.tip("refs/heads/a/b/c") == new != object_format.zero

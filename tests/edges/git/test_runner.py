@@ -19,10 +19,10 @@ import pytest
 
 from tests.edges.git.conftest import PHASE, PINNED, PLAN, Engine, Engines, Make, User
 from yolo_fs.edges.git import runner
-from yolo_fs.edges.git.commit import Entry
+from yolo_fs.edges.git.commit import CommitRequest
 from yolo_fs.edges.git.history import abandoned, log
 from yolo_fs.edges.git.objects import PACK_FROM
-from yolo_fs.edges.git.runner import Answer, Git, failure, forget_inherited_environment
+from yolo_fs.edges.git.runner import Git, GitOutput, failure, forget_inherited_environment
 from yolo_fs.reasons import Reason, YoloError
 
 LINE = b'{"p":"01"}\n'
@@ -36,7 +36,10 @@ def use_everything(one: Engine) -> None:
             one.rules.reason_to_hold(path, in_head=False)
     one.put_and_follow(PLAN, LINE)
     one.commit(
-        *(Entry(f"{PHASE}/{number}.jsonl", LINE, "docs(01): plan") for number in range(PACK_FROM))
+        *(
+            CommitRequest(f"{PHASE}/{number}.jsonl", LINE, "docs(01): plan")
+            for number in range(PACK_FROM)
+        )
     )
     one.put(PLAN, LINE * 2)
     assert one.follower.follow()
@@ -432,12 +435,12 @@ def test_an_expected_exit_code_is_an_answer(user: User) -> None:
 @pytest.mark.parametrize("words", ["No space left on device", "Disk quota exceeded"])
 @pytest.mark.parametrize("before", ["", "x" * 500])
 def test_a_full_disk_is_told_apart(words: str, before: str) -> None:
-    error = failure("index-pack", Answer(128, b"", f"fatal: {before} write error: {words}\n"))
+    error = failure("index-pack", GitOutput(128, b"", f"fatal: {before} write error: {words}\n"))
     assert error.reason is Reason.NO_SPACE and error.exit_code == 75
 
 
 def test_what_git_says_is_made_safe_for_a_terminal() -> None:
-    assert "\x1b" not in failure("x", Answer(1, b"", "\x1b[31mred\nnext")).message
+    assert "\x1b" not in failure("x", GitOutput(1, b"", "\x1b[31mred\nnext")).message
 
 
 @pytest.mark.timeout(15)

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from tests.edges.git.conftest import Engine, Engines, Make, User
-from yolo_fs.edges.git.hashing import Hashing
+from yolo_fs.edges.git.object_format import ObjectFormat
 from yolo_fs.edges.git.trees import Tree
 
 NAMES = (
@@ -53,7 +53,7 @@ def write_tree(user: User, entries: dict[str, tuple[str, str]]) -> str:
 
 def splice(engine: Engine, root: str | None, path: str, data: bytes) -> str:
     objects = engine.repository.objects
-    blob = objects.hashing.name("blob", data)
+    blob = objects.object_format.hash_object("blob", data)
     spliced = engine.repository.trees.splice(root, path, blob.oid)
     objects.write([blob, *spliced.made], packed=False)
     return spliced.root
@@ -75,7 +75,10 @@ def test_random_trees_are_the_trees_that_git_writes(
     for path in rng.sample(paths, 12):
         data = rng.randbytes(8)
         root = splice(one, root, path, data)
-        entries[path] = ("100644", one.repository.objects.hashing.name("blob", data).oid)
+        entries[path] = (
+            "100644",
+            one.repository.objects.object_format.hash_object("blob", data).oid,
+        )
     assert root == write_tree(user, entries)
     assert user.text("ls-tree", "-r", "-d", "--name-only", root) is not None
 
@@ -111,7 +114,7 @@ def test_what_lies_beside_the_path_stays_as_it_was(
     )
     entries = {"d/beside": (neighbour, oid), "other/x": (neighbour, oid)}
     root = splice(engine(user), write_tree(user, entries), "d/new", b"new\n")
-    blob = Hashing("sha1").name("blob", b"new\n").oid
+    blob = ObjectFormat("sha1").hash_object("blob", b"new\n").oid
     assert root == write_tree(user, {**entries, "d/new": ("100644", blob)})
 
 
@@ -137,7 +140,7 @@ def test_a_file_takes_the_place_of_a_folder_and_a_folder_of_a_file(
         if name != gone and not (gone[-1] == "/" and name.startswith(gone))
     }
     assert root == write_tree(
-        user, {**left, path: ("100644", Hashing("sha1").name("blob", b"new").oid)}
+        user, {**left, path: ("100644", ObjectFormat("sha1").hash_object("blob", b"new").oid)}
     )
 
 

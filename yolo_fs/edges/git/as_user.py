@@ -10,10 +10,10 @@ import os
 from collections.abc import Sequence
 
 from yolo_fs.edges.git.environment import forget_inherited_environment
-from yolo_fs.edges.git.runner import Answer, open_repository
+from yolo_fs.edges.git.runner import GitOutput, open_repository
 
 
-def run_as_user(start: str, arguments: Sequence[str]) -> Answer:
+def run_as_user(start: str, arguments: Sequence[str]) -> GitOutput:
     """Run one git command in the directory `start`; no time limit, for the user's hooks may take theirs.
 
     Raises:
@@ -34,4 +34,4 @@ def run_as_user(start: str, arguments: Sequence[str]) -> Answer:
             )
     finally:
         os.environ.update(inherited)
-    return Answer(*answer)
+    return GitOutput(*answer)

@@ -11,17 +11,17 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from yolo_fs.edges import failpoint
-from yolo_fs.edges.git.hashing import GitObject
-from yolo_fs.edges.git.index import Follow, IndexFollower
+from yolo_fs.edges.git.index import IndexSync, IndexUpdate
+from yolo_fs.edges.git.object_format import GitObject
 from yolo_fs.edges.git.objects import PACK_FROM
 from yolo_fs.edges.git.obstacles import collects_garbage
-from yolo_fs.edges.git.refs import Branches
+from yolo_fs.edges.git.refs import RefUpdater
 from yolo_fs.edges.git.repository import Head, Repository
 from yolo_fs.reasons import Exit, Reason, YoloError
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CommitRequest:
     """One artifact to commit."""
 
     path: str
@@ -37,7 +37,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class CommitResult:
     """What became of one entry."""
 
     path: str
@@ -51,9 +51,9 @@ class _Chain:
     """Commits built on a tip, not yet visible to anybody."""
 
     tip: str | None
-    made: tuple[Made, ...]
+    made: tuple[CommitResult, ...]
     objects: tuple[GitObject, ...]
-    follows: tuple[Follow, ...]
+    follows: tuple[IndexUpdate, ...]
 
 
 class Committer:
@@ -62,8 +62,8 @@ class Committer:
     def __init__(
         self,
         repository: Repository,
-        branches: Branches,
-        follower: IndexFollower,
+        branches: RefUpdater,
+        follower: IndexSync,
         now: Callable[[], datetime],
     ):
         self._repository = repository
@@ -72,7 +72,7 @@ class Committer:
         self._now = now
         self._identity = repository.identity()
 
-    def commit(self, entries: Sequence[Entry], head: Head) -> tuple[Made, ...]:
+    def commit(self, entries: Sequence[CommitRequest], head: Head) -> tuple[CommitResult, ...]:
         """Commit the entries, in order, on the branch that `head` captured before their files were read.
 
         When this returns, every commit is durable. When it raises, the branch is where it was.
@@ -81,7 +81,7 @@ class Committer:
             YoloError: BRANCH_MOVED (look again and retry), REF_LOCKED, NO_SPACE, STORAGE_FAILED,
                 OBJECT_MISSING, GIT_FAILED.
         """
-        self._repository.trim()
+        self._repository.evict_caches()
         chain = self._build(entries, head)
         failpoint.reach("commit.built")
         if chain.tip is not None and chain.tip != head.tip:
@@ -103,20 +103,20 @@ class Committer:
         if not store.is_stored(chain.objects, packed=packed):
             store.write(chain.objects, packed=packed)
 
-    def _build(self, entries: Sequence[Entry], head: Head) -> _Chain:
+    def _build(self, entries: Sequence[CommitRequest], head: Head) -> _Chain:
         tip, made, objects, follows = head.tip, [], [], []
         for entry in entries:
-            blob = self._repository.objects.hashing.name("blob", entry.data)
+            blob = self._repository.objects.object_format.hash_object("blob", entry.data)
             if self._repository.blob_at(tip, entry.path) == blob.oid:
-                made.append(Made(entry.path, blob.oid, None))
+                made.append(CommitResult(entry.path, blob.oid, None))
                 continue
             root = self._repository.root_tree(tip) if tip else None
             splice = self._repository.trees.splice(root, entry.path, blob.oid)
             commit = self._commit_object(splice.root, tip, entry.message)
-            self._repository.note_tree(commit.oid, splice.root)
+            self._repository.cache_tree(commit.oid, splice.root)
             objects += [blob, *splice.made, commit]
-            made.append(Made(entry.path, blob.oid, commit.oid))
-            follows.append(Follow(entry.path, blob.oid, frozenset(splice.displaced)))
+            made.append(CommitResult(entry.path, blob.oid, commit.oid))
+            follows.append(IndexUpdate(entry.path, blob.oid, frozenset(splice.displaced)))
             tip = commit.oid
         return _Chain(tip, tuple(made), tuple(objects), tuple(follows))
 
@@ -129,4 +129,6 @@ class Committer:
             f"author {signature}",
             f"committer {signature}",
         ]
-        return self._repository.hashing.name("commit", "\n".join([*lines, "", message]).encode())
+        return self._repository.object_format.hash_object(
+            "commit", "\n".join([*lines, "", message]).encode()
+        )

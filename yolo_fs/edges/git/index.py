@@ -14,44 +14,46 @@ from typing import Any
 from yolo_fs.edges import failpoint
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.git.runner import GitError
-from yolo_fs.edges.note import Note
+from yolo_fs.edges.scratch_record import ScratchRecord
 
 CONFLICT = "conflict"
 """Stands for the id of an entry that is not merged."""
 
 
 @dataclass(frozen=True, slots=True)
-class Follow:
+class IndexUpdate:
     """One path whose index entry is to become the committed blob."""
 
     path: str
     blob: str
-    former: frozenset[str | None]
+    previous_blobs: frozenset[str | None]
     """Blobs that the branch had here before; an entry that is none of these was staged by the user."""
 
-    def after(self, earlier: Follow | None) -> Follow:
+    def after(self, earlier: IndexUpdate | None) -> IndexUpdate:
         """Return this step joined with an earlier one that the index has not followed yet."""
         return (
-            Follow(self.path, self.blob, self.former | earlier.former | {earlier.blob})
+            IndexUpdate(
+                self.path, self.blob, self.previous_blobs | earlier.previous_blobs | {earlier.blob}
+            )
             if earlier
             else self
         )
 
 
-class IndexFollower:
+class IndexSync:
     """Keeps the entries that the index still has to follow, across crashes, and lets it follow in batches."""
 
     def __init__(self, repository: Repository):
         self._repository = repository
-        self._note = Note(f"{repository.own_dir}/index-pending")
-        self.pending: dict[str, Follow] = _read(self._note.read())
+        self._note = ScratchRecord(f"{repository.own_dir}/index-pending")
+        self.pending: dict[str, IndexUpdate] = _read(self._note.read())
         self._placed: dict[str, str] = {}
         """Path → what we put in for a HEAD that may have been left meanwhile."""
         self.diverged: set[str] = set()
         """Paths where the user has staged content of their own."""
 
-    def expect(self, follows: Iterable[Follow]) -> None:
-        """Note entries *before* the branch moves, so that a restart can finish the work."""
+    def expect(self, follows: Iterable[IndexUpdate]) -> None:
+        """ScratchRecord entries *before* the branch moves, so that a restart can finish the work."""
         for follow in follows:
             self.pending[follow.path] = follow.after(self.pending.get(follow.path))
         failpoint.reach("index.noting")
@@ -85,9 +87,9 @@ class IndexFollower:
             # A switch of branches between our look and our update: what we put in is another branch's.
             if staged[path] is not None and staged[path] == self._placed.get(path):
                 yield path, target
-            elif target is None or target not in follow.former | {follow.blob}:
+            elif target is None or target not in follow.previous_blobs | {follow.blob}:
                 continue
-            elif staged[path] in follow.former:
+            elif staged[path] in follow.previous_blobs:
                 yield path, target
             else:
                 self.diverged.add(path)
@@ -111,7 +113,7 @@ class IndexFollower:
 
     def _only_intended(self, staged: Mapping[str, str | None]) -> list[str]:
         """Return the paths of `add -N`: the index holds an empty file for them that no comparison with HEAD sees."""
-        empty = self._repository.hashing.name("blob", b"").oid
+        empty = self._repository.object_format.hash_object("blob", b"").oid
         suspects = [path for path, oid in staged.items() if oid == empty]
         if not suspects:
             return []
@@ -155,14 +157,17 @@ class IndexFollower:
         mode = b"100644" if blob else b"0"
         return b"%s %s\t%s\0" % (
             mode,
-            (blob or self._repository.hashing.zero).encode(),
+            (blob or self._repository.object_format.zero).encode(),
             os.fsencode(path),
         )
 
     def _save(self) -> None:
         follows = self.pending.values()
         self._note.write(
-            [[one.path, one.blob, sorted(blob or "" for blob in one.former)] for one in follows]
+            [
+                [one.path, one.blob, sorted(blob or "" for blob in one.previous_blobs)]
+                for one in follows
+            ]
         )
 
 
@@ -174,12 +179,12 @@ def _file_above(path: str, present: Mapping[str, str]) -> str | None:
     return None
 
 
-def _read(note: Any) -> dict[str, Follow]:
+def _read(note: Any) -> dict[str, IndexUpdate]:
     """Return what a note says; it only speeds repair up, which reads the log too."""
     try:
         follows = [
-            Follow(str(name), str(blob), frozenset(old or None for old in former))
-            for name, blob, former in note
+            IndexUpdate(str(name), str(blob), frozenset(old or None for old in previous_blobs))
+            for name, blob, previous_blobs in note
         ]
     except (ValueError, TypeError):
         return {}

@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 from yolo_fs.edges import failpoint
-from yolo_fs.edges.git.hashing import GitObject, Hashing
+from yolo_fs.edges.git.object_format import GitObject, ObjectFormat
 from yolo_fs.edges.git.pack import deflated, pack_of
 from yolo_fs.edges.git.runner import Conversation, Git, GitError
 from yolo_fs.reasons import Exit, Reason, YoloError
@@ -39,12 +39,18 @@ class ObjectStore:
     """Reads objects through one `cat-file --batch`, and writes them itself."""
 
     def __init__(
-        self, git: Git, directory: str, hashing: Hashing, *, durable: bool = True, shared: int = 0
+        self,
+        git: Git,
+        directory: str,
+        object_format: ObjectFormat,
+        *,
+        durable: bool = True,
+        shared: int = 0,
     ):
         """Store objects in `directory`; `shared` are the permissions that others are given beside the user's umask."""
         self._git = git
         self._directory = directory
-        self.hashing = hashing
+        self.object_format = object_format
         self._durable = durable
         self._shared = shared
         self._syncers = ThreadPoolExecutor(_SYNCS_AT_ONCE, thread_name_prefix="sync")
@@ -177,10 +183,10 @@ class ObjectStore:
 
     def _write_pack(self, objects: Sequence[GitObject]) -> None:
         unique = {object_.oid: object_ for object_ in objects}
-        pack = pack_of(unique.values(), self.hashing)
+        pack = pack_of(unique.values(), self.object_format)
         answer = self._git.run("index-pack", "--stdin", "--threads=1", given=pack)
         stored = answer.out.split()[-1].decode()
-        if stored != pack[-self.hashing.size :].hex():
+        if stored != pack[-self.object_format.size :].hex():
             raise YoloError(Reason.STORAGE_FAILED, "the stored pack is not the pack that was sent")
         self._pack = f"{self._directory}/pack/pack-{stored}.pack"
         failpoint.reach("objects.packed")

@@ -12,10 +12,10 @@ from collections.abc import Collection
 from fnmatch import fnmatchcase
 
 from yolo_fs.edges.git.repository import Head, Repository
-from yolo_fs.edges.machine import is_running, start_time
+from yolo_fs.edges.system import is_running, start_time
 from yolo_fs.reasons import Reason
 
-SURGERY = {
+IN_PROGRESS = {
     "MERGE_HEAD": Reason.MERGE_IN_PROGRESS,
     "rebase-merge": Reason.REBASE_IN_PROGRESS,
     "rebase-apply": Reason.REBASE_IN_PROGRESS,
@@ -27,13 +27,13 @@ SURGERY = {
 }
 """File or folder in the git directory → what its presence means, the most telling first."""
 
-_BELIEVED_S = 12 * 3600
+_STALE_AFTER_S = 12 * 3600
 """Time after which git itself takes the file of a running `git gc` for a left-over; as we do a note of a commit."""
 COMMITTING = "committing"
 """File of ours that names the `git commit` that runs; our own hooks write it."""
 SECTION = "YOLO-FS INTEGRATION v1"
 """What marks our part of a hook."""
-_CALM_NS = 100_000_000
+_QUIET_NS = 100_000_000
 """Time after which a rewritten index is no sign of a git command at work any more."""
 
 
@@ -64,7 +64,7 @@ class Obstacles:
         `now_ns`: wall clock; with it, an index that was rewritten a moment ago counts as locked.
         """
         present = set(os.listdir(self._repository.git_dir))
-        for name, reason in SURGERY.items():
+        for name, reason in IN_PROGRESS.items():
             if name in present:
                 return reason
         if collects_garbage(self._repository):
@@ -91,7 +91,7 @@ class Obstacles:
             return Reason.USER_COMMITTING
         return None
 
-    def came_since(self, head: Head, now_ns: int) -> bool:
+    def changed_since(self, head: Head, now_ns: int) -> bool:
         """Tell whether the user moved HEAD, or began something, since `head` was read: files may be another branch's.
 
         The compare-and-swap does not see this, for the branch that HEAD left has not moved (F28).
@@ -112,7 +112,7 @@ class Obstacles:
         """
         if index is None or now_ns is None or index == self._index_seen:
             return False
-        return 0 <= now_ns - index[2] < _CALM_NS
+        return 0 <= now_ns - index[2] < _QUIET_NS
 
     def _index_is_unmerged(self, index: tuple[int, ...] | None) -> bool:
         """Tell whether the index holds conflicts, as `git stash pop` leaves them without any MERGE_HEAD."""
@@ -175,7 +175,7 @@ def _is_marked(path: str) -> bool:
     """Tell whether the process that our prepare-commit-msg hook has noted, by id and start, still runs (F63)."""
     try:
         with open(path) as file:
-            if time.time() - os.fstat(file.fileno()).st_mtime > _BELIEVED_S:
+            if time.time() - os.fstat(file.fileno()).st_mtime > _STALE_AFTER_S:
                 return False
             pid, started = file.read(100).split()
     except (OSError, ValueError):
@@ -199,7 +199,7 @@ def collects_garbage(repository: Repository) -> bool:
     """Tell whether a `git gc` runs, here or elsewhere: it could take an object that no branch has yet (F09)."""
     try:
         with open(f"{repository.common_dir}/gc.pid") as file:
-            if time.time() - os.fstat(file.fileno()).st_mtime > _BELIEVED_S:
+            if time.time() - os.fstat(file.fileno()).st_mtime > _STALE_AFTER_S:
                 return False
             pid, host = file.read(300).split()
     except (OSError, ValueError):

@@ -11,7 +11,7 @@ import struct
 import zlib
 from collections.abc import Callable, Iterable
 
-from yolo_fs.edges.git.hashing import GitObject, Hashing
+from yolo_fs.edges.git.object_format import GitObject, ObjectFormat
 
 _TYPES = {"commit": 1, "tree": 2, "blob": 3}
 _OFFSET_DELTA = 6
@@ -27,7 +27,7 @@ _SMALL = 4096
 """Bytes up to which a window of that size compresses as well as zlib's 32 KB, which cost 40 µs to set up."""
 
 
-def pack_of(objects: Iterable[GitObject], hashing: Hashing) -> bytes:
+def pack_of(objects: Iterable[GitObject], object_format: ObjectFormat) -> bytes:
     """Return a pack that holds the objects; each object's base stands before it, or is left to the repository."""
     pack = bytearray(12)
     offsets: dict[str, int] = {}
@@ -44,7 +44,7 @@ def pack_of(objects: Iterable[GitObject], hashing: Hashing) -> bytes:
             pack += _head(_TYPES[each.kind], len(each.body)) + deflated(each.body)
         offsets[each.oid], depths[each.oid], bodies[each.oid] = at, depth, each.body
     pack[:12] = b"PACK" + struct.pack(">II", 2, len(offsets))
-    return bytes(pack) + hashlib.new(hashing.algorithm, pack, usedforsecurity=False).digest()
+    return bytes(pack) + hashlib.new(object_format.algorithm, pack, usedforsecurity=False).digest()
 
 
 def deflated(data: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""Branches move by compare-and-swap through one long-running `git update-ref --stdin`.
+"""RefUpdater move by compare-and-swap through one long-running `git update-ref --stdin`.
 
 Source: performance 1 ("refs move only through"), reliability F02, F03, F08, F24.
 """
@@ -12,15 +12,15 @@ from yolo_fs.edges import failpoint
 from yolo_fs.edges.git.objects import sync_directory
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.git.runner import Conversation, GitError
-from yolo_fs.edges.machine import boot_id, start_time
-from yolo_fs.edges.note import Note
+from yolo_fs.edges.scratch_record import ScratchRecord
+from yolo_fs.edges.system import boot_id, start_time
 from yolo_fs.reasons import Exit, Reason, YoloError
 
 REFLOG_MESSAGE = "yolo-fs"
 """How our moves of a branch are told from the user's in the reflog."""
 
 
-class Branches:
+class RefUpdater:
     """Moves branches of one repository."""
 
     def __init__(self, repository: Repository, *, durable: bool = True):
@@ -45,7 +45,7 @@ class Branches:
                 Reason.BRANCH_BROKEN, hint="See 'yolo-fs doctor'.", exit_code=Exit.GIT_FAILED
             )
         try:
-            self._transact(ref, new, old or self._repository.hashing.zero)
+            self._transact(ref, new, old or self._repository.object_format.zero)
         except YoloError as error:
             self.close()
             self.clear_own_stale_locks()  # a helper that was killed leaves them, and the next would wait for ever
@@ -137,7 +137,7 @@ class _LockNotes:
     """Remembers which ref locks our helper holds, so that after its death they can be proved ours."""
 
     def __init__(self, path: str):
-        self._note = Note(path)
+        self._note = ScratchRecord(path)
 
     def write(self, pid: int, locks: tuple[str, ...]) -> None:
         held = [[path, mark] for path in locks if (mark := _mark(path))]

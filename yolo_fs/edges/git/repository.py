@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple, Self
 
-from yolo_fs.edges.git.hashing import Hashing
+from yolo_fs.edges.git.object_format import ObjectFormat
 from yolo_fs.edges.git.objects import ObjectStore
-from yolo_fs.edges.git.runner import Answer, Git, discover
+from yolo_fs.edges.git.runner import Git, GitOutput, discover
 from yolo_fs.edges.git.trees import Trees
 from yolo_fs.reasons import Exit, Reason, YoloError
 
@@ -77,7 +77,7 @@ class Repository:
         self.objects = ObjectStore(
             self.git,
             f"{self.common_dir}/objects",
-            self.hashing,
+            self.object_format,
             durable=durable,
             shared=self._shared_bits(),
         )
@@ -85,9 +85,9 @@ class Repository:
         self._root_trees: dict[str, str] = {}
 
     @cached_property
-    def hashing(self) -> Hashing:
+    def object_format(self) -> ObjectFormat:
         """The hash that names this repository's objects."""
-        return Hashing(self.git.text("rev-parse", "--show-object-format"))
+        return ObjectFormat(self.git.text("rev-parse", "--show-object-format"))
 
     @cached_property
     def own_dir(self) -> str:
@@ -138,16 +138,16 @@ class Repository:
                     hint="See 'yolo-fs doctor'.",
                     exit_code=Exit.GIT_FAILED,
                 )
-            self.note_tree(commit, found.body[5 : found.body.index(b"\n")].decode())
+            self.cache_tree(commit, found.body[5 : found.body.index(b"\n")].decode())
         return self._root_trees[commit]
 
-    def note_tree(self, commit: str, tree: str) -> None:
+    def cache_tree(self, commit: str, tree: str) -> None:
         """Remember the tree of a commit that was just made."""
         self._root_trees[commit] = tree
 
-    def trim(self) -> None:
+    def evict_caches(self) -> None:
         """Forget what was read when it has grown large; called between two chains of commits."""
-        self.trees.trim()
+        self.trees.evict_caches()
         if len(self._root_trees) > _ROOTS_KEPT:
             self._root_trees.clear()
 
@@ -277,12 +277,12 @@ class Repository:
 
     def _is_oid(self, text: str) -> bool:
         return (
-            len(text) == 2 * self.hashing.size
+            len(text) == 2 * self.object_format.size
             and bool(_HASH.fullmatch(text))
-            and text != self.hashing.zero
+            and text != self.object_format.zero
         )
 
-    def _quiet(self, *arguments: str) -> Answer:
+    def _quiet(self, *arguments: str) -> GitOutput:
         return self.git.run(*arguments, ok=(0, 1, 128))
 
 

@@ -69,7 +69,7 @@ class GitError(YoloError):
         """All that git complained about, uncut and unescaped: to be searched, never to be shown."""
 
 
-class Answer(NamedTuple):
+class GitOutput(NamedTuple):
     """What a git command said."""
 
     code: int
@@ -101,7 +101,7 @@ class Git:
         ok: Sequence[int] = (0,),
         timeout_s: float = TIMEOUT_S,
         settings: Mapping[str, str] = {},
-    ) -> Answer:
+    ) -> GitOutput:
         """Run one command to its end and return its answer; `settings` hold for it alone.
 
         Raises:
@@ -114,7 +114,7 @@ class Git:
             process.kill()
             process.communicate()
             raise _too_slow(arguments[0]) from None
-        answer = Answer(process.returncode, out, err.decode("utf-8", "replace"))
+        answer = GitOutput(process.returncode, out, err.decode("utf-8", "replace"))
         if answer.code not in ok:
             raise failure(arguments[0], answer)
         return answer
@@ -157,7 +157,7 @@ def _as_environment(settings: Mapping[str, str]) -> dict[str, str]:
     return {"GIT_CONFIG_COUNT": str(len(settings)), **pairs} if settings else {}
 
 
-def failure(command: str, answer: Answer) -> GitError:
+def failure(command: str, answer: GitOutput) -> GitError:
     """Return the error that an answer of git amounts to."""
     shown = safe(answer.err.strip().replace("\n", " ")) or f"exit code {answer.code}"
     full = "No space left on device" in answer.err or "Disk quota exceeded" in answer.err
@@ -265,10 +265,10 @@ class Conversation:
         except (ValueError, subprocess.TimeoutExpired):
             err = b""
         said = (self._complaints + err).decode("utf-8", "replace")
-        return failure(self.command, Answer(self._process.returncode or 0, b"", said))
+        return failure(self.command, GitOutput(self._process.returncode or 0, b"", said))
 
 
-class Found(NamedTuple):
+class RepositoryPaths(NamedTuple):
     """Where a repository and its parts lie."""
 
     root: str
@@ -300,7 +300,7 @@ def open_repository(start: str) -> git.Repo:
     return found
 
 
-def discover(start: str) -> Found:
+def discover(start: str) -> RepositoryPaths:
     """Find the repository that `start` lies in. Raises as `open_repository`."""
     with open_repository(start) as found, found.config_reader() as config:
         root, common_dir = (
@@ -309,4 +309,6 @@ def discover(start: str) -> Found:
         )
         hooks = os.path.expanduser(str(config.get_value("core", "hooksPath", "")))
         git_dir = os.path.realpath(str(found.git_dir))
-    return Found(root, git_dir, common_dir, os.path.join(root, hooks or f"{common_dir}/hooks"))
+    return RepositoryPaths(
+        root, git_dir, common_dir, os.path.join(root, hooks or f"{common_dir}/hooks")
+    )

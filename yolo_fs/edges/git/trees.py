@@ -8,7 +8,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import NamedTuple
 
-from yolo_fs.edges.git.hashing import GitObject
+from yolo_fs.edges.git.object_format import GitObject
 from yolo_fs.edges.git.objects import ObjectStore
 from yolo_fs.reasons import Exit, Reason, YoloError
 
@@ -18,7 +18,7 @@ _SUBMODULE = "160000"
 _CACHED_ENTRIES = 200_000
 
 
-class Entry(NamedTuple):
+class TreeEntry(NamedTuple):
     """What a tree says of one name."""
 
     mode: str
@@ -46,7 +46,7 @@ class Tree(NamedTuple):
             start = end
         return cls(tuple(keys), tuple(raws))
 
-    def get(self, key: bytes) -> Entry | None:
+    def get(self, key: bytes) -> TreeEntry | None:
         """Return the entry of a name (of a folder: with its slash), or None."""
         at = bisect_left(self.keys, key)
         return _read(self.raws[at]) if at < len(self.keys) and self.keys[at] == key else None
@@ -65,9 +65,9 @@ class Tree(NamedTuple):
         return Tree(tuple(keys), tuple(raws))
 
 
-def _read(raw: bytes) -> Entry:
+def _read(raw: bytes) -> TreeEntry:
     head, _, tail = raw.partition(b"\0")
-    return Entry(head.split(b" ", 1)[0].lstrip(b"0").decode(), tail.hex())
+    return TreeEntry(head.split(b" ", 1)[0].lstrip(b"0").decode(), tail.hex())
 
 
 class Splice(NamedTuple):
@@ -112,15 +112,15 @@ class Trees:
                 hint="See 'yolo-fs doctor'.",
                 exit_code=Exit.GIT_FAILED,
             )
-        return self._keep(oid, Tree.parse(found.body, self._store.hashing.size))
+        return self._keep(oid, Tree.parse(found.body, self._store.object_format.size))
 
-    def trim(self) -> None:
+    def evict_caches(self) -> None:
         """Forget what was seen when it has grown large. Never while a chain is built: its trees exist here alone."""
         if self._entries > _CACHED_ENTRIES:
             self._seen.clear()
             self._entries = 0
 
-    def find(self, root: str, path: str) -> Entry | None:
+    def find(self, root: str, path: str) -> TreeEntry | None:
         """Return what the tree `root` has at a path, file or folder, or None."""
         tree = self.get(root)
         *folders, name = _parts(path)
@@ -175,7 +175,7 @@ class Trees:
         else:
             key, raw = name, _raw(_FILE, name, work.blob)
         fresh = tree.replace(key, raw)
-        stored = self._store.hashing.name("tree", b"".join(fresh.raws), oid or "")
+        stored = self._store.object_format.hash_object("tree", b"".join(fresh.raws), oid or "")
         self._keep(stored.oid, fresh)
         work.made.append(stored)
         return stored.oid

@@ -24,7 +24,7 @@ _END = rb"(?![A-Za-z0-9_])"
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class SecretPattern:
     """One kind of credential."""
 
     name: str
@@ -38,12 +38,12 @@ class Rule:
     """Anchors are found in either case."""
 
 
-def _token(name: str, anchors: str, rest: str, example: str) -> Rule:
+def _token(name: str, anchors: str, rest: str, example: str) -> SecretPattern:
     """Return the rule of a token: one of the anchors (separated by blanks), then `rest`, as a whole word."""
     starts = tuple(anchor.encode() for anchor in anchors.split())
     either = b"|".join(re.escape(start) for start in starts)
     pattern = re.compile(_START + b"(?:" + either + b")" + rest.encode() + _END)
-    return Rule(name, starts, pattern, starts[0] + example.encode())
+    return SecretPattern(name, starts, pattern, starts[0] + example.encode())
 
 
 _PLACEHOLDERS = b"password|passwd|pass|pwd|secret|token|example|changeme|placeholder|redacted|xxx+"
@@ -57,8 +57,8 @@ _PASSWORD = re.compile(
     rb"""(?P<value>[A-Za-z0-9!@#%%^&*+=~_-]{8,64})(?=%s|[\s,;]|\\{1,4}n|$)""" % ((_QUOTE,) * 4)
 )
 
-RULES: tuple[Rule, ...] = (
-    Rule(
+RULES: tuple[SecretPattern, ...] = (
+    SecretPattern(
         "private_key",
         (b"-----BEGIN ",),
         re.compile(
@@ -68,7 +68,7 @@ RULES: tuple[Rule, ...] = (
         b"-----BEGIN " + b"RSA PRIVATE KEY-----\n" + b"MIIEow" * 6,
     ),
     _token("aws_access_key_id", "AKIA ASIA ABIA ACCA", "[A-Z2-7]{16}(?<!EXAMPLE)", "Z7" * 8),
-    Rule(
+    SecretPattern(
         "aws_secret_access_key",
         (b"aws_secret_access_key", b"secretaccesskey"),
         re.compile(
@@ -81,13 +81,13 @@ RULES: tuple[Rule, ...] = (
     _token("google_api_key", "AIza", "[A-Za-z0-9_-]{35}", "Sy0aB" * 7),
     _token("google_oauth_secret", "GOCSPX-", "[A-Za-z0-9_-]{28}", "aB3d" * 7),
     _token("google_oauth_token", "ya29.", "[A-Za-z0-9_-]{30,1024}", "a0Af" * 12),
-    Rule(
+    SecretPattern(
         "azure_storage_key",
         (b"AccountKey=",),
         re.compile(rb"AccountKey=(?P<value>[A-Za-z0-9+/]{86}==)"),
         b"AccountKey" + b"=" + b"aB" * 43 + b"==",
     ),
-    Rule(
+    SecretPattern(
         "azure_client_secret",
         (b"Q~",),
         re.compile(rb"(?<=[A-Za-z0-9_~.-]{3}[0-9])Q~[A-Za-z0-9_~.-]{31,34}(?![A-Za-z0-9_~.-])"),
@@ -116,7 +116,7 @@ RULES: tuple[Rule, ...] = (
         "[0-9]-[A-Z0-9]{8,16}-[0-9]{8,16}-[a-f0-9]{64}",
         f"1-{'A1' * 5}-{'2' * 9}-{'a' * 64}",
     ),
-    Rule(
+    SecretPattern(
         "slack_webhook",
         (b"hooks.slack.com/",),
         re.compile(
@@ -124,13 +124,13 @@ RULES: tuple[Rule, ...] = (
         ),
         b"hooks.slack.com" + b"/services/T" + b"0" * 8 + b"/B" + b"1" * 8 + b"/" + b"aB" * 12,
     ),
-    Rule(
+    SecretPattern(
         "discord_webhook",
         (b"/api/webhooks/",),
         re.compile(rb"/api/webhooks/[0-9]{17,20}/[A-Za-z0-9_-]{60,80}"),
         b"/api/" + b"webhooks/" + b"1" * 18 + b"/" + b"aB" * 34,
     ),
-    Rule(
+    SecretPattern(
         "telegram_bot_token",
         (b":AA",),
         re.compile(rb"(?<=[0-9]{8}):AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-])"),
@@ -163,7 +163,7 @@ RULES: tuple[Rule, ...] = (
         r"[A-Za-z0-9_-]{10,4096}\.eyJ[A-Za-z0-9_-]{10,8192}\.[A-Za-z0-9_-]{16,2048}",
         f"{'aB' * 8}.eyJ{'cD' * 8}.{'eF' * 12}",
     ),
-    Rule(
+    SecretPattern(
         "authorization_header",
         (b"authorization",),
         re.compile(
@@ -173,14 +173,14 @@ RULES: tuple[Rule, ...] = (
         b"Authorization: " + b"Bearer " + b"aB3d" * 8,
         folded=True,
     ),
-    Rule(
+    SecretPattern(
         "password_value",
         (b"password", b"passwd", b"pwd"),
         _PASSWORD,
         b"password" + b"=" + b"hunter2x!",
         folded=True,
     ),
-    Rule(
+    SecretPattern(
         "url_with_password",
         (b"://",),
         re.compile(

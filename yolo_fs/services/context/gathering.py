@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
-from yolo_fs.edges.files import Content, Entry, Stamp, read, stamp_of, walk
+from yolo_fs.edges.files import Content, FileEntry, Stamp, read, stamp_of, walk
 from yolo_fs.edges.git.history import log
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.lines import Limits, Reading, read_lines, read_object, read_text
@@ -120,7 +120,7 @@ class Gatherer:
             commits=self._last(look.commit) if wants_commits else (),
         )
 
-    def files(self) -> Iterator[Entry]:
+    def files(self) -> Iterator[FileEntry]:
         """Yield every regular file that may feed a context or be referred to."""
         root = self._repository.root
         yield from (
@@ -157,7 +157,7 @@ class Gatherer:
     # --- files ---
 
     def _sources(
-        self, commit: str | None, entries: Mapping[str, Entry], verdicts: Mapping[str, Verdict]
+        self, commit: str | None, entries: Mapping[str, FileEntry], verdicts: Mapping[str, Verdict]
     ) -> Iterator[Source]:
         committed = self._repository.files_at(commit, PLANNING_ROOT)
         for path in sorted({*entries, *committed}):
@@ -170,7 +170,7 @@ class Gatherer:
             if found:
                 yield found
 
-    def _read(self, entry: Entry) -> Source | None:
+    def _read(self, entry: FileEntry) -> Source | None:
         known = self._on_disk.get(entry.path)
         now = time.time_ns()
         if known is None or known.stamp != entry.stamp or known.stamp.is_racy(known.read_at_ns):
@@ -264,8 +264,8 @@ def _is_near(source: Source, phase: PhaseId) -> bool:
     return of in (None, phase) or source.kind == "summary"
 
 
-def _entry(root: str, folder: str, name: str) -> Iterator[Entry]:
+def _entry(root: str, folder: str, name: str) -> Iterator[FileEntry]:
     path = f"{folder}/{name}" if folder else name
     stamp = stamp_of(root, path)
     if isinstance(stamp, Stamp):
-        yield Entry(path, stamp)
+        yield FileEntry(path, stamp)

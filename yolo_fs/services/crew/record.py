@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from yolo_fs.edges import signs
+from yolo_fs.edges import heartbeats
 from yolo_fs.edges.files import Content, read, stamp_of
 from yolo_fs.edges.lines import Limits, read_lines
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, errors
@@ -45,13 +45,13 @@ class Record:
     def __init__(self, own_dir: str, limits: Limits = Limits()) -> None:
         self._own_dir = own_dir
         self._limits = limits
-        self._parts = {name: _Part() for name in (signs.OLDER, signs.FILE)}
+        self._parts = {name: _Part() for name in (heartbeats.OLDER, heartbeats.FILE)}
         self._torn: dict[str, tuple[Finding, ...]] = {}
         self._said = Recorded()
 
     def stamp(self) -> object:
         """Return what differs once somebody gave a sign."""
-        return stamp_of(self._own_dir, signs.FILE)
+        return stamp_of(self._own_dir, heartbeats.FILE)
 
     def read(self, now: datetime) -> Recorded:
         """Return every sign in the order in which it was written, and what is wrong with the record."""
@@ -78,7 +78,7 @@ class Record:
             "session": "",
             "said": dict(message),
         }
-        if not signs.append(self._own_dir, line):
+        if not heartbeats.append(self._own_dir, line):
             hint = "Make room, or give the directory back to its owner; then say it again."
             raise YoloError(
                 Reason.STORAGE_FAILED,

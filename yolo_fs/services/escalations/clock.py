@@ -12,8 +12,8 @@ import time
 from datetime import UTC, datetime
 from functools import cache
 
-from yolo_fs.edges.machine import boot_id
 from yolo_fs.edges.store import read_json, write_json
+from yolo_fs.edges.system import boot_id
 from yolo_fs.reasons import YoloError
 from yolo_fs.rules.escalations.clock import Instant, Timers
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from yolo_fs.edges.files import names_in, read
 from yolo_fs.edges.front_matter import read_front_matter
-from yolo_fs.edges.text import Report, decode
+from yolo_fs.edges.text_checks import FindingList, decode
 from yolo_fs.reasons import Finding, Reason, errors
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.handoffs.acceptance import ABSENT, HANDOFF, README, Session, branch_lines
@@ -89,7 +89,7 @@ class Sessions:
         source = self.open(path)
         if isinstance(source, Finding):
             return "", (source,)
-        report = Report(path)
+        report = FindingList(path)
         text = decode(source.data, self._settings.limits, report)
         found = branch_lines(text.whole() if text else ())
         if not found:

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from yolo_fs.edges.files import Entry, read, walk
+from yolo_fs.edges.files import FileEntry, read, walk
 from yolo_fs.edges.front_matter import read_front_matter
 from yolo_fs.edges.git.history import log
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.text import Limits, Report, decode
+from yolo_fs.edges.text_checks import FindingList, Limits, decode
 from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError, errors
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.handoffs.acceptance import (
@@ -85,7 +85,7 @@ def written_in(source: Source, limits: Limits) -> Written:
     is_file = source.path.rpartition("/")[2] == HANDOFF or source.data.startswith(
         FENCE.encode() + b"\n"
     )
-    report = Report(source.path)
+    report = FindingList(source.path)
     text = decode(source.data, limits, report)
     lines = text.whole() if text else []
     if is_file:
@@ -213,7 +213,7 @@ class Handoffs:
 
     # --- surroundings ---
 
-    def _files(self) -> Iterator[Entry]:
+    def _files(self) -> Iterator[FileEntry]:
         for root in (PLANNING_ROOT, *self.sessions.roots):
             yield from (
                 entry for entry in walk(self._root, root) if entry.path.endswith(f"/{HANDOFF}")
@@ -231,7 +231,7 @@ class Handoffs:
 
     def _commits_after(self, source: Source, at_s: float, tip: str) -> Iterator[Later]:
         """Yield what was committed after the commit that gave the file its content, else after it was written."""
-        oid = self._repository.hashing.name("blob", source.data).oid
+        oid = self._repository.object_format.hash_object("blob", source.data).oid
         is_committed = self._repository.blob_at(tip, source.path) == oid
         since = (
             self._repository.git.text("log", "-1", "--format=%H", tip, "--", source.path)

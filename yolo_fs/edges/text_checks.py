@@ -66,7 +66,7 @@ class Text:
         return [*self.lines, self.tail] if self.torn else self.lines
 
 
-class Report:
+class FindingList:
     """Collects the findings of one file and stops listing them after `MAX_FINDINGS`."""
 
     def __init__(self, path: str):
@@ -126,7 +126,7 @@ class Report:
             )
 
 
-def decode(data: bytes, limits: Limits, report: Report) -> Text | None:
+def decode(data: bytes, limits: Limits, report: FindingList) -> Text | None:
     """Return the lines of a file, or None when it is empty or too large to be looked at."""
     said = data.removeprefix(BYTE_ORDER_MARK)
     if not said or said.isspace():
@@ -143,7 +143,7 @@ def decode(data: bytes, limits: Limits, report: Report) -> Text | None:
     return _at_once(data, limits) or _line_by_line(data, limits, report)
 
 
-def finish(report: Report, text: Text | None, records: Sequence[Record] = ()) -> Reading:
+def finish(report: FindingList, text: Text | None, records: Sequence[Record] = ()) -> Reading:
     """Return the reading of a file whose text, if any, has been parsed."""
     if text is None:
         return Reading((), report.findings(), torn=False)
@@ -154,7 +154,7 @@ def finish(report: Report, text: Text | None, records: Sequence[Record] = ()) ->
 
 def read_text(data: bytes, path: str, limits: Limits = Limits()) -> Reading:
     """Examine prose, such as Markdown: it has no records, only findings. Raises nothing."""
-    report = Report(path)
+    report = FindingList(path)
     text = decode(data, limits, report)
     if text is not None:
         examine_controls(text.whole(), report)
@@ -162,7 +162,7 @@ def read_text(data: bytes, path: str, limits: Limits = Limits()) -> Reading:
     return finish(report, text)
 
 
-def examine_controls(lines: Sequence[str], report: Report, first: int = 1) -> None:
+def examine_controls(lines: Sequence[str], report: FindingList, first: int = 1) -> None:
     """List the control and bidirectional characters of lines, the first of which has the number `first`."""
     for number, line in enumerate(lines, first):
         if found := _CONTROL.search(line):
@@ -173,7 +173,7 @@ def examine_controls(lines: Sequence[str], report: Report, first: int = 1) -> No
             )
 
 
-def examine_conflicts(lines: Sequence[str], report: Report) -> bool:
+def examine_conflicts(lines: Sequence[str], report: FindingList) -> bool:
     """List the conflict markers of prose and tell whether there are any."""
     markers = [number for number, line in enumerate(lines, 1) if CONFLICT.match(line)]
     middles = (
@@ -202,7 +202,7 @@ def _at_once(data: bytes, limits: Limits) -> Text | None:
     return Text(lines, tail=tail, torn=bool(tail))
 
 
-def _line_by_line(data: bytes, limits: Limits, report: Report) -> Text:
+def _line_by_line(data: bytes, limits: Limits, report: FindingList) -> Text:
     start = 0
     if data.startswith(BYTE_ORDER_MARK):
         report.add(Reason.BYTE_ORDER_MARK, 1)

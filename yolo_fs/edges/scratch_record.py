@@ -15,7 +15,7 @@ from typing import Any
 from yolo_fs.edges.store import RefusedError, open_regular
 
 
-class Note:
+class ScratchRecord:
     """One value of JSON in a file of ours."""
 
     def __init__(self, path: str):

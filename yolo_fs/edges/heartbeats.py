@@ -50,7 +50,7 @@ def own_folder(root: str) -> str:
     return os.path.join(git, "yolo-fs") if git and os.path.isdir(git) else ""
 
 
-def beat(folder: str, event: str, agent: str, instance: str, session: str) -> bool:
+def append_heartbeat(folder: str, event: str, agent: str, instance: str, session: str) -> bool:
     """Note that a host asked a hook; a sign of work that repeats one of a moment ago is left out."""
     line = {
         "event": event,

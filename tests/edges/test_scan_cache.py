@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from yolo_fs.edges import files, tree
-from yolo_fs.edges.files import Entry, walk
-from yolo_fs.edges.tree import Tree
+from yolo_fs.edges import files
+from yolo_fs.edges import scan_cache as tree
+from yolo_fs.edges.files import FileEntry, walk
+from yolo_fs.edges.scan_cache import ScanCache
 
 
 def ticked(place: Path) -> None:
@@ -66,7 +67,7 @@ def change(root: Path, rng: random.Random) -> None:
 def test_a_tree_that_is_walked_again_shows_what_a_first_walk_shows(root: Path) -> None:
     seed = int(os.environ.get("YOLO_SEED", random.SystemRandom().randrange(2**32)))
     print(f"YOLO_SEED={seed}")
-    rng, again = random.Random(seed), Tree(str(root))
+    rng, again = random.Random(seed), ScanCache(str(root))
     for _ in range(300):
         for _ in range(rng.randint(0, 3)):
             change(root, rng)
@@ -79,7 +80,7 @@ def read_again(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return the folders that are read from now on."""
     folders: list[str] = []
 
-    def noted(place: str, folder: str) -> tuple[list[Entry], list[str]]:
+    def noted(place: str, folder: str) -> tuple[list[FileEntry], list[str]]:
         folders.append(folder)
         return files.listed(place, folder)
 
@@ -94,7 +95,7 @@ def test_only_folders_that_changed_or_hold_files_are_read_again(
         (root / "phases" / name).mkdir(parents=True)
     (root / "phases/full/x").write_text("one")
     ticked(root.parent)
-    again = Tree(str(root))
+    again = ScanCache(str(root))
     list(again.walk("phases"))
     (root / "phases/full/x").write_text("another")
     (root / "phases/changing/y").write_text("new")
@@ -108,7 +109,7 @@ def test_a_folder_that_changed_just_now_is_read_again(
 ) -> None:
     """Its stamp may stay the same for as long as the clock of the file system stands."""
     (tmp_path / "phases").mkdir()
-    again = Tree(str(tmp_path))
+    again = ScanCache(str(tmp_path))
     list(again.walk("phases"))
     list(again.walk("phases"))
     assert read_again == ["phases", "phases"]

@@ -17,7 +17,7 @@ class GitObject(NamedTuple):
     """Id of the tree that this one replaces, where it does."""
 
 
-class Hashing(NamedTuple):
+class ObjectFormat(NamedTuple):
     """The hash that names the objects of a repository: `sha1` or `sha256`."""
 
     algorithm: str
@@ -32,7 +32,7 @@ class Hashing(NamedTuple):
         """The id of nothing, in hex."""
         return "0" * (2 * self.size)
 
-    def name(self, kind: str, body: bytes, base: str = "") -> GitObject:
+    def hash_object(self, kind: str, body: bytes, base: str = "") -> GitObject:
         """Return the object that this body is."""
         digest = hashlib.new(
             self.algorithm, b"%s %d\0" % (kind.encode(), len(body)), usedforsecurity=False

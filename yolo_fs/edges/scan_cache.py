@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from yolo_fs.edges.files import Entry, Stamp, listed
+from yolo_fs.edges.files import FileEntry, Stamp, listed
 
 
 class _Hollow(NamedTuple):
@@ -21,7 +21,7 @@ class _Hollow(NamedTuple):
     folders: list[str]
 
 
-class Tree:
+class ScanCache:
     """Remembers which folders hold no file, and reads these again only when their stamp has changed."""
 
     def __init__(self, root: str):
@@ -29,7 +29,7 @@ class Tree:
         self._hollow: dict[str, dict[str, _Hollow]] = {}
         """Where a walk starts → the hollow folders below."""
 
-    def walk(self, start: str) -> Iterator[Entry]:
+    def walk(self, start: str) -> Iterator[FileEntry]:
         """Yield what `files.walk` yields."""
         known, found = self._hollow.get(start, {}), dict[str, _Hollow]()
         pending = [start]

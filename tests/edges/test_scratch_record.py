@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from yolo_fs.edges.note import Note
+from yolo_fs.edges.scratch_record import ScratchRecord
 
 
 @pytest.fixture
@@ -16,19 +16,19 @@ def place(tmp_path: Path) -> Path:
 
 
 def test_the_last_value_is_read_whatever_its_length(place: Path) -> None:
-    note = Note(str(place))
+    note = ScratchRecord(str(place))
     for value in ([["a", "b", ["", "c"]]] * 1000, {"pid": 1}, [], "ä\n", None):
         note.write(value)
         assert note.read() == value
-        assert Note(str(place)).read() == value
+        assert ScratchRecord(str(place)).read() == value
 
 
 def test_what_was_never_written_is_nothing(place: Path) -> None:
-    assert Note(str(place)).read() is None
+    assert ScratchRecord(str(place)).read() is None
 
 
 def test_a_note_that_is_torn_at_any_byte_is_nothing(place: Path) -> None:
-    note = Note(str(place))
+    note = ScratchRecord(str(place))
     note.write(["the former value, which is the longer one"])
     former = place.read_bytes()
     note.write(["the latter"])
@@ -45,7 +45,7 @@ def test_a_note_that_is_torn_at_any_byte_is_nothing(place: Path) -> None:
 @pytest.mark.parametrize("text", [b"", b"\n", b"[", b"zz []\n", b"00000000 []\n", b"{}", b"\xff\n"])
 def test_bytes_of_another_hand_are_nothing(place: Path, text: bytes) -> None:
     place.write_bytes(text)
-    assert Note(str(place)).read() is None
+    assert ScratchRecord(str(place)).read() is None
 
 
 @pytest.mark.parametrize("lead", [os.symlink, os.link])
@@ -54,11 +54,11 @@ def test_nothing_is_written_where_the_name_leads_elsewhere(place: Path, lead: ob
     other.write_text("theirs")
     assert callable(lead)
     lead(other, place)
-    Note(str(place)).write(["ours"])
+    ScratchRecord(str(place)).write(["ours"])
     assert other.read_text() == "theirs"
 
 
 def test_a_place_that_refuses_is_passed_over(tmp_path: Path) -> None:
-    Note(str(tmp_path / "absent/note")).write([])
-    Note(str(tmp_path)).write([])
-    assert Note(str(tmp_path)).read() is None
+    ScratchRecord(str(tmp_path / "absent/note")).write([])
+    ScratchRecord(str(tmp_path)).write([])
+    assert ScratchRecord(str(tmp_path)).read() is None
