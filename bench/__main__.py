@@ -129,7 +129,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def _forget_the_user(place: str) -> None:
-    """Leave the user's git configuration out: git, and what is measured, obey it. Source: performance, trap 12."""
+    """Leave the user's git configuration out: git, and what is measured, obey it."""
     home = os.path.join(place, "home")
     os.makedirs(home, exist_ok=True)
     os.environ["HOME"] = home

@@ -1,6 +1,5 @@
-"""The goals of the plan, one row each; every benchmark says which of them its measurements answer.
-
-Source: performance, "PROPOSED GOALS" ("all as ratios measured in one interleaved run").
+"""The goals of the plan, one row each; every benchmark says which of them its measurements
+answer.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""A burst: 1,000 artifacts at once, each to be its own commit.
-
-Source: performance 1d; goals "burst 1,000 artifacts", "same vs git fast-import", "loose objects left",
-"index refresh calls per burst".
-"""
+"""A burst: 1,000 artifacts at once, each to be its own commit."""
 
 from __future__ import annotations
 

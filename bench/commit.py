@@ -1,7 +1,4 @@
-"""One commit of one artifact: the engine beside six bare files, and beside `git commit`.
-
-Source: performance 1a, 1b, 1c; goals "single commit", "durable mode", "independence from repo size".
-"""
+"""One commit of one artifact: the engine beside six bare files, and beside `git commit`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""One department's status, declared by eight processes at once: none is lost, no reader sees half of it, how fast.
-
-Source: reliability G9, F47; performance 4; goal "30 times the reference's script, with fsync against without".
+"""One department's status, declared by eight processes at once: none is lost, no reader sees half
+of it, how fast.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a failpoint costs while none is set. Source: issue 7 ("no cost when off")."""
+"""What a failpoint costs while none is set."""
 
 from __future__ import annotations
 

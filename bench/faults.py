@@ -1,8 +1,8 @@
 """Six faults that nobody survives today, the same for everybody: `scripts/faults`.
 
-Each trial is a repository of its own. What became of it is read from git alone: the branch, every other commit that
-was made, the locks, and `git fsck`. A cell is the number of trials with each harm.
-Source: reliability 5 ("Bar to beat, one line"), F01 to F05, F14, F21, F23, F25; G1 to G4, G6, G10.
+Each trial is a repository of its own. What became of it is read from git alone: the branch, every
+other commit that was made, the locks, and `git fsck`. A cell is the number of trials with each
+harm.
 """
 
 from __future__ import annotations

@@ -8,14 +8,14 @@ A block of a page, which is a table or a paragraph, is followed by a comment tha
     50,000 = given
     -->
 
-One line for each number of the block, in reading order; of a table the head and the first column do not count.
-`commit:` is the file docs/measurements/commit.txt, which `scripts/bench commit --keep docs/measurements` writes.
-Then come title, row and column of a table in it, and a word of the cell where it has several numbers; or a piece of
-its text with {} for the number. `given` is a size or a target, which nobody measures. `; not kept` at the end says
-that the output of that run was not kept: such a figure can only be measured again. A table that is the whole of one
-that was printed, words and all, says so in one line, `= faults: Faults`. `scripts/figures --write` puts what the kept
+One line for each number of the block, in reading order; of a table the head and the first column do
+not count. `commit:` is the file docs/measurements/commit.txt, which `scripts/bench commit --keep
+docs/measurements` writes. Then come title, row and column of a table in it, and a word of the cell
+where it has several numbers; or a piece of its text with {} for the number. `given` is a size or a
+target, which nobody measures. `; not kept` at the end says that the output of that run was not
+kept: such a figure can only be measured again. A table that is the whole of one that was printed,
+words and all, says so in one line, `= faults: Faults`. `scripts/figures --write` puts what the kept
 outputs say into the pages.
-Source: the issue on proof ("Every figure in README and docs is found in the output of a command that they name").
 """
 
 from __future__ import annotations

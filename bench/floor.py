@@ -1,7 +1,4 @@
-"""The physical floor of one commit: the files that any git must write, and nothing else.
-
-Source: performance 1 ("6 loose objects + ref + reflog").
-"""
+"""The physical floor of one commit: the files that any git must write, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """`gate wait` in a hundred processes: how long after the opening commit each of them is awake.
 
-The commit counts from the moment when the branch moved, by the kernel's clock; a waiter is awake when it knows that
-the gate is open and would print it. Source: peers, "wait by event"; goal "100 waiters awake within 100 ms (p99)".
+The commit counts from the moment when the branch moved, by the kernel's clock; a waiter is awake
+when it knows that the gate is open and would print it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What our part of each git hook costs when a commit has nothing to do with us.
 
-Each hook is run as git runs it, with the arguments that git gives, in a repository with a planning tree.
-Source: performance 5; goals "a commit message costs no more than `python -c pass`", "any other hook three times that".
+Each hook is run as git runs it, with the arguments that git gives, in a repository with a planning
+tree.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What a hook costs a session: bare interpreter, nothing of ours touched, and a full answer.
-
-Source: issue 10 ("every other hook at most three times `python -c pass` when nothing of ours is touched").
-"""
+"""What a hook costs a session: bare interpreter, nothing of ours touched, and a full answer."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""What the daemon costs while nothing happens: memory with 1,000 folders, CPU with 20,000, its scans included.
-
-Source: performance 2; goals "idle CPU at 20,000 dirs incl. 30 s scan" and "daemon RSS (1,000 dirs)"; reliability G14.
+"""What the daemon costs while nothing happens: memory with 1,000 folders, CPU with 20,000, its
+scans included.
 """
 
 from __future__ import annotations

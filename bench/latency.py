@@ -1,7 +1,5 @@
-"""From the end of a write to its commit, through the real daemon, beside the loops that people write.
-
-Source: performance 6; goal "write -> commit p50 vs best peer". Each contender works in a copy of its own;
-the writes alternate.
+"""From the end of a write to its commit, through the real daemon, beside the loops that people
+write. Each contender works in a copy of its own; the writes alternate.
 """
 
 from __future__ import annotations

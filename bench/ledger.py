@@ -1,6 +1,6 @@
 """What was written, when it was reported, and what git alone says became of it.
 
-The judge reads `git log` and `git fsck`, and never a word of the daemon. Source: reliability 3, "Proof discipline" (a).
+The judge reads `git log` and `git fsck`, and never a word of the daemon.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Shapes of writing that watchers miss: new folders, renames, moves from outside, an overflowing queue.
 
-The daemon's periodic scan is put off, so that it finds by events alone; the peers are the loops that people write.
-Source: reliability F10, F12, 5 ("watchdog (each cell: missed / expected)"); performance 2; goal "missed events".
+The daemon's periodic scan is put off, so that it finds by events alone; the peers are the loops
+that people write.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a benchmark is told. Source: performance ("all as ratios measured in one interleaved run")."""
+"""What a benchmark is told."""
 
 from __future__ import annotations
 

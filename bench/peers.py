@@ -1,6 +1,5 @@
-"""Who else commits what agents write: services that watch, and scripts that an agent runs after it wrote.
-
-Source: reliability 5 ("Today's peers, measured"); performance 6.
+"""Who else commits what agents write: services that watch, and scripts that an agent runs after it
+wrote.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Makes the repositories that are measured in: a small one, and one of 50,000 files and 20,000 commits.
 
 Each is made once by a single fast-import stream and kept; a benchmark works on copies of it.
-Source: performance 1 ("small", "large").
 """
 
 from __future__ import annotations

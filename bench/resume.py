@@ -1,7 +1,4 @@
-"""Resuming on a long history, cold and warm, beside one `git log`; and how long the brief is.
-
-Source: performance 7; goal "warm resume correlation vs cold `git log` of 20k commits".
-"""
+"""Resuming on a long history, cold and warm, beside one `git log`; and how long the brief is."""
 
 from __future__ import annotations
 

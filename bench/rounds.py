@@ -1,6 +1,5 @@
-"""Interleaved rounds: each way once a round, in turning order, so that a noisy moment hits all of them.
-
-Source: performance 1 ("only *interleaved* tables carry ratios between fast approaches").
+"""Interleaved rounds: each way once a round, in turning order, so that a noisy moment hits all of
+them.
 """
 
 from __future__ import annotations

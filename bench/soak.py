@@ -1,10 +1,10 @@
 """`scripts/soak [MINUTES]`: the load of a day in an hour, on real daemons, with kills, and one table at the end.
 
-36 agents write 51,840 artifacts an hour, as many as they would in a day at one a minute each; a user adds, stashes,
-commits and changes branches; other files change 278 times a second. Two thirds of the agents work in the main work
-tree, whose daemon lives from the beginning to the end, so that what it grows by can be seen; the others in a linked
-one, whose daemon is killed once a minute. At the end git alone says what became of it all.
-Source: reliability 3 (G14).
+36 agents write 51,840 artifacts an hour, as many as they would in a day at one a minute each; a
+user adds, stashes, commits and changes branches; other files change 278 times a second. Two thirds
+of the agents work in the main work tree, whose daemon lives from the beginning to the end, so that
+what it grows by can be seen; the others in a linked one, whose daemon is killed once a minute. At
+the end git alone says what became of it all.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What it costs to start: the interpreter, the command, and what each import adds.
-
-Source: performance 5; goal "any other CLI command, time to first work".
-"""
+"""What it costs to start: the interpreter, the command, and what each import adds."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""Changing a status file under its lock, by one and by eight processes, beside a script of flock and jq.
-
-Source: performance 4; goal "status update (8 procs, fsync) vs dept-status.sh".
+"""Changing a status file under its lock, by one and by eight processes, beside a script of flock
+and jq.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Prints every benchmark the same way: Markdown tables, the machine above them.
-
-Source: issue 12 ("a command prints the table").
-"""
+"""Prints every benchmark the same way: Markdown tables, the machine above them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""One trial of a fault, and the judge of it, who reads git and nothing else.
-
-Source: reliability 3, "Proof discipline" (a); G1 to G4, G6.
-"""
+"""One trial of a fault, and the judge of it, who reads git and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a page names exists, and what it says was measured stands in a kept output. Source: the issue on proof; reliability 3."""
+"""What a page names exists, and what it says was measured stands in a kept output."""
 
 from __future__ import annotations
 

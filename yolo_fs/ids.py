@@ -1,8 +1,4 @@
-"""The four kinds of name that agents use for their work: phase, plan, task, escalation.
-
-Source: document 002 ("11-Step Workflow": `{phase}`, `{NN-MM}`), document 000 (`plan_id`, `task`,
-`original_escalation`).
-"""
+"""The four kinds of name that agents use for their work: phase, plan, task, escalation."""
 
 from __future__ import annotations
 
@@ -14,7 +10,7 @@ PLAN = re.compile(r"(?P<phase>[0-9]{2})-(?P<number>[0-9]{2})")
 TASK = re.compile(r"(?P<plan>[0-9]{2}-[0-9]{2})/T(?P<number>[1-9][0-9]*)")
 ESCALATION = re.compile(r"ESC-(?P<plan>[0-9]{2}-[0-9]{2})-T(?P<number>[1-9][0-9]*)")
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-"""Departments, gates and other names that reach a path. Source: reliability F51."""
+"""Departments, gates and other names that reach a path."""
 
 
 class PhaseId(NamedTuple):

@@ -1,9 +1,8 @@
 """Every reason that yolo_fs ever gives, and the two forms a reason travels in.
 
-`Reason` is a closed list: code and sentence, shown to agents and never renamed.
-A `Finding` says what is wrong with an agent's file and is a value; a `YoloError` says what is
-wrong with the environment and is raised. Source: document 004 ("Enrich context_health.log"),
-whose five reasons are the first rows.
+`Reason` is a closed list: code and sentence, shown to agents and never renamed. A `Finding` says
+what is wrong with an agent's file and is a value; a `YoloError` says what is wrong with the
+environment and is raised.
 """
 
 from __future__ import annotations
@@ -215,7 +214,7 @@ class Level(StrEnum):
 
 
 class Exit(IntEnum):
-    """Exit codes of every command. Source: cli, "Exit codes"."""
+    """Exit codes of every command."""
 
     DONE = 0
     FINDINGS = 1
@@ -301,7 +300,6 @@ def safe(text: str, limit: int = _SHOWN_LENGTH) -> str:
     r"""Return untrusted text fit for a terminal or a log: controls escaped, length capped.
 
     C0, C1, DEL, bidirectional and other invisible characters become `\xNN` or `\uNNNN`.
-    Source: reliability F56.
     """
     shown = "".join(_escaped(char) for char in text[: limit + 1])
     return shown if len(text) <= limit else shown[:limit] + "…"

@@ -1,9 +1,8 @@
 """Commit subjects: one template renders what we write and matches what anybody wrote.
 
-A template is the sentence of the requirement document itself, such as
-`docs({phase}): plan {plan}`. We write `{phase}` as the directory's number; when reading, every
-spelling found in real histories is understood. Source: document 002 ("11-Step Workflow", column
-Commit; "Commit-Every-Artifact Protocol"), protocol 5.2 and 5.3.
+A template is the sentence of the requirement document itself, such as `docs({phase}): plan {plan}`.
+We write `{phase}` as the directory's number; when reading, every spelling found in real histories
+is understood.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from yolo_fs.ids import PlanId
 from yolo_fs.reasons import safe
 
 TYPES = ("feat", "fix", "test", "refactor", "perf", "docs", "style", "chore")
-"""Types that a subject may begin with. Source: protocol 5.1."""
+"""Types that a subject may begin with."""
 
 GRAMMAR = re.compile(rf"(?P<type>{'|'.join(TYPES)})\((?P<scope>[^()\n]+)\): (?P<text>\S.*)")
 
@@ -70,9 +69,9 @@ class Subject:
         """Return the subject with its gaps filled.
 
         Raises:
-            ValueError: a value does not have the form of its gap, or holds what cannot be shown. Free text
-                never enters a subject that we write (reliability F55).
-
+            ValueError: a value does not have the form of its gap, or holds what cannot be shown.
+                Free text
+                never enters a subject that we write (F55).
         """
         for name, value in gaps.items():
             fits = re.fullmatch(_TOKENS[name], value) and safe(value, len(value)) == value

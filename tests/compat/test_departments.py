@@ -1,4 +1,4 @@
-"""resolve-departments, dept-orchestrate, integration-gate, pre-integration-check. Source: protocol 3.1, 8.7, 8.11, 8.14."""
+"""resolve-departments, dept-orchestrate, integration-gate, pre-integration-check."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""dept-gate and dept-cleanup. Source: protocol 8.2, 8.3, 3.4, 3.5."""
+"""dept-gate and dept-cleanup."""
 
 from __future__ import annotations
 

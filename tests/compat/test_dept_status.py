@@ -1,4 +1,4 @@
-"""dept-status. Source: protocol 8.1, 3.2."""
+"""dept-status."""
 
 from __future__ import annotations
 

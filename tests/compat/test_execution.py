@@ -1,4 +1,4 @@
-"""check-escalation-timeout, generate-execution-state, resolve-task-deps. Source: protocol 8.6, 8.8, 8.9."""
+"""check-escalation-timeout, generate-execution-state, resolve-task-deps."""
 
 from __future__ import annotations
 

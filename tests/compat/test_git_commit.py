@@ -1,4 +1,4 @@
-"""git-commit-serialized, with real git. Source: protocol 5.4."""
+"""git-commit-serialized, with real git."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""The advisory hooks: validate-commit, validate-send-message, validate-summary, validate-frontmatter.
-
-Source: protocol 8.5, 7, 8.4.
+"""The advisory hooks: validate-commit, validate-send-message, validate-summary,
+validate-frontmatter.
 """
 
 from __future__ import annotations

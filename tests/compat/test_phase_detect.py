@@ -1,4 +1,4 @@
-"""phase-detect. Source: protocol 8.13."""
+"""phase-detect."""
 
 from __future__ import annotations
 

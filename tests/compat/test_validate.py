@@ -1,4 +1,4 @@
-"""validate --type plan, naming, config, gates, deps, and the older names. Source: protocol 8.4, 2.2, 1.3."""
+"""validate --type plan, naming, config, gates, deps, and the older names."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Realistic artifacts for hundreds of distinct paths, each with the subject that the documents prescribe for it.
 
 The subjects are written out here by hand and never taken from the program under test.
-Source: document 002 ("11-Step Workflow"; "Commit-Every-Artifact Protocol"); protocol 1.3.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A phase of three departments as a list of deeds, and an agent that does what a brief asks for and knows nothing else.
 
-The order is written out here by hand from the documents: the design goes first, behind its gate the backend and the
-frontend. Source: document 002 ("11-Step Workflow", "Multi-Department Structure"); protocol 3.1.
+The order is written out here by hand from the documents: the design goes first, behind its gate the
+backend and the frontend.
 """
 
 from __future__ import annotations

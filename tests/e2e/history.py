@@ -1,6 +1,5 @@
-"""The judge: reads only `git log`, `git fsck`, `git ls-files` and what the test itself wrote, never the daemon's state.
-
-Source: reliability 3, "Proof discipline" (a); G1 to G3.
+"""The judge: reads only `git log`, `git fsck`, `git ls-files` and what the test itself wrote, never
+the daemon's state.
 """
 
 from __future__ import annotations

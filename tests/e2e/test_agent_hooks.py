@@ -1,6 +1,5 @@
-"""An agent's session, asked through the hooks as its host does: what is forbidden is refused, and nothing else is.
-
-Source: interfaces 1.1 and 1.4; document 001 ("Receiver behavior").
+"""An agent's session, asked through the hooks as its host does: what is forbidden is refused, and
+nothing else is.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A thousand artifacts at once. Source: reliability F60, G14; performance 1.
+"""A thousand artifacts at once. See docs/faults.md#f60.
 
 `YOLO_BURST=1000` is the full line; every run writes 300.
 """

@@ -1,7 +1,7 @@
 """Three departments through the real daemon: gates, state files, department status and the order of commits.
 
-The plays of `demo` are acted; what is asserted here is asked of git and of yolo-fs, not of the play.
-Source: document 002 ("Multi-Department Structure", "Integration Pipeline"); protocol 2.3, 3.2 to 3.5.
+The plays of `demo` are acted; what is asserted here is asked of git and of yolo-fs, not of the
+play.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""A crew under the real daemon: hosts ask the real hook, a Lead asks to stop, the daemon is killed in between.
-
-Source: document 000 ("agent_health_event", "shutdown_request"); peers, feature 46.
+"""A crew under the real daemon: hosts ask the real hook, a Lead asks to stop, the daemon is killed
+in between.
 """
 
 from __future__ import annotations

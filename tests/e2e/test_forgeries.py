@@ -1,4 +1,4 @@
-"""Fifty attempts to open a gate by hand: none opens one, each is named. Source: protocol 3.4; reliability F58; G13.
+"""Fifty attempts to open a gate by hand: none opens one, each is named. See docs/faults.md#f58.
 
 One company, one daemon, and one process that waits at each gate of the phase that is attacked.
 """

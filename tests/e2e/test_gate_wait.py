@@ -1,6 +1,6 @@
 """`gate wait` wakes by event with any number of waiters, and finds out by itself when nobody tells.
 
-Source: protocol 3.4; reliability F58; G13. `scripts/bench gates` measures how soon.
+See docs/faults.md#f58. `scripts/bench gates` measures how soon.
 """
 
 from __future__ import annotations

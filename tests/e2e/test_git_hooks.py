@@ -1,6 +1,6 @@
 """The user's own git with our hooks in it: what breaks the rules is refused with the way out, and what went past is shown.
 
-Source: interfaces 3; reliability F63; document 002 ("Commit-Every-Artifact Protocol").
+See docs/faults.md#f63.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Hostile trees, names, contents, configurations and environments. Source: reliability F48, F50, F52, F53, F56, F57, F60; G12."""
+"""Hostile trees, names, contents, configurations and environments. See docs/faults.md#f48, #f50,
+#f52, #f53, #f56, #f57 and #f60.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""SIGKILL at random moments loses nothing, repeats nothing and leaves nothing behind. Source: reliability F01 to F03, F05, F24; G1, G2, G7.
+"""SIGKILL at random moments loses nothing, repeats nothing and leaves nothing behind. See
+docs/faults.md#f01 to #f03, #f05 and #f24.
 
 `YOLO_TORTURE=50` kills fifty times during two hundred writes; the seed is printed and may be given as `YOLO_SEED`.
 """

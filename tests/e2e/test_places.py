@@ -1,4 +1,6 @@
-"""Wherever a repository lies and however it was made. Source: reliability F27, F29, F31, F32, F37."""
+"""Wherever a repository lies and however it was made. See docs/faults.md#f27, #f29, #f31, #f32 and
+#f37.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The handoffs of the product workflow, watched and committed where the user wants it. Source: document 003."""
+"""The handoffs of the product workflow, watched and committed where the user wants it."""
 
 from __future__ import annotations
 

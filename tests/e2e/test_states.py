@@ -1,10 +1,10 @@
 """Killed at every point between commit and projection, the daemon ends with the state files of an undisturbed run.
 
-The phase is played in four parts. For each part, and each moment that the coordinator comes to in it, the repository
-as it was before the part is restored, the coordinator is killed at that moment and started again; then history has to
-be the very same. As each part ends where the next begins, that covers the phase. Every moment with `YOLO_TORTURE=1`;
-else every third one.
-Source: reliability F01, G9; design 1 ("Files + git are the only truth").
+The phase is played in four parts. For each part, and each moment that the coordinator comes to in
+it, the repository as it was before the part is restored, the coordinator is killed at that moment
+and started again; then history has to be the very same. As each part ends where the next begins,
+that covers the phase. Every moment with `YOLO_TORTURE=1`; else every third one. See
+docs/faults.md#f01.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Right with every event dropped, one daemon per work tree, and never against the user. Source: reliability F10 to F13, F28, F36, F40 to F44; G8, G10, G11."""
+"""Right with every event dropped, one daemon per work tree, and never against the user. See
+docs/faults.md#f10 to #f13, #f28, #f36 and #f40 to #f44.
+"""
 
 from __future__ import annotations
 

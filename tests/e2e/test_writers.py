@@ -1,4 +1,4 @@
-"""Many writers, and every manner of writing. Source: reliability F14 to F18; G2, G6."""
+"""Many writers, and every manner of writing. See docs/faults.md#f14 to #f18."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Failpoints: each is passed at one place, nothing happens unless asked for, and nonsense is refused. Source: reliability 2.0."""
+"""Failpoints: each is passed at one place, nothing happens unless asked for, and nonsense is
+refused.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events are numbered without a gap or repetition, whatever happened to the file. Source: interfaces 8."""
+"""Events are numbered without a gap or repetition, whatever happened to the file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A tree that is walked again shows what a first walk would show. Source: performance 2; reliability F18, G8, G14."""
+"""A tree that is walked again shows what a first walk would show. See docs/faults.md#f18."""
 
 from __future__ import annotations
 

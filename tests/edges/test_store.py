@@ -1,4 +1,6 @@
-"""No update is lost, no reader sees half a file, one holder at a time. Source: reliability F40 to F47, G9."""
+"""No update is lost, no reader sees half a file, one holder at a time. See docs/faults.md#f40 to
+#f47.
+"""
 
 from __future__ import annotations
 

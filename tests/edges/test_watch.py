@@ -1,4 +1,4 @@
-"""The watcher tells of every change, or says that it cannot. Source: reliability F10 to F13; performance 2."""
+"""The watcher tells of every change, or says that it cannot. See docs/faults.md#f10 to #f13."""
 
 from __future__ import annotations
 

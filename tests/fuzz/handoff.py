@@ -4,7 +4,7 @@ product code.
     file  = "---" LF blank* head member+ "---" LF body          member = indent key " "* ":" [" "+ value] " "* LF
     head  = " "* "handoff" " "* ":" " "* LF                     key, value = plain | 'single' | "double"
 
-Source: document 001 ("Directive-contained handoff"); reliability F54; YAML 1.1, 7.3 (scalars on one line).
+See docs/faults.md#f54.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from tests.fuzz.reference import MARK, Rules
 
 MAX_CHARS = 64 << 10
 MAX_KEY_CHARS = 1024
-"""Source: YAML 1.1, 7.4 ("simple keys")."""
 
 
 class RefusedError(Exception):

@@ -1,7 +1,6 @@
 """Planted bugs: each a small change of the product that at least one named test must notice.
 
 A mutant is data, `mutants/NAME.toml`. It is applied to a copy of the tree, never to the checkout.
-Source: reliability 3, proof discipline (c).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The commit engine against a model, beside a user who stages, commits and switches branches, on a real repository.
 
-The model is a map of path → bytes and a list of commits for each branch. What the user's own git does is read back;
-what the engine does is predicted and looked for with `git log`, `git ls-files`, `git diff` and `git fsck` alone.
-Source: reliability G1 to G4, F05, F22, F28; design 4.
+The model is a map of path → bytes and a list of commits for each branch. What the user's own git
+does is read back; what the engine does is predicted and looked for with `git log`, `git ls-files`,
+`git diff` and `git fsck` alone. See docs/faults.md#f05, #f22 and #f28.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Escalations over random histories: none is ever lost, none fires twice, and a decision only goes down.
 
-Source: document 002 ("Escalation Chain", "Escalation Round-Trip"); document 000 ("escalation_resolution"); reliability
-G13, F19.
+See docs/faults.md#f19.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""The fold over random phases: no order, no repetition and no invalid file changes it, and evidence only helps.
-
-Source: design 1 and 3; document 002 ("11-Step Workflow", "Resume Protocol").
+"""The fold over random phases: no order, no repetition and no invalid file changes it, and evidence
+only helps.
 """
 
 from __future__ import annotations

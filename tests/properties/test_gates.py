@@ -1,6 +1,6 @@
 """Gates over random histories: an open gate always rests on committed evidence, and nothing keeps it open without.
 
-Source: reliability F58, G13; protocol 3.4.
+See docs/faults.md#f58.
 """
 
 from __future__ import annotations

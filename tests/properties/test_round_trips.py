@@ -1,6 +1,6 @@
 """What is written is read again as it was: TOON, the two texts of a packet, and commit subjects.
 
-Source: document 001 ("Handoff contract"); interfaces 6.1; protocol 5.2; reliability F55.
+See docs/faults.md#f55.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The exported JSON Schemas and the program give the same verdict on every line, save for what is listed.
 
-What a schema cannot say is `BEYOND_JSON_SCHEMA`, printed in docs/schemas.md; and 1.0 is an integer to JSON Schema alone.
-Source: interfaces 6.3 ("Property test parity").
+What a schema cannot say is `BEYOND_JSON_SCHEMA`, printed in docs/schemas.md; and 1.0 is an integer
+to JSON Schema alone.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Status files are linearizable: several processes declare at once, and their answers fit one order of all calls.
 
-Each answer carries the number of the status after it, so the order is known and only has to be checked: it is without
-gaps, it respects real time, each state follows from the one before, and who was refused by compare-and-set met a
-number that was there while they asked. Source: reliability G9; cli, `dept update`.
+Each answer carries the number of the status after it, so the order is known and only has to be
+checked: it is without gaps, it respects real time, each state follows from the one before, and who
+was refused by compare-and-set met a number that was there while they asked.
 """
 
 from __future__ import annotations

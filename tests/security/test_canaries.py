@@ -1,4 +1,4 @@
-"""Nothing that a repository names ever runs, whatever we do in it. Source: reliability F57, G12 ("0 of 23 canaries")."""
+"""Nothing that a repository names ever runs, whatever we do in it. See docs/faults.md#f57."""
 
 from __future__ import annotations
 

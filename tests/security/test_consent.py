@@ -1,6 +1,6 @@
 """Nothing of ours starts by itself: a daemon runs because somebody typed `start`, `restart` or `run`, or enabled a service.
 
-So there is no consent to be kept, and no repository that could give it to itself. Source: reliability 4.5.
+So there is no consent to be kept, and no repository that could give it to itself.
 """
 
 from __future__ import annotations

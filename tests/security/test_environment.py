@@ -1,4 +1,6 @@
-"""Whatever `GIT_*` says, our work lands in the repository that was meant, and in no other. Source: reliability F48."""
+"""Whatever `GIT_*` says, our work lands in the repository that was meant, and in no other. See
+docs/faults.md#f48.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A link leads us nowhere: neither out of `.git/yolo-fs` nor out of the planning tree. Source: reliability F45, F50; G12."""
+"""A link leads us nowhere: neither out of `.git/yolo-fs` nor out of the planning tree. See
+docs/faults.md#f45 and #f50.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""No byte of a hostile name or content reaches a terminal as it is, whatever shows it. Source: reliability F52, F56."""
+"""No byte of a hostile name or content reaches a terminal as it is, whatever shows it. See
+docs/faults.md#f52 and #f56.
+"""
 
 from __future__ import annotations
 

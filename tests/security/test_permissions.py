@@ -1,4 +1,4 @@
-"""What is ours is private, and what is shared has one mode, whatever the umask. Source: reliability 4.2."""
+"""What is ours is private, and what is shared has one mode, whatever the umask."""
 
 from __future__ import annotations
 

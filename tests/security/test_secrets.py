@@ -1,4 +1,6 @@
-"""A credential in an artifact is held back, is stored nowhere, and is shown nowhere. Source: reliability 4.4, F59."""
+"""A credential in an artifact is held back, is stored nowhere, and is shown nowhere. See
+docs/faults.md#f59.
+"""
 
 from __future__ import annotations
 

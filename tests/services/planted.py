@@ -1,7 +1,5 @@
-"""A phase in which every file that the isolation tables speak of says something that nobody else says.
-
-Source: issue 5 ("canary strings planted in forbidden files"); the files are those that `tests/rules/test_access.py` binds
-the words of the tables to.
+"""A phase in which every file that the isolation tables speak of says something that nobody else
+says.
 """
 
 from __future__ import annotations

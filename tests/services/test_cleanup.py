@@ -1,6 +1,5 @@
-"""The clean-up goes by an allow-list, for each of its reasons, and never takes an artifact that no commit has.
-
-Source: protocol 3.5, 8.3; the reference's door is tested in `tests/compat/test_dept_gate.py`.
+"""The clean-up goes by an allow-list, for each of its reasons, and never takes an artifact that no
+commit has.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """How long a file has been left alone: by its own clock, whatever happens to other files.
 
-Source: reliability F14, F19.
+See docs/faults.md#f14 and #f19.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Others at work in the same object store: git gc in a loop, and four work trees with a daemon each. Source: reliability F09, F29."""
+"""Others at work in the same object store: git gc in a loop, and four work trees with a daemon
+each. See docs/faults.md#f09 and #f29.
+"""
 
 from __future__ import annotations
 

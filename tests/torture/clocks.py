@@ -1,4 +1,6 @@
-"""The wall clock jumps while artifacts are written: by hours and by years, forth and back. Source: reliability F19."""
+"""The wall clock jumps while artifacts are written: by hours and by years, forth and back. See
+docs/faults.md#f19.
+"""
 
 from __future__ import annotations
 

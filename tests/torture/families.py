@@ -1,4 +1,4 @@
-"""The table of families: what is broken, how often in the tests and how often at full size. Source: issue 7, part 2; reliability 3."""
+"""The table of families: what is broken, how often in the tests and how often at full size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""More events than the kernel keeps, and fewer watches than folders. Source: reliability F10, F11, F60; G8."""
+"""More events than the kernel keeps, and fewer watches than folders. See docs/faults.md#f10, #f11
+and #f60.
+"""
 
 from __future__ import annotations
 

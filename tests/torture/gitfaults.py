@@ -1,4 +1,6 @@
-"""Errors and kills inside git itself: a system call that fails, or is the last. Source: reliability F02, F03, F07, F08, F24; 2.0 ("ST")."""
+"""Errors and kills inside git itself: a system call that fails, or is the last. See
+docs/faults.md#f02, #f03, #f07, #f08 and #f24.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""SIGKILL of the process group, and of every git below it, at random moments and at every named one. Source: reliability F01 to F03, F05; G1, G2, G7."""
+"""SIGKILL of the process group, and of every git below it, at random moments and at every named
+one. See docs/faults.md#f01 to #f03 and #f05.
+"""
 
 from __future__ import annotations
 

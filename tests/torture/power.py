@@ -1,4 +1,6 @@
-"""The power fails: every state that the recorded writes may leave on the disk is recovered from. Source: reliability F04; G1, G7."""
+"""The power fails: every state that the recorded writes may leave on the disk is recovered from.
+See docs/faults.md#f04.
+"""
 
 from __future__ import annotations
 

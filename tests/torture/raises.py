@@ -1,4 +1,6 @@
-"""What the operating system refuses, at every named moment, once and for as long as the process lives. Source: reliability F06 to F08; G1, G2, G5."""
+"""What the operating system refuses, at every named moment, once and for as long as the process
+lives. See docs/faults.md#f06 to #f08.
+"""
 
 from __future__ import annotations
 

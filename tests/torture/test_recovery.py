@@ -1,4 +1,6 @@
-"""What the torture found, each as the one case that showed it. Source: reliability F04, F05, F06, F07; G1, G5, G7."""
+"""What the torture found, each as the one case that showed it. See docs/faults.md#f04, #f05, #f06
+and #f07.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every family at its least size; `scripts/torture --full` runs the full targets. Source: issue 7, part 2."""
+"""Every family at its least size; `scripts/torture --full` runs the full targets."""
 
 from __future__ import annotations
 

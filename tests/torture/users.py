@@ -1,4 +1,6 @@
-"""A user at work in the same repository: random states of index and work tree, and branches that move under the writers. Source: reliability F21, F22, F25 to F28, F63; G4, G10."""
+"""A user at work in the same repository: random states of index and work tree, and branches that
+move under the writers. See docs/faults.md#f21, #f22, #f25 to #f28 and #f63.
+"""
 
 from __future__ import annotations
 

@@ -16,11 +16,9 @@ It prints one JSON object, each key with what is wrong, and ends with 1 when any
     lost          the last content of a path, or one that was acknowledged, is in no judged branch
     duplicated    a branch has a content in more commits than it was written
     out_of_order  a branch has the contents of a path in another order than they were written in
-    foreign       a commit that is not the user's has more than one path, or content that nobody wrote
+    foreign a commit that is not the user's has more than one path, or content that nobody wrote
     fsck          what `git fsck` says
     user          what was the user's and is not what it was
-
-Source: reliability 3, "Proof discipline" (a); G1 to G4.
 """
 
 from __future__ import annotations

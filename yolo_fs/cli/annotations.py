@@ -1,7 +1,4 @@
-"""Findings in the words of other programs: workflow commands of GitHub, and SARIF.
-
-Source: GitHub, "Workflow commands for GitHub Actions"; OASIS, "SARIF Version 2.1.0" (3.4, 3.27, 3.28).
-"""
+"""Findings in the words of other programs: workflow commands of GitHub, and SARIF."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Draws the team on the terminal: signs that need no colour, one line for what is finished, and why not.
 
-What is drawn of history holds no age and no clock: the same commit gives the same bytes, today and in a year.
-Source: cli, `status`; interfaces 5; reliability F56 (all text of agents goes through `safe`).
+What is drawn of history holds no age and no clock: the same commit gives the same bytes, today and
+in a year.
 """
 
 from __future__ import annotations

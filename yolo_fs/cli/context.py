@@ -1,7 +1,4 @@
-"""`yolo-fs context`: the compiled context of an agent, and the proof of each of its lines.
-
-Source: cli ("context"); protocol 6.4; document 002 ("Context Isolation").
-"""
+"""`yolo-fs context`: the compiled context of an agent, and the proof of each of its lines."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""`yolo-fs escalate`: up the chain one level at a time, and the decision down again.
-
-Source: cli, `escalate`; document 002 ("Escalation Chain", "Escalation Round-Trip").
-"""
+"""`yolo-fs escalate`: up the chain one level at a time, and the decision down again."""
 
 from __future__ import annotations
 

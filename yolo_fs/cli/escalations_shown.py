@@ -1,7 +1,4 @@
-"""Escalations as `yolo-fs escalate` prints them for people.
-
-Source: cli, `escalate`; reliability F56: what is untrusted is escaped by `safe`.
-"""
+"""Escalations as `yolo-fs escalate` prints them for people."""
 
 from __future__ import annotations
 

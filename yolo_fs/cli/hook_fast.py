@@ -1,8 +1,8 @@
 """Answers a hook with the standard library alone where nothing of ours is touched, and never fails its host.
 
-A host runs this before and after each tool of each agent, so that most answers must cost no more than an interpreter.
-Whatever goes wrong is told on stderr and is exit 0: hosts take 2 for a refusal. Source: performance 5 ("Hooks answer
-from a stdlib-only file"); interfaces 0 (3, 4).
+A host runs this before and after each tool of each agent, so that most answers must cost no more
+than an interpreter. Whatever goes wrong is told on stderr and is exit 0: hosts take 2 for a
+refusal.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The table of verbs, and the one boundary where errors are printed.
 
-Each verb lives in a file of its own, which is imported only when it is typed. Source: cli; interfaces 5.
+Each verb lives in a file of its own, which is imported only when it is typed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""How a command answers: data to stdout, talk to stderr, and one envelope for machines.
-
-Source: cli ("`--json` prints one envelope"); reliability F56: what is untrusted is escaped by `safe`.
-"""
+"""How a command answers: data to stdout, talk to stderr, and one envelope for machines."""
 
 from __future__ import annotations
 

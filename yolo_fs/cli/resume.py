@@ -1,7 +1,7 @@
 """`yolo-fs resume`: the exact point where the team stands, for a session that begins.
 
-It never fails a session: whatever goes wrong, it prints an answer and ends with 0, because agents' hosts take 2 for
-"block". Source: interfaces 0 and 1.4; document 002 ("Resume Protocol").
+It never fails a session: whatever goes wrong, it prints an answer and ends with 0, because agents'
+hosts take 2 for "block".
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _HOOK_TOKENS = 2400
-"""Hosts move what is longer than 10,000 characters out of the context. Source: interfaces 1.1."""
+"""Hosts move what is longer than 10,000 characters out of the context."""
 _INPUT_BYTES = 1 << 20
 _INPUT_WAIT_S = 1.0
 """A host that says nothing must not stop its own session."""
@@ -59,7 +59,7 @@ def _as_hook(wrap: Callable[[str], Any]) -> Callable[[Brief], str]:
 
 
 def _of_claude(text: str) -> dict[str, Any]:
-    """Codex's closed schema takes exactly this as well. Source: interfaces 1.2, 1.4."""
+    """Codex's closed schema takes exactly this as well."""
     return {"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": text}}
 
 

@@ -77,7 +77,7 @@ def _gist(event: str, data: Mapping[str, Any]) -> str:
 
 
 def _notify_ready() -> None:
-    """Tell a service manager that the first scan is done. Source: sd_notify(3)."""
+    """Tell a service manager that the first scan is done."""
     import socket
 
     address = os.environ.get("NOTIFY_SOCKET", "")

@@ -1,7 +1,7 @@
 """The status line of an agent's host, with the standard library alone: what the daemon last said, read from one file.
 
-A host runs this every few hundred milliseconds and shows the first line; an error would blank it, so that whatever
-goes wrong is an empty line and exit 0. Source: interfaces 1.1 (`statusLine`), 5; cli, `statusline`.
+A host runs this every few hundred milliseconds and shows the first line; an error would blank it,
+so that whatever goes wrong is an empty line and exit 0.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""Shows something again whenever the repository changes: in place on a terminal, one below the other elsewhere.
-
-Source: cli, `status --watch`; design 1 (a look is right with every event dropped, so cheap stamps are enough).
+"""Shows something again whenever the repository changes: in place on a terminal, one below the
+other elsewhere.
 """
 
 from __future__ import annotations

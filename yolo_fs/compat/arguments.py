@@ -1,6 +1,5 @@
-"""Reads the arguments of the drop-in scripts: `--name value`, without abbreviations and without `=`.
-
-Source: protocol 8 ("Conventions common to all").
+"""Reads the arguments of the drop-in scripts: `--name value`, without abbreviations and without
+`=`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""`check-escalation-timeout`: which pending escalations have waited too long at one level.
-
-Source: protocol 8.6, 4.2, 11 #8; document 002 ("Timeout protection").
-"""
+"""`check-escalation-timeout`: which pending escalations have waited too long at one level."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`dept-cleanup`: the reference's door to `services.cleanup`. Source: protocol 8.3, 3.5, 11 #11."""
+"""`dept-cleanup`: the reference's door to `services.cleanup`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`dept-gate`: whether a gate between departments is met, at once or by waiting. Source: protocol 8.2, 3.4."""
+"""`dept-gate`: whether a gate between departments is met, at once or by waiting."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""`dept-orchestrate CONFIG PHASE_DIR`: the waves of departments, how each Lead is spawned, and the gates between.
-
-Source: protocol 3.1, 8.7, 10 #27.
+"""`dept-orchestrate CONFIG PHASE_DIR`: the waves of departments, how each Lead is spawned, and the
+gates between.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""`dept-status`: reads or writes `.dept-status-{dept}.json`, under the lock that flock(1) knows.
-
-Source: protocol 8.1, 3.2, 11 #5; reliability F47, F51.
-"""
+"""`dept-status`: reads or writes `.dept-status-{dept}.json`, under the lock that flock(1) knows."""
 
 from __future__ import annotations
 
@@ -78,7 +75,7 @@ def _write(folder: str, dept: str, given: Given) -> int:
 
 
 def _count(given: Given, flag: str) -> int:
-    """Return a counter; 0 when it is omitted, whatever the file said before (protocol 3.2)."""
+    """Return a counter; 0 when it is omitted, whatever the file said before."""
     text = given.values.get(flag, "0")
     if text.isascii() and text.isdigit() and len(text) < 10:
         return int(text)

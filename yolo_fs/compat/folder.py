@@ -1,6 +1,6 @@
 """A directory read leniently, as the reference scripts read it: each line for itself, no shape asked for.
 
-Links, pipes and other people's files are not read. Source: protocol 1.1, 1.2; reliability F50.
+Links, pipes and other people's files are not read.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from yolo_fs.reasons import Finding, Reason, YoloError
 from yolo_fs.rules.phase.folder import Row
 
 LIMIT_BYTES = 8 << 20
-"""Larger files are not read. Source: reliability F50."""
+"""Larger files are not read."""
 
 _BLANKS = " \t\r\n"
 _BLANK = frozenset(_BLANKS)

@@ -1,6 +1,5 @@
-"""`generate-execution-state`: writes `.execution-state.json` of a phase that was just planned, and prints its path.
-
-Source: protocol 8.8, 2.3, 10 #13.
+"""`generate-execution-state`: writes `.execution-state.json` of a phase that was just planned, and
+prints its path.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """`git-commit-serialized ARG…`: an ordinary `git commit ARG…` of what the caller staged, one at a time.
 
 Works in linked worktrees and below the top, for git says where the lock belongs.
-Source: protocol 5.4, 11 #10; peers 0, finding 2.
 """
 
 from __future__ import annotations

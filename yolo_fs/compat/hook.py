@@ -1,7 +1,4 @@
-"""What the advisory hooks share: the JSON on stdin, and advice on stdout. They never fail.
-
-Source: protocol 7, 8.4, 8.5; interfaces 1.1, by which `hookEventName` is required and which the reference leaves out.
-"""
+"""What the advisory hooks share: the JSON on stdin, and advice on stdout. They never fail."""
 
 from __future__ import annotations
 

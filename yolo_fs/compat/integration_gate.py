@@ -1,6 +1,6 @@
 """`integration-gate`: one look at whether the departments' work fits together; `timeout` only means "not all complete".
 
-A failed check gives 0, as the reference's tests pin. Source: protocol 8.11, 10 #4, #5, #29.
+A failed check gives 0, as the reference's tests pin.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Prints JSON as the reference scripts do: pretty, and in ASCII whatever the locale. Source: protocol 8."""
+"""Prints JSON as the reference scripts do: pretty, and in ASCII whatever the locale."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`phase-detect`: where the project stands, as `key=value` lines. Always 0. Source: protocol 8.13, 10 #37."""
+"""`phase-detect`: where the project stands, as `key=value` lines. Always 0."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def _section(said: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 
 def _plain(value: object, default: object) -> object:
-    """Return the value, or the default where it is absent or no plain value; `false` is a value (protocol 11 #1)."""
+    """Return the value, or the default where it is absent or no plain value; `false` is a value."""
     return value if isinstance(value, str | int | float) else default
 
 

@@ -1,4 +1,4 @@
-"""`pre-integration-check`: what each department still owes before the integration gate. Source: protocol 8.14, 3.4."""
+"""`pre-integration-check`: what each department still owes before the integration gate."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""`resolve-departments`: which departments work and which Leads are spawned, as `key=value` lines.
-
-Source: protocol 8.7, 3.1.
+"""`resolve-departments`: which departments work and which Leads are spawned, as `key=value`
+lines.
 """
 
 from __future__ import annotations

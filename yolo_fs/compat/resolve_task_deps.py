@@ -1,4 +1,4 @@
-"""`resolve-task-deps`: the tasks of a plan in groups that may be done at once. Source: protocol 8.9."""
+"""`resolve-task-deps`: the tasks of a plan in groups that may be done at once."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The table of drop-in scripts, and the boundary where what goes wrong is said once.
 
-A script's module has `run(arguments) -> int`, prints what its contract says and returns the contract's exit code.
-It is imported only when it is called. Source: protocol 8.
+A script's module has `run(arguments) -> int`, prints what its contract says and returns the
+contract's exit code. It is imported only when it is called.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What the schemas say of a line, sorted into what the reference's validators ask and what only the coordinator asks.
 
-The contract checks the keys of a header and their types, the keys of body lines, old spellings and ids. Everything
-else that the coordinator would refuse is a warning here, so that no file becomes invalid by the change of validator.
-Source: protocol 1.3, 8.4.
+The contract checks the keys of a header and their types, the keys of body lines, old spellings and
+ids. Everything else that the coordinator would refuse is a warning here, so that no file becomes
+invalid by the change of validator.
 """
 
 from __future__ import annotations

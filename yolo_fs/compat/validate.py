@@ -1,4 +1,4 @@
-"""`validate --type T …`: one door to the seven validators. Source: protocol 8.4."""
+"""`validate --type T …`: one door to the seven validators."""
 
 from __future__ import annotations
 

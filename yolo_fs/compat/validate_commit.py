@@ -1,6 +1,6 @@
 """`validate-commit`: advises when the subject of a `git commit` is not `{type}({scope}): {text}`. Always 0.
 
-Only the text of `-m` is seen, and of several the last. Source: protocol 8.5, 5.1.
+Only the text of `-m` is seen, and of several the last.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """`validate-config F [DEFAULTS]`: the five sections that the reference checks; faults elsewhere are warnings.
 
 Any model may be named in `force_analyze_model`: the reference's list rejects its own defaults.
-Source: protocol 8.4, 11 #12.
 """
 
 from __future__ import annotations

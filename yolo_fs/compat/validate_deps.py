@@ -1,6 +1,5 @@
-"""`validate --type deps --roadmap-json F`: whether the phases of a roadmap can be done in some order.
-
-Source: protocol 8.4.
+"""`validate --type deps --roadmap-json F`: whether the phases of a roadmap can be done in some
+order.
 """
 
 from __future__ import annotations

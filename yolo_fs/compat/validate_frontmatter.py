@@ -1,6 +1,6 @@
 """`validate-frontmatter`: advises when the `description:` of a Markdown file's front matter is empty or multi-line.
 
-Always 0. Source: protocol 8.4 ("frontmatter").
+Always 0.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`validate-gates --step S --phase-dir P`: whether a step may begin, as the reference sees it. Source: protocol 2.2."""
+"""`validate-gates --step S --phase-dir P`: whether a step may begin, as the reference sees it."""
 
 from __future__ import annotations
 

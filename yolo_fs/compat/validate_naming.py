@@ -1,7 +1,4 @@
-"""`validate-naming TARGET`: keys of plans, summaries and requirements, old spellings among them.
-
-Source: protocol 8.4, 1.3 (its end: legacy keys, turbo relaxation).
-"""
+"""`validate-naming TARGET`: keys of plans, summaries and requirements, old spellings among them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`validate-plan F`: keys of the header and of the tasks, paths, waves, then the naming rules. Source: protocol 8.4."""
+"""`validate-plan F`: keys of the header and of the tasks, paths, waves, then the naming rules."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""`validate-send-message`: warns when an agent writes to an agent of another department. Always 0; advice only.
-
-Source: protocol 7 (row `validate-send-message`); document 002 ("Cross-Department Context Isolation").
+"""`validate-send-message`: warns when an agent writes to an agent of another department. Always 0;
+advice only.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""`validate-summary`: advises the writer of a summary. Always 0. Source: protocol 8.4 ("summary"), 10 #23.
+"""`validate-summary`: advises the writer of a summary. Always 0.
 
-A torn line is advice as well; the reference ends without a word on it (peers 0, finding 2).
+A torn line is advice as well; the reference ends without a word on it.
 """
 
 from __future__ import annotations

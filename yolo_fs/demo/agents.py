@@ -1,7 +1,4 @@
-"""How agents' tools write files: the manners that a watcher of files has to live with.
-
-Source: reliability F14, F15 (torn lines, renames, appends).
-"""
+"""How agents' tools write files: the manners that a watcher of files has to live with."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The real daemon as a child process, and what it says on stdout.
-
-Source: cli, `run --json` ("one event per line on stdout").
-"""
+"""The real daemon as a child process, and what it says on stdout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of a scene. Source: cli, `demo`."""
+"""What becomes of a scene."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Plays the scenes of a play one after the other and waits for the daemon's answer to each.
 
-Nothing here sleeps in the hope that something has happened: an answer is an event of the daemon, and each
-scene has a deadline. Pauses only set the pace for whoever watches. Source: cli, `demo`.
+Nothing here sleeps in the hope that something has happened: an answer is an event of the daemon,
+and each scene has a deadline. Pauses only set the pace for whoever watches.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What has to be true once a play is over: asked of git, not of the daemon.
-
-Source: design 1 ("Inert when in doubt"); reliability F59.
-"""
+"""What has to be true once a play is over: asked of git, not of the daemon."""
 
 from __future__ import annotations
 

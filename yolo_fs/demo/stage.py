@@ -1,6 +1,5 @@
-"""Where a play takes place: a temporary repository, a home without anybody's configuration, and the daemon.
-
-Source: cli, `demo`.
+"""Where a play takes place: a temporary repository, a home without anybody's configuration, and the
+daemon.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a play is made of: acts and scenes as rows, with what the daemon has to answer to each.
 
-A play is a folder below `demo/plays`: `story.py` with these rows, beside it the files that its agents write.
-Source: cli, `demo`; document 002 ("11-Step Workflow").
+A play is a folder below `demo/plays`: `story.py` with these rows, beside it the files that its
+agents write.
 """
 
 from __future__ import annotations

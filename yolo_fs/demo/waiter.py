@@ -1,6 +1,5 @@
-"""Somebody who waits at a gate: `yolo-fs gate wait` as a child process, asleep until the daemon rings.
-
-Source: cli, `gate wait`; protocol 3.4.
+"""Somebody who waits at a gate: `yolo-fs gate wait` as a child process, asleep until the daemon
+rings.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Appends to a log that several processes share: one at a time, whole lines only, on the disk before it counts.
 
-The lock is flock(2) on the log itself, so there is nothing to clean up. Agents append without it: what they left torn
-is never continued. Source: reliability F42 to F47, F53; protocol 4.4 ("append-only").
+The lock is flock(2) on the log itself, so there is nothing to clean up. Agents append without it:
+what they left torn is never continued. See docs/faults.md#f42 to #f47 and #f53.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """A bell that any number of processes hear at once: a named pipe, rung by closing its writing end.
 
-Not inotify: a user has 128 of its instances for everything (`fs.inotify.max_user_instances`), so that the 129th
-waiter would hear nothing. A pipe costs one descriptor, needs no thread, and rings by itself when the ringer dies. It
-carries no news, it only says "look now"; who hears nothing looks later. Source: peers, "wait by event".
+Not inotify: a user has 128 of its instances for everything (`fs.inotify.max_user_instances`), so
+that the 129th waiter would hear nothing. A pipe costs one descriptor, needs no thread, and rings by
+itself when the ringer dies. It carries no news, it only says "look now"; who hears nothing looks
+later.
 """
 
 from __future__ import annotations

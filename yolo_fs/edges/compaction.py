@@ -1,6 +1,6 @@
 """A mark that a session was compacted, left for its next prompt: some hosts hear no hook of a compaction itself.
 
-Hooks use it, so nothing but the standard library is imported. Source: interfaces 1.2 ("Compaction"); protocol 6.2.
+Hooks use it, so nothing but the standard library is imported.
 """
 
 from __future__ import annotations

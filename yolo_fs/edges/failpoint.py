@@ -1,9 +1,9 @@
 """Named places at which a test kills, slows or refuses the running program; nothing at all unless `YOLO_FP` is set.
 
-`YOLO_FP=STAGE:ACTION[:NTH][,…]`. Actions: `kill` (SIGKILL of this process), `sleep=MS`, `raise=NAME` (the
-operating system's error of that name, such as ENOSPC). `NTH` counts the passes from 1; without it the action
-happens at every pass. Whoever can set the environment of a process can end it anyway: this adds no power.
-Source: reliability 2.0 ("FP").
+`YOLO_FP=STAGE:ACTION[:NTH][,…]`. Actions: `kill` (SIGKILL of this process), `sleep=MS`,
+`raise=NAME` (the operating system's error of that name, such as ENOSPC). `NTH` counts the passes
+from 1; without it the action happens at every pass. Whoever can set the environment of a process
+can end it anyway: this adds no power.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The only place that opens files of the work tree: nothing outside it, nothing but plain files, nothing half-written.
 
-Every path is walked folder by folder from the root's descriptor and no link is ever followed, so that a
-folder which is swapped for a link under our hands leads nowhere.
-Source: reliability F14, F16, F50, F52; design 4 ("settle").
+Every path is walked folder by folder from the root's descriptor and no link is ever followed, so
+that a folder which is swapped for a link under our hands leads nowhere. See docs/faults.md#f14,
+#f16, #f50 and #f52.
 """
 
 from __future__ import annotations
@@ -31,13 +31,14 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _CHUNK_BYTES = 1 << 20
 RACY_NS = 2_000_000_000
-"""A file younger than this when it was read may change without its stamp showing it. Source: reliability F18."""
+"""A file younger than this when it was read may change without its stamp showing it. See
+docs/faults.md#f18."""
 _SET_LEASE_SIGNAL = 10
 """F_SETSIG of Linux, which the standard library does not name."""
 
 
 class Stamp(NamedTuple):
-    """What changes when a file does. Equal stamps prove nothing within the clock's grain (reliability F18)."""
+    """What changes when a file does. Equal stamps prove nothing within the clock's grain (F18)."""
 
     dev: int
     ino: int

@@ -1,8 +1,8 @@
 """The record of what hosts and messages say of agents: one line per sign of life, in `.git/yolo-fs/agents.jsonl`.
 
-Hooks append to it before and after each tool of each agent, so nothing but the standard library is imported here, and
-no typing either. Whoever appends waits for nobody and syncs nothing: a full disk costs signs, never work.
-Source: document 000 ("agent_health_event": "logged locally"); performance 5; reliability F06, F53.
+Hooks append to it before and after each tool of each agent, so nothing but the standard library is
+imported here, and no typing either. Whoever appends waits for nobody and syncs nothing: a full disk
+costs signs, never work. See docs/faults.md#f06 and #f53.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Remembers what happened: one line per fact, numbered, in the shape of CloudEvents 1.0.
 
-The daemon writes, and so do commands for what happens in them; they take turns by flock(2), and anybody reads.
-Nothing is true because it stands here: a full disk costs events, never work.
-Source: interfaces 8 ("Events first"); reliability 4.2 and F06.
+The daemon writes, and so do commands for what happens in them; they take turns by flock(2), and
+anybody reads. Nothing is true because it stands here: a full disk costs events, never work. See
+docs/faults.md#f06.
 """
 
 from __future__ import annotations
@@ -142,7 +142,8 @@ class Journal:
 
     def _put(self, type_: str, subject: str, data: Mapping[str, Any]) -> bool:
         seq = (self._seq or 0) + 1
-        # ASCII: paths may hold bytes that are no UTF-8, and nothing here may steer a terminal (reliability F56).
+        # ASCII: paths may hold bytes that are no UTF-8, and nothing here may steer a terminal
+        # (F56).
         line = json.dumps(
             self._event(seq, type_, subject, data), separators=(",", ":"), allow_nan=False
         )

@@ -1,6 +1,6 @@
 """Reads JSONL and JSON files strictly: every fault of a file with its line and place, never an exception.
 
-jsonlines reads the lines, with our decoder. Source: reliability F53 and finding 6; protocol 1.2.
+jsonlines reads the lines, with our decoder. See docs/faults.md#f53.
 """
 
 from __future__ import annotations

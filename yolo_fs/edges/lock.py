@@ -1,6 +1,6 @@
 """A lock held for a process's life: the kernel's flock is the truth, what stands in the file is information.
 
-Source: reliability F40, F41, F43 to F45; peers, pain 9.
+See docs/faults.md#f40, #f41 and #f43 to #f45.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A work tree that is walked again and again, at the price of what changed in it.
 
-Source: performance 2 ("idle CPU at 20,000 dirs incl. 30 s scan"); reliability F18, G14.
+See docs/faults.md#f18.
 """
 
 from __future__ import annotations

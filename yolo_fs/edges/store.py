@@ -1,8 +1,8 @@
 """Reads and replaces small JSON files, and locks them for one change.
 
-The one importer of filelock. A file changes only by a rename, so a reader needs no lock; a lock stands on a
-separate file that is never unlinked, and is flock(2), as flock(1) in the protocol's shell scripts uses it.
-Source: reliability F42 to F47 and 4.2; performance 4; design 2.
+The one importer of filelock. A file changes only by a rename, so a reader needs no lock; a lock
+stands on a separate file that is never unlinked, and is flock(2), as flock(1) in the protocol's
+shell scripts uses it. See docs/faults.md#f42 to #f47.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def _bytes_of(path: str) -> bytes:
 
 
 def open_regular(path: str, flags: int, mode: int = OWN) -> int:
-    """Open without following a link or waiting for a pipe. Source: reliability F45, F50."""
+    """Open without following a link or waiting for a pipe. See docs/faults.md#f45 and #f50."""
     try:
         descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, mode)
     except OSError as error:
@@ -151,7 +151,7 @@ _DECODER = json.JSONDecoder(
 def private_directory(path: str) -> None:
     """Make the directory, or make it private; never its parents, for those are somebody else's.
 
-    Source: reliability 4.2, F36.
+    See docs/faults.md#f36.
     """
     with environment(path):
         with contextlib.suppress(FileExistsError):
@@ -244,7 +244,9 @@ def _sync_directory(directory: str) -> None:
 
 
 def reap_temporaries(directory: str, older_than_s: float) -> int:
-    """Remove what killed writers left, and nothing else; return how many. Source: reliability F47."""
+    """Remove what killed writers left, and nothing else; return how many. See
+    docs/faults.md#f47.
+    """
     with (
         contextlib.suppress(FileNotFoundError, NotADirectoryError),
         os.scandir(directory) as entries,

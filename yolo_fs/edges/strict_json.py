@@ -1,8 +1,8 @@
 """Strict JSON in two steps: a quick decoder that vouches only for what is surely right, and a close look at the rest.
 
-The close look never raises: it returns the value, or every fault with its place. The standard decoder
-alone accepts NaN, overflow, duplicate keys and lone surrogates, and dies of deep nesting.
-Source: reliability F53; performance 3 ("Strictness").
+The close look never raises: it returns the value, or every fault with its place. The standard
+decoder alone accepts NaN, overflow, duplicate keys and lone surrogates, and dies of deep nesting.
+See docs/faults.md#f53.
 """
 
 from __future__ import annotations

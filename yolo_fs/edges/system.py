@@ -9,7 +9,7 @@ from yolo_fs.reasons import safe
 NETWORK_FILESYSTEMS = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "fuse.sshfs", "fuse.s3fs"}
 )
-"""Where flock cannot be trusted. Source: reliability F46."""
+"""Where flock cannot be trusted. See docs/faults.md#f46."""
 
 
 def boot_id() -> str:

@@ -1,6 +1,6 @@
 """What every text file must be before anybody parses it: small, UTF-8, LF, without NUL, mark or merge debris.
 
-Source: reliability F16, F53, F56; document 004 ("Enrich context_health.log").
+See docs/faults.md#f16, #f53 and #f56.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LISTED_LINES = 10
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much a file may ask of its reader. Source: reliability F50, F53."""
+    """How much a file may ask of its reader. See docs/faults.md#f50 and #f53."""
 
     max_line_bytes: int = 1 << 20
     max_file_bytes: int = 8 << 20

@@ -1,6 +1,5 @@
-"""Reads TOON documents strictly, such as architecture.toon, and writes them, with the official library.
-
-Source: protocol 1.3 (`architecture.toon`); design 6 ("TOON").
+"""Reads TOON documents strictly, such as architecture.toon, and writes them, with the official
+library.
 """
 
 from __future__ import annotations

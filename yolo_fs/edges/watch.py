@@ -1,8 +1,8 @@
 """Tells which files below a directory may have changed, and when that can no longer be known.
 
-The one importer of watchdog. Events are an accelerator, never the truth: a `Hint` means "look at this
-path", a `Doubt` means "look at everything". The periodic scan is what makes the program right.
-Source: performance 2 ("Recommended watchdog set-up"); reliability F10 to F13 and F36.
+The one importer of watchdog. Events are an accelerator, never the truth: a `Hint` means "look at
+this path", a `Doubt` means "look at everything". The periodic scan is what makes the program right.
+See docs/faults.md#f10 to #f13 and #f36.
 """
 
 from __future__ import annotations
@@ -89,8 +89,8 @@ _EVENTS: list[type[FileSystemEvent]] = [
     DirCreatedEvent,
     DirDeletedEvent,
 ]
-"""Never Opened, ClosedNoWrite or Modified: walking 20,000 directories would then overflow the queue,
-and the answer to the overflow is to walk again. Source: performance, trap 4."""
+"""Never Opened, ClosedNoWrite or Modified: walking 20,000 directories would then overflow the
+queue, and the answer to the overflow is to walk again."""
 
 _OUT_OF_WATCHES = frozenset({errno.ENOSPC, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 _SYSCTL = "sysctl fs.inotify.max_user_watches fs.inotify.max_user_instances shows the limits; root may raise them"
@@ -236,7 +236,8 @@ class Watcher:
     # --- events, on watchdog's dispatching thread --------------------------------------------------------------------
 
     def _heed(self, event: FileSystemEvent) -> None:
-        # An exception here would end watchdog's thread for good, and silently. Source: reliability F13.
+        # An exception here would end watchdog's thread for good, and silently. See
+        # docs/faults.md#f13.
         try:
             if event.is_directory:
                 self._heed_directory(event)
@@ -275,7 +276,7 @@ class Watcher:
             self._lose(Doubt.MOVED_OUT)
 
     def _look_into(self, directory: str) -> None:
-        # Whatever was written before the watch was there has sent no event. Source: performance, trap 5.
+        # Whatever was written before the watch was there has sent no event.
         for parent in _directories(directory):
             with contextlib.suppress(OSError), os.scandir(parent) as entries:
                 for entry in entries:
@@ -372,7 +373,7 @@ if sys.platform == "linux":
             self, path: bytes, mask: Mask, callback: WatchCallback, id_: CallbackId
         ) -> WatchDescriptor:
             # The base class warns when a directory is added twice, which `mkdir -p` does each time, takes EACCES
-            # for success, and its caller swallows ENOSPC. Source: reliability F11.
+            # for success, and its caller swallows ENOSPC. See docs/faults.md#f11.
             if not os.access(path, os.R_OK):
                 code = errno.EACCES if os.path.lexists(path) else errno.ENOENT
                 raise OSError(code, os.strerror(code))

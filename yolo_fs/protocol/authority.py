@@ -1,6 +1,6 @@
 """Decision authority: what each role may decide, and what it must hand up, topic by topic.
 
-Source: document 002 ("Decision Authority Matrix").
+See docs/sources.md#document-002.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Chains of repair: what follows a failed QA, what follows a code review, and what is measured.
 
-Source: document 002 ("QA Remediation Chain", "Code Review Chain").
+See docs/sources.md#document-002.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Commit every artifact: which step commits what, immediately after it was made.
 
-Source: document 002 ("Commit-Every-Artifact Protocol").
+See docs/sources.md#document-002.
 """
 
 from __future__ import annotations

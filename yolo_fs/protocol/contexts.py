@@ -1,6 +1,6 @@
 """Compiled contexts: which sections each role gets, what feeds them, in which form, and what goes first when too large.
 
-Source: protocol 6.4 and 6.5; document 002 ("Context Isolation", "Agent Roster", "Resume Protocol").
+See docs/sources.md#document-002.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Cut(IntEnum):
     PROSE = 3, "prose to headings only"
     PRIOR = 4, "drop prior-phase context"
     LINES = 5, "whole lines, the vital sections last"
-    """What protocol 6.4 leaves open: the four steps alone guarantee no budget."""
+    """What the documents leave open: the four steps alone guarantee no budget."""
 
 
 class Form(StrEnum):
@@ -525,7 +525,7 @@ class Budget:
     printed: int
     """Tokens in document 002; 0 where it has no row."""
     manifest: int
-    """Tokens in the manifest, which protocol 10 #26 prefers to the built-in table."""
+    """Tokens in the manifest, which is preferred to the built-in table."""
     source: str = "protocol 6.4 and 10 #26"
     """Section that the row restates."""
 

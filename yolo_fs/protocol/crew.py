@@ -1,7 +1,6 @@
 """The crew: what is a sign of an agent's health, what counts for and against a department, when its breaker turns.
 
-Source: document 000 ("agent_health_event", "circuit_breaker_state", "shutdown_request", "shutdown_response",
-"dev_progress", "task_complete", "dev_blocker"); interfaces 1.1; peers, feature 46 ("Heartbeat / stall detection").
+See docs/sources.md#document-000.
 """
 
 from __future__ import annotations

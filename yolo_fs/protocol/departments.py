@@ -1,6 +1,6 @@
 """The departments: their agents, prefixes and files, and which Leads are spawned in which waves.
 
-Source: document 002 ("Multi-Department Structure", "Cross-Department Context Isolation"), protocol 3.1.
+See docs/sources.md#document-002.
 """
 
 from __future__ import annotations

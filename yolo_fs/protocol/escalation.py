@@ -1,6 +1,6 @@
 """Escalation: who escalates to whom and why, level by level up, and the resolution back down.
 
-Source: document 002 ("Escalation Chain", "Escalation Round-Trip", "Department Escalation").
+See docs/sources.md#document-002.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ CHAINS = (
 )
 
 LEVELS = (Role.SENIOR, Role.LEAD, Role.ARCHITECT, Role.OWNER, Role.USER)
-"""Levels that may hold an escalation, lowest first. Source: protocol 4.1."""
+"""Levels that may hold an escalation, lowest first."""
 
 
 class Rule(StrEnum):

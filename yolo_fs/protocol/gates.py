@@ -1,6 +1,6 @@
 """Gates between departments and phases: what opens them, and what their verdicts mean.
 
-Source: protocol 3.1, 3.4 and 1.3; document 002 ("R&D Pipeline", "Integration Pipeline", "File-based coordination").
+See docs/sources.md#document-002.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from yolo_fs.protocol.names import Dept
 
 
 class Need(StrEnum):
-    """A piece of evidence that a gate asks for; value as in protocol 3.4."""
+    """A piece of evidence that a gate asks for."""
 
     UX_SENTINEL = "`.handoff-ux-complete` exists"
     DESIGN_HANDOFF = "design-handoff.jsonl exists and whole file parses as JSON"
@@ -82,7 +82,7 @@ WAVE_GATES = (
 
 
 GATE_TIMEOUT_MINUTES = 30
-"""How long a gate between departments is waited for. Source: protocol 3.1."""
+"""How long a gate between departments is waited for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,7 @@ STAGE_OUTCOMES = (
 
 
 class Evidence(StrEnum):
-    """What the departments' results and the checks amount to; value as in protocol 3.4."""
+    """What the departments' results and the checks amount to."""
 
     SECURITY_FAIL = "any security FAIL"
     FAIL = "any FAIL"
@@ -175,7 +175,7 @@ class Evidence(StrEnum):
 
 
 class Decision(StrEnum):
-    """What the Owner decides at the end; value as in protocol 3.4."""
+    """What the Owner decides at the end."""
 
     HARD_STOP = "hard stop to the user"
     HOLD = "HOLD"

@@ -1,7 +1,4 @@
-"""Hooks: what yolo_fs does inside git, and inside the session of an agent.
-
-Source: interfaces 1.1, 1.4 and 3.
-"""
+"""Hooks: what yolo_fs does inside git, and inside the session of an agent."""
 
 from __future__ import annotations
 

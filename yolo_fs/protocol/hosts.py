@@ -1,6 +1,5 @@
-"""The hosts that agents run in: where each keeps its hooks, how it names events, what its user must approve.
-
-Source: interfaces 1.1 to 1.3.
+"""The hosts that agents run in: where each keeps its hooks, how it names events, what its user must
+approve.
 """
 
 from __future__ import annotations

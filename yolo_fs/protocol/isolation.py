@@ -1,6 +1,6 @@
 """Context isolation: what each role, and each department, receives and never receives.
 
-Source: document 002 ("Context Isolation").
+See docs/sources.md#document-002.
 """
 
 from __future__ import annotations

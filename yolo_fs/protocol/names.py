@@ -1,6 +1,6 @@
 """The closed lists of names that all tables of the protocol share: who, where, in which team.
 
-Source: document 002 ("Agent Roster", "Team Structure", "Multi-Department Structure").
+See docs/sources.md#document-002.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The roster: every agent of the company, the department variants derived from the printed rows.
 
-Source: document 002 ("Agent Roster", "Multi-Department Structure").
+See docs/sources.md#document-002.
 """
 
 from __future__ import annotations

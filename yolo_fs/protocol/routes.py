@@ -1,6 +1,6 @@
 """Routing of commands: where each enters, whom it spawns, and how it escalates.
 
-Source: document 002 ("Command Routing Table").
+See docs/sources.md#document-002.
 """
 
 from __future__ import annotations

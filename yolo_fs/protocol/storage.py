@@ -1,6 +1,6 @@
 """The product workflow: its agents, the handoffs between them, and where their files lie.
 
-Source: document 003 ("Master Handoff Envelope", "Phase-Specific Payloads", "File Storage Convention", "Error Handoff").
+See docs/sources.md#document-003.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The five teams and pipelines: who belongs to them, when they are active, what they hand on.
 
-Source: document 002 ("Team Structure").
+See docs/sources.md#document-002.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The tools of every host that reach files, and what each does with them.
-
-Source: interfaces 1.1 to 1.3.
-"""
+"""The tools of every host that reach files, and what each does with them."""
 
 from __future__ import annotations
 

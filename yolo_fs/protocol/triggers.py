@@ -1,6 +1,6 @@
 """Handoffs between roles: who hands over to whom on which trigger, and the packet that carries it.
 
-Source: document 001 ("Handoff contract", "Directive-contained handoff", "Trigger matrix").
+See docs/sources.md#document-001.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The workflow: every step with its gates, artifacts, commits and skips; effort, complexity and limits.
 
-Source: document 002 ("11-Step Workflow"), protocol 2.1 and 5.2.
+See docs/sources.md#document-002.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from yolo_fs.subject import Subject
 
 
 class Skip(StrEnum):
-    """A rule that skips a step; value as in document 002, `sentence` as in protocol 2.1."""
+    """A rule that skips a step."""
 
     sentence: str
 
@@ -41,7 +41,7 @@ class Skip(StrEnum):
 
 
 class EntryGate(StrEnum):
-    """A condition that must hold before a step begins; value as in protocol 2.1."""
+    """A condition that must hold before a step begins."""
 
     ANALYSIS = "analysis.json or active milestone"
     PHASE_DIRECTORY = "phase dir exists"
@@ -58,12 +58,13 @@ class EntryGate(StrEnum):
     QA_DONE = "verification.jsonl or qa skipped"
     SECURITY_DONE = "security-audit.jsonl or security skipped"
     SIGNED_OFF = "steps.signoff complete"
-    """Document 002 lets the integration gate follow security at once; both states open it (protocol 10 #6)."""
+    """Document 002 lets the integration gate follow security at once; both states open it
+    (docs/sources.md#c06)."""
     INTEGRATION_DONE = "integration_gate complete or skipped"
 
 
 class ExitGate(StrEnum):
-    """A condition that must hold before a step is complete; value as in protocol 2.1."""
+    """A condition that must hold before a step is complete."""
 
     SCOPE_APPROVED = "`scope-document.json`, status PO-APPROVED"
     CRITIQUE = "critique.jsonl valid, entries with cf+rd"
@@ -143,13 +144,13 @@ class Step:
     outputs: tuple[str, ...]
     """What it produces, as printed."""
     commits: tuple[Subject, ...]
-    """Subjects of its artifact commits: the one of document 002 first, then those that protocol 2.1 adds."""
+    """Subjects of its artifact commits: the one of document 002 first, then those of the reference scripts."""
     entry: tuple[EntryGate, ...]
     """Conditions that must all hold before it begins."""
     exit: tuple[ExitGate, ...]
     """Conditions that must all hold before it is complete."""
     skips: tuple[Skip, ...] = ()
-    """Rules of which any one skips the step: those of document 002 first, then those that protocol 2.1 adds."""
+    """Rules of which any one skips the step: those of document 002 first, then those of the reference scripts."""
     state: tuple[Subject, ...] = (STEP_COMPLETE,)
     """Subjects of the commits that record its completion."""
     mandatory: bool = False

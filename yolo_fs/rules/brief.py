@@ -1,7 +1,7 @@
 """The form of a brief: sections in the order of their weight, cut whole to a budget. Pure.
 
-What does not fit is left out and named. Nothing in a brief is an age or a clock's time, so the same state gives the
-same bytes. Source: design 5; interfaces 1.4 ("truncate at whole sections").
+What does not fit is left out and named. Nothing in a brief is an age or a clock's time, so the same
+state gives the same bytes.
 """
 
 from __future__ import annotations
@@ -42,9 +42,8 @@ Item = tuple[str, Mapping[str, Any]]
 
 
 def tokens(text: str) -> int:
-    """Return the estimated number of tokens of a text: one for every four bytes of UTF-8, rounded up.
-
-    Source: protocol 6.4 ("tokens ≈ bytes/4").
+    """Return the estimated number of tokens of a text: one for every four bytes of UTF-8, rounded
+    up.
     """
     return -(-len(text.encode("utf-8", "surrogatepass")) // _BYTES_PER_TOKEN)
 

@@ -1,6 +1,6 @@
 """What a new session is told: where the team stands, who does what next, and what of the work tree needs a hand. Pure.
 
-Source: document 002 ("Resume Protocol"); design 5.
+See docs/sources.md#document-002.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where the team stands in half a line, for those who have no room for more. Pure. Source: cli, `statusline`."""
+"""Where the team stands in half a line, for those who have no room for more. Pure."""
 
 from __future__ import annotations
 

@@ -33,9 +33,8 @@ def moment(written: object) -> datetime | None:
 def untimely(
     of: str, written: str, now: datetime, path: str, line: int, at: str
 ) -> Iterator[Finding]:
-    """Yield what is wrong with a moment that somebody wrote: it is none, has no zone, or has not come.
-
-    Source: reliability F19.
+    """Yield what is wrong with a moment that somebody wrote: it is none, has no zone, or has not
+    come.
     """
     found, hint = moment(written), "Its time counts from when the file was written."
     if found is None:

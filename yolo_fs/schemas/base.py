@@ -1,7 +1,7 @@
 """The one door to pydantic: the base of every shape, the formats, and faults with place and example.
 
-A shape is a `Wire` class with a docstring under each field. `check` reports *all* faults of a value.
-Source: design 4 and 6; protocol 1.3 for the formats.
+A shape is a `Wire` class with a docstring under each field. `check` reports *all* faults of a
+value.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """How strictly shapes are read. Source: design 6, "Unknown keys"."""
+    """How strictly shapes are read."""
 
     strict: bool = False
     """Unknown keys reject instead of warn."""
@@ -83,7 +83,7 @@ class Wire(BaseModel):
     model_config = ConfigDict(extra="allow", frozen=True, strict=True, defer_build=True)
 
     former: ClassVar[Mapping[str, str]] = {}
-    """Old key → present key, as found in real planning trees (protocol 1.3 and 9.1)."""
+    """Old key → present key, as found in real planning trees."""
 
     open_ended: ClassVar[bool] = False
     """Further keys are the writer's own: only those that the protocol names are checked."""
@@ -155,7 +155,7 @@ OneLine = Annotated[
 Summary500 = Annotated[
     str, Field(min_length=1, max_length=500, examples=["two or three sentences"])
 ]
-"""At most 500 characters. Source: document 003, "Size Limits"."""
+"""At most 500 characters."""
 Number = float
 """A whole number is a number too."""
 Count = Annotated[int, Field(ge=0, examples=[3])]

@@ -1,7 +1,7 @@
 """Every kind of thing that people and machines write, except artifacts: its name, its shapes, how it is read.
 
-The artifacts are added on the next floor, where they are known (`rules.artifacts.catalogue`).
-Source: documents 000, 001, 003 and 004; protocol 1.3, 2.3, 3.2, 3.3, 4.3 and Appendix B.
+The artifacts are added on the next floor, where they are known (`rules.artifacts.catalogue`). See
+docs/sources.md#document-000.
 """
 
 from __future__ import annotations

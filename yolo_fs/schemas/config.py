@@ -1,7 +1,4 @@
-"""`config.json` of the planning tree: every section may be absent.
-
-Source: protocol 8.4 ("config F") for the ranges, Appendix B for the keys and defaults, 3.1 and 6.1 for the rest.
-"""
+"""`config.json` of the planning tree: every section may be absent."""
 
 from __future__ import annotations
 
@@ -28,7 +25,7 @@ class ApprovalGates(Wire):
 
 
 class Departments(Wire):
-    """Departments that work on a phase. Source: document 002, "Multi-Department Structure"."""
+    """Departments that work on a phase."""
 
     backend: bool = True
     """Backend."""
@@ -54,7 +51,7 @@ class QaGates(Wire):
 
 
 class EscalationRules(Wire):
-    """Escalation. Source: document 002, "Timeout protection"."""
+    """Escalation."""
 
     timeout_seconds: Positive = 300
     """Time at one level before the next is asked."""
@@ -85,7 +82,7 @@ class ResearchRequests(Wire):
 
 
 class ProductOwner(Wire):
-    """The optional Product Owner. Source: document 002, "PO layer optional"."""
+    """The optional Product Owner."""
 
     enabled: bool = False
     """Whether steps `po` and `delivery` exist."""
@@ -182,7 +179,7 @@ class Config(Wire):
     """The whole configuration; `Config()` is the documented default."""
 
     effort: Literal["thorough", "balanced", "fast", "turbo"] = "balanced"
-    """Effort profile: which steps are skipped. Source: protocol 2.1."""
+    """Effort profile: which steps are skipped."""
     autonomy: Text = "standard"
     """How much is done without asking; yolo_fs only passes it on."""
     auto_commit: bool = True

@@ -4,8 +4,8 @@ Its whole rule is the document's own filter:
 
     (.status | type == "string") and (.artifacts | type == "array") and (has("next")) and (.summary | type == "string")
 
-so an empty text passes, `next` may be anything that JSON can say, null too, and further keys are free.
-Source: document 004 ("Add a handoff.json schema check after each agent invocation").
+so an empty text passes, `next` may be anything that JSON can say, null too, and further keys are
+free. See docs/sources.md#document-004.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The handoff packet between roles, and the HANDOFF.md that holds one.
 
-Source: document 001 ("Handoff contract", "Directive-contained handoff").
+See docs/sources.md#document-001.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from yolo_fs.schemas.base import AfterValidator, Field, OneLine, RelativePath, W
 __all__ = ["BranchName", "DirectivePacket", "Guid", "HandoffFile", "Packet", "Role"]
 
 Role = Literal["architect", "executor", "pair", "auditor"]
-"""The four roles. Source: document 001, `from_role` and `to_role`."""
+"""The four roles."""
 
 _NOT_IN_A_BRANCH = re.compile(
     r"[\x00-\x20\x7f~^:?*\[\\]"  # control characters, space and what revisions and globs are made of
     r"|\.\.|@\{|//|^[/-]|[/.]$|^@$|^HEAD$"
     r"|(?:^|/)\.|\.lock(?:/|$)"
 )
-"""What no branch name holds. Source: git-check-ref-format(1), rules 1 to 10 and `--branch`."""
+"""What no branch name holds. See git-check-ref-format(1)."""
 
 _PLACEHOLDER = re.compile(r"\s*<[^<>]*>\s*")
 
@@ -92,7 +92,7 @@ FilledPath = Annotated[RelativePath, AfterValidator(_filled_in)]
 
 
 class Packet(Wire):
-    """`=== AUTO HANDOFF ===`: nine fields, in this order. Source: document 001, "Handoff contract"."""
+    """`=== AUTO HANDOFF ===`: nine fields, in this order."""
 
     from_role: Role
     """Role that stops."""
@@ -124,7 +124,7 @@ class DirectivePacket(Packet):
 
 
 class HandoffFile(Wire):
-    """Front matter of `HANDOFF.md`. Source: document 001, "Directive-contained handoff"."""
+    """Front matter of `HANDOFF.md`."""
 
     handoff: DirectivePacket
     """The packet."""

@@ -1,8 +1,8 @@
 """The section `yolo_fs` of the configuration: what the coordinator itself may do here.
 
-A repository's own configuration is as trustworthy as its last pull, so it may only tighten. Each field says
-which way that is; a value that loosens counts only when it comes from the user's own configuration.
-Source: reliability 4.5; design 6.
+A repository's own configuration is as trustworthy as its last pull, so it may only tighten. Each
+field says which way that is; a value that loosens counts only when it comes from the user's own
+configuration.
 """
 
 from __future__ import annotations
@@ -46,34 +46,33 @@ class Policy(Wire):
     directive_roots: list[RelativePath] = Field(
         default_factory=lambda: ["apps/web/.local/directives"]
     )
-    """Folders whose sessions may hold a `HANDOFF.md`. Source: document 001. Loosens: every entry, yet never outside."""
+    """Folders whose sessions may hold a `HANDOFF.md`. Loosens: every entry, yet never outside."""
     required_reading: RelativePath = "apps/web/docs/guides/component-paradigm.md"
-    """What every packet must name as required reading. Source: document 001. Neither way."""
+    """What every packet must name as required reading. Neither way."""
     strict_handoffs: bool = False
-    """A handoff that was not read from its `handoff.json` fails the phase, even when the agent's text has it.
-    Source: document 004 ("Foundation for strict mode"). Tightens: true."""
+    """A handoff that was not read from its `handoff.json` fails the phase, even when the agent's
+text has it. Tightens: true."""
     handoff_deadline_s: Positive = 1800
-    """Time in which a handoff that was delivered is to be read, one that was read to be acknowledged, and one that was
-    acknowledged to be acted upon. As long as a gate waits by itself (protocol 3.4). Neither way: it only tells."""
+    """Time in which a handoff that was delivered is to be read, one that was read to be
+    acknowledged, and one that was acknowledged to be acted upon. As long as a gate waits by itself.
+    Neither way: it only tells."""
     agent_silent_s: Positive = 600
-    """Time after which an agent that was at work, and gives no sign, counts as disappeared. Twice as long as a level is
-    asked (protocol 4.2). Neither way: it only tells."""
+    """Time after which an agent that was at work, and gives no sign, counts as disappeared. Twice
+    as long as a level is asked. Neither way: it only tells."""
     stall_s: Positive = 1800
-    """Time after which a step stands still that has neither a new artifact nor a sign of its agent. As long as a gate
-    waits by itself (protocol 3.4). Neither way: it only tells."""
+    """Time after which a step stands still that has neither a new artifact nor a sign of its agent.
+    As long as a gate waits by itself. Neither way: it only tells."""
     circuit_failures: Positive = 2
-    """Failures in a row that open a department's circuit. Source: document 000 ("circuit_breaker_state": the example
-    counts 2); document 002 ("2 task failures"). Neither way: it only tells."""
+    """Failures in a row that open a department's circuit. Neither way: it only tells."""
     circuit_open_s: Positive = 300
-    """Time after which an open circuit is half-open. Source: document 000 ("circuit_breaker_state": the example probes
-    after 5 minutes). Neither way: it only tells."""
+    """Time after which an open circuit is half-open. Neither way: it only tells."""
     secrets_allowed: list[
         Annotated[str, Field(pattern=_FINGERPRINT, examples=["9f86d081884c7d65"])]
     ] = Field(default_factory=list)
     """Fingerprints of lines that look like a credential and are none. Loosens: every entry."""
     product_handoffs: bool = False
-    """Watch, check and commit the handoffs of the product workflow, which lie outside the planning tree in
-    `documents/handoffs`. Source: document 003 ("File Storage Convention"). Loosens: true."""
+    """Watch, check and commit the handoffs of the product workflow, which lie outside the planning
+    tree in `documents/handoffs`. Loosens: true."""
     state_files: Literal["existing", "always", "never"] = "existing"
     """Which state files the daemon keeps true and commits on each transition: those that exist, those of every phase,
     or none. Where several departments work, `existing` means `always`. Neither way."""

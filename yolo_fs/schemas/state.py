@@ -1,7 +1,7 @@
 """The state files: department status, execution state, orchestration, project state, pending escalations.
 
-All are projections that yolo_fs can compute anew; other writers exist, so keys that only some of them
-write are optional here. Source: protocol 2.1, 2.3, 3.2, 3.3, 4.2, 4.3 and 1.3 (`state.json`).
+All are projections that yolo_fs can compute anew; other writers exist, so keys that only some of
+them write are optional here.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Step = Literal[
     "po", "critique", "research", "architecture", "planning", "design_review", "test_authoring", "implementation",
     "code_review", "documentation", "qa", "security", "signoff", "integration_gate", "delivery",
 ]  # fmt: skip
-"""The steps of the workflow. Source: protocol 2.1."""
+"""The steps of the workflow."""
 
 
 def _real_moment(text: str) -> str:
@@ -68,7 +68,7 @@ CurrentTask = Annotated[
 
 
 class Projected(Wire):
-    """What yolo_fs adds to a file that it keeps true. Source: design 1."""
+    """What yolo_fs adds to a file that it keeps true."""
 
     declared: dict[str, Any] = Field(default_factory=dict)
     """What somebody declared in the file and the evidence does not bear out, by key; shown as drift."""
@@ -77,7 +77,7 @@ class Projected(Wire):
 
 
 class DeptStatus(Wire):
-    """`.dept-status-{dept}.json`: eight keys in this order, then what newer writers add. Source: protocol 3.2."""
+    """`.dept-status-{dept}.json`: eight keys in this order, then what newer writers add."""
 
     dept: Department
     """Department."""
@@ -96,11 +96,11 @@ class DeptStatus(Wire):
     error: str
     """First problem, or empty."""
     percent_complete: Percent | None = None
-    """Share of the work done. Source: document 000, `phase_progress`."""
+    """Share of the work done."""
     blockers: list[Text] | None = None
-    """What holds it up. Source: document 000, `phase_progress`."""
+    """What holds it up."""
     eta: str | None = None
-    """When it should be done, in free words. Source: document 000, `phase_progress`."""
+    """When it should be done, in free words."""
     seq: Count | None = None
     """Number of the write, counted up by yolo_fs so that a reader can tell old from new."""
 
@@ -151,7 +151,7 @@ class DepartmentState(Wire):
 
 
 class EscalationEntry(Wire):
-    """One escalation in the execution state. Source: protocol 4.2; document 000, `original_escalation`."""
+    """One escalation in the execution state."""
 
     id: EscalationName
     """`ESC-NN-MM-Tk`."""
@@ -162,7 +162,7 @@ class EscalationEntry(Wire):
     severity: Literal["blocking", "major", "minor"]
     """How grave."""
     status: Literal["pending", "resolved"]
-    """Resolved only after the Dev resumes. Source: document 002, "Escalation Round-Trip"."""
+    """Resolved only after the Dev resumes."""
     level: Literal["senior", "lead", "architect", "owner", "user"]
     """Who holds it now."""
     escalated_at: IsoInstant
@@ -191,7 +191,7 @@ class EscalationEntry(Wire):
 
 
 class ExecutionState(Projected):
-    """`.execution-state.json`. Source: protocol 2.3; document 002, "Resume Protocol"."""
+    """`.execution-state.json`."""
 
     phase: Count
     """Number of the phase."""
@@ -252,7 +252,7 @@ class GateProgress(Wire):
 
 
 class Wave(Wire):
-    """Departments that are spawned at once. Source: protocol 3.1."""
+    """Departments that are spawned at once."""
 
     id: Positive
     """Number of the wave, from 1."""
@@ -270,7 +270,7 @@ class Stage(Wire):
 
 
 class Orchestration(Projected):
-    """`.phase-orchestration.json`. Source: protocol 3.3; document 002, "Multi-Department Structure"."""
+    """`.phase-orchestration.json`."""
 
     phase: PhaseNumber
     """Number of the phase, two digits."""
@@ -293,11 +293,11 @@ class Orchestration(Projected):
     timeout_minutes: Positive
     """How long a gate is waited for."""
     waves: list[Wave] = Field(default_factory=list)
-    """Which Leads are spawned together, in order. Source: protocol 3.1."""
+    """Which Leads are spawned together, in order."""
 
 
 class StateFile(Projected):
-    """`state.json`. Source: protocol 1.3 and 2.4; document 002, "Resume Protocol"."""
+    """`state.json`."""
 
     ms: Text
     """Milestone."""
@@ -316,7 +316,7 @@ class StateFile(Projected):
 
 
 class PendingEscalation(Wire):
-    """An escalation that waits. Source: protocol 4.3."""
+    """An escalation that waits."""
 
     agent: Text
     """Who escalated."""
@@ -346,7 +346,7 @@ class ResolvedEscalation(PendingEscalation):
 
 
 class EscalationState(Wire):
-    """`.escalation-state.json`: what survives a lost session. Source: protocol 4.3."""
+    """`.escalation-state.json`: what survives a lost session."""
 
     pending: list[PendingEscalation]
     """Escalations that wait."""

@@ -1,7 +1,7 @@
 """Answers whether somebody may: resolves names and paths, and finds the plan that is being worked on.
 
-A path is resolved on disk before any rule sees it: links, `..` and absolute spellings lead nowhere else.
-Source: cli ("may"); document 002 ("Context Isolation"); protocol 7 (`file-guard`, and what its text comparison misses).
+A path is resolved on disk before any rule sees it: links, `..` and absolute spellings lead nowhere
+else.
 """
 
 from __future__ import annotations
@@ -100,9 +100,8 @@ class Access:
         )
 
     def active_plan(self, department: Dept | None, plan: str = "") -> ActivePlan | None:
-        """Return the plan named, else the first one of the department that is not done and waits for no other.
-
-        Source: protocol 7 (`file-guard`: "first plan without a summary").
+        """Return the plan named, else the first one of the department that is not done and waits
+        for no other.
         """
         if plan:
             return self._plan_named(plan)

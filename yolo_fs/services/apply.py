@@ -1,6 +1,6 @@
 """Carries actions out: commits in one chain, then what is to be told, then the user's index.
 
-The only place where a decision becomes a change. Source: design 3 ("Decide, then do").
+The only place where a decision becomes a change.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Outcome:
 
 
 class Budget:
-    """How many commits a minute may have: a breaker for loops between tools. Source: peers, pain 7."""
+    """How many commits a minute may have: a breaker for loops between tools."""
 
     def __init__(self, per_minute: int):
         """Allow that many; 0 sets no limit."""

@@ -1,8 +1,8 @@
 """The chronicle on disk: what one reading of a branch found, in a form that is used without being parsed.
 
-A cache and nothing else: it is checksummed, it says which tip it is of, and whatever is wrong with it, there is none.
-Commits lie sorted by their names in columns of fixed width, so that one of 20,000 is found without making the others.
-Source: performance 7; document 002 ("Resume Protocol", step 3).
+A cache and nothing else: it is checksummed, it says which tip it is of, and whatever is wrong with
+it, there is none. Commits lie sorted by their names in columns of fixed width, so that one of
+20,000 is found without making the others.
 """
 
 from __future__ import annotations

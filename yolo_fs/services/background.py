@@ -1,6 +1,6 @@
 """The daemon in the background: a detached `run`, found again through its lock.
 
-Source: interfaces 4 ("Daemon"); reliability F41, F42, 4.2 ("log rotated 5×1 MB").
+See docs/faults.md#f41 and #f42.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def stop(repository: Repository, timeout_s: float) -> int:
 def wait_for_heirs(repository: Repository, timeout_s: float = 10.0) -> Holder | None:
     """Return who watches this work tree, after a daemon that was killed has lost its last git child.
 
-    Such a child keeps the lock until it ends (reliability F02), and a start at that moment would be refused.
+    Such a child keeps the lock until it ends (F02), and a start at that moment would be refused.
     """
     found = running(repository)
     if found and found.pid and not found.is_alive():

@@ -1,7 +1,7 @@
 """The team as of one commit: every phase with its steps, plans, gates and alarms, now or at any moment of the past.
 
-Nothing here looks at the work tree, a clock or a daemon, so that `status` and `status --at` are the same code.
-Source: cli, `status`; design 1 ("Files + git are the only truth"); peers, pain 25 ("No one view").
+Nothing here looks at the work tree, a clock or a daemon, so that `status` and `status --at` are the
+same code.
 """
 
 from __future__ import annotations

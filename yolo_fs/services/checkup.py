@@ -1,6 +1,6 @@
 """What is wrong with a repository or its daemon, and what would mend it. A mend is reversible or it is not offered.
 
-Source: cli, `doctor`; reliability F04, F05, F11, F24, F46; peers, pain 20.
+See docs/faults.md#f04, #f05, #f11, #f24 and #f46.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from yolo_fs.services.settings import CONFIG, load
 
 OLDEST_GIT = (2, 34)
 OLD_LOCK_S = 300.0
-"""Age from which a foreign lock is worth a word. Source: reliability F24."""
+"""Age from which a foreign lock is worth a word. See docs/faults.md#f24."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,8 @@
 """The history of a branch, read once and then only continued: which commit gave a path its content, which did a task.
 
-What one process has read the next one finds in `.git/yolo-fs/chronicle`: it is only extended, and only while its tip
-is an ancestor of the branch; after a rebase, an amend or a switch of branches the log is read anew. Every answer is a
-function of the history alone, however it was read.
-Source: document 002 ("Resume Protocol": correlate commits with tasks); performance 7.
+What one process has read the next one finds in `.git/yolo-fs/chronicle`: it is only extended, and
+only while its tip is an ancestor of the branch; after a rebase, an amend or a switch of branches
+the log is read anew. Every answer is a function of the history alone, however it was read.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Keeps the claims of tasks: one file, changed under its lock, so that two Devs at once get one order.
 
 What a commit proves to be done, or its Dev gives back, is no claim any more.
-Source: document 000 (`task_claim`: "Lead adds task files to `claimed_files` set for file-overlap detection").
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Removes the files that departments coordinate by, when a phase is over or given up.
 
-An allow-list decides, so that no plan, summary or other artifact can be touched; what is an artifact all the same,
-`.phase-orchestration.json`, goes only while the branch has the very same content. A lock that somebody holds is left,
-for two holders would follow. Source: protocol 8.3, 3.5, 11 #11; reliability F44.
+An allow-list decides, so that no plan, summary or other artifact can be touched; what is an
+artifact all the same, `.phase-orchestration.json`, goes only while the branch has the very same
+content. A lock that somebody holds is left, for two holders would follow. See docs/faults.md#f44.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""One round of the coordinator: look at paths, decide, do, and remember. Used by the daemon and by `run --once`.
-
-Source: design 1 and 4.
+"""One round of the coordinator: look at paths, decide, do, and remember. Used by the daemon and by
+`run --once`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The daemon: one per work tree, one worker, correct with every event dropped.
 
-Events say "look at this path"; the reconcile scan is the source of truth. Source: design 1 and 4;
-reliability F06 to F20, F36, F40; interfaces 4.
+Events say "look at this path"; the reconcile scan is the source of truth. See docs/faults.md#f06 to
+#f20, #f36 and #f40.
 """
 
 from __future__ import annotations

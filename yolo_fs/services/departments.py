@@ -1,6 +1,6 @@
 """What a Lead says of its department, written under the department's lock and merged with what the evidence says.
 
-Source: cli, `dept update`; protocol 3.2, 8.1; reliability F47, F51, G9.
+See docs/faults.md#f47 and #f51.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from yolo_fs.rules.states.department import DECLARABLE, department_of
 from yolo_fs.services.places import own_phase_folder, phase_folder
 
 STATUSES = ("pending", "running", "complete", "failed")
-"""Source: protocol 3.2."""
 
 
 @dataclass(frozen=True, slots=True)

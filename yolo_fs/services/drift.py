@@ -1,7 +1,7 @@
 """What the work tree says of the team beside what history proves: declarations that drifted, sentinels that are forged.
 
-Only the present has a work tree, so `status --at` shows none of this. The disk is judged by the configuration in
-force, which the daemon writes by. Source: design 1; cli, `dept update`; reliability F58; peers, pain 16.
+Only the present has a work tree, so `status --at` shows none of this. The disk is judged by the
+configuration in force, which the daemon writes by. See docs/faults.md#f58.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Examines the bytes of an artifact as the daemon does, in any version of the tree: on disk, staged, committed.
 
-Nothing waits here and nothing is committed. Source: design 4 ("examine"); cli ("validate", "verify").
+Nothing waits here and nothing is committed.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Asks gates: open or closed now, and why; `waiting` asks here in a process of its own.
 
-Source: cli, `gate`; protocol 3.3 and 3.4; reliability F58.
+See docs/faults.md#f58.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """How the daemon of a work tree is: what it says of itself in one file, and what its lock proves.
 
-Source: cli, `status`, `statusline`; reliability F13, F41.
+See docs/faults.md#f13 and #f41.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Hears what was sent: a message of the protocol, or plain text with the reason why it is none.
-
-Source: document 000, first line ("fall back to plain text on parse failure"); document 004 for the reasons.
-"""
+"""Hears what was sent: a message of the protocol, or plain text with the reason why it is none."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What the watcher's threads leave for the one worker: a coalescing set of paths, and doubts.
 
-Source: design 4 ("coalescing set ─▶ the one worker"); reliability F13, F60.
+See docs/faults.md#f13 and #f60.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""From a path to its verdict: classify, read, compare, examine, and ask git's rules. Changes nothing.
-
-Source: design 4 ("One artifact").
+"""From a path to its verdict: classify, read, compare, examine, and ask git's rules. Changes
+nothing.
 """
 
 from __future__ import annotations

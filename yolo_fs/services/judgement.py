@@ -1,6 +1,6 @@
 """Judges the bytes of one file, whatever it is: an artifact at its place, a message, an example, or nothing known.
 
-Source: cli ("validate"); design 4 ("examine"); reliability F53.
+See docs/faults.md#f53.
 """
 
 from __future__ import annotations

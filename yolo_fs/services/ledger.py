@@ -1,6 +1,5 @@
-"""What was last seen of every candidate. What is not committed is kept apart, for it alone is asked for at every turn.
-
-Source: design 3 ("a partition, each candidate is in exactly one, all visible").
+"""What was last seen of every candidate. What is not committed is kept apart, for it alone is asked
+for at every turn.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""The watchers of a work tree: one for each folder that artifacts lie in. Source: design 3; reliability F13 to F16."""
+"""The watchers of a work tree: one for each folder that artifacts lie in. See docs/faults.md#f13 to
+#f16.
+"""
 
 from __future__ import annotations
 

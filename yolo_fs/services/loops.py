@@ -1,6 +1,5 @@
-"""Gathers what the rules of loops ask for: the versions that artifacts had, and who worked on which plan, in order.
-
-Source: document 002 ("Code Review Chain": metric collection points); design 1 ("Files + git are the only truth").
+"""Gathers what the rules of loops ask for: the versions that artifacts had, and who worked on which
+plan, in order.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """What the daemon tells those who wait at gates: which gates are open as of which commit.
 
-One small file, replaced only when a gate opens or closes, and a bell beside it. Its time of change moves whenever the
-daemon has judged the gates again and found them as they were, so that silence and death can be told apart.
-Nothing is true because it stands here: it saves a waiter the look at the branch, which it can take itself.
-Source: protocol 3.4; reliability F58 and 4.2.
+One small file, replaced only when a gate opens or closes, and a bell beside it. Its time of change
+moves whenever the daemon has judged the gates again and found them as they were, so that silence
+and death can be told apart. Nothing is true because it stands here: it saves a waiter the look at
+the branch, which it can take itself. See docs/faults.md#f58.
 """
 
 from __future__ import annotations

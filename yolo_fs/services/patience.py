@@ -1,6 +1,6 @@
 """For how long a file has been left alone: measured per path, never globally, so that no stream starves another.
 
-Source: reliability F14, F15, F19 (durations come from the monotonic clock).
+See docs/faults.md#f14, #f15 and #f19.
 """
 
 from __future__ import annotations

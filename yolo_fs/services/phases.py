@@ -1,7 +1,4 @@
-"""The phase directories of the planning tree in force: which there are, and the next one.
-
-Source: protocol 1.1 ("Layout", `ACTIVE`), 2.4 (the words of the roadmap's status), 6.1 (the active milestone).
-"""
+"""The phase directories of the planning tree in force: which there are, and the next one."""
 
 from __future__ import annotations
 
@@ -166,7 +163,7 @@ def _folders(root: str, folder: str) -> tuple[str, ...]:
 
 
 def _phase(root: str, path: str) -> Phase:
-    # An empty file is no artifact yet: protocol 1.1.
+    # An empty file is no artifact yet.
     files = [
         os.path.split(entry.path)
         for entry in walk(root, path)

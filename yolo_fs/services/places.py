@@ -1,7 +1,4 @@
-"""Where our own files lie: `.git/yolo-fs/` of each work tree, never in the work tree itself.
-
-Source: design 6 ("Where the daemon keeps its own files"); reliability 4.2.
-"""
+"""Where our own files lie: `.git/yolo-fs/` of each work tree, never in the work tree itself."""
 
 from __future__ import annotations
 
@@ -54,8 +51,9 @@ def own_phase_folder(root: str, phase: PhaseId) -> str:
     """Return the directory of a phase that is to be written to.
 
     Raises:
-        YoloError: NOT_REGULAR, when only a link leads to it: what is written there would lie elsewhere.
-            Source: reliability F50, F51; G12.
+        YoloError: NOT_REGULAR, when only a link leads to it: what is written there would lie
+            elsewhere.
+            See docs/faults.md#f50 and #f51.
     """
     folder = phase_folder(root, phase)
     if os.path.realpath(folder) != os.path.join(

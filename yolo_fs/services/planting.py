@@ -1,6 +1,6 @@
 """What `init` does: a plan of values, then its execution. Never overwrites, and a second time does nothing.
 
-Source: cli (`init`); protocol 1.1 and 3.1; reliability F33, F62.
+See docs/faults.md#f33 and #f62.
 """
 
 from __future__ import annotations

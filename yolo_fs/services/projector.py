@@ -1,8 +1,8 @@
 """Writes down what the fold says of departments that work side by side: their status, their sentinels, their gates.
 
-A projection is a function of history alone, so a crash between a commit and this heals at the next look. A project
-with one department keeps none of these files and gets none; those who wait at its gates are told all the same.
-Source: protocol 3.2 to 3.4; design 1; reliability G9.
+A projection is a function of history alone, so a crash between a commit and this heals at the next
+look. A project with one department keeps none of these files and gets none; those who wait at its
+gates are told all the same.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ def _open_gates(gates: Mapping[str, tuple[GateProgress, ...]]) -> dict[str, list
 
 
 def _is_over(progress: PhaseProgress, path: str) -> bool:
-    """Tell whether a phase is complete and somebody has cleaned this up already. Source: protocol 3.5."""
+    """Tell whether a phase is complete and somebody has cleaned this up already."""
     return progress.is_complete and not os.path.lexists(path)
 
 

@@ -1,6 +1,6 @@
 """What a start repairs after a crash or a power loss: only what is provably ours.
 
-Source: reliability F04, F05, F24; G1, G7.
+See docs/faults.md#f04, #f05 and #f24.
 """
 
 from __future__ import annotations

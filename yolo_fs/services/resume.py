@@ -1,7 +1,7 @@
 """Gathers what a new session is told, from files and git alone, whether or not a daemon runs.
 
-Whatever cannot be looked at is said and leaves the rest as it is: a session must begin even beside half-written state,
-a rewritten history or no git at all. Source: document 002 ("Resume Protocol"); design 5; reliability G5.
+Whatever cannot be looked at is said and leaves the rest as it is: a session must begin even beside
+half-written state, a rewritten history or no git at all.
 """
 
 from __future__ import annotations

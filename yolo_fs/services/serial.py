@@ -1,7 +1,7 @@
 """The lock under which source commits are made one at a time, by us and by the reference's script alike.
 
-Waits as the script does: five tries, after waits that double; we use its last sleep for a sixth try.
-Source: protocol 5.4, 11 #10; peers 0, finding 2.
+Waits as the script does: five tries, after waits that double; we use its last sleep for a sixth
+try.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""The settings in force: the repository's configuration, which may tighten, and the user's, which may loosen.
-
-Source: reliability 4.5 ("config from the repo may only *tighten*"); design 6.
+"""The settings in force: the repository's configuration, which may tighten, and the user's, which
+may loosen.
 """
 
 from __future__ import annotations

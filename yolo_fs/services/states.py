@@ -1,8 +1,8 @@
 """Keeps the state files true: execution state, orchestration, project state, each a function of committed history.
 
-One write at a time: it is committed like any artifact before the next is worked out, so each transition is a commit
-and a crash at any point heals at the next look. A file that somebody is writing is left alone until it is committed.
-Source: design 1 and 6; protocol 2.3, 2.4, 3.3; document 002 ("Resume Protocol").
+One write at a time: it is committed like any artifact before the next is worked out, so each
+transition is a commit and a crash at any point heals at the next look. A file that somebody is
+writing is left alone until it is committed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from yolo_fs.services.team import Team
 STATE_FILES = ("state.json", ".execution-state.json", ".phase-orchestration.json")
 PROJECT = f"{PLANNING_ROOT}/state.json"
 RUNNING = f"{PLANNING_ROOT}/.execution-state.json"
-"""Mirrors the execution state of the running phase, where it exists (protocol 10 #12)."""
+"""Mirrors the execution state of the running phase, where it exists (docs/sources.md#c12)."""
 
 _Next = Callable[[Mapping[str, Any] | None], dict[str, Any] | None]
 

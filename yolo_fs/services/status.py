@@ -1,6 +1,6 @@
 """Where everything stands, computed afresh from files and git; a running daemon is only asked for its health.
 
-Every candidate is in exactly one of committed, pending, held, rejected. Source: reliability G5; cli, `status`.
+Every candidate is in exactly one of committed, pending, held, rejected.
 """
 
 from __future__ import annotations

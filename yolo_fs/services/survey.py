@@ -1,6 +1,6 @@
 """Every candidate of a work tree: what lies on disk and what the branch has, each with one verdict.
 
-Source: design 1 ("The reconcile scan is the source of truth"); reliability G5, G8, F61.
+See docs/faults.md#f61.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """A Dev's commit of one task: its files and nothing else, in the prescribed form, one commit at a time.
 
-It is the Dev's own commit: made by their git, with their hooks, identity and signing. git builds it in an index of its
-own (`--only`), so that whatever else is staged stays staged and uncommitted.
-Source: document 002 ("Commit-Every-Artifact Protocol": `{type}({phase}-{plan}): {task}`); protocol 5.2, 5.4.
+It is the Dev's own commit: made by their git, with their hooks, identity and signing. git builds it
+in an index of its own (`--only`), so that whatever else is staged stays staged and uncommitted.
 """
 
 from __future__ import annotations

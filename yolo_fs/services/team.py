@@ -1,6 +1,5 @@
-"""The facts of every phase, gathered from one commit: the same for now and for any moment of the past.
-
-Source: design 1 ("Files + git are the only truth"); cli, `status --at`.
+"""The facts of every phase, gathered from one commit: the same for now and for any moment of the
+past.
 """
 
 from __future__ import annotations
@@ -149,9 +148,8 @@ class Team:
         return {name: commit for name in names if (commit := self.chronicle.commit(name))}
 
     def _tasks_worded(self, filed: Iterable[Filed]) -> Iterator[tuple[str, str]]:
-        """Yield task and commit where no subject names the task's id, but one says its very words.
-
-        Source: document 002 ("11-Step Workflow": `{type}({phase}-{plan}): {task}`).
+        """Yield task and commit where no subject names the task's id, but one says its very
+        words.
         """
         for one in filed:
             plan = one.place.plan if one.valid and one.place.artifact.kind == "plan" else None

@@ -1,4 +1,6 @@
-"""Becoming the one daemon of a work tree, or being told who is it. Source: reliability F40, F46; interfaces 4."""
+"""Becoming the one daemon of a work tree, or being told who is it. See docs/faults.md#f40 and
+#f46.
+"""
 
 from __future__ import annotations
 

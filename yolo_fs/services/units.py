@@ -1,7 +1,6 @@
 """The daemon as a service of the user's session: a systemd unit or a launchd job, as text and as a file.
 
 Never enables or starts anything: that is one command, which is told.
-Source: interfaces 4 ("Daemon"); systemd.service(5), launchd.plist(5).
 """
 
 from __future__ import annotations

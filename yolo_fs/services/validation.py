@@ -1,7 +1,7 @@
 """Validates files wherever they are: the planning tree, any path, what is staged, one text; and the examples.
 
 Nothing is changed and nothing waits: whoever asks wants the verdict on the bytes as they are now.
-Source: cli ("validate"); interfaces 3 ("pre-commit"); reliability F50, F53.
+See docs/faults.md#f50 and #f53.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Verifies committed history offline: every commit of a coordinator still is what the protocol prescribes.
 
-Each is judged by what it holds itself: one path, the content in the strict reader, the references in its own tree,
-the subject and the trailers that path and content give. Source: cli ("verify"); document 002
-("Commit-Every-Artifact Protocol"); reliability G1, G2, F55.
+Each is judged by what it holds itself: one path, the content in the strict reader, the references
+in its own tree, the subject and the trailers that path and content give. See docs/faults.md#f55.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Waits for gates: asleep until the daemon rings, and right without it, only slower.
 
-There may be hundreds of waiters, so each stays small: it judges nothing itself. A look at the branch takes git and the
-whole rule book, and happens in a process of its own that ends with its answer. Source: protocol 3.4; peers, pain 10
-and "wait by event"; reliability F58.
+There may be hundreds of waiters, so each stays small: it judges nothing itself. A look at the
+branch takes git and the whole rule book, and happens in a process of its own that ends with its
+answer. See docs/faults.md#f58.
 """
 
 from __future__ import annotations

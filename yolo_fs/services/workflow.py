@@ -1,6 +1,6 @@
 """Asks the workflow: who is next, what each gate of a step lacks, whether a step is done; and declares a skip.
 
-Nothing here calls a step complete: only evidence does. Source: cli ("workflow"); protocol 2.1 ("Skip procedure").
+Nothing here calls a step complete: only evidence does.
 """
 
 from __future__ import annotations

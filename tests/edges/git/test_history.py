@@ -1,4 +1,6 @@
-"""The log and the reflog are read whole, whatever the user has configured. Source: performance 7; reliability F04, F05, F28."""
+"""The log and the reflog are read whole, whatever the user has configured. See docs/faults.md#f04,
+#f05 and #f28.
+"""
 
 from __future__ import annotations
 

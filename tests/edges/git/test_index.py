@@ -1,4 +1,6 @@
-"""The user's index keeps all that is theirs and follows our path. Source: performance 1e; reliability F05, F21, F22, F23, F32; G4."""
+"""The user's index keeps all that is theirs and follows our path. See docs/faults.md#f05, #f21,
+#f22, #f23 and #f32.
+"""
 
 from __future__ import annotations
 

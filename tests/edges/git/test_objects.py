@@ -1,4 +1,6 @@
-"""Objects made in process are git's own, stored whole, and young enough for a running prune. Source: reliability F04, F09."""
+"""Objects made in process are git's own, stored whole, and young enough for a running prune. See
+docs/faults.md#f04 and #f09.
+"""
 
 from __future__ import annotations
 

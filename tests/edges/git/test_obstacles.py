@@ -1,4 +1,6 @@
-"""While the user is at work on the repository nothing is committed, and it is said why. Source: reliability F04, F23 to F28, F35, F63."""
+"""While the user is at work on the repository nothing is committed, and it is said why. See
+docs/faults.md#f04, #f23 to #f28, #f35 and #f63.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What git's own rules say of a path, and that a change of the rules is noticed. Source: reliability F33, F62; performance 1f."""
+"""What git's own rules say of a path, and that a change of the rules is noticed. See
+docs/faults.md#f33 and #f62.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Where the repository is and which branch stands out, in every layout that git has. Source: reliability F26 to F31, F37; 4.2."""
+"""Where the repository is and which branch stands out, in every layout that git has. See
+docs/faults.md#f26 to #f31 and #f37.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Runs git as the user would have typed it: with their hooks, identity, signing, filters and environment.
 
-The one exception to the hardened runner, for commands that a person or an agent asks for by name and that are
-theirs, not the coordinator's. Source: protocol 5.4; reliability F42.
+The one exception to the hardened runner, for commands that a person or an agent asks for by name
+and that are theirs, not the coordinator's. See docs/faults.md#f42.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The commit engine: each artifact its own commit, many in one chain, one durable move of the branch.
 
-The bytes that were validated are the bytes that are hashed. The work tree and the user's staging take no
-part. Source: document 002 ("Commit-Every-Artifact Protocol"); design 4; reliability 0.3, G1 to G4.
+The bytes that were validated are the bytes that are hashed. The work tree and the user's staging
+take no part.
 """
 
 from __future__ import annotations

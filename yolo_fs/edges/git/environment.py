@@ -1,4 +1,6 @@
-"""The `GIT_*` variables of this process: they name somebody else's repository. Source: reliability F48."""
+"""The `GIT_*` variables of this process: they name somebody else's repository. See
+docs/faults.md#f48.
+"""
 
 from __future__ import annotations
 

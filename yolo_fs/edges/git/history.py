@@ -1,4 +1,4 @@
-"""What the log and the reflog say. Source: performance 7; reliability F04, F05, F28."""
+"""What the log and the reflog say. See docs/faults.md#f04, #f05 and #f28."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The user's index after a commit: exactly our path's entry follows, and only where they staged nothing else.
 
 Moving a branch without this leaves a staged *reverse* of the artifact, which the user's next commit
-would carry out. Source: performance 1e; reliability F05, F21, F22, F32.
+would carry out. See docs/faults.md#f05, #f21, #f22 and #f32.
 """
 
 from __future__ import annotations

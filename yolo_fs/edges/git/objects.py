@@ -1,6 +1,6 @@
 """git objects built in process: named, written loose or as one pack, durable before acknowledged.
 
-Source: performance 1 and "Recommended stack"; reliability F04, F09.
+See docs/faults.md#f04 and #f09.
 """
 
 from __future__ import annotations

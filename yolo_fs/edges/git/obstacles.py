@@ -1,6 +1,6 @@
 """Why nothing may be committed right now: the states of a repository in which it is the user's turn.
 
-Source: reliability F06, F07, F23, F25, F26, F35, F63.
+See docs/faults.md#f06, #f07, #f23, #f25, #f26, #f35 and #f63.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A pack built in process: each tree as the difference to the tree that it replaces, the rest whole.
 
-A chain of commits changes one name in the same few trees again and again, so differences are what makes a burst
-small and fast. Source: gitformat-pack(5); performance 1d.
+A chain of commits changes one name in the same few trees again and again, so differences are what
+makes a burst small and fast. See gitformat-pack(5).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What git's own rules say of a path: ignored, rewritten by a filter, or another repository's. Nothing is ever run.
 
-Source: reliability F30, F33, F62; performance 1f ("clean filters / LFS").
+See docs/faults.md#f30, #f33 and #f62.
 """
 
 from __future__ import annotations

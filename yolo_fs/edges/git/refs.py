@@ -1,6 +1,6 @@
 """RefUpdater move by compare-and-swap through one long-running `git update-ref --stdin`.
 
-Source: performance 1 ("refs move only through"), reliability F02, F03, F08, F24.
+See docs/faults.md#f02, #f03, #f08 and #f24.
 """
 
 from __future__ import annotations

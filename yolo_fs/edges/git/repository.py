@@ -1,6 +1,6 @@
 """Where the repository is, which branch stands out, and what it holds: facts only, nothing is changed.
 
-Source: reliability F26, F27, F29, F30, F37; 4.2.
+See docs/faults.md#f26, #f27, #f29, #f30 and #f37.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ class Repository:
             yield StagedEntry(os.fsdecode(name), mode, oid, stage)
 
     def _shared_bits(self) -> int:
-        """Return the permissions that core.sharedRepository adds. Source: git-config(1)."""
+        """Return the permissions that core.sharedRepository adds. See git-config(1)."""
         value = self.config("core.sharedRepository").lower()
         if value in ("group", "true", "1", "yes", "on"):
             return 0o2070
@@ -228,7 +228,7 @@ class Repository:
         """Refuse a repository of another user, or one that others may write to.
 
         Raises:
-            YoloError: UNSAFE_REPOSITORY. Source: reliability 4.2.
+            YoloError: UNSAFE_REPOSITORY.
         """
         for place in (self.root, self.git_dir):
             facts = os.stat(place)

@@ -2,7 +2,7 @@
 
 GitPython does the running; we decide the arguments and the environment. Nothing that the repository
 contains (hooks, filters, fsmonitor, aliases, replace refs) takes part, and no inherited `GIT_*`
-variable reaches a child. Source: reliability 4.3, F02, F03, F48, F57.
+variable reaches a child. See docs/faults.md#f02, #f03, #f48 and #f57.
 """
 
 from __future__ import annotations

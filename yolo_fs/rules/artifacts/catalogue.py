@@ -1,7 +1,4 @@
-"""The whole catalogue: every kind that people and machines write, the artifacts among them.
-
-Source: protocol 1.2 and 1.3 for the artifacts; `schemas.catalogue` for the rest.
-"""
+"""The whole catalogue: every kind that people and machines write, the artifacts among them."""
 
 from __future__ import annotations
 

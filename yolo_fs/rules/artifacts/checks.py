@@ -1,7 +1,7 @@
 """Cross-references: does what an artifact points at exist, and in the right order?
 
-Each member of `Check` that a row names is bound here to its predicate; a test asserts that none is left out.
-Source: protocol 1.3 and 8.4 ("plan F"); reliability F51.
+Each member of `Check` that a row names is bound here to its predicate; a test asserts that none is
+left out.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ ARCHITECTURE_SECTIONS = (
     "risks",
     "critique_disposition",
 )
-"""Source: protocol 1.3, row `architecture.toon`."""
 
 
 def run_checks(place: Place, records: Sequence[Record], around: Surroundings) -> Iterator[Located]:
@@ -170,7 +169,7 @@ def _task_graph(_: Place, records: Sequence[Record], __: Surroundings) -> Iterat
 
 
 def _waves(place: Place, records: Sequence[Record], around: Surroundings) -> Iterator[Located]:
-    """Each plan that `d` names belongs to this phase and to an earlier wave. Source: protocol 8.4."""
+    """Each plan that `d` names belongs to this phase and to an earlier wave."""
     if not records or place.plan is None or (own := plan_facts(records[0].value)) is None:
         return
     line, name = records[0].line, str(place.plan)

@@ -1,7 +1,4 @@
-"""Path → place, by allow-list: what no row names is no artifact, and is never read.
-
-Source: protocol 1.1 and 1.3; reliability F17, F52.
-"""
+"""Path → place, by allow-list: what no row names is no artifact, and is never read."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Artifacts outside the planning tree: the handoffs of the product workflow, watched where the user wants it.
 
-Source: document 003 ("File Storage Convention"); protocol 5.2 keeps no scope for them, so theirs is `handoffs`.
+See docs/sources.md#document-003.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""From the records of an artifact to its findings: shape of every line, then cross-references. Pure.
-
-Source: design 4 ("examine"), protocol 1.2 and 1.3.
+"""From the records of an artifact to its findings: shape of every line, then cross-references.
+Pure.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The shapes as JSON Schema 2020-12, one schema for each shape that a line may have. Pure.
 
 Descriptions are the docstrings under the fields, read from the source when somebody asks.
-Source: interfaces 6.2 ("Typed models … exported as committed JSON Schema 2020-12 files").
 """
 
 from __future__ import annotations

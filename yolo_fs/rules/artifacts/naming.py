@@ -1,7 +1,6 @@
 """How a commit is called: the prescribed subject, from path and content, and our trailers.
 
-Source: document 002 ("11-Step Workflow", column Commit; "Commit-Every-Artifact Protocol"), protocol 5.2;
-reliability F55: every token comes from an allow-list, never from free text.
+See docs/sources.md#document-002.
 """
 
 from __future__ import annotations
@@ -102,7 +101,7 @@ def _by_completion(place: Place, lines: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _by_step(place: Place, lines: Sequence[Mapping[str, Any]]) -> str:
-    """Return what the state says was reached last. Source: protocol 2.1 ("State commit")."""
+    """Return what the state says was reached last."""
     complete, skipped, *_, otherwise = place.artifact.subjects
     steps = lines[0].get("steps")
     reached = steps.get(str(lines[0].get("step") or _FIRST), {}) if isinstance(steps, dict) else {}

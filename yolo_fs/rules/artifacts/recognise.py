@@ -1,7 +1,4 @@
-"""What a file is, told from its path and, where the path says nothing, from its content. Pure.
-
-Source: cli ("validate"); protocol 1.3 for the names; design 2 ("fixtures/": `ok/` and `bad/<reason>__<what>`).
-"""
+"""What a file is, told from its path and, where the path says nothing, from its content. Pure."""
 
 from __future__ import annotations
 

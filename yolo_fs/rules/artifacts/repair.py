@@ -1,7 +1,6 @@
 """Mechanical repairs: what a machine may change because the meaning stays the same. Pure; nothing is written.
 
 Byte order mark, CR LF, Markdown fence, trailing comma, old name of a key, final newline.
-Source: cli ("validate --suggest"); protocol 1.3, end, for the old names; reliability F53.
 """
 
 from __future__ import annotations

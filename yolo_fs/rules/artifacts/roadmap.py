@@ -1,4 +1,4 @@
-"""What is odd in a roadmap without being wrong: phases that stand apart. Pure. Source: protocol 8.4 ("deps")."""
+"""What is odd in a roadmap without being wrong: phases that stand apart. Pure."""
 
 from __future__ import annotations
 

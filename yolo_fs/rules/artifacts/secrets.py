@@ -2,7 +2,7 @@
 
 Each rule knows the fixed letters that its provider gives to every token; there is no entropy rule,
 so commit hashes, UUIDs and ids never match. Every pattern is tried only where its letters stand and
-begins at a boundary, so that the cost is linear. Source: reliability 4.4, F59.
+begins at a boundary, so that the cost is linear.
 """
 
 from __future__ import annotations

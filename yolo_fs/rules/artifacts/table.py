@@ -1,7 +1,7 @@
 """The artifacts: which file is which, what its lines are, and under which subject it is committed.
 
 One row per kind. Everything else (watching, validation, commit, schema export, docs, tests) follows
-from the row. Source: protocol 1.3; document 002 ("11-Step Workflow", "Commit-Every-Artifact Protocol").
+from the row. See docs/sources.md#document-002.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Home(StrEnum):
 
 
 class Shape(StrEnum):
-    """How the bytes of an artifact are laid out. Source: protocol 1.2."""
+    """How the bytes of an artifact are laid out."""
 
     HEADER_AND_BODY = "header and body"
     """JSONL: line 1 is a header, each later line a body record."""
@@ -170,9 +170,8 @@ class Artifact:
 
 
 _OF_PHASE = (Subject("docs({phase}): {artifact}"),)
-"""Source: document 002, "Commit-Every-Artifact Protocol", last line."""
 _OF_PROJECT = (Subject("chore(state): {artifact}"),)
-"""Files of the planning root belong to no phase; protocol 5.2 keeps the scope `state` for them."""
+"""Files of the planning root belong to no phase; their commits have the scope `state`."""
 
 ARTIFACTS: tuple[Artifact, ...] = (
     # The product layer.
@@ -586,8 +585,8 @@ ARTIFACTS: tuple[Artifact, ...] = (
     ),
 )
 
-# Coordination that is gone when its phase is, and the session files of protocol 1.1: never committed.
-# Source: protocol 1.1, 1.3 (column C) and 3.5; document 002, "File-based coordination".
+# Coordination that is gone when its phase is, and the session files: never committed.
+#
 RUNTIME: tuple[str, ...] = (
     ".dept-status-*",
     ".handoff-*",

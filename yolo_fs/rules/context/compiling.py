@@ -1,6 +1,6 @@
 """Compiles the context of one agent from what was gathered: the same sources give the same bytes. Pure.
 
-Source: protocol 6.4; document 002 ("Context Isolation").
+See docs/sources.md#document-002.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from yolo_fs.rules.permits.targets import Target
 
 _HEADER = "protocol 6.4 (header lines)"
 _SHORT_NAMES = {Dept.FRONTEND: "fe", Dept.UIUX: "ux", Dept.SHARED: "shared"}
-"""Source: protocol 6.4 ("`department: fe|ux`", "shared roles print `department: shared`, backend none")."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""From the sources of a section to its rows, each with the lines that it comes from. Pure. Source: protocol 6.4."""
+"""From the sources of a section to its rows, each with the lines that it comes from. Pure."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def rows_of(section: Section, gathered: Gathered, chosen: Chosen) -> tuple[Row, 
 
 
 def flat(value: Any) -> Scalar:
-    """Return a value of a record as one value of a row: lists joined by `;`, as protocol 6.4 joins files."""
+    """Return a value of a record as one value of a row: lists are joined by `;`."""
     match value:
         case None:
             return ""

@@ -1,7 +1,6 @@
 """Cuts a context to its budget: in the documented order first, then at whole lines. Pure.
 
 What was cut is said in the context itself, so that its reader knows what to ask for.
-Source: protocol 6.4 ("Doc order of truncation"; "It never guarantees the budget"), 11 #7.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How a context is written: sections as lines of TOON, each with its origin. Pure.
 
-The text of a value is asked of the caller, for only the house's TOON library knows what has to be quoted.
-Source: protocol 6.4; interfaces 6.1.
+The text of a value is asked of the caller, for only the house's TOON library knows what has to be
+quoted.
 """
 
 from __future__ import annotations

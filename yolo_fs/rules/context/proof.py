@@ -1,6 +1,5 @@
-"""Proves a compiled context: every line is borne out by the lines that it cites, and none of them is forbidden. Pure.
-
-Source: cli ("context prove": "proof that nothing forbidden is in it"); issue 6 ("provenance for every line").
+"""Proves a compiled context: every line is borne out by the lines that it cites, and none of them
+is forbidden. Pure.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a roadmap says of one phase, line by line. Pure. Source: protocol 6.4 ("Header lines")."""
+"""What a roadmap says of one phase, line by line. Pure."""
 
 from __future__ import annotations
 

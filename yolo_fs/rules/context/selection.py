@@ -1,7 +1,7 @@
 """Which sources feed which section of whose context: the one place where isolation is asked. Pure.
 
 No feed ever sees a source that `may ROLE read PATH` denies, nor a key that the filters leave out.
-Source: document 002 ("Context Isolation"); protocol 6.4, 6.5.
+See docs/sources.md#document-002.
 """
 
 from __future__ import annotations

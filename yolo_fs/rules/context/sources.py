@@ -1,6 +1,6 @@
 """What a context is compiled from, and the word on where each of its lines comes from. Pure.
 
-Source: protocol 6.4; document 002 ("Resume Protocol", step 4: "from JSONL artifacts on disk").
+See docs/sources.md#document-002.
 """
 
 from __future__ import annotations

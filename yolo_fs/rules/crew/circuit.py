@@ -1,7 +1,7 @@
 """A circuit breaker for each department: closed, open after failures in a row, half-open after a time. Pure.
 
-What turns it are outcomes that artifacts, commits, the escalation log and the record of the crew tell; nothing of it
-is stored. Source: document 000 ("circuit_breaker_state"); protocol tables `TURNS`, `MEASURES`.
+What turns it are outcomes that artifacts, commits, the escalation log and the record of the crew
+tell; nothing of it is stored. See docs/sources.md#document-000.
 """
 
 from __future__ import annotations

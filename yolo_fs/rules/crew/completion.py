@@ -1,6 +1,6 @@
 """Whether a task that is reported complete is so: its commit is on the branch, names it and changed what is said. Pure.
 
-Source: document 000 ("task_complete": "Dev sends to Lead after committing task"); peers, pain 5.
+See docs/sources.md#document-000.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How each agent is: there, at work, idle, gone, or gone without a word. Pure.
 
-Only who was at work can disappear: whoever is idle waits to be asked, and owes no sign.
-Source: document 000 ("agent_health_event"); peers, feature 46.
+Only who was at work can disappear: whoever is idle waits to be asked, and owes no sign. See
+docs/sources.md#document-000.
 """
 
 from __future__ import annotations

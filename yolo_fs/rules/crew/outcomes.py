@@ -1,7 +1,6 @@
 """What went well and what failed in each department, from everything that says so. Pure.
 
-Source: document 000 ("dev_progress", "task_complete", "dev_blocker", "qa_result", "agent_health_event"); protocol 1.3;
-protocol tables `MEASURES`, `MESSAGE_MEASURES`.
+See docs/sources.md#document-000.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The record of the crew, line by line: which agent gave which sign of life when, and what it said. Pure.
 
-Whatever is written is read: a line that cannot be timed is a finding and still a sign, timed by the line before it.
-Source: document 000 ("agent_health_event", "dev_progress", "shutdown_request", "shutdown_response"); reliability F19.
+Whatever is written is read: a line that cannot be timed is a finding and still a sign, timed by the
+line before it. See docs/sources.md#document-000.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Who was asked to stop, who has answered, who is late. Pure; nobody is ever made to stop.
 
-Source: document 000 ("shutdown_request", "shutdown_response").
+See docs/sources.md#document-000.
 """
 
 from __future__ import annotations

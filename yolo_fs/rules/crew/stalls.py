@@ -1,7 +1,7 @@
 """Which steps stand still: nothing committed, no sign of their agent, for too long; and why. Pure.
 
-A step stands still from the last artifact of its department, or the last sign of its agent, whichever came later.
-Source: peers, feature 46 ("no artifact, no heartbeat for T ⇒ stalled with cause"), pains 5, 10, 17.
+A step stands still from the last artifact of its department, or the last sign of its agent,
+whichever came later.
 """
 
 from __future__ import annotations

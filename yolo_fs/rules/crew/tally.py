@@ -1,7 +1,7 @@
 """What plans and departments come to in sum: tasks, commits, files, deviations, tests, verdicts. Pure.
 
-Nothing is counted here that the fold has not proved: a task is complete when a commit names it.
-Source: document 000 ("summary_aggregation", "phase_progress", "department_result").
+Nothing is counted here that the fold has not proved: a task is complete when a commit names it. See
+docs/sources.md#document-000.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """How an escalation begins: its path up to the user, and what is wrong with how it was reported. Pure.
 
-Whatever is wrong, it begins: none is ever lost. Source: document 002 ("Escalation Chain", "Full Escalation Table").
+Whatever is wrong, it begins: none is ever lost. See docs/sources.md#document-002.
 """
 
 from __future__ import annotations

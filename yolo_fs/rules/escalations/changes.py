@@ -1,6 +1,5 @@
-"""What one version of an execution state says of escalations that the version before did not: taken in, or closed.
-
-Source: protocol 4.2 ("on receipt", "on resolution"; both are committed immediately).
+"""What one version of an execution state says of escalations that the version before did not: taken
+in, or closed.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A move says neither its id nor its moment: both are known only once the log is locked.
 
-Source: protocol 4.4; document 002 ("Escalation Round-Trip").
+See docs/sources.md#document-002.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """`escalations` of the execution state: a projection of the log, merged with what agents wrote by hand.
 
-Source: protocol 4.2; document 002 ("The escalation entry in .execution-state.json is only marked 'resolved' after Dev
-resumes").
+See docs/sources.md#document-002.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """What the log of a phase's escalations says, line by line: who turned to whom, when and with what.
 
-Whatever is written is read: a line that cannot be timed, or names a role that nobody knows, is a finding and still a
-station, for an escalation is never lost. Source: protocol 4.2, 4.4; reliability F19; document 002 ("Full Escalation
-Table", "Escalation Round-Trip").
+Whatever is written is read: a line that cannot be timed, or names a role that nobody knows, is a
+finding and still a station, for an escalation is never lost. See docs/sources.md#document-002.
 """
 
 from __future__ import annotations
@@ -83,7 +82,7 @@ def _role_of(spelled: str) -> Role | None:
 
 
 _OUTSIDE = {"user": Role.USER, "go.md": Role.USER, "go": Role.USER}
-"""go.md speaks for the user: it is the only one that talks to them. Source: document 002 ("Rules", 5)."""
+"""go.md speaks for the user: it is the only one that talks to them."""
 
 
 # --- stations ---

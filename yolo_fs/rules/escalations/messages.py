@@ -1,7 +1,6 @@
 """Escalation lines as the messages that leave each level, and messages as what is to be logged.
 
-Source: document 002 ("Escalation Round-Trip", column Output); document 000 ("dev_blocker", "escalation" to
-"escalation_timeout_warning", "code_review_changes", "dev_progress").
+See docs/sources.md#document-000 and #document-002.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Who may raise, decide, pass on and resume an escalation; every refusal names the rule and whom to ask.
 
-A refused line leaves the escalation where it was. Source: document 002 ("Escalation Chain", "Rules", "Escalation
-Round-Trip"); document 000 ("escalation_resolution": downward only); protocol 4.1, 4.2.
+A refused line leaves the escalation where it was. See docs/sources.md#document-000 and
+#document-002.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """How one escalation stands: who holds it, since when, what is owed, and how it came there.
 
-Source: document 002 ("Escalation Round-Trip"); protocol 4.1, 4.2.
+See docs/sources.md#document-002.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What is said of a line that an escalation does not take: the rule that it breaks, and whom to ask instead. Pure.
 
-Source: document 002 ("Rules" of the escalation chain).
+See docs/sources.md#document-002.
 """
 
 from __future__ import annotations

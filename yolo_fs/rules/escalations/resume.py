@@ -1,6 +1,6 @@
 """What shows that a blocked task goes on: a commit of the Dev, by its subject alone.
 
-Source: document 002 ("Escalation Round-Trip": "Commit with escalation reference"); protocol 4.1 and 5.2.
+See docs/sources.md#document-002.
 """
 
 from __future__ import annotations

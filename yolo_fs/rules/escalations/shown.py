@@ -1,6 +1,6 @@
 """An escalation as commands and `status` show it to machines, level by level. Pure.
 
-Source: document 002 ("Escalation Round-Trip"); cli, `escalate list`, `status`.
+See docs/sources.md#document-002.
 """
 
 from __future__ import annotations

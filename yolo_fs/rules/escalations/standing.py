@@ -1,8 +1,7 @@
 """Escalations of a phase as the log has them, and which levels were silent for too long.
 
-A line of the log that breaks a rule changes nothing and is a finding; the rest goes on counting. Silence never
-decides: it only hands the question up. Source: document 002 ("Escalation Chain", "Escalation Round-Trip"); protocol 4;
-reliability F19.
+A line of the log that breaks a rule changes nothing and is a finding; the rest goes on counting.
+Silence never decides: it only hands the question up. See docs/sources.md#document-002.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """When a handoff packet is accepted: roles, trigger matrix, branch, session, reading, time; and who went on after it.
 
-A packet without any error is accepted and needs no further confirmation. Pure.
-Source: document 001 ("Handoff contract", "Receiver behavior", "Trigger matrix").
+A packet without any error is accepted and needs no further confirmation. Pure. See
+docs/sources.md#document-001.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ HANDOFF = "HANDOFF.md"
 README = "README.md"
 ABSENT = "n/a"
 EXECUTED_BY = "Executed-By"
-"""Trailer that names the role that made a commit. Source: interfaces 3."""
+"""Trailer that names the role that made a commit."""
 CLOCK_SLACK_S = 60
 """Clocks of two machines may differ by this much before a packet counts as one from the future."""
 
@@ -213,10 +213,7 @@ class Later:
 
 
 def discretionary_work(packet: Packet, later: Iterable[Later]) -> Iterator[Finding]:
-    """Yield the artifacts that the sender went on to write in that directive.
-
-    Source: document 001 ("Sender behavior", 3).
-    """
+    """Yield the artifacts that the sender went on to write in that directive."""
     for commit in later:
         for path in commit.paths:
             if path.rpartition("/")[2] != HANDOFF and packet.from_role in _writers(commit, path):

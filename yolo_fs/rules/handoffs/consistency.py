@@ -1,6 +1,6 @@
 """What of a handoff contradicts an earlier one of its session, or itself: both places are named. Pure.
 
-Source: document 003 ("Handoff Validation Rules", rule 3).
+See docs/sources.md#document-003.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Whether what a handoff says is true: the files, contracts, components and counts that it names, against the facts.
 
-A schema cannot know any of it. Source: document 000 ("Cross-Phase Handoff Artifacts", "design_handoff",
-"api_contract"); protocol 1.3, 10 #9 and #10; peers, pain 5.
+A schema cannot know any of it. See docs/sources.md#document-000.
 """
 
 from __future__ import annotations

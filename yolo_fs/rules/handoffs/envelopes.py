@@ -1,7 +1,7 @@
 """One envelope of document 003: route, moment, arithmetic, and the names of the files that go with it. Pure.
 
-Shapes, enumerations and sizes are `schemas.envelope`'s; what earlier handoffs say is `consistency`'s.
-Source: document 003 ("Master Handoff Envelope", "File Storage Convention", "Handoff Validation Rules").
+Shapes, enumerations and sizes are `schemas.envelope`'s; what earlier handoffs say is
+`consistency`'s. See docs/sources.md#document-003.
 """
 
 from __future__ import annotations

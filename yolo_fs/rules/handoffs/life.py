@@ -1,10 +1,10 @@
 """The life of a handoff: delivered, read, acknowledged, acted upon; each with its time and its deadline. Pure.
 
-Nothing records these stages; files and commits show them. A handoff is delivered by its commit. It is read when the
-receiver's context is compiled with it, or when the log of reads says that the receiver has ended a turn; acknowledged
-when the receiver begins its part, or agrees; acted upon by the receiver's first artifact, or by an implemented
-contract. A later stage proves the earlier ones. Source: document 000 ("phase-handoff.jsonl", "dept-handoff.jsonl",
-"design_handoff", "api_contract"), which names senders and receivers; the deadline is ours (`handoff_deadline_s`).
+Nothing records these stages; files and commits show them. A handoff is delivered by its commit. It
+is read when the receiver's context is compiled with it, or when the log of reads says that the
+receiver has ended a turn; acknowledged when the receiver begins its part, or agrees; acted upon by
+the receiver's first artifact, or by an implemented contract. A later stage proves the earlier ones.
+See docs/sources.md#document-000.
 """
 
 from __future__ import annotations

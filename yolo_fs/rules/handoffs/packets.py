@@ -1,6 +1,6 @@
 """The two texts of a handoff packet, the one in a chat and the front matter of HANDOFF.md: found, read, written. Pure.
 
-Source: document 001 ("Handoff contract", "Directive-contained handoff"); reliability F54.
+See docs/sources.md#document-001.
 """
 
 from __future__ import annotations

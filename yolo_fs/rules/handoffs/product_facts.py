@@ -1,8 +1,8 @@
 """Which fields of the eleven payloads carry the same fact.
 
-A handoff is condensed, so prose may be retold and lists shortened. It may not be contradicted: names, choices and
-figures are the same everywhere, and nothing appears that nobody said before.
-Source: document 003 ("Phase-Specific Payloads"; "Handoff Validation Rules", rule 3; first paragraph: "condensed").
+A handoff is condensed, so prose may be retold and lists shortened. It may not be contradicted:
+names, choices and figures are the same everywhere, and nothing appears that nobody said before. See
+docs/sources.md#document-003.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Reading an agent's handoff: where it came from and why, the log line that says so, and what many lines amount to.
 
-A read leaves one line that says why the file was or was not used, and, after a text fallback, a second one that says
-how that ended; both in the form of the document. Pure.
-Source: document 004 ("Handoff Validation and Failure UX"), which names the text block and the log and spells neither.
+A read leaves one line that says why the file was or was not used, and, after a text fallback, a
+second one that says how that ended; both in the form of the document. Pure. See
+docs/sources.md#document-004.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ OUTCOMES = (Reason.TEXT_FALLBACK_OK, Reason.TEXT_FALLBACK_FAIL)
 """How the fallback ended."""
 
 WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-"""What an agent or a phase may be called here: nothing that could end a value, or a line. Source: reliability F56."""
+"""What an agent or a phase may be called here: nothing that could end a value, or a line."""
 
 # --- what a read comes to --------------------------------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 """How far a session is: the line of the dashboard, and the ways that lead on after an error. Pure.
 
-Source: document 003 ("Error Handoff"; "Master Handoff Envelope": `workflow_state`).
+See docs/sources.md#document-003.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A session's handoffs in order: which is an attempt, which a repeat, and which contradicts an earlier one. Pure.
 
-Source: document 003 ("Design Principles": idempotency; "Handoff Validation Rules", rule 3).
+See docs/sources.md#document-003.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Names of the product workflow's files: the rows of one table produce them, read them and put them right. Pure.
 
-The documents leave the form of `[timestamp]` open: we write UTC in ISO 8601's basic form, since a colon is no part of
-a portable name, and read the extended form too. Source: document 003 ("File Storage Convention", "Master Handoff
-Envelope": `product_name_slug`).
+The documents leave the form of `[timestamp]` open: we write UTC in ISO 8601's basic form, since a
+colon is no part of a portable name, and read the extended form too. See
+docs/sources.md#document-003.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ _SUBJECT = Subject("docs(handoffs): {artifact}")
 def commit_subject(path: str) -> str | None:
     """Return what the commit of a handoff, or of choices, is called; None for any other path.
 
-    Only agents of the table enter it, never free text (reliability F55).
+    Only agents of the table enter it, never free text (F55).
     """
     folder, _, name = path.rpartition("/")
     if folder == HANDOFF_FOLDER and CHOICES.fullmatch(name):

@@ -1,6 +1,6 @@
 """How a hook's answer is told to each host: one object on stdout, or exit 2 where a host knows no other refusal. Pure.
 
-Only fields that the host's closed schema has are ever used. Source: interfaces 1.1 to 1.4.
+Only fields that the host's closed schema has are ever used.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Files of the planning tree that nobody writes by hand, and what to do instead: status, state and sentinels. Pure.
 
-Source: interfaces 1.4 ("deny direct writes to .dept-status-*.json"); protocol 3.2, 3.5, 4.3; document 002
-("File-based coordination").
+See docs/sources.md#document-002.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""What a host says when it asks a hook, in the words of all hosts alike. Pure; fields that nobody knows do no harm.
-
-Source: interfaces 1.1 to 1.3 ("Parse unknown events and unknown fields leniently").
+"""What a host says when it asks a hook, in the words of all hosts alike. Pure; fields that nobody
+knows do no harm.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Which files a shell command or a patch reads and writes, as far as its words tell. Pure; nothing is resolved.
 
-A shell can hide anything; this finds what agents write in good faith. Source: protocol 7 (`department-guard`: "write
-verb … followed anywhere by a protected prefix", which also denied `cat x > /dev/null`).
+A shell can hide anything; this finds what agents write in good faith.
 """
 
 from __future__ import annotations

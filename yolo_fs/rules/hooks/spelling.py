@@ -1,6 +1,6 @@
 """How a person's commit subject is judged, and which right one it was probably meant to be. Pure.
 
-Source: document 002 ("Commit-Every-Artifact Protocol"); protocol 5.1 to 5.3; interfaces 3 ("commit-msg").
+See docs/sources.md#document-002.
 """
 
 from __future__ import annotations

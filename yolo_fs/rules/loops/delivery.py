@@ -1,6 +1,6 @@
 """Where a verdict of the Product Owner sends the work: approve delivers, patch goes to a Senior, major to a new scope.
 
-Source: document 000 (`po_qa_verdict`, `patch_request`, `major_rejection`); protocol 2.1 ("delivery"), 10 #30.
+See docs/sources.md#document-000.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from yolo_fs.protocol.workflow import LIMIT_BY_KEY
 from yolo_fs.rules.phase.facts import PhaseFacts, texts
 
 PATCH_TASKS = 2
-"""Tasks that a patch may take. Source: document 000, `patch_request.max_tasks`; protocol 10 #30."""
+"""Tasks that a patch may take."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """What is known of the team's loops, and how far one of them is.
 
-A file that is written anew in each round says nothing of the rounds before; its versions in history do.
-Source: document 002 ("Code Review Chain", "QA Remediation Chain"), protocol 2.1 ("Review/QA limits").
+A file that is written anew in each round says nothing of the rounds before; its versions in history
+do. See docs/sources.md#document-002.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Loop(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """The four points at which a code review is measured. Source: document 002 ("Phase 4 hooks")."""
+    """The four points at which a code review is measured."""
 
     cycle_count: int
     finding_severity_distribution: Mapping[str, int]

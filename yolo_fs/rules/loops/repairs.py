@@ -1,6 +1,6 @@
 """Work that failed and is repaired: code review, QA remediation and the gates after a task and a plan. Pure.
 
-Source: document 002 ("Code Review Chain", "QA Remediation Chain"), protocol 2.1 ("Review/QA limits").
+See docs/sources.md#document-002.
 """
 
 from __future__ import annotations

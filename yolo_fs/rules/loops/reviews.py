@@ -1,6 +1,6 @@
 """The reviews of a plan, and what follows from the last: the one truth for the loop and for the step. Pure.
 
-Source: document 002 ("Code Review Chain"), protocol 2.1 ("Review/QA limits"), 10 #21.
+See docs/sources.md#document-002.
 """
 
 from __future__ import annotations
@@ -175,7 +175,8 @@ def unfinished_reviews(
 ) -> Iterator[tuple[str, str, str]]:
     """Yield each plan whose last review in force is not over: the plan, the verdict, how far it is.
 
-    Every verdict line counts, not the first alone (protocol 10 #21); a plan's last verdict is the one in force.
+    Every verdict line counts, not the first alone (docs/sources.md#c21); a plan's last verdict is
+    the one in force.
     """
     known = LoopFacts(facts, 0, facts.versions, facts.work)
     lines = [line for filed in facts.of_kind("code-review", department) for line in filed.lines]

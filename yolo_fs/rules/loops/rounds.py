@@ -1,7 +1,6 @@
 """Where each loop of a phase stands, who is next in it, and how many rounds are left. Pure.
 
-Source: document 002 ("Code Review Chain", "QA Remediation Chain", "Planning Team"); document 000 (`po_qa_verdict` to
-`feedback_response`, `research_request`); protocol 2.1 ("Review/QA limits").
+See docs/sources.md#document-000 and #document-002.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Which paths a role may read and write: context isolation, a department's own area, the files of the active plan.
 
-Paths are given resolved and relative to the repository, so that no link and no `..` leads around a rule. What the
-tables never let a role receive is refused, and so is writing it; what they do not mention is nobody's secret.
-Source: document 002 ("Context Isolation"); protocol 7 (`file-guard`, `department-guard`).
+Paths are given resolved and relative to the repository, so that no link and no `..` leads around a
+rule. What the tables never let a role receive is refused, and so is writing it; what they do not
+mention is nobody's secret. See docs/sources.md#document-002.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ AREAS: Mapping[Dept, tuple[str, ...]] = {
     Dept.FRONTEND: ("scripts/", "agents/", "hooks/", "config/", "design/", "wireframes/", "design-tokens/"),
     Dept.UIUX: ("src/", "scripts/", "agents/", "hooks/", "config/"),
 }  # fmt: skip
-"""Where the agents of a department may not write. Source: protocol 7 (`department-guard`)."""
+"""Where the agents of a department may not write."""
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """Who asks whether something is allowed, to whom that one reports, and the form of the answer. Pure.
 
-Source: document 002 ("Agent Roster", "Primary Chain", "Full Escalation Table", "Decision Authority Matrix").
+See docs/sources.md#document-002.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from yolo_fs.rules.facts import Place
 from yolo_fs.rules.phase.facts import Switches
 
 BRING = ("the question or blocker", "the relevant context of your work", "your recommendation")
-"""Source: document 002 ("Escalation carries context upward")."""
 
 WORKING_DEPARTMENTS = tuple(row.name for row in WORKING)
 
@@ -76,8 +75,7 @@ _OUTSIDE_CHAIN: Mapping[Role, Role] = {
     Role.OWNER: Role.USER,
     Role.GO: Role.USER,
 }
-"""Report-tos of those whom the escalation table leaves out. Source: document 002 ("Planning Team", "Integration
-Pipeline", "Command Routing Table"), document 000 ("po_qa_verdict")."""
+"""Report-tos of those whom the escalation table leaves out."""
 
 _OTHER_NAMES = {
     "go": Role.GO,

@@ -1,7 +1,7 @@
 """Who may decide what, and who may use which tool; and decisions that somebody took outside of his authority. Pure.
 
-A topic is that of the matrix when its words are. What the matrix does not name is nobody's to guess: it goes up.
-Source: document 002 ("Decision Authority Matrix", "Agent Roster"), document 000 (`critique_result`).
+A topic is that of the matrix when its words are. What the matrix does not name is nobody's to
+guess: it goes up. See docs/sources.md#document-000 and #document-002.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Who may write to whom, whatever the message, and who escalates to whom. Pure.
 
-Only neighbours in the chain speak with each other, Leads across departments, and the Owner's proxy with the user.
-Source: document 002 ("Escalation Chain", "Department Escalation", "Cross-Department Context Isolation").
+Only neighbours in the chain speak with each other, Leads across departments, and the Owner's proxy
+with the user. See docs/sources.md#document-002.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What somebody wants to read or write, and what the isolation tables mean by their words. Pure.
 
-Source: document 002 ("Context Isolation"); protocol 1.1 and 1.3 for the names of files.
+See docs/sources.md#document-002.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ GIT_DIFF = "git diff"
 """Stands for the changes themselves, which no path is."""
 
 _UX_KINDS = frozenset({"design-handoff", "design-tokens", "component-specs", "user-flows"})
-"""Artifacts that UI/UX alone makes, whatever their names. Source: protocol 1.3 ("UX Dev", "UX Lead")."""
+"""Artifacts that UI/UX alone makes, whatever their names."""
 _QA_KINDS = frozenset({"verification", "qa-code", "manual-qa", "gaps", "qa-gate-results"})
 _CONTEXT = re.compile(r"(?:[0-9]{2}-)?CONTEXT(?:-(?P<department>[a-z]+))?\.md")
 _TEST = re.compile(

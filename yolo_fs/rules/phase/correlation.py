@@ -1,8 +1,7 @@
 """What a commit was for, told by its subject alone: the templates that render subjects read them again. Pure.
 
-Every historical spelling of the scope is understood. A source commit names its task by id (`T3 …`) or by the task's
-own words, which is what the document prescribes. Source: document 002 ("Resume Protocol", "11-Step Workflow"
-column Commit); protocol 5.2, 5.3.
+Every historical spelling of the scope is understood. A source commit names its task by id (`T3 …`)
+or by the task's own words, which is what the document prescribes. See docs/sources.md#document-002.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Waits as a graph: every circle is a deadlock, every wait for something that nobody supplies is an orphan.
 
-Pure graph work, linear but for one sort, without recursion; where the waits come from is told in `rules.phase.waits`.
-Source: peers, pain 10 ("A blocker waits for ever").
+Pure graph work, linear but for one sort, without recursion; where the waits come from is told in
+`rules.phase.waits`.
 """
 
 from __future__ import annotations

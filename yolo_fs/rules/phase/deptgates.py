@@ -1,6 +1,6 @@
 """The gates between departments, as the reference scripts check them: files alone decide, no commit is asked for. Pure.
 
-Each `Need` and each integration check is bound here to its predicate. Source: protocol 3.4, 8.2, 8.11, 8.14.
+Each `Need` and each integration check is bound here to its predicate.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def statuses(folder: PhaseFolder, departments: Sequence[Dept]) -> dict[str, str]
 def cross_checks(
     folder: PhaseFolder, departments: Sequence[Dept], off: frozenset[str]
 ) -> dict[str, str]:
-    """Return the outcome of each integration check; those in `off` are skipped. Source: protocol 8.11."""
+    """Return the outcome of each integration check; those in `off` are skipped."""
     return {
         row.key: "skip" if row.key in off else CHECKS[row.key](folder, departments)
         for row in INTEGRATION_CHECKS
@@ -109,7 +109,7 @@ CHECKS: Mapping[str, Callable[[PhaseFolder, Sequence[Dept]], str]] = {
 
 
 def has_handed_over(folder: PhaseFolder, department: Dept) -> bool:
-    """Tell whether the department's sentinel stands; of two spellings one is enough. Source: protocol 10 #7."""
+    """Tell whether the department's sentinel stands; of two spellings one is enough."""
     return any(folder.stands(row.file) for row in SENTINELS if row.department is department)
 
 
@@ -117,7 +117,7 @@ def has_handed_over(folder: PhaseFolder, department: Dept) -> bool:
 
 
 def issues(folder: PhaseFolder, department: Dept, departments: Sequence[Dept]) -> Iterator[str]:
-    """Yield what keeps a department from the integration gate. Source: protocol 3.4, 8.14."""
+    """Yield what keeps a department from the integration gate."""
     if not has_handed_over(folder, department):
         yield f"handoff sentinel missing: .handoff-{department}-complete"
     results = folder.rows("test-results.jsonl")
@@ -125,7 +125,8 @@ def issues(folder: PhaseFolder, department: Dept, departments: Sequence[Dept]) -
         yield "no test results in test-results.jsonl"
     latest = {str(row.get("id")): row for row in folder.rows("escalation.jsonl") if row is not None}
     for name, row in latest.items():
-        # The reference looks for severity `critical`, which no escalation can have (protocol 10 #3).
+        # The reference looks for severity `critical`, which no escalation can have
+        # (docs/sources.md#c03).
         blocks = says(row, "sev", "blocking", "critical") and says(row, "st", "open", "escalated")
         if blocks and row.get("dept") in (None, "", department.value):
             yield f"blocking escalation is not resolved: {name}"

@@ -1,6 +1,5 @@
-"""Whether "complete" is true: a summary counts only when its commits exist, touch the plan, and its tests agree.
-
-Source: protocol 1.3 (`summary`), 10 #21; peers, pain 5 ("'Done' claimed, not done").
+"""Whether "complete" is true: a summary counts only when its commits exist, touch the plan, and its
+tests agree.
 """
 
 from __future__ import annotations
@@ -89,7 +88,7 @@ def plan_progress(facts: PhaseFacts, department: Dept | None = None) -> tuple[Pl
 def layers(tasks: Mapping[str, tuple[str, ...]]) -> tuple[tuple[str, ...], ...]:
     """Return task ids in layers that can be done at once, in file order; empty when they run in a circle.
 
-    Unknown dependencies are left out. Source: protocol 8.9.
+    Unknown dependencies are left out.
     """
     order = {name: position for position, name in enumerate(tasks)}
     graph = TopologicalSorter(

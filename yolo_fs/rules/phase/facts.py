@@ -1,6 +1,6 @@
 """What is known of one phase: committed artifacts, commits, settings. The fold reads nothing else.
 
-Source: document 002 ("11-Step Workflow", "Resume Protocol"); design 3 (`Facts`).
+See docs/sources.md#document-002.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Switches:
-    """What the configuration and the command line turn off. Source: protocol 2.1, column "Skip when"."""
+    """What the configuration and the command line turn off."""
 
     config: Config
     skip_qa: bool = False
@@ -84,7 +84,7 @@ class Switches:
 
     @property
     def several_departments(self) -> bool:
-        """Whether the company has more than the backend. Source: protocol 3.1."""
+        """Whether the company has more than the backend."""
         return any(dept is not Dept.BACKEND for dept in self.departments)
 
 
@@ -127,7 +127,7 @@ class PhaseFacts:
         return tuple(line for filed in self.of_kind(kind, department) for line in filed.lines)
 
     def execution_state(self) -> Mapping[str, Any]:
-        """Return the committed execution state of this phase; empty when there is none. Source: protocol 10 #12."""
+        """Return the committed execution state of this phase; empty when there is none."""
         filed = sorted(self.of_kind("execution-state"), key=lambda one: one.place.phase is None)
         number = int(self.phase.number)
         return next(

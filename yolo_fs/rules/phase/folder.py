@@ -1,6 +1,6 @@
 """A phase directory as the rules of the drop-in gates see it: a port, for rules touch no disk.
 
-"Exists" means a regular file with content; a sentinel is an empty file and merely stands. Source: protocol 1.1.
+"Exists" means a regular file with content; a sentinel is an empty file and merely stands.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Gates between departments: open or closed by committed evidence alone, with each missing piece named.
 
-A sentinel file never opens anything here; it is a cache for others, bound to the evidence it rests on.
-Source: protocol 3.4, 8.11, 10 #7 to #10; document 002 ("Integration Pipeline"); reliability F58.
+A sentinel file never opens anything here; it is a cache for others, bound to the evidence it rests
+on. See docs/sources.md#document-002.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _gate(view: GateView, gate: Gate) -> GateProgress:
 
 
 def sign_off(view: GateView) -> tuple[Decision, str]:
-    """Return what the Owner is to decide by the matrix, and why. Source: protocol 3.4 ("Decision matrix")."""
+    """Return what the Owner is to decide by the matrix, and why."""
     security = [verdict_of(view, "security-audit", one) for one in view.progress.departments]
     quality = [verdict_of(view, "verification", one) for one in view.progress.departments]
     failed = next((lack for _, lacks in integration_checks(view).values() for lack in lacks), None)

@@ -1,7 +1,4 @@
-"""A gate as it is seen: what it lacks, what it rests on, and what its predicates look at.
-
-Source: protocol 3.4; cli, `gate`.
-"""
+"""A gate as it is seen: what it lacks, what it rests on, and what its predicates look at."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The integration gate: four checks across departments, each told with what fails it.
 
-Source: protocol 8.11; document 002 ("Integration Pipeline").
+See docs/sources.md#document-002.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ INTEGRATION = "integration"
 
 
 def integration_checks(view: GateView) -> dict[str, tuple[str, tuple[Missing, ...]]]:
-    """Return each of the four checks: pass, fail or skip, with what fails it. Source: protocol 8.11."""
+    """Return each of the four checks: pass, fail or skip, with what fails it."""
     several = view.facts.switches.several_departments
     wanted = view.facts.switches.config.integration_gate.checks
     found: dict[str, tuple[str, tuple[Missing, ...]]] = {}
@@ -72,7 +72,7 @@ def _handoffs(view: GateView) -> tuple[bool, tuple[Missing, ...]]:
 
 
 def _untrue(view: GateView, kind: str) -> Iterator[Missing]:
-    """What a handoff claims and the branch does not have. Source: document 000, dept-handoff.jsonl ("Flow")."""
+    """What a handoff claims and the branch does not have."""
     for finding in errors(faults_of_handoffs(view.facts)):
         name = finding.path.rpartition("/")[2]
         if name == f"{kind}.jsonl":
@@ -98,7 +98,7 @@ _PREFIX = {row.name: row.prefix for row in WORKING}
 
 
 def _untested(view: GateView) -> Iterator[Missing]:
-    """Where several departments work, each that wrote tests says how they ended. Source: protocol 3.4."""
+    """Where several departments work, each that wrote tests says how they ended."""
     if not view.facts.switches.several_departments:
         return
     for one in view.progress.departments:
@@ -130,7 +130,7 @@ def integration_gate(view: GateView) -> GateProgress:
 
 
 def integration_result(view: GateView, date: str) -> dict[str, Any]:
-    """Return the line of `integration-gate-result.jsonl`. Source: protocol 1.3."""
+    """Return the line of `integration-gate-result.jsonl`."""
     checks = integration_checks(view)
     failures = [
         {"check": key, "detail": lack.what, "file": lack.file}

@@ -1,7 +1,7 @@
 """What the gates of the table need: each member of `Need` bound to its predicate.
 
-A sentinel file never opens anything here; it is a cache for others, bound to the evidence it rests on.
-Source: protocol 3.4, 10 #7 to #10.
+A sentinel file never opens anything here; it is a cache for others, bound to the evidence it rests
+on.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from yolo_fs.rules.phase.gateview import GateView, Missing
 
 AGREED = frozenset({"agreed", "implemented"})
 READY = frozenset({"complete", "ready", "delivered", "deferred"})
-"""What a design handoff, or one of its components, says when nobody has to wait for it (protocol 10 #9)."""
+"""What a design handoff, or one of its components, says when nobody has to wait for it
+(docs/sources.md#c09)."""
 
 
 def ux_said_complete(view: GateView) -> Iterator[Missing]:

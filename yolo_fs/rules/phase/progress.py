@@ -1,6 +1,6 @@
 """The fold: from the facts of a phase to where it stands. Pure; everything that shows or decides progress calls it.
 
-Source: document 002 ("11-Step Workflow", "Resume Protocol"), protocol 2.1; design 1 and 3.
+See docs/sources.md#document-002.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class DepartmentProgress:
 
     @property
     def percent(self) -> int:
-        """Share of the plans that are done, 0-100, rounded down. Source: document 000, `phase_progress`."""
+        """Share of the plans that are done, 0-100, rounded down."""
         if not self.plans:
             return 100 if self.is_complete else 0
         return 100 * self.plans_complete // len(self.plans)
@@ -250,7 +250,7 @@ def _after_verdict(facts: PhaseFacts, asked: Next | None) -> Next | None:
 
 
 _TAKE_OVER = frozenset({"critique", "architecture"})
-"""Steps that receive the handoff of the phase before. Source: document 000, phase-handoff.jsonl."""
+"""Steps that receive the handoff of the phase before."""
 
 
 def _with_handoff(facts: PhaseFacts, asked: Next | None) -> Next | None:

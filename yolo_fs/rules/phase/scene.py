@@ -1,6 +1,6 @@
 """The phase that the team is at, as whoever asks sees it: who goes on, what can be done, what waits for what. Pure.
 
-Source: document 002 ("Resume Protocol", steps 1 to 3 and 5; "Multi-Department Structure"); design 5.
+See docs/sources.md#document-002.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The entry gates of the steps, as the reference script checks them; the protocol's own stand in `stepgates`. Pure.
 
-A predicate yields what is missing. Where the script lets an empty `spec` pass, or a phase without any plan, ours
-does not. Source: protocol 2.2, 11 #6.
+A predicate yields what is missing. Where the script lets an empty `spec` pass, or a phase without
+any plan, ours does not.
 """
 
 from __future__ import annotations

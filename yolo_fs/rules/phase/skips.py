@@ -1,7 +1,6 @@
 """Which rule skips a step: each member of `Skip` bound to its predicate.
 
-Source: document 002 ("11-Step Workflow", column Skip), protocol 2.1 ("Skip when", "Effort profiles",
-"Complexity routing").
+See docs/sources.md#document-002.
 """
 
 from __future__ import annotations

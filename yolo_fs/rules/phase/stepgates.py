@@ -1,7 +1,7 @@
 """When a step may begin and when it is complete: each member of `EntryGate` and `ExitGate` bound to its predicate.
 
-A predicate yields what is missing, sentence by sentence; nothing means met. Source: protocol 2.1 ("Entry gate",
-"Exit artifact / check"), 10 #14, #21; document 002 ("R&D Pipeline": Go, Recycle, Kill).
+A predicate yields what is missing, sentence by sentence; nothing means met. See
+docs/sources.md#document-002.
 """
 
 from __future__ import annotations
@@ -196,7 +196,7 @@ def _summaries(view: View) -> Iterator[str]:
 
 
 def _no_pending_escalation(view: View) -> Iterator[str]:
-    """What anybody writes ends none: the task has to go on, as the log of escalations shows (protocol 4.2)."""
+    """What anybody writes ends none: the task has to go on, as the log of escalations shows."""
     for one in as_committed(view.facts):
         if one.is_open:
             yield f"escalation {one.id} is {one.standing}: {one.agent} holds it"

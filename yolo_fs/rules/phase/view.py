@@ -14,11 +14,11 @@ from yolo_fs.rules.phase.facts import Filed, PhaseFacts, Plan, plans_of
 from yolo_fs.schemas.config import Config
 
 SHARED_KINDS = frozenset({"critique", "research"})
-"""Kinds of which the unprefixed file serves every department that has none of its own: Critic and Scout are shared
-agents. Source: document 002 ("Multi-Department Structure")."""
+"""Kinds of which the unprefixed file serves every department that has none of its own: Critic and
+Scout are shared agents."""
 
 PHASE_STEPS = frozenset({"po", "signoff", "integration_gate", "delivery"})
-"""Steps that a phase has once, however many departments work on it. Source: protocol 3.4 ("Order")."""
+"""Steps that a phase has once, however many departments work on it."""
 
 
 @dataclass(frozen=True)

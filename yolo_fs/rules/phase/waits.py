@@ -1,11 +1,10 @@
 """Who waits for whom in a phase: every circle is named, and every wait for something that nobody will supply.
 
-Names of the graph: departments (`frontend`: its part is done), plans (`01-02`), tasks (`01-02/T3`), gates
-(`gate:ux-complete`), escalations (`ESC-01-02-T3`), blocking research requests (`research:fe-research.jsonl:3`) and
-agents (`fe-lead`: somebody of that name is there and free to answer). A wait is met only when what it waits for is
-there, so every circle is a deadlock.
-Source: protocol 3.1, 3.4, 4.2, 4.4; document 000 (`research_request`, `dept-handoff.jsonl`); document 002
-("Multi-Department Structure", "Escalation Chain").
+Names of the graph: departments (`frontend`: its part is done), plans (`01-02`), tasks (`01-02/T3`),
+gates (`gate:ux-complete`), escalations (`ESC-01-02-T3`), blocking research requests
+(`research:fe-research.jsonl:3`) and agents (`fe-lead`: somebody of that name is there and free to
+answer). A wait is met only when what it waits for is there, so every circle is a deadlock. See
+docs/sources.md#document-000 and #document-002.
 """
 
 from __future__ import annotations
@@ -76,7 +75,7 @@ def suppliers(facts: PhaseFacts, progress: PhaseProgress) -> frozenset[str]:
 
 
 _OUTSIDERS = (Role.USER, Role.GO, "orchestrator")
-"""Who answers without being in the roster. Source: document 002 ("Rules", 5); document 000 (`research_request`)."""
+"""Who answers without being in the roster."""
 
 
 def _plans_elsewhere(facts: PhaseFacts) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """Who waits for somebody's word: an escalation, a blocking research request, a handoff without blockers. Pure.
 
-Source: protocol 4.2, 4.4; document 000 (`research_request`, `dept-handoff.jsonl`); document 002 ("Escalation Chain").
+See docs/sources.md#document-000 and #document-002.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Who waits for work to be done: departments for plans, plans and tasks for each other, gates for evidence. Pure.
 
-Source: protocol 3.1, 3.4; document 000 (`api_contract`); document 002 ("Multi-Department Structure").
+See docs/sources.md#document-000 and #document-002.
 """
 
 from __future__ import annotations
@@ -101,4 +101,4 @@ _ANSWERED_BY: Mapping[str, tuple[str, ...]] = {
     "frontend_to_backend": ("lead",),
     "backend_to_frontend": ("fe-lead",),
 }
-"""Direction of a contract → who answers it. Source: document 000 (`api_contract`)."""
+"""Direction of a contract → who answers it."""

@@ -1,6 +1,6 @@
 """A phase as those who wait see it: what is not done, which gates are closed, who has not begun. Pure.
 
-Source: protocol 3.1, 3.4; document 002 ("Multi-Department Structure").
+See docs/sources.md#document-002.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _has_begun(one: DepartmentProgress) -> bool:
 
 
 def _wave_gates(facts: PhaseFacts) -> Iterator[tuple[Dept, WaveGate]]:
-    """Yield each department of a later wave with the gate behind the wave before. Source: protocol 3.1."""
+    """Yield each department of a later wave with the gate behind the wave before."""
     config = facts.switches.config
     flags = {row.name.value: getattr(config.departments, row.name.value) for row in WORKING}
     route = routing({"departments": flags, "department_workflow": config.department_workflow})

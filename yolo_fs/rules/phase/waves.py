@@ -1,8 +1,8 @@
 """From the configuration to the Leads: which departments work, in which waves, behind which gates. Pure.
 
-The configuration is read as leniently as the reference scripts read it: only these keys count, whatever else is
-wrong. The backend always works, even where the configuration says false: a test of the reference pins that.
-Source: protocol 3.1, 11 #1.
+The configuration is read as leniently as the reference scripts read it: only these keys count,
+whatever else is wrong. The backend always works, even where the configuration says false: a test of
+the reference pins that.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def routing(config: Mapping[str, Any]) -> Routing:
 
 
 def waves(route: Routing) -> tuple[Wave, ...]:
-    """Return the waves of departments with the gate behind each. Source: protocol 3.1, last paragraph."""
+    """Return the waves of departments with the gate behind each."""
     *groups, last = (
         tuple(_DEPARTMENT_OF_LEAD[lead] for lead in wave) for wave in route.spawn.waves
     )

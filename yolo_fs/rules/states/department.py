@@ -1,8 +1,8 @@
 """What the fold writes down of a department. Pure; merges, never overwrites blind.
 
-What can be computed is computed; what only its writer knows (`started_at`, `blockers`, `eta`, a declared failure,
-keys that we do not know) survives. A declaration that the evidence does not bear out is kept beside the derived
-value and shown as drift. Source: protocol 3.2; design 1; peers, pain 16.
+What can be computed is computed; what only its writer knows (`started_at`, `blockers`, `eta`, a
+declared failure, keys that we do not know) survives. A declaration that the evidence does not bear
+out is kept beside the derived value and shown as drift.
 """
 
 from __future__ import annotations

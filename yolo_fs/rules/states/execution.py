@@ -1,8 +1,8 @@
 """`.execution-state.json` as the evidence has it: one write for each transition, so that each can be a commit.
 
-Times are those of the commits that prove a step, so the same history gives the same file. What cannot be derived
-(the current task, a step that somebody says has begun, keys that we do not know) stays as it is.
-Source: protocol 2.1 ("Skip procedure", "Exit procedure"), 2.3, 4.2, 10 #12, #13; document 002 ("Resume Protocol").
+Times are those of the commits that prove a step, so the same history gives the same file. What
+cannot be derived (the current task, a step that somebody says has begun, keys that we do not know)
+stays as it is. See docs/sources.md#document-002.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from yolo_fs.rules.states.department import derived_status
 from yolo_fs.rules.states.seal import DECLARED, declared_in, rank_of_status, renewed
 
 LAZY = frozenset({"po", "documentation", "integration_gate", "delivery"})
-"""Steps that are written only once something happened to them. Source: protocol 10 #13."""
+"""Steps that are written only once something happened to them."""
 PASSED = ("complete", "skipped")
 
 

@@ -1,6 +1,6 @@
 """`.phase-orchestration.json` as the evidence has it: departments, gates, closing stages and waves of a phase. Pure.
 
-Source: protocol 3.1, 3.3, 3.4; document 002 ("Multi-Department Structure").
+See docs/sources.md#document-002.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`state.json` as the evidence has it: which phase, which step, how far. Pure.
 
-Source: protocol 1.3 (`state.json`), 2.4; document 002 ("Resume Protocol").
+See docs/sources.md#document-002.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _STATUS = {
         "delivery",
     ),
 }
-"""What the project does while a phase is at a step. Source: protocol 1.3, `st`."""
+"""What the project does while a phase is at a step."""
 
 
 def project_state(phases: Folded, before: Mapping[str, Any] | None) -> dict[str, Any] | None:

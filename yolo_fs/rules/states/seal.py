@@ -1,8 +1,8 @@
 """State files that several hands write: how to tell our own last word from somebody else's.
 
-What we derive carries a checksum of the whole file. As long as it fits, every value is ours and may be replaced; once
-somebody edits the file it does not, and what they said that the evidence does not bear out is kept under `declared`,
-beside what the evidence says. Source: design 1 ("merged, never overwritten blind"); peers, pain 16.
+What we derive carries a checksum of the whole file. As long as it fits, every value is ours and may
+be replaced; once somebody edits the file it does not, and what they said that the evidence does not
+bear out is kept under `declared`, beside what the evidence says.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""The envelope in which product agents hand work to each other. Source: document 003."""
+"""The envelope in which product agents hand work to each other. See
+docs/sources.md#document-003.
+"""
 
 from yolo_fs.schemas.envelope.envelope import PAYLOADS, Envelope, payload_shape, read_envelope
 

@@ -1,6 +1,6 @@
 """What the orchestrator chose after an error handoff, and the state that this leads to.
 
-Source: document 003 ("Error Handoff": "The orchestrator can then").
+See docs/sources.md#document-003.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The master envelope, and the table of the payload that each route carries.
 
-Source: document 003 ("Master Handoff Envelope", "Phase-Specific Payloads", "Error Handoff").
+See docs/sources.md#document-003.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class WorkflowState(Wire):
 
 
 class Envelope(Wire):
-    """The structure of every communication between agents. Source: document 003, "Master Handoff Envelope"."""
+    """The structure of every communication between agents."""
 
     handoff_version: Literal["1.0"]
     """Version of the document."""
@@ -133,7 +133,7 @@ PAYLOADS: Mapping[tuple[str, str], type[Wire]] = {
     ("orchestrator", "prototype"): requests.PrototypeRequest,
     ("prototype", "orchestrator"): reports.PrototypeReport,
 }
-"""Payload of each route, source first. Source: document 003, "Phase-Specific Payloads", sections 1 to 11."""
+"""Payload of each route, source first."""
 
 
 def read_envelope(

@@ -1,8 +1,7 @@
 """Payloads that come back: what each agent reports to the orchestrator, and the error of any of them.
 
-Every text of a `…_summary` is a summary, so at most 500 characters long.
-Source: document 003 ("Phase-Specific Payloads", sections 3, 5, 7, 9 and 11; "Error Handoff"; "File Storage
-Convention"; "Handoff Validation Rules", rule 4).
+Every text of a `…_summary` is a summary, so at most 500 characters long. See
+docs/sources.md#document-003.
 """
 
 from __future__ import annotations

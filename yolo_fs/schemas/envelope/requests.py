@@ -1,6 +1,6 @@
 """Payloads that go out: the user's concept, and what the orchestrator asks of each agent.
 
-Source: document 003 ("Phase-Specific Payloads", sections 1, 2, 4, 6, 8 and 10).
+See docs/sources.md#document-003.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The lines of every artifact, one module per family. Source: protocol 1.3."""
+"""The lines of every artifact, one module per family."""

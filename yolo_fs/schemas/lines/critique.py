@@ -1,4 +1,4 @@
-"""Findings of the Critic about a phase that is not designed yet. Source: protocol 1.3 (row `critique`), 9.1."""
+"""Findings of the Critic about a phase that is not designed yet."""
 
 from __future__ import annotations
 

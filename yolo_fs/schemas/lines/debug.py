@@ -1,4 +1,4 @@
-"""Reports of the Debugger. Source: document 002 ("Agent Roster"); document 000 (`debugger_report`) for the keys."""
+"""Reports of the Debugger. See docs/sources.md#document-000 and #document-002."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decisions that agents took on the way. Source: protocol 1.3 (row `decisions`), 9.1."""
+"""Decisions that agents took on the way."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """What the UI/UX department hands over: tokens, components, flows; and the contracts between departments.
 
-Source: protocol 1.3 (rows `design-tokens`, `component-specs`, `user-flows`, `design-handoff`, `api-contracts`),
-10 #9 and #10: beside the messages `design_handoff` and `api_contract` of document 000, bare lines are accepted.
+See docs/sources.md#document-000.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The log of escalations. Source: protocol 1.3 (row `escalation`), 4.4, 10 #2; document 002 ("Escalation Round-Trip").
+"""The log of escalations. See docs/sources.md#document-002.
 
 The nine keys of the protocol come first; the optional ones after them say what each level of the round trip adds.
 """
@@ -49,11 +49,11 @@ class EscalationLine(Wire):
     nobody else may be asked, `fail` for a security FAIL, which goes past the chain, `stop` when the round trips are
     used up."""
     ev: list[Text] | None = None
-    """Evidence: what was seen or tried. Source: document 002, rule 7."""
+    """Evidence: what was seen or tried."""
     rec: Text | None = None
     """Recommendation."""
     opts: list[Text] | None = None
-    """Options to choose from, 2 or 3, from the Architect upward. Source: document 002, "Escalation Round-Trip"."""
+    """Options to choose from, 2 or 3, from the Architect upward."""
     dec: Text | None = None
     """Decision on its way down, on lines that are not resolved yet."""
     todo: list[Text] | None = None

@@ -1,7 +1,5 @@
-"""What the integration gate found, and what the Product Owner says about it.
-
-Source: protocol 1.3 (rows `integration-gate-result` and `po-qa-verdict`), 10 #1 and #4. The verdict itself is document
-000's message.
+"""What the integration gate found, and what the Product Owner says about it. The verdict itself is
+document 000's message.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Plans with their tasks, and the project's requirements.
-
-Source: protocol 1.3 (rows `plan` and `reqs`, and the turbo relaxation at its end), 9.1.
-"""
+"""Plans with their tasks, and the project's requirements."""
 
 from __future__ import annotations
 
@@ -135,7 +132,7 @@ class TurboTask(Wire):
     id: TaskName
     """Task id within the plan."""
     tp: Text = ""
-    """Type: `auto`, `checkpoint:…` or any other word. Source: protocol 9.1 (free text)."""
+    """Type: `auto`, `checkpoint:…` or any other word."""
     a: Text
     """Action: what to do."""
     f: list[RelativePath]
@@ -156,7 +153,7 @@ class PlanTask(TurboTask):
     """A task of a plan."""
 
     tp: Text
-    """Type: `auto`, `checkpoint:…` or any other word. Source: protocol 9.1 (free text)."""
+    """Type: `auto`, `checkpoint:…` or any other word."""
 
 
 class Requirement(Wire):

@@ -1,7 +1,7 @@
 """Documents of the product layer: analysis, discovery, scope, roadmap.
 
-The documents name few of their keys; those are required and the rest is free.
-Source: protocol 1.3 (row `scope-document.json`, …) and 8.4 (`deps`); document 002 ("Decision Authority Matrix").
+The documents name few of their keys; those are required and the rest is free. See
+docs/sources.md#document-002.
 """
 
 from __future__ import annotations

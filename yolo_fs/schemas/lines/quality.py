@@ -1,7 +1,4 @@
-"""Verification, code quality, security, and the results of the QA gates.
-
-Source: protocol 1.3 (rows `verification`, `qa-code`, `security-audit`, `.qa-gate-results`), 9.1 and 10 #25.
-"""
+"""Verification, code quality, security, and the results of the QA gates."""
 
 from __future__ import annotations
 

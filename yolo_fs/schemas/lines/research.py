@@ -1,7 +1,4 @@
-"""What Scouts found, what agents asked for, and what is kept for later phases.
-
-Source: protocol 1.3 (rows `research` and `research-archive`), 8.14 (pending requests), 9.1.
-"""
+"""What Scouts found, what agents asked for, and what is kept for later phases."""
 
 from __future__ import annotations
 

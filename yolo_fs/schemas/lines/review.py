@@ -1,7 +1,4 @@
-"""What people and agents say about finished code: review, gaps, documentation, manual QA.
-
-Source: protocol 1.3 (rows `code-review`, `docs`, `manual-qa`, `gaps`), 9.1 and 10 #21.
-"""
+"""What people and agents say about finished code: review, gaps, documentation, manual QA."""
 
 from __future__ import annotations
 

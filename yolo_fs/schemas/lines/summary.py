@@ -1,4 +1,4 @@
-"""What became of a plan, in one line. Source: protocol 1.3 (row `summary`), 9.1 and 10 #23."""
+"""What became of a plan, in one line."""
 
 from __future__ import annotations
 

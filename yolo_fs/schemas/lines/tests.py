@@ -1,4 +1,4 @@
-"""Tests written before the code, and how they went. Source: protocol 1.3 (rows `test-plan` and `test-results`)."""
+"""Tests written before the code, and how they went."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What passes between departments, and between them and the Owner.
 
-Source: document 000 ("Cross-Department Schemas", "design_handoff" to "owner_signoff").
+See docs/sources.md#document-000.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class DepartmentResult(Message):
     security_result: SecurityResult
     """Verdict of `security_audit`, or SKIPPED where the step was skipped (document 002, step 10)."""
     tdd_coverage: Literal["red_green", "green_only", "no_tests"]
-    """How the tests came about, in the words of the summary's `tst` (protocol 1.3)."""
+    """How the tests came about, in the words of the summary's `tst`."""
 
     @invariant
     def completed_plans_are_plans(self) -> object:

@@ -1,6 +1,6 @@
 """Escalations: up one level at a time, their resolution down again, and the warning when one waits too long.
 
-Source: document 000 ("escalation" to "escalation_timeout_warning"); document 002 ("Escalation Chain").
+See docs/sources.md#document-000 and #document-002.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ Escalating = Literal[
     "dev", "senior", "lead", "architect", "tester", "qa", "qa-code", "security", "documenter", "scout", "debugger",
     "critic", "owner",
 ]  # fmt: skip
-"""Who may escalate. Source: document 002 ("Full Escalation Table"), all rows, and the Owner of the chain."""
+"""Who may escalate."""
 EscalatedTo = Literal["senior", "lead", "architect", "owner", "user"]
-"""Who may receive an escalation. Source: document 002 ("Full Escalation Table")."""
+"""Who may receive an escalation."""
 Resolver = Literal["user", "owner", "architect", "lead"]
 """Who may resolve an escalation."""
 

@@ -1,6 +1,6 @@
 """Messages that are left as files: from phase to phase, and from department to department.
 
-Source: document 000 ("Cross-Phase Handoff Artifacts").
+See docs/sources.md#document-000.
 """
 
 from __future__ import annotations

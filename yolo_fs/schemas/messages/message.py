@@ -1,6 +1,6 @@
 """What every message has in common, and the catalogue in which each message enters itself.
 
-Source: document 000 ("YOLO Structured Handoff Schemas"); protocol Appendix A for the groups.
+See docs/sources.md#document-000.
 """
 
 from __future__ import annotations
@@ -67,7 +67,9 @@ class Message(Wire):
 
     @classmethod
     def recognises(cls, value: Mapping[str, Any]) -> bool:
-        """Tell a message from the bare lines that some files hold in its place (protocol 10, #9 and #10)."""
+        """Tell a message from the bare lines that some files hold in its place (docs/sources.md#c09
+        and #c10).
+        """
         return "type" in value
 
     @classmethod
@@ -112,7 +114,7 @@ SomeDepartments = Annotated[
     Field(min_length=1, description="a list of at least one department", examples=['["backend"]']),
 ]
 Cycle = Annotated[int, Field(ge=1, le=3, examples=[1])]
-"""Review cycle, 1 to 3. Source: protocol 1.3, `code-review.jsonl`."""
+"""Review cycle, 1 to 3."""
 
 
 # --- invariants that several messages share --------------------------------------------------------------------------

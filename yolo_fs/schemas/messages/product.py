@@ -1,6 +1,6 @@
 """The Product Owner's verdict after integration, what follows from it, and the user's feedback.
 
-Source: document 000 ("po_qa_verdict" to "feedback_response"); protocol 10, #1 for the rival shapes.
+See docs/sources.md#document-000.
 """
 
 from __future__ import annotations
@@ -49,7 +49,6 @@ RIVALS = (
         "extra and verdict_note -> findings[].detail; target_dept and re_scope_items are added",
     ),
 )
-"""Source: protocol 10, #1 (a) and (b)."""
 
 
 class VerdictFinding(Wire):
@@ -95,7 +94,7 @@ class PoQaVerdict(Message):
             description="a day, or a moment with its zone",
         ),
     ] = ""
-    """Optional: when the verdict was given. Source: protocol 10, #1."""
+    """Optional: when the verdict was given."""
 
     @classmethod
     def rival(cls, value: Mapping[str, Any]) -> Fault | None:

@@ -1,6 +1,6 @@
 """Verification of a plan, of its code and of its security.
 
-Source: document 000 ("qa_result", "qa_code_result", "security_audit").
+See docs/sources.md#document-000.
 """
 
 from __future__ import annotations

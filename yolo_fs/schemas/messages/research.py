@@ -1,6 +1,6 @@
 """Research and debugging: questions, what Scout found, and what the Debugger concluded.
 
-Source: document 000 ("scout_findings" to "debugger_report").
+See docs/sources.md#document-000.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class ResearchFinding(Wire):
     q: Text
     """Question."""
     src: Literal["web", "docs", "codebase"]
-    """Where the answer comes from. Source: protocol 1.3, `research.jsonl`."""
+    """Where the answer comes from."""
     finding: Text
     """Answer."""
     conf: Level3

@@ -1,6 +1,6 @@
 """Code review: what the Senior tells the Dev to change, and the verdict for the Lead.
 
-Source: document 000 ("code_review_changes", "code_review_result").
+See docs/sources.md#document-000.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a Lead and its teammates tell each other, and what the Lead notes for itself.
 
-Source: document 000 ("agent_health_event" to "shutdown_response").
+See docs/sources.md#document-000.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """From critique to the Dev's own reports: what the working chain tells its next level.
 
-Source: document 000 ("critique_result" to "dev_blocker").
+See docs/sources.md#document-000.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class CritiqueResult(Message):
     minor: Count
     """Number of minor findings."""
     categories: list[Literal["gap", "risk", "improvement", "question", "alternative"]]
-    """Categories that occur; `alternative` is the fifth category of critique.jsonl (protocol 1.3)."""
+    """Categories that occur; `alternative` is the fifth category of critique.jsonl."""
     artifact: RelativePath
     """critique.jsonl of the phase, relative to the planning root."""
     committed: bool

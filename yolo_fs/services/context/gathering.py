@@ -1,7 +1,7 @@
 """Gathers what contexts are compiled from: the files as they stand, where they may be committed, else as they were.
 
-An artifact that was rejected, is being written or looks like a credential feeds nothing; what the branch has of it may.
-Source: document 002 ("Resume Protocol", step 4: "from JSONL artifacts on disk"); protocol 6.4.
+An artifact that was rejected, is being written or looks like a credential feeds nothing; what the
+branch has of it may.
 """
 
 from __future__ import annotations
@@ -75,7 +75,9 @@ class Look:
     """Wall clock, to be compared with the times of files."""
 
     def is_racy(self, stamps: Iterable[Stamp]) -> bool:
-        """Tell whether a file may have changed since without its stamp showing it. Source: reliability F18."""
+        """Tell whether a file may have changed since without its stamp showing it. See
+        docs/faults.md#f18.
+        """
         return any(one.is_racy(self.at_ns) for one in stamps)
 
 

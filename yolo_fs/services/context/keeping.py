@@ -1,6 +1,5 @@
-"""Writes compiled contexts beside the artifacts of their phase, keeps them true, and proves them. Never committed.
-
-Source: protocol 6.4; document 002 ("Resume Protocol", step 4); cli ("context").
+"""Writes compiled contexts beside the artifacts of their phase, keeps them true, and proves them.
+Never committed.
 """
 
 from __future__ import annotations

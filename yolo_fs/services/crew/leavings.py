@@ -1,6 +1,5 @@
-"""What agents leave behind that is in no commit: their artifacts, and the files of the tasks that they have claimed.
-
-Source: document 000 ("shutdown_response": `pending_work`, `artifacts_committed`); peers, pain 5.
+"""What agents leave behind that is in no commit: their artifacts, and the files of the tasks that
+they have claimed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Takes what agents say into the record, and sums up what they did.
-
-Source: document 000 ("task_complete": "aggregates into summary.jsonl"; "shutdown_response"; "dev_progress").
-"""
+"""Takes what agents say into the record, and sums up what they did."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Looks at the crew: who is there, whose circuit is open, who was asked to stop, what stands still, and why.
 
-What is looked at is the record of the crew, the branch and the verdicts on the work tree; what is timed is timed by
-the clock that nobody sets (`rules/escalations/clock`). The same look serves the daemon, the board and the commands.
-Source: document 000 ("agent_health_event" to "shutdown_response"); reliability F19; peers, feature 46.
+What is looked at is the record of the crew, the branch and the verdicts on the work tree; what is
+timed is timed by the clock that nobody sets (`rules/escalations/clock`). The same look serves the
+daemon, the board and the commands. See docs/faults.md#f19.
 """
 
 from __future__ import annotations

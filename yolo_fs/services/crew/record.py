@@ -1,6 +1,6 @@
 """Reads the record of the crew, and adds to it what was said to somebody: a request, an answer, a report.
 
-Source: document 000 ("agent_health_event": "logged locally"); reliability F19, F53; peers, pain 5.
+See docs/faults.md#f19 and #f53.
 """
 
 from __future__ import annotations

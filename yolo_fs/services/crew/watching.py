@@ -1,8 +1,7 @@
 """Tells what becomes of the crew, each thing once, however often the daemon restarts; ends nobody.
 
-What was told stands on the disk before it is told: a crash in between costs the telling, which the board shows all the
-same, and never repeats one. Source: document 000 ("agent_health_event", "circuit_breaker_state", "shutdown_request");
-reliability F19; peers, pain 17.
+What was told stands on the disk before it is told: a crash in between costs the telling, which the
+board shows all the same, and never repeats one. See docs/faults.md#f19.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Both clocks, and what another run of the program knew of how long each turn has lasted.
 
-What is kept lies in `.git/yolo-fs/` and only makes timing better: without it the moments in the log count.
-Source: reliability F19; document 002 ("Timeout protection").
+What is kept lies in `.git/yolo-fs/` and only makes timing better: without it the moments in the log
+count. See docs/faults.md#f19.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Reads and extends the escalation log of a phase as it is in the work tree, committed or not.
 
-Source: protocol 4.2, 4.4; reliability F19 ("torn state files"), F47, F53.
+See docs/faults.md#f19, #f47 and #f53.
 """
 
 from __future__ import annotations
@@ -110,7 +110,9 @@ class PhaseLog:
         return f"{self.folder}/{ENTRIES}", f"{PLANNING_ROOT}/{ENTRIES}"
 
     def _read_entries(self) -> tuple[tuple[Mapping[str, Any], ...], tuple[Finding, ...]]:
-        """Return the entries of the phase's execution state; the one in its directory wins (protocol 10 #12)."""
+        """Return the entries of the phase's execution state; the one in its directory wins
+        (docs/sources.md#c12).
+        """
         wrong: tuple[Finding, ...] = ()
         for path in self._states():
             content = read(self._root, path, self._settings.policy.max_file_bytes)

@@ -1,8 +1,7 @@
 """Escalations of a work tree: open, raise, resolve, list, and hand up what a level is silent about, once.
 
-The log is the memory: under its lock it is read again before a line is added, so that however many processes tick at
-once, each level of each attempt is handed up by one line. Source: document 002 ("Escalation Round-Trip"); document 000
-("escalation" to "escalation_timeout_warning"); protocol 4; reliability F19.
+The log is the memory: under its lock it is read again before a line is added, so that however many
+processes tick at once, each level of each attempt is handed up by one line. See docs/faults.md#f19.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Tells people that they are asked: by a command and by a webhook, seldom and briefly, and never waits for either.
 
-Both are named in the user's own configuration alone: a repository may not choose what runs here, nor who is told.
-What happens while it is not the time to tell is told together later, as a digest.
-Source: peers, pain 17 ("Escalations unseen, repeated, or silence = consent"); reliability 4.5, F56.
+Both are named in the user's own configuration alone: a repository may not choose what runs here,
+nor who is told. What happens while it is not the time to tell is told together later, as a digest.
+See docs/faults.md#f56.
 """
 
 from __future__ import annotations

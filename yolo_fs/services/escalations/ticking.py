@@ -1,7 +1,6 @@
 """Hands up what a level is silent about, and closes what goes on again: one look a second, next to nothing when idle.
 
-Source: document 002 ("Timeout protection", "Verification at each level"); document 000 ("escalation_timeout_warning");
-protocol 4.2; reliability F19.
+See docs/faults.md#f19.
 """
 
 from __future__ import annotations

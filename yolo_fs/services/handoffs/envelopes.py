@@ -1,7 +1,7 @@
 """The handoffs of document 003 on disk: reads the sessions of a project and checks envelopes; `sending` writes them.
 
-Whatever lies in `documents/handoffs/` is read strictly, and no link is followed.
-Source: document 003 ("File Storage Convention", "Handoff Validation Rules"); reliability F50, F51, F53.
+Whatever lies in `documents/handoffs/` is read strictly, and no link is followed. See
+docs/faults.md#f50, #f51 and #f53.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""Hands work over: one complete packet, in the session's HANDOFF.md and as text for the chat, or nothing at all.
-
-Source: document 001 ("Sender behavior", "Directive-contained handoff"); cli ("handoff emit"); reliability 4.4.
+"""Hands work over: one complete packet, in the session's HANDOFF.md and as text for the chat, or
+nothing at all.
 """
 
 from __future__ import annotations

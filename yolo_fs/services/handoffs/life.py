@@ -1,7 +1,5 @@
-"""Gathers what files and commits show of handoffs: when each was delivered, and what its receiver did since.
-
-Source: document 000 ("phase-handoff.jsonl", "dept-handoff.jsonl", "design_handoff", "api_contract"); protocol 3.2
-and 6.4 for the files that receivers leave.
+"""Gathers what files and commits show of handoffs: when each was delivered, and what its receiver
+did since.
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ from yolo_fs.services.chronicle import Chronicle
 _STATES = frozenset({"execution-state", "phase-orchestration"})
 """Kinds that say that a phase was begun, and nothing of its work."""
 _FIRST_AGENTS = ("critic", "architect", "fe-architect", "ux-architect")
-"""Agents of a phase that the previous one's handoff is for. Source: document 000, "phase-handoff.jsonl"."""
+"""Agents of a phase that the previous one's handoff is for."""
 
 
 def lives_of(

@@ -1,7 +1,7 @@
 """What the operator has overridden: one handoff, on one branch, in spite of faults that were known.
 
-Other bytes, another branch or a further fault is not covered. Kept in `.git/yolo-fs/`, never in the work tree.
-Source: document 001 ("No-manual-confirmation mode": the operator may override at any time).
+Other bytes, another branch or a further fault is not covered. Kept in `.git/yolo-fs/`, never in the
+work tree.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Reads the handoff that an agent left: the file before the text, never in silence, and never through a link.
 
-The log lies in the planning tree, beside the other logs of a session (protocol 1.1): document 004 names the file and
-no folder. Source: document 004 ("Proposed Changes"); reliability F50, F53, F56.
+The log lies in the planning tree, beside the other logs of a session: document 004 names the file
+and no folder. See docs/faults.md#f50, #f53 and #f56.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Writes handoffs of document 003 and records what the orchestrator chose after an error: complete, once, under a lock.
 
-Source: document 003 ("Design Principles": idempotency; "Handoff Validation Rules": "before sending"; "Error Handoff");
-reliability F45, F47, F50.
+See docs/faults.md#f45, #f47 and #f50.
 """
 
 from __future__ import annotations

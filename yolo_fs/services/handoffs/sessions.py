@@ -1,6 +1,6 @@
 """Directive sessions: the folders that hold a HANDOFF.md beside the README that names the session's branch.
 
-Source: document 001 ("Directive-contained handoff"); design 6 ("HANDOFF.md"); reliability F50, F51.
+See docs/faults.md#f50 and #f51.
 """
 
 from __future__ import annotations

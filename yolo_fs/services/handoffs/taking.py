@@ -1,7 +1,6 @@
 """Takes handoffs over: finds the packet, gathers what is around it, and says what the receiver is now, or must mend.
 
-Source: document 001 ("Directive-contained handoff", "Receiver behavior", "No-manual-confirmation mode");
-design 6 ("HANDOFF.md"); reliability F50, F51.
+See docs/faults.md#f50 and #f51.
 """
 
 from __future__ import annotations

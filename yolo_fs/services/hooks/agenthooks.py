@@ -1,7 +1,4 @@
-"""Answers an agent's host: the event of each hook, and what is said to it.
-
-Source: interfaces 1.1 and 1.4; document 002 ("Context Isolation").
-"""
+"""Answers an agent's host: the event of each hook, and what is said to it."""
 
 from __future__ import annotations
 
@@ -33,7 +30,7 @@ from yolo_fs.services.validation import HANDOFF, Validator
 BRIEF_TOKENS = 2000
 """Leaves room for what a role may see."""
 MOST_CHARACTERS = 10_000
-"""Hosts move what is longer out of the context. Source: interfaces 1.1."""
+"""Hosts move what is longer out of the context."""
 _TASK = re.compile(r"\b([0-9]{2}-[0-9]{2})[\s/:)]+T([0-9]+)\b")
 
 
@@ -107,7 +104,7 @@ def _brief(start: str, asker: Asker) -> str:
 
 
 def _scope_of(actor: Actor) -> Iterator[str]:
-    """Yield what a role receives and never receives. Source: document 002 ("Context Isolation")."""
+    """Yield what a role receives and never receives."""
     rows: list[Scope | Border] = [row for row in SCOPES if row.role is actor.role]
     rows += [row for row in BORDERS if row.department is actor.department]
     received = [item.text for row in rows for item in row.receives]

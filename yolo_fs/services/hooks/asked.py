@@ -1,7 +1,4 @@
-"""Who asks what: a question of an agent's host, with all that its answer may need.
-
-Source: interfaces 1.1; protocol 7.
-"""
+"""Who asks what: a question of an agent's host, with all that its answer may need."""
 
 from __future__ import annotations
 

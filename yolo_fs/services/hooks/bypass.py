@@ -1,7 +1,6 @@
 """Commits that break the rules although hooks stand guard: made with `--no-verify`, or where no hook ran.
 
-Judged from history alone, so that it does not matter who was not looking. Source: interfaces 3; document 002
-("Commit-Every-Artifact Protocol"); cli ("verify").
+Judged from history alone, so that it does not matter who was not looking.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""Proves that each of our git hooks really runs, in every work tree: what can be seen first, then by asking it.
-
-Source: interfaces 3; cli ("hooks doctor").
+"""Proves that each of our git hooks really runs, in every work tree: what can be seen first, then
+by asking it.
 """
 
 from __future__ import annotations

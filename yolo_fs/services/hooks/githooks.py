@@ -1,7 +1,7 @@
 """Puts our section into git's hooks beside whatever is there, takes it out without a trace.
 
-Never sets `core.hooksPath`, and never writes over a byte of somebody else: a section goes in after the first line,
-so that nothing that stands there can end the hook before it. Source: interfaces 3 ("Install conventions").
+Never sets `core.hooksPath`, and never writes over a byte of somebody else: a section goes in after
+the first line, so that nothing that stands there can end the hook before it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""May this tool run: refuses what would be written or read against the rules, and says what to do instead.
-
-Source: interfaces 1.4; document 001 ("Receiver behavior"); document 002 ("Context Isolation"); protocol 7.
+"""May this tool run: refuses what would be written or read against the rules, and says what to do
+instead.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Writes our hooks into the settings of an agent's host, beside those of others, and takes them out again.
 
-What a file was before is kept in `.git/yolo-fs`, so that removing restores it to the byte while nobody else has changed
-it; otherwise our own entries alone are taken out. Source: interfaces 1.1 to 1.3; cli ("setup").
+What a file was before is kept in `.git/yolo-fs`, so that removing restores it to the byte while
+nobody else has changed it; otherwise our own entries alone are taken out.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""May this agent stop: sends it back once while something of its own is wrong, or valid and in no commit.
-
-Source: interfaces 1.4.
+"""May this agent stop: sends it back once while something of its own is wrong, or valid and in no
+commit.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What each git hook judges, warns of and proposes, once there is something of ours to look at.
 
-What is judged is what git is about to take: the index, the message, the commits that leave; never the work tree.
-Source: interfaces 3 ("Which hooks for what"); document 001 ("directive branch"); document 002 ("Agent Roster").
+What is judged is what git is about to take: the index, the message, the commits that leave; never
+the work tree.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The texts that stand in a repository's hooks: the marked section, and the script of ours that it calls.
 
-The script tells in a few milliseconds, with the shell and git alone, whether a hook has anything to do with us, and
-starts Python only then. Source: interfaces 3 ("Install conventions"); reliability F63.
+The script tells in a few milliseconds, with the shell and git alone, whether a hook has anything to
+do with us, and starts Python only then. See docs/faults.md#f63.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""Which commit subjects fit here and now: that of a staged artifact, and the right one nearest to a wrong one.
-
-Source: document 002 ("Commit-Every-Artifact Protocol"); interfaces 3 ("prepare-commit-msg", "commit-msg").
+"""Which commit subjects fit here and now: that of a staged artifact, and the right one nearest to a
+wrong one.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""The company's phase again, with one failing test: HOLD with the reason, and SHIP once the test passes.
-
-Source: protocol 3.4 ("Decision matrix"), 3.5, 8.11.
+"""The company's phase again, with one failing test: HOLD with the reason, and SHIP once the test
+passes.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""Three departments take phase 01-auth from the design to the sign-off, through every gate between them.
-
-Source: document 002 ("Multi-Department Structure", "Integration Pipeline"); protocol 3.1, 3.4, 3.5.
+"""Three departments take phase 01-auth from the design to the sign-off, through every gate between
+them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """The round trip of document 002 as rows: who says what to whom, from the blocked Dev to the user and down again.
 
 The demo plays it before the daemon, and the tests check it level by level.
-Source: document 002 ("Escalation Round-Trip"); document 000 ("dev_blocker" to "escalation_resolution",
-"code_review_changes").
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ PHASE = ".yolo-planning/phases/01-auth"
 LOG = f"{PHASE}/escalation.jsonl"
 STATE = f"{PHASE}/.execution-state.json"
 RESUMES = f"fix({PLAN}): resolve blocker of the gateway"
-"""Subject of the commit by which the task goes on. Source: protocol 4.1."""
+"""Subject of the commit by which the task goes on."""
 
 DECISION = "Path /"
 OPTIONS = (DECISION, "Strip it in the gateway")

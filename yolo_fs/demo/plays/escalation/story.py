@@ -1,6 +1,5 @@
-"""A Dev is blocked: the question rises to the user and the decision comes down, in one department and in several.
-
-Source: document 002 ("Escalation Round-Trip"); protocol 4.
+"""A Dev is blocked: the question rises to the user and the decision comes down, in one department
+and in several.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""One backend department takes phase 01-auth through all eleven steps, with every mishap that is worth seeing.
-
-Source: document 002 ("11-Step Workflow", "Commit-Every-Artifact Protocol"), whose subjects these are.
+"""One backend department takes phase 01-auth through all eleven steps, with every mishap that is
+worth seeing.
 """
 
 from __future__ import annotations

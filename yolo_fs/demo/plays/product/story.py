@@ -1,6 +1,5 @@
-"""A product from the idea to the clickable prototype, eleven handoffs and one agent that fails at first.
-
-Source: document 003 ("Phase-Specific Payloads", "Error Handling", "File Storage Convention").
+"""A product from the idea to the clickable prototype, eleven handoffs and one agent that fails at
+first.
 """
 
 from __future__ import annotations
