@@ -14,11 +14,11 @@ from yolo_fs.ids import PhaseId, PlanId
 from yolo_fs.protocol.contexts import CONTEXT_BY_ROLE, Cut, Reach, budget_of
 from yolo_fs.protocol.names import Dept, Mode
 from yolo_fs.reasons import YoloError
-from yolo_fs.rules.brief import tokens
-from yolo_fs.rules.context.compiling import Compiled, compiled
-from yolo_fs.rules.context.proof import differences, doubts
-from yolo_fs.rules.context.sources import Gathered, Origin, Source
+from yolo_fs.rules.context.audit import differences, unproved_lines
+from yolo_fs.rules.context.compiler import CompiledContext, compile_context
+from yolo_fs.rules.context.sources import ContextSource, ContextSources, Origin
 from yolo_fs.rules.permits.actors import Actor, find_actor
+from yolo_fs.rules.report import tokens
 from yolo_fs.schemas.base import Record
 
 ROOT = ".yolo-planning"
@@ -26,15 +26,17 @@ PHASE = f"{ROOT}/phases/01-auth"
 LINES = tuple(f"line {number}" for number in range(200))
 
 
-def source(path: str, *records: Mapping[str, Any], lines: tuple[str, ...] = ()) -> Source:
-    return Source(
+def source(path: str, *records: Mapping[str, Any], lines: tuple[str, ...] = ()) -> ContextSource:
+    return ContextSource(
         path, tuple(Record(number, dict(one)) for number, one in enumerate(records, 1)), lines
     )
 
 
-def gathered(who: str, *sources: Source, department: Dept | None = None, **more: Any) -> Gathered:
+def gathered(
+    who: str, *sources: ContextSource, department: Dept | None = None, **more: Any
+) -> ContextSources:
     actor = find_actor(who, department, Mode.MULTI)
-    return Gathered(PhaseId("01", "auth"), actor, tuple(sources), **more)
+    return ContextSources(PhaseId("01", "auth"), actor, tuple(sources), **more)
 
 
 def task(number: int, **more: Any) -> dict[str, Any]:
@@ -60,18 +62,18 @@ HEADER = {
 }
 
 
-def plan(*tasks: Mapping[str, Any], name: str = "01-02") -> Source:
+def plan(*tasks: Mapping[str, Any], name: str = "01-02") -> ContextSource:
     return source(f"{PHASE}/{name}.plan.jsonl", HEADER, *tasks)
 
 
-def decoded(made: Compiled) -> dict[str, Any]:
+def decoded(made: CompiledContext) -> dict[str, Any]:
     """Decode strictly, which finds wrong counts, wrong quotes, controls, and lines that are none."""
     reading = read_toon(made.text.encode(), "context")
     assert reading.findings == (), made.text
     return dict(reading.records[0].value)
 
 
-def rich() -> tuple[Source, ...]:
+def rich() -> tuple[ContextSource, ...]:
     """Return what makes every part of a Senior's context that a cut may take."""
     conventions = [{"category": f"tag{n % 7}", "rule": f"rule number {n}"} for n in range(20)]
     return (
@@ -105,20 +107,22 @@ MARKS = {
 
 
 @pytest.fixture(scope="module")
-def by_budget() -> dict[int, Compiled]:
+def by_budget() -> dict[int, CompiledContext]:
     """Return one context at every budget, from the one that holds it whole down to the one that holds its header."""
     world = gathered("senior", *rich(), plan=PlanId("01", "02"))
-    whole = compiled(world, write_value)
+    whole = compile_context(world, write_value)
     assert (whole.cut, whole.left_out) == (Cut.NOTHING, ())
-    return {budget: compiled(world, write_value, budget) for budget in range(whole.tokens, 7, -1)}
+    return {
+        budget: compile_context(world, write_value, budget) for budget in range(whole.tokens, 7, -1)
+    }
 
 
-def at(by_budget: Mapping[int, Compiled], cut: Cut) -> dict[str, Any]:
+def at(by_budget: Mapping[int, CompiledContext], cut: Cut) -> dict[str, Any]:
     return decoded(next(one for one in by_budget.values() if one.cut is cut))
 
 
 def test_a_budget_is_kept_whatever_it_is_and_the_documented_order_with_it(
-    by_budget: dict[int, Compiled],
+    by_budget: dict[int, CompiledContext],
 ) -> None:
     for budget, made in by_budget.items():
         assert tokens(made.text) <= budget
@@ -129,14 +133,14 @@ def test_a_budget_is_kept_whatever_it_is_and_the_documented_order_with_it(
             assert {one.cut for one in made.left_out} == set(gone)
 
 
-def test_a_smaller_budget_cuts_further_step_by_step(by_budget: dict[int, Compiled]) -> None:
+def test_a_smaller_budget_cuts_further_step_by_step(by_budget: dict[int, CompiledContext]) -> None:
     cuts = [made.cut for made in by_budget.values()]
     assert cuts == sorted(cuts)
     assert set(cuts) == set(Cut)
 
 
 def test_requirements_are_cut_to_ids_and_conventions_to_tags_each_said_once(
-    by_budget: dict[int, Compiled],
+    by_budget: dict[int, CompiledContext],
 ) -> None:
     value = at(by_budget, Cut.REQUIREMENTS)
     assert value["reqs"][0] == {"id": "REQ-00"}
@@ -146,13 +150,13 @@ def test_requirements_are_cut_to_ids_and_conventions_to_tags_each_said_once(
     ]
 
 
-def test_prose_is_cut_to_its_headings(by_budget: dict[int, Compiled]) -> None:
+def test_prose_is_cut_to_its_headings(by_budget: dict[int, CompiledContext]) -> None:
     assert at(by_budget, Cut.PROSE)["architecture"] == ["phase: 01", "risks[9]{risk}:"]
 
 
 def test_vital_lines_go_last_and_what_is_missing_is_counted() -> None:
     tasks = [task(number, spec="x" * 40) for number in range(1, 100)]
-    made = compiled(gathered("dev", plan(*tasks)), write_value, 500)
+    made = compile_context(gathered("dev", plan(*tasks)), write_value, 500)
     value = decoded(made)
     assert [one["id"] for one in value["tasks"]] == [
         f"T{n}" for n in range(1, len(value["tasks"]) + 1)
@@ -163,7 +167,7 @@ def test_vital_lines_go_last_and_what_is_missing_is_counted() -> None:
 
 
 def test_a_line_that_no_budget_holds_hides_none_of_the_others() -> None:
-    made = compiled(
+    made = compile_context(
         gathered("dev", plan(task(1, spec="x" * 10_000_000), task(2, spec="Write it"))), write_value
     )
     assert [one["id"] for one in decoded(made)["tasks"]] == ["T2"]
@@ -205,7 +209,7 @@ def test_random_worlds_keep_their_budgets() -> None:
             department=department,
         )
         budget = chance.choice([10, 50, 150, 400, 1000, 5000])
-        made = compiled(world, write_value, budget)
+        made = compile_context(world, write_value, budget)
         assert made.tokens <= budget
         decoded(made)
 
@@ -224,14 +228,16 @@ def hostile(chance: random.Random) -> str:
     "text", [*ALPHABET, 'a,"b": [c]\n# d', "x" * 3000, "", " lead", "trail "], ids=repr
 )
 def test_whatever_a_specification_says_is_one_line_and_comes_back_as_it_was(text: str) -> None:
-    made = compiled(gathered("dev", plan(task(1, spec=text))), write_value)
+    made = compile_context(gathered("dev", plan(task(1, spec=text))), write_value)
     assert len(made.text.splitlines()) == len(made.lines)
     said = decoded(made)["tasks"][0]["spec"]
     assert said == (text if ord(max(text, default=" ")) < 0x10000 else "\\U000e0001")
 
 
 def test_a_text_that_looks_like_a_number_stays_a_text() -> None:
-    made = compiled(gathered("dev", plan(task(1, spec="007"), task(2, spec="1e3"))), write_value)
+    made = compile_context(
+        gathered("dev", plan(task(1, spec="007"), task(2, spec="1e3"))), write_value
+    )
     assert [one["spec"] for one in decoded(made)["tasks"]] == ["007", "1e3"]
 
 
@@ -240,7 +246,7 @@ def test_a_text_that_looks_like_a_number_stays_a_text() -> None:
 
 def test_a_dev_is_shown_the_specification_and_what_names_the_task_alone() -> None:
     sources = plan(task(1, spec="Write it", ts="secret test", a="secret action"))
-    made = compiled(gathered("dev", sources), write_value)
+    made = compile_context(gathered("dev", sources), write_value)
     assert decoded(made)["tasks"] == [
         {"id": "T1", "files": "src/a.ts", "spec": "Write it", "plan": "01-02"}
     ]
@@ -251,14 +257,16 @@ def test_a_dev_is_shown_the_specification_and_what_names_the_task_alone() -> Non
 
 
 def test_a_tester_gets_the_tasks_with_a_test_specification() -> None:
-    made = compiled(
+    made = compile_context(
         gathered("tester", plan(task(1, spec="a", ts="b"), task(2, spec="c"))), write_value
     )
     assert [one["id"] for one in decoded(made)["tasks"]] == ["T1"]
 
 
 def test_a_senior_gets_sketched_and_enriched_tasks_apart() -> None:
-    made = compiled(gathered("senior", plan(task(1), task(2, spec="c", ts="d"))), write_value)
+    made = compile_context(
+        gathered("senior", plan(task(1), task(2, spec="c", ts="d"))), write_value
+    )
     value = decoded(made)
     assert [sorted(value[key][0]) for key in ("tasks", "enriched_tasks")] == [
         ["action", "done", "files", "id", "plan", "verify"],
@@ -274,16 +282,20 @@ def test_the_qa_engineer_sees_of_a_summary_its_files_alone() -> None:
         "dv": ["secret"],
         "tst": "red_green",
     }
-    made = compiled(gathered("qa-code", source(f"{PHASE}/01-01.summary.jsonl", said)), write_value)
+    made = compile_context(
+        gathered("qa-code", source(f"{PHASE}/01-01.summary.jsonl", said)), write_value
+    )
     assert decoded(made)["plan_summaries"] == [{"plan": "01-01", "fm": "src/a.ts"}]
     assert "secret" not in made.text
 
 
 def test_the_plans_that_are_done_are_no_dev_s_any_more() -> None:
     plans = (plan(task(1, spec="a"), name="01-01"), plan(task(1, spec="b"), name="01-02"))
-    made = compiled(gathered("dev", *plans, done=frozenset({PlanId("01", "01")})), write_value)
+    made = compile_context(
+        gathered("dev", *plans, done=frozenset({PlanId("01", "01")})), write_value
+    )
     assert [one["plan"] for one in decoded(made)["tasks"]] == ["01-02"]
-    named = compiled(gathered("dev", *plans, plan=PlanId("01", "01")), write_value)
+    named = compile_context(gathered("dev", *plans, plan=PlanId("01", "01")), write_value)
     assert [one["plan"] for one in decoded(named)["tasks"]] == ["01-01"]
 
 
@@ -293,7 +305,7 @@ def test_each_department_works_from_its_own_artifacts() -> None:
     for who, said in (("fe-dev", "frontend"), ("dev", "backend")):
         assert [
             one["spec"]
-            for one in decoded(compiled(gathered(who, own, other), write_value))["tasks"]
+            for one in decoded(compile_context(gathered(who, own, other), write_value))["tasks"]
         ] == [said]
 
 
@@ -304,11 +316,11 @@ def test_the_roadmap_is_quoted_line_by_line_to_those_who_may_read_it() -> None:
         f"{ROOT}/reqs.jsonl", {"id": "REQ-01", "t": "Login"}, {"id": "REQ-02", "t": "Page"}
     )
     sources = (source(f"{ROOT}/ROADMAP.md", lines=text), reqs)
-    value = decoded(compiled(gathered("lead", *sources), write_value))
+    value = decoded(compile_context(gathered("lead", *sources), write_value))
     assert value["goal"] == "Sign in: safely"
     assert value["success_criteria"] == ["a token works once", "it expires"]
     assert [one["id"] for one in value["reqs"]] == ["REQ-01"]
-    senior = compiled(gathered("senior", *sources), write_value)
+    senior = compile_context(gathered("senior", *sources), write_value)
     assert "goal" not in decoded(senior)
     assert [one["id"] for one in decoded(senior)["reqs"]] == [
         "REQ-01",
@@ -318,7 +330,7 @@ def test_the_roadmap_is_quoted_line_by_line_to_those_who_may_read_it() -> None:
 
 def test_nobody_is_given_a_context_that_the_protocol_does_not_name() -> None:
     with pytest.raises(YoloError, match=r"no context is compiled for go\.md"):
-        compiled(gathered("go"), write_value)
+        compile_context(gathered("go"), write_value)
 
 
 def test_every_row_names_something_that_exists() -> None:
@@ -344,7 +356,7 @@ def test_budgets_are_those_of_the_documents_and_the_smaller_one_where_they_diffe
 # --- proofs -----------------------------------------------------------------------------------------------------------
 
 
-def fetch_from(*sources: Source) -> Any:
+def fetch_from(*sources: ContextSource) -> Any:
     texts = {one.path: [json.dumps(record.value) for record in one.records] for one in sources}
     return lambda origin: texts[origin.path][origin.line - 1] if origin.path in texts else None
 
@@ -355,33 +367,33 @@ def dev() -> Actor:
 
 def test_a_context_is_proved_by_its_sources() -> None:
     own = plan(task(1, spec='Write "it", now\n'))
-    made = compiled(gathered("dev", own), write_value)
-    assert list(doubts(made, dev(), fetch_from(own))) == []
+    made = compile_context(gathered("dev", own), write_value)
+    assert list(unproved_lines(made, dev(), fetch_from(own))) == []
     assert [str(origin) for line in made.lines for origin in line.origins] == [
         f"{PHASE}/01-02.plan.jsonl:2"
     ]
 
 
 def test_a_source_that_says_something_else_by_now_proves_nothing() -> None:
-    made = compiled(gathered("dev", plan(task(1, spec="Write it"))), write_value)
-    found = list(doubts(made, dev(), fetch_from(plan(task(1, spec="Write that")))))
+    made = compile_context(gathered("dev", plan(task(1, spec="Write it"))), write_value)
+    found = list(unproved_lines(made, dev(), fetch_from(plan(task(1, spec="Write that")))))
     assert [(one.reason.value, one.message) for one in found] == [
         ("context_unproved", f"{PHASE}/01-02.plan.jsonl:2 does not say 'Write it'")
     ]
 
 
 def test_a_forbidden_source_is_found_whoever_let_it_in() -> None:
-    architect = compiled(
+    architect = compile_context(
         gathered("architect", source(f"{PHASE}/critique.jsonl", {"id": "C1", "q": "Why?"})),
         write_value,
     )
-    found = list(doubts(architect, dev(), lambda _: '{"id":"C1","q":"Why?"}'))
+    found = list(unproved_lines(architect, dev(), lambda _: '{"id":"C1","q":"Why?"}'))
     assert [one.reason.value for one in found] == ["out_of_lane"]
     assert "dev NEVER receives critique.jsonl" in found[0].message
 
 
 def test_a_line_that_somebody_added_to_the_file_is_found() -> None:
-    made = compiled(gathered("dev", plan(task(1, spec="Write it"))), write_value)
+    made = compile_context(gathered("dev", plan(task(1, spec="Write it"))), write_value)
     said = made.text.split("\n")[:-1]
     (found,) = differences(made, [*said, "hint: look into architecture.toon"], "x")
     assert (found.reason.value, found.line, found.message) == (

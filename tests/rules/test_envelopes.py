@@ -15,7 +15,7 @@ from yolo_fs.reasons import Level, Reason
 from yolo_fs.rules.handoffs.envelopes import Sent, mentioned_files, percentage, read, right_name
 from yolo_fs.rules.handoffs.product_facts import FACTS
 from yolo_fs.rules.handoffs.session_progress import progress_line, standing, ways_after
-from yolo_fs.rules.handoffs.sessions import Session, attempts, faults_among, in_order
+from yolo_fs.rules.handoffs.sessions import ProductSession, attempts, faults_among, in_order
 from yolo_fs.rules.handoffs.storage_names import (
     Wanted,
     commit_subject,
@@ -62,8 +62,8 @@ def sent(written: dict[str, Any], path: str = "") -> Sent:
     return Sent(path or right_name(found), written, found.envelope)
 
 
-def session(*written: dict[str, Any], choices: tuple[Choice, ...] = ()) -> Session:
-    return Session(in_order([sent(one) for one in written]), choices)
+def session(*written: dict[str, Any], choices: tuple[Choice, ...] = ()) -> ProductSession:
+    return ProductSession(in_order([sent(one) for one in written]), choices)
 
 
 def told(faults: Any) -> list[tuple[Reason, str]]:
@@ -254,7 +254,7 @@ def test_a_planted_contradiction_is_named_with_both_places(path: Path) -> None:
     case = json.loads(path.read_text(encoding="utf-8"))
     earlier = [value(number) for number in range(1, case["handoff"])]
     own = sent(replaced(value(case["handoff"]), case["at"], case["value"]))
-    whole = Session(in_order([*(sent(one) for one in earlier), own]))
+    whole = ProductSession(in_order([*(sent(one) for one in earlier), own]))
     faults = list(faults_among(own, whole))
     origin = whole.sent[case["contradicts"]["handoff"] - 1].path
     there = f"at {case['contradicts']['at']} of {origin}"
@@ -565,7 +565,7 @@ def test_an_agent_that_is_asked_anew_and_fails_alike_makes_another_attempt() -> 
 # --- after an error --------------------------------------------------------------------------------------------------
 
 
-def after_error() -> Session:
+def after_error() -> ProductSession:
     return session(*(value(number) for number in range(1, 9)), failed())
 
 
@@ -618,13 +618,13 @@ def test_to_skip_the_last_phase_completes_the_workflow() -> None:
     assert (then.status, then.phases_remaining, then.progress_percentage) == ("complete", [], 100)
 
 
-def chosen(whole: Session, name: str) -> Session:
+def chosen(whole: ProductSession, name: str) -> ProductSession:
     error = whole.sent[-1]
     way = next(way for way in ways_after(error, whole) if way.name == name)
     choice = Choice(
         error=error.path, way=way.name, chosen_at="2026-05-04T08:37:00Z", leads_to=way.leads_to
     )
-    return Session(whole.sent, (choice,))
+    return ProductSession(whole.sent, (choice,))
 
 
 @pytest.mark.parametrize(
@@ -666,7 +666,7 @@ def test_nothing_follows_an_abort() -> None:
 
 
 def test_without_handoffs_there_is_a_line_too() -> None:
-    assert "no handoff yet" in progress_line(standing(Session()))
+    assert "no handoff yet" in progress_line(standing(ProductSession()))
 
 
 def test_every_section_of_the_document_is_in_the_run() -> None:
@@ -681,6 +681,7 @@ def test_a_fault_says_what_was_expected() -> None:
         case = json.loads(path.read_text(encoding="utf-8"))
         own = sent(replaced(value(case["handoff"]), case["at"], case["value"]))
         faults += faults_among(
-            own, Session(in_order([*(sent(value(n)) for n in range(1, case["handoff"])), own]))
+            own,
+            ProductSession(in_order([*(sent(value(n)) for n in range(1, case["handoff"])), own])),
         )
     assert all(fault.expected and fault.hint for fault in faults)

@@ -13,8 +13,8 @@ from yolo_fs.rules.handoffs.reading import (
     CAUSES,
     OUTCOMES,
     Diagnosis,
+    HandoffSource,
     Read,
-    Source,
     block_of,
     cause_of,
     compliance,
@@ -266,4 +266,4 @@ def test_an_outcome_that_others_logged_alone_is_one_read_and_one_reason() -> Non
 
 
 def test_source_words_are_those_of_the_document() -> None:
-    assert [source.value for source in Source] == ["handoff_json", "text_fallback"]
+    assert [source.value for source in HandoffSource] == ["handoff_json", "text_fallback"]

@@ -10,8 +10,8 @@ from yolo_fs.protocol.triggers import TRIGGERS, DirectiveRole
 from yolo_fs.reasons import Level, Reason
 from yolo_fs.rules.handoffs.acceptance import (
     Around,
+    DirectiveSession,
     Later,
-    Session,
     branch_lines,
     discretionary_work,
     faults_around,
@@ -45,7 +45,7 @@ def packet(**changes: str) -> Packet:
 
 
 def around(**changes: object) -> Around:
-    session = Session(f"apps/web/.local/directives/{GUID}", "directive/login")
+    session = DirectiveSession(f"apps/web/.local/directives/{GUID}", "directive/login")
     values = {"required_reading": READING, "branch": "directive/login", "session": session}
     return Around(**values | changes)
 
@@ -111,15 +111,15 @@ def test_session_and_task_may_be_absent() -> None:
         (packet(), around(session=None), [(Reason.UNKNOWN_REFERENCE, "/session_id")]),
         (
             packet(),
-            around(session=Session("d/other", "directive/login")),
+            around(session=DirectiveSession("d/other", "directive/login")),
             [(Reason.NAME_MISMATCH, "/session_id")],
         ),
         (
             packet(),
-            around(session=Session(f"d/{GUID}", "main")),
+            around(session=DirectiveSession(f"d/{GUID}", "main")),
             [(Reason.BRANCH_MISMATCH, "/directive_branch")],
         ),
-        (packet(), around(session=Session(f"d/{GUID.upper()}")), []),
+        (packet(), around(session=DirectiveSession(f"d/{GUID.upper()}")), []),
         (packet(session_id="n/a"), around(session=None), []),
         (
             packet(required_reading="README.md"),

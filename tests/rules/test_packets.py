@@ -13,8 +13,8 @@ from yolo_fs.protocol.triggers import PACKET_FIELDS, PACKET_HEADING, TRIGGERS
 from yolo_fs.reasons import Finding, Level, Reason, errors
 from yolo_fs.rules.handoffs.packets import as_chat, as_file, packet_of, read_chat, texts_of
 from yolo_fs.schemas.packet import DirectivePacket, Packet
-from yolo_fs.services.handoffs.sessions import Source
-from yolo_fs.services.handoffs.taking import written_in
+from yolo_fs.services.handoffs.accept import written_in
+from yolo_fs.services.handoffs.sessions import PacketSource
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 FIELDS = [row.name for row in PACKET_FIELDS]
@@ -46,7 +46,7 @@ handoff:
 
 def read(text: str | bytes, path: str = "-") -> tuple[Packet | None, tuple[Finding, ...]]:
     data = text if isinstance(text, bytes) else text.encode()
-    return packet_of(written_in(Source(path, data), Limits()))
+    return packet_of(written_in(PacketSource(path, data), Limits()))
 
 
 def cases(folder: str) -> list[Path]:

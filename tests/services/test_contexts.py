@@ -22,11 +22,11 @@ from yolo_fs.edges.toon import read_toon
 from yolo_fs.ids import PhaseId
 from yolo_fs.protocol.contexts import budget_of
 from yolo_fs.rules.artifacts.classify import classify
-from yolo_fs.rules.brief import as_data
 from yolo_fs.rules.permits.access import may_read
 from yolo_fs.rules.permits.actors import find_actor
 from yolo_fs.rules.permits.targets import GIT_DIFF, Target
-from yolo_fs.services.context.keeping import Contexts, Proof
+from yolo_fs.rules.report import as_data
+from yolo_fs.services.context.store import ContextAudit, ContextStore
 from yolo_fs.services.resume import resume
 from yolo_fs.services.settings import load
 from yolo_fs.services.team import Team as Facts
@@ -49,7 +49,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Planted:
 
 
 @pytest.fixture(scope="module")
-def proved(planted: Planted) -> list[Proof]:
+def proved(planted: Planted) -> list[ContextAudit]:
     return list(proofs(planted.root))
 
 
@@ -61,13 +61,13 @@ def team(tmp_path: Path) -> Team:
     return team
 
 
-def contexts_of(root: Path) -> tuple[Repository, Contexts]:
+def contexts_of(root: Path) -> tuple[Repository, ContextStore]:
     repository = Repository(str(root))
     settings = load(repository.root)
-    return repository, Contexts(repository, settings, Facts(repository, settings))
+    return repository, ContextStore(repository, settings, Facts(repository, settings))
 
 
-def proofs(root: Path) -> Iterator[Proof]:
+def proofs(root: Path) -> Iterator[ContextAudit]:
     """Compile the contexts of all agents, and yield the proof of each."""
     repository, contexts = contexts_of(root)
     with repository:
@@ -75,7 +75,7 @@ def proofs(root: Path) -> Iterator[Proof]:
         yield from contexts.prove(contexts.agents(), FIRST)
 
 
-def check(root: Path, proof: Proof) -> int:
+def check(root: Path, proof: ContextAudit) -> int:
     """Check a context by the file on disk alone; return how many of its lines cite another file."""
     data = (root / proof.path).read_bytes()
     assert -(-len(data) // 4) <= budget_of(proof.compiled.agent)
@@ -134,7 +134,7 @@ def test_contexts_of_all_agents_over_a_full_phase(
 
 
 def test_every_section_is_filled_and_proved_where_everything_is_there(
-    planted: Planted, proved: list[Proof]
+    planted: Planted, proved: list[ContextAudit]
 ) -> None:
     found = {proof.compiled.agent: proof for proof in proved}
     assert len(found) == 36
@@ -161,7 +161,7 @@ def forbidden(planted: Planted) -> set[tuple[str, str]]:
 
 
 def test_canaries_in_forbidden_files_reach_no_context(
-    planted: Planted, proved: list[Proof], capsys: pytest.CaptureFixture[str]
+    planted: Planted, proved: list[ContextAudit], capsys: pytest.CaptureFixture[str]
 ) -> None:
     pairs, seen, leaks = forbidden(planted), 0, []
     for proof in proved:
@@ -223,7 +223,7 @@ SHOWN = [
 
 
 def test_every_canary_that_is_allowed_is_cited_with_its_source_line(
-    planted: Planted, proved: list[Proof], capsys: pytest.CaptureFixture[str]
+    planted: Planted, proved: list[ContextAudit], capsys: pytest.CaptureFixture[str]
 ) -> None:
     shown, count = set(), 0
     for proof in proved:

@@ -19,8 +19,8 @@ from yolo_fs.reasons import Exit, Reason, YoloError, errors
 from yolo_fs.rules.handoffs.envelopes import mentioned_files, read, right_name
 from yolo_fs.rules.handoffs.session_progress import open_error, progress_line, standing
 from yolo_fs.rules.handoffs.storage_names import HANDOFF_FOLDER, instant, read_name
-from yolo_fs.services.handoffs.envelopes import Handoffs
-from yolo_fs.services.handoffs.sending import Written, choose, send
+from yolo_fs.services.handoffs.envelopes import ProductHandoffs
+from yolo_fs.services.handoffs.write import WrittenEnvelope, choose, send
 from yolo_fs.services.settings import load
 
 RUN = Path(__file__).parents[2] / "yolo_fs/demo/plays/product"
@@ -36,7 +36,7 @@ class Project:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.repository = Repository(str(root))
-        self.handoffs = Handoffs(self.repository.root, load(self.repository.root), NOW)
+        self.handoffs = ProductHandoffs(self.repository.root, load(self.repository.root), NOW)
 
     def git(self, *arguments: str) -> str:
         identity = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"]
@@ -61,7 +61,7 @@ class Project:
         for path in mentioned_files(sent).values():
             self.file(path)
 
-    def send(self, value: dict[str, Any], *, again: bool = False) -> Written:
+    def send(self, value: dict[str, Any], *, again: bool = False) -> WrittenEnvelope:
         self.make_files_of(value)
         return send(self.handoffs, value, self.repository, again=again)
 
@@ -258,7 +258,7 @@ def test_two_handoffs_of_one_moment_do_not_overwrite_each_other(project: Project
 def test_senders_at_once_write_the_same_handoff_once(project: Project) -> None:
     project.make_files_of(step(1))
     values = [later(step(1), seconds=second) for second in range(6)]
-    results: list[Written] = []
+    results: list[WrittenEnvelope] = []
     threads = [
         threading.Thread(
             target=lambda one=value: results.append(send(project.handoffs, one, project.repository))

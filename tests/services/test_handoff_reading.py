@@ -17,7 +17,7 @@ import pytest
 from yolo_fs.edges.lines import Limits
 from yolo_fs.reasons import Level, Reason, YoloError
 from yolo_fs.rules.handoffs.reading import Compliance, compliance
-from yolo_fs.services.handoffs.reading import LOG, Answer, Reader, Request
+from yolo_fs.services.handoffs.reading import LOG, HandoffAnswer, Reader, Request
 
 NOW = datetime(2026, 2, 19, 8, 0, 0, tzinfo=UTC)
 STAMP = "timestamp=2026-02-19T08:00:00Z"
@@ -50,7 +50,7 @@ def read(
     path: str = FILE,
     agent: str = "planner",
     phase: str = "plan",
-) -> Answer:
+) -> HandoffAnswer:
     return reader(root).read(Request(path, agent, phase, text), NOW)
 
 

@@ -13,8 +13,8 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Level, Reason, YoloError, errors
 from yolo_fs.schemas.config import Config
 from yolo_fs.schemas.policy import Policy
-from yolo_fs.services.handoffs.handover import Emitted, emit
-from yolo_fs.services.handoffs.taking import Handed, Handoffs
+from yolo_fs.services.handoffs.accept import DirectiveHandoffs, ReceivedHandoff
+from yolo_fs.services.handoffs.emit import EmittedHandoff, emit
 from yolo_fs.services.settings import Settings
 
 GUID = "4f1d2c7a-93b8-4c0e-a6d5-2f8e7b1c9d30"
@@ -67,19 +67,22 @@ class Team:
             "-m", subject, *(part for trailer in trailers for part in ("--trailer", trailer)),
         )  # fmt: skip
 
-    def emit(self, **changes: str) -> Emitted:
+    def emit(self, **changes: str) -> EmittedHandoff:
         with Repository(str(self.root)) as repository:
             return emit(repository, SETTINGS, GIVEN | changes)
 
-    def check(self, path: str = HANDOFF, receiver: str = "", now: datetime | None = None) -> Handed:
+    def check(
+        self, path: str = HANDOFF, receiver: str = "", now: datetime | None = None
+    ) -> ReceivedHandoff:
         with Repository(str(self.root)) as repository:
-            handoffs = Handoffs(repository, SETTINGS)
+            handoffs = DirectiveHandoffs(repository, SETTINGS)
             return handoffs.check(handoffs.sessions.open(path), now or datetime.now(UTC), receiver)
 
     def later_work(self) -> list[tuple[str, Level]]:
         with Repository(str(self.root)) as repository:
             return [
-                (f.path, f.level) for f in Handoffs(repository, SETTINGS).later_work(self.check())
+                (f.path, f.level)
+                for f in DirectiveHandoffs(repository, SETTINGS).later_work(self.check())
             ]
 
     def change(self, path: str, old: str, new: str) -> None:
@@ -94,7 +97,7 @@ def team(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Team:
     return Team(tmp_path)
 
 
-def told(handed: Handed | Emitted) -> list[tuple[Reason, str, str]]:
+def told(handed: ReceivedHandoff | EmittedHandoff) -> list[tuple[Reason, str, str]]:
     return [(finding.reason, finding.path, finding.at) for finding in errors(handed.findings)]
 
 
@@ -256,7 +259,7 @@ def test_file_that_is_being_written_is_looked_at_again(team: Team) -> None:
 def may_edit(team: Team, **options: str) -> list[Reason] | None:
     """Return why not, or None for yes."""
     with Repository(str(team.root)) as repository:
-        answer = Handoffs(repository, SETTINGS).may_edit(datetime.now(UTC), **options)
+        answer = DirectiveHandoffs(repository, SETTINGS).may_edit(datetime.now(UTC), **options)
     return None if answer.allowed else [finding.reason for finding in answer.findings]
 
 
@@ -293,9 +296,9 @@ def test_link_in_place_of_a_handoff_is_not_overlooked(team: Team) -> None:
 # --- the operator ----------------------------------------------------------------------------------------------------
 
 
-def override(team: Team, because: str = "the branch was renamed") -> Handed:
+def override(team: Team, because: str = "the branch was renamed") -> ReceivedHandoff:
     with Repository(str(team.root)) as repository:
-        handoffs = Handoffs(repository, SETTINGS)
+        handoffs = DirectiveHandoffs(repository, SETTINGS)
         return handoffs.override(team.check(), because, datetime(2026, 2, 19, 8, tzinfo=UTC))
 
 

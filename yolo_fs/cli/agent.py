@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from yolo_fs.cli.message import hear_message
-from yolo_fs.cli.reply import Asked, Reply, verb
+from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Exit, Reason, YoloError, errors, safe
 from yolo_fs.rules.crew.health import AgentHealth
@@ -59,7 +59,7 @@ class _Scene:
 
 
 @contextmanager
-def _scene(asked: Asked) -> Iterator[_Scene]:
+def _scene(asked: Invocation) -> Iterator[_Scene]:
     with Repository(asked.start) as repository:
         settings = load(repository.root)
         verdicts = {one.path: one.verdict for one in report(repository, settings).candidates}
@@ -69,7 +69,7 @@ def _scene(asked: Asked) -> Iterator[_Scene]:
 
 
 @verb("list", example="yolo-fs agent list", parent=agent)
-def list_(asked: Asked) -> Reply:
+def list_(asked: Invocation) -> Reply:
     """List the agents that gave a sign of life: started, working, idle, stopped or disappeared, and since when.
 
     Hooks of their hosts and messages are signs: 'yolo-fs setup' installs the ones, 'agent note' takes the others.
@@ -81,7 +81,7 @@ def list_(asked: Asked) -> Reply:
 
 
 @verb("circuits", example="yolo-fs agent circuits", parent=agent)
-def circuits(asked: Asked) -> Reply:
+def circuits(asked: Invocation) -> Reply:
     """Show the circuit breaker of each department, and why it stands so. Exit 1 while one is open.
 
     Failures in a row open it: of plans, QA and tasks, blockers, agents that disappeared. After a while it is half-open,
@@ -103,7 +103,7 @@ def circuits(asked: Asked) -> Reply:
 
 
 @verb("stalls", example="yolo-fs agent stalls", parent=agent)
-def stalls(asked: Asked) -> Reply:
+def stalls(asked: Invocation) -> Reply:
     """Show the steps that stand still: no artifact, no sign of their agent; and the cause. Exit 1 when there is one."""
     with _scene(asked) as scene:
         found = scene.found.stalls
@@ -116,7 +116,7 @@ def stalls(asked: Asked) -> Reply:
 @verb("note", example="yolo-fs agent note - --as dev-1 < dev_progress.json", parent=agent)
 @click.argument("file")
 @click.option("--as", "name", required=True, help="Agent that sends it, such as fe-dev or dev-1.")
-def note(asked: Asked, *, file: str, name: str) -> Reply:
+def note(asked: Invocation, *, file: str, name: str) -> Reply:
     """Write a message down in the record of the crew: dev_progress, dev_blocker, shutdown_response and the like.
 
     It is checked as by 'message check'; what is no such message is not written down, and that is exit 1.
@@ -159,7 +159,7 @@ def note(asked: Asked, *, file: str, name: str) -> Reply:
     show_default=True,
     help="Who asks: a Lead its department, others all.",
 )
-def shutdown(asked: Asked, *, reason: str, deadline: int, name: str) -> Reply:
+def shutdown(asked: Invocation, *, reason: str, deadline: int, name: str) -> Reply:
     """Ask the teammates to stop: notes the request, and prints the message to send to each of them.
 
     Each answers with 'agent note' of its shutdown_response. 'agent answers' shows who has, and what is in no commit;
@@ -184,7 +184,7 @@ def shutdown(asked: Asked, *, reason: str, deadline: int, name: str) -> Reply:
 
 
 @verb("answers", example="yolo-fs agent answers", parent=agent)
-def answers(asked: Asked) -> Reply:
+def answers(asked: Invocation) -> Reply:
     """Show who has answered a request to stop, who is late, what each leaves in no commit. Exit 1 while any owes."""
     with _scene(asked) as scene:
         found = scene.found

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from yolo_fs.cli.reply import Asked, Reply, verb
+from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.lock import Holder
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, safe
@@ -47,7 +47,7 @@ def _timeout_option(default_s: float, what: str) -> Callable[[Any], Any]:
 @verb("start", example="yolo-fs start --wait")
 @_wait_option
 @_timeout_option(60.0, "How long --wait waits.")
-def start(asked: Asked, *, wait: bool, timeout_s: float) -> Reply:
+def start(asked: Invocation, *, wait: bool, timeout_s: float) -> Reply:
     """Start the daemon in the background; one that runs already is fine.
 
     It writes to .git/yolo-fs/daemon.log, which 'yolo-fs logs' shows.
@@ -57,7 +57,7 @@ def start(asked: Asked, *, wait: bool, timeout_s: float) -> Reply:
 
 @verb("stop", example="yolo-fs stop")
 @_timeout_option(30.0, "How long to wait for it to finish the work in hand.")
-def stop(asked: Asked, *, timeout_s: float) -> Reply:
+def stop(asked: Invocation, *, timeout_s: float) -> Reply:
     """Stop the daemon and wait until it is gone."""
     pid = end(_repository(asked), timeout_s)
     return _reply("stopped", pid, f"The daemon (process {pid}) has stopped.")
@@ -66,7 +66,7 @@ def stop(asked: Asked, *, timeout_s: float) -> Reply:
 @verb("restart", example="yolo-fs restart --wait")
 @_wait_option
 @_timeout_option(60.0, "How long to wait for the old one to end, and with --wait for the new one.")
-def restart(asked: Asked, *, wait: bool, timeout_s: float) -> Reply:
+def restart(asked: Invocation, *, wait: bool, timeout_s: float) -> Reply:
     """Stop the daemon, if one runs, and start it again."""
     repository = _repository(asked)
     if running(repository):
@@ -91,7 +91,7 @@ def restart(asked: Asked, *, wait: bool, timeout_s: float) -> Reply:
     show_default=True,
     help="Last lines.",
 )
-def logs(asked: Asked, *, is_followed: bool, count: int) -> Reply:
+def logs(asked: Invocation, *, is_followed: bool, count: int) -> Reply:
     """Show what the daemon in the background wrote.
 
     A daemon in the foreground, or one that is a service, writes elsewhere; the journal of 'yolo-fs events' has all.
@@ -108,7 +108,7 @@ def logs(asked: Asked, *, is_followed: bool, count: int) -> Reply:
     return Reply({"path": path, "lines": lines}, show=lambda _: _print(lines, path))
 
 
-def _repository(asked: Asked) -> Repository:
+def _repository(asked: Invocation) -> Repository:
     repository = Repository(asked.start)
     repository.close()
     planning_root(repository.root)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import click
 
-from yolo_fs.cli.reply import Asked, Reply, verb
+from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.ids import TaskRef
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
@@ -31,7 +31,7 @@ from yolo_fs.subject import TYPES
     metavar="PATH",
     help="Only these of the task's files; may be given often.",
 )
-def commit(asked: Asked, *, wanted: str, type_: str, text: str, paths: Sequence[str]) -> Reply:
+def commit(asked: Invocation, *, wanted: str, type_: str, text: str, paths: Sequence[str]) -> Reply:
     """Commit the files of a task, and nothing else, as `{type}({phase}-{plan}): Tk {text}`.
 
     The task's files are those that its plan names. What else is staged stays staged. It is your own commit, with your

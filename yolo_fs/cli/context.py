@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from yolo_fs.cli.reply import Asked, Reply, verb
+from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.ids import PhaseId, PlanId
 from yolo_fs.protocol.contexts import Cut
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
-from yolo_fs.rules.context.compiling import Compiled
-from yolo_fs.services.context.keeping import Contexts, Kept, Proof
+from yolo_fs.rules.context.compiler import CompiledContext
+from yolo_fs.services.context.store import ContextAudit, ContextStore, StoredContext
 from yolo_fs.services.departments import find_phase
 from yolo_fs.services.settings import load
 from yolo_fs.services.team import Team
@@ -44,7 +44,7 @@ def context() -> None:
 )
 @click.option("--all", "for_all", is_flag=True, help="For every agent of the active departments.")
 def compile_(
-    asked: Asked, *, role: str | None, phase: str, plan: str | None, for_all: bool
+    asked: Invocation, *, role: str | None, phase: str, plan: str | None, for_all: bool
 ) -> Reply:
     """Write the context of ROLE, such as dev or fe-lead; say what was cut for its budget, and what is withheld."""
     if (role is None) is not for_all:
@@ -59,7 +59,7 @@ def compile_(
 @verb("prove", example="yolo-fs context prove dev --phase 1", parent=context)
 @click.argument("role")
 @_PHASE
-def prove(asked: Asked, *, role: str, phase: str) -> Reply:
+def prove(asked: Invocation, *, role: str, phase: str) -> Reply:
     """Show where every line of a context comes from, and that the file on disk is exactly that.
 
     Exit 1 when the file is missing or older than its sources, when a line is not borne out by what it cites, or when
@@ -74,11 +74,11 @@ def prove(asked: Asked, *, role: str, phase: str) -> Reply:
 
 
 @contextmanager
-def _contexts(asked: Asked, phase: str) -> Iterator[tuple[Contexts, PhaseId | None]]:
+def _contexts(asked: Invocation, phase: str) -> Iterator[tuple[ContextStore, PhaseId | None]]:
     with Repository(asked.start) as repository:
         settings = load(repository.root)
         wanted = find_phase(repository.root, phase) if phase else None
-        yield Contexts(repository, settings, Team(repository, settings)), wanted
+        yield ContextStore(repository, settings, Team(repository, settings)), wanted
 
 
 def _plan(spelled: str | None) -> PlanId | None:
@@ -96,7 +96,7 @@ def _plan(spelled: str | None) -> PlanId | None:
 # --- answers ---
 
 
-def _as_json(path: str, made: Compiled) -> dict[str, Any]:
+def _as_json(path: str, made: CompiledContext) -> dict[str, Any]:
     return {
         "agent": made.agent,
         "path": path,
@@ -112,11 +112,11 @@ def _as_json(path: str, made: Compiled) -> dict[str, Any]:
     }
 
 
-def _kept_as_json(one: Kept) -> dict[str, Any]:
+def _kept_as_json(one: StoredContext) -> dict[str, Any]:
     return {**_as_json(one.path, one.compiled), "written": one.is_new}
 
 
-def _proof_as_json(proof: Proof) -> dict[str, Any]:
+def _proof_as_json(proof: ContextAudit) -> dict[str, Any]:
     lines = [
         {
             "line": number,
@@ -129,12 +129,12 @@ def _proof_as_json(proof: Proof) -> dict[str, Any]:
     return {**_as_json(proof.path, proof.compiled), "proved": not proof.findings, "lines": lines}
 
 
-def _show_kept(console: Console, made: Sequence[Kept]) -> None:
+def _show_kept(console: Console, made: Sequence[StoredContext]) -> None:
     for one in made:
         _show_head(console, one.path, one.compiled)
 
 
-def _show_head(console: Console, path: str, made: Compiled) -> None:
+def _show_head(console: Console, path: str, made: CompiledContext) -> None:
     cut = f", cut: {made.cut.label}" if made.cut is not Cut.NOTHING else ""
     console.print(safe(f"{path}  {made.tokens} of {made.budget} tokens{cut}", 400))
     for one in made.left_out:
@@ -143,7 +143,7 @@ def _show_head(console: Console, path: str, made: Compiled) -> None:
         console.print(safe(f"  withheld from {each.section}: {each.what}. {each.rule}", 400))
 
 
-def _show_proof(console: Console, proof: Proof) -> None:
+def _show_proof(console: Console, proof: ContextAudit) -> None:
     _show_head(console, proof.path, proof.compiled)
     for number, one in enumerate(proof.compiled.lines, 1):
         console.print(safe(f"{number:>4}  {one.text}", 160))

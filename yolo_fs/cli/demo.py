@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from yolo_fs.cli.reply import Asked, Reply, console_for, verb
+from yolo_fs.cli.reply import Invocation, Reply, console_for, verb
 from yolo_fs.demo.outcome import Mark, Outcome
 from yolo_fs.demo.player import Pace, Player
 from yolo_fs.demo.plays import PLAYS
@@ -62,7 +62,7 @@ NEXT = (
     show_default=True,
     help="How fast it plays.",
 )
-def demo(asked: Asked, *, named: str | None, keep: bool, speed: float) -> Reply:
+def demo(asked: Invocation, *, named: str | None, keep: bool, speed: float) -> Reply:
     """Play whole phases: scripted agents write files, the real daemon commits, refuses and holds them.
 
     \b

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from yolo_fs.cli.reply import Asked, Reply, verb
+from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.ids import PhaseId
 from yolo_fs.reasons import Exit, Finding, Reason, safe
@@ -48,7 +48,7 @@ def dept() -> None:
     help="Write only if the status still has this number.",
 )
 def update(
-    asked: Asked,
+    asked: Invocation,
     *,
     department: str,
     phase: str,
@@ -66,7 +66,7 @@ def update(
 
 @verb("show", example="yolo-fs dept show --phase 1", parent=dept)
 @click.option("--phase", required=True, help="Number or directory name of the phase.")
-def show(asked: Asked, *, phase: str) -> Reply:
+def show(asked: Invocation, *, phase: str) -> Reply:
     """Show the status files of a phase."""
     root = Repository(asked.start).root
     found = shown(root, find_phase(root, phase))
@@ -81,7 +81,7 @@ def show(asked: Asked, *, phase: str) -> Reply:
     type=click.Choice(REASONS),
     help="Why nobody needs the files any more.",
 )
-def cleanup(asked: Asked, *, phase: str, reason: str) -> Reply:
+def cleanup(asked: Invocation, *, phase: str, reason: str) -> Reply:
     """Remove the files that departments coordinate by; never an artifact that no commit has.
 
     Exit code 1, with everything left, when the reason is `complete` and the phase is not.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from yolo_fs.cli.reply import Asked, Reply, verb
+from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Exit, errors, safe
 from yolo_fs.services.checkup import Symptom, examine_repository
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @verb("doctor", example="yolo-fs doctor --fix --dry-run")
 @click.option("--fix", is_flag=True, help="Mend what can be mended without losing anything.")
 @click.option("--dry-run", is_flag=True, help="With --fix: only say what would be done.")
-def doctor(asked: Asked, *, fix: bool, dry_run: bool) -> Reply:
+def doctor(asked: Invocation, *, fix: bool, dry_run: bool) -> Reply:
     """Look at git, the planning tree, the locks, the index and the daemon, and say what is wrong.
 
     Nothing is ever deleted that is not provably ours, and no branch is ever moved.

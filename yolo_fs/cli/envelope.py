@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from yolo_fs.cli.given import STDIN, from_stdin
-from yolo_fs.cli.reply import Asked, Reply, verb
+from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.files import read
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.lines import read_object
@@ -24,8 +24,8 @@ from yolo_fs.rules.handoffs.session_progress import (
     ways_after,
 )
 from yolo_fs.schemas.envelope.choice import NextState
-from yolo_fs.services.handoffs.envelopes import Found, Handoffs
-from yolo_fs.services.handoffs.sending import Written, choose, send
+from yolo_fs.services.handoffs.envelopes import ProductHandoffs, StoredSession
+from yolo_fs.services.handoffs.write import WrittenEnvelope, choose, send
 from yolo_fs.services.settings import load
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def envelope() -> None:
     is_flag=True,
     help="A re-run: write it as an attempt of its own, though nothing has changed.",
 )
-def new(asked: Asked, *, draft: str, again: bool) -> Reply:
+def new(asked: Invocation, *, draft: str, again: bool) -> Reply:
     """Check a handoff and write it under its right name, complete or not at all; print the path.
 
     DRAFT is a file with the envelope, or - for stdin. It may leave out handoff_version, timestamp,
@@ -72,7 +72,7 @@ def new(asked: Asked, *, draft: str, again: bool) -> Reply:
 
 @verb("check", example="yolo-fs envelope check draft.json", parent=envelope)
 @click.argument("file")
-def check(asked: Asked, *, file: str) -> Reply:
+def check(asked: Invocation, *, file: str) -> Reply:
     """Check a handoff: its shape, its name, the files it mentions, and what its session said before.
 
     FILE may be - for stdin, or a draft anywhere. Exit 1 when it breaks a rule; warnings alone do not count.
@@ -87,7 +87,7 @@ def check(asked: Asked, *, file: str) -> Reply:
 
 @verb("show", example="yolo-fs envelope show", parent=envelope)
 @click.argument("session", default="")
-def show(asked: Asked, *, session: str) -> Reply:
+def show(asked: Invocation, *, session: str) -> Reply:
     """Show how far a session is, handoff by handoff; after an error, the four ways and where each leads.
 
     SESSION is an id or its beginning; without it, the session that was written to last.
@@ -105,7 +105,7 @@ def show(asked: Asked, *, session: str) -> Reply:
 @verb("choose", example="yolo-fs envelope choose 7c0a4d52 retry", parent=envelope)
 @click.argument("session")
 @click.argument("way")
-def choose_(asked: Asked, *, session: str, way: str) -> Reply:
+def choose_(asked: Invocation, *, session: str, way: str) -> Reply:
     """Record what the orchestrator does after an error: retry, ask, skip or abort.
 
     The same choice again changes nothing. Another one replaces it, until somebody has acted upon it.
@@ -125,7 +125,7 @@ def choose_(asked: Asked, *, session: str, way: str) -> Reply:
 
 class _Project(NamedTuple):
     repository: Repository
-    handoffs: Handoffs
+    handoffs: ProductHandoffs
 
 
 class _File(NamedTuple):
@@ -135,12 +135,12 @@ class _File(NamedTuple):
 
 
 @contextmanager
-def _project(asked: Asked) -> Iterator[_Project]:
+def _project(asked: Invocation) -> Iterator[_Project]:
     with Repository(asked.start) as repository:
-        yield _Project(repository, Handoffs(repository.root, load(repository.root)))
+        yield _Project(repository, ProductHandoffs(repository.root, load(repository.root)))
 
 
-def _file(asked: Asked, project: _Project, name: str) -> _File:
+def _file(asked: Invocation, project: _Project, name: str) -> _File:
     limit_bytes = project.handoffs.settings.policy.max_file_bytes
     if name == STDIN:
         return _File(STDIN, from_stdin(limit_bytes))
@@ -160,7 +160,7 @@ def _file(asked: Asked, project: _Project, name: str) -> _File:
     return _File(path, found.data)
 
 
-def _session(handoffs: Handoffs, wanted: str) -> str:
+def _session(handoffs: ProductHandoffs, wanted: str) -> str:
     known = handoffs.sessions()
     found = [session for session in known if session.startswith(wanted.lower())]
     if (wanted and len(found) == 1) or (not wanted and found):
@@ -181,7 +181,7 @@ def _code(findings: tuple[Finding, ...]) -> Exit:
 # --- what is shown ---------------------------------------------------------------------------------------------------
 
 
-def _as_json(found: Found) -> dict[str, Any]:
+def _as_json(found: StoredSession) -> dict[str, Any]:
     now = standing(found.session)
     error = open_error(found.session)
     choice = choice_after(error, found.session) if error else None
@@ -201,7 +201,7 @@ def _as_json(found: Found) -> dict[str, Any]:
     }
 
 
-def _handoff_as_json(one: Sent, found: Found) -> dict[str, Any]:
+def _handoff_as_json(one: Sent, found: StoredSession) -> dict[str, Any]:
     attempt = found.attempts[one.path]
     return {
         "path": one.path,
@@ -214,12 +214,12 @@ def _handoff_as_json(one: Sent, found: Found) -> dict[str, Any]:
     }
 
 
-def _show_written(console: Console, written: Written) -> None:
+def _show_written(console: Console, written: WrittenEnvelope) -> None:
     if written.attempt:
         console.print(safe(written.path, 4096), soft_wrap=True)
 
 
-def _show(console: Console, found: Found) -> None:
+def _show(console: Console, found: StoredSession) -> None:
     console.print(safe(progress_line(standing(found.session)), 500), soft_wrap=True)
     for one in found.session.sent:
         attempt = found.attempts[one.path]
@@ -235,7 +235,7 @@ def _show(console: Console, found: Found) -> None:
         _show_ways(console, error, found)
 
 
-def _show_ways(console: Console, error: Sent, found: Found) -> None:
+def _show_ways(console: Console, error: Sent, found: StoredSession) -> None:
     choice = choice_after(error, found.session)
     said = (
         f"chosen: {choice.way}"

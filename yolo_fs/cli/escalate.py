@@ -11,7 +11,7 @@ import click
 
 from yolo_fs.cli.escalations_shown import show_all, show_done, show_fired
 from yolo_fs.cli.given import bytes_given
-from yolo_fs.cli.reply import Asked, Reply, verb
+from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.journal import Journal
 from yolo_fs.edges.lines import Limits, read_object
@@ -83,7 +83,7 @@ _BOUNDARY = click.option("--boundary", default="", help="Why it is outside your 
     _TO,
     _MESSAGE,
 )
-def open_(asked: Asked, *, message_path: str | None, to: str, **given: Any) -> Reply:
+def open_(asked: Invocation, *, message_path: str | None, to: str, **given: Any) -> Reply:
     """Report that a task is blocked: by a `dev_blocker`, by an `escalation`, or in words."""
     said = _said(message_path, ("dev_blocker", "escalation"), given)
     said = replace(said, agent=said.agent or "dev")
@@ -111,7 +111,9 @@ def open_(asked: Asked, *, message_path: str | None, to: str, **given: Any) -> R
     _TO,
     _MESSAGE,
 )
-def raise_(asked: Asked, *, name: str, message_path: str | None, to: str, **given: Any) -> Reply:
+def raise_(
+    asked: Invocation, *, name: str, message_path: str | None, to: str, **given: Any
+) -> Reply:
     """Hand an escalation to the next level up, with evidence and a recommendation."""
     said = _said(message_path, ("escalation",), given)
     return _act(asked, lambda service: service.raise_(_named(name), said, to))
@@ -141,7 +143,9 @@ def raise_(asked: Asked, *, name: str, message_path: str | None, to: str, **give
     _TO,
     _MESSAGE,
 )
-def resolve(asked: Asked, *, name: str, message_path: str | None, to: str, **given: Any) -> Reply:
+def resolve(
+    asked: Invocation, *, name: str, message_path: str | None, to: str, **given: Any
+) -> Reply:
     """Decide, pass the decision down, or show that the task goes on: whichever is your turn.
 
     Takes an `escalation_resolution`, the Senior's `code_review_changes` and the Dev's `dev_progress` as well.
@@ -162,7 +166,7 @@ def resolve(asked: Asked, *, name: str, message_path: str | None, to: str, **giv
 @click.option(
     "--phase", default="", help="Number or directory name of the phase; all of them by default."
 )
-def list_(asked: Asked, *, phase: str) -> Reply:
+def list_(asked: Invocation, *, phase: str) -> Reply:
     """Show each escalation: who holds it, since when, what is owed, and how it came there, level by level."""
     with Repository(asked.start) as repository:
         service = Escalations(repository, load(repository.root))
@@ -179,7 +183,7 @@ def list_(asked: Asked, *, phase: str) -> Reply:
 
 
 @verb("tick", example="yolo-fs escalate tick", parent=escalate)
-def tick(asked: Asked) -> Reply:
+def tick(asked: Invocation) -> Reply:
     """Hand up what a level is silent about for too long, and close what goes on; the daemon does so every second.
 
     Whoever ticks, and how many do: each level of each attempt is handed up once.
@@ -198,7 +202,7 @@ def tick(asked: Asked) -> Reply:
 # --- what is asked ---
 
 
-def _act(asked: Asked, act: Callable[[Escalations], Done]) -> Reply:
+def _act(asked: Invocation, act: Callable[[Escalations], Done]) -> Reply:
     with Repository(asked.start) as repository:
         settings = load(repository.root)
         done = act(Escalations(repository, settings))

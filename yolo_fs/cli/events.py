@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from yolo_fs.cli.reply import Asked, Reply, verb
+from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.journal import PREFIX, Journal
 from yolo_fs.reasons import safe
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.option(
     "--type", "type_", default=None, metavar="T", help="Only this type, such as artifact.committed."
 )
-def events(asked: Asked, *, follow: bool, since: int, type_: str | None) -> Reply:
+def events(asked: Invocation, *, follow: bool, since: int, type_: str | None) -> Reply:
     """Show what happened, in order. Each event carries a number that only grows, so nothing is missed or read twice."""
     repository = Repository(asked.start)
     journal = Journal(repository.own_dir, source=repository.root, now=lambda: datetime.now(UTC))
@@ -35,7 +35,7 @@ def events(asked: Asked, *, follow: bool, since: int, type_: str | None) -> Repl
     return Reply(found, show=lambda console: _show(console, found))
 
 
-def _follow(asked: Asked, stream: Iterator[dict[str, Any]]) -> None:
+def _follow(asked: Invocation, stream: Iterator[dict[str, Any]]) -> None:
     for event in stream:
         print(json.dumps(event) if asked.as_json else _line(event), flush=True)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from yolo_fs.cli.reply import Asked, Reply, verb
+from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.reasons import Exit, safe
 from yolo_fs.services.waiting import Waited, look_aside
 from yolo_fs.services.waiting import wait as wait_for
@@ -38,7 +38,7 @@ def gate() -> None:
 @verb("check", example="yolo-fs gate check ux-complete --phase 1", parent=gate)
 @click.argument("name")
 @_PHASE
-def check(asked: Asked, *, name: str, phase: str) -> Reply:
+def check(asked: Invocation, *, name: str, phase: str) -> Reply:
     """Exit 0 when the gate is open, 1 when it is closed."""
     found = _gates(asked, phase).named(name)
     return Reply(found.as_json(), (), _code(found), lambda console: console.print(_line(found)))
@@ -47,7 +47,7 @@ def check(asked: Asked, *, name: str, phase: str) -> Reply:
 @verb("why", example="yolo-fs gate why all-depts --phase 1", parent=gate)
 @click.argument("name")
 @_PHASE
-def why(asked: Asked, *, name: str, phase: str) -> Reply:
+def why(asked: Invocation, *, name: str, phase: str) -> Reply:
     """Name each piece of evidence that the gate lacks, its file and line, and the command that shows it."""
     found = _gates(asked, phase).named(name)
     return Reply(found.as_json(), (), _code(found), lambda console: _show_why(console, found))
@@ -55,7 +55,7 @@ def why(asked: Asked, *, name: str, phase: str) -> Reply:
 
 @verb("list", example="yolo-fs gate list --phase 1", parent=gate)
 @_PHASE
-def list_(asked: Asked, *, phase: str) -> Reply:
+def list_(asked: Invocation, *, phase: str) -> Reply:
     """Show all gates of a phase, sentinels that nobody may trust, and what the Owner is to decide."""
     found = _gates(asked, phase)
     return Reply(_all_as_json(found), show=lambda console: _show_all(console, found))
@@ -67,14 +67,14 @@ def list_(asked: Asked, *, phase: str) -> Reply:
 @click.option(
     "--timeout", type=click.FloatRange(min=0), help="Seconds to wait; default: as configured."
 )
-def wait(asked: Asked, *, names: tuple[str, ...], phase: str, timeout: float | None) -> Reply:
+def wait(asked: Invocation, *, names: tuple[str, ...], phase: str, timeout: float | None) -> Reply:
     """Wait until all the gates are open. Exit 1 with what each department lacks when the time is over."""
     waited = wait_for(partial(look_aside, asked.start, phase, names), timeout)
     code = Exit.DONE if waited.is_open else Exit.FINDINGS
     return Reply(_waited_as_json(waited), (), code, lambda console: _show_waited(console, waited))
 
 
-def _gates(asked: Asked, phase: str) -> Gates:
+def _gates(asked: Invocation, phase: str) -> Gates:
     from yolo_fs.edges.git.repository import Repository
     from yolo_fs.services.departments import find_phase
     from yolo_fs.services.gatekeeping import gates_at

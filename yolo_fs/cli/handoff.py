@@ -11,7 +11,7 @@ import click
 
 from yolo_fs.cli import handoff_read
 from yolo_fs.cli.given import STDIN, from_stdin
-from yolo_fs.cli.reply import Asked, Reply, verb
+from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.files import read
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.text_checks import Limits
@@ -19,9 +19,9 @@ from yolo_fs.protocol.triggers import TRIGGERS, DirectiveRole
 from yolo_fs.reasons import Exit, Finding, Reason, errors, safe
 from yolo_fs.rules.handoffs.acceptance import HANDOFF
 from yolo_fs.rules.handoffs.packets import packet_of, texts_of
-from yolo_fs.services.handoffs.handover import Emitted, emit
-from yolo_fs.services.handoffs.sessions import Source
-from yolo_fs.services.handoffs.taking import Handed, Handoffs, written_in
+from yolo_fs.services.handoffs.accept import DirectiveHandoffs, ReceivedHandoff, written_in
+from yolo_fs.services.handoffs.emit import EmittedHandoff, emit
+from yolo_fs.services.handoffs.sessions import PacketSource
 from yolo_fs.services.settings import load
 
 if TYPE_CHECKING:
@@ -53,14 +53,16 @@ handoff.add_command(handoff_read.report)
     metavar="WHY",
     help="Operator: accept it in spite of its faults, and record why.",
 )
-def check(asked: Asked, *, path: str | None, receiver: str | None, because: str | None) -> Reply:
+def check(
+    asked: Invocation, *, path: str | None, receiver: str | None, because: str | None
+) -> Reply:
     """Accept a handoff, or tell each reason why its receiver must stop.
 
     Without PATH: the HANDOFF.md that was written last, in the planning tree or a directive session. A PATH is a
     HANDOFF.md or a text with a chat packet; - reads the text from stdin.
     """
     with Repository(asked.start) as repository:
-        handoffs = Handoffs(repository, load(repository.root))
+        handoffs = DirectiveHandoffs(repository, load(repository.root))
         now = datetime.now(UTC)
         handed = handoffs.check(
             _source(asked, handoffs, repository.root, path), now, receiver or ""
@@ -108,7 +110,7 @@ def check(asked: Asked, *, path: str | None, receiver: str | None, because: str 
     metavar="PATH",
     help="By itself what the configuration requires.",
 )
-def emit_(asked: Asked, **fields: str | None) -> Reply:
+def emit_(asked: Invocation, **fields: str | None) -> Reply:
     """Write a complete packet or nothing: HANDOFF.md of the session, and the text for the chat on stdout."""
     given = {name: text for name, text in fields.items() if text is not None}
     with Repository(asked.start) as repository:
@@ -124,7 +126,7 @@ def emit_(asked: Asked, **fields: str | None) -> Reply:
 
 @verb("parse", example="yolo-fs handoff parse chat.txt", parent=handoff)
 @click.argument("path", metavar="FILE|-")
-def parse(asked: Asked, *, path: str) -> Reply:
+def parse(asked: Invocation, *, path: str) -> Reply:
     """Read a packet from a chat text or a HANDOFF.md and show its fields. What it points at is not looked at."""
     source = _text() if path == STDIN else _file(os.path.join(asked.start, path), path)
     if isinstance(source, Finding):
@@ -138,7 +140,9 @@ def parse(asked: Asked, *, path: str) -> Reply:
 # --- what is asked about ---------------------------------------------------------------------------------------------
 
 
-def _source(asked: Asked, handoffs: Handoffs, root: str, path: str | None) -> Source | Finding:
+def _source(
+    asked: Invocation, handoffs: DirectiveHandoffs, root: str, path: str | None
+) -> PacketSource | Finding:
     if path == STDIN:
         return _text()
     if path is None:
@@ -151,15 +155,15 @@ def _source(asked: Asked, handoffs: Handoffs, root: str, path: str | None) -> So
     return _file(full, path) if f"{within}/".startswith("../") else handoffs.sessions.open(within)
 
 
-def _file(full: str, shown: str) -> Source | Finding:
+def _file(full: str, shown: str) -> PacketSource | Finding:
     """Read a text that is no file of the repository."""
     folder, name = os.path.split(os.path.abspath(full))
     found = read(folder, name, Limits().max_file_bytes)
-    return found if isinstance(found, Finding) else Source(shown, found.data)
+    return found if isinstance(found, Finding) else PacketSource(shown, found.data)
 
 
-def _text() -> Source:
-    return Source(STDIN, from_stdin(Limits().max_file_bytes))
+def _text() -> PacketSource:
+    return PacketSource(STDIN, from_stdin(Limits().max_file_bytes))
 
 
 def _nothing_handed_over() -> Finding:
@@ -175,7 +179,7 @@ def _nothing_handed_over() -> Finding:
 # --- what is answered ------------------------------------------------------------------------------------------------
 
 
-def _as_json(handed: Handed) -> dict[str, Any]:
+def _as_json(handed: ReceivedHandoff) -> dict[str, Any]:
     return {
         "accepted": handed.is_accepted,
         "path": handed.source.path,
@@ -188,12 +192,12 @@ def _as_json(handed: Handed) -> dict[str, Any]:
     }
 
 
-def _emitted_as_json(emitted: Emitted) -> dict[str, Any]:
+def _emitted_as_json(emitted: EmittedHandoff) -> dict[str, Any]:
     packet = texts_of(emitted.packet) if emitted.packet else None
     return {"packet": packet, "path": emitted.path, "text": emitted.text, "new": emitted.is_new}
 
 
-def _show(console: Console, handed: Handed) -> None:
+def _show(console: Console, handed: ReceivedHandoff) -> None:
     packet = handed.packet
     if packet is None or not handed.is_accepted:
         console.print(
@@ -217,7 +221,7 @@ def _show(console: Console, handed: Handed) -> None:
             console.print(f"{name + ':':11} {safe(text, 500)}")
 
 
-def _show_emitted(console: Console, emitted: Emitted) -> None:
+def _show_emitted(console: Console, emitted: EmittedHandoff) -> None:
     # The packet is data for whoever pastes or pipes it; the reader has refused every control character.
     console.file.write(emitted.text)
     if emitted.path:

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from yolo_fs.cli.given import bytes_given
-from yolo_fs.cli.reply import Asked, Reply, verb
+from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.journal import Journal
 from yolo_fs.reasons import Exit, Level, Reason, YoloError, safe
 from yolo_fs.rules.handoffs.reading import Compliance, ComplianceReport, Log, compliance
-from yolo_fs.services.handoffs.reading import LOG, Answer, Reader, Request
+from yolo_fs.services.handoffs.reading import LOG, HandoffAnswer, Reader, Request
 from yolo_fs.services.settings import Settings, load
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="The agent's reply, to fall back to; '-' reads stdin.",
 )
-def read(asked: Asked, *, path: str, agent: str, phase: str, text_path: str | None) -> Reply:
+def read(asked: Invocation, *, path: str, agent: str, phase: str, text_path: str | None) -> Reply:
     """Read the handoff.json that an agent left, else the ---HANDOFF--- block of its reply, and log why.
 
     Exit 0 when there is a handoff to route by. Each read leaves its reason in context_health.log of the planning
@@ -54,7 +54,7 @@ def read(asked: Asked, *, path: str, agent: str, phase: str, text_path: str | No
 
 
 @verb("report", example="yolo-fs handoff report --json", group="handoff")
-def report(asked: Asked) -> Reply:
+def report(asked: Invocation) -> Reply:
     """Show how often agents left a usable handoff.json, and why not, by agent and by phase."""
     with Repository(asked.start) as repository:
         log = Reader(repository.root, asked.start, load(repository.root).limits, _tell_nobody).log()
@@ -86,7 +86,7 @@ def _text(path: str, limit_bytes: int) -> bytes:
 # --- one read --------------------------------------------------------------------------------------------------------
 
 
-def _reply(answer: Answer, settings: Settings) -> Reply:
+def _reply(answer: HandoffAnswer, settings: Settings) -> Reply:
     fails = answer.read.diagnosis.fails(strict=settings.policy.strict_handoffs)
     # What a fallback made good, and the policy lets pass, is worth a warning and stops nobody.
     findings = (
@@ -101,7 +101,7 @@ def _reply(answer: Answer, settings: Settings) -> Reply:
     )
 
 
-def _as_json(answer: Answer, *, fails: bool) -> dict[str, Any]:
+def _as_json(answer: HandoffAnswer, *, fails: bool) -> dict[str, Any]:
     one = answer.read
     return {
         "agent": one.agent,
@@ -117,7 +117,7 @@ def _as_json(answer: Answer, *, fails: bool) -> dict[str, Any]:
     }
 
 
-def _show(console: Console, answer: Answer, *, fails: bool) -> None:
+def _show(console: Console, answer: HandoffAnswer, *, fails: bool) -> None:
     diagnosis = answer.read.diagnosis
     verdict = "the phase stops" if fails else "go on"
     console.print(f"{diagnosis.source.value}: {', '.join(diagnosis.reasons)}: {verdict}")

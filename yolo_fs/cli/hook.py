@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from yolo_fs.cli import hook_fast
-from yolo_fs.cli.reply import Asked, Reply, verb
+from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.protocol.hosts import HOST_BY_NAME
 from yolo_fs.reasons import Exit, YoloError, safe
 from yolo_fs.rules.hooks.answers import Output, Told, output_of
@@ -23,7 +23,7 @@ from yolo_fs.rules.hooks.input import said_of
     metavar="HOST",
     help=f"{', '.join(HOST_BY_NAME)}; by itself what the input tells.",
 )
-def hook(asked: Asked, *, event: str, host: str) -> Reply:
+def hook(asked: Invocation, *, event: str, host: str) -> Reply:
     """Answer an EVENT of an agent's host, whose JSON comes on stdin, with one object for it.
 
     Ends with 0 whatever happens, but for a refusal that a host takes by exit 2 alone. 'yolo-fs setup' installs it.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from yolo_fs.cli.reply import Asked, Reply, verb
+from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Exit, safe
 from yolo_fs.services.hooks.bypass import past_hooks
@@ -37,7 +37,7 @@ def hooks() -> None:
 
 @verb("install", example="yolo-fs hooks install --dry-run", parent=hooks)
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
-def install(asked: Asked, *, dry_run: bool) -> Reply:
+def install(asked: Invocation, *, dry_run: bool) -> Reply:
     """Put a marked section into each hook, beside whatever is there, wherever git looks for hooks in any work tree.
 
     A second time it does nothing. Exit 1 when a hook is somebody's that must not be touched; the others are installed.
@@ -51,7 +51,7 @@ def install(asked: Asked, *, dry_run: bool) -> Reply:
 
 @verb("uninstall", example="yolo-fs hooks uninstall", parent=hooks)
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
-def uninstall(asked: Asked, *, dry_run: bool) -> Reply:
+def uninstall(asked: Invocation, *, dry_run: bool) -> Reply:
     """Take our sections out again: every file is then, byte for byte, what it was without them."""
     with Repository(asked.start) as repository:
         deeds = plan_uninstall(repository)
@@ -61,7 +61,7 @@ def uninstall(asked: Asked, *, dry_run: bool) -> Reply:
 
 
 @verb("doctor", example="yolo-fs hooks doctor", parent=hooks)
-def doctor(asked: Asked) -> Reply:
+def doctor(asked: Invocation) -> Reply:
     """Prove that each hook really runs in every work tree, and name the commits that went past them.
 
     Each is asked through git itself; your own part of a hook does not run.

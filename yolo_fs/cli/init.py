@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from yolo_fs.cli.reply import Asked, Reply, verb
+from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.protocol.names import Dept
 from yolo_fs.reasons import Exit, Finding, Reason, safe
@@ -47,7 +47,9 @@ def _departments(
     help=f"Who works on a phase: {','.join(_CHOICES)}. Backend always does; several work in parallel.",
 )
 @click.option("--no-hooks", is_flag=True, help="Install no git hooks; see 'yolo-fs hooks'.")
-def init(asked: Asked, *, dry_run: bool, departments: tuple[Dept, ...], no_hooks: bool) -> Reply:
+def init(
+    asked: Invocation, *, dry_run: bool, departments: tuple[Dept, ...], no_hooks: bool
+) -> Reply:
     """Make the planning tree `.yolo-planning/` in this repository.
 
     Never overwrites a file and never touches your own .gitignore; a second time it does nothing.

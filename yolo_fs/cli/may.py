@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from yolo_fs.cli.reply import Asked, Reply, verb
+from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.protocol.isolation import SCOPES
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
@@ -41,7 +41,7 @@ _WORK = tuple(row.mode for row in SCOPES if row.mode)
     "--mode", "work", type=click.Choice(_WORK), help="What a Senior reads for; default: either."
 )
 def may(
-    asked: Asked,
+    asked: Invocation,
     *,
     role: str,
     action: str,

@@ -9,7 +9,7 @@ import click
 
 from yolo_fs.cli.given import STDIN, from_stdin
 from yolo_fs.cli.may import answered, repository_of
-from yolo_fs.cli.reply import Asked, Reply, verb
+from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.files import read
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, errors, safe
 from yolo_fs.rules.permits.actors import meant_by, mode_of
@@ -33,7 +33,7 @@ def message() -> None:
 
 @verb("check", example="yolo-fs message check - < reply.json", parent=message)
 @click.argument("file")
-def check(asked: Asked, *, file: str) -> Reply:
+def check(asked: Invocation, *, file: str) -> Reply:
     """Tell what was sent: a message of the protocol, or plain text and the reason why it is none.
 
     Exit 1 when it is plain text, when something is wrong with it, or when it went a way that it may not go.
@@ -61,7 +61,9 @@ def check(asked: Asked, *, file: str) -> Reply:
 @click.option("--type", "kind", required=True, help="Type of the message.")
 @click.option("--dept", help="Department of the sender.")
 @click.option("--to-dept", help="Department of the receiver.")
-def route(asked: Asked, *, sender: str, receiver: str, kind: str, dept: str, to_dept: str) -> Reply:
+def route(
+    asked: Invocation, *, sender: str, receiver: str, kind: str, dept: str, to_dept: str
+) -> Reply:
     """Tell whether a message may go there; 1 with the right route when it may not."""
     if kind not in MESSAGES:
         hint = f"The types are {', '.join(MESSAGES)}."

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from yolo_fs.cli.reply import Asked, Reply, verb
+from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.ids import PHASE_DIRECTORY
 from yolo_fs.reasons import safe
@@ -40,7 +40,7 @@ _LONGEST = 64
 
 @verb("new", example="yolo-fs phase new login-page", parent=phase)
 @click.argument("slug", callback=_slug)
-def new(asked: Asked, *, slug: str) -> Reply:
+def new(asked: Invocation, *, slug: str) -> Reply:
     """Make the directory of the next phase and print its path.
 
     A phase that has this slug already is printed instead, and nothing is made.
@@ -55,7 +55,7 @@ def new(asked: Asked, *, slug: str) -> Reply:
 
 
 @verb("list", example="yolo-fs phase list --json", parent=phase)
-def list_(asked: Asked) -> Reply:
+def list_(asked: Invocation) -> Reply:
     """List the phases with their plans and summaries."""
     repository = Repository(asked.start)
     repository.close()

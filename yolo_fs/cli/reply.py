@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Invocation:
     """What every command is told: where, and how to answer."""
 
     start: str
@@ -51,7 +51,7 @@ def verb(
     def make(function: Callable[..., Reply]) -> click.Command:
         @functools.wraps(function)
         def answer(start: str, as_json: bool, quiet: bool, verbose: bool, **options: Any) -> int:
-            asked = Asked(start, as_json, quiet, verbose)
+            asked = Invocation(start, as_json, quiet, verbose)
             family = parent.name if parent is not None else group
             return emit(f"{family}-{name}" if family else name, function(asked, **options), asked)
 
@@ -73,7 +73,7 @@ _COMMON = (
 )
 
 
-def emit(command: str, reply: Reply, asked: Asked) -> int:
+def emit(command: str, reply: Reply, asked: Invocation) -> int:
     """Print a reply and return its exit code."""
     if asked.as_json:
         print(envelope(command, reply.data, reply.findings, ok=reply.exit_code is Exit.DONE))

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from yolo_fs.cli.reply import Asked, Reply, envelope, verb
+from yolo_fs.cli.reply import Invocation, Reply, envelope, verb
 from yolo_fs.protocol.departments import WORKING
 from yolo_fs.protocol.roster import department_said
 from yolo_fs.reasons import Finding, Level, Reason, YoloError, safe
-from yolo_fs.rules.brief import BUDGET, Brief, as_data, as_text, cut
 from yolo_fs.rules.phase.scene import Asker
+from yolo_fs.rules.report import BUDGET, Brief, as_data, as_text, cut
 from yolo_fs.rules.states.department import department_of
 from yolo_fs.services.resume import resume as resume_from
 
@@ -104,7 +104,7 @@ _FORMS: Mapping[str, Callable[[Brief], str]] = {
     help="Write nothing: no context is compiled anew, no reading is kept.",
 )
 def resume(
-    asked: Asked, *, form: str, role: str, dept: str | None, budget: int, no_write: bool
+    asked: Invocation, *, form: str, role: str, dept: str | None, budget: int, no_write: bool
 ) -> Reply:
     """Tell a new session exactly where the team stands and who does what next.
 

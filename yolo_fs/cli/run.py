@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from yolo_fs.cli.reply import Asked, Reply, verb
+from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.journal import Journal
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.services.daemon import Daemon, stop_on_signals
@@ -24,7 +24,7 @@ from yolo_fs.services.tenure import take_lock
 @click.option(
     "--unsafe-fs", is_flag=True, help="Run although locks cannot be trusted on this file system."
 )
-def run(asked: Asked, *, once: bool, unsafe_fs: bool) -> Reply:
+def run(asked: Invocation, *, once: bool, unsafe_fs: bool) -> Reply:
     """Watch the planning tree; commit each valid artifact at once and alone.
 
     Runs until it is interrupted. With --json every event is one line on stdout.
@@ -51,7 +51,7 @@ def run(asked: Asked, *, once: bool, unsafe_fs: bool) -> Reply:
     return Reply({"state": "done"}) if once and not asked.as_json else Reply()
 
 
-def _show(asked: Asked, event: str, path: str, data: Mapping[str, Any]) -> None:
+def _show(asked: Invocation, event: str, path: str, data: Mapping[str, Any]) -> None:
     stream = sys.stdout if asked.as_json else sys.stderr
     line = f"{datetime.now():%H:%M:%S} {event:20} {safe(path)} {_gist(event, data)}".rstrip()
     try:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from yolo_fs.cli.reply import Asked, Reply, verb
+from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.reasons import Exit, Reason, YoloError
 from yolo_fs.rules.artifacts.catalogue import KINDS, Kind, find_kind, kind_named
 from yolo_fs.rules.artifacts.export import all_schemas, file_of, schemas_of, written
@@ -23,14 +23,14 @@ def schema() -> None:
 
 
 @verb("list", example="yolo-fs schema list", parent=schema)
-def list_(asked: Asked) -> Reply:
+def list_(asked: Invocation) -> Reply:
     """List every kind: how it is read, and its file name where the protocol gives one."""
     return Reply([_row(kind) for kind in KINDS], show=_show_list)
 
 
 @verb("show", example="yolo-fs schema show artifact/plan/task", parent=schema)
 @click.argument("kind")
-def show(asked: Asked, *, kind: str) -> Reply:
+def show(asked: Invocation, *, kind: str) -> Reply:
     """Print the JSON Schema of a kind, or of one of its lines. Several lines give one object, schema by name."""
     found, schemas = _schemas(kind)
     if not schemas:
@@ -43,7 +43,7 @@ def show(asked: Asked, *, kind: str) -> Reply:
 
 @verb("export", example="yolo-fs schema export schemas", parent=schema)
 @click.argument("folder", metavar="DIR")
-def export(asked: Asked, *, folder: str) -> Reply:
+def export(asked: Invocation, *, folder: str) -> Reply:
     """Write one file per schema below DIR. Files that are right already are left alone; none is removed."""
     schemas = {file_of(name): written(schema) for name, schema in all_schemas().items()}
     fresh = _written_files(os.path.join(asked.start, folder), schemas)

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from yolo_fs.cli.reply import Asked, Reply, verb
+from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import private_directory
 from yolo_fs.services.phases import planning_root
@@ -37,7 +37,7 @@ def _system_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @verb("print", example="yolo-fs service print --systemd > yolo-fs.service", parent=service)
 @_system_options
-def print_(asked: Asked, *, system: str | None) -> Reply:
+def print_(asked: Invocation, *, system: str | None) -> Reply:
     """Print the service file."""
     unit = _unit(_repository(asked), system)
     return Reply({**_as_json(unit), "text": unit.text}, show=lambda _: print(unit.text, end=""))
@@ -45,7 +45,7 @@ def print_(asked: Asked, *, system: str | None) -> Reply:
 
 @verb("install", example="yolo-fs service install", parent=service)
 @_system_options
-def install(asked: Asked, *, system: str | None) -> Reply:
+def install(asked: Invocation, *, system: str | None) -> Reply:
     """Write the service file, and say how to enable it."""
     repository = _repository(asked)
     unit = _unit(repository, system)
@@ -56,7 +56,7 @@ def install(asked: Asked, *, system: str | None) -> Reply:
 
 @verb("uninstall", example="yolo-fs service uninstall", parent=service)
 @_system_options
-def uninstall(asked: Asked, *, system: str | None) -> Reply:
+def uninstall(asked: Invocation, *, system: str | None) -> Reply:
     """Remove the service file, once it is no longer enabled."""
     unit = _unit(_repository(asked), system)
     state = remove(unit)
@@ -65,7 +65,7 @@ def uninstall(asked: Asked, *, system: str | None) -> Reply:
     )
 
 
-def _repository(asked: Asked) -> Repository:
+def _repository(asked: Invocation) -> Repository:
     repository = Repository(asked.start)
     repository.close()
     planning_root(repository.root)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from yolo_fs.cli.reply import Asked, Reply, verb
+from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.protocol.hosts import HOST_BY_NAME, Host
 from yolo_fs.reasons import Exit, Finding, Level, Reason
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.argument("host", type=click.Choice(list(HOST_BY_NAME)))
 @click.option("--check", is_flag=True, help="Change nothing; exit 1 when hooks are missing.")
 @click.option("--remove", is_flag=True, help="Take our hooks out again, and nothing else.")
-def setup(asked: Asked, *, host: str, check: bool, remove: bool) -> Reply:
+def setup(asked: Invocation, *, host: str, check: bool, remove: bool) -> Reply:
     """Write our hooks into the settings that a HOST keeps in this repository, and say what you must still approve.
 
     Hooks of others stay as they are. Removing restores the file to the byte while nobody else has changed it.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from yolo_fs.cli.board import draw_asides, draw_board, draw_crew
-from yolo_fs.cli.reply import Asked, Reply, envelope, verb
+from yolo_fs.cli.reply import Invocation, Reply, envelope, verb
 from yolo_fs.cli.watch import drawn, follow
 from yolo_fs.edges.git.history import LoggedCommit
 from yolo_fs.edges.git.repository import Repository
@@ -41,7 +41,7 @@ _COLOUR = {
 @click.option(
     "--at", "revision", metavar="REV", help="Show the team as of a commit, from history alone."
 )
-def status(asked: Asked, *, watch: bool, revision: str | None) -> Reply:
+def status(asked: Invocation, *, watch: bool, revision: str | None) -> Reply:
     """Show where the team stands, then every artifact's standing, and why what is held or rejected is so.
 
     The team: phases with departments and steps, plans, gates and what they lack, blockers, waits that nothing ends,
@@ -63,7 +63,7 @@ def status(asked: Asked, *, watch: bool, revision: str | None) -> Reply:
 # --- at any moment of the past ---
 
 
-def _as_of(repository: Repository, revision: str, asked: Asked) -> Reply:
+def _as_of(repository: Repository, revision: str, asked: Invocation) -> Reply:
     commit = repository.tip(f"{revision}^{{commit}}")
     if commit is None or not commit.isalnum():  # git says yes to a range, too
         hint = "Give a commit, a branch, a tag, or a time such as 'main@{2 days ago}'."
@@ -93,14 +93,14 @@ class _Look:
     """None when the history cannot be read."""
     findings: tuple[Finding, ...] = ()
 
-    def reply(self, asked: Asked) -> Reply:
+    def reply(self, asked: Invocation) -> Reply:
         """Return what the command answers."""
         team = {"team": self.team.as_json() if self.team else None}
         crew = {"crew": self.crew.as_json() if self.crew else None}
         data = team | as_json(self.beside) | crew | self.found.as_json()
         return Reply(data, self.findings, show=lambda console: self._draw(console, asked))
 
-    def _draw(self, console: Console, asked: Asked) -> None:
+    def _draw(self, console: Console, asked: Invocation) -> None:
         if self.team:
             draw_board(console, self.team, verbose=asked.verbose)
         draw_asides(console, self.beside)
@@ -144,7 +144,7 @@ def _past_hooks(repository: Repository, settings: Settings) -> Iterator[Finding]
         yield replace(finding, path=path, level=Level.WARNING)
 
 
-def _watch(repository: Repository, asked: Asked) -> None:
+def _watch(repository: Repository, asked: Invocation) -> None:
     observer = _Observer(repository)
 
     def look() -> tuple[str, bool]:
@@ -160,7 +160,7 @@ def _watch(repository: Repository, asked: Asked) -> None:
     follow(repository, look)
 
 
-def _text(reply: Reply, asked: Asked) -> str:
+def _text(reply: Reply, asked: Invocation) -> str:
     if asked.as_json:
         return envelope("status", reply.data, reply.findings, ok=reply.exit_code is Exit.DONE)
     return drawn(reply)

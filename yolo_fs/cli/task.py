@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from yolo_fs.cli.message import hear_message
-from yolo_fs.cli.reply import Asked, Reply, verb
+from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.ids import PlanId, TaskRef
 from yolo_fs.reasons import Exit, Reason, YoloError, errors, safe
@@ -42,7 +42,7 @@ def task() -> None:
 @click.option(
     "--file", "files", multiple=True, help="File that the task changes; default: those of its plan."
 )
-def claim(asked: Asked, *, wanted: str, agent: str, files: tuple[str, ...]) -> Reply:
+def claim(asked: Invocation, *, wanted: str, agent: str, files: tuple[str, ...]) -> Reply:
     """Claim a task and its files. Exit 1 with the holder and the file while somebody else has one of them.
 
     Ask again to learn that the turn has come: claims are met in the order in which they were made.
@@ -57,7 +57,7 @@ def claim(asked: Asked, *, wanted: str, agent: str, files: tuple[str, ...]) -> R
 
 
 @verb("claims", example="yolo-fs task claims", parent=task)
-def claims_(asked: Asked) -> Reply:
+def claims_(asked: Invocation) -> Reply:
     """List the open claims in the order in which they were made."""
     with _claims(asked) as (claims, _):
         found = claims.standings()
@@ -69,7 +69,7 @@ def claims_(asked: Asked) -> Reply:
 @verb("release", example="yolo-fs task release --as dev-1", parent=task)
 @click.argument("wanted", metavar="[TASK]", required=False)
 @click.option("--as", "agent", required=True, help="Agent instance whose claim it is.")
-def release(asked: Asked, *, wanted: str | None, agent: str) -> Reply:
+def release(asked: Invocation, *, wanted: str | None, agent: str) -> Reply:
     """Give a task back, or without TASK all that an agent has claimed. A committed task is released by itself."""
     with _claims(asked) as (claims, _):
         found = claims.release(agent, _task(wanted) if wanted else None)
@@ -79,7 +79,7 @@ def release(asked: Asked, *, wanted: str | None, agent: str) -> Reply:
 
 
 @contextmanager
-def _claims(asked: Asked) -> Iterator[tuple[Claims, tuple[PhaseFacts, ...]]]:
+def _claims(asked: Invocation) -> Iterator[tuple[Claims, tuple[PhaseFacts, ...]]]:
     with Repository(asked.start) as repository:
         team = Team(repository, load(repository.root))
         facts = team.facts(repository.head().tip)
@@ -122,7 +122,7 @@ def _show_lines(console: Console, found: Iterable[object]) -> None:
 @verb("complete", example="yolo-fs task complete - --as dev-1 < task_complete.json", parent=task)
 @click.argument("file")
 @click.option("--as", "agent", required=True, help="Agent instance, such as dev-1.")
-def complete(asked: Asked, *, file: str, agent: str) -> Reply:
+def complete(asked: Invocation, *, file: str, agent: str) -> Reply:
     """Take a task_complete for the Lead's accounting: checked against the branch, noted, and its plan summed up.
 
     Exit 1 when its commit is not on the branch, does not name the task, or changed other files. What a commit names is
@@ -159,7 +159,7 @@ def complete(asked: Asked, *, file: str, agent: str) -> Reply:
 @verb("summary", example="yolo-fs task summary 01-02", parent=task)
 @click.argument("plan", required=False)
 @click.option("--phase", help="Number or directory name of the phase; all without it.")
-def summary(asked: Asked, *, plan: str | None, phase: str | None) -> Reply:
+def summary(asked: Invocation, *, plan: str | None, phase: str | None) -> Reply:
     """Sum up plans and departments: tasks, commits, files, deviations, tests; from what the fold has proved.
 
     With --json: the summary_aggregation of each plan, the phase_progress of each department, and its

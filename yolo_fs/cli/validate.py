@@ -10,7 +10,7 @@ import click
 
 from yolo_fs.cli.annotations import as_github, as_sarif
 from yolo_fs.cli.given import from_stdin
-from yolo_fs.cli.reply import Asked, Reply, envelope, verb
+from yolo_fs.cli.reply import Invocation, Reply, envelope, verb
 from yolo_fs.reasons import Exit, Finding, Level, safe
 from yolo_fs.rules.artifacts.catalogue import kind_named
 from yolo_fs.rules.artifacts.repair import diff, mended
@@ -69,7 +69,13 @@ class _Result:
     help="Print a diff of what can be put right mechanically; write nothing.",
 )
 def validate(
-    asked: Asked, *, paths: Sequence[str], staged: bool, kind: str | None, form: str, suggest: bool
+    asked: Invocation,
+    *,
+    paths: Sequence[str],
+    staged: bool,
+    kind: str | None,
+    form: str,
+    suggest: bool,
 ) -> Reply:
     """Check artifacts, messages, handoffs, state and configuration against the protocol.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from yolo_fs.cli.reply import Asked, Reply, verb
+from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Exit
 from yolo_fs.services.hooks.bypass import past_hooks
@@ -24,7 +24,7 @@ _PROGRESS_EVERY = 100
 
 @verb("verify", example="yolo-fs verify main..feature/login")
 @click.argument("revisions", nargs=-1, metavar="[REV-RANGE]")
-def verify(asked: Asked, *, revisions: Sequence[str]) -> Reply:
+def verify(asked: Invocation, *, revisions: Sequence[str]) -> Reply:
     """Check every commit that a coordinator made: one artifact each, its content, its references, subject, trailers.
 
     Needs no daemon and no network. Without REV-RANGE: everything that HEAD contains, and what
@@ -69,7 +69,7 @@ def _show(console: Console, count: int, wrong: int, past: Sequence[Fault]) -> No
         )
 
 
-def _progress(one: Verified, asked: Asked) -> None:
+def _progress(one: Verified, asked: Invocation) -> None:
     if asked.quiet or not sys.stderr.isatty():
         return
     if one.number % _PROGRESS_EVERY == 0 or one.number == one.of:

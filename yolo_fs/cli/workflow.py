@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from yolo_fs.cli.reply import Asked, Reply, verb
+from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.protocol.routes import ROUTES, ROUTING_RULES, Route
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
@@ -54,7 +54,7 @@ class _Scene:
 
 
 @contextmanager
-def _scene(asked: Asked, phase: str) -> Iterator[_Scene]:
+def _scene(asked: Invocation, phase: str) -> Iterator[_Scene]:
     with Repository(asked.start) as repository:
         settings = load(repository.root)
         team = Team(repository, settings)
@@ -64,7 +64,7 @@ def _scene(asked: Asked, phase: str) -> Iterator[_Scene]:
 
 @verb("next", example="yolo-fs workflow next --phase 1", parent=workflow)
 @_PHASE
-def next_(asked: Asked, *, phase: str) -> Reply:
+def next_(asked: Invocation, *, phase: str) -> Reply:
     """Name the next agent of the phase and of each department, its inputs, and what its step still lacks."""
     with _scene(asked, phase) as scene:
         progress, found = scene.progress, scene.looks
@@ -81,7 +81,7 @@ def next_(asked: Asked, *, phase: str) -> Reply:
 
 @verb("show", example="yolo-fs workflow show --phase 1", parent=workflow)
 @_PHASE
-def show(asked: Asked, *, phase: str) -> Reply:
+def show(asked: Invocation, *, phase: str) -> Reply:
     """Show every step with its entry and exit gates, every loop with its metrics, and what went out of its lane."""
     with _scene(asked, phase) as scene:
         found, loops = scene.looks, scene.loops
@@ -102,7 +102,7 @@ def show(asked: Asked, *, phase: str) -> Reply:
 @click.argument("step")
 @_PHASE
 @click.option("--reason", "because", required=True, help="Why the step is not needed.")
-def skip_(asked: Asked, *, step: str, phase: str, because: str) -> Reply:
+def skip_(asked: Invocation, *, step: str, phase: str, because: str) -> Reply:
     """Declare that a step is skipped, in the phase's execution state; it counts once that file is committed.
 
     A mandatory step cannot be skipped, nor one that is complete.
@@ -118,7 +118,7 @@ def skip_(asked: Asked, *, step: str, phase: str, because: str) -> Reply:
 @verb("complete", example="yolo-fs workflow complete planning --phase 1", parent=workflow)
 @click.argument("step")
 @_PHASE
-def complete(asked: Asked, *, step: str, phase: str) -> Reply:
+def complete(asked: Invocation, *, step: str, phase: str) -> Reply:
     """Tell whether a step is complete by evidence; nothing is marked. Exit 1 with each missing piece."""
     chosen = find_step(step)
     with _scene(asked, phase) as scene:
@@ -135,7 +135,7 @@ def complete(asked: Asked, *, step: str, phase: str) -> Reply:
 
 @verb("routes", example="yolo-fs workflow routes /yolo:fix", parent=workflow)
 @click.argument("command", required=False)
-def routes(asked: Asked, *, command: str | None) -> Reply:
+def routes(asked: Invocation, *, command: str | None) -> Reply:
     """Tell where a command enters, whom it spawns, and how it escalates; all of them without COMMAND."""
     found = [
         row

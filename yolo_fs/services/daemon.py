@@ -20,9 +20,9 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.lock import HeldLock
 from yolo_fs.edges.store import reap_temporaries
 from yolo_fs.reasons import Reason, YoloError
-from yolo_fs.rules.headline import headline
+from yolo_fs.rules.summary_line import summary_line
 from yolo_fs.services.apply import Telling
-from yolo_fs.services.context.keeping import Contexts
+from yolo_fs.services.context.store import ContextStore
 from yolo_fs.services.coordinator import Coordinator
 from yolo_fs.services.crew.observing import CrewObserver
 from yolo_fs.services.crew.watching import CrewWatch
@@ -102,7 +102,7 @@ class Daemon:
         self._team = team = Team(repository, settings)
         self._coordinator = Coordinator(repository, settings, tell)
         self._projector = Projector(repository, settings, team, tell)
-        self._contexts = Contexts(repository, settings, team)
+        self._contexts = ContextStore(repository, settings, team)
         self._states = States(repository, settings, team)
         self._ticker = Ticker(repository, settings, tell, notify=self._sinks.notify)
         self._crew = CrewWatch(
@@ -357,7 +357,7 @@ class Daemon:
 
     def _headline(self) -> str:
         try:
-            return headline(self._team.folded(self._told_of))
+            return summary_line(self._team.folded(self._told_of))
         except YoloError:
             return ""  # a damaged history is told by those who need more of it than this
 

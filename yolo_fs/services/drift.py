@@ -15,7 +15,7 @@ from typing import Any
 
 from yolo_fs.edges.files import names_in
 from yolo_fs.edges.store import read_json
-from yolo_fs.rules.handoffs.life import overdue
+from yolo_fs.rules.handoffs.lifecycle import overdue
 from yolo_fs.rules.phase.facts import PhaseFacts, Switches
 from yolo_fs.rules.phase.gates import sentinels_of
 from yolo_fs.rules.phase.progress import PhaseProgress, fold
@@ -24,7 +24,7 @@ from yolo_fs.rules.states.project import claims
 from yolo_fs.schemas.config import Config
 from yolo_fs.services.board import Board, PhaseBoard
 from yolo_fs.services.departments import shown
-from yolo_fs.services.handoffs.life import lives_of
+from yolo_fs.services.handoffs.lifecycle import lifecycles_of
 from yolo_fs.services.handoffs.reading import Reader
 from yolo_fs.services.places import phase_folder
 from yolo_fs.services.settings import CONFIG, Settings
@@ -141,7 +141,9 @@ def _of_handoffs(root: str, settings: Settings, found: Board, team: Team) -> Ite
     phases = [(one.facts, one.progress) for one in found.phases]
     if phases:
         reads = Reader(root, root, settings.limits, lambda *_: None).log().reads
-        known = lives_of(root, phases, team.chronicle, reads, settings.policy.handoff_deadline_s)
+        known = lifecycles_of(
+            root, phases, team.chronicle, reads, settings.policy.handoff_deadline_s
+        )
         yield from (str(one) for one in overdue(known, int(time.time())))
 
 

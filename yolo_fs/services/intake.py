@@ -37,7 +37,7 @@ from yolo_fs.rules.facts import (
     Waiting,
 )
 from yolo_fs.schemas.base import Record
-from yolo_fs.services.handoffs.envelopes import Handoffs
+from yolo_fs.services.handoffs.envelopes import ProductHandoffs
 from yolo_fs.services.patience import Patience
 from yolo_fs.services.settings import Settings
 
@@ -149,7 +149,7 @@ class Intake:
         if (
             place.artifact.home is Home.DOCUMENTS
         ):  # a handoff of the product is judged beside those of its session
-            return Handoffs(self._repository.root, self._settings).examine(place.path, data)
+            return ProductHandoffs(self._repository.root, self._settings).examine(place.path, data)
         return (*reading.findings, *self._examine(place, reading.records))
 
     def _examine(self, place: Place, records: tuple[Record, ...]) -> tuple[Finding, ...]:

@@ -15,22 +15,22 @@ from typing import TypeVar
 from yolo_fs.edges.git.repository import Head, Repository
 from yolo_fs.reasons import Reason, YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
-from yolo_fs.rules.brief import Brief
-from yolo_fs.rules.briefing import Situation, Taken, brief_of
 from yolo_fs.rules.facts import Committed, Ignored, Verdict
-from yolo_fs.rules.handoffs.life import Life
+from yolo_fs.rules.handoffs.lifecycle import HandoffLifecycle
 from yolo_fs.rules.phase.facts import PhaseFacts, Switches
 from yolo_fs.rules.phase.progress import Folded, fold
 from yolo_fs.rules.phase.scene import Asker
+from yolo_fs.rules.report import Brief
+from yolo_fs.rules.resume_report import LastHandoff, Situation, resume_report
 from yolo_fs.schemas.config import Config
 from yolo_fs.schemas.policy import Policy
 from yolo_fs.services.board import Board, board
-from yolo_fs.services.context.keeping import Contexts
+from yolo_fs.services.context.store import ContextStore
 from yolo_fs.services.coordinator import Coordinator
 from yolo_fs.services.drift import asides
-from yolo_fs.services.handoffs.life import lives_of
+from yolo_fs.services.handoffs.accept import DirectiveHandoffs
+from yolo_fs.services.handoffs.lifecycle import lifecycles_of
 from yolo_fs.services.handoffs.reading import Reader
-from yolo_fs.services.handoffs.taking import Handoffs
 from yolo_fs.services.places import phases_in
 from yolo_fs.services.settings import Settings, load
 from yolo_fs.services.team import Team
@@ -48,11 +48,11 @@ def resume(start: str, asker: Asker = Asker(), *, keep: bool = True) -> Brief:
         repository = Repository(start)
     except YoloError as error:
         is_ours = error.reason is not Reason.BARE_REPOSITORY and _has_planning_tree_above(start)
-        return brief_of(Situation(trouble=(_told(error),)), asker) if is_ours else ()
+        return resume_report(Situation(trouble=(_told(error),)), asker) if is_ours else ()
     with repository:
         if not os.path.isdir(os.path.join(repository.root, PLANNING_ROOT)):
             return ()
-        return brief_of(_Look(repository).situation(keep=keep), asker)
+        return resume_report(_Look(repository).situation(keep=keep), asker)
 
 
 def _has_planning_tree_above(start: str) -> bool:
@@ -94,7 +94,9 @@ class _Look:
             seen = self._with_team(seen, in_force, team, found)
             seen = replace(
                 seen,
-                contexts=self._contexts(Contexts(self.repository, in_force, team), seen, keep=keep),
+                contexts=self._contexts(
+                    ContextStore(self.repository, in_force, team), seen, keep=keep
+                ),
             )
         if keep:
             team.chronicle.keep()
@@ -155,25 +157,27 @@ class _Look:
             )
 
     @staticmethod
-    def _contexts(contexts: Contexts, seen: Situation, *, keep: bool) -> tuple[str, ...]:
+    def _contexts(contexts: ContextStore, seen: Situation, *, keep: bool) -> tuple[str, ...]:
         """Compile the contexts that exist anew; where they cannot be written, nobody is stopped for it."""
         try:
             return contexts.keep(seen.commit or None, seen.verdicts, writes=keep)
         except (OSError, YoloError):
             return ()
 
-    def _handoff(self, settings: Settings) -> Taken | None:
-        handoffs = Handoffs(self.repository, settings)
+    def _handoff(self, settings: Settings) -> LastHandoff | None:
+        handoffs = DirectiveHandoffs(self.repository, settings)
         path = handoffs.latest()
         if not path:
             return None
         handed = handoffs.check(handoffs.sessions.open(path), datetime.now(UTC))
         wrong = () if handed.is_accepted else tuple(str(finding) for finding in handed.findings)
-        return Taken(path, handed.role, wrong)
+        return LastHandoff(path, handed.role, wrong)
 
-    def _lives(self, settings: Settings, team: Team, phases: Folded) -> tuple[Life, ...]:
+    def _lives(
+        self, settings: Settings, team: Team, phases: Folded
+    ) -> tuple[HandoffLifecycle, ...]:
         log = Reader(
             self.repository.root, self.repository.root, settings.limits, lambda *_: None
         ).log()
         deadline_s = settings.policy.handoff_deadline_s
-        return lives_of(self.repository.root, phases, team.chronicle, log.reads, deadline_s)
+        return lifecycles_of(self.repository.root, phases, team.chronicle, log.reads, deadline_s)

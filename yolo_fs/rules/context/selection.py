@@ -15,7 +15,7 @@ from yolo_fs.protocol.contexts import FILTERS, NAMES, Column, Feed, Only, Reach,
 from yolo_fs.protocol.isolation import BORDERS, SCOPES
 from yolo_fs.protocol.names import Dept
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
-from yolo_fs.rules.context.sources import Gathered, Source, Withheld
+from yolo_fs.rules.context.sources import ContextSource, ContextSources, Withheld
 from yolo_fs.rules.permits.access import may_read
 from yolo_fs.rules.permits.targets import Target, means
 from yolo_fs.rules.phase.view import SHARED_KINDS
@@ -26,14 +26,14 @@ from yolo_fs.schemas.base import Record
 class Chosen:
     """What may feed one section."""
 
-    sources: tuple[Source, ...]
+    sources: tuple[ContextSource, ...]
     paths: tuple[str, ...]
     """Files that it may refer to."""
     columns: tuple[Column, ...]
     withheld: tuple[Withheld, ...]
 
 
-def choose(section: Section, gathered: Gathered) -> Chosen:
+def choose(section: Section, gathered: ContextSources) -> Chosen:
     """Return what may feed a section of the reader's context, and what is kept back by which rule."""
     withheld: list[Withheld] = []
 
@@ -49,7 +49,9 @@ def choose(section: Section, gathered: Gathered) -> Chosen:
     return Chosen(sources, paths, columns, (*withheld, *kept_back))
 
 
-def records_of(section: Section, gathered: Gathered, source: Source) -> Iterator[Record]:
+def records_of(
+    section: Section, gathered: ContextSources, source: ContextSource
+) -> Iterator[Record]:
     """Yield the records of a source that count for a section."""
     current = {str(plan) for plan in current_plans(gathered)}
     for position, record in enumerate(source.records):
@@ -60,7 +62,7 @@ def records_of(section: Section, gathered: Gathered, source: Source) -> Iterator
             yield record
 
 
-def current_plans(gathered: Gathered) -> tuple[PlanId, ...]:
+def current_plans(gathered: ContextSources) -> tuple[PlanId, ...]:
     """Return the plans that are worked on: the one named, else all of the reader's that are not done."""
     if gathered.plan:
         return (gathered.plan,)
@@ -77,7 +79,7 @@ def current_plans(gathered: Gathered) -> tuple[PlanId, ...]:
 # --- which sources ---------------------------------------------------------------------------------------------------
 
 
-def _wanted(section: Section, gathered: Gathered) -> Iterator[Source]:
+def _wanted(section: Section, gathered: ContextSources) -> Iterator[ContextSource]:
     if section.feed in (Feed.FILES, Feed.NAMES):
         return
     for name in section.of:
@@ -90,7 +92,7 @@ def _wanted(section: Section, gathered: Gathered) -> Iterator[Source]:
         )
 
 
-def _is_own(source: Source, gathered: Gathered) -> bool:
+def _is_own(source: ContextSource, gathered: ContextSources) -> bool:
     """Tell whether a source is of the reader's department, or of none, or serves it in the place of its own."""
     own, theirs = gathered.actor.department, Target(source.path).department
     if own is None or theirs is None:
@@ -99,21 +101,21 @@ def _is_own(source: Source, gathered: Gathered) -> bool:
     return theirs is own or "{dep" not in (source.place.artifact.file if source.place else "")
 
 
-def _is_kind_of(source: Source, kind: str, department: Dept | None) -> bool:
+def _is_kind_of(source: ContextSource, kind: str, department: Dept | None) -> bool:
     return source.kind == kind and Target(source.path).department is department
 
 
-def _is_of_phase(source: Source, gathered: Gathered) -> bool:
+def _is_of_phase(source: ContextSource, gathered: ContextSources) -> bool:
     return source.place is None or source.place.phase in (None, gathered.phase)
 
 
-def _is_current(source: Source, gathered: Gathered) -> bool:
+def _is_current(source: ContextSource, gathered: ContextSources) -> bool:
     return _is_of_phase(source, gathered) and (
         source.plan is None or source.plan in current_plans(gathered)
     )
 
 
-def _is_prior(source: Source, gathered: Gathered) -> bool:
+def _is_prior(source: ContextSource, gathered: ContextSources) -> bool:
     current = current_plans(gathered)
     return (
         _is_of_phase(source, gathered)
@@ -122,12 +124,12 @@ def _is_prior(source: Source, gathered: Gathered) -> bool:
     )
 
 
-def _is_earlier(source: Source, gathered: Gathered) -> bool:
+def _is_earlier(source: ContextSource, gathered: ContextSources) -> bool:
     phase = source.place.phase if source.place else None
     return phase is not None and phase.number < gathered.phase.number
 
 
-_REACHES: Mapping[Reach, Callable[[Source, Gathered], bool]] = {
+_REACHES: Mapping[Reach, Callable[[ContextSource, ContextSources], bool]] = {
     Reach.PHASE: _is_of_phase,
     Reach.CURRENT: _is_current,
     Reach.PRIOR: _is_prior,
@@ -150,7 +152,7 @@ _COUNTS: Mapping[Only, Callable[[Record, int], bool]] = {
 # --- which files -----------------------------------------------------------------------------------------------------
 
 
-def _paths(section: Section, gathered: Gathered) -> Iterator[str]:
+def _paths(section: Section, gathered: ContextSources) -> Iterator[str]:
     if section.feed is Feed.FILES:
         yield from (
             path for name in section.of if (path := _path(name, gathered)) in gathered.there
@@ -162,7 +164,7 @@ def _paths(section: Section, gathered: Gathered) -> Iterator[str]:
         )
 
 
-def _path(name: str, gathered: Gathered) -> str:
+def _path(name: str, gathered: ContextSources) -> str:
     """Return the path that a row spells: below the planning tree, or with a slash below the repository."""
     actor = gathered.actor
     gaps = {
@@ -182,7 +184,7 @@ def _path(name: str, gathered: Gathered) -> str:
 
 
 def _columns(
-    section: Section, gathered: Gathered, sources: Iterable[Source]
+    section: Section, gathered: ContextSources, sources: Iterable[ContextSource]
 ) -> tuple[tuple[Column, ...], tuple[Withheld, ...]]:
     columns, withheld = section.columns, []
     for rule, keys in dict(_limits(section, gathered, sources)).items():
@@ -196,7 +198,7 @@ def _columns(
 
 
 def _limits(
-    section: Section, gathered: Gathered, sources: Iterable[Source]
+    section: Section, gathered: ContextSources, sources: Iterable[ContextSource]
 ) -> Iterator[tuple[str, frozenset[str]]]:
     """Yield each rule that names the only keys that a role is shown of the sources, and these keys."""
     actor = gathered.actor

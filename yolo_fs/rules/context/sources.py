@@ -37,7 +37,7 @@ class Origin:
 
 
 @dataclass(frozen=True)
-class Source:
+class ContextSource:
     """One file that may feed a context: valid as it stands, or as the branch has it."""
 
     path: str
@@ -69,12 +69,12 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Gathered:
+class ContextSources:
     """Everything that one context may be made of, before anybody asks what its reader may see."""
 
     phase: PhaseId
     actor: Actor
-    sources: tuple[Source, ...] = ()
+    sources: tuple[ContextSource, ...] = ()
     there: frozenset[str] = frozenset()
     """Paths of the files that exist, for references."""
     done: frozenset[PlanId] = frozenset()

@@ -29,7 +29,7 @@ _BRANCH_OF_SESSION = re.compile(r"""(["']?)directive_branch\1\s*:""")
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class DirectiveSession:
     """The directive session that a packet points at."""
 
     folder: str
@@ -53,7 +53,7 @@ class Around:
     """Branch that the receiver has checked out, empty when HEAD is detached; None where nobody receives yet."""
     receiver: str = ""
     """Role that asks; empty when it takes whatever role the packet gives."""
-    session: Session | None = None
+    session: DirectiveSession | None = None
     absent: Mapping[str, str] = field(default_factory=dict)
     """Field that names a path → why there is no such file."""
     ahead_s: float = 0

@@ -15,7 +15,7 @@ from yolo_fs.rules.handoffs.product_facts import FACTS, Fact, Field, How
 from yolo_fs.schemas.base import Fault
 
 
-class Told(NamedTuple):
+class EarlierHandoff(NamedTuple):
     """A handoff, as far as facts are concerned."""
 
     path: str
@@ -30,7 +30,7 @@ class _Mention(NamedTuple):
     value: Any
 
 
-def contradictions(own: Told, earlier: Sequence[Told]) -> Iterator[Fault]:
+def contradictions(own: EarlierHandoff, earlier: Sequence[EarlierHandoff]) -> Iterator[Fault]:
     """Yield what a handoff says otherwise than the earlier ones, or than itself."""
     for fact in FACTS:
         origin: list[_Mention] = []
@@ -44,11 +44,11 @@ def contradictions(own: Told, earlier: Sequence[Told]) -> Iterator[Fault]:
             origin = origin or mentions
 
 
-def _first_mentions(field: Field, earlier: Sequence[Told]) -> list[_Mention]:
+def _first_mentions(field: Field, earlier: Sequence[EarlierHandoff]) -> list[_Mention]:
     return next((found for told in earlier if (found := list(_mentions(field, told)))), [])
 
 
-def _mentions(field: Field, told: Told) -> Iterator[_Mention]:
+def _mentions(field: Field, told: EarlierHandoff) -> Iterator[_Mention]:
     """Yield what a handoff says in a field; what is empty says nothing, null says that there is none."""
     if field.handoff not in (0, told.handoff):
         return

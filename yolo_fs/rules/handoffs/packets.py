@@ -38,7 +38,7 @@ _FIELD_NAMES = frozenset(row.name for row in PACKET_FIELDS)
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class ParsedPacket:
     """A packet as it stands in a text, before its values are looked at."""
 
     path: str = ""
@@ -63,14 +63,14 @@ class Written:
 # --- reading ---------------------------------------------------------------------------------------------------------
 
 
-def read_chat(lines: Sequence[str], path: str = "") -> Written:
+def read_chat(lines: Sequence[str], path: str = "") -> ParsedPacket:
     """Return the last packet of a chat: whatever stands above it has been superseded.
 
     A packet ends at a blank line, at the fence of a code block, or with the text.
     """
     starts = [number for number, line in enumerate(lines, 1) if _is_heading(line)]
     if not starts:
-        return Written(path, findings=(_no_packet(path),))
+        return ParsedPacket(path, findings=(_no_packet(path),))
     start = starts[-1]
     findings = [] if lines[start - 1] == PACKET_HEADING else [_bad_heading(path, start)]
     texts: dict[str, str] = {}
@@ -81,12 +81,12 @@ def read_chat(lines: Sequence[str], path: str = "") -> Written:
         if _KEY.fullmatch(name) and name not in texts:
             texts[name] = rest.removeprefix(" ")
             places[name] = number
-    return Written(path, texts, places, start, findings=tuple(findings))
+    return ParsedPacket(path, texts, places, start, findings=tuple(findings))
 
 
 def from_front_matter(
     texts: Mapping[str, str], lines: Sequence[str], path: str, findings: Sequence[Finding] = ()
-) -> Written:
+) -> ParsedPacket:
     """Return the packet of a HANDOFF.md whose front matter has been read strictly, with the line of each field.
 
     `texts`: what was read; nothing when it was refused. `findings`: what the reader found.
@@ -100,10 +100,12 @@ def from_front_matter(
     placed = tuple(
         found if found.at else replace(found, at=at.get(found.line, "")) for found in findings
     )
-    return Written(path, texts, places, 1, TOP, placed)
+    return ParsedPacket(path, texts, places, 1, TOP, placed)
 
 
-def packet_of(written: Written, mode: Mode = Mode()) -> tuple[Packet | None, tuple[Finding, ...]]:
+def packet_of(
+    written: ParsedPacket, mode: Mode = Mode()
+) -> tuple[Packet | None, tuple[Finding, ...]]:
     """Return the packet, or None when it is no complete one, with everything that is wrong with it by itself."""
     if written.findings and not written.texts:
         return None, written.findings

@@ -19,7 +19,7 @@ from yolo_fs.reasons import Finding, Reason
 from yolo_fs.schemas.base import Fault
 
 
-class Source(StrEnum):
+class HandoffSource(StrEnum):
     """What a handoff was taken from; `source` of the log line."""
 
     HANDOFF_JSON = "handoff_json"
@@ -49,15 +49,15 @@ class Diagnosis:
     """How the text fallback ended; None when there was no text to fall back to."""
 
     @property
-    def source(self) -> Source:
+    def source(self) -> HandoffSource:
         """What the handoff was taken from, or would have had to be."""
-        return Source.TEXT_FALLBACK if self.cause else Source.HANDOFF_JSON
+        return HandoffSource.TEXT_FALLBACK if self.cause else HandoffSource.HANDOFF_JSON
 
     @property
     def reasons(self) -> tuple[str, ...]:
         """The `reason` of each line that the read leaves."""
         if self.cause is None:
-            return (Source.HANDOFF_JSON.value,)
+            return (HandoffSource.HANDOFF_JSON.value,)
         return tuple(reason.value for reason in (self.cause, self.outcome) if reason)
 
     @property
@@ -163,7 +163,7 @@ def _plain(text: str) -> str:
 
 _LINE = re.compile(
     rf"agent=(?P<agent>{WORD.pattern}) phase=(?P<phase>{WORD.pattern})"
-    rf" source=(?P<source>{'|'.join(Source)}) reason=(?P<reason>[a-z_]+)"
+    rf" source=(?P<source>{'|'.join(HandoffSource)}) reason=(?P<reason>[a-z_]+)"
     r" timestamp=(?P<at>[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z)",
     re.ASCII,
 )
@@ -232,10 +232,10 @@ def _read_of(line: str) -> Read | None:
 
 
 def _diagnosis(source: str, reason: str) -> Diagnosis | None:
-    if source == reason == Source.HANDOFF_JSON:
+    if source == reason == HandoffSource.HANDOFF_JSON:
         return Diagnosis(None)
     known = next((one for one in (*CAUSES, *OUTCOMES) if one.value == reason), None)
-    if known is None or source != Source.TEXT_FALLBACK:
+    if known is None or source != HandoffSource.TEXT_FALLBACK:
         return None
     # Others may log the outcome alone; that there was a cause is then all that is known of it.
     return Diagnosis(known) if known in CAUSES else Diagnosis(known, known)

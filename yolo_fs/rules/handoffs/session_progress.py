@@ -10,7 +10,7 @@ from typing import get_args
 
 from yolo_fs.protocol.storage import RECOVERIES
 from yolo_fs.rules.handoffs.envelopes import Sent, percentage
-from yolo_fs.rules.handoffs.sessions import Session, attempts
+from yolo_fs.rules.handoffs.sessions import ProductSession, attempts
 from yolo_fs.schemas.envelope.choice import Choice, NextState, WayName
 
 # --- after an error --------------------------------------------------------------------------------------------------
@@ -29,18 +29,18 @@ class Way:
 _WAYS: tuple[WayName, ...] = get_args(WayName)
 
 
-def open_error(session: Session) -> Sent | None:
+def open_error(session: ProductSession) -> Sent | None:
     """Return the error that nobody has acted upon yet: the last envelope, if it is one."""
     last = session.sent[-1] if session.sent else None
     return last if last and last.is_error else None
 
 
-def choice_after(error: Sent, session: Session) -> Choice | None:
+def choice_after(error: Sent, session: ProductSession) -> Choice | None:
     """Return what was chosen last after an error, or None."""
     return next((one for one in reversed(session.choices) if one.error == error.path), None)
 
 
-def ways_after(error: Sent, session: Session) -> tuple[Way, ...]:
+def ways_after(error: Sent, session: ProductSession) -> tuple[Way, ...]:
     """Return the four ways after an error and the state that each leads to."""
     rows = zip(_WAYS, RECOVERIES, strict=True)
     return tuple(Way(name, row.text, _STATES[name](error, session)) for name, row in rows)
@@ -56,7 +56,7 @@ def _failed_phase(error: Sent) -> str:
     )
 
 
-def _retried(error: Sent, session: Session) -> NextState:
+def _retried(error: Sent, session: ProductSession) -> NextState:
     numbers = attempts(session.sent)
     asked = (numbers[one.path].number for one in session.sent if one.target == error.source)
     return _next(
@@ -64,11 +64,11 @@ def _retried(error: Sent, session: Session) -> NextState:
     )
 
 
-def _asked(error: Sent, _: Session) -> NextState:
+def _asked(error: Sent, _: ProductSession) -> NextState:
     return _next(error, "waiting", "user", _failed_phase(error))
 
 
-def _skipped(error: Sent, _: Session) -> NextState:
+def _skipped(error: Sent, _: ProductSession) -> NextState:
     failed = _failed_phase(error)
     rest = [phase for phase in error.envelope.workflow_state.phases_remaining if phase != failed]
     if not rest:
@@ -76,7 +76,7 @@ def _skipped(error: Sent, _: Session) -> NextState:
     return _next(error, "running", "orchestrator", rest[0], skipped=failed)
 
 
-def _aborted(error: Sent, _: Session) -> NextState:
+def _aborted(error: Sent, _: ProductSession) -> NextState:
     return _next(error, "aborted", None, None)
 
 
@@ -114,7 +114,7 @@ def _next(
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class SessionStatus:
     """How far a session is."""
 
     product: str = ""
@@ -137,10 +137,10 @@ class Standing:
         return 100.0 if self.status == "complete" else percentage(self.completed, self.remaining)
 
 
-def standing(session: Session) -> Standing:
+def standing(session: ProductSession) -> SessionStatus:
     """Return how far a session is, by its last envelope and, after an error, by what was chosen."""
     if not session.sent:
-        return Standing()
+        return SessionStatus()
     last = session.sent[-1]
     state = last.envelope.workflow_state
     latest = {one.error: one for one in session.choices}
@@ -153,7 +153,7 @@ def standing(session: Session) -> Standing:
         and last.target == "orchestrator"
         and bool(state.phases_completed)
     )
-    return Standing(
+    return SessionStatus(
         product=last.envelope.product_name,
         status="complete" if is_over else "running",
         agent="" if is_over else last.target,
@@ -165,7 +165,7 @@ def standing(session: Session) -> Standing:
     )
 
 
-def _after_error(error: Sent, session: Session, degraded: tuple[str, ...]) -> Standing:
+def _after_error(error: Sent, session: ProductSession, degraded: tuple[str, ...]) -> SessionStatus:
     state = error.envelope.workflow_state
     code = error.envelope.payload["error"]["code"]
     product = error.envelope.product_name
@@ -173,13 +173,13 @@ def _after_error(error: Sent, session: Session, degraded: tuple[str, ...]) -> St
         then = choice.leads_to
         completed, remaining = tuple(then.phases_completed), tuple(then.phases_remaining)
         agent, phase = then.agent_type or "", then.phase_to_execute or ""
-        return Standing(
+        return SessionStatus(
             product, then.status, agent, phase, then.attempt, completed, remaining, degraded, code
         )
     completed, remaining = tuple(state.phases_completed), tuple(state.phases_remaining)
     number = attempts(session.sent)[error.path].number
     phase = _failed_phase(error)
-    return Standing(
+    return SessionStatus(
         product, "failed", "orchestrator", phase, number, completed, remaining, degraded, code
     )
 
@@ -187,7 +187,7 @@ def _after_error(error: Sent, session: Session, degraded: tuple[str, ...]) -> St
 _BAR_WIDTH = 20
 
 
-def progress_line(now: Standing) -> str:
+def progress_line(now: SessionStatus) -> str:
     """Return the dashboard's line of progress."""
     filled = int(now.percentage * _BAR_WIDTH / 100)
     total = len(now.completed) + len(now.remaining)
@@ -200,7 +200,7 @@ def progress_line(now: Standing) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def _doing(now: Standing) -> str:
+def _doing(now: SessionStatus) -> str:
     again = f", attempt {now.attempt}" if now.attempt > 1 else ""
     return {
         "empty": "no handoff yet",

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from yolo_fs.reasons import Reason
-from yolo_fs.rules.handoffs.consistency import Told, contradictions
+from yolo_fs.rules.handoffs.consistency import EarlierHandoff, contradictions
 from yolo_fs.rules.handoffs.envelopes import Sent
 from yolo_fs.rules.handoffs.storage_names import instant
 from yolo_fs.schemas.base import Fault
@@ -18,7 +18,7 @@ from yolo_fs.schemas.envelope.choice import Choice
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class ProductSession:
     """What is known of a session."""
 
     sent: tuple[Sent, ...] = ()
@@ -82,13 +82,13 @@ def _content(value: Mapping[str, Any]) -> dict[str, Any]:
 # --- one envelope among the others -----------------------------------------------------------------------------------
 
 
-def faults_among(own: Sent, session: Session) -> Iterator[Fault]:
+def faults_among(own: Sent, session: ProductSession) -> Iterator[Fault]:
     """Yield where an envelope contradicts those that were sent before it."""
     before = [one for one in session.sent if one.path != own.path and one.moment <= own.moment]
     latest = {(one.source, one.target): one for one in before}
     known = [one for one in latest.values() if one.step < own.step]
-    told = [Told(one.path, one.section, one.value) for one in in_order(known)]
-    yield from contradictions(Told(own.path, own.section, own.value), told)
+    told = [EarlierHandoff(one.path, one.section, one.value) for one in in_order(known)]
+    yield from contradictions(EarlierHandoff(own.path, own.section, own.value), told)
     yield from _lost_phases(own, in_order(known))
     yield from _after_the_end(own, session.choices)
 

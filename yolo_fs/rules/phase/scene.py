@@ -12,13 +12,13 @@ from typing import Any
 from yolo_fs.ids import EscalationId
 from yolo_fs.protocol.names import Dept
 from yolo_fs.reasons import safe
-from yolo_fs.rules.brief import Item, Section, listed
 from yolo_fs.rules.phase.evidence import PlanProgress, PlanStanding, TaskProgress
 from yolo_fs.rules.phase.facts import PhaseFacts
 from yolo_fs.rules.phase.gates import gates_of
 from yolo_fs.rules.phase.progress import DepartmentProgress, Next, PhaseProgress
 from yolo_fs.rules.phase.view import PHASE_STEPS, View
 from yolo_fs.rules.phase.waits import Wait, alarms, waits_of
+from yolo_fs.rules.report import Item, ReportSection, listed
 
 SHORT = 12
 """Letters of a commit's name: enough for any history, and what a summary may quote."""
@@ -86,7 +86,7 @@ class Scene:
             return "complete"
         return "running" if self.progress.next else "waiting"
 
-    def sections(self) -> Iterator[Section | None]:
+    def sections(self) -> Iterator[ReportSection | None]:
         """Yield what is told of the phase."""
         yield _next(self)
         yield listed("stops", "What stops the team", _stops(self))
@@ -102,10 +102,12 @@ def _is_of(agent: str, role: str) -> bool:
     return bool(role) and role in (agent, agent.removeprefix("fe-").removeprefix("ux-"))
 
 
-def _next(scene: Scene) -> Section:
+def _next(scene: Scene) -> ReportSection:
     asked, department = scene.next()
     if asked is None:
-        return Section("next", "", (f"next: nobody; {_why_nobody(scene)}",), None, is_vital=True)
+        return ReportSection(
+            "next", "", (f"next: nobody; {_why_nobody(scene)}",), None, is_vital=True
+        )
     files = _input_files(scene.facts, asked, department)
     task = next(
         (one for plan in scene.plans for one in plan.tasks if str(one.ref) == asked.task), None
@@ -130,7 +132,7 @@ def _next(scene: Scene) -> Section:
         *([f"read: {', '.join(map(safe, files))}"] if files else []),
         *_your_turn(scene, asked),
     ]
-    return Section("next", "", tuple(lines), data, is_vital=True)
+    return ReportSection("next", "", tuple(lines), data, is_vital=True)
 
 
 def _why_nobody(scene: Scene) -> str:

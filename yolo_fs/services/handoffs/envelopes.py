@@ -17,7 +17,13 @@ from yolo_fs.edges.lines import read_object
 from yolo_fs.reasons import Finding, Reason, errors
 from yolo_fs.rules.handoffs import envelopes
 from yolo_fs.rules.handoffs.envelopes import Sent, mentioned_files, right_name
-from yolo_fs.rules.handoffs.sessions import Attempt, Session, attempts, faults_among, in_order
+from yolo_fs.rules.handoffs.sessions import (
+    Attempt,
+    ProductSession,
+    attempts,
+    faults_among,
+    in_order,
+)
 from yolo_fs.rules.handoffs.storage_names import (
     CHOICES,
     HANDOFF_FOLDER,
@@ -31,11 +37,11 @@ from yolo_fs.services.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class StoredSession:
     """A session as it lies on disk."""
 
     session_id: str
-    session: Session
+    session: ProductSession
     findings: tuple[Finding, ...] = ()
     """What is wrong with its files."""
 
@@ -46,7 +52,7 @@ class Found:
 
 
 @dataclass(slots=True)
-class Handoffs:
+class ProductHandoffs:
     """The handoffs of one project."""
 
     root: str
@@ -65,7 +71,7 @@ class Handoffs:
                 latest[session] = max(moment, latest.get(session, moment))
         return tuple(sorted(latest, key=lambda session: (latest[session], session)))
 
-    def session(self, session_id: str) -> Found:
+    def session(self, session_id: str) -> StoredSession:
         """Return all that lies there of a session, misnamed files included."""
         sent: list[Sent] = []
         findings: list[Finding] = []
@@ -78,7 +84,9 @@ class Handoffs:
             elif one is None and read_name(path):
                 findings += found
         choices, wrong = self._choices(session_id)
-        return Found(session_id, Session(in_order(sent), choices), (*findings, *wrong))
+        return StoredSession(
+            session_id, ProductSession(in_order(sent), choices), (*findings, *wrong)
+        )
 
     def examine(self, path: str, data: bytes) -> tuple[Finding, ...]:
         """Return everything that is wrong with the bytes of an envelope, or of choices, at a path of the project."""
@@ -94,12 +102,12 @@ class Handoffs:
             *self._around(sent, self.session(sent.envelope.session_id).session),
         )
 
-    def examine_sent(self, sent: Sent, session: Session) -> tuple[Finding, ...]:
+    def examine_sent(self, sent: Sent, session: ProductSession) -> tuple[Finding, ...]:
         """Return everything that is wrong with an envelope that is about to join a session."""
         _, faults = envelopes.read(sent.value, sent.path, self.now, self.settings.mode)
         return (*located(faults, sent.path), *self._around(sent, session))
 
-    def _around(self, sent: Sent, session: Session) -> Iterator[Finding]:
+    def _around(self, sent: Sent, session: ProductSession) -> Iterator[Finding]:
         yield from self._absent(sent)
         yield from located(faults_among(sent, session), sent.path)
 

@@ -54,7 +54,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HandoffAnswer:
     """What a read comes to."""
 
     read: Read
@@ -92,7 +92,7 @@ class Reader:
         self._limits = limits
         self._tell = tell
 
-    def read(self, request: Request, now: datetime) -> Answer:
+    def read(self, request: Request, now: datetime) -> HandoffAnswer:
         """Read the file, else the text, and leave the reason in the log and in the journal.
 
         Raises:
@@ -117,7 +117,7 @@ class Reader:
             *(text.findings if text else ()),
         )
         log = self._keep(request.path, one, elsewhere)
-        return Answer(one, text.handoff if text else file.handoff, findings + log, elsewhere)
+        return HandoffAnswer(one, text.handoff if text else file.handoff, findings + log, elsewhere)
 
     def log(self) -> Log:
         """Return what the log says; nothing when there is none yet.

@@ -14,7 +14,13 @@ from yolo_fs.edges.front_matter import read_front_matter
 from yolo_fs.edges.text_checks import FindingList, decode
 from yolo_fs.reasons import Finding, Reason, errors
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
-from yolo_fs.rules.handoffs.acceptance import ABSENT, HANDOFF, README, Session, branch_lines
+from yolo_fs.rules.handoffs.acceptance import (
+    ABSENT,
+    HANDOFF,
+    README,
+    DirectiveSession,
+    branch_lines,
+)
 from yolo_fs.rules.handoffs.packets import FENCE
 from yolo_fs.schemas.packet import Packet
 from yolo_fs.services.settings import Settings
@@ -23,7 +29,7 @@ _AT = "/meta/directive_branch"
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class PacketSource:
     """Where a packet was found, and its bytes."""
 
     path: str
@@ -33,7 +39,7 @@ class Source:
     """When the file was last written; None for a text that is no file of the repository."""
 
 
-class Sessions:
+class DirectiveSessions:
     """The directive sessions of one work tree."""
 
     def __init__(self, root: str, settings: Settings):
@@ -45,7 +51,7 @@ class Sessions:
         """The folders whose sub-folders are sessions."""
         return self._settings.policy.directive_roots
 
-    def open(self, path: str) -> Source | Finding:
+    def open(self, path: str) -> PacketSource | Finding:
         """Read a file of the work tree, or say what stands in its place."""
         found = read(self._root, path, self._settings.policy.max_file_bytes)
         if isinstance(found, Finding):
@@ -55,14 +61,14 @@ class Sessions:
             return Finding(
                 Reason.BEING_WRITTEN, path, message=message, expected="a whole file", hint=hint
             )
-        return Source(path, found.data, found.stamp.mtime_ns / 1e9)
+        return PacketSource(path, found.data, found.stamp.mtime_ns / 1e9)
 
-    def find(self, session_id: str) -> Session | None:
+    def find(self, session_id: str) -> DirectiveSession | None:
         """Return the session of a GUID, its branch unread, or None."""
         for root in self.roots:
             for name in names_in(os.path.join(self._root, root)):
                 if name.casefold() == session_id.casefold():
-                    return Session(f"{root}/{name}")
+                    return DirectiveSession(f"{root}/{name}")
         return None
 
     def handoff_of(self, session_id: str) -> str:
@@ -71,19 +77,21 @@ class Sessions:
         root = next(iter(self.roots), PLANNING_ROOT)
         return f"{session.folder if session else f'{root}/{session_id}'}/{HANDOFF}"
 
-    def of_packet(self, packet: Packet, path: str) -> tuple[Session | None, tuple[Finding, ...]]:
+    def of_packet(
+        self, packet: Packet, path: str
+    ) -> tuple[DirectiveSession | None, tuple[Finding, ...]]:
         """Return the session that a packet lies in, else the one it points at, and what is wrong with its README."""
         if packet.session_id == ABSENT:
             return None, ()
         folder = path.rpartition("/")[0]
         lies_in_one = any(folder.startswith(f"{root}/") for root in self.roots)
-        session = Session(folder) if lies_in_one else self.find(packet.session_id)
+        session = DirectiveSession(folder) if lies_in_one else self.find(packet.session_id)
         if session is None:
             return None, ()
         branch, findings = self.branch_of(session)
         return replace(session, branch=branch), findings
 
-    def branch_of(self, session: Session) -> tuple[str, tuple[Finding, ...]]:
+    def branch_of(self, session: DirectiveSession) -> tuple[str, tuple[Finding, ...]]:
         """Return `meta.directive_branch` of a session's README, or what is wrong with it."""
         path = f"{session.folder}/{README}"
         source = self.open(path)

@@ -12,13 +12,13 @@ from yolo_fs.protocol.isolation import BORDERS, SCOPES, Border, Scope
 from yolo_fs.reasons import YoloError, errors, safe
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.repair import diff, mended
-from yolo_fs.rules.brief import as_text, cut
 from yolo_fs.rules.hooks.answers import Told
 from yolo_fs.rules.hooks.input import Said
 from yolo_fs.rules.permits.actors import Actor
 from yolo_fs.rules.phase.evidence import TaskProgress, plan_progress
 from yolo_fs.rules.phase.scene import Asker
-from yolo_fs.services.context.keeping import Contexts
+from yolo_fs.rules.report import as_text, cut
+from yolo_fs.services.context.store import ContextStore
 from yolo_fs.services.hooks.asked import Asked
 from yolo_fs.services.hooks.guard import Guard
 from yolo_fs.services.hooks.leave import Leave
@@ -121,7 +121,9 @@ def _given(asked: Asked, actor: Actor, room: int) -> str:
     if settings.policy.contexts == "never" or not settings.config.context_compiler:
         return ""
     try:
-        (kept,) = Contexts(repository, settings, Team(repository, settings)).compile((actor.name,))
+        (kept,) = ContextStore(repository, settings, Team(repository, settings)).compile(
+            (actor.name,)
+        )
     except YoloError:  # there is no phase yet, or no context for such an agent: it begins without
         return ""
     whole = f"## Your context, {kept.path}\n{kept.compiled.text}"

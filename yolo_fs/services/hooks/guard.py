@@ -18,7 +18,7 @@ from yolo_fs.rules.permits.actors import Actor, Answer
 from yolo_fs.rules.permits.targets import Target
 from yolo_fs.rules.phase.evidence import PlanStanding, plan_progress
 from yolo_fs.rules.phase.facts import Switches, plans_of
-from yolo_fs.services.handoffs.taking import Handoffs
+from yolo_fs.services.handoffs.accept import DirectiveHandoffs
 from yolo_fs.services.hooks.asked import Asked
 from yolo_fs.services.states import RUNNING
 
@@ -101,7 +101,7 @@ class Guard:
 
     def _handed(self) -> Callable[[str], str]:
         """Return what tells of a path why nothing may be edited now; the handoff is looked at once, if at all."""
-        handoffs = Handoffs(self._asked.repository, self._asked.settings)
+        handoffs = DirectiveHandoffs(self._asked.repository, self._asked.settings)
         agent = self._asked.said.agent
         receiver = agent if agent in set(DirectiveRole) else ""
 

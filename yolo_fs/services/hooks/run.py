@@ -107,9 +107,9 @@ def _of_branch(repository: Repository, settings: Settings) -> Iterable[Finding]:
     """Yield what is wrong with the branch under the latest handoff, unless that one is history here."""
     from datetime import UTC, datetime
 
-    from yolo_fs.services.handoffs.taking import Handoffs
+    from yolo_fs.services.handoffs.accept import DirectiveHandoffs
 
-    handoffs = Handoffs(repository, settings)
+    handoffs = DirectiveHandoffs(repository, settings)
     path = handoffs.latest()
     if not path:
         return

@@ -10,9 +10,9 @@ from typing import Any
 
 from yolo_fs.ids import PLAN
 from yolo_fs.reasons import Finding, Reason
-from yolo_fs.rules.context.compiling import Compiled
-from yolo_fs.rules.context.feeds import Scalar, flat
-from yolo_fs.rules.context.layout import Line
+from yolo_fs.rules.context.compiler import CompiledContext
+from yolo_fs.rules.context.extractors import Scalar, flat
+from yolo_fs.rules.context.render import Line
 from yolo_fs.rules.context.sources import Origin
 from yolo_fs.rules.permits.access import may_read
 from yolo_fs.rules.permits.actors import Actor
@@ -22,7 +22,7 @@ Fetch = Callable[[Origin], str | None]
 """Returns the source line that an origin names, or the file's name where it names the whole; None when it is gone."""
 
 
-def doubts(compiled: Compiled, actor: Actor, fetch: Fetch) -> Iterator[Finding]:
+def unproved_lines(compiled: CompiledContext, actor: Actor, fetch: Fetch) -> Iterator[Finding]:
     """Yield what a context cannot prove, line by line."""
     for number, line in enumerate(compiled.lines, 1):
         if not (line.origins or line.rule):
@@ -38,7 +38,7 @@ def doubts(compiled: Compiled, actor: Actor, fetch: Fetch) -> Iterator[Finding]:
             yield _doubt(number, f"{where} does not say {lost!r}")
 
 
-def differences(compiled: Compiled, found: Sequence[str], path: str) -> Iterator[Finding]:
+def differences(compiled: CompiledContext, found: Sequence[str], path: str) -> Iterator[Finding]:
     """Yield where the file on disk is not what its sources give. `found`: its lines."""
     wanted = [line.text for line in compiled.lines]
     for number in range(max(len(wanted), len(found))):

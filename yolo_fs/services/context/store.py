@@ -19,13 +19,13 @@ from yolo_fs.protocol.names import Dept
 from yolo_fs.protocol.roster import AGENT_BY_NAME
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
-from yolo_fs.rules.context.compiling import Compiled, agent_of, compiled
-from yolo_fs.rules.context.proof import differences, doubts
+from yolo_fs.rules.context.audit import differences, unproved_lines
+from yolo_fs.rules.context.compiler import CompiledContext, agent_of, compile_context
 from yolo_fs.rules.facts import Verdict
 from yolo_fs.rules.permits.actors import Actor, find_actor, mode_of
 from yolo_fs.rules.phase.facts import Switches
 from yolo_fs.rules.states.project import current
-from yolo_fs.services.context.gathering import Gatherer, Look
+from yolo_fs.services.context.gather import Gatherer, SourceSnapshot
 from yolo_fs.services.places import phase_folder, phases_in
 from yolo_fs.services.settings import Settings
 from yolo_fs.services.status import report
@@ -40,26 +40,26 @@ _LARGEST_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredContext:
     """One compiled context and where it stands."""
 
     path: str
     """POSIX path relative to the repository."""
-    compiled: Compiled
+    compiled: CompiledContext
     is_new: bool
     """Whether the file had other bytes, or was not there."""
 
 
 @dataclass(frozen=True, slots=True)
-class Proof:
+class ContextAudit:
     """What speaks for a context that stands on disk, and against it."""
 
     path: str
-    compiled: Compiled
+    compiled: CompiledContext
     findings: tuple[Finding, ...]
 
 
-class Contexts:
+class ContextStore:
     """The compiled contexts of one work tree."""
 
     def __init__(self, repository: Repository, settings: Settings, team: Team):
@@ -74,7 +74,7 @@ class Contexts:
 
     def compile(
         self, names: tuple[str, ...], phase: PhaseId | None = None, plan: PlanId | None = None
-    ) -> list[Kept]:
+    ) -> list[StoredContext]:
         """Compile and write the contexts of some agents; of the phase that is worked on unless one is named.
 
         Raises:
@@ -86,10 +86,11 @@ class Contexts:
         _refuse_unknown(plan, wanted, look)
         made = [self._compiled(look, wanted, self._actor(name), plan) for name in names]
         return [
-            Kept(path := self._path(wanted, one.agent), one, self._write(path, one)) for one in made
+            StoredContext(path := self._path(wanted, one.agent), one, self._write(path, one))
+            for one in made
         ]
 
-    def prove(self, names: tuple[str, ...], phase: PhaseId | None = None) -> list[Proof]:
+    def prove(self, names: tuple[str, ...], phase: PhaseId | None = None) -> list[ContextAudit]:
         """Compile the contexts of some agents anew, prove each line, and compare the files with them.
 
         Raises:
@@ -150,7 +151,7 @@ class Contexts:
 
     # --- one context ---
 
-    def _look(self, commit: str | None) -> Look:
+    def _look(self, commit: str | None) -> SourceSnapshot:
         """Judge every candidate, and look at all that may feed a context."""
         judged = report(self._repository, self._settings.without_patience).candidates
         return self._gatherer.look(commit, {one.path: one.verdict for one in judged})
@@ -160,20 +161,24 @@ class Contexts:
         agent_of(actor)
         return actor
 
-    def _compiled(self, look: Look, phase: PhaseId, actor: Actor, plan: PlanId | None) -> Compiled:
-        return compiled(self._gatherer.gather(look, phase, actor, plan), write_value)
+    def _compiled(
+        self, look: SourceSnapshot, phase: PhaseId, actor: Actor, plan: PlanId | None
+    ) -> CompiledContext:
+        return compile_context(self._gatherer.gather(look, phase, actor, plan), write_value)
 
-    def _proof(self, look: Look, phase: PhaseId, actor: Actor) -> Proof:
+    def _proof(self, look: SourceSnapshot, phase: PhaseId, actor: Actor) -> ContextAudit:
         path = self._path(phase, agent_of(actor))
         said = self._said(path)
         made = self._compiled(look, phase, actor, _plan_in(said or "", phase, look))
-        found = [replace(one, path=path) for one in doubts(made, actor, self._gatherer.line_at)]
+        found = [
+            replace(one, path=path) for one in unproved_lines(made, actor, self._gatherer.line_at)
+        ]
         if said is None:
             hint = f"'yolo-fs context compile {made.agent}' writes it."
             found.append(Finding(Reason.FILE_MISSING, path, hint=hint))
         else:
             found += differences(made, said.removesuffix("\n").split("\n"), path)
-        return Proof(path, made, tuple(found))
+        return ContextAudit(path, made, tuple(found))
 
     def _path(self, phase: PhaseId, name: str) -> str:
         return f"{PLANNING_ROOT}/phases/{phase}/.ctx-{name}.toon"
@@ -183,7 +188,7 @@ class Contexts:
         content = read(self._repository.root, path, _LARGEST_BYTES)
         return content.data.decode("utf-8", "replace") if isinstance(content, Content) else None
 
-    def _write(self, path: str, made: Compiled, *, quietly: bool = False) -> bool:
+    def _write(self, path: str, made: CompiledContext, *, quietly: bool = False) -> bool:
         """Write a context whose bytes changed; return whether they did. `quietly`: its time stays what it was."""
         if self._said(path) == made.text:
             return False
@@ -224,7 +229,9 @@ class Contexts:
             phase = self.current_phase(commit)
             yield from ((self._path(phase, name), (phase, name)) for name in self.agents())
 
-    def _is_true(self, look: Look, path: str, phase: PhaseId, name: str, writes: bool) -> bool:
+    def _is_true(
+        self, look: SourceSnapshot, path: str, phase: PhaseId, name: str, writes: bool
+    ) -> bool:
         state = (
             self._states[phase],
             look.stamps.get(path),
@@ -244,7 +251,7 @@ class Contexts:
         return phases_in(self._repository.root)
 
 
-def _state(look: Look, phase: PhaseId) -> object:
+def _state(look: SourceSnapshot, phase: PhaseId) -> object:
     """Return what changes whenever a context of the phase may: its files, those of no phase, and earlier summaries.
 
     None when one of them is so young that it may change without its stamp showing it.
@@ -261,7 +268,7 @@ def _may_feed(path: str, own: str) -> bool:
     return is_near and "/.ctx-" not in path
 
 
-def _refuse_unknown(plan: PlanId | None, phase: PhaseId, look: Look) -> None:
+def _refuse_unknown(plan: PlanId | None, phase: PhaseId, look: SourceSnapshot) -> None:
     known = _plans(phase, look)
     if plan and plan not in known:
         hint = f"There are {', '.join(map(str, known)) or 'none'}."
@@ -273,13 +280,13 @@ def _refuse_unknown(plan: PlanId | None, phase: PhaseId, look: Look) -> None:
         )
 
 
-def _plans(phase: PhaseId, look: Look) -> list[PlanId]:
+def _plans(phase: PhaseId, look: SourceSnapshot) -> list[PlanId]:
     return sorted(
         {one.plan for one in look.sources if one.plan and one.place and one.place.phase == phase}
     )
 
 
-def _plan_in(said: str, phase: PhaseId, look: Look) -> PlanId | None:
+def _plan_in(said: str, phase: PhaseId, look: SourceSnapshot) -> PlanId | None:
     """Return the plan that a context was compiled for, as its header says; None when the phase has no such plan."""
     found = _PLAN.search(said[:_HEAD_BYTES])
     plan = PlanId.parse(found["plan"]) if found else None

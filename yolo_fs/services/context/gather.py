@@ -23,7 +23,7 @@ from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.rules.artifacts.examine import shape_faults
 from yolo_fs.rules.artifacts.secrets import find_secrets
 from yolo_fs.rules.artifacts.table import Shape
-from yolo_fs.rules.context.sources import Gathered, Origin, Source
+from yolo_fs.rules.context.sources import ContextSource, ContextSources, Origin
 from yolo_fs.rules.facts import Accepted, Committed, Held, Verdict
 from yolo_fs.rules.permits.actors import Actor
 from yolo_fs.services.intake import READERS
@@ -54,19 +54,19 @@ _READERS: Mapping[str, Callable[[bytes, str, Limits], Reading]] = {
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    source: Source | None
+    source: ContextSource | None
     """None: the file as it stands feeds nothing."""
     stamp: Stamp
     read_at_ns: int
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class SourceSnapshot:
     """One look at everything that may feed any context of any phase."""
 
     commit: str
     """Empty on a branch without commits."""
-    sources: tuple[Source, ...]
+    sources: tuple[ContextSource, ...]
     stamps: Mapping[str, Stamp]
     """Each file that exists, and what changes when it does."""
     done: Mapping[PhaseId, frozenset[PlanId]]
@@ -89,16 +89,16 @@ class Gatherer:
         self._settings = settings
         self._team = team
         self._on_disk: dict[str, _Known] = {}
-        self._committed: dict[tuple[str, str], Source | None] = {}
+        self._committed: dict[tuple[str, str], ContextSource | None] = {}
 
-    def look(self, commit: str | None, verdicts: Mapping[str, Verdict]) -> Look:
+    def look(self, commit: str | None, verdicts: Mapping[str, Verdict]) -> SourceSnapshot:
         """Return everything that contexts may be made of as of a commit and the work tree beside it.
 
         `verdicts`: path → verdict of each candidate; committed ones may be left out.
         """
         at_ns, entries = time.time_ns(), {one.path: one for one in self.files()}
         stamps = {path: one.stamp for path, one in entries.items()}
-        return Look(
+        return SourceSnapshot(
             commit or "",
             tuple(self._sources(commit, entries, verdicts)),
             stamps,
@@ -107,12 +107,12 @@ class Gatherer:
         )
 
     def gather(
-        self, look: Look, phase: PhaseId, actor: Actor, plan: PlanId | None = None
-    ) -> Gathered:
+        self, look: SourceSnapshot, phase: PhaseId, actor: Actor, plan: PlanId | None = None
+    ) -> ContextSources:
         """Return what an actor's context of a phase may be made of, before isolation is asked."""
         row = CONTEXT_BY_ROLE.get(actor.role)
         wants_commits = row and any(one.feed is Feed.COMMITS for one in row.sections)
-        return Gathered(
+        return ContextSources(
             phase=phase,
             actor=actor,
             sources=tuple(one for one in look.sources if _is_near(one, phase)),
@@ -160,7 +160,7 @@ class Gatherer:
 
     def _sources(
         self, commit: str | None, entries: Mapping[str, FileEntry], verdicts: Mapping[str, Verdict]
-    ) -> Iterator[Source]:
+    ) -> Iterator[ContextSource]:
         committed = self._repository.files_at(commit, PLANNING_ROOT)
         for path in sorted({*entries, *committed}):
             if not _feeds(path):
@@ -172,27 +172,27 @@ class Gatherer:
             if found:
                 yield found
 
-    def _read(self, entry: FileEntry) -> Source | None:
+    def _read(self, entry: FileEntry) -> ContextSource | None:
         known = self._on_disk.get(entry.path)
         now = time.time_ns()
         if known is None or known.stamp != entry.stamp or known.stamp.is_racy(known.read_at_ns):
             self._on_disk[entry.path] = _Known(self._source_on_disk(entry.path), entry.stamp, now)
         return self._on_disk[entry.path].source
 
-    def _source_on_disk(self, path: str) -> Source | None:
+    def _source_on_disk(self, path: str) -> ContextSource | None:
         content = read(self._repository.root, path, self._settings.policy.max_file_bytes)
         if not isinstance(content, Content) or content.being_written:
             return None
         return self._understood(path, content.data)
 
-    def _at(self, path: str, blob: str, commit: str) -> Source | None:
+    def _at(self, path: str, blob: str, commit: str) -> ContextSource | None:
         if (path, blob) not in self._committed:
             found = self._repository.objects.read(blob)
             self._committed[path, blob] = self._understood(path, found.body) if found else None
         source = self._committed[path, blob]
         return replace(source, commit=commit) if source else None
 
-    def _understood(self, path: str, data: bytes) -> Source | None:
+    def _understood(self, path: str, data: bytes) -> ContextSource | None:
         """Return what valid bytes say; None when they are not what the protocol asks of such a file."""
         place = classify(path)
         if place is None and find_secrets(
@@ -216,7 +216,9 @@ class Gatherer:
             if any(fault.level is Level.ERROR for fault in faults):
                 return None
         has_text = place.artifact.shape in _TEXTS if place else not path.endswith(".jsonl")
-        return Source(path, reading.records, tuple(data.decode().split("\n")) if has_text else ())
+        return ContextSource(
+            path, reading.records, tuple(data.decode().split("\n")) if has_text else ()
+        )
 
     # --- what else there is to know ---
 
@@ -260,7 +262,7 @@ def _counts_on_disk(path: str, verdict: Verdict | None, *, is_committed: bool) -
     return False
 
 
-def _is_near(source: Source, phase: PhaseId) -> bool:
+def _is_near(source: ContextSource, phase: PhaseId) -> bool:
     """Tell whether a source is of a phase or of none, or sums up an earlier one."""
     of = source.place.phase if source.place else None
     return of in (None, phase) or source.kind == "summary"

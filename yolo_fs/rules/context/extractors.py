@@ -13,7 +13,7 @@ from yolo_fs.protocol.roster import AGENT_BY_NAME
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.context.roadmap import below, of_phase, said
 from yolo_fs.rules.context.selection import Chosen, records_of
-from yolo_fs.rules.context.sources import Gathered, Origin, Source
+from yolo_fs.rules.context.sources import ContextSource, ContextSources, Origin
 from yolo_fs.rules.permits.access import may_read
 from yolo_fs.rules.permits.targets import Target
 
@@ -37,7 +37,7 @@ class Row:
     """What says it, where no file does."""
 
 
-def rows_of(section: Section, gathered: Gathered, chosen: Chosen) -> tuple[Row, ...]:
+def rows_of(section: Section, gathered: ContextSources, chosen: Chosen) -> tuple[Row, ...]:
     """Return the rows of a section in the order of their sources, each said once."""
     found = dict.fromkeys(_FEEDS[section.feed](section, gathered, chosen))
     return tuple(found)[: section.most or None]
@@ -70,7 +70,7 @@ def value_at(record: Mapping[str, Any], key: str) -> Any:
 # --- feeds -----------------------------------------------------------------------------------------------------------
 
 
-def _records(section: Section, gathered: Gathered, chosen: Chosen) -> Iterator[Row]:
+def _records(section: Section, gathered: ContextSources, chosen: Chosen) -> Iterator[Row]:
     for source in chosen.sources:
         for record in records_of(section, gathered, source):
             values = tuple(_cell(record.value, column, source) for column in chosen.columns)
@@ -78,7 +78,7 @@ def _records(section: Section, gathered: Gathered, chosen: Chosen) -> Iterator[R
                 yield Row(values, (source.at(record.line),))
 
 
-def _cell(record: Mapping[str, Any], column: Column, source: Source) -> Scalar:
+def _cell(record: Mapping[str, Any], column: Column, source: ContextSource) -> Scalar:
     found = next(
         (value for key in column.keys if (value := value_at(record, key)) is not None), None
     )
@@ -87,7 +87,7 @@ def _cell(record: Mapping[str, Any], column: Column, source: Source) -> Scalar:
     return flat(found)
 
 
-def _items(section: Section, gathered: Gathered, chosen: Chosen) -> Iterator[Row]:
+def _items(section: Section, gathered: ContextSources, chosen: Chosen) -> Iterator[Row]:
     """Yield each entry once, with every line that names it."""
     named: dict[Scalar, list[Origin]] = {}
     for source in chosen.sources:
@@ -98,7 +98,7 @@ def _items(section: Section, gathered: Gathered, chosen: Chosen) -> Iterator[Row
     yield from (Row((item,), tuple(dict.fromkeys(origins))) for item, origins in named.items())
 
 
-def _counts(section: Section, gathered: Gathered, chosen: Chosen) -> Iterator[Row]:
+def _counts(section: Section, gathered: ContextSources, chosen: Chosen) -> Iterator[Row]:
     last = {
         str(record.value.get("id")): (record.value, source.at(record.line))
         for source in chosen.sources
@@ -110,7 +110,7 @@ def _counts(section: Section, gathered: Gathered, chosen: Chosen) -> Iterator[Ro
         yield Row((text,), tuple(origin for _, origin in last.values()), rule=section.source)
 
 
-def _text(_: Section, __: Gathered, chosen: Chosen) -> Iterator[Row]:
+def _text(_: Section, __: ContextSources, chosen: Chosen) -> Iterator[Row]:
     for source in chosen.sources:
         for number, line in enumerate(source.lines, 1):
             if line.strip() and not line.lstrip().startswith("#"):
@@ -119,7 +119,7 @@ def _text(_: Section, __: Gathered, chosen: Chosen) -> Iterator[Row]:
                 )
 
 
-def _heading(section: Section, gathered: Gathered, chosen: Chosen) -> Iterator[Row]:
+def _heading(section: Section, gathered: ContextSources, chosen: Chosen) -> Iterator[Row]:
     """Yield what a planning file says below a heading, unless the artifacts that take its place are there."""
     _, heading, instead = section.of
     if any(one.kind == instead for one in chosen.sources):
@@ -130,13 +130,13 @@ def _heading(section: Section, gathered: Gathered, chosen: Chosen) -> Iterator[R
                 yield Row((line.strip(),), (source.at(number),))
 
 
-def _phase(section: Section, gathered: Gathered, chosen: Chosen) -> Iterator[Row]:
+def _phase(section: Section, gathered: ContextSources, chosen: Chosen) -> Iterator[Row]:
     for source in chosen.sources:
         for number, text in said(of_phase(source.lines, gathered.phase.number), section.of[-1]):
             yield Row((text,), (source.at(number),))
 
 
-def _requirements(section: Section, gathered: Gathered, chosen: Chosen) -> Iterator[Row]:
+def _requirements(section: Section, gathered: ContextSources, chosen: Chosen) -> Iterator[Row]:
     """Yield the requirements, of the phase alone where the roadmap names them and the reader may read it."""
     wanted = frozenset(_ids_of_phase(gathered))
     sources = [one for one in chosen.sources if one.records] or chosen.sources
@@ -148,7 +148,7 @@ def _requirements(section: Section, gathered: Gathered, chosen: Chosen) -> Itera
 
 
 def _requirements_in(
-    section: Section, gathered: Gathered, chosen: Chosen, source: Source
+    section: Section, gathered: ContextSources, chosen: Chosen, source: ContextSource
 ) -> Iterator[Row]:
     for record in records_of(section, gathered, source):
         yield Row(
@@ -160,7 +160,7 @@ def _requirements_in(
             yield Row((found["id"], found["title"].strip()), (source.at(number),))
 
 
-def _ids_of_phase(gathered: Gathered) -> Iterator[str]:
+def _ids_of_phase(gathered: ContextSources) -> Iterator[str]:
     if may_read(gathered.actor, Target(ROADMAP)).allowed:
         for source in gathered.sources:
             for _, text in (
@@ -171,7 +171,7 @@ def _ids_of_phase(gathered: Gathered) -> Iterator[str]:
                 yield from re.findall(r"[A-Z][A-Z0-9]*(?:-[A-Z0-9]+)*-[0-9]+", text)
 
 
-def _conventions(_: Section, __: Gathered, chosen: Chosen) -> Iterator[Row]:
+def _conventions(_: Section, __: ContextSources, chosen: Chosen) -> Iterator[Row]:
     for source in chosen.sources:
         seen = 0
         for entry in _listed(source):
@@ -189,7 +189,7 @@ def _conventions(_: Section, __: Gathered, chosen: Chosen) -> Iterator[Row]:
             )
 
 
-def _listed(source: Source) -> Iterator[Mapping[str, Any]]:
+def _listed(source: ContextSource) -> Iterator[Mapping[str, Any]]:
     for record in source.records:
         for listed in record.value.values():
             yield from (
@@ -199,7 +199,7 @@ def _listed(source: Source) -> Iterator[Mapping[str, Any]]:
             )
 
 
-def _lines_of(values: Sequence[Scalar], source: Source, near: int) -> tuple[int, ...]:
+def _lines_of(values: Sequence[Scalar], source: ContextSource, near: int) -> tuple[int, ...]:
     """Return the numbers of the lines that say these values, nearest to the line at a position."""
     order = sorted(range(len(source.lines)), key=lambda at: (abs(at - near), at))
     found = (
@@ -213,27 +213,27 @@ def _stands_in(value: Scalar, line: str) -> bool:
     return json.dumps(value) in line or json.dumps(value, ensure_ascii=False) in line
 
 
-def _files(_: Section, __: Gathered, chosen: Chosen) -> Iterator[Row]:
+def _files(_: Section, __: ContextSources, chosen: Chosen) -> Iterator[Row]:
     yield from (Row((f"@{path}",), (Origin(path),)) for path in chosen.paths)
 
 
-def _names(_: Section, __: Gathered, chosen: Chosen) -> Iterator[Row]:
+def _names(_: Section, __: ContextSources, chosen: Chosen) -> Iterator[Row]:
     yield from (Row((path.rpartition("/")[2],), (Origin(path),)) for path in chosen.paths)
 
 
-def _commits(_: Section, gathered: Gathered, __: Chosen) -> Iterator[Row]:
+def _commits(_: Section, gathered: ContextSources, __: Chosen) -> Iterator[Row]:
     for oid, subject in gathered.commits:
         yield Row((oid[:12], subject), (Origin("", 0, oid),))
 
 
-def _tools(section: Section, gathered: Gathered, _: Chosen) -> Iterator[Row]:
+def _tools(section: Section, gathered: ContextSources, _: Chosen) -> Iterator[Row]:
     agent = AGENT_BY_NAME.get(gathered.actor.name)
     if agent and agent.tools:
         only = " (read-only)" if agent.read_only else ""
         yield Row((", ".join(agent.tools) + only,), rule=section.source)
 
 
-_FEEDS: Mapping[Feed, Callable[[Section, Gathered, Chosen], Iterator[Row]]] = {
+_FEEDS: Mapping[Feed, Callable[[Section, ContextSources, Chosen], Iterator[Row]]] = {
     Feed.RECORDS: _records,
     Feed.ITEMS: _items,
     Feed.COUNTS: _counts,

@@ -22,14 +22,19 @@ from yolo_fs.rules.handoffs.sessions import repeated_by
 from yolo_fs.rules.handoffs.storage_names import HANDOFF_FOLDER, slug_of
 from yolo_fs.rules.moments import iso
 from yolo_fs.schemas.envelope.choice import Choice, Choices
-from yolo_fs.services.handoffs.envelopes import Found, Handoffs, choices_path, located
+from yolo_fs.services.handoffs.envelopes import (
+    ProductHandoffs,
+    StoredSession,
+    choices_path,
+    located,
+)
 
 _DRAFT = "-"
 """What a handoff is called that has no name yet."""
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenEnvelope:
     """What became of a new envelope."""
 
     path: str
@@ -42,8 +47,12 @@ class Written:
 
 
 def send(
-    handoffs: Handoffs, draft: Mapping[str, Any], repository: Repository, *, again: bool = False
-) -> Written:
+    handoffs: ProductHandoffs,
+    draft: Mapping[str, Any],
+    repository: Repository,
+    *,
+    again: bool = False,
+) -> WrittenEnvelope:
     """Write an envelope into `documents/handoffs/`, complete or not at all.
 
     What the draft leaves out and what follows from the rest is filled in: version, moment, slug, percentage, and the
@@ -55,9 +64,9 @@ def send(
     value = _completed(handoffs, draft)
     sent, faults = envelopes.read(value, _DRAFT, handoffs.now, handoffs.settings.mode)
     if sent is None:
-        return Written(_DRAFT, tuple(located(faults, _DRAFT)))
+        return WrittenEnvelope(_DRAFT, tuple(located(faults, _DRAFT)))
     named = replace(sent, path=right_name(sent))
-    result: list[Written] = []
+    result: list[WrittenEnvelope] = []
 
     def decide() -> dict[str, Any] | None:
         result.append(_decided(handoffs, named, again=again))
@@ -67,7 +76,7 @@ def send(
     return result[0]
 
 
-def choose(handoffs: Handoffs, session_id: str, way: str, repository: Repository) -> Choice:
+def choose(handoffs: ProductHandoffs, session_id: str, way: str, repository: Repository) -> Choice:
     """Record which of the four ways the orchestrator takes after the session's last error.
 
     The same choice again changes nothing; another one replaces it until somebody has acted upon it.
@@ -94,7 +103,7 @@ def choose(handoffs: Handoffs, session_id: str, way: str, repository: Repository
 
 
 def _change(
-    handoffs: Handoffs,
+    handoffs: ProductHandoffs,
     repository: Repository,
     path: str,
     decide: Callable[[], dict[str, Any] | None],
@@ -123,7 +132,7 @@ def _change(
 # --- envelopes -------------------------------------------------------------------------------------------------------
 
 
-def _decided(handoffs: Handoffs, sent: Sent, *, again: bool) -> Written:
+def _decided(handoffs: ProductHandoffs, sent: Sent, *, again: bool) -> WrittenEnvelope:
     found = handoffs.session(sent.envelope.session_id)
     earlier = found.session.sent
     occupant = next((one for one in earlier if one.path == sent.path), None)
@@ -136,18 +145,18 @@ def _decided(handoffs: Handoffs, sent: Sent, *, again: bool) -> Written:
         else repeated_by(sent.value, sent.source, sent.target, earlier)
     )
     if same is not None:
-        return Written(same.path, (), found.attempts[same.path].number)
+        return WrittenEnvelope(same.path, (), found.attempts[same.path].number)
     findings = (*_taken(handoffs, sent), *handoffs.examine_sent(sent, found.session))
     if errors(findings):
-        return Written(sent.path, findings)
+        return WrittenEnvelope(sent.path, findings)
     route = (sent.source, sent.target)
     numbers = (
         found.attempts[one.path].number for one in earlier if (one.source, one.target) == route
     )
-    return Written(sent.path, findings, max(numbers, default=0) + 1, is_new=True)
+    return WrittenEnvelope(sent.path, findings, max(numbers, default=0) + 1, is_new=True)
 
 
-def _taken(handoffs: Handoffs, sent: Sent) -> tuple[Finding, ...]:
+def _taken(handoffs: ProductHandoffs, sent: Sent) -> tuple[Finding, ...]:
     there = handoffs.content(sent.path)
     if isinstance(there, Finding) and there.reason is Reason.FILE_MISSING:
         return ()
@@ -155,7 +164,7 @@ def _taken(handoffs: Handoffs, sent: Sent) -> tuple[Finding, ...]:
     return (Finding(Reason.STATE_CONFLICT, sent.path, 1, "/timestamp", message, "a later moment"),)
 
 
-def _completed(handoffs: Handoffs, draft: Mapping[str, Any]) -> dict[str, Any]:
+def _completed(handoffs: ProductHandoffs, draft: Mapping[str, Any]) -> dict[str, Any]:
     """Return the draft in the document's order, with what it leaves out and what can be known."""
     name, state = draft.get("product_name"), draft.get("workflow_state")
     filled: dict[str, Any] = {
@@ -194,7 +203,7 @@ def _counted(state: Mapping[str, Any]) -> float | None:
 # --- choices ---------------------------------------------------------------------------------------------------------
 
 
-def _chosen(handoffs: Handoffs, found: Found, way: str) -> Choice:
+def _chosen(handoffs: ProductHandoffs, found: StoredSession, way: str) -> Choice:
     error = open_error(found.session)
     if error is None:
         hint = f"'yolo-fs envelope show {found.session_id}' tells how far it is."
@@ -218,7 +227,7 @@ def _chosen(handoffs: Handoffs, found: Found, way: str) -> Choice:
     )
 
 
-def _refuse_damaged(found: Found, path: str) -> None:
+def _refuse_damaged(found: StoredSession, path: str) -> None:
     for finding in errors(found.findings):
         if finding.path == path:
             hint = "Mend it, or restore it from git; nothing was written."

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from yolo_fs.protocol.contexts import Column, Cut, Form, Section
-from yolo_fs.rules.context.feeds import Row, Scalar
+from yolo_fs.rules.context.extractors import Row, Scalar
 from yolo_fs.rules.context.sources import Origin
 
 Write = Callable[[Scalar], str]

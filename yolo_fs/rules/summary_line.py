@@ -6,7 +6,7 @@ from yolo_fs.rules.phase.progress import Folded
 from yolo_fs.rules.states.project import current
 
 
-def headline(folded: Folded) -> str:
+def summary_line(folded: Folded) -> str:
     """Return the phase, the step and the percentage, and who is next; nothing where there is no phase."""
     if not folded:
         return ""

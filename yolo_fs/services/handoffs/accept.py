@@ -22,15 +22,21 @@ from yolo_fs.rules.handoffs.acceptance import (
     HANDOFF,
     README,
     Around,
+    DirectiveSession,
     Later,
-    Session,
     discretionary_work,
     faults_around,
 )
-from yolo_fs.rules.handoffs.packets import FENCE, Written, from_front_matter, packet_of, read_chat
+from yolo_fs.rules.handoffs.packets import (
+    FENCE,
+    ParsedPacket,
+    from_front_matter,
+    packet_of,
+    read_chat,
+)
 from yolo_fs.schemas.packet import Packet
 from yolo_fs.services.handoffs.overrides import Override, find_override, record_override
-from yolo_fs.services.handoffs.sessions import Sessions, Source
+from yolo_fs.services.handoffs.sessions import DirectiveSessions, PacketSource
 from yolo_fs.services.settings import Settings
 
 _COMMITS_LOOKED_AT = 500
@@ -38,15 +44,15 @@ _COMMITS_LOOKED_AT = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Handed:
+class ReceivedHandoff:
     """A handoff and what came of it."""
 
-    source: Source
+    source: PacketSource
     packet: Packet | None
     """None when there is none, or none that is complete."""
     findings: tuple[Finding, ...]
     """Errors stop the receiver; those that the operator has overridden are warnings."""
-    session: Session | None = None
+    session: DirectiveSession | None = None
     override: Override | None = None
 
     @property
@@ -79,7 +85,7 @@ class Permission:
     """Why not."""
 
 
-def written_in(source: Source, limits: Limits) -> Written:
+def written_in(source: PacketSource, limits: Limits) -> ParsedPacket:
     """Return the packet of a text: front matter where it begins like one or is called HANDOFF.md, else a chat."""
     is_file = source.path.rpartition("/")[2] == HANDOFF or source.data.startswith(
         FENCE.encode() + b"\n"
@@ -96,14 +102,14 @@ def written_in(source: Source, limits: Limits) -> Written:
     return replace(written, findings=found if text is None else (*found, *written.findings))
 
 
-class Handoffs:
+class DirectiveHandoffs:
     """The handoffs of one repository."""
 
     def __init__(self, repository: Repository, settings: Settings):
         self._repository = repository
         self._settings = settings
         self._root = repository.root
-        self.sessions = Sessions(repository.root, settings)
+        self.sessions = DirectiveSessions(repository.root, settings)
 
     # --- which packet ---
 
@@ -114,14 +120,16 @@ class Handoffs:
 
     # --- what came of it ---
 
-    def check(self, source: Source | Finding, now: datetime, receiver: str = "") -> Handed:
+    def check(
+        self, source: PacketSource | Finding, now: datetime, receiver: str = ""
+    ) -> ReceivedHandoff:
         """Say what became of a handoff; `receiver` is the role that asks, if it says so."""
         if isinstance(source, Finding):
-            return Handed(Source(source.path, b""), None, (source,))
+            return ReceivedHandoff(PacketSource(source.path, b""), None, (source,))
         written = written_in(source, self._settings.limits)
         packet, findings = packet_of(written, self._settings.mode)
         if packet is None:
-            return Handed(source, None, findings)
+            return ReceivedHandoff(source, None, findings)
         session, found = self.sessions.of_packet(packet, source.path)
         around = self.around(
             packet, session, receiver=receiver, branch=self._repository.head().branch
@@ -129,9 +137,9 @@ class Handoffs:
         ahead_s = source.written_at_s - now.timestamp() if source.written_at_s is not None else 0
         faults = faults_around(packet, replace(around, ahead_s=ahead_s))
         findings = (*findings, *found, *(written.place(fault) for fault in faults))
-        return self._overridden(Handed(source, packet, findings, session))
+        return self._overridden(ReceivedHandoff(source, packet, findings, session))
 
-    def later_work(self, handed: Handed) -> tuple[Finding, ...]:
+    def later_work(self, handed: ReceivedHandoff) -> tuple[Finding, ...]:
         """Return what the sender wrote in that directive after it had handed over."""
         if handed.packet is None or handed.source.written_at_s is None:
             return ()
@@ -153,7 +161,7 @@ class Handoffs:
         handed = self.check(self.sessions.open(path), now, receiver)
         return Permission(handed.is_accepted, errors(handed.findings))
 
-    def override(self, handed: Handed, because: str, now: datetime) -> Handed:
+    def override(self, handed: ReceivedHandoff, because: str, now: datetime) -> ReceivedHandoff:
         """Accept a complete packet in spite of its faults, as the operator decided, and remember that.
 
         Raises:
@@ -179,7 +187,7 @@ class Handoffs:
         record_override(self._repository, source.path, source.data, branch, wrong, because, now)
         return self._overridden(handed)
 
-    def _overridden(self, handed: Handed) -> Handed:
+    def _overridden(self, handed: ReceivedHandoff) -> ReceivedHandoff:
         wrong = errors(handed.findings)
         branch = self._repository.head().branch
         found = (
@@ -193,7 +201,7 @@ class Handoffs:
     def around(
         self,
         packet: Packet,
-        session: Session | None,
+        session: DirectiveSession | None,
         *,
         receiver: str = "",
         branch: str | None = None,
@@ -228,7 +236,7 @@ class Handoffs:
             return ""
         return "; ".join(dict.fromkeys(each.message for each in found if isinstance(each, Finding)))
 
-    def _commits_after(self, source: Source, at_s: float, tip: str) -> Iterator[Later]:
+    def _commits_after(self, source: PacketSource, at_s: float, tip: str) -> Iterator[Later]:
         """Yield what was committed after the commit that gave the file its content, else after it was written."""
         oid = self._repository.object_format.hash_object("blob", source.data).oid
         is_committed = self._repository.blob_at(tip, source.path) == oid

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from yolo_fs.protocol.contexts import Cut
-from yolo_fs.rules.brief import tokens
-from yolo_fs.rules.context.layout import Block, Line, Write, at_cut, lines_of, text_of
+from yolo_fs.rules.context.render import Block, Line, Write, at_cut, lines_of, text_of
+from yolo_fs.rules.report import tokens
 
 BYTES_PER_TOKEN = 4
 _SAID = "protocol 6.4 (truncation)"

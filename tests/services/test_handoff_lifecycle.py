@@ -14,12 +14,12 @@ import pytest
 from tests.rules.phases import complete, facts
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Reason
-from yolo_fs.rules.handoffs.life import Life, Stage, overdue
+from yolo_fs.rules.handoffs.lifecycle import HandoffLifecycle, HandoffStage, overdue
 from yolo_fs.rules.handoffs.reading import Diagnosis, Read
 from yolo_fs.rules.moments import iso
 from yolo_fs.rules.phase.progress import fold
 from yolo_fs.services.chronicle import Chronicle
-from yolo_fs.services.handoffs.life import lives_of
+from yolo_fs.services.handoffs.lifecycle import lifecycles_of
 from yolo_fs.services.settings import load
 from yolo_fs.services.team import Team
 
@@ -74,11 +74,11 @@ class Tree:
             "commit", "-q", "--no-verify", "--allow-empty", "-m", message, at_s=START_S + after_s
         )
 
-    def lives(self, *reads: Read) -> list[Life]:
+    def lives(self, *reads: Read) -> list[HandoffLifecycle]:
         with Repository(str(self.root)) as repository:
             team = Team(repository, load(repository.root))
             phases = team.folded(repository.head().tip)
-            return list(lives_of(repository.root, phases, team.chronicle, reads, 60))
+            return list(lifecycles_of(repository.root, phases, team.chronicle, reads, 60))
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tree:
     return Tree((tmp_path / "work").resolve())
 
 
-def told(life: Life) -> tuple[Any, ...]:
+def told(life: HandoffLifecycle) -> tuple[Any, ...]:
     return (
         life.delivery.sender,
         life.delivery.receiver,
@@ -175,7 +175,11 @@ def test_the_handoffs_of_a_complete_phase_are_history(
     content = complete() | {"dept-handoff.jsonl": [DEPT_HANDOFF]}
     known = facts({name: lines for name, lines in content.items() if name not in absent})
     assert (
-        len(lives_of(str(tmp_path), [(known, fold(known))], cast("Chronicle", NoHistory()), (), 60))
+        len(
+            lifecycles_of(
+                str(tmp_path), [(known, fold(known))], cast("Chronicle", NoHistory()), (), 60
+            )
+        )
         == count
     )
 
@@ -200,7 +204,7 @@ def test_a_contract_is_acknowledged_when_agreed_and_acted_upon_when_implemented(
     tree.commit(20, path, contract, contract | {"status": "agreed"})
     assert told(tree.lives()[0])[2] == [10, 20, 20, None]
     tree.commit(30, path, contract | {"status": "implemented"})
-    assert tree.lives()[0].stage is Stage.ACTED_UPON
+    assert tree.lives()[0].stage is HandoffStage.ACTED_UPON
 
 
 # --- from phase to phase ---

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from yolo_fs.rules.moments import iso
 
 
-class Stage(StrEnum):
+class HandoffStage(StrEnum):
     """How far a handoff is."""
 
     DELIVERED = "delivered"
@@ -26,7 +26,7 @@ class Stage(StrEnum):
     ACTED_UPON = "acted upon"
 
 
-STAGES = tuple(Stage)
+STAGES = tuple(HandoffStage)
 
 
 class Moment(NamedTuple):
@@ -39,7 +39,7 @@ class Moment(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Delivery:
+class DeliveredHandoff:
     """One handoff, as its commit delivered it."""
 
     path: str
@@ -61,11 +61,11 @@ class Delivery:
 
 
 @dataclass(frozen=True, slots=True)
-class Sign:
+class ReceiverSign:
     """Something that files or commits show of a receiver."""
 
     receiver: str
-    stage: Stage
+    stage: HandoffStage
     at: Moment
     by: str
     """Commit, or file, that shows it."""
@@ -74,10 +74,10 @@ class Sign:
 
 
 @dataclass(frozen=True, slots=True)
-class Station:
+class StageTime:
     """One stage of one handoff."""
 
-    stage: Stage
+    stage: HandoffStage
     at_s: int | None
     """When it was reached, at the latest; None when it has not been."""
     due_s: int | None
@@ -91,18 +91,18 @@ class Station:
 
 
 @dataclass(frozen=True, slots=True)
-class Life:
+class HandoffLifecycle:
     """One handoff and its four stages."""
 
-    delivery: Delivery
-    stations: tuple[Station, ...]
+    delivery: DeliveredHandoff
+    stations: tuple[StageTime, ...]
 
     @property
-    def stage(self) -> Stage:
+    def stage(self) -> HandoffStage:
         """The last stage that was reached."""
         return [one.stage for one in self.stations if one.at_s is not None][-1]
 
-    def awaited(self, now_s: int) -> Station | None:
+    def awaited(self, now_s: int) -> StageTime | None:
         """Return the stage that is overdue, or None."""
         return next((one for one in self.stations if one.is_overdue(now_s)), None)
 
@@ -111,8 +111,8 @@ class Life:
 class Overdue:
     """A handoff whose next stage is late."""
 
-    delivery: Delivery
-    stage: Stage
+    delivery: DeliveredHandoff
+    stage: HandoffStage
     """The stage that is waited for."""
     due_s: int
     """When it was due, seconds since the epoch."""
@@ -122,15 +122,15 @@ class Overdue:
         return f"{one.sender} → {one.receiver}: not {self.stage.value}, which was due {iso(self.due_s)} ({one.place})"
 
 
-def lives(
-    deliveries: Iterable[Delivery], signs: Iterable[Sign], deadline_s: int
-) -> tuple[Life, ...]:
+def lifecycles(
+    deliveries: Iterable[DeliveredHandoff], signs: Iterable[ReceiverSign], deadline_s: int
+) -> tuple[HandoffLifecycle, ...]:
     """Return the life of each handoff, in the order of the deliveries. The order of the signs makes no difference."""
     known = tuple(signs)
     return tuple(_life(delivery, known, deadline_s) for delivery in deliveries)
 
 
-def overdue(found: Iterable[Life], now_s: int) -> tuple[Overdue, ...]:
+def overdue(found: Iterable[HandoffLifecycle], now_s: int) -> tuple[Overdue, ...]:
     """Return the handoffs whose next stage is late, the latest first."""
     late = (
         Overdue(life.delivery, station.stage, station.due_s)
@@ -140,9 +140,11 @@ def overdue(found: Iterable[Life], now_s: int) -> tuple[Overdue, ...]:
     return tuple(sorted(late, key=lambda one: (one.due_s, one.delivery.place)))
 
 
-def _life(delivery: Delivery, signs: tuple[Sign, ...], deadline_s: int) -> Life:
+def _life(
+    delivery: DeliveredHandoff, signs: tuple[ReceiverSign, ...], deadline_s: int
+) -> HandoffLifecycle:
     after = [sign for sign in signs if _concerns(sign, delivery)]
-    stations = [Station(Stage.DELIVERED, delivery.at.at_s, None, delivery.by)]
+    stations = [StageTime(HandoffStage.DELIVERED, delivery.at.at_s, None, delivery.by)]
     for stage in STAGES[1:]:
         before = stations[-1].at_s
         due = before + deadline_s if before is not None else None
@@ -151,17 +153,17 @@ def _life(delivery: Delivery, signs: tuple[Sign, ...], deadline_s: int) -> Life:
             (sign for sign in after if _proves(sign, stage)), key=lambda sign: sign.at, default=None
         )
         stations.append(
-            Station(stage, proof.at.at_s, due, proof.by) if proof else Station(stage, None, due)
+            StageTime(stage, proof.at.at_s, due, proof.by) if proof else StageTime(stage, None, due)
         )
-    return Life(delivery, tuple(stations))
+    return HandoffLifecycle(delivery, tuple(stations))
 
 
-def _concerns(sign: Sign, delivery: Delivery) -> bool:
+def _concerns(sign: ReceiverSign, delivery: DeliveredHandoff) -> bool:
     if sign.about:  # an answer may come with the very commit: both sides sat together
         return sign.about == delivery.place and sign.at >= delivery.at
-    reaches = sign.stage is Stage.READ or not delivery.needs_answer
+    reaches = sign.stage is HandoffStage.READ or not delivery.needs_answer
     return reaches and sign.receiver == delivery.receiver and sign.at > delivery.at
 
 
-def _proves(sign: Sign, stage: Stage) -> bool:
+def _proves(sign: ReceiverSign, stage: HandoffStage) -> bool:
     return STAGES.index(sign.stage) >= STAGES.index(stage)

@@ -16,7 +16,14 @@ from yolo_fs.reasons import Finding
 from yolo_fs.rules import moments
 from yolo_fs.rules.facts import Place
 from yolo_fs.rules.handoffs.contents import names_of
-from yolo_fs.rules.handoffs.life import Delivery, Life, Moment, Sign, Stage, lives
+from yolo_fs.rules.handoffs.lifecycle import (
+    DeliveredHandoff,
+    HandoffLifecycle,
+    HandoffStage,
+    Moment,
+    ReceiverSign,
+    lifecycles,
+)
 from yolo_fs.rules.handoffs.reading import Read
 from yolo_fs.rules.phase.facts import Filed, PhaseFacts
 from yolo_fs.rules.phase.progress import Folded
@@ -28,22 +35,22 @@ _FIRST_AGENTS = ("critic", "architect", "fe-architect", "ux-architect")
 """Agents of a phase that the previous one's handoff is for."""
 
 
-def lives_of(
+def lifecycles_of(
     root: str, phases: Folded, chronicle: Chronicle, reads: Iterable[Read], deadline_s: int
-) -> tuple[Life, ...]:
-    """Return the lives of the handoffs of all phases that are not complete, and of those that lead into them."""
+) -> tuple[HandoffLifecycle, ...]:
+    """Return the lifecycles of the handoffs of all phases that are not complete, and of those that lead into them."""
     known = _Known(root, chronicle, tuple(reads))
     complete = {facts.phase for facts, progress in phases if progress.is_complete}
     open_ = [facts for facts, progress in phases if not progress.is_complete]
-    deliveries: list[Delivery] = []
-    signs: list[Sign] = []
+    deliveries: list[DeliveredHandoff] = []
+    signs: list[ReceiverSign] = []
     for one, _ in phases:
         deliveries += known.into_next(one, complete)
         signs += known.of_next(one)
     for one in open_:
         deliveries += [*known.between_departments(one), *known.designs(one), *known.contracts(one)]
         signs += [*known.of_departments(one), *known.answers(one)]
-    return lives(deliveries, signs, deadline_s)
+    return lifecycles(deliveries, signs, deadline_s)
 
 
 class _Known:
@@ -56,31 +63,31 @@ class _Known:
 
     # --- deliveries ---
 
-    def into_next(self, facts: PhaseFacts, complete: set[PhaseId]) -> Iterator[Delivery]:
+    def into_next(self, facts: PhaseFacts, complete: set[PhaseId]) -> Iterator[DeliveredHandoff]:
         for filed in facts.of_kind("phase-handoff"):
             for line in filed.lines[:1]:
                 receiver = self._next(filed, line)
                 if filed.place.phase == facts.phase and PhaseId.parse(receiver) not in complete:
                     yield self._delivery(filed, 0, str(facts.phase), receiver, line.get("dt"))
 
-    def between_departments(self, facts: PhaseFacts) -> Iterator[Delivery]:
+    def between_departments(self, facts: PhaseFacts) -> Iterator[DeliveredHandoff]:
         for filed, number, line in _numbered(facts, "dept-handoff"):
             receiver = _in_phase(facts, line["to_dept"])
             yield self._delivery(filed, number, line["from_dept"], receiver, line.get("dt"))
 
-    def designs(self, facts: PhaseFacts) -> Iterator[Delivery]:
+    def designs(self, facts: PhaseFacts) -> Iterator[DeliveredHandoff]:
         for filed in facts.of_kind("design-handoff"):
             for dept in facts.switches.departments:
                 if dept.value != "uiux":
                     yield self._delivery(filed, 0, "uiux", _in_phase(facts, dept.value), None)
 
-    def contracts(self, facts: PhaseFacts) -> Iterator[Delivery]:
+    def contracts(self, facts: PhaseFacts) -> Iterator[DeliveredHandoff]:
         for filed, number, line in _in_force(facts):
             sender, _, receiver = str(line.get("direction", "frontend_to_backend")).partition(
                 "_to_"
             )
             first, *_ = self._touches.get(filed.place.path) or [(Moment(0, 0), filed.commit)]
-            yield Delivery(
+            yield DeliveredHandoff(
                 filed.place.path,
                 number,
                 sender,
@@ -92,13 +99,13 @@ class _Known:
 
     def _delivery(
         self, filed: Filed, number: int, sender: str, receiver: str, written: object
-    ) -> Delivery:
+    ) -> DeliveredHandoff:
         """Return the delivery by the first commit that can hold what was written at that moment."""
         touches = self._touches.get(filed.place.path) or [(Moment(0, 0), filed.commit)]
         since = _seconds(written)
         later = [touch for touch in touches if since is not None and touch[0].at_s >= since]
         moment, commit = later[0] if later else touches[-1]
-        return Delivery(filed.place.path, number, sender, receiver, moment, commit)
+        return DeliveredHandoff(filed.place.path, number, sender, receiver, moment, commit)
 
     def _next(self, filed: Filed, line: Mapping[str, Any]) -> str:
         """Return the directory of the phase that a handoff leads to, or how it will begin."""
@@ -112,52 +119,59 @@ class _Known:
 
     # --- signs ---
 
-    def of_next(self, facts: PhaseFacts) -> Iterator[Sign]:
+    def of_next(self, facts: PhaseFacts) -> Iterator[ReceiverSign]:
         """Yield what shows that a phase has taken in the handoff of the one before it."""
         receiver = str(facts.phase)
         for place, moment, commit in self._artifacts(facts):
             kind = place.artifact.kind
-            stage = Stage.ACKNOWLEDGED if kind in _STATES else Stage.ACTED_UPON
+            stage = HandoffStage.ACKNOWLEDGED if kind in _STATES else HandoffStage.ACTED_UPON
             if kind != "phase-handoff":
-                yield Sign(receiver, stage, moment, commit)
+                yield ReceiverSign(receiver, stage, moment, commit)
         yield from self._of_agents(facts, receiver, _FIRST_AGENTS)
 
-    def of_departments(self, facts: PhaseFacts) -> Iterator[Sign]:
+    def of_departments(self, facts: PhaseFacts) -> Iterator[ReceiverSign]:
         for row in WORKING:
             receiver = _in_phase(facts, row.name.value)
             for place, moment, commit in self._artifacts(facts):
                 if "{dept}" in place.artifact.file and place.department == row.name.value:
-                    yield Sign(receiver, Stage.ACTED_UPON, moment, commit)
+                    yield ReceiverSign(receiver, HandoffStage.ACTED_UPON, moment, commit)
             yield from self._of_agents(facts, receiver, row.agents)
             status = f"{_folder(facts)}/.dept-status-{row.name.value}.json"
             said = read_json(os.path.join(self._root, status))
             began = _seconds(said.get("started_at")) if isinstance(said, dict) else None
             if began is not None:
-                yield Sign(receiver, Stage.ACKNOWLEDGED, Moment(began), status)
+                yield ReceiverSign(receiver, HandoffStage.ACKNOWLEDGED, Moment(began), status)
 
-    def answers(self, facts: PhaseFacts) -> Iterator[Sign]:
+    def answers(self, facts: PhaseFacts) -> Iterator[ReceiverSign]:
         """Yield what contracts say of themselves."""
-        stages = {"agreed": Stage.ACKNOWLEDGED, "implemented": Stage.ACTED_UPON}
+        stages = {"agreed": HandoffStage.ACKNOWLEDGED, "implemented": HandoffStage.ACTED_UPON}
         for filed, number, line in _in_force(facts):
             touches = self._touches.get(filed.place.path)
             if touches and (stage := stages.get(str(line.get("status")))):
                 moment, commit = touches[-1]
-                yield Sign("", stage, moment, commit, about=f"{filed.place.path}:{number}")
+                yield ReceiverSign("", stage, moment, commit, about=f"{filed.place.path}:{number}")
 
-    def _of_agents(self, facts: PhaseFacts, receiver: str, agents: Sequence[str]) -> Iterator[Sign]:
+    def _of_agents(
+        self, facts: PhaseFacts, receiver: str, agents: Sequence[str]
+    ) -> Iterator[ReceiverSign]:
         """Yield when an agent's context was compiled, and when its own handoff was read: it had read by then."""
         for agent in agents:
             context = f"{_folder(facts)}/.ctx-{agent}.toon"
             stamp = stamp_of(self._root, context)
             if not isinstance(stamp, Finding):
-                yield Sign(receiver, Stage.READ, Moment(stamp.mtime_ns // 10**9), context)
+                yield ReceiverSign(
+                    receiver, HandoffStage.READ, Moment(stamp.mtime_ns // 10**9), context
+                )
         for read in self._reads:
             if read.agent.removeprefix("yolo-") in agents and read.phase in (
                 str(facts.phase),
                 facts.phase.number,
             ):
-                yield Sign(
-                    receiver, Stage.READ, Moment(int(read.at.timestamp())), "context_health.log"
+                yield ReceiverSign(
+                    receiver,
+                    HandoffStage.READ,
+                    Moment(int(read.at.timestamp())),
+                    "context_health.log",
                 )
 
     def _artifacts(self, facts: PhaseFacts) -> Iterator[tuple[Place, Moment, str]]:

@@ -12,22 +12,22 @@ from yolo_fs.protocol.contexts import CONTEXT_BY_ROLE, FOR_ALL, GOAL, Cut, Secti
 from yolo_fs.protocol.names import Dept
 from yolo_fs.protocol.roster import AGENT_BY_NAME
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
-from yolo_fs.rules.brief import tokens
-from yolo_fs.rules.context.feeds import ROADMAP, Row, rows_of
-from yolo_fs.rules.context.fitting import Fitted, LeftOut, fit
-from yolo_fs.rules.context.layout import Block, Line, Write, text_of
+from yolo_fs.rules.context.budget import Fitted, LeftOut, fit
+from yolo_fs.rules.context.extractors import ROADMAP, Row, rows_of
+from yolo_fs.rules.context.render import Block, Line, Write, text_of
 from yolo_fs.rules.context.selection import choose
-from yolo_fs.rules.context.sources import Gathered, Withheld
+from yolo_fs.rules.context.sources import ContextSources, Withheld
 from yolo_fs.rules.permits.access import may_read
 from yolo_fs.rules.permits.actors import Actor
 from yolo_fs.rules.permits.targets import Target
+from yolo_fs.rules.report import tokens
 
 _HEADER = "protocol 6.4 (header lines)"
 _SHORT_NAMES = {Dept.FRONTEND: "fe", Dept.UIUX: "ux", Dept.SHARED: "shared"}
 
 
 @dataclass(frozen=True, slots=True)
-class Compiled:
+class CompiledContext:
     """A compiled context."""
 
     agent: str
@@ -50,7 +50,9 @@ class Compiled:
         return tokens(self.text)
 
 
-def compiled(gathered: Gathered, write: Write, budget: int | None = None) -> Compiled:
+def compile_context(
+    gathered: ContextSources, write: Write, budget: int | None = None
+) -> CompiledContext:
     """Return the context of the agent that was gathered for. `budget`: tokens; None for the agent's own.
 
     Raises:
@@ -60,7 +62,7 @@ def compiled(gathered: Gathered, write: Write, budget: int | None = None) -> Com
     sections, withheld = _blocks(gathered)
     most = budget_of(name) if budget is None else budget
     found: Fitted = fit(tuple(_head(gathered, write)), sections, most, write)
-    return Compiled(
+    return CompiledContext(
         name, found.lines, most, found.cut, found.left_out, tuple(dict.fromkeys(withheld))
     )
 
@@ -78,7 +80,7 @@ def agent_of(actor: Actor) -> str:
     return actor.name
 
 
-def _head(gathered: Gathered, write: Write) -> Iterator[Line]:
+def _head(gathered: ContextSources, write: Write) -> Iterator[Line]:
     yield Line(f"phase: {write(str(gathered.phase))}", rule=_HEADER)
     if gathered.plan:
         yield Line(f"plan: {write(str(gathered.plan))}", rule=_HEADER)
@@ -87,7 +89,7 @@ def _head(gathered: Gathered, write: Write) -> Iterator[Line]:
         yield Line(f"department: {_SHORT_NAMES[agent.department]}", rule=_HEADER)
 
 
-def _blocks(gathered: Gathered) -> tuple[list[Block], list[Withheld]]:
+def _blocks(gathered: ContextSources) -> tuple[list[Block], list[Withheld]]:
     blocks: list[Block] = []
     withheld: list[Withheld] = []
     own = gathered.actor.department or Dept.SHARED
@@ -100,7 +102,7 @@ def _blocks(gathered: Gathered) -> tuple[list[Block], list[Withheld]]:
     return blocks, withheld
 
 
-def _block(section: Section, gathered: Gathered) -> tuple[Block, tuple[Withheld, ...]]:
+def _block(section: Section, gathered: ContextSources) -> tuple[Block, tuple[Withheld, ...]]:
     chosen = choose(section, gathered)
     rows = rows_of(section, gathered, chosen)
     if section is GOAL and not rows and may_read(gathered.actor, Target(ROADMAP)).allowed:

@@ -21,7 +21,7 @@ _STEP = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class ReportSection:
     """One part of the brief, kept or left out as a whole."""
 
     key: str
@@ -36,7 +36,7 @@ class Section:
     """Kept whatever the budget: without it nobody can go on."""
 
 
-Brief = tuple[Section, ...]
+Brief = tuple[ReportSection, ...]
 Item = tuple[str, Mapping[str, Any]]
 """One entry of a list: its line, and the same for machines."""
 
@@ -62,10 +62,10 @@ def cut(brief: Brief, budget: int, render: Callable[[Brief], str]) -> Brief:
     return (*kept, _left_out(brief, kept, needed))
 
 
-def _left_out(brief: Brief, kept: Sequence[Section], needed: int) -> Section:
+def _left_out(brief: Brief, kept: Sequence[ReportSection], needed: int) -> ReportSection:
     names = [one.key for one in brief if one not in kept]
     line = f"left out: {', '.join(names)} (yolo-fs resume --budget {needed} shows all)"
-    return Section("left_out", "", (line,), {"sections": names, "budget": needed})
+    return ReportSection("left_out", "", (line,), {"sections": names, "budget": needed})
 
 
 def as_text(brief: Brief) -> str:
@@ -73,7 +73,7 @@ def as_text(brief: Brief) -> str:
     return "".join(f"{line}\n" for one in brief for line in _lines(one))
 
 
-def _lines(one: Section) -> Iterator[str]:
+def _lines(one: ReportSection) -> Iterator[str]:
     if one.title:
         yield f"## {one.title}"
     yield from one.lines
@@ -87,13 +87,13 @@ def as_data(brief: Brief) -> dict[str, Any]:
     return {one.key: one.data for one in brief} | ({"more": more} if more else {})
 
 
-def listed(key: str, title: str, items: Iterable[Item]) -> Section | None:
+def listed(key: str, title: str, items: Iterable[Item]) -> ReportSection | None:
     """Return the section of a list, or None when it is empty."""
     found = list(items)
     shown = found[:_MOST]
     lines = tuple(f"- {line}" for line, _ in shown)
     return (
-        Section(key, title, lines, [dict(data) for _, data in shown], len(found) - len(shown))
+        ReportSection(key, title, lines, [dict(data) for _, data in shown], len(found) - len(shown))
         if found
         else None
     )

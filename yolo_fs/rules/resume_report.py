@@ -10,17 +10,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from yolo_fs.reasons import Reason, safe
-from yolo_fs.rules.brief import Brief, Item, Section, listed
 from yolo_fs.rules.facts import Accepted, Held, Missing, Rejected, Verdict, Waiting
-from yolo_fs.rules.handoffs.life import Life, Stage
+from yolo_fs.rules.handoffs.lifecycle import HandoffLifecycle, HandoffStage
 from yolo_fs.rules.phase.progress import Folded
 from yolo_fs.rules.phase.scene import SHORT, Asker, Scene
+from yolo_fs.rules.report import Brief, Item, ReportSection, listed
 from yolo_fs.rules.states.execution import next_execution_state
 from yolo_fs.rules.states.project import claims, current, project_state
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class LastHandoff:
     """The handoff between roles that was written last, and what became of it."""
 
     path: str
@@ -50,14 +50,14 @@ class Situation:
     """What the work tree declares otherwise than history."""
     steps_said: Mapping[str, str] = field(default_factory=dict)
     """`NN step` → the last commit whose subject says that it records the step."""
-    handoff: Taken | None = None
-    lives: tuple[Life, ...] = ()
+    handoff: LastHandoff | None = None
+    lives: tuple[HandoffLifecycle, ...] = ()
     """Handoffs between departments and phases, and how far each is."""
     contexts: tuple[str, ...] = ()
     """Compiled contexts that are true: what they are made of was compiled anew."""
 
 
-def brief_of(situation: Situation, asker: Asker = Asker()) -> Brief:
+def resume_report(situation: Situation, asker: Asker = Asker()) -> Brief:
     """Return the whole brief, the weightiest section first."""
     scene = Scene.of(*current(situation.phases), asker) if situation.phases else None
     found = {one.key: one for one in _sections(situation, scene) if one}
@@ -71,13 +71,13 @@ _WEIGHTS = (
 """Sections by their weight: what keeps somebody from going on comes first, what is over and done last."""
 
 
-def _sections(situation: Situation, scene: Scene | None) -> Iterator[Section | None]:
+def _sections(situation: Situation, scene: Scene | None) -> Iterator[ReportSection | None]:
     yield _now(situation, scene)
     yield from scene.sections() if scene else _without_phase(situation)
     yield from _of_work_tree(situation)
 
 
-def _now(situation: Situation, scene: Scene | None) -> Section:
+def _now(situation: Situation, scene: Scene | None) -> ReportSection:
     where = {"branch": situation.branch, "commit": situation.commit[:SHORT]}
     branch = f"branch: {safe(situation.branch) or 'detached HEAD'} at {situation.commit[:SHORT] or 'no commit yet'}"
     lines = ["# yolo-fs resume", *_phase_line(scene), branch]
@@ -90,7 +90,7 @@ def _now(situation: Situation, scene: Scene | None) -> Section:
         "obstacle": situation.obstacle.value if situation.obstacle else None,
         "trouble": [*situation.trouble],
     }
-    return Section(
+    return ReportSection(
         "now", "", tuple(lines), {**_phase_data(scene), **where, **trouble}, is_vital=True
     )
 
@@ -116,14 +116,14 @@ def _phase_line(scene: Scene | None) -> tuple[str, ...]:
     )
 
 
-def _without_phase(situation: Situation) -> tuple[Section, ...]:
+def _without_phase(situation: Situation) -> tuple[ReportSection, ...]:
     why = "there is no phase yet (yolo-fs phase new SLUG makes one)"
     if situation.trouble:
         why = "first mend what stops"
-    return (Section("next", "", (f"next: nobody; {why}",), None, is_vital=True),)
+    return (ReportSection("next", "", (f"next: nobody; {why}",), None, is_vital=True),)
 
 
-def _of_work_tree(situation: Situation) -> Iterator[Section | None]:
+def _of_work_tree(situation: Situation) -> Iterator[ReportSection | None]:
     yield listed("rejected", "Rejected: mend these", _rejected(situation))
     yield listed("held", "Held: valid, and waiting for something else", _held(situation))
     yield listed("uncommitted", "Not committed yet", _uncommitted(situation))
@@ -183,7 +183,7 @@ def _handoffs(situation: Situation) -> Iterator[Item]:
         )
     for life in situation.lives:
         one = life.delivery
-        if life.stage is not Stage.ACTED_UPON:
+        if life.stage is not HandoffStage.ACTED_UPON:
             yield (
                 f"{safe(one.place)}: {safe(one.sender)} → {safe(one.receiver)}, {life.stage.value}",
                 {

@@ -10,13 +10,19 @@ import pytest
 from tests.rules.phases import CONFIG, FOLDER, complete, facts
 from yolo_fs.protocol.names import Dept
 from yolo_fs.reasons import Finding, Reason
-from yolo_fs.rules.brief import Brief, Section, as_data, as_text, cut, listed, tokens
-from yolo_fs.rules.briefing import Situation, Taken, brief_of
 from yolo_fs.rules.facts import Held, Missing, Rejected, Waiting
-from yolo_fs.rules.handoffs.life import Delivery, Life, Moment, Stage, Station
+from yolo_fs.rules.handoffs.lifecycle import (
+    DeliveredHandoff,
+    HandoffLifecycle,
+    HandoffStage,
+    Moment,
+    StageTime,
+)
 from yolo_fs.rules.phase.facts import PhaseFacts
 from yolo_fs.rules.phase.progress import fold
 from yolo_fs.rules.phase.scene import Asker
+from yolo_fs.rules.report import Brief, ReportSection, as_data, as_text, cut, listed, tokens
+from yolo_fs.rules.resume_report import LastHandoff, Situation, resume_report
 from yolo_fs.schemas.config import Config
 
 THREE = Config.model_validate(
@@ -60,7 +66,7 @@ def data(brief: Brief) -> dict[str, Any]:
 
 
 def test_nothing_at_all_says_how_to_begin() -> None:
-    brief = brief_of(Situation())
+    brief = resume_report(Situation())
     assert as_text(brief).splitlines()[1:] == [
         "phase: none yet",
         "branch: detached HEAD at no commit yet",
@@ -70,7 +76,7 @@ def test_nothing_at_all_says_how_to_begin() -> None:
 
 
 def test_the_next_task_comes_with_its_words_its_inputs_and_its_files() -> None:
-    shown = data(brief_of(situation(begun("01-02.summary.jsonl"))))
+    shown = data(resume_report(situation(begun("01-02.summary.jsonl"))))
     assert (shown["now"]["phase"], shown["now"]["step"], shown["now"]["status"]) == (
         "01-auth",
         "implementation",
@@ -87,25 +93,28 @@ def test_plans_are_done_can_go_on_or_wait() -> None:
     content = complete()
     del content["01-01.summary.jsonl"], content["01-02.summary.jsonl"]
     known = facts(content, task_commits={"01-01/T1": "a" * 40})
-    shown = data(brief_of(situation(known)))
+    shown = data(resume_report(situation(known)))
     assert [(one["plan"], one["standing"]) for one in shown["in_progress"]] == [
         ("01-01", "running")
     ]
     assert shown["in_progress"][0]["tasks"] == [{"task": "01-01/T1", "commit": "a" * 12}]
     assert [(one["plan"], one["blocked_by"]) for one in shown["blocked"]] == [("01-02", ["01-01"])]
     assert shown["next"]["task"] == "01-01 summary"
-    assert [one["plan"] for one in data(brief_of(situation(begun())))["done"]] == ["01-01", "01-02"]
+    assert [one["plan"] for one in data(resume_report(situation(begun())))["done"]] == [
+        "01-01",
+        "01-02",
+    ]
 
 
 def test_a_complete_phase_asks_for_nobody() -> None:
-    brief = brief_of(situation(facts(complete())))
+    brief = resume_report(situation(facts(complete())))
     assert (data(brief)["now"]["status"], data(brief)["next"]) == ("complete", None)
     assert "next: nobody; the phase is complete" in as_text(brief)
 
 
 def test_a_hard_stop_comes_first() -> None:
     content = complete() | {"security-audit.jsonl": [{"r": "FAIL"}]}
-    brief = brief_of(
+    brief = resume_report(
         situation(
             facts({name: lines for name, lines in content.items() if not name.startswith("..")})
         )
@@ -125,7 +134,7 @@ def test_an_escalation_names_who_is_to_answer_and_what_it_blocks() -> None:
     }
     content = complete() | {"escalation.jsonl": [line, later]}
     del content["01-02.summary.jsonl"], content["../../state.json"]
-    shown = data(brief_of(situation(facts(content))))
+    shown = data(resume_report(situation(facts(content))))
     (one,) = shown["escalations"]
     assert (one["id"], one["holder"], one["since"]) == (
         "ESC-01-02-T1",
@@ -152,7 +161,7 @@ def three() -> PhaseFacts:
 
 
 def test_nobody_behind_a_closed_gate_goes_first() -> None:
-    shown = data(brief_of(situation(three())))
+    shown = data(resume_report(situation(three())))
     assert (shown["next"]["agent"], shown["next"]["department"]) == ("ux-architect", "uiux")
     assert [(one["department"], one["waits_for"]) for one in shown["team"]] == [
         ("backend", "gate:ux-complete"), ("frontend", "gate:ux-complete"), ("uiux", None),
@@ -160,7 +169,7 @@ def test_nobody_behind_a_closed_gate_goes_first() -> None:
 
 
 def test_a_department_sees_itself_alone() -> None:
-    shown = data(brief_of(situation(three()), Asker(department=Dept.FRONTEND)))
+    shown = data(resume_report(situation(three()), Asker(department=Dept.FRONTEND)))
     assert (shown["next"]["agent"], [one["department"] for one in shown["team"]]) == (
         "fe-architect",
         ["frontend"],
@@ -169,7 +178,7 @@ def test_a_department_sees_itself_alone() -> None:
 
 def test_a_department_that_has_done_its_part_is_told_so() -> None:
     content = {name: lines for name, lines in complete().items() if not name.startswith("..")}
-    shown = brief_of(situation(facts(content, config=THREE)), Asker(department=Dept.BACKEND))
+    shown = resume_report(situation(facts(content, config=THREE)), Asker(department=Dept.BACKEND))
     assert "next: nobody; this part of the phase is done" in as_text(shown)
 
 
@@ -184,7 +193,7 @@ def test_a_department_that_has_done_its_part_is_told_so() -> None:
     ],
 )
 def test_a_role_is_told_whether_it_is_its_turn(role: str, turn: bool | None) -> None:
-    text = as_text(brief_of(situation(three()), Asker(role)))
+    text = as_text(resume_report(situation(three()), Asker(role)))
     assert (f"you: {role} has nothing to do now" in text) == (turn is False)
 
 
@@ -199,7 +208,7 @@ def test_every_candidate_that_is_not_committed_is_shown_with_its_reason() -> Non
         "c.jsonl": Waiting(Reason.BEING_WRITTEN),
         "d.jsonl": Missing(),
     }
-    brief = brief_of(Situation(verdicts=verdicts))
+    brief = resume_report(Situation(verdicts=verdicts))
     text, shown = as_text(brief), data(brief)
     assert "- a.jsonl:3 at /sev: missing_key: no sev and 1 more" in text
     assert shown["held"] == [{"path": "b.jsonl", "reason": "secret"}]
@@ -211,20 +220,26 @@ def test_every_candidate_that_is_not_committed_is_shown_with_its_reason() -> Non
 
 
 def test_a_handoff_that_nobody_may_follow_says_why() -> None:
-    text = as_text(brief_of(Situation(handoff=Taken("x/HANDOFF.md", "", ("no branch",)))))
+    text = as_text(
+        resume_report(Situation(handoff=LastHandoff("x/HANDOFF.md", "", ("no branch",))))
+    )
     assert "- x/HANDOFF.md: not accepted: no branch" in text
 
 
-@pytest.mark.parametrize(("reached", "is_pending"), [(Stage.ACTED_UPON, False), (Stage.READ, True)])
-def test_a_handoff_is_pending_until_somebody_acts(reached: Stage, is_pending: bool) -> None:
-    delivery = Delivery("d.jsonl", 2, "uiux", "frontend of 01-auth", Moment(5), "c" * 40)
-    life = Life(delivery, (Station(Stage.DELIVERED, 5, None), Station(reached, 6, None)))
-    assert ("handoffs" in data(brief_of(Situation(lives=(life,))))) == is_pending
+@pytest.mark.parametrize(
+    ("reached", "is_pending"), [(HandoffStage.ACTED_UPON, False), (HandoffStage.READ, True)]
+)
+def test_a_handoff_is_pending_until_somebody_acts(reached: HandoffStage, is_pending: bool) -> None:
+    delivery = DeliveredHandoff("d.jsonl", 2, "uiux", "frontend of 01-auth", Moment(5), "c" * 40)
+    life = HandoffLifecycle(
+        delivery, (StageTime(HandoffStage.DELIVERED, 5, None), StageTime(reached, 6, None))
+    )
+    assert ("handoffs" in data(resume_report(Situation(lives=(life,))))) == is_pending
 
 
 def test_a_commit_without_its_artifact_is_named() -> None:
     said = {"01 critique": "a" * 40, "01 security": "b" * 40, "02 qa": "c" * 40}
-    shown = data(brief_of(situation(begun(), steps_said=said)))
+    shown = data(resume_report(situation(begun(), steps_said=said)))
     assert [one["what"] for one in shown["drift"]] == [
         f"commit {'b' * 12} says that it records security of phase 01-auth, but no artifact of it is there"
     ]
@@ -239,7 +254,7 @@ def test_a_state_file_that_is_behind_is_named() -> None:
     content[".execution-state.json"] = [
         {"phase": 1, "status": "running", "step": "planning", "steps": {}}
     ]
-    found = [one["what"] for one in data(brief_of(situation(facts(content))))["drift"]]
+    found = [one["what"] for one in data(resume_report(situation(facts(content))))["drift"]]
     assert found == [
         "state.json is behind: it says phase 1 at planning, the evidence phase 1 at implementation",
         ".execution-state.json is behind: it says planning, the evidence implementation",
@@ -247,7 +262,9 @@ def test_a_state_file_that_is_behind_is_named() -> None:
 
 
 def test_what_could_not_be_looked_at_is_said_in_the_first_lines() -> None:
-    brief = brief_of(Situation(trouble=("bad_config: torn",), obstacle=Reason.MERGE_IN_PROGRESS))
+    brief = resume_report(
+        Situation(trouble=("bad_config: torn",), obstacle=Reason.MERGE_IN_PROGRESS)
+    )
     assert "stop: bad_config: torn" in as_text(brief).splitlines()
     assert data(brief)["now"]["obstacle"] == "merge_in_progress"
 
@@ -260,7 +277,7 @@ def test_no_text_of_an_agent_reaches_the_reader_unescaped() -> None:
     content["01-02.summary.jsonl"][0]["ch"] = [evil]
     finding = Finding(Reason.MISSING_KEY, evil, message=evil)
     text = as_text(
-        brief_of(
+        resume_report(
             situation(
                 facts(content), verdicts={evil: Rejected((finding,))}, drift=(evil,), branch=evil
             )
@@ -275,7 +292,8 @@ def test_no_text_of_an_agent_reaches_the_reader_unescaped() -> None:
 
 def sections(*sizes: int) -> Brief:
     return tuple(
-        Section(f"s{n}", "", ("x" * size,), size, is_vital=n == 0) for n, size in enumerate(sizes)
+        ReportSection(f"s{n}", "", ("x" * size,), size, is_vital=n == 0)
+        for n, size in enumerate(sizes)
     )
 
 
@@ -301,7 +319,7 @@ def test_a_brief_is_cut_at_whole_sections_and_never_exceeds_its_budget() -> None
 
 
 def test_contexts_that_were_compiled_anew_are_named() -> None:
-    assert data(brief_of(Situation(contexts=("a/.ctx-dev.toon",))))["contexts"] == [
+    assert data(resume_report(Situation(contexts=("a/.ctx-dev.toon",))))["contexts"] == [
         {"path": "a/.ctx-dev.toon"}
     ]
 
@@ -318,7 +336,7 @@ def test_the_advised_budget_shows_all() -> None:
 
 
 def test_what_nobody_can_do_without_stays_whatever_the_budget() -> None:
-    short = cut(brief_of(situation(begun("01-02.summary.jsonl"))), 1, as_text)
+    short = cut(resume_report(situation(begun("01-02.summary.jsonl"))), 1, as_text)
     assert [one.key for one in short] == ["now", "next", "left_out"]
 
 
@@ -336,4 +354,4 @@ def test_the_order_in_which_artifacts_arrived_changes_no_byte() -> None:
     there, back = (
         facts(dict(items), config=CONFIG) for items in (content.items(), reversed(content.items()))
     )
-    assert as_text(brief_of(situation(there))) == as_text(brief_of(situation(back)))
+    assert as_text(resume_report(situation(there))) == as_text(resume_report(situation(back)))
