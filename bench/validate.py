@@ -20,8 +20,8 @@ from bench.rounds import Sample, Way, interleave, middle_half, ratios
 from bench.table import Goal, Table, goal_table, rate, times
 from yolo_fs.edges.lines import Limits, read_lines
 from yolo_fs.rules.artifacts.examine import shape_faults
-from yolo_fs.rules.artifacts.table import ARTIFACTS, Artifact, Shape
-from yolo_fs.schemas.base import Mode, Wire
+from yolo_fs.rules.artifacts.table import ARTIFACTS, Artifact
+from yolo_fs.schemas.base import Format, Mode, Wire
 
 FLOOR = "json.loads"
 MODEL = "json.loads, pydantic"
@@ -77,7 +77,7 @@ def _files(lines: int) -> list[_File]:
     kinds = [
         one
         for one in ARTIFACTS
-        if one.shape is Shape.RECORDS and len(one.body) == 1 and _examples(one)
+        if one.format is Format.JSONL and not one.header and len(one.body) == 1 and _examples(one)
     ]
     share = -(-lines // len(kinds))
     return [_file(artifact, share) for artifact in kinds]

@@ -231,7 +231,7 @@ def _kind(kind: Kind) -> Iterator[str]:
     yield f"### {kind.name}"
     facts = [
         f"`{kind.file}`" if kind.file else "",
-        kind.medium.value,
+        kind.format.value,
         kind.how,
         f"source: {kind.source}",
     ]

@@ -42,6 +42,7 @@ from yolo_fs.demo.story import (
     Write,
 )
 from yolo_fs.edges.lines import Limits
+from yolo_fs.edges.readers import READERS
 from yolo_fs.protocol.names import Dept, Role
 from yolo_fs.protocol.names import Mode as Departments
 from yolo_fs.protocol.workflow import STEPS
@@ -50,7 +51,6 @@ from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.examine import examine
 from yolo_fs.rules.facts import PlanFacts, Surroundings
 from yolo_fs.schemas.base import Mode
-from yolo_fs.services.intake import READERS
 
 BY_NAME = {play.name: play for play in PLAYS}
 PLAY = BY_NAME["login"]
@@ -388,7 +388,7 @@ def test_each_artifact_of_the_plays_is_valid(play: Play, wanted: Commits, deed: 
     commit = "0123456789abcdef0123456789abcdef01234567"
     data = TASK.sub(commit, read(play, deed.content)).encode()
 
-    reading = READERS[place.artifact.shape](data, wanted.path, Limits())
+    reading = READERS[place.artifact.format](data, wanted.path, Limits())
     around = Surroundings(
         {"01-01": PlanFacts(1, ())} if str(place.plan) != "01-01" else {}, {commit: True}
     )

@@ -18,8 +18,7 @@ from yolo_fs.edges.lines import read_lines, read_object
 from yolo_fs.reasons import Finding, Level, Reason
 from yolo_fs.rules.artifacts.catalogue import FAMILIES, KINDS, Kind, artifact_of, find_kind
 from yolo_fs.rules.artifacts.export import BEYOND_JSON_SCHEMA, all_schemas, field_docs, schemas_of
-from yolo_fs.schemas.base import Fault, Mode, check
-from yolo_fs.schemas.catalogue import Medium
+from yolo_fs.schemas.base import Fault, Format, Mode, check
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "fixtures" / "examples"
@@ -115,7 +114,7 @@ def test_every_key_is_described() -> None:
 
 def test_every_kind_of_json_has_a_schema() -> None:
     without = {kind.name for kind in KINDS if not schemas_of(kind)}
-    assert without == {kind.name for kind in KINDS if kind.medium in (Medium.TOON, Medium.TEXT)}
+    assert without == {kind.name for kind in KINDS if kind.format in (Format.TOON, Format.TEXT)}
     assert len(SCHEMAS) == sum(len(kind.lines) for kind in KINDS)
 
 
@@ -139,7 +138,7 @@ class Case(NamedTuple):
 
 
 def _cases(kind: Kind, path: Path) -> Iterator[Case]:
-    read = read_object if kind.medium is Medium.OBJECT else read_lines
+    read = read_object if kind.format is Format.JSON else read_lines
     records = read(path.read_bytes(), path.name).records
     for record in records:
         place = f"{path.relative_to(EXAMPLES)}:{record.line}"
@@ -164,7 +163,7 @@ def _all_cases() -> list[Case]:
     for path in sorted(EXAMPLES.glob("*/*/*/*")):
         kind = find_kind(FAMILIES[path.parts[-4]] + path.parts[-3])
         assert kind is not None, path
-        if kind.medium in (Medium.OBJECT, Medium.LINES):
+        if kind.format in (Format.JSON, Format.JSONL):
             found += _cases(kind, path)
     return found
 

@@ -17,10 +17,11 @@ from yolo_fs.edges.git.commit import CommitRequest, Committer
 from yolo_fs.edges.git.index import IndexSync
 from yolo_fs.edges.git.refs import RefUpdater
 from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.readers import READERS
 from yolo_fs.reasons import Exit
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.naming import subject_of, trailers_of
-from yolo_fs.services.intake import READERS, records_before
+from yolo_fs.services.intake import records_before
 from yolo_fs.services.settings import load
 
 PHASE = ".yolo-planning/phases/01-auth"
@@ -67,7 +68,7 @@ def commit(root: Path) -> Iterator[Commit]:
 def entry(repository: Repository, name: str, data: bytes) -> CommitRequest:
     place = classify(f"{PHASE}/{name}")
     assert place is not None
-    records = READERS[place.artifact.shape](data, place.path, load(repository.root).limits).records
+    records = READERS[place.artifact.format](data, place.path, load(repository.root).limits).records
     before = records_before(
         repository, place, repository.blob_at(repository.head().tip, place.path)
     )

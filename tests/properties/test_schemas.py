@@ -21,7 +21,7 @@ from yolo_fs.rules.artifacts.catalogue import KINDS, find_kind
 from yolo_fs.rules.artifacts.export import schemas_of
 from yolo_fs.schemas.base import Record
 
-JSON_KINDS = [kind for kind in KINDS if schemas_of(kind) and "front matter" not in kind.medium]
+JSON_KINDS = [kind for kind in KINDS if schemas_of(kind) and "front matter" not in kind.format]
 GOOD = {
     kind.name: [one for one in breeding.valid_lines() if one.kind == kind.name]
     for kind in JSON_KINDS
@@ -62,7 +62,7 @@ def test_a_line_made_up_from_a_schema_has_one_verdict(name: str, seed: int) -> N
     kind = find_kind(name) or find_kind(name.rpartition("/")[0])
     assert kind is not None
     value = breeding.from_schema(chance, SCHEMAS[name])
-    if isinstance(value, dict) and "front matter" not in kind.medium:
+    if isinstance(value, dict) and "front matter" not in kind.format:
         agree(kind.name, Specimen(kind.name, json.dumps(value).encode()), chance)
 
 

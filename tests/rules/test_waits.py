@@ -16,6 +16,7 @@ import pytest
 
 from tests.rules import phases
 from yolo_fs.edges.lines import Limits
+from yolo_fs.edges.readers import READERS
 from yolo_fs.reasons import errors
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.examine import shape_faults
@@ -34,7 +35,6 @@ from yolo_fs.rules.phase.waits import (
 )
 from yolo_fs.schemas.base import Mode
 from yolo_fs.schemas.config import Config
-from yolo_fs.services.intake import READERS
 
 CASES = Path(__file__).parents[2] / "fixtures/waits"
 NAMES = sorted(case.name for case in CASES.iterdir())
@@ -54,7 +54,7 @@ def read(case: Path) -> PhaseFacts:
 def read_artifact(file: Path) -> Filed:
     place = classify(f"{phases.FOLDER}/{file.name}")
     assert place is not None, file
-    reading = READERS[place.artifact.shape](file.read_bytes(), place.path, Limits())
+    reading = READERS[place.artifact.format](file.read_bytes(), place.path, Limits())
     faults = list(shape_faults(place.artifact, reading.records, Mode(strict=True)))
     assert not errors(reading.findings), file
     assert not faults, file

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from yolo_fs.reasons import Level, Reason
-from yolo_fs.rules.artifacts.table import ARTIFACTS, RUNTIME, Artifact, Naming, Shape, by_kind
-from yolo_fs.schemas.base import Fault, Mode, Wire, check
+from yolo_fs.rules.artifacts.table import ARTIFACTS, RUNTIME, Artifact, Naming, by_kind
+from yolo_fs.schemas.base import Fault, Format, Mode, Wire, check
 from yolo_fs.schemas.lines.escalation import EscalationMessageLine
 from yolo_fs.schemas.lines.integration import GateOutput, RivalVerdict
 from yolo_fs.schemas.lines.planning import (
@@ -46,7 +46,7 @@ CHECKED_LATER = frozenset({
 })  # fmt: skip
 """Faults between lines: every line is good, `rules.artifacts.checks` finds the fault."""
 
-JSON_SHAPES = (Shape.HEADER_AND_BODY, Shape.BLOCKS, Shape.RECORDS, Shape.ONE_LINE, Shape.OBJECT)
+JSON_FORMATS = (Format.JSON, Format.JSONL)
 
 
 def examples(kind: str, folder: str) -> list[Path]:
@@ -57,7 +57,7 @@ def cases(folder: str) -> list[Any]:
     return [
         pytest.param(artifact, file, id=f"{artifact.kind}/{file.stem}")
         for artifact in ARTIFACTS
-        if artifact.shape in JSON_SHAPES
+        if artifact.format in JSON_FORMATS
         for file in examples(artifact.kind, folder)
     ]
 
@@ -70,7 +70,7 @@ def records(artifact: Artifact, file: Path) -> list[dict[str, Any]]:
     text = file.read_text(encoding="utf-8")
     return (
         [json.loads(text)]
-        if artifact.shape is Shape.OBJECT
+        if artifact.format is Format.JSON
         else [json.loads(line) for line in text.splitlines()]
     )
 
@@ -167,17 +167,12 @@ def test_naming_has_as_many_subjects_as_its_rule_chooses_from(
 @pytest.mark.parametrize("artifact", ARTIFACTS, ids=lambda artifact: artifact.kind)
 def test_row_has_the_shapes_that_its_layout_needs(artifact: Artifact) -> None:
     has_header, has_body = artifact.header is not None, bool(artifact.body)
-    expected = {
-        Shape.HEADER_AND_BODY: (True, True),
-        Shape.BLOCKS: (True, True),
-        Shape.RECORDS: (False, True),
-        Shape.ONE_LINE: (True, False),
-        Shape.OBJECT: (True, False),
-        Shape.FRONT_MATTER: (True, False),
-        Shape.TOON: (False, False),
-        Shape.TEXT: (False, False),
-    }
-    assert (has_header, has_body) == expected[artifact.shape]
+    if artifact.format is Format.JSONL:
+        assert has_header or has_body
+        assert (has_header and has_body) or not (artifact.repeats_header or artifact.needs_body)
+    else:
+        is_shaped = artifact.format in (Format.JSON, Format.FRONT_MATTER)
+        assert (has_header, has_body) == (is_shaped, False)
 
 
 def test_no_artifact_is_a_runtime_file() -> None:

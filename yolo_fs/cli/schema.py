@@ -60,13 +60,13 @@ def _instead(kind: Kind) -> str:
     """Return what is said of a kind without a schema of its own."""
     if members := [one.name for one in KINDS if one.name.startswith(f"{kind.name}/")]:
         return f"{kind.name}: one of {', '.join(members)}"
-    return f"{kind.name}: {kind.medium.value}, read as such; no JSON Schema describes it. Source: {kind.source}."
+    return f"{kind.name}: {kind.format.value}, read as such; no JSON Schema describes it. Source: {kind.source}."
 
 
 def _row(kind: Kind) -> dict[str, Any]:
     row = {
         "kind": kind.name,
-        "read": kind.medium.value,
+        "read": kind.format.value,
         "how": kind.how,
         "file": kind.file,
         "source": kind.source,
@@ -79,7 +79,7 @@ def _show_list(console: Console) -> None:
         lines = ", ".join(line.name for line in kind.lines if line.name)
         told = "; ".join(
             filter(
-                None, (kind.file, kind.medium.value, kind.how, f"lines {lines}" if lines else "")
+                None, (kind.file, kind.format.value, kind.how, f"lines {lines}" if lines else "")
             )
         )
         console.print(f"{kind.name:34} {told}", soft_wrap=True)

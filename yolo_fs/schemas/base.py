@@ -12,6 +12,7 @@ import typing
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
+from enum import StrEnum
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar, Union
 
 from pydantic import (
@@ -28,10 +29,20 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 from yolo_fs.reasons import Finding, Level, Reason
 
 __all__ = [
-    "AfterValidator", "Commit", "Count", "EscalationName", "Fault", "Field", "FindingName", "Fraction", "IsoDate",
+    "AfterValidator", "Commit", "Count", "EscalationName", "Fault", "Field", "FindingName", "Format", "Fraction", "IsoDate",
     "IsoInstant", "Mode", "Number", "OneLine", "Percent", "PhaseNumber", "PlanName", "Positive", "Record",
     "RelativePath", "Summary500", "TaskName", "TaskPath", "Text", "Wire", "check", "fault", "invariant",
 ]  # fmt: skip
+
+
+class Format(StrEnum):
+    """How the bytes of a file are laid out; the value is what people read."""
+
+    JSON = "one JSON object"
+    JSONL = "JSONL: one JSON object per line"
+    FRONT_MATTER = "Markdown whose front matter is a handoff packet"
+    TOON = "TOON"
+    TEXT = "text"
 
 
 class Record(NamedTuple):

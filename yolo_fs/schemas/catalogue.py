@@ -9,12 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any, NamedTuple
 
 from yolo_fs.reasons import Reason
 from yolo_fs.schemas import state
-from yolo_fs.schemas.base import Fault, Mode, Record, Wire, check
+from yolo_fs.schemas.base import Fault, Format, Mode, Record, Wire, check
 from yolo_fs.schemas.config import Config
 from yolo_fs.schemas.envelope import PAYLOADS, Envelope, payload_shape, read_envelope
 from yolo_fs.schemas.envelope.reports import ErrorReport
@@ -25,16 +24,6 @@ from yolo_fs.schemas.packet import HandoffFile, Packet
 Located = tuple[int, Fault]
 """A line number (0: the whole file) and what is wrong there."""
 Faults = Callable[[Sequence[Record], Mode], Iterator[Located]]
-
-
-class Medium(StrEnum):
-    """How the bytes of a kind are laid out; value as `yolo-fs schema list` says it."""
-
-    OBJECT = "one JSON object"
-    LINES = "JSONL: one JSON object per line"
-    FRONT_MATTER = "Markdown whose front matter is a handoff packet"
-    TOON = "TOON"
-    TEXT = "text"
 
 
 class LineShape(NamedTuple):
@@ -58,8 +47,7 @@ class Kind:
 
     name: str
     """Such as `message/critique_result` or `artifact/plan`."""
-    medium: Medium
-    """How its bytes are laid out."""
+    format: Format
     lines: tuple[LineShape, ...]
     """Shapes that its lines have; none where no JSON is read."""
     source: str
@@ -67,7 +55,7 @@ class Kind:
     faults: Faults
     """Reads its records."""
     how: str = ""
-    """What `medium` leaves unsaid of how it is read."""
+    """What `format` does not say about how it is read."""
     file: str = ""
     """File name, where the protocol prescribes one."""
     payload: type[Wire] | None = None
@@ -145,7 +133,7 @@ def _messages() -> Iterator[Kind]:
     for name, shape in MESSAGES.items():
         yield Kind(
             f"message/{name}",
-            Medium.OBJECT,
+            Format.JSON,
             (LineShape("", shape),),
             shape.source,
             _message_named(name),
@@ -168,7 +156,7 @@ def _envelope(payload: type[Wire], source: str, how: str, route: Route | None = 
     lines = (LineShape("", Envelope),)
     return Kind(
         name,
-        Medium.OBJECT,
+        Format.JSON,
         lines,
         source,
         _envelope_with(payload, name),
@@ -182,7 +170,7 @@ def _one(
     name: str, shape: type[Wire], source: str, file: str, faults: Faults | None = None
 ) -> Kind:
     return Kind(
-        name, Medium.OBJECT, (LineShape("", shape),), source, faults or _shaped(shape), file=file
+        name, Format.JSON, (LineShape("", shape),), source, faults or _shaped(shape), file=file
     )
 
 
@@ -192,7 +180,7 @@ KINDS: tuple[Kind, ...] = (
     _one("handoff/packet", Packet, "document 001, Handoff contract", ""),
     Kind(
         "handoff/handoff-file",
-        Medium.FRONT_MATTER,
+        Format.FRONT_MATTER,
         (LineShape("", HandoffFile),),
         "document 001, Directive-contained handoff",
         _shaped(HandoffFile),
@@ -217,7 +205,7 @@ KINDS: tuple[Kind, ...] = (
 
 ANY_MESSAGE = Kind(
     "message",
-    Medium.OBJECT,
+    Format.JSON,
     (),
     "document 000",
     _first(lambda value, mode: read_message(value, mode)[1]),
@@ -225,7 +213,7 @@ ANY_MESSAGE = Kind(
 """A message of whichever type it names."""
 ANY_ENVELOPE = Kind(
     "envelope",
-    Medium.OBJECT,
+    Format.JSON,
     (),
     "document 003",
     _first(lambda value, mode: read_envelope(value, mode)[1]),

@@ -15,6 +15,7 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.git.runner import Conversation
 from yolo_fs.edges.git.trees import Tree
 from yolo_fs.edges.lines import Limits, read_lines
+from yolo_fs.edges.readers import READERS
 from yolo_fs.reasons import Finding, Reason
 from yolo_fs.rules.artifacts.checks import commits_mentioned, plan_facts
 from yolo_fs.rules.artifacts.classify import classify
@@ -22,7 +23,6 @@ from yolo_fs.rules.artifacts.examine import examine
 from yolo_fs.rules.artifacts.table import Check
 from yolo_fs.rules.facts import Place, PlanFacts, Surroundings
 from yolo_fs.schemas.base import Mode, Record
-from yolo_fs.services.intake import READERS
 
 _PLAN_ENDING = ".plan.jsonl"
 CommitsExist = Callable[[Sequence[str]], Mapping[str, bool]]
@@ -182,7 +182,7 @@ class Examiner:
 
     def examine(self, place: Place, data: bytes, snapshot: Snapshot) -> Examined:
         """Read the bytes strictly, then check shapes and cross-references."""
-        reading = READERS[place.artifact.shape](data, place.path, self._limits)
+        reading = READERS[place.artifact.format](data, place.path, self._limits)
         if not reading.records:
             return Examined((), reading.findings)
         around = self._surroundings(place, reading.records, snapshot)

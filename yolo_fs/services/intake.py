@@ -6,23 +6,22 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from yolo_fs.edges import failpoint
 from yolo_fs.edges.files import Content, Stamp, Writer, names_in, read
-from yolo_fs.edges.front_matter import read_front_matter
 from yolo_fs.edges.git.paths import PathRules
 from yolo_fs.edges.git.repository import Head, Repository
-from yolo_fs.edges.lines import Limits, Reading, read_lines, read_object, read_text
-from yolo_fs.edges.toon import read_toon
+from yolo_fs.edges.lines import Limits, Reading, read_lines
+from yolo_fs.edges.readers import READERS
 from yolo_fs.reasons import Finding, Reason, YoloError, errors
 from yolo_fs.rules.artifacts.checks import commits_mentioned, plan_facts
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.examine import examine
 from yolo_fs.rules.artifacts.naming import is_named_by_change, subject_of, trailers_of
 from yolo_fs.rules.artifacts.secrets import find_secrets
-from yolo_fs.rules.artifacts.table import Check, Home, Shape
+from yolo_fs.rules.artifacts.table import Check, Home
 from yolo_fs.rules.facts import (
     Accepted,
     Committed,
@@ -41,17 +40,6 @@ from yolo_fs.services.handoffs.envelopes import ProductHandoffs
 from yolo_fs.services.patience import Patience
 from yolo_fs.services.settings import Settings
 
-READERS: Mapping[Shape, Callable[[bytes, str, Limits], Reading]] = {
-    Shape.HEADER_AND_BODY: read_lines,
-    Shape.BLOCKS: read_lines,
-    Shape.RECORDS: read_lines,
-    Shape.ONE_LINE: read_lines,
-    Shape.OBJECT: read_object,
-    Shape.TOON: read_toon,
-    Shape.FRONT_MATTER: read_front_matter,
-    Shape.TEXT: read_text,
-}
-
 
 def records_before(repository: Repository, place: Place, blob: str | None) -> tuple[Record, ...]:
     """Return what the version before says of an artifact whose subject tells what changed; nothing of any other.
@@ -59,7 +47,7 @@ def records_before(repository: Repository, place: Place, blob: str | None) -> tu
     `blob`: the version before; None where there is none.
     """
     found = repository.objects.read(blob) if blob and is_named_by_change(place) else None
-    return READERS[place.artifact.shape](found.body, place.path, Limits()).records if found else ()
+    return READERS[place.artifact.format](found.body, place.path, Limits()).records if found else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +103,7 @@ class Intake:
         quiet_s = self._patience.quiet_s(place.path, content.stamp)
         if content.being_written or content.writer is Writer.SOME:
             return Waiting(Reason.BEING_WRITTEN)
-        reading = READERS[place.artifact.shape](content.data, place.path, self._settings.limits)
+        reading = READERS[place.artifact.format](content.data, place.path, self._settings.limits)
         if reading.torn and quiet_s < self._settings.policy.grace_s:
             return Waiting(Reason.UNTERMINATED)
         findings = self._findings(place, content.data, reading)

@@ -6,13 +6,12 @@ See docs/faults.md#f53.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from yolo_fs.edges.front_matter import read_front_matter
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.lines import Limits, Reading, read_lines, read_object, read_text
-from yolo_fs.edges.toon import read_toon
+from yolo_fs.edges.lines import Limits, read_object
+from yolo_fs.edges.readers import READERS
 from yolo_fs.reasons import Finding, Reason, errors
 from yolo_fs.rules.artifacts.catalogue import kind_named
 from yolo_fs.rules.artifacts.classify import classify
@@ -27,20 +26,12 @@ from yolo_fs.rules.artifacts.recognise import (
 )
 from yolo_fs.rules.artifacts.secrets import find_secrets
 from yolo_fs.rules.facts import Place
-from yolo_fs.schemas.catalogue import Kind, Medium
+from yolo_fs.schemas.catalogue import Kind
 from yolo_fs.services.examination import CommitsExist, Examiner, Snapshot
 from yolo_fs.services.settings import Settings
 
 _SMALL = Limits(max_line_bytes=4096, max_file_bytes=16384, max_lines=1000)
 """What the examples of the readers are read with, so that none of them has to be large."""
-
-_READERS: Mapping[Medium, Callable[[bytes, str, Limits], Reading]] = {
-    Medium.OBJECT: read_object,
-    Medium.LINES: read_lines,
-    Medium.FRONT_MATTER: read_front_matter,
-    Medium.TOON: read_toon,
-    Medium.TEXT: read_text,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +115,7 @@ class Judge:
             return Judged(
                 shown, self._free_examiner.examine(place, data, _NOTHING).findings, kind, data
             )
-        reading = _READERS[kind.medium](data, shown, limits or self._settings.limits)
+        reading = READERS[kind.format](data, shown, limits or self._settings.limits)
         found = tuple(
             fault.as_finding(shown, line)
             for line, fault in kind.faults(reading.records, self._settings.mode)

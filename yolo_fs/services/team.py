@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.readers import READERS
 from yolo_fs.ids import PhaseId
 from yolo_fs.reasons import Level, errors
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
@@ -29,7 +30,6 @@ from yolo_fs.rules.phase.facts import (
 from yolo_fs.rules.phase.progress import Folded, fold
 from yolo_fs.services.archive import Chronicled
 from yolo_fs.services.chronicle import Chronicle
-from yolo_fs.services.intake import READERS
 from yolo_fs.services.settings import Settings
 
 
@@ -174,7 +174,7 @@ class Team:
         found = self._repository.objects.read(blob)
         if found is None:
             return Filed(place, (), valid=False)
-        reading = READERS[place.artifact.shape](found.body, place.path, self._settings.limits)
+        reading = READERS[place.artifact.format](found.body, place.path, self._settings.limits)
         faults = [
             fault for _, fault in shape_faults(place.artifact, reading.records, self._settings.mode)
         ]

@@ -8,31 +8,19 @@ from typing import Any
 
 from yolo_fs.reasons import Exit, Reason, YoloError
 from yolo_fs.rules.artifacts.examine import shape_faults
-from yolo_fs.rules.artifacts.table import ARTIFACTS, Artifact, Shape
-from yolo_fs.schemas.base import Wire
+from yolo_fs.rules.artifacts.table import ARTIFACTS, Artifact
+from yolo_fs.schemas.base import Format, Wire
 from yolo_fs.schemas.catalogue import (
     ANY_ENVELOPE,
     ANY_MESSAGE,
     Faults,
     Kind,
     LineShape,
-    Medium,
     in_words,
 )
 from yolo_fs.schemas.catalogue import KINDS as _OTHERS
 
 __all__ = ["FAMILIES", "KINDS", "Kind", "artifact_of", "find_kind", "kind_named"]
-
-_MEDIA: Mapping[Shape, tuple[Medium, str]] = {
-    Shape.HEADER_AND_BODY: (Medium.LINES, "line 1 is the header"),
-    Shape.BLOCKS: (Medium.LINES, "each block begins with its header"),
-    Shape.RECORDS: (Medium.LINES, "each line stands alone"),
-    Shape.ONE_LINE: (Medium.LINES, "exactly one line"),
-    Shape.OBJECT: (Medium.OBJECT, "on as many lines as it likes"),
-    Shape.TOON: (Medium.TOON, ""),
-    Shape.FRONT_MATTER: (Medium.FRONT_MATTER, "the schema is that of the front matter"),
-    Shape.TEXT: (Medium.TEXT, ""),
-}
 
 FAMILIES: Mapping[str, str] = {
     "artifacts": "artifact/",
@@ -47,16 +35,30 @@ FAMILIES: Mapping[str, str] = {
 
 def _artifacts() -> Iterator[Kind]:
     for artifact in ARTIFACTS:
-        medium, how = _MEDIA[artifact.shape]
         yield Kind(
             f"artifact/{artifact.kind}",
-            medium,
+            artifact.format,
             tuple(_line_shapes(artifact)),
             artifact.source,
             _faults_of(artifact),
-            how,
+            _how(artifact),
             artifact.file,
         )
+
+
+def _how(artifact: Artifact) -> str:
+    """Return what the format of an artifact does not say about how it is read."""
+    if artifact.format is Format.JSON:
+        return "on as many lines as it likes"
+    if artifact.format is Format.FRONT_MATTER:
+        return "the schema is that of the front matter"
+    if artifact.format is not Format.JSONL:
+        return ""
+    if artifact.is_one_line:
+        return "exactly one line"
+    if artifact.repeats_header:
+        return "each block begins with its header"
+    return "line 1 is the header" if artifact.header else "each line stands alone"
 
 
 def _faults_of(artifact: Artifact) -> Faults:

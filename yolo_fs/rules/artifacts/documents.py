@@ -5,9 +5,10 @@ See docs/sources.md#document-003.
 
 from __future__ import annotations
 
-from yolo_fs.rules.artifacts.table import Artifact, Check, Home, Naming, Shape
+from yolo_fs.rules.artifacts.table import Artifact, Check, Home, Naming
 from yolo_fs.rules.facts import Place
 from yolo_fs.rules.handoffs.storage_names import CHOICES, HANDOFF_FOLDER, HANDOFF_ROW, read_name
+from yolo_fs.schemas.base import Format
 from yolo_fs.schemas.envelope.choice import Choices
 from yolo_fs.schemas.envelope.envelope import Envelope
 from yolo_fs.subject import Subject
@@ -18,7 +19,7 @@ _SUBJECT = (Subject("docs(handoffs): {artifact}"),)
 ENVELOPE = Artifact(
     kind="envelope",
     file=HANDOFF_ROW.name,
-    shape=Shape.OBJECT,
+    format=Format.JSON,
     subjects=_SUBJECT,
     source="document 003 (Master Handoff Envelope, File Storage Convention)",
     header=Envelope,
@@ -29,7 +30,7 @@ ENVELOPE = Artifact(
 CHOICE = Artifact(
     kind="envelope-choices",
     file="choices_[session-id].json",
-    shape=Shape.OBJECT,
+    format=Format.JSON,
     subjects=_SUBJECT,
     source="document 003 (Error Handling)",
     header=Choices,

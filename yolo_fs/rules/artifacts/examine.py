@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from yolo_fs.reasons import Finding, Level, Reason
 from yolo_fs.rules.artifacts.checks import Located, run_checks
-from yolo_fs.rules.artifacts.table import Artifact, Shape
+from yolo_fs.rules.artifacts.table import Artifact
 from yolo_fs.rules.facts import Place, Surroundings
 from yolo_fs.schemas.base import Fault, Mode, Record, check
 
@@ -27,14 +27,14 @@ def shape_faults(artifact: Artifact, records: Sequence[Record], mode: Mode) -> I
     yield from _count_faults(artifact, records)
     first = next((record.value for record in records if record.line == 1), {})
     for record in records:
-        if artifact.shape is Shape.ONE_LINE and record.line > 1:
+        if artifact.is_one_line and record.line > 1:
             continue
         if shape := artifact.shape_of(record.value, position=record.line - 1, first=first):
             yield from ((record.line, fault) for fault in check(shape, record.value, mode)[1])
 
 
 def _count_faults(artifact: Artifact, records: Sequence[Record]) -> Iterator[Located]:
-    if artifact.shape is Shape.ONE_LINE and len(records) > 1:
+    if artifact.is_one_line and len(records) > 1:
         # Real summaries often grow a line per task; the protocol calls that a warning (1.3, end).
         yield (
             records[1].line,

@@ -13,25 +13,26 @@ from yolo_fs.rules.artifacts.catalogue import FAMILIES, Kind, artifact_of, find_
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.rules.artifacts.table import Artifact, Check
 from yolo_fs.rules.facts import Place
-from yolo_fs.schemas.catalogue import ANY_ENVELOPE, ANY_MESSAGE, Medium
+from yolo_fs.schemas.base import Format
+from yolo_fs.schemas.catalogue import ANY_ENVELOPE, ANY_MESSAGE
 from yolo_fs.schemas.messages import MESSAGES
 
 _FAMILY_OF_READERS = "reader"
-_READER_EXAMPLES: Mapping[tuple[str, str], Medium] = {
-    (_FAMILY_OF_READERS, "jsonl"): Medium.LINES,
-    (_FAMILY_OF_READERS, "json"): Medium.OBJECT,
-    (_FAMILY_OF_READERS, "md"): Medium.TEXT,
-    ("front_matter", "md"): Medium.FRONT_MATTER,
-    ("toon", "toon"): Medium.TOON,
+_READER_EXAMPLES: Mapping[tuple[str, str], Format] = {
+    (_FAMILY_OF_READERS, "jsonl"): Format.JSONL,
+    (_FAMILY_OF_READERS, "json"): Format.JSON,
+    (_FAMILY_OF_READERS, "md"): Format.TEXT,
+    ("front_matter", "md"): Format.FRONT_MATTER,
+    ("toon", "toon"): Format.TOON,
 }
 """(folder, ending) of the examples that only a reader looks at."""
 
-_ENDINGS: Mapping[Medium, str] = {
-    Medium.OBJECT: ".json",
-    Medium.LINES: ".jsonl",
-    Medium.FRONT_MATTER: ".md",
-    Medium.TOON: ".toon",
-    Medium.TEXT: ".md",
+_ENDINGS: Mapping[Format, str] = {
+    Format.JSON: ".json",
+    Format.JSONL: ".jsonl",
+    Format.FRONT_MATTER: ".md",
+    Format.TOON: ".toon",
+    Format.TEXT: ".md",
 }
 _STATUS_FILE = re.compile(rf"\.dept-status-{NAME.pattern}\.json")
 _OTHER_NAMES = {"config.json": "config", "handoff.json": "handoff/handoff-json"}
@@ -67,21 +68,23 @@ def example_of(path: str) -> Example | None:
     *_, family, folder, verdict, name = ("", "", "", *path.split("/"))
     if verdict not in ("ok", "bad"):
         return None
-    medium = _READER_EXAMPLES.get((folder, name.rpartition(".")[2]))
-    kind = _reader_kind(folder, medium) if medium else _kind_of_examples(family, folder, name)
+    format_ = _READER_EXAMPLES.get((folder, name.rpartition(".")[2]))
+    kind = _reader_kind(folder, format_) if format_ else _kind_of_examples(family, folder, name)
     expected = None if verdict == "ok" else _reason(name.partition("__")[0])
     if kind is None or (verdict == "bad" and expected is None):
         return None
     return Example(kind, expected, folder == _FAMILY_OF_READERS)
 
 
-def _reader_kind(folder: str, medium: Medium) -> Kind:
-    return Kind(f"reader/{folder}", medium, (), "reliability F53", lambda _records, _mode: iter(()))
+def _reader_kind(folder: str, format_: Format) -> Kind:
+    return Kind(
+        f"reader/{folder}", format_, (), "reliability F53", lambda _records, _mode: iter(())
+    )
 
 
 def _kind_of_examples(family: str, folder: str, name: str) -> Kind | None:
     kind = find_kind(FAMILIES[family] + folder) if family in FAMILIES else find_kind(folder)
-    return kind if kind and name.endswith(_ENDINGS[kind.medium]) else None
+    return kind if kind and name.endswith(_ENDINGS[kind.format]) else None
 
 
 def _reason(code: str) -> Reason | None:

@@ -12,7 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from yolo_fs.rules.artifacts.catalogue import artifact_of
-from yolo_fs.schemas.catalogue import Kind, Medium
+from yolo_fs.schemas.base import Format
+from yolo_fs.schemas.catalogue import Kind
 from yolo_fs.schemas.messages import MESSAGES
 
 MAX_BYTES = 1 << 20
@@ -35,7 +36,7 @@ def mended(data: bytes, kind: Kind) -> bytes | None:
         return None
     if not text.strip():
         return None
-    if kind.medium in (Medium.OBJECT, Medium.LINES):
+    if kind.format in (Format.JSON, Format.JSONL):
         text = _mended_json(_without_fence(text), kind)
     fresh = (text if text.endswith("\n") else text + "\n").encode()
     return fresh if fresh != data else None
@@ -67,7 +68,7 @@ def _without_fence(text: str) -> str:
 
 
 def _mended_json(text: str, kind: Kind) -> str:
-    if kind.medium is Medium.OBJECT:
+    if kind.format is Format.JSON:
         body = text.rstrip("\n")
         return _mended_records([body], kind)[0] + text[len(body) :]
     return "\n".join(_mended_records(text.split("\n"), kind))

@@ -19,7 +19,7 @@ from yolo_fs.protocol.workflow import (
     STEP_COMPLETE,
     STEP_SKIPPED,
 )
-from yolo_fs.schemas.base import Wire
+from yolo_fs.schemas.base import Format, Wire
 from yolo_fs.schemas.lines import (
     critique,
     debug,
@@ -55,25 +55,6 @@ class Home(StrEnum):
     """Any directory of the planning tree."""
     DOCUMENTS = "documents"
     """The folder of handoffs outside the planning tree (see `rules.artifacts.documents`)."""
-
-
-class Shape(StrEnum):
-    """How the bytes of an artifact are laid out."""
-
-    HEADER_AND_BODY = "header and body"
-    """JSONL: line 1 is a header, each later line a body record."""
-    BLOCKS = "blocks"
-    """JSONL: several header-and-body blocks in one file."""
-    RECORDS = "records"
-    """JSONL: each line stands alone."""
-    ONE_LINE = "one line"
-    """JSONL: exactly one line."""
-    OBJECT = "object"
-    """One JSON object, on as many lines as it likes."""
-    TOON = "toon"
-    FRONT_MATTER = "front matter"
-    """Markdown whose front matter is a handoff packet."""
-    TEXT = "text"
 
 
 class Naming(StrEnum):
@@ -130,13 +111,13 @@ class Artifact:
     file: str
     """File name, with gaps: `{dept}` for `fe-`, `ux-` or nothing, `{plan}` for `NN-MM`, `{NN}` for the phase's number,
     `{department}` for backend, frontend or uiux."""
-    shape: Shape
     subjects: tuple[Subject, ...]
     """What the commit is called; `naming` chooses."""
     source: str
     """Section of the requirement document, or of the protocol, that this row restates."""
+    format: Format = Format.JSONL
     header: type[Wire] | None = None
-    """Shape of line 1 (`HEADER_AND_BODY`), of the single line (`ONE_LINE`) or of the object."""
+    """Shape of the object, or of line 1; a JSONL artifact with a header and no body has one line only."""
     body: tuple[type[Wire], ...] = ()
     """Shapes of the other lines; the first that recognises a record reads it, else the first."""
     relaxed: tuple[type[Wire], ...] = ()
@@ -150,6 +131,13 @@ class Artifact:
     """Lines are only ever added."""
     needs_body: bool = False
     """A header without any body line is not an artifact yet."""
+    repeats_header: bool = False
+    """The file may hold several blocks, each of a header and its body."""
+
+    @property
+    def is_one_line(self) -> bool:
+        """Whether it is a JSONL file of exactly one line."""
+        return self.format is Format.JSONL and not self.body
 
     def shape_of(
         self, record: Mapping[str, Any], *, position: int, first: Mapping[str, Any]
@@ -162,7 +150,7 @@ class Artifact:
         if self.relaxed and self.relaxed[0].recognises(first):
             header, *others = self.relaxed
             body = tuple(others)
-        if header and (position == 0 or (self.shape is Shape.BLOCKS and header.recognises(record))):
+        if header and (position == 0 or (self.repeats_header and header.recognises(record))):
             return header
         return next(
             (shape for shape in body if shape.recognises(record)), body[-1] if body else None
@@ -178,7 +166,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
     Artifact(
         kind="analysis",
         file="analysis.json",
-        shape=Shape.OBJECT,
+        format=Format.JSON,
         subjects=_OF_PHASE,
         source="document 002, Agent Roster; protocol 1.3",
         header=product.Analysis,
@@ -186,7 +174,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
     Artifact(
         kind="discovery",
         file="discovery.json",
-        shape=Shape.OBJECT,
+        format=Format.JSON,
         subjects=_OF_PHASE,
         source="protocol 1.3",
         header=product.Discovery,
@@ -194,7 +182,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
     Artifact(
         kind="roadmap-plan",
         file="roadmap-plan.json",
-        shape=Shape.OBJECT,
+        format=Format.JSON,
         subjects=_OF_PHASE,
         source="document 002, Agent Roster; protocol 1.3 and 8.4",
         header=product.RoadmapPlan,
@@ -203,7 +191,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
     Artifact(
         kind="scope-document",
         file="scope-document.json",
-        shape=Shape.OBJECT,
+        format=Format.JSON,
         subjects=(Subject("chore(state): po complete phase {N}"),),
         source="document 002, Agent Roster; protocol 1.3",
         header=product.ScopeDocument,
@@ -212,7 +200,6 @@ ARTIFACTS: tuple[Artifact, ...] = (
     Artifact(
         kind="reqs",
         file="reqs.jsonl",
-        shape=Shape.RECORDS,
         subjects=_OF_PROJECT,
         source="protocol 1.3",
         body=(planning.Requirement,),
@@ -222,7 +209,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
     Artifact(
         kind="roadmap",
         file="ROADMAP.md",
-        shape=Shape.TEXT,
+        format=Format.TEXT,
         subjects=_OF_PROJECT,
         source="document 002, 11-Step Workflow (step 11)",
         home=Home.ROOT,
@@ -231,7 +218,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
     Artifact(
         kind="context",
         file="{NN}-CONTEXT-{department}.md",
-        shape=Shape.TEXT,
+        format=Format.TEXT,
         subjects=_OF_PHASE,
         source="document 002, Cross-Department Context Isolation",
     ),
@@ -239,7 +226,6 @@ ARTIFACTS: tuple[Artifact, ...] = (
     Artifact(
         kind="critique",
         file="{dept}critique.jsonl",
-        shape=Shape.RECORDS,
         subjects=(Subject("docs({phase}): critique and gap analysis"),),
         source="document 002, 11-Step Workflow (step 1)",
         body=(critique.CritiqueFinding,),
@@ -249,7 +235,6 @@ ARTIFACTS: tuple[Artifact, ...] = (
     Artifact(
         kind="research",
         file="{dept}research.jsonl",
-        shape=Shape.RECORDS,
         subjects=(Subject("docs({phase}): research findings"),),
         source="document 002, 11-Step Workflow (step 2)",
         body=(research.ResearchRequest, research.ResearchFinding),
@@ -258,7 +243,6 @@ ARTIFACTS: tuple[Artifact, ...] = (
     Artifact(
         kind="research-archive",
         file="research-archive.jsonl",
-        shape=Shape.RECORDS,
         subjects=_OF_PROJECT,
         source="protocol 1.3",
         body=(research.ArchivedFinding,),
@@ -267,7 +251,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
     Artifact(
         kind="architecture",
         file="{dept}architecture.toon",
-        shape=Shape.TOON,
+        format=Format.TOON,
         subjects=(
             Subject("docs({phase}): architecture design"),
             Subject("docs({phase}): frontend architecture design"),
@@ -282,7 +266,6 @@ ARTIFACTS: tuple[Artifact, ...] = (
     Artifact(
         kind="plan",
         file="{dept}{plan}.plan.jsonl",
-        shape=Shape.HEADER_AND_BODY,
         subjects=(
             Subject("docs({phase}): plan {plan}"),
             Subject("docs({phase}): enrich plan {plan} specs"),
@@ -299,7 +282,6 @@ ARTIFACTS: tuple[Artifact, ...] = (
     Artifact(
         kind="test-plan",
         file="{dept}test-plan.jsonl",
-        shape=Shape.RECORDS,
         subjects=(
             Subject("test({phase}): RED phase tests for plan {plan}"),
             Subject("test({phase}): RED phase tests"),
@@ -313,7 +295,6 @@ ARTIFACTS: tuple[Artifact, ...] = (
     Artifact(
         kind="summary",
         file="{dept}{plan}.summary.jsonl",
-        shape=Shape.ONE_LINE,
         subjects=(Subject("docs({phase}): summary {plan}"),),
         source="document 002, Commit-Every-Artifact Protocol; protocol 1.3",
         header=summary.Summary,
@@ -323,7 +304,6 @@ ARTIFACTS: tuple[Artifact, ...] = (
     Artifact(
         kind="test-results",
         file="{dept}test-results.jsonl",
-        shape=Shape.RECORDS,
         subjects=(
             Subject("docs({phase}): test results {plan}"),
             Subject("docs({phase}): test results"),
@@ -337,7 +317,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
     Artifact(
         kind="code-review",
         file="{dept}code-review.jsonl",
-        shape=Shape.BLOCKS,
+        repeats_header=True,
         subjects=(
             Subject("docs({phase}): code review {plan}"),
             Subject("docs({phase}): code review"),
@@ -351,7 +331,6 @@ ARTIFACTS: tuple[Artifact, ...] = (
     Artifact(
         kind="docs",
         file="{dept}docs.jsonl",
-        shape=Shape.RECORDS,
         subjects=(Subject("docs({phase}): documentation"),),
         source="document 002, 11-Step Workflow (step 8.5)",
         body=(review.DocEntry,),
@@ -360,7 +339,6 @@ ARTIFACTS: tuple[Artifact, ...] = (
     Artifact(
         kind="verification",
         file="{dept}verification.jsonl",
-        shape=Shape.HEADER_AND_BODY,
         subjects=(Subject("docs({phase}): verification results"),),
         source="document 002, 11-Step Workflow (step 9)",
         header=quality.Verification,
@@ -371,7 +349,6 @@ ARTIFACTS: tuple[Artifact, ...] = (
     Artifact(
         kind="qa-code",
         file="{dept}qa-code.jsonl",
-        shape=Shape.HEADER_AND_BODY,
         subjects=(Subject("docs({phase}): code quality review"),),
         source="protocol 1.3",
         header=quality.CodeQuality,
@@ -381,7 +358,6 @@ ARTIFACTS: tuple[Artifact, ...] = (
     Artifact(
         kind="manual-qa",
         file="{dept}manual-qa.jsonl",
-        shape=Shape.ONE_LINE,
         subjects=(Subject("docs({phase}): manual QA results"),),
         source="protocol 1.3",
         header=review.ManualQa,
@@ -390,7 +366,6 @@ ARTIFACTS: tuple[Artifact, ...] = (
     Artifact(
         kind="gaps",
         file="{dept}gaps.jsonl",
-        shape=Shape.RECORDS,
         subjects=_OF_PHASE,
         source="protocol 1.3",
         body=(review.Gap,),
@@ -400,7 +375,6 @@ ARTIFACTS: tuple[Artifact, ...] = (
     Artifact(
         kind="qa-gate-results",
         file=".qa-gate-results.jsonl",
-        shape=Shape.RECORDS,
         subjects=_OF_PHASE,
         source="protocol 1.3 and 10 #25",
         body=(
@@ -415,7 +389,6 @@ ARTIFACTS: tuple[Artifact, ...] = (
     Artifact(
         kind="security-audit",
         file="{dept}security-audit.jsonl",
-        shape=Shape.HEADER_AND_BODY,
         subjects=(Subject("docs({phase}): security audit"),),
         source="document 002, 11-Step Workflow (step 10)",
         header=quality.SecurityAudit,
@@ -426,7 +399,6 @@ ARTIFACTS: tuple[Artifact, ...] = (
     Artifact(
         kind="integration-gate-result",
         file="integration-gate-result.jsonl",
-        shape=Shape.RECORDS,
         subjects=(Subject("docs({phase}): integration gate"),),
         source="document 002, Integration Pipeline; protocol 1.3",
         body=(integration.GateOutput, integration.IntegrationResult),
@@ -435,7 +407,6 @@ ARTIFACTS: tuple[Artifact, ...] = (
     Artifact(
         kind="po-qa-verdict",
         file="po-qa-verdict.jsonl",
-        shape=Shape.RECORDS,
         subjects=(Subject("docs({phase}): PO QA verdict"),),
         source="document 000, po_qa_verdict; protocol 1.3",
         body=(integration.RivalVerdict, PoQaVerdict),
@@ -445,7 +416,6 @@ ARTIFACTS: tuple[Artifact, ...] = (
     Artifact(
         kind="phase-handoff",
         file="phase-handoff.jsonl",
-        shape=Shape.ONE_LINE,
         subjects=_OF_PHASE,
         source="document 000, phase-handoff.jsonl",
         header=PhaseHandoff,
@@ -454,7 +424,6 @@ ARTIFACTS: tuple[Artifact, ...] = (
     Artifact(
         kind="dept-handoff",
         file="dept-handoff.jsonl",
-        shape=Shape.RECORDS,
         subjects=_OF_PHASE,
         source="document 000, dept-handoff.jsonl",
         body=(DeptHandoff,),
@@ -462,7 +431,6 @@ ARTIFACTS: tuple[Artifact, ...] = (
     Artifact(
         kind="design-handoff",
         file="design-handoff.jsonl",
-        shape=Shape.RECORDS,
         subjects=_OF_PHASE,
         source="document 000, design_handoff; protocol 10 #9",
         body=(DesignHandoff, design.ComponentHandoff),
@@ -470,7 +438,6 @@ ARTIFACTS: tuple[Artifact, ...] = (
     Artifact(
         kind="design-tokens",
         file="design-tokens.jsonl",
-        shape=Shape.RECORDS,
         subjects=_OF_PHASE,
         source="document 000, design_handoff; protocol 1.3",
         body=(design.DesignToken,),
@@ -478,7 +445,6 @@ ARTIFACTS: tuple[Artifact, ...] = (
     Artifact(
         kind="component-specs",
         file="component-specs.jsonl",
-        shape=Shape.RECORDS,
         subjects=_OF_PHASE,
         source="document 000, design_handoff; protocol 1.3",
         body=(design.ComponentSpec,),
@@ -486,7 +452,6 @@ ARTIFACTS: tuple[Artifact, ...] = (
     Artifact(
         kind="user-flows",
         file="user-flows.jsonl",
-        shape=Shape.RECORDS,
         subjects=_OF_PHASE,
         source="document 000, design_handoff; protocol 1.3",
         body=(design.UserFlow,),
@@ -495,7 +460,6 @@ ARTIFACTS: tuple[Artifact, ...] = (
     Artifact(
         kind="api-contracts",
         file="api-contracts.jsonl",
-        shape=Shape.RECORDS,
         subjects=_OF_PHASE,
         source="document 000, api_contract; protocol 10 #10",
         body=(ApiContract, design.EndpointContract),
@@ -503,7 +467,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
     Artifact(
         kind="handoff",
         file="HANDOFF.md",
-        shape=Shape.FRONT_MATTER,
+        format=Format.FRONT_MATTER,
         subjects=_OF_PROJECT,
         source="document 001, Directive-contained handoff",
         header=HandoffFile,
@@ -513,7 +477,6 @@ ARTIFACTS: tuple[Artifact, ...] = (
     Artifact(
         kind="decisions",
         file="decisions.jsonl",
-        shape=Shape.RECORDS,
         subjects=_OF_PHASE,
         source="protocol 1.3",
         body=(decisions.Decision,),
@@ -522,7 +485,6 @@ ARTIFACTS: tuple[Artifact, ...] = (
     Artifact(
         kind="escalation",
         file="escalation.jsonl",
-        shape=Shape.RECORDS,
         subjects=_OF_PHASE,
         source="protocol 1.3 and 4.4",
         body=(escalation.EscalationMessageLine, escalation.EscalationLine),
@@ -532,7 +494,6 @@ ARTIFACTS: tuple[Artifact, ...] = (
     Artifact(
         kind="debug-report",
         file="debug-report.jsonl",
-        shape=Shape.RECORDS,
         subjects=_OF_PHASE,
         source="document 002, Agent Roster; document 000, debugger_report",
         body=(DebuggerReport, debug.DebugReport),
@@ -541,7 +502,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
     Artifact(
         kind="state",
         file="state.json",
-        shape=Shape.OBJECT,
+        format=Format.JSON,
         subjects=(PHASE_COMPLETE, Subject("chore(state): {step} state phase {N}")),
         source="document 002, 11-Step Workflow (step 11)",
         header=StateFile,
@@ -552,7 +513,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
     Artifact(
         kind="execution-state",
         file=".execution-state.json",
-        shape=Shape.OBJECT,
+        format=Format.JSON,
         subjects=(
             STEP_COMPLETE,
             STEP_SKIPPED,
@@ -568,7 +529,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
     Artifact(
         kind="phase-orchestration",
         file=".phase-orchestration.json",
-        shape=Shape.OBJECT,
+        format=Format.JSON,
         subjects=(Subject("chore(state): orchestration state phase {N}"),),
         source="document 002, Multi-Department Structure; protocol 3.3",
         header=Orchestration,
@@ -577,7 +538,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
     Artifact(
         kind="escalation-state",
         file=".escalation-state.json",
-        shape=Shape.OBJECT,
+        format=Format.JSON,
         subjects=_OF_PROJECT,
         source="protocol 4.3",
         header=EscalationState,

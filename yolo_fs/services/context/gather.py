@@ -7,26 +7,24 @@ branch has of it may.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
 from yolo_fs.edges.files import Content, FileEntry, Stamp, read, stamp_of, walk
 from yolo_fs.edges.git.history import log
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.lines import Limits, Reading, read_lines, read_object, read_text
-from yolo_fs.edges.toon import read_toon
+from yolo_fs.edges.readers import FORMAT_BY_SUFFIX, READERS
 from yolo_fs.ids import PhaseId, PlanId
 from yolo_fs.protocol.contexts import CONTEXT_BY_ROLE, CONTEXTS, FOR_ALL, SECTIONS, Feed
 from yolo_fs.reasons import Level, Reason, errors
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.rules.artifacts.examine import shape_faults
 from yolo_fs.rules.artifacts.secrets import find_secrets
-from yolo_fs.rules.artifacts.table import Shape
 from yolo_fs.rules.context.sources import ContextSource, ContextSources, Origin
 from yolo_fs.rules.facts import Accepted, Committed, Held, Verdict
 from yolo_fs.rules.permits.actors import Actor
-from yolo_fs.services.intake import READERS
+from yolo_fs.schemas.base import Format
 from yolo_fs.services.settings import Settings
 from yolo_fs.services.team import Team
 
@@ -42,14 +40,7 @@ _OUTSIDE = tuple(
     if name.startswith("/")
 )
 """Files outside of the planning tree that some section refers to."""
-_TEXTS = (Shape.TEXT, Shape.TOON)
-_READERS: Mapping[str, Callable[[bytes, str, Limits], Reading]] = {
-    "md": read_text,
-    "json": read_object,
-    "jsonl": read_lines,
-    "toon": read_toon,
-}
-"""Ending → reader of files that are no artifacts."""
+_TEXTS = (Format.TEXT, Format.TOON)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,8 +190,8 @@ class Gatherer:
             data, path, frozenset(self._settings.policy.secrets_allowed)
         ):
             return None  # an artifact has its verdict
-        reader = READERS[place.artifact.shape] if place else _READERS[path.rpartition(".")[2]]
-        reading = reader(data, path, self._settings.limits)
+        format_ = place.artifact.format if place else FORMAT_BY_SUFFIX[path.rpartition(".")[2]]
+        reading = READERS[format_](data, path, self._settings.limits)
         wrong = [
             one
             for one in errors(reading.findings)
@@ -215,7 +206,7 @@ class Gatherer:
             )
             if any(fault.level is Level.ERROR for fault in faults):
                 return None
-        has_text = place.artifact.shape in _TEXTS if place else not path.endswith(".jsonl")
+        has_text = place.artifact.format in _TEXTS if place else not path.endswith(".jsonl")
         return ContextSource(
             path, reading.records, tuple(data.decode().split("\n")) if has_text else ()
         )

@@ -10,12 +10,13 @@ from glob import glob
 
 from yolo_fs.edges.files import names_in
 from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.readers import READERS
 from yolo_fs.reasons import Finding, Reason, errors
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.rules.artifacts.naming import subject_of, trailers_of
 from yolo_fs.rules.artifacts.table import ARTIFACTS
 from yolo_fs.rules.hooks.spelling import nearest
-from yolo_fs.services.intake import READERS, records_before
+from yolo_fs.services.intake import records_before
 from yolo_fs.services.settings import load
 from yolo_fs.services.validation import Validator
 
@@ -33,7 +34,7 @@ def prescribed_for(path: str) -> tuple[str, tuple[tuple[str, str], ...]] | None:
     with Repository(".") as repository:
         limits = load(repository.root).limits
         before = records_before(repository, place, repository.blob_at(repository.head().tip, path))
-    records = READERS[place.artifact.shape](judged[0].data, path, limits).records if judged else ()
+    records = READERS[place.artifact.format](judged[0].data, path, limits).records if judged else ()
     return (subject_of(place, records, before), trailers_of(place)) if records else None
 
 

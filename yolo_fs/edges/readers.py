@@ -1,0 +1,27 @@
+"""The strict reader of each file format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from yolo_fs.edges.front_matter import read_front_matter
+from yolo_fs.edges.lines import read_lines, read_object
+from yolo_fs.edges.text_checks import Limits, Reading, read_text
+from yolo_fs.edges.toon import read_toon
+from yolo_fs.schemas.base import Format
+
+READERS: Mapping[Format, Callable[[bytes, str, Limits], Reading]] = {
+    Format.JSON: read_object,
+    Format.JSONL: read_lines,
+    Format.FRONT_MATTER: read_front_matter,
+    Format.TOON: read_toon,
+    Format.TEXT: read_text,
+}
+
+FORMAT_BY_SUFFIX: Mapping[str, Format] = {
+    "md": Format.TEXT,
+    "json": Format.JSON,
+    "jsonl": Format.JSONL,
+    "toon": Format.TOON,
+}
+"""Formats of files that are not artifacts."""
