@@ -224,7 +224,7 @@ def _status(root: str) -> dict[str, int]:
 def _declare(root: str, number: int) -> None:
     from yolo_fs.ids import PhaseId
     from yolo_fs.protocol.names import Dept
-    from yolo_fs.services.departments import Declaration, declare
+    from yolo_fs.services.progress.departments import Declaration, declare
 
     phase = PhaseId.parse(PHASE)
     assert phase is not None
@@ -287,7 +287,7 @@ WORK = {"writer": _write, "endless": _write_on, "script": _run_script, "reader":
 def _work(how: str, root: str, count: int) -> None:
     import filelock
 
-    from yolo_fs.services import departments
+    from yolo_fs.services.progress import departments
 
     assert departments and filelock, "imported before the clock starts"
     print("ready", flush=True)

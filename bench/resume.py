@@ -17,7 +17,7 @@ from bench.rounds import Sample, Way, cost_goal, interleave
 from bench.table import Table, goal_table, ms, times
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.rules.report import BUDGET, as_text, cut, tokens
-from yolo_fs.services.chronicle import FILE, Chronicle
+from yolo_fs.services.history.index import FILE, Chronicle
 from yolo_fs.services.resume import resume
 
 LOG = "git log, hashes and subjects"

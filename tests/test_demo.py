@@ -49,7 +49,7 @@ from yolo_fs.protocol.workflow import STEPS
 from yolo_fs.reasons import Reason, errors
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.examine import examine
-from yolo_fs.rules.facts import PlanFacts, Surroundings
+from yolo_fs.rules.artifacts.verdicts import PlanFacts, Surroundings
 from yolo_fs.schemas.base import Mode
 
 BY_NAME = {play.name: play for play in PLAYS}

@@ -86,6 +86,40 @@ def test_imports_only_go_down(path: Path) -> None:
     assert not upward, f"{name_of(path)} (floor {own}) imports {sorted(upward)}"
 
 
+ROOMS = {
+    "rules": (
+        "timestamps", "report", "claims", "artifacts", "evidence", "escalations", "loops", "handoffs",
+        "permits", "phase", "states", "crew", "context", "hooks", "actions", "decide", "summary_line",
+        "resume_report",
+    ),
+}  # fmt: skip
+"""The rooms of a floor, lowest first: a module imports from its own room and from lower ones."""
+
+
+def room_of(dotted: str, floor: str) -> str | None:
+    """Return the room of a module: a package of the floor, or a module that lies on the floor itself."""
+    parts = dotted.split(".")
+    return parts[2] if parts[:2] == ["yolo_fs", floor] and len(parts) > 2 else None
+
+
+ROOMED = [(floor, path) for floor in ROOMS for path in MODULES if room_of(name_of(path), floor)]
+
+
+@pytest.mark.parametrize(("floor", "path"), ROOMED, ids=[name_of(path) for _, path in ROOMED])
+def test_imports_between_rooms_only_go_down(floor: str, path: Path) -> None:
+    order = {room: number for number, room in enumerate(ROOMS[floor])}
+    own = room_of(name_of(path), floor)
+    if own == "__init__":
+        return
+    assert own in order, f"{name_of(path)}: add the room {own!r} to ROOMS"
+    upward = sorted(
+        name
+        for name in imports(path)
+        if (room := room_of(name, floor)) and order.get(room, len(order)) > order[own]
+    )
+    assert not upward, f"{name_of(path)} imports {upward} from a room above {own!r}"
+
+
 def test_every_module_stands_on_a_floor() -> None:
     homeless = {path.name for path in MODULES if len(path.relative_to(PACKAGE).parts) == 1} - {
         "__init__.py"

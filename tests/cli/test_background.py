@@ -20,7 +20,7 @@ import pytest
 from yolo_fs.cli.main import run
 from yolo_fs.edges.lock import Holder, holder
 from yolo_fs.reasons import Exit, Reason, YoloError
-from yolo_fs.services import background
+from yolo_fs.services.install import background
 
 PATIENCE_S = 30.0
 

@@ -19,7 +19,7 @@ from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.table import RUNTIME
 from yolo_fs.schemas.base import check
 from yolo_fs.schemas.config import Config
-from yolo_fs.services.planting import (
+from yolo_fs.services.install.init import (
     AddLines,
     Create,
     Keep,

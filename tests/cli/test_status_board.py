@@ -25,14 +25,14 @@ from yolo_fs.cli.main import run
 from yolo_fs.cli.reply import console_for
 from yolo_fs.protocol.gates import Decision
 from yolo_fs.reasons import Exit
-from yolo_fs.rules.phase.facts import PhaseFacts
+from yolo_fs.rules.evidence.facts import PhaseFacts
 from yolo_fs.rules.phase.gates import gates_of
 from yolo_fs.rules.phase.progress import StepStanding, fold
 from yolo_fs.rules.phase.waits import Deadlock, Orphan, Wait
 from yolo_fs.rules.states.department import Drift
-from yolo_fs.services import board as board_module
-from yolo_fs.services.board import Board, PhaseBoard
-from yolo_fs.services.drift import Aside
+from yolo_fs.services.progress import board as board_module
+from yolo_fs.services.progress.board import Board, PhaseBoard
+from yolo_fs.services.progress.drift import Aside
 
 PATIENCE_S = 30.0
 

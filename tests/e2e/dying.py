@@ -20,8 +20,10 @@ from typing import Any
 from yolo_fs.cli.main import run
 from yolo_fs.edges.git import obstacles
 from yolo_fs.edges.git.commit import Committer
-from yolo_fs.services import coordinator, projector, states
+from yolo_fs.services import coordinator
 from yolo_fs.services.coordinator import Coordinator
+from yolo_fs.services.progress import projector
+from yolo_fs.services.progress import state_files as states
 
 KILLED = 137
 BEGIN_S = 1_771_500_000

@@ -29,10 +29,10 @@ from yolo_fs.protocol.workflow import STEPS
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.examine import shape_faults
 from yolo_fs.schemas.base import Mode, Record
-from yolo_fs.services.gatekeeping import Gates, gates_at
+from yolo_fs.services.history.team import Team
+from yolo_fs.services.progress.gates import Gates, gates_at
+from yolo_fs.services.progress.state_files import STATE_FILES
 from yolo_fs.services.settings import load
-from yolo_fs.services.states import STATE_FILES
-from yolo_fs.services.team import Team
 
 PLAY_OF = {play.name: play for play in PLAYS}
 PHASE = ".yolo-planning/phases/01-auth"

@@ -23,7 +23,7 @@ from yolo_fs.rules.artifacts.catalogue import Kind, artifact_of, find_kind
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.examine import examine
 from yolo_fs.rules.artifacts.export import BEYOND_JSON_SCHEMA
-from yolo_fs.rules.facts import Place, PlanFacts, Surroundings
+from yolo_fs.rules.artifacts.verdicts import Place, PlanFacts, Surroundings
 from yolo_fs.schemas.base import Mode, Record, check
 
 

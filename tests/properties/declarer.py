@@ -12,7 +12,7 @@ from typing import Any
 from yolo_fs.ids import PhaseId
 from yolo_fs.protocol.names import Dept
 from yolo_fs.reasons import YoloError
-from yolo_fs.services.departments import Declaration, declare
+from yolo_fs.services.progress.departments import Declaration, declare
 
 PHASE = PhaseId("01", "auth")
 

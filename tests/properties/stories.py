@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import strategies as some
 
 from tests.rules.phases import Content, complete, facts, filed
-from yolo_fs.rules.phase.facts import Filed, PhaseFacts
+from yolo_fs.rules.evidence.facts import Filed, PhaseFacts
 from yolo_fs.schemas.config import Config
 
 THREE = Config.model_validate(

@@ -16,7 +16,7 @@ from tests.properties.profile import tried
 from tests.properties.stories import THREE, phases, whole
 from tests.rules.phases import facts
 from yolo_fs.protocol.workflow import STEPS
-from yolo_fs.rules.phase.facts import PhaseFacts
+from yolo_fs.rules.evidence.facts import PhaseFacts
 from yolo_fs.rules.phase.gates import gates_of, sentinels_of
 from yolo_fs.rules.phase.progress import PhaseProgress, fold
 from yolo_fs.rules.phase.waits import waits_of

@@ -16,7 +16,7 @@ from tests.properties.profile import tried
 from tests.properties.stories import OF_GATES, THREE, TURNS, phases, whole, with_file
 from tests.rules.phases import facts
 from yolo_fs.protocol.gates import GATES, Need
-from yolo_fs.rules.phase.facts import PhaseFacts
+from yolo_fs.rules.evidence.facts import PhaseFacts
 from yolo_fs.rules.phase.gates import gates_of, sentinels_of
 from yolo_fs.rules.phase.gateview import GateProgress
 from yolo_fs.rules.phase.needs import AGREED

@@ -12,7 +12,7 @@ from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.documents import DOCUMENTS
 from yolo_fs.rules.artifacts.examine import examine
 from yolo_fs.rules.artifacts.table import ARTIFACTS, Check
-from yolo_fs.rules.facts import Place, PlanFacts, Surroundings
+from yolo_fs.rules.artifacts.verdicts import Place, PlanFacts, Surroundings
 from yolo_fs.schemas.base import Mode, Record
 
 HEADER: dict[str, Any] = {

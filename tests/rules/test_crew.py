@@ -20,6 +20,7 @@ from yolo_fs.protocol.crew import SIGNS, TURNS, Cause, Circuit, Health
 from yolo_fs.protocol.hooks import AGENT_HOOK_BY_NAME
 from yolo_fs.protocol.names import Dept
 from yolo_fs.reasons import Finding, Reason
+from yolo_fs.rules.artifacts.verdicts import Held, Rejected, Verdict
 from yolo_fs.rules.crew.circuit import Patience, Told, breakers
 from yolo_fs.rules.crew.health import crew, instance_of, judged
 from yolo_fs.rules.crew.record import Seen, seen_in
@@ -28,10 +29,9 @@ from yolo_fs.rules.crew.stalls import CAUSES, Scene, stalls
 from yolo_fs.rules.escalations.clock import Instant, Timers
 from yolo_fs.rules.escalations.log import logged
 from yolo_fs.rules.escalations.standing import escalations
-from yolo_fs.rules.facts import Held, Rejected, Verdict
-from yolo_fs.rules.moments import iso
-from yolo_fs.rules.phase.facts import PhaseFacts
+from yolo_fs.rules.evidence.facts import PhaseFacts
 from yolo_fs.rules.phase.progress import fold
+from yolo_fs.rules.timestamps import iso
 from yolo_fs.schemas.base import Record
 from yolo_fs.schemas.config import Config
 from yolo_fs.schemas.messages import MESSAGES, read_message

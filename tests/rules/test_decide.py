@@ -5,8 +5,16 @@ from __future__ import annotations
 from yolo_fs.reasons import Finding, Reason
 from yolo_fs.rules.actions import Commit, Tell
 from yolo_fs.rules.artifacts.classify import classify
+from yolo_fs.rules.artifacts.verdicts import (
+    Accepted,
+    Committed,
+    Held,
+    Ignored,
+    Missing,
+    Rejected,
+    Waiting,
+)
 from yolo_fs.rules.decide import decide
-from yolo_fs.rules.facts import Accepted, Committed, Held, Ignored, Missing, Rejected, Waiting
 
 PATH = ".yolo-planning/phases/01-auth/critique.jsonl"
 REJECTED = Rejected((Finding(Reason.NUL_BYTE, PATH, 1),))

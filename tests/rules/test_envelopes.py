@@ -12,11 +12,7 @@ import pytest
 
 from yolo_fs.protocol.storage import HANDOFFS, RECOVERIES, STORAGE
 from yolo_fs.reasons import Level, Reason
-from yolo_fs.rules.handoffs.envelopes import Sent, mentioned_files, percentage, read, right_name
-from yolo_fs.rules.handoffs.product_facts import FACTS
-from yolo_fs.rules.handoffs.session_progress import progress_line, standing, ways_after
-from yolo_fs.rules.handoffs.sessions import ProductSession, attempts, faults_among, in_order
-from yolo_fs.rules.handoffs.storage_names import (
+from yolo_fs.rules.artifacts.handoff_names import (
     Wanted,
     commit_subject,
     compact,
@@ -30,6 +26,10 @@ from yolo_fs.rules.handoffs.storage_names import (
     slug_of,
     write_name,
 )
+from yolo_fs.rules.handoffs.envelopes import Sent, mentioned_files, percentage, read, right_name
+from yolo_fs.rules.handoffs.product_facts import FACTS
+from yolo_fs.rules.handoffs.session_progress import progress_line, standing, ways_after
+from yolo_fs.rules.handoffs.sessions import ProductSession, attempts, faults_among, in_order
 from yolo_fs.schemas.base import Fault
 from yolo_fs.schemas.envelope.choice import Choice
 

@@ -15,9 +15,9 @@ import pytest
 from tests.rules import phases
 from yolo_fs.protocol.chains import METRICS
 from yolo_fs.rules.artifacts.classify import classify
+from yolo_fs.rules.evidence.facts import Filed, PhaseFacts, Switches, Version, Work
 from yolo_fs.rules.loops.facts import Loop, LoopFacts, LoopProgress
 from yolo_fs.rules.loops.rounds import loops
-from yolo_fs.rules.phase.facts import Filed, PhaseFacts, Switches, Version, Work
 from yolo_fs.schemas.config import Config
 
 CASES = Path(__file__).parents[2] / "fixtures/loops"

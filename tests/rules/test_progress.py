@@ -12,8 +12,8 @@ from tests.rules.phases import COMMITS, FOLDER, Content, complete, facts
 from yolo_fs.protocol.gates import Outcome
 from yolo_fs.protocol.names import Dept
 from yolo_fs.protocol.workflow import EFFORTS, STEPS, EntryGate, ExitGate, Skip
-from yolo_fs.rules.phase.evidence import PlanStanding, layers
-from yolo_fs.rules.phase.facts import SourceCommit, Version, Work
+from yolo_fs.rules.evidence.facts import SourceCommit, Version, Work
+from yolo_fs.rules.evidence.plans import PlanStanding, layers
 from yolo_fs.rules.phase.progress import PhaseProgress, StepProgress, StepStanding, fold
 from yolo_fs.rules.phase.skips import SKIPS
 from yolo_fs.rules.phase.stepgates import ENTRY, EXIT

@@ -10,7 +10,8 @@ import pytest
 from tests.rules.phases import CONFIG, FOLDER, complete, facts
 from yolo_fs.protocol.names import Dept
 from yolo_fs.reasons import Finding, Reason
-from yolo_fs.rules.facts import Held, Missing, Rejected, Waiting
+from yolo_fs.rules.artifacts.verdicts import Held, Missing, Rejected, Waiting
+from yolo_fs.rules.evidence.facts import PhaseFacts
 from yolo_fs.rules.handoffs.lifecycle import (
     DeliveredHandoff,
     HandoffLifecycle,
@@ -18,7 +19,6 @@ from yolo_fs.rules.handoffs.lifecycle import (
     Moment,
     StageTime,
 )
-from yolo_fs.rules.phase.facts import PhaseFacts
 from yolo_fs.rules.phase.progress import fold
 from yolo_fs.rules.phase.scene import Asker
 from yolo_fs.rules.report import Brief, ReportSection, as_data, as_text, cut, listed, tokens

@@ -20,7 +20,7 @@ from yolo_fs.edges.readers import READERS
 from yolo_fs.reasons import errors
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.examine import shape_faults
-from yolo_fs.rules.phase.facts import Filed, PhaseFacts, Switches, plans_of
+from yolo_fs.rules.evidence.facts import Filed, PhaseFacts, Switches, plans_of
 from yolo_fs.rules.phase.progress import fold
 from yolo_fs.rules.phase.waits import (
     Alarm,

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.services import chronicle as module
-from yolo_fs.services.archive import pack, unpack
-from yolo_fs.services.chronicle import FILE, Chronicle
+from yolo_fs.services.history import index as module
+from yolo_fs.services.history.cache import pack, unpack
+from yolo_fs.services.history.index import FILE, Chronicle
 
 PLAN = ".yolo-planning/phases/01-auth/01-01.plan.jsonl"
 START_S = 1_771_000_000

@@ -27,9 +27,9 @@ from yolo_fs.rules.permits.actors import find_actor
 from yolo_fs.rules.permits.targets import GIT_DIFF, Target
 from yolo_fs.rules.report import as_data
 from yolo_fs.services.context.store import ContextAudit, ContextStore
+from yolo_fs.services.history.team import Team as Facts
 from yolo_fs.services.resume import resume
 from yolo_fs.services.settings import load
-from yolo_fs.services.team import Team as Facts
 
 FIRST = PhaseId("01", "auth")
 

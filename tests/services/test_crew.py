@@ -16,8 +16,8 @@ from tests.services.teams import Team
 from yolo_fs.edges import heartbeats
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Reason
+from yolo_fs.rules.artifacts.verdicts import Verdict
 from yolo_fs.rules.escalations.clock import Instant
-from yolo_fs.rules.facts import Verdict
 from yolo_fs.schemas.messages import read_message
 from yolo_fs.services.crew.observing import CrewObserver
 from yolo_fs.services.crew.record import Record

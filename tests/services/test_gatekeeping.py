@@ -16,11 +16,11 @@ from yolo_fs.edges.bell import Ear
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.ids import PhaseId
 from yolo_fs.reasons import Exit, Reason, YoloError
-from yolo_fs.services.gatekeeping import Gates, forged_sentinels, gates_at, look
-from yolo_fs.services.projector import Projector
+from yolo_fs.services.history.team import Team as Facts
+from yolo_fs.services.progress.gate_wait import Look, stamp
+from yolo_fs.services.progress.gates import Gates, forged_sentinels, gates_at, look
+from yolo_fs.services.progress.projector import Projector
 from yolo_fs.services.settings import load
-from yolo_fs.services.team import Team as Facts
-from yolo_fs.services.waiting import Look, stamp
 
 PHASE = PhaseId("01", "auth")
 STATUS = ".yolo-planning/phases/01-auth/.dept-status-frontend.json"
@@ -209,7 +209,7 @@ def test_waiters_are_told_before_anything_slow_is_written(
     notice.unlink()
     seen: list[bool] = []
     monkeypatch.setattr(
-        "yolo_fs.services.projector.update", lambda *_, **__: seen.append(notice.exists())
+        "yolo_fs.services.progress.projector.update", lambda *_, **__: seen.append(notice.exists())
     )
     projector.bring_up_to_date(team.head(), {})
     assert seen == [True, True, True]

@@ -16,12 +16,12 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Reason
 from yolo_fs.rules.handoffs.lifecycle import HandoffLifecycle, HandoffStage, overdue
 from yolo_fs.rules.handoffs.reading import Diagnosis, Read
-from yolo_fs.rules.moments import iso
 from yolo_fs.rules.phase.progress import fold
-from yolo_fs.services.chronicle import Chronicle
+from yolo_fs.rules.timestamps import iso
 from yolo_fs.services.handoffs.lifecycle import lifecycles_of
+from yolo_fs.services.history.index import Chronicle
+from yolo_fs.services.history.team import Team
 from yolo_fs.services.settings import load
-from yolo_fs.services.team import Team
 
 EXAMPLES = Path(__file__).parents[2] / "fixtures/examples/artifacts"
 CONFIG = {"departments": {"frontend": True, "uiux": True}, "department_workflow": "parallel"}

@@ -18,9 +18,9 @@ import pytest
 
 from yolo_fs.edges.lock import hold
 from yolo_fs.reasons import Exit, Reason, YoloError
-from yolo_fs.services import waiting
-from yolo_fs.services.notices import Notices, read_notice
-from yolo_fs.services.waiting import Look, Waited, look_aside, stamp, wait
+from yolo_fs.services.progress import gate_wait as waiting
+from yolo_fs.services.progress.gate_wait import Look, Waited, look_aside, stamp, wait
+from yolo_fs.services.progress.notices import Notices, read_notice
 
 PHASE = "01-auth"
 LONG_S = 60.0

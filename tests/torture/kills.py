@@ -21,7 +21,7 @@ from tests.e2e.test_states import TIMES
 from tests.torture.ground import Ground, Writelog, settled
 from tests.torture.nursery import ForkedDaemon
 from yolo_fs.edges.failpoint import STAGES
-from yolo_fs.services.states import STATE_FILES
+from yolo_fs.services.progress.state_files import STATE_FILES
 
 PER_KILL = 3
 PER_REPOSITORY = 40

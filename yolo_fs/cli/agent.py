@@ -15,11 +15,11 @@ from yolo_fs.cli.message import hear_message
 from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Exit, Reason, YoloError, errors, safe
+from yolo_fs.rules.artifacts.verdicts import Verdict
 from yolo_fs.rules.crew.health import AgentHealth
 from yolo_fs.rules.crew.record import REQUEST, place_of
 from yolo_fs.rules.crew.shutdown import Shutdown
-from yolo_fs.rules.facts import Verdict
-from yolo_fs.rules.moments import iso
+from yolo_fs.rules.timestamps import iso
 from yolo_fs.services.crew.noting import note_message
 from yolo_fs.services.crew.observing import (
     CrewLook,

@@ -12,7 +12,7 @@ from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.lock import Holder
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, safe
-from yolo_fs.services.background import (
+from yolo_fs.services.install.background import (
     Launched,
     follow,
     launch,
@@ -23,9 +23,9 @@ from yolo_fs.services.background import (
     wait_locked,
     wait_ready,
 )
-from yolo_fs.services.background import stop as end
-from yolo_fs.services.phases import planning_root
+from yolo_fs.services.install.background import stop as end
 from yolo_fs.services.places import log_path
+from yolo_fs.services.progress.phases import planning_root
 
 _LINE_LENGTH = 4000
 

@@ -14,8 +14,7 @@ from yolo_fs.protocol.workflow import STEPS
 from yolo_fs.reasons import safe
 from yolo_fs.rules.crew.health import AT_WORK
 from yolo_fs.rules.escalations.progress import EscalationProgress
-from yolo_fs.rules.moments import iso
-from yolo_fs.rules.phase.evidence import PlanProgress, PlanStanding
+from yolo_fs.rules.evidence.plans import PlanProgress, PlanStanding
 from yolo_fs.rules.phase.gateview import GateProgress, Missing
 from yolo_fs.rules.phase.progress import (
     DepartmentProgress,
@@ -24,9 +23,10 @@ from yolo_fs.rules.phase.progress import (
     StepProgress,
     StepStanding,
 )
-from yolo_fs.services.board import Board, PhaseBoard, tasks_done
+from yolo_fs.rules.timestamps import iso
 from yolo_fs.services.crew.observing import CrewLook
-from yolo_fs.services.drift import Aside
+from yolo_fs.services.progress.board import Board, PhaseBoard, tasks_done
+from yolo_fs.services.progress.drift import Aside
 
 if TYPE_CHECKING:
     from rich.console import Console

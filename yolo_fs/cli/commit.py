@@ -11,9 +11,9 @@ from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.ids import TaskRef
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.services.history.team import Team
 from yolo_fs.services.settings import load
 from yolo_fs.services.taskcommit import commit_task
-from yolo_fs.services.team import Team
 from yolo_fs.subject import TYPES
 
 

@@ -19,7 +19,7 @@ from yolo_fs.demo.stage import stage_for
 from yolo_fs.demo.story import Act, Holds, Play, Refuses, Scene, Waits
 from yolo_fs.protocol.workflow import STEP_BY_KEY
 from yolo_fs.reasons import Exit, Finding, Reason, safe
-from yolo_fs.services.states import STATE_FILES
+from yolo_fs.services.progress.state_files import STATE_FILES
 
 if TYPE_CHECKING:
     from rich.status import Status

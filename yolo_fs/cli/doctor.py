@@ -9,7 +9,7 @@ import click
 from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Exit, errors, safe
-from yolo_fs.services.checkup import Symptom, examine_repository
+from yolo_fs.services.install.doctor import Symptom, examine_repository
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -20,11 +20,10 @@ from yolo_fs.reasons import Exit, Finding, Reason, YoloError, errors, safe
 from yolo_fs.rules.escalations.messages import Said, said_in
 from yolo_fs.rules.escalations.shown import as_json
 from yolo_fs.schemas.messages import read_message
-from yolo_fs.services.departments import find_phase
 from yolo_fs.services.escalations.moves import Done, Escalations
 from yolo_fs.services.escalations.sinks import Sinks, load_sinks
 from yolo_fs.services.escalations.ticking import Fired, Ticker
-from yolo_fs.services.places import phases_in
+from yolo_fs.services.places import find_phase, phases_in
 from yolo_fs.services.settings import load
 
 _SEVERITY = click.Choice(["blocking", "major", "minor"])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from yolo_fs.ids import PhaseId
 from yolo_fs.reasons import safe
 from yolo_fs.rules.escalations.progress import EscalationProgress, Standing
-from yolo_fs.rules.moments import iso
+from yolo_fs.rules.timestamps import iso
 from yolo_fs.services.escalations.moves import Done
 from yolo_fs.services.escalations.ticking import Fired
 

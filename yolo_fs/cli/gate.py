@@ -15,14 +15,14 @@ import click
 
 from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.reasons import Exit, safe
-from yolo_fs.services.waiting import Waited, look_aside
-from yolo_fs.services.waiting import wait as wait_for
+from yolo_fs.services.progress.gate_wait import Waited, look_aside
+from yolo_fs.services.progress.gate_wait import wait as wait_for
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from yolo_fs.rules.phase.gateview import GateProgress
-    from yolo_fs.services.gatekeeping import Gates
+    from yolo_fs.services.progress.gates import Gates
 
 _PHASE = click.option("--phase", required=True, help="Number or directory name of the phase.")
 
@@ -76,10 +76,10 @@ def wait(asked: Invocation, *, names: tuple[str, ...], phase: str, timeout: floa
 
 def _gates(asked: Invocation, phase: str) -> Gates:
     from yolo_fs.edges.git.repository import Repository
-    from yolo_fs.services.departments import find_phase
-    from yolo_fs.services.gatekeeping import gates_at
+    from yolo_fs.services.history.team import Team
+    from yolo_fs.services.places import find_phase
+    from yolo_fs.services.progress.gates import gates_at
     from yolo_fs.services.settings import load
-    from yolo_fs.services.team import Team
 
     with Repository(asked.start) as repository:
         wanted = find_phase(repository.root, phase)

@@ -13,7 +13,7 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.protocol.names import Dept
 from yolo_fs.reasons import Exit, Finding, Reason, safe
 from yolo_fs.services.hooks import githooks
-from yolo_fs.services.planting import (
+from yolo_fs.services.install.init import (
     AddLines,
     Create,
     Deed,

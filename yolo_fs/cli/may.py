@@ -16,7 +16,7 @@ from yolo_fs.rules.permits.actors import Actor, Answer, meant_by
 from yolo_fs.rules.permits.authority import may_decide, may_use
 from yolo_fs.rules.permits.contact import escalation_of, may_contact, may_escalate
 from yolo_fs.services.access import Access
-from yolo_fs.services.departments import find_department
+from yolo_fs.services.progress.departments import find_department
 
 if TYPE_CHECKING:
     from rich.console import Console

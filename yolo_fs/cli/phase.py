@@ -10,7 +10,7 @@ from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.ids import PHASE_DIRECTORY
 from yolo_fs.reasons import safe
-from yolo_fs.services.phases import Phase, make_phase, misnamed, phases
+from yolo_fs.services.progress.phases import Phase, make_phase, misnamed, phases
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,11 +10,11 @@ import click
 from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import private_directory
-from yolo_fs.services.phases import planning_root
+from yolo_fs.services.install.units import System, Unit, unit_for
+from yolo_fs.services.install.units import install as write
+from yolo_fs.services.install.units import uninstall as remove
 from yolo_fs.services.places import log_path
-from yolo_fs.services.units import System, Unit, unit_for
-from yolo_fs.services.units import install as write
-from yolo_fs.services.units import uninstall as remove
+from yolo_fs.services.progress.phases import planning_root
 
 
 @click.group("service")

@@ -15,13 +15,13 @@ from yolo_fs.edges.git.history import LoggedCommit
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError, safe
 from yolo_fs.rules.decide import describe
-from yolo_fs.services.board import Board, board
 from yolo_fs.services.crew.observing import CrewLook, CrewObserver
-from yolo_fs.services.drift import Aside, as_json, asides
+from yolo_fs.services.history.team import Team
 from yolo_fs.services.hooks.bypass import past_hooks
+from yolo_fs.services.progress.board import Board, board
+from yolo_fs.services.progress.drift import Aside, as_json, asides
 from yolo_fs.services.settings import Settings, load
 from yolo_fs.services.status import Candidate, Report, Standing, last_commits, listed, report
-from yolo_fs.services.team import Team
 
 if TYPE_CHECKING:
     from rich.console import Console

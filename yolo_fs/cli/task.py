@@ -17,13 +17,13 @@ from yolo_fs.reasons import Exit, Reason, YoloError, errors, safe
 from yolo_fs.rules.claims import Standing
 from yolo_fs.rules.crew.completion import completion_faults
 from yolo_fs.rules.crew.tally import DepartmentTally, PlanTally
-from yolo_fs.rules.phase.evidence import plan_progress
-from yolo_fs.rules.phase.facts import PhaseFacts
+from yolo_fs.rules.evidence.facts import PhaseFacts
+from yolo_fs.rules.evidence.plans import plan_progress
 from yolo_fs.services.claims import Claims, files_of
 from yolo_fs.services.crew.noting import note_message, tally_of
-from yolo_fs.services.departments import find_phase
+from yolo_fs.services.history.team import Team
+from yolo_fs.services.places import find_phase
 from yolo_fs.services.settings import Settings, load
-from yolo_fs.services.team import Team
 
 if TYPE_CHECKING:
     from rich.console import Console

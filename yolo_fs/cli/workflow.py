@@ -14,15 +14,15 @@ from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.protocol.routes import ROUTES, ROUTING_RULES, Route
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.rules.evidence.facts import PhaseFacts
 from yolo_fs.rules.loops.facts import LoopProgress
-from yolo_fs.rules.phase.facts import PhaseFacts
 from yolo_fs.rules.phase.progress import Next, PhaseProgress, fold
 from yolo_fs.services.access import out_of_lane
-from yolo_fs.services.departments import find_phase
-from yolo_fs.services.loops import loops_of
+from yolo_fs.services.history.loops import loops_of
+from yolo_fs.services.history.team import Team
+from yolo_fs.services.places import find_phase
+from yolo_fs.services.progress.workflow import StepLook, facts_of, find_step, looks, skip
 from yolo_fs.services.settings import load
-from yolo_fs.services.team import Team
-from yolo_fs.services.workflow import StepLook, facts_of, find_step, looks, skip
 
 if TYPE_CHECKING:
     from rich.console import Console

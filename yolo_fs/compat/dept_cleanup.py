@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from yolo_fs.compat.arguments import parse
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import YoloError, safe
-from yolo_fs.services.cleanup import REASONS, Cleaned, clean, is_unique_in
+from yolo_fs.services.install.cleanup import REASONS, Cleaned, clean, is_unique_in
 
 
 def run(arguments: Sequence[str]) -> int:

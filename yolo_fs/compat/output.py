@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from yolo_fs.rules.moments import iso
+from yolo_fs.rules.timestamps import iso
 
 
 def print_json(value: Mapping[str, Any] | Sequence[Any]) -> None:

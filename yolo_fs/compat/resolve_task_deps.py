@@ -12,7 +12,7 @@ from yolo_fs.reasons import Reason, YoloError
 
 
 def run(arguments: Sequence[str]) -> int:
-    from yolo_fs.rules.phase.evidence import layers
+    from yolo_fs.rules.evidence.plans import layers
 
     # What --all-plans names is not needed: `td` never leaves a plan.
     given = parse(arguments, valued=("--plan", "--all-plans"))

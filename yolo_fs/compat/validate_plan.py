@@ -15,7 +15,7 @@ from yolo_fs.ids import PlanId
 from yolo_fs.reasons import Reason, safe
 from yolo_fs.rules.artifacts.checks import CHECKS, plan_facts
 from yolo_fs.rules.artifacts.table import ARTIFACTS, Check
-from yolo_fs.rules.facts import Place, PlanFacts, Surroundings
+from yolo_fs.rules.artifacts.verdicts import Place, PlanFacts, Surroundings
 from yolo_fs.rules.phase.folder import first
 from yolo_fs.schemas.base import Fault, Record, Wire, check
 from yolo_fs.schemas.lines.planning import PlanHeader, PlanTask, TurboPlanHeader, TurboTask

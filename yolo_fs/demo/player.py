@@ -37,7 +37,7 @@ from yolo_fs.demo.story import (
     Wakes,
 )
 from yolo_fs.reasons import Finding, Reason, YoloError, safe
-from yolo_fs.services.states import STATE_FILES
+from yolo_fs.services.progress.state_files import STATE_FILES
 
 START_S = 30.0
 """Longest wait for the daemon to start."""

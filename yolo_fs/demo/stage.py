@@ -27,7 +27,7 @@ from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.artifacts.secrets import RULES
 from yolo_fs.rules.phase.gateview import GateView
 from yolo_fs.rules.phase.integration import integration_result
-from yolo_fs.services.board import board
+from yolo_fs.services.progress.board import board
 from yolo_fs.services.settings import load
 
 _WHO = {

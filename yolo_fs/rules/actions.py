@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from yolo_fs.rules.facts import Accepted
+from yolo_fs.rules.artifacts.verdicts import Accepted
 
 
 @dataclass(frozen=True, slots=True)

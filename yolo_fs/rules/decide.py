@@ -8,7 +8,7 @@ from typing import Any
 
 from yolo_fs.reasons import Reason
 from yolo_fs.rules.actions import Action, Commit, Tell
-from yolo_fs.rules.facts import (
+from yolo_fs.rules.artifacts.verdicts import (
     Accepted,
     Committed,
     Held,

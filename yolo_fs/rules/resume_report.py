@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from yolo_fs.reasons import Reason, safe
-from yolo_fs.rules.facts import Accepted, Held, Missing, Rejected, Verdict, Waiting
+from yolo_fs.rules.artifacts.verdicts import Accepted, Held, Missing, Rejected, Verdict, Waiting
 from yolo_fs.rules.handoffs.lifecycle import HandoffLifecycle, HandoffStage
 from yolo_fs.rules.phase.progress import Folded
 from yolo_fs.rules.phase.scene import SHORT, Asker, Scene

@@ -16,17 +16,17 @@ from yolo_fs.ids import PlanId
 from yolo_fs.protocol.names import Dept, Mode
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, safe
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
+from yolo_fs.rules.evidence.facts import PhaseFacts, Plan, Switches, plans_of, texts
+from yolo_fs.rules.evidence.plans import PlanStanding, plan_progress
 from yolo_fs.rules.permits.access import ActivePlan, may_read, may_write, outside
 from yolo_fs.rules.permits.actors import Actor, Answer, find_actor, mode_of
 from yolo_fs.rules.permits.authority import decisions_out_of_lane
 from yolo_fs.rules.permits.message_routes import routes_broken
 from yolo_fs.rules.permits.targets import GIT_DIFF, Target
-from yolo_fs.rules.phase.evidence import PlanStanding, plan_progress
-from yolo_fs.rules.phase.facts import PhaseFacts, Plan, Switches, plans_of, texts
 from yolo_fs.rules.phase.progress import fold
 from yolo_fs.schemas.config import Config
+from yolo_fs.services.history.team import Team
 from yolo_fs.services.settings import Settings, load
-from yolo_fs.services.team import Team
 
 
 class Access:

@@ -18,7 +18,7 @@ from yolo_fs.edges.git.obstacles import Obstacles
 from yolo_fs.edges.git.repository import Head
 from yolo_fs.reasons import Reason, YoloError
 from yolo_fs.rules.actions import Action, Commit, Tell
-from yolo_fs.rules.facts import Accepted, Committed, Held, Verdict
+from yolo_fs.rules.artifacts.verdicts import Accepted, Committed, Held, Verdict
 
 Telling = Callable[[str, str, Mapping[str, Any]], object]
 """Takes an event's type, the path that it is about, and its data."""

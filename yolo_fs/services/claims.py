@@ -15,8 +15,8 @@ from yolo_fs.edges.store import Damaged, private_directory, read_json, update
 from yolo_fs.ids import TaskRef
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.rules.claims import Claim, Standing, standings
-from yolo_fs.rules.moments import iso
-from yolo_fs.rules.phase.facts import PhaseFacts, plans_of, texts
+from yolo_fs.rules.evidence.facts import PhaseFacts, plans_of, texts
+from yolo_fs.rules.timestamps import iso
 
 _FILE = "claims.json"
 _LOCK = "claims.lock"

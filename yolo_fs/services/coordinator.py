@@ -19,8 +19,8 @@ from yolo_fs.edges.git.refs import RefUpdater
 from yolo_fs.edges.git.repository import Head, Repository
 from yolo_fs.edges.scan_cache import ScanCache
 from yolo_fs.reasons import Finding, Reason, YoloError
+from yolo_fs.rules.artifacts.verdicts import Accepted, Held, Verdict, Waiting
 from yolo_fs.rules.decide import decide, describe
-from yolo_fs.rules.facts import Accepted, Held, Verdict, Waiting
 from yolo_fs.services.apply import Applier, Budget, Outcome, Telling
 from yolo_fs.services.intake import Intake, Seen
 from yolo_fs.services.ledger import Ledger

@@ -29,13 +29,13 @@ from yolo_fs.services.crew.watching import CrewWatch
 from yolo_fs.services.escalations.sinks import Sinks, load_sinks
 from yolo_fs.services.escalations.ticking import Ticker
 from yolo_fs.services.health import write_health
+from yolo_fs.services.history.team import Team
 from yolo_fs.services.inbox import Inbox
 from yolo_fs.services.lookouts import Lookouts
-from yolo_fs.services.projector import Projector
+from yolo_fs.services.progress.projector import Projector
+from yolo_fs.services.progress.state_files import States
 from yolo_fs.services.recovery import recover
 from yolo_fs.services.settings import CONFIG, load, stamps_of
-from yolo_fs.services.states import States
-from yolo_fs.services.team import Team
 
 RETRY_S = 0.05
 """Between two looks at what waits to be judged, or at what holds everything up."""

@@ -21,7 +21,7 @@ from yolo_fs.rules.artifacts.checks import commits_mentioned, plan_facts
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.examine import examine
 from yolo_fs.rules.artifacts.table import Check
-from yolo_fs.rules.facts import Place, PlanFacts, Surroundings
+from yolo_fs.rules.artifacts.verdicts import Place, PlanFacts, Surroundings
 from yolo_fs.schemas.base import Mode, Record
 
 _PLAN_ENDING = ".plan.jsonl"

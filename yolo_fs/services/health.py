@@ -17,7 +17,7 @@ from yolo_fs.edges.lock import holder
 from yolo_fs.edges.store import read_json, write_json
 from yolo_fs.edges.watch import Degraded
 from yolo_fs.reasons import YoloError
-from yolo_fs.rules.facts import Held, Rejected, Verdict
+from yolo_fs.rules.artifacts.verdicts import Held, Rejected, Verdict
 from yolo_fs.services.places import health_path, lock_path
 
 

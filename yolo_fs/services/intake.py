@@ -22,7 +22,7 @@ from yolo_fs.rules.artifacts.examine import examine
 from yolo_fs.rules.artifacts.naming import is_named_by_change, subject_of, trailers_of
 from yolo_fs.rules.artifacts.secrets import find_secrets
 from yolo_fs.rules.artifacts.table import Check, Home
-from yolo_fs.rules.facts import (
+from yolo_fs.rules.artifacts.verdicts import (
     Accepted,
     Committed,
     Held,

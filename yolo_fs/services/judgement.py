@@ -25,7 +25,7 @@ from yolo_fs.rules.artifacts.recognise import (
     place_of_name,
 )
 from yolo_fs.rules.artifacts.secrets import find_secrets
-from yolo_fs.rules.facts import Place
+from yolo_fs.rules.artifacts.verdicts import Place
 from yolo_fs.schemas.catalogue import Kind
 from yolo_fs.services.examination import CommitsExist, Examiner, Snapshot
 from yolo_fs.services.settings import Settings

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from yolo_fs.rules.facts import Committed, Ignored, Verdict
+from yolo_fs.rules.artifacts.verdicts import Committed, Ignored, Verdict
 from yolo_fs.services.survey import Glance
 
 

@@ -6,7 +6,7 @@ import os
 
 from yolo_fs.edges.files import names_in
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.ids import PhaseId
+from yolo_fs.ids import PHASE_DIRECTORY, PhaseId
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 
@@ -64,3 +64,24 @@ def own_phase_folder(root: str, phase: PhaseId) -> str:
             Reason.NOT_REGULAR, message, hint="Put a real folder there.", exit_code=Exit.NOT_HERE
         )
     return folder
+
+
+def find_phase(root: str, spelled: str) -> PhaseId:
+    """Return the phase that a number (`1`, `01`) or a directory name spells.
+
+    Raises:
+        YoloError: BAD_NAME, or UNKNOWN_NAME when there is no such phase.
+    """
+    folder = os.path.join(root, PLANNING_ROOT, "phases")
+    present = [name for name in names_in(folder) if PHASE_DIRECTORY.fullmatch(name)]
+    wanted = spelled.zfill(2) if spelled.isdecimal() else spelled
+    if not wanted.replace("-", "").isalnum():
+        raise YoloError(Reason.BAD_NAME, f"{safe(spelled)!r} is not a phase", exit_code=Exit.USAGE)
+    for name in present:
+        phase = PhaseId.parse(name)
+        if phase and wanted in (phase.number, name):
+            return phase
+    hint = f"There are: {', '.join(present) or 'none'}."
+    raise YoloError(
+        Reason.UNKNOWN_NAME, f"no phase {safe(spelled)!r}", hint=hint, exit_code=Exit.USAGE
+    )

@@ -15,25 +15,25 @@ from typing import TypeVar
 from yolo_fs.edges.git.repository import Head, Repository
 from yolo_fs.reasons import Reason, YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
-from yolo_fs.rules.facts import Committed, Ignored, Verdict
+from yolo_fs.rules.artifacts.verdicts import Committed, Ignored, Verdict
+from yolo_fs.rules.evidence.facts import PhaseFacts, Switches
 from yolo_fs.rules.handoffs.lifecycle import HandoffLifecycle
-from yolo_fs.rules.phase.facts import PhaseFacts, Switches
 from yolo_fs.rules.phase.progress import Folded, fold
 from yolo_fs.rules.phase.scene import Asker
 from yolo_fs.rules.report import Brief
 from yolo_fs.rules.resume_report import LastHandoff, Situation, resume_report
 from yolo_fs.schemas.config import Config
 from yolo_fs.schemas.policy import Policy
-from yolo_fs.services.board import Board, board
 from yolo_fs.services.context.store import ContextStore
 from yolo_fs.services.coordinator import Coordinator
-from yolo_fs.services.drift import asides
 from yolo_fs.services.handoffs.accept import DirectiveHandoffs
 from yolo_fs.services.handoffs.lifecycle import lifecycles_of
 from yolo_fs.services.handoffs.reading import Reader
+from yolo_fs.services.history.team import Team
 from yolo_fs.services.places import phases_in
+from yolo_fs.services.progress.board import Board, board
+from yolo_fs.services.progress.drift import asides
 from yolo_fs.services.settings import Settings, load
-from yolo_fs.services.team import Team
 
 _Answer = TypeVar("_Answer")
 _Seen = tuple[dict[str, Verdict], Head, Reason | None]

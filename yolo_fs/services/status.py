@@ -15,8 +15,7 @@ from yolo_fs.edges.git.history import LoggedCommit, log
 from yolo_fs.edges.git.repository import Head, Repository
 from yolo_fs.reasons import Reason, YoloError
 from yolo_fs.rules.artifacts.classify import classify
-from yolo_fs.rules.decide import describe
-from yolo_fs.rules.facts import (
+from yolo_fs.rules.artifacts.verdicts import (
     Accepted,
     Committed,
     Held,
@@ -26,6 +25,7 @@ from yolo_fs.rules.facts import (
     Verdict,
     Waiting,
 )
+from yolo_fs.rules.decide import describe
 from yolo_fs.services.coordinator import Coordinator
 from yolo_fs.services.health import Health, health
 from yolo_fs.services.settings import Settings

@@ -20,8 +20,8 @@ from yolo_fs.protocol.commits import SOURCE_FORMAT
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.services.claims import files_of
+from yolo_fs.services.history.team import Team
 from yolo_fs.services.serial import serialised
-from yolo_fs.services.team import Team
 
 _TRIES = 5
 _BUSY = ("cannot lock ref", "index.lock")

@@ -14,7 +14,7 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Finding, Reason, YoloError, errors
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.naming import is_named_by_change, spellings_of, trailers_of
-from yolo_fs.rules.facts import Place
+from yolo_fs.rules.artifacts.verdicts import Place
 from yolo_fs.services.examination import AtCommit, Blobs, Examined, Examiner
 from yolo_fs.services.intake import records_before
 from yolo_fs.services.settings import Settings

@@ -13,8 +13,8 @@ from graphlib import CycleError, TopologicalSorter
 from yolo_fs.ids import PlanId
 from yolo_fs.reasons import Level, Reason
 from yolo_fs.rules.artifacts.table import Check
-from yolo_fs.rules.facts import Place, PlanFacts, Surroundings
-from yolo_fs.rules.moments import moment
+from yolo_fs.rules.artifacts.verdicts import Place, PlanFacts, Surroundings
+from yolo_fs.rules.timestamps import moment
 from yolo_fs.schemas.base import Fault, Record
 from yolo_fs.schemas.envelope.envelope import payload_faults
 

@@ -10,7 +10,7 @@ from yolo_fs.ids import PHASE_DIRECTORY, PLAN, PhaseId, PlanId
 from yolo_fs.protocol.departments import WORKING
 from yolo_fs.rules.artifacts import documents
 from yolo_fs.rules.artifacts.table import ARTIFACTS, Artifact, Home
-from yolo_fs.rules.facts import Place
+from yolo_fs.rules.artifacts.verdicts import Place
 
 PLANNING_ROOT = ".yolo-planning"
 _REMEMBERED = 10_000

@@ -5,9 +5,9 @@ See docs/sources.md#document-003.
 
 from __future__ import annotations
 
+from yolo_fs.rules.artifacts.handoff_names import CHOICES, HANDOFF_FOLDER, HANDOFF_ROW, read_name
 from yolo_fs.rules.artifacts.table import Artifact, Check, Home, Naming
-from yolo_fs.rules.facts import Place
-from yolo_fs.rules.handoffs.storage_names import CHOICES, HANDOFF_FOLDER, HANDOFF_ROW, read_name
+from yolo_fs.rules.artifacts.verdicts import Place
 from yolo_fs.schemas.base import Format
 from yolo_fs.schemas.envelope.choice import Choices
 from yolo_fs.schemas.envelope.envelope import Envelope

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from yolo_fs.reasons import Finding, Level, Reason
 from yolo_fs.rules.artifacts.checks import Located, run_checks
 from yolo_fs.rules.artifacts.table import Artifact
-from yolo_fs.rules.facts import Place, Surroundings
+from yolo_fs.rules.artifacts.verdicts import Place, Surroundings
 from yolo_fs.schemas.base import Fault, Mode, Record, check
 
 

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from yolo_fs.ids import PLAN
+from yolo_fs.rules.artifacts.escalation_changes import Change, changes, entries_in
+from yolo_fs.rules.artifacts.handoff_names import commit_subject
 from yolo_fs.rules.artifacts.table import Naming
-from yolo_fs.rules.escalations.changes import Change, changes, entries_in
-from yolo_fs.rules.facts import Place
-from yolo_fs.rules.handoffs.storage_names import commit_subject
+from yolo_fs.rules.artifacts.verdicts import Place
 from yolo_fs.schemas.base import Record
 from yolo_fs.subject import Subject
 

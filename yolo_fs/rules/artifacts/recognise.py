@@ -12,7 +12,7 @@ from yolo_fs.reasons import Reason
 from yolo_fs.rules.artifacts.catalogue import FAMILIES, Kind, artifact_of, find_kind, kind_named
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.rules.artifacts.table import Artifact, Check
-from yolo_fs.rules.facts import Place
+from yolo_fs.rules.artifacts.verdicts import Place
 from yolo_fs.schemas.base import Format
 from yolo_fs.schemas.catalogue import ANY_ENVELOPE, ANY_MESSAGE
 from yolo_fs.schemas.messages import MESSAGES

@@ -10,7 +10,7 @@ from functools import cached_property
 
 from yolo_fs.ids import PhaseId, PlanId
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
-from yolo_fs.rules.facts import Place
+from yolo_fs.rules.artifacts.verdicts import Place
 from yolo_fs.rules.permits.actors import Actor
 from yolo_fs.schemas.base import Record
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from yolo_fs.protocol.crew import NEXT_CIRCUIT, Circuit, Outcome
 from yolo_fs.protocol.names import Dept
-from yolo_fs.rules.moments import iso
+from yolo_fs.rules.timestamps import iso
 
 
 @dataclass(frozen=True, slots=True)

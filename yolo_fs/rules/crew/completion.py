@@ -10,9 +10,9 @@ from typing import Any
 
 from yolo_fs.ids import TaskRef
 from yolo_fs.reasons import Finding, Reason, safe
-from yolo_fs.rules.phase.correlation import purpose_of
-from yolo_fs.rules.phase.evidence import PlanProgress
-from yolo_fs.rules.phase.facts import SourceCommit, texts
+from yolo_fs.rules.evidence.commits import purpose_of
+from yolo_fs.rules.evidence.facts import SourceCommit, texts
+from yolo_fs.rules.evidence.plans import PlanProgress
 
 
 def task_of(said: Mapping[str, Any]) -> TaskRef | None:

@@ -15,7 +15,7 @@ from typing import Any
 from yolo_fs.protocol.crew import Health
 from yolo_fs.protocol.names import Dept, Role
 from yolo_fs.rules.crew.record import REQUEST, Seen, place_of
-from yolo_fs.rules.moments import iso
+from yolo_fs.rules.timestamps import iso
 
 AT_WORK = frozenset({Health.STARTED, Health.WORKING})
 """Who is so, and is silent for too long, has disappeared."""

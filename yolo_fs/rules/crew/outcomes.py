@@ -16,10 +16,10 @@ from yolo_fs.rules.crew.circuit import Told
 from yolo_fs.rules.crew.health import AgentHealth
 from yolo_fs.rules.crew.record import Seen
 from yolo_fs.rules.escalations.log import departments_of, logged, stations
+from yolo_fs.rules.evidence.facts import PhaseFacts, SourceCommit
+from yolo_fs.rules.evidence.plans import plan_progress
 from yolo_fs.rules.loops.facts import LoopFacts
-from yolo_fs.rules.moments import moment
-from yolo_fs.rules.phase.evidence import plan_progress
-from yolo_fs.rules.phase.facts import PhaseFacts, SourceCommit
+from yolo_fs.rules.timestamps import moment
 
 BLOCKER = "dev_blocker"
 

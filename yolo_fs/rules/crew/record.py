@@ -17,7 +17,7 @@ from yolo_fs.protocol.names import Dept, Role
 from yolo_fs.protocol.roster import department_said
 from yolo_fs.reasons import Finding, Reason
 from yolo_fs.rules.escalations.log import role_of
-from yolo_fs.rules.moments import moment, untimely
+from yolo_fs.rules.timestamps import moment, untimely
 from yolo_fs.schemas.base import Record
 
 RECORD = ".git/yolo-fs/agents.jsonl"

@@ -15,7 +15,7 @@ from yolo_fs.protocol.names import Dept
 from yolo_fs.reasons import Finding, Reason
 from yolo_fs.rules.crew.health import AgentHealth, Crew
 from yolo_fs.rules.crew.record import RECORD, REQUEST, RESPONSE, Seen, place_of
-from yolo_fs.rules.phase.facts import texts
+from yolo_fs.rules.evidence.facts import texts
 
 GONE = "stopped"
 """The answer of whoever ended without a word: it is not late."""

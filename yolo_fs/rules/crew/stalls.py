@@ -17,16 +17,16 @@ from yolo_fs.protocol.crew import Cause, Circuit, Health
 from yolo_fs.protocol.names import Dept
 from yolo_fs.reasons import errors
 from yolo_fs.rules.artifacts.classify import classify
+from yolo_fs.rules.artifacts.verdicts import Held, Rejected, Verdict
 from yolo_fs.rules.crew.circuit import Breaker
 from yolo_fs.rules.crew.health import AgentHealth
 from yolo_fs.rules.crew.record import place_of
 from yolo_fs.rules.escalations.progress import EscalationProgress
-from yolo_fs.rules.facts import Held, Rejected, Verdict
-from yolo_fs.rules.moments import iso
-from yolo_fs.rules.phase.evidence import plan_progress
-from yolo_fs.rules.phase.facts import PhaseFacts, SourceCommit
+from yolo_fs.rules.evidence.facts import PhaseFacts, SourceCommit
+from yolo_fs.rules.evidence.plans import plan_progress
 from yolo_fs.rules.phase.progress import Next, PhaseProgress
 from yolo_fs.rules.phase.waits import waits_of
+from yolo_fs.rules.timestamps import iso
 
 
 @dataclass(frozen=True, slots=True)

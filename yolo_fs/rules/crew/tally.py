@@ -12,8 +12,8 @@ from typing import Any
 
 from yolo_fs.protocol.names import Dept
 from yolo_fs.rules.crew.record import Seen
-from yolo_fs.rules.phase.evidence import PlanProgress, PlanStanding
-from yolo_fs.rules.phase.facts import PhaseFacts, SourceCommit, texts
+from yolo_fs.rules.evidence.facts import PhaseFacts, SourceCommit, texts
+from yolo_fs.rules.evidence.plans import PlanProgress, PlanStanding
 from yolo_fs.rules.phase.gates import verdict_of
 from yolo_fs.rules.phase.gateview import GateView
 from yolo_fs.rules.phase.progress import DepartmentProgress, PhaseProgress, StepStanding

@@ -12,12 +12,12 @@ from typing import Any
 
 from yolo_fs.protocol.escalation import LEVELS
 from yolo_fs.protocol.names import Role
-from yolo_fs.rules.escalations.changes import Changed, Entry, changes, entries_in, without
+from yolo_fs.rules.artifacts.escalation_changes import Changed, Entry, changes, entries_in, without
 from yolo_fs.rules.escalations.log import Logged, logged
 from yolo_fs.rules.escalations.progress import EscalationProgress, Standing
 from yolo_fs.rules.escalations.standing import escalations
-from yolo_fs.rules.moments import moment
-from yolo_fs.rules.phase.facts import PhaseFacts
+from yolo_fs.rules.evidence.facts import PhaseFacts
+from yolo_fs.rules.timestamps import moment
 
 _END = datetime(9000, 1, 1, tzinfo=UTC)
 """Nothing that is committed is written anew because a clock says something else today."""

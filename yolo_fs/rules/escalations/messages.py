@@ -14,7 +14,7 @@ from yolo_fs.protocol.names import Role
 from yolo_fs.rules.escalations.log import Station
 from yolo_fs.rules.escalations.progress import EscalationProgress
 from yolo_fs.rules.escalations.standing import Raise
-from yolo_fs.rules.phase.facts import texts
+from yolo_fs.rules.evidence.facts import texts
 
 _MAY_WARN = (Role.SENIOR, Role.LEAD, Role.ARCHITECT)
 _RESOLVERS = (Role.USER, Role.OWNER, Role.ARCHITECT, Role.LEAD)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from yolo_fs.ids import EscalationId
-from yolo_fs.rules.phase.correlation import purpose_of
+from yolo_fs.rules.evidence.commits import purpose_of
 from yolo_fs.subject import GRAMMAR
 
 _RESOLVED = re.compile(r"resolve blocker\b")

@@ -9,7 +9,7 @@ from typing import Any
 
 from yolo_fs.rules.escalations.log import Station
 from yolo_fs.rules.escalations.progress import EscalationProgress
-from yolo_fs.rules.moments import iso
+from yolo_fs.rules.timestamps import iso
 
 
 def as_json(one: EscalationProgress) -> dict[str, Any]:

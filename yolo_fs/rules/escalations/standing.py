@@ -19,7 +19,7 @@ from yolo_fs.rules.escalations.beginning import begin
 from yolo_fs.rules.escalations.log import ENTRIES, LOG, Logged, Station, by_id, of_entry, stations
 from yolo_fs.rules.escalations.moves import advance
 from yolo_fs.rules.escalations.progress import EscalationProgress, Standing
-from yolo_fs.rules.moments import moment, untimely
+from yolo_fs.rules.timestamps import moment, untimely
 
 EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 

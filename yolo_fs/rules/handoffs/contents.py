@@ -13,9 +13,9 @@ from yolo_fs.ids import PhaseId
 from yolo_fs.protocol.names import Dept
 from yolo_fs.reasons import Finding, Level, Reason
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
-from yolo_fs.rules.moments import moment
-from yolo_fs.rules.phase.evidence import plan_progress
-from yolo_fs.rules.phase.facts import Filed, PhaseFacts, texts
+from yolo_fs.rules.evidence.facts import Filed, PhaseFacts, texts
+from yolo_fs.rules.evidence.plans import plan_progress
+from yolo_fs.rules.timestamps import moment
 from yolo_fs.schemas.base import Fault
 
 Located = tuple[int, Fault]

@@ -13,7 +13,7 @@ from typing import Any
 
 from yolo_fs.protocol.storage import AgentType
 from yolo_fs.reasons import Level, Reason
-from yolo_fs.rules.handoffs.storage_names import (
+from yolo_fs.rules.artifacts.handoff_names import (
     ENDINGS,
     SECTIONS,
     Wanted,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from yolo_fs.rules.moments import iso
+from yolo_fs.rules.timestamps import iso
 
 
 class HandoffStage(StrEnum):

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from yolo_fs.reasons import Reason
+from yolo_fs.rules.artifacts.handoff_names import instant
 from yolo_fs.rules.handoffs.consistency import EarlierHandoff, contradictions
 from yolo_fs.rules.handoffs.envelopes import Sent
-from yolo_fs.rules.handoffs.storage_names import instant
 from yolo_fs.schemas.base import Fault
 from yolo_fs.schemas.envelope.choice import Choice
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from yolo_fs.protocol.departments import name_in
 from yolo_fs.protocol.names import Role
 from yolo_fs.protocol.workflow import LIMIT_BY_KEY
-from yolo_fs.rules.phase.facts import PhaseFacts, texts
+from yolo_fs.rules.evidence.facts import PhaseFacts, texts
 
 PATCH_TASKS = 2
 """Tasks that a patch may take."""

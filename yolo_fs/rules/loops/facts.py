@@ -14,7 +14,7 @@ from typing import Any
 from yolo_fs.protocol.chains import METRICS
 from yolo_fs.protocol.crew import MEASURES
 from yolo_fs.protocol.names import Dept
-from yolo_fs.rules.phase.facts import Filed, PhaseFacts, Version, Work
+from yolo_fs.rules.evidence.facts import Filed, PhaseFacts, Version, Work
 
 WITH_ROUNDS = frozenset({
     "discovery", "critique", "plan", "summary", "research", "code-review", "verification", "qa-code",

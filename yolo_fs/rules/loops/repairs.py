@@ -12,6 +12,7 @@ from yolo_fs.protocol.chains import QA_REMEDIES
 from yolo_fs.protocol.departments import name_in
 from yolo_fs.protocol.names import Dept, Role
 from yolo_fs.protocol.workflow import LIMIT_BY_KEY
+from yolo_fs.rules.evidence.facts import Plan, plans_of
 from yolo_fs.rules.loops.facts import Loop, LoopFacts, LoopProgress, Metrics
 from yolo_fs.rules.loops.reviews import (
     ACCEPTED,
@@ -24,7 +25,6 @@ from yolo_fs.rules.loops.reviews import (
     stage_of,
     was_escalated,
 )
-from yolo_fs.rules.phase.facts import Plan, plans_of
 
 # --- code review -----------------------------------------------------------------------------------------------------
 

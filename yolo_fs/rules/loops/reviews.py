@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from yolo_fs.ids import EscalationId
 from yolo_fs.protocol.chains import CHANGE_CLASSES, REVIEW_REMEDIES, Weight
 from yolo_fs.protocol.names import Dept, Role
+from yolo_fs.rules.evidence.facts import PhaseFacts
 from yolo_fs.rules.loops.facts import LoopFacts
-from yolo_fs.rules.phase.facts import PhaseFacts
 
 _SEVERITIES = {severity: row.weight for row in CHANGE_CLASSES for severity in row.severities}
 _CLASSIFY, _MINOR, _MAJOR, _CYCLE_2, _LEAD = REVIEW_REMEDIES

@@ -14,8 +14,8 @@ from yolo_fs.protocol.escalation import CHAINS, ESCALATES_BY_ROLE
 from yolo_fs.protocol.names import Dept, Mode, Role
 from yolo_fs.protocol.roster import AGENT_BY_NAME, Agent
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
-from yolo_fs.rules.facts import Place
-from yolo_fs.rules.phase.facts import Switches
+from yolo_fs.rules.artifacts.verdicts import Place
+from yolo_fs.rules.evidence.facts import Switches
 
 BRING = ("the question or blocker", "the relevant context of your work", "your recommendation")
 

@@ -14,8 +14,8 @@ from typing import Any
 from yolo_fs.protocol.authority import AUTHORITY, AUTHORITY_BY_ROLE, Authority, Topic
 from yolo_fs.protocol.names import Role
 from yolo_fs.reasons import Finding, Level, Reason, YoloError, safe
+from yolo_fs.rules.evidence.facts import PhaseFacts
 from yolo_fs.rules.permits.actors import Actor, Answer, find_actor, mode_of, refusal, superiors
-from yolo_fs.rules.phase.facts import PhaseFacts
 
 _MATRIX = 'document 002 ("Decision Authority Matrix")'
 LANE = (

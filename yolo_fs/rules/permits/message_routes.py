@@ -13,6 +13,7 @@ from typing import Any
 
 from yolo_fs.protocol.names import Dept, Mode, Role
 from yolo_fs.reasons import Finding, Reason, YoloError, safe
+from yolo_fs.rules.evidence.facts import PhaseFacts
 from yolo_fs.rules.permits.actors import (
     WORKING_DEPARTMENTS,
     Actor,
@@ -24,7 +25,6 @@ from yolo_fs.rules.permits.actors import (
     reports_to,
 )
 from yolo_fs.rules.permits.contact import LEADS_ONLY, NO_UX_TO_BACKEND, is_across, may_escalate
-from yolo_fs.rules.phase.facts import PhaseFacts
 from yolo_fs.schemas.messages import MESSAGES, Direction, Message
 
 # --- with a message --------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from functools import cached_property
 from yolo_fs.protocol.isolation import BORDERS, SEALED, Item, Sealed, What
 from yolo_fs.protocol.names import Dept, Role
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
-from yolo_fs.rules.facts import Place
+from yolo_fs.rules.artifacts.verdicts import Place
 from yolo_fs.rules.permits.actors import Actor
 
 GIT_DIFF = "git diff"

@@ -19,7 +19,7 @@ from yolo_fs.protocol.gates import (
     Sentinel,
 )
 from yolo_fs.protocol.names import Dept
-from yolo_fs.rules.phase.facts import PhaseFacts
+from yolo_fs.rules.evidence.facts import PhaseFacts
 from yolo_fs.rules.phase.gateview import GateProgress, GateView, evidence_of
 from yolo_fs.rules.phase.integration import integration_checks, integration_gate
 from yolo_fs.rules.phase.needs import KINDS, NEEDS, all_departments

@@ -14,9 +14,9 @@ from yolo_fs.protocol.departments import name_in
 from yolo_fs.protocol.gates import Outcome
 from yolo_fs.protocol.names import Dept
 from yolo_fs.protocol.workflow import STEPS, Skip, Step
+from yolo_fs.rules.evidence.facts import PhaseFacts
+from yolo_fs.rules.evidence.plans import PlanProgress, PlanStanding, plan_progress
 from yolo_fs.rules.loops.delivery import route_of_verdict
-from yolo_fs.rules.phase.evidence import PlanProgress, PlanStanding, plan_progress
-from yolo_fs.rules.phase.facts import PhaseFacts
 from yolo_fs.rules.phase.skips import skip_rule
 from yolo_fs.rules.phase.stepgates import Passed, entry_lacks, exit_lacks, stage_outcome
 from yolo_fs.rules.phase.view import PHASE_STEPS, View

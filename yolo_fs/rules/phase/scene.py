@@ -12,8 +12,8 @@ from typing import Any
 from yolo_fs.ids import EscalationId
 from yolo_fs.protocol.names import Dept
 from yolo_fs.reasons import safe
-from yolo_fs.rules.phase.evidence import PlanProgress, PlanStanding, TaskProgress
-from yolo_fs.rules.phase.facts import PhaseFacts
+from yolo_fs.rules.evidence.facts import PhaseFacts
+from yolo_fs.rules.evidence.plans import PlanProgress, PlanStanding, TaskProgress
 from yolo_fs.rules.phase.gates import gates_of
 from yolo_fs.rules.phase.progress import DepartmentProgress, Next, PhaseProgress
 from yolo_fs.rules.phase.view import PHASE_STEPS, View

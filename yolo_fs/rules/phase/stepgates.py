@@ -12,9 +12,9 @@ from typing import Any
 from yolo_fs.protocol.gates import Outcome
 from yolo_fs.protocol.workflow import EntryGate, ExitGate
 from yolo_fs.rules.escalations.entries import as_committed
+from yolo_fs.rules.evidence.facts import all_present
+from yolo_fs.rules.evidence.plans import PlanStanding
 from yolo_fs.rules.loops.reviews import unfinished_reviews
-from yolo_fs.rules.phase.evidence import PlanStanding
-from yolo_fs.rules.phase.facts import all_present
 from yolo_fs.rules.phase.view import View
 
 Passed = frozenset[str]

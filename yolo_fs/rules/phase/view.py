@@ -9,8 +9,8 @@ from typing import Any
 
 from yolo_fs.protocol.names import Dept
 from yolo_fs.protocol.workflow import Step
-from yolo_fs.rules.phase.evidence import PlanProgress, plan_progress
-from yolo_fs.rules.phase.facts import Filed, PhaseFacts, Plan, plans_of
+from yolo_fs.rules.evidence.facts import Filed, PhaseFacts, Plan, plans_of
+from yolo_fs.rules.evidence.plans import PlanProgress, plan_progress
 from yolo_fs.schemas.config import Config
 
 SHARED_KINDS = frozenset({"critique", "research"})

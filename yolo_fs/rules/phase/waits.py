@@ -14,8 +14,8 @@ from collections.abc import Collection, Iterator
 from yolo_fs.ids import TaskRef
 from yolo_fs.protocol.names import Dept, Role
 from yolo_fs.protocol.roster import AGENT_BY_NAME
+from yolo_fs.rules.evidence.facts import PhaseFacts, plans_of
 from yolo_fs.rules.phase.deadlock import BY_NAME, Alarm, Deadlock, Orphan, Wait, cycles, orphans
-from yolo_fs.rules.phase.facts import PhaseFacts, plans_of
 from yolo_fs.rules.phase.gates import gates_of
 from yolo_fs.rules.phase.progress import PhaseProgress
 from yolo_fs.rules.phase.waits_for_answers import of_escalations, of_handoffs, of_research

@@ -15,8 +15,8 @@ from yolo_fs.protocol.roster import plain_name
 from yolo_fs.rules.escalations.entries import as_committed
 from yolo_fs.rules.escalations.log import ENTRIES, LOG
 from yolo_fs.rules.escalations.progress import EscalationProgress, Standing
+from yolo_fs.rules.evidence.facts import Filed
 from yolo_fs.rules.phase.deadlock import Wait
-from yolo_fs.rules.phase.facts import Filed
 from yolo_fs.rules.phase.waits_scene import Scene
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from yolo_fs.protocol.names import Dept
+from yolo_fs.rules.evidence.facts import Plan, texts
+from yolo_fs.rules.evidence.plans import PlanProgress
 from yolo_fs.rules.phase.deadlock import Wait, shown
-from yolo_fs.rules.phase.evidence import PlanProgress
-from yolo_fs.rules.phase.facts import Plan, texts
 from yolo_fs.rules.phase.gateview import Missing
 from yolo_fs.rules.phase.progress import DepartmentProgress
 from yolo_fs.rules.phase.waits_scene import CONFIG, Scene, gate_name

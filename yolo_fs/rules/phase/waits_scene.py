@@ -14,8 +14,8 @@ from yolo_fs.ids import PlanId
 from yolo_fs.protocol.departments import WORKING
 from yolo_fs.protocol.gates import WAVE_GATES, WaveGate
 from yolo_fs.protocol.names import Dept
-from yolo_fs.rules.phase.evidence import PlanProgress, PlanStanding
-from yolo_fs.rules.phase.facts import PhaseFacts, Plan, plans_of
+from yolo_fs.rules.evidence.facts import PhaseFacts, Plan, plans_of
+from yolo_fs.rules.evidence.plans import PlanProgress, PlanStanding
 from yolo_fs.rules.phase.gates import gates_of
 from yolo_fs.rules.phase.gateview import Missing
 from yolo_fs.rules.phase.progress import DepartmentProgress, PhaseProgress

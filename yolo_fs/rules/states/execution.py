@@ -13,12 +13,12 @@ from typing import Any
 
 from yolo_fs.protocol.workflow import STEPS, Step
 from yolo_fs.rules.escalations.entries import NextEntries, borne_out, next_entries, said_of
-from yolo_fs.rules.moments import iso
-from yolo_fs.rules.phase.facts import Filed, PhaseFacts
+from yolo_fs.rules.evidence.facts import Filed, PhaseFacts
 from yolo_fs.rules.phase.progress import PhaseProgress, StepProgress, StepStanding
 from yolo_fs.rules.phase.skips import BY_RULE, DECLARED_SKIP
 from yolo_fs.rules.states.department import derived_status
 from yolo_fs.rules.states.seal import DECLARED, declared_in, rank_of_status, renewed
+from yolo_fs.rules.timestamps import iso
 
 LAZY = frozenset({"po", "documentation", "integration_gate", "delivery"})
 """Steps that are written only once something happened to them."""

@@ -10,8 +10,7 @@ from typing import Any
 
 from yolo_fs.protocol.gates import GATE_TIMEOUT_MINUTES
 from yolo_fs.protocol.names import Dept
-from yolo_fs.rules.moments import iso
-from yolo_fs.rules.phase.facts import Filed, PhaseFacts
+from yolo_fs.rules.evidence.facts import Filed, PhaseFacts
 from yolo_fs.rules.phase.gates import gates_of, sign_off
 from yolo_fs.rules.phase.gateview import GateProgress, GateView
 from yolo_fs.rules.phase.integration import integration_result
@@ -19,6 +18,7 @@ from yolo_fs.rules.phase.progress import DepartmentProgress, PhaseProgress
 from yolo_fs.rules.phase.waves import routing, waves
 from yolo_fs.rules.states.department import derived_status
 from yolo_fs.rules.states.seal import DECLARED, declared_in, rank_of_status, renewed
+from yolo_fs.rules.timestamps import iso
 
 _GATES = ("ux-complete", "api-contract", "all-depts")
 

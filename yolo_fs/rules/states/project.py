@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from yolo_fs.protocol.workflow import STEP_BY_KEY
-from yolo_fs.rules.moments import day
-from yolo_fs.rules.phase.facts import PhaseFacts
+from yolo_fs.rules.evidence.facts import PhaseFacts
 from yolo_fs.rules.phase.progress import Folded, PhaseProgress
 from yolo_fs.rules.states.seal import declared_in, renewed
+from yolo_fs.rules.timestamps import day
 
 NO_MILESTONE = "default"
 _STATUS = {

@@ -19,17 +19,17 @@ from yolo_fs.protocol.names import Dept
 from yolo_fs.protocol.roster import AGENT_BY_NAME
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
+from yolo_fs.rules.artifacts.verdicts import Verdict
 from yolo_fs.rules.context.audit import differences, unproved_lines
 from yolo_fs.rules.context.compiler import CompiledContext, agent_of, compile_context
-from yolo_fs.rules.facts import Verdict
+from yolo_fs.rules.evidence.facts import Switches
 from yolo_fs.rules.permits.actors import Actor, find_actor, mode_of
-from yolo_fs.rules.phase.facts import Switches
 from yolo_fs.rules.states.project import current
 from yolo_fs.services.context.gather import Gatherer, SourceSnapshot
+from yolo_fs.services.history.team import Team
 from yolo_fs.services.places import phase_folder, phases_in
 from yolo_fs.services.settings import Settings
 from yolo_fs.services.status import report
-from yolo_fs.services.team import Team
 
 _FILE = re.compile(r"\.ctx-(?P<agent>[a-z-]+)\.toon")
 _PLAN = re.compile(r"^plan: (?P<plan>[0-9]{2}-[0-9]{2})$", re.MULTILINE)

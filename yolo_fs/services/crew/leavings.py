@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 
 from yolo_fs.reasons import YoloError
 from yolo_fs.rules.artifacts.classify import classify
+from yolo_fs.rules.artifacts.verdicts import Accepted, Held, Rejected, Verdict, Waiting
 from yolo_fs.rules.claims import Claim
 from yolo_fs.rules.crew.health import AgentHealth
-from yolo_fs.rules.facts import Accepted, Held, Rejected, Verdict, Waiting
 from yolo_fs.rules.permits.actors import Actor
 from yolo_fs.services.taskcommit import changed_files
 

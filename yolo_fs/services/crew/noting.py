@@ -9,12 +9,12 @@ from typing import Any
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.rules.crew.health import crew, instance_of
 from yolo_fs.rules.crew.tally import DepartmentTally, tally
-from yolo_fs.rules.phase.facts import PhaseFacts
+from yolo_fs.rules.evidence.facts import PhaseFacts
 from yolo_fs.rules.phase.progress import fold
 from yolo_fs.services.crew.observing import task_commits
 from yolo_fs.services.crew.record import Record
+from yolo_fs.services.history.team import Team
 from yolo_fs.services.settings import Settings
-from yolo_fs.services.team import Team
 
 
 def note_message(

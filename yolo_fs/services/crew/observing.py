@@ -16,6 +16,7 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.protocol.crew import Circuit, Health
 from yolo_fs.protocol.names import Dept
 from yolo_fs.reasons import Finding
+from yolo_fs.rules.artifacts.verdicts import Verdict
 from yolo_fs.rules.crew.circuit import Breaker, Patience, as_of, left_by
 from yolo_fs.rules.crew.health import AT_WORK, AgentHealth, crew, judged
 from yolo_fs.rules.crew.outcomes import outcomes
@@ -24,19 +25,18 @@ from yolo_fs.rules.crew.stalls import Scene, Stall, awaited, stalls
 from yolo_fs.rules.escalations.clock import Instant
 from yolo_fs.rules.escalations.log import logged
 from yolo_fs.rules.escalations.standing import escalations
-from yolo_fs.rules.facts import Verdict
+from yolo_fs.rules.evidence.facts import PhaseFacts, SourceCommit, Switches
+from yolo_fs.rules.evidence.plans import plan_progress
 from yolo_fs.rules.loops.facts import LoopFacts
-from yolo_fs.rules.moments import iso
-from yolo_fs.rules.phase.evidence import plan_progress
-from yolo_fs.rules.phase.facts import PhaseFacts, SourceCommit, Switches
 from yolo_fs.rules.phase.progress import PhaseProgress
+from yolo_fs.rules.timestamps import iso
 from yolo_fs.schemas.config import Policy
-from yolo_fs.services.chronicle import Chronicle
 from yolo_fs.services.crew.record import Record, Recorded
 from yolo_fs.services.escalations.clock import note, read_clock, recall
-from yolo_fs.services.loops import loop_facts
+from yolo_fs.services.history.index import Chronicle
+from yolo_fs.services.history.loops import loop_facts
+from yolo_fs.services.history.team import Team
 from yolo_fs.services.settings import Settings
-from yolo_fs.services.team import Team
 
 CLOCK = "crew-clock.json"
 

@@ -16,12 +16,12 @@ from yolo_fs.edges.store import read_json, write_json
 from yolo_fs.protocol.crew import Circuit, Health
 from yolo_fs.reasons import YoloError, safe
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
+from yolo_fs.rules.artifacts.verdicts import Verdict
 from yolo_fs.rules.crew.circuit import Breaker
 from yolo_fs.rules.crew.health import AgentHealth
 from yolo_fs.rules.crew.record import RECORD
 from yolo_fs.rules.crew.shutdown import Shutdown
 from yolo_fs.rules.crew.stalls import Stall
-from yolo_fs.rules.facts import Verdict
 from yolo_fs.services.apply import Telling
 from yolo_fs.services.claims import Claims
 from yolo_fs.services.crew.leavings import left_by

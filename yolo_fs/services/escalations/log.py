@@ -19,9 +19,9 @@ from yolo_fs.ids import PhaseId
 from yolo_fs.protocol.names import Dept
 from yolo_fs.reasons import Finding, Reason, errors
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
-from yolo_fs.rules.escalations.changes import entries_in
+from yolo_fs.rules.artifacts.escalation_changes import entries_in
 from yolo_fs.rules.escalations.log import ENTRIES, LOG, Logged, mode_of
-from yolo_fs.rules.phase.facts import Switches
+from yolo_fs.rules.evidence.facts import Switches
 from yolo_fs.schemas.base import check
 from yolo_fs.schemas.lines.escalation import EscalationLine
 from yolo_fs.services.settings import Settings

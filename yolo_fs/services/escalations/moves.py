@@ -22,9 +22,9 @@ from yolo_fs.rules.escalations.messages import Said, message_of
 from yolo_fs.rules.escalations.moves import advance, wanting
 from yolo_fs.rules.escalations.progress import EscalationProgress, Standing
 from yolo_fs.rules.escalations.standing import escalations
-from yolo_fs.services.departments import find_phase
 from yolo_fs.services.escalations.clock import read_clock
 from yolo_fs.services.escalations.log import Found, PhaseLog, add_line, fails_audit, next_dt
+from yolo_fs.services.places import find_phase
 from yolo_fs.services.settings import Settings
 
 

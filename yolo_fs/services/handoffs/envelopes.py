@@ -15,6 +15,13 @@ from datetime import UTC, datetime
 from yolo_fs.edges.files import Content, names_in, read
 from yolo_fs.edges.lines import read_object
 from yolo_fs.reasons import Finding, Reason, errors
+from yolo_fs.rules.artifacts.handoff_names import (
+    CHOICES,
+    HANDOFF_FOLDER,
+    instant,
+    names_same_handoff,
+    read_name,
+)
 from yolo_fs.rules.handoffs import envelopes
 from yolo_fs.rules.handoffs.envelopes import Sent, mentioned_files, right_name
 from yolo_fs.rules.handoffs.sessions import (
@@ -23,13 +30,6 @@ from yolo_fs.rules.handoffs.sessions import (
     attempts,
     faults_among,
     in_order,
-)
-from yolo_fs.rules.handoffs.storage_names import (
-    CHOICES,
-    HANDOFF_FOLDER,
-    instant,
-    names_same_handoff,
-    read_name,
 )
 from yolo_fs.schemas.base import Fault, check
 from yolo_fs.schemas.envelope.choice import Choice, Choices

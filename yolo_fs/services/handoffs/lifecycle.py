@@ -13,8 +13,9 @@ from yolo_fs.edges.store import read_json
 from yolo_fs.ids import PhaseId
 from yolo_fs.protocol.departments import WORKING
 from yolo_fs.reasons import Finding
-from yolo_fs.rules import moments
-from yolo_fs.rules.facts import Place
+from yolo_fs.rules import timestamps as moments
+from yolo_fs.rules.artifacts.verdicts import Place
+from yolo_fs.rules.evidence.facts import Filed, PhaseFacts
 from yolo_fs.rules.handoffs.contents import names_of
 from yolo_fs.rules.handoffs.lifecycle import (
     DeliveredHandoff,
@@ -25,9 +26,8 @@ from yolo_fs.rules.handoffs.lifecycle import (
     lifecycles,
 )
 from yolo_fs.rules.handoffs.reading import Read
-from yolo_fs.rules.phase.facts import Filed, PhaseFacts
 from yolo_fs.rules.phase.progress import Folded
-from yolo_fs.services.chronicle import Chronicle
+from yolo_fs.services.history.index import Chronicle
 
 _STATES = frozenset({"execution-state", "phase-orchestration"})
 """Kinds that say that a phase was begun, and nothing of its work."""

@@ -16,7 +16,7 @@ from typing import Any
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import Damaged, private_directory, read_json, update
 from yolo_fs.reasons import Finding
-from yolo_fs.rules.moments import iso
+from yolo_fs.rules.timestamps import iso
 
 MOST = 1_000
 """Overrides that are remembered; the oldest go first."""

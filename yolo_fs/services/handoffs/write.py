@@ -15,12 +15,12 @@ from yolo_fs.edges.files import stamp_of
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import SHARED, private_directory, update
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, errors, safe
+from yolo_fs.rules.artifacts.handoff_names import HANDOFF_FOLDER, slug_of
 from yolo_fs.rules.handoffs import envelopes
 from yolo_fs.rules.handoffs.envelopes import Sent, percentage, right_name
 from yolo_fs.rules.handoffs.session_progress import choice_after, open_error, ways_after
 from yolo_fs.rules.handoffs.sessions import repeated_by
-from yolo_fs.rules.handoffs.storage_names import HANDOFF_FOLDER, slug_of
-from yolo_fs.rules.moments import iso
+from yolo_fs.rules.timestamps import iso
 from yolo_fs.schemas.envelope.choice import Choice, Choices
 from yolo_fs.services.handoffs.envelopes import (
     ProductHandoffs,

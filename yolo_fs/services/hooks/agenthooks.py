@@ -12,19 +12,19 @@ from yolo_fs.protocol.isolation import BORDERS, SCOPES, Border, Scope
 from yolo_fs.reasons import YoloError, errors, safe
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.repair import diff, mended
+from yolo_fs.rules.evidence.plans import TaskProgress, plan_progress
 from yolo_fs.rules.hooks.answers import Told
 from yolo_fs.rules.hooks.input import Said
 from yolo_fs.rules.permits.actors import Actor
-from yolo_fs.rules.phase.evidence import TaskProgress, plan_progress
 from yolo_fs.rules.phase.scene import Asker
 from yolo_fs.rules.report import as_text, cut
 from yolo_fs.services.context.store import ContextStore
+from yolo_fs.services.history.team import Team
 from yolo_fs.services.hooks.asked import Asked
 from yolo_fs.services.hooks.guard import Guard
 from yolo_fs.services.hooks.leave import Leave
 from yolo_fs.services.judgement import Judged
 from yolo_fs.services.resume import resume
-from yolo_fs.services.team import Team
 from yolo_fs.services.validation import HANDOFF, Validator
 
 BRIEF_TOKENS = 2000

@@ -11,16 +11,16 @@ from datetime import UTC, datetime
 from yolo_fs.protocol.triggers import DirectiveRole
 from yolo_fs.reasons import Finding, safe
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
+from yolo_fs.rules.evidence.facts import Switches, plans_of
+from yolo_fs.rules.evidence.plans import PlanStanding, plan_progress
 from yolo_fs.rules.hooks.answers import Told
 from yolo_fs.rules.hooks.guarded import Guarded, guarded, holds_guarded
 from yolo_fs.rules.hooks.shell_touches import Touch
 from yolo_fs.rules.permits.actors import Actor, Answer
 from yolo_fs.rules.permits.targets import Target
-from yolo_fs.rules.phase.evidence import PlanStanding, plan_progress
-from yolo_fs.rules.phase.facts import Switches, plans_of
 from yolo_fs.services.handoffs.accept import DirectiveHandoffs
 from yolo_fs.services.hooks.asked import Asked
-from yolo_fs.services.states import RUNNING
+from yolo_fs.services.progress.state_files import RUNNING
 
 
 class Guard:

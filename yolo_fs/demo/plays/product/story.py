@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from yolo_fs.demo.story import Act, Code, Commits, Git, Play, Says, Scene, Source, Write
 from yolo_fs.protocol.names import Role
-from yolo_fs.rules.handoffs.storage_names import HANDOFF_FOLDER
+from yolo_fs.rules.artifacts.handoff_names import HANDOFF_FOLDER
 
 SESSION = "5b0f7f52-6c1d-4a38-9e44-2d9a7c31e806"
 DAY = "2026-05-04"

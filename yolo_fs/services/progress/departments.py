@@ -11,15 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from yolo_fs.edges.files import names_in
 from yolo_fs.edges.store import SHARED, Damaged, read_json, reap_temporaries, update
-from yolo_fs.ids import PHASE_DIRECTORY, PhaseId
+from yolo_fs.ids import PhaseId
 from yolo_fs.protocol.names import Dept
 from yolo_fs.protocol.workflow import STEP_BY_KEY
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
-from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
-from yolo_fs.rules.moments import iso
 from yolo_fs.rules.states.department import DECLARABLE, department_of
+from yolo_fs.rules.timestamps import iso
 from yolo_fs.services.places import own_phase_folder, phase_folder
 
 STATUSES = ("pending", "running", "complete", "failed")
@@ -59,27 +57,6 @@ def shown(root: str, phase: PhaseId) -> dict[str, dict[str, Any]]:
         dept.value: read_json(os.path.join(folder, f".dept-status-{dept}.json")) for dept in Dept
     }
     return {name: value for name, value in found.items() if isinstance(value, dict)}
-
-
-def find_phase(root: str, spelled: str) -> PhaseId:
-    """Return the phase that a number (`1`, `01`) or a directory name spells.
-
-    Raises:
-        YoloError: BAD_NAME, or UNKNOWN_NAME when there is no such phase.
-    """
-    folder = os.path.join(root, PLANNING_ROOT, "phases")
-    present = [name for name in names_in(folder) if PHASE_DIRECTORY.fullmatch(name)]
-    wanted = spelled.zfill(2) if spelled.isdecimal() else spelled
-    if not wanted.replace("-", "").isalnum():
-        raise YoloError(Reason.BAD_NAME, f"{safe(spelled)!r} is no phase", exit_code=Exit.USAGE)
-    for name in present:
-        phase = PhaseId.parse(name)
-        if phase and wanted in (phase.number, name):
-            return phase
-    hint = f"There are: {', '.join(present) or 'none'}."
-    raise YoloError(
-        Reason.UNKNOWN_NAME, f"no phase {safe(spelled)!r}", hint=hint, exit_code=Exit.USAGE
-    )
 
 
 def find_department(name: str) -> Dept:

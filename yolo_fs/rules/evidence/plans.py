@@ -12,7 +12,7 @@ from typing import Any
 
 from yolo_fs.ids import PlanId, TaskRef
 from yolo_fs.protocol.names import Dept
-from yolo_fs.rules.phase.facts import PhaseFacts, Plan, plans_of, texts
+from yolo_fs.rules.evidence.facts import PhaseFacts, Plan, plans_of, texts
 
 
 class PlanStanding(StrEnum):

@@ -15,21 +15,21 @@ from typing import Any
 
 from yolo_fs.edges.files import names_in
 from yolo_fs.edges.store import read_json
+from yolo_fs.rules.evidence.facts import PhaseFacts, Switches
 from yolo_fs.rules.handoffs.lifecycle import overdue
-from yolo_fs.rules.phase.facts import PhaseFacts, Switches
 from yolo_fs.rules.phase.gates import sentinels_of
 from yolo_fs.rules.phase.progress import PhaseProgress, fold
 from yolo_fs.rules.states.department import Drift, drift_of_department, drift_of_state
 from yolo_fs.rules.states.project import claims
 from yolo_fs.schemas.config import Config
-from yolo_fs.services.board import Board, PhaseBoard
-from yolo_fs.services.departments import shown
 from yolo_fs.services.handoffs.lifecycle import lifecycles_of
 from yolo_fs.services.handoffs.reading import Reader
+from yolo_fs.services.history.team import Team
 from yolo_fs.services.places import phase_folder
+from yolo_fs.services.progress.board import Board, PhaseBoard
+from yolo_fs.services.progress.departments import shown
+from yolo_fs.services.progress.state_files import PROJECT
 from yolo_fs.services.settings import CONFIG, Settings
-from yolo_fs.services.states import PROJECT
-from yolo_fs.services.team import Team
 
 
 @dataclass(frozen=True, slots=True)

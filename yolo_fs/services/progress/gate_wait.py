@@ -21,7 +21,7 @@ from typing import Any
 from yolo_fs.edges.bell import Ear
 from yolo_fs.edges.lock import holder
 from yolo_fs.reasons import Exit, Reason, YoloError
-from yolo_fs.services.notices import Notice, read_notice
+from yolo_fs.services.progress.notices import Notice, read_notice
 
 DAEMON_POLL_S = 1.0
 """Between two looks at whether the daemon lives, while it does."""
@@ -210,7 +210,7 @@ def look_aside(start: str, phase: str, names: Sequence[str]) -> Look:
         YoloError: what the look raised there; INTERNAL_ERROR when it ended without an answer.
     """
     # -P: what lies in the user's repository must not be imported instead of us.
-    command = [sys.executable, "-P", "-m", "yolo_fs.services.gatekeeping", start, phase, *names]
+    command = [sys.executable, "-P", "-m", "yolo_fs.services.progress.gates", start, phase, *names]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
     if done.returncode == 0:
         return Look(**json.loads(done.stdout))

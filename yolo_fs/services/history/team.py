@@ -15,10 +15,8 @@ from yolo_fs.ids import PhaseId
 from yolo_fs.reasons import Level, errors
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.rules.artifacts.examine import shape_faults
-from yolo_fs.rules.facts import Place
-from yolo_fs.rules.handoffs.contents import handoff_into
-from yolo_fs.rules.loops.facts import of_former
-from yolo_fs.rules.phase.facts import (
+from yolo_fs.rules.artifacts.verdicts import Place
+from yolo_fs.rules.evidence.facts import (
     Filed,
     PhaseFacts,
     SourceCommit,
@@ -27,9 +25,11 @@ from yolo_fs.rules.phase.facts import (
     Work,
     texts,
 )
+from yolo_fs.rules.handoffs.contents import handoff_into
+from yolo_fs.rules.loops.facts import of_former
 from yolo_fs.rules.phase.progress import Folded, fold
-from yolo_fs.services.archive import Chronicled
-from yolo_fs.services.chronicle import Chronicle
+from yolo_fs.services.history.cache import Chronicled
+from yolo_fs.services.history.index import Chronicle
 from yolo_fs.services.settings import Settings
 
 

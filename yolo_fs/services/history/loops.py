@@ -4,10 +4,10 @@ plan, in order.
 
 from __future__ import annotations
 
+from yolo_fs.rules.evidence.facts import PhaseFacts, Work, plans_of
 from yolo_fs.rules.loops.facts import WITH_ROUNDS, LoopFacts, LoopProgress
 from yolo_fs.rules.loops.rounds import loops
-from yolo_fs.rules.phase.facts import PhaseFacts, Work, plans_of
-from yolo_fs.services.team import Team
+from yolo_fs.services.history.team import Team
 
 
 def loops_of(team: Team, facts: PhaseFacts, now_s: int) -> tuple[LoopProgress, ...]:

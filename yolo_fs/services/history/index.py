@@ -21,10 +21,10 @@ from yolo_fs.edges.store import private_directory, write_bytes
 from yolo_fs.protocol.workflow import PHASE_COMPLETE
 from yolo_fs.reasons import YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
+from yolo_fs.rules.evidence.commits import Purpose, alike, purpose_of
+from yolo_fs.rules.evidence.facts import SourceCommit
 from yolo_fs.rules.loops.facts import WITH_ROUNDS
-from yolo_fs.rules.phase.correlation import Purpose, alike, purpose_of
-from yolo_fs.rules.phase.facts import SourceCommit
-from yolo_fs.services.archive import Archive, Chronicled, pack, unpack
+from yolo_fs.services.history.cache import Archive, Chronicled, pack, unpack
 
 _Key = TypeVar("_Key")
 

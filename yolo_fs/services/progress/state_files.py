@@ -17,13 +17,13 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import SHARED, write_json
 from yolo_fs.reasons import Reason
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
-from yolo_fs.rules.phase.facts import PhaseFacts, Switches
+from yolo_fs.rules.evidence.facts import PhaseFacts, Switches
 from yolo_fs.rules.phase.progress import Folded, PhaseProgress
 from yolo_fs.rules.states.execution import next_execution_state
 from yolo_fs.rules.states.orchestration import orchestration
 from yolo_fs.rules.states.project import current, project_state
+from yolo_fs.services.history.team import Team
 from yolo_fs.services.settings import Settings
-from yolo_fs.services.team import Team
 
 STATE_FILES = ("state.json", ".execution-state.json", ".phase-orchestration.json")
 PROJECT = f"{PLANNING_ROOT}/state.json"

@@ -19,18 +19,18 @@ from yolo_fs.edges.files import is_plain_file
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import SHARED, Damaged, read_json, reap_temporaries, update, write_json
 from yolo_fs.reasons import Reason, YoloError
-from yolo_fs.rules.facts import Rejected, Verdict
-from yolo_fs.rules.moments import iso
-from yolo_fs.rules.phase.facts import PhaseFacts, Switches
+from yolo_fs.rules.artifacts.verdicts import Rejected, Verdict
+from yolo_fs.rules.evidence.facts import PhaseFacts, Switches
 from yolo_fs.rules.phase.gates import gates_of, sentinels_of
 from yolo_fs.rules.phase.gateview import GateProgress
 from yolo_fs.rules.phase.progress import DepartmentProgress, PhaseProgress
 from yolo_fs.rules.states.department import department_status
+from yolo_fs.rules.timestamps import iso
 from yolo_fs.services.apply import Telling
-from yolo_fs.services.notices import Notices
+from yolo_fs.services.history.team import Team
 from yolo_fs.services.places import bell_path, notice_path, own_phase_folder, phase_folder
+from yolo_fs.services.progress.notices import Notices
 from yolo_fs.services.settings import Settings
-from yolo_fs.services.team import Team
 
 
 class Projector:

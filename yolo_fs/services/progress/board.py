@@ -16,10 +16,10 @@ from yolo_fs.reasons import Finding
 from yolo_fs.rules.escalations.entries import as_committed
 from yolo_fs.rules.escalations.progress import EscalationProgress
 from yolo_fs.rules.escalations.shown import as_json
+from yolo_fs.rules.evidence.facts import PhaseFacts, Switches
+from yolo_fs.rules.evidence.plans import PlanProgress
 from yolo_fs.rules.handoffs.contents import faults_of_handoffs
 from yolo_fs.rules.loops.facts import LoopProgress
-from yolo_fs.rules.phase.evidence import PlanProgress
-from yolo_fs.rules.phase.facts import PhaseFacts, Switches
 from yolo_fs.rules.phase.gates import gates_of, sign_off
 from yolo_fs.rules.phase.gateview import GateProgress, GateView
 from yolo_fs.rules.phase.progress import DepartmentProgress, Next, PhaseProgress, StepProgress, fold
@@ -27,9 +27,9 @@ from yolo_fs.rules.phase.waits import Alarm, Deadlock, alarms
 from yolo_fs.schemas.base import check
 from yolo_fs.schemas.config import Config
 from yolo_fs.services.access import out_of_lane
-from yolo_fs.services.loops import loops_of
+from yolo_fs.services.history.loops import loops_of
+from yolo_fs.services.history.team import Team
 from yolo_fs.services.settings import CONFIG, Settings
-from yolo_fs.services.team import Team
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,19 +17,18 @@ from yolo_fs.edges.store import Damaged, read_json
 from yolo_fs.ids import PhaseId
 from yolo_fs.protocol.gates import GATE_TIMEOUT_MINUTES
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
-from yolo_fs.rules.phase.facts import PhaseFacts, Switches
+from yolo_fs.rules.evidence.facts import PhaseFacts, Switches
 from yolo_fs.rules.phase.gates import gates_of, sign_off
 from yolo_fs.rules.phase.gateview import GateProgress, GateView
 from yolo_fs.rules.phase.integration import INTEGRATION
 from yolo_fs.rules.phase.progress import DepartmentProgress, PhaseProgress, fold
 from yolo_fs.rules.states.department import Drift
-from yolo_fs.services.departments import find_phase
-from yolo_fs.services.drift import drift_of_phase, forged_sentinels
-from yolo_fs.services.notices import read_notice
-from yolo_fs.services.places import bell_path, lock_path, notice_path, phase_folder
+from yolo_fs.services.history.team import Team
+from yolo_fs.services.places import bell_path, find_phase, lock_path, notice_path, phase_folder
+from yolo_fs.services.progress.drift import drift_of_phase, forged_sentinels
+from yolo_fs.services.progress.gate_wait import Look, stamp
+from yolo_fs.services.progress.notices import read_notice
 from yolo_fs.services.settings import CONFIG, Settings, load, user_config_path
-from yolo_fs.services.team import Team
-from yolo_fs.services.waiting import Look, stamp
 
 
 @dataclass(frozen=True, slots=True)

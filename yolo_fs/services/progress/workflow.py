@@ -16,18 +16,18 @@ from yolo_fs.ids import PhaseId
 from yolo_fs.protocol.names import Dept
 from yolo_fs.protocol.workflow import STEP_BY_KEY, STEPS, Step
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
-from yolo_fs.rules.moments import iso
-from yolo_fs.rules.phase.facts import PhaseFacts, Switches
+from yolo_fs.rules.evidence.facts import PhaseFacts, Switches
 from yolo_fs.rules.phase.progress import PhaseProgress, StepProgress, fold
 from yolo_fs.rules.phase.skips import BY_RULE
 from yolo_fs.rules.phase.stepgates import entry_lacks, exit_lacks
 from yolo_fs.rules.phase.view import PHASE_STEPS, View
 from yolo_fs.rules.states.execution import next_execution_state
+from yolo_fs.rules.timestamps import iso
 from yolo_fs.schemas.base import check
 from yolo_fs.schemas.state import ExecutionState
+from yolo_fs.services.history.team import Team
 from yolo_fs.services.places import own_phase_folder
 from yolo_fs.services.settings import Settings
-from yolo_fs.services.team import Team
 
 _FILE = ".execution-state.json"
 _LOCK = "execution-state.lock"

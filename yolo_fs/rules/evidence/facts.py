@@ -12,7 +12,7 @@ from typing import Any
 from yolo_fs.ids import PhaseId, PlanId
 from yolo_fs.protocol.departments import WORKING
 from yolo_fs.protocol.names import Dept
-from yolo_fs.rules.facts import Place
+from yolo_fs.rules.artifacts.verdicts import Place
 from yolo_fs.schemas.config import Config
 
 

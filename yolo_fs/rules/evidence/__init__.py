@@ -1,0 +1,1 @@
+"""What history proves about a phase: its committed artifacts, plans and commits."""

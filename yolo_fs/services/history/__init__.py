@@ -1,0 +1,1 @@
+"""Gathers the facts of every phase from the history of the branch."""

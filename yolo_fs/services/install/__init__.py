@@ -1,0 +1,1 @@
+"""Sets a work tree up: `init`, the background service, `doctor`, cleanup."""
