@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from yolo_fs.services.handoffs.envelopes import ProductHandoffs
 
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Exit, Reason, YoloError, errors
 from yolo_fs.rules.artifacts.handoff_names import HANDOFF_FOLDER, instant, read_name
 from yolo_fs.rules.handoffs.envelopes import mentioned_files, read, right_name
 from yolo_fs.rules.handoffs.session_progress import open_error, progress_line, standing
-from yolo_fs.services.handoffs.envelopes import ProductHandoffs
 from yolo_fs.services.handoffs.write import WrittenEnvelope, choose, send
 from yolo_fs.services.settings import load
 

@@ -24,7 +24,7 @@ from yolo_fs.rules.handoffs.session_progress import (
     ways_after,
 )
 from yolo_fs.schemas.envelope.choice import NextState
-from yolo_fs.services.handoffs.envelopes import ProductHandoffs, StoredSession
+from yolo_fs.services.checking.envelopes import ProductHandoffs, StoredSession
 from yolo_fs.services.handoffs.write import WrittenEnvelope, choose, send
 from yolo_fs.services.settings import load
 

@@ -14,8 +14,8 @@ from yolo_fs.cli.reply import Invocation, Reply, envelope, verb
 from yolo_fs.reasons import Exit, Finding, Level, safe
 from yolo_fs.rules.artifacts.catalogue import kind_named
 from yolo_fs.rules.artifacts.repair import diff, mended
-from yolo_fs.services.judgement import Judged
-from yolo_fs.services.validation import STDIN, Tally, Validator
+from yolo_fs.services.checking.checker import CheckedFile
+from yolo_fs.services.checking.validate import STDIN, Tally, Validator
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -96,7 +96,7 @@ def validate(
     return Reply(result.data(), goes_with, result.exit_code, lambda console: show(console, result))
 
 
-def _judged(validator: Validator, paths: Sequence[str], *, staged: bool) -> Iterator[Judged]:
+def _judged(validator: Validator, paths: Sequence[str], *, staged: bool) -> Iterator[CheckedFile]:
     if staged:
         yield from validator.staged(paths)
     elif not paths:
@@ -108,7 +108,7 @@ def _judged(validator: Validator, paths: Sequence[str], *, staged: bool) -> Iter
             yield from validator.paths((path,))
 
 
-def _collected(judged: Iterable[Judged], *, suggest: bool) -> _Result:
+def _collected(judged: Iterable[CheckedFile], *, suggest: bool) -> _Result:
     result = _Result()
     for one in judged:
         result.tally.add(one)

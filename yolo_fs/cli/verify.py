@@ -12,9 +12,9 @@ import click
 from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Exit
+from yolo_fs.services.checking.verify import HEAD, CommitFault, VerifiedCommit, Verifier
 from yolo_fs.services.hooks.bypass import past_hooks
 from yolo_fs.services.settings import load
-from yolo_fs.services.verification import HEAD, Fault, Verified, Verifier
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -33,7 +33,7 @@ def verify(asked: Invocation, *, revisions: Sequence[str]) -> Reply:
     repository = Repository(asked.start)
     settings = load(repository.root)
     verifier = Verifier(repository, settings)
-    faults: list[Fault] = []
+    faults: list[CommitFault] = []
     count = 0
     try:
         for one in verifier.verify(*(revisions or (HEAD,))):
@@ -58,7 +58,7 @@ def verify(asked: Invocation, *, revisions: Sequence[str]) -> Reply:
     return Reply(data, findings, exit_code, lambda console: _show(console, count, wrong, past))
 
 
-def _show(console: Console, count: int, wrong: int, past: Sequence[Fault]) -> None:
+def _show(console: Console, count: int, wrong: int, past: Sequence[CommitFault]) -> None:
     verdict = (
         f"{wrong} of them are not what they should be" if wrong else "all are what they should be"
     )
@@ -69,7 +69,7 @@ def _show(console: Console, count: int, wrong: int, past: Sequence[Fault]) -> No
         )
 
 
-def _progress(one: Verified, asked: Invocation) -> None:
+def _progress(one: VerifiedCommit, asked: Invocation) -> None:
     if asked.quiet or not sys.stderr.isatty():
         return
     if one.number % _PROGRESS_EVERY == 0 or one.number == one.of:

@@ -23,7 +23,7 @@ _ROWS = {row.kind: row for row in ARTIFACTS if row.kind in KINDS}
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class NamingVerdict:
     """What is wrong with the names in one file."""
 
     errors: list[str] = field(default_factory=list)
@@ -48,11 +48,11 @@ def run(arguments: Sequence[str]) -> int:
     return 1 if judged.errors else 0
 
 
-def judge(path: str, kind: str, *, is_turbo: bool = False) -> Judged:
+def judge(path: str, kind: str, *, is_turbo: bool = False) -> NamingVerdict:
     """Return what the naming rules say of one file of a kind."""
     row, name = _ROWS[kind], os.path.basename(path)
     records, unreadable = read_records(path)
-    judged = Judged(list(unreadable))
+    judged = NamingVerdict(list(unreadable))
     if is_turbo and records:
         records = (Record(records[0].line, {**records[0].value, "eff": "turbo"}), *records[1:])
     first = records[0].value if records else {}
@@ -67,9 +67,9 @@ def judge(path: str, kind: str, *, is_turbo: bool = False) -> Judged:
     return judged
 
 
-def _everything(target: str, kind: str, scope: str, given: Given) -> Judged:
+def _everything(target: str, kind: str, scope: str, given: Given) -> NamingVerdict:
     is_turbo = "--turbo" in given.switches
-    judged = Judged()
+    judged = NamingVerdict()
     for path, found in _files(target, kind):
         if not found:
             judged.warnings.append(f"Unknown artifact type: {safe(os.path.basename(path))}")

@@ -36,7 +36,7 @@ from yolo_fs.rules.artifacts.verdicts import (
     Waiting,
 )
 from yolo_fs.schemas.base import Record
-from yolo_fs.services.handoffs.envelopes import ProductHandoffs
+from yolo_fs.services.checking.envelopes import ProductHandoffs
 from yolo_fs.services.patience import Patience
 from yolo_fs.services.settings import Settings
 

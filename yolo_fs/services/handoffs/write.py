@@ -22,7 +22,7 @@ from yolo_fs.rules.handoffs.session_progress import choice_after, open_error, wa
 from yolo_fs.rules.handoffs.sessions import repeated_by
 from yolo_fs.rules.timestamps import iso
 from yolo_fs.schemas.envelope.choice import Choice, Choices
-from yolo_fs.services.handoffs.envelopes import (
+from yolo_fs.services.checking.envelopes import (
     ProductHandoffs,
     StoredSession,
     choices_path,

@@ -18,14 +18,14 @@ from yolo_fs.rules.hooks.input import Said
 from yolo_fs.rules.permits.actors import Actor
 from yolo_fs.rules.phase.scene import Asker
 from yolo_fs.rules.report import as_text, cut
+from yolo_fs.services.checking.checker import CheckedFile
+from yolo_fs.services.checking.validate import HANDOFF, Validator
 from yolo_fs.services.context.store import ContextStore
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.hooks.asked import Asked
 from yolo_fs.services.hooks.guard import Guard
 from yolo_fs.services.hooks.leave import Leave
-from yolo_fs.services.judgement import Judged
 from yolo_fs.services.resume import resume
-from yolo_fs.services.validation import HANDOFF, Validator
 
 BRIEF_TOKENS = 2000
 """Leaves room for what a role may see."""
@@ -75,7 +75,7 @@ def _is_judged(path: str) -> bool:
     return classify(path) is not None or path.rpartition("/")[2] == HANDOFF
 
 
-def _faults(judged: Judged) -> str:
+def _faults(judged: CheckedFile) -> str:
     said = "\n".join(f"- {finding}" for finding in judged.findings)
     fresh = mended(judged.data, judged.kind) if judged.kind else None
     repair = (

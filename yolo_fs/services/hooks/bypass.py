@@ -14,10 +14,10 @@ from yolo_fs.edges.store import read_json
 from yolo_fs.reasons import Finding, errors
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.hooks.spelling import is_sound
-from yolo_fs.services.examination import AtCommit, Blobs, Examiner
+from yolo_fs.services.checking.snapshots import AtCommit, Blobs, Examiner
+from yolo_fs.services.checking.verify import CommitFault, Verifier
 from yolo_fs.services.hooks.subjects import subject_fault
 from yolo_fs.services.settings import Settings
-from yolo_fs.services.verification import Fault, Verifier
 
 NOTE = "yolo-fs/hooks.json"
 """Below the common git directory: what `hooks install` remembers."""
@@ -33,7 +33,7 @@ def hooks_since(repository: Repository) -> str:
     return since if since and repository.commits_exist([since])[since] else ""
 
 
-def past_hooks(repository: Repository, settings: Settings) -> Iterator[Fault]:
+def past_hooks(repository: Repository, settings: Settings) -> Iterator[CommitFault]:
     """Yield what is wrong with people's commits on this branch since the hooks stand guard; `verify` reads ours."""
     is_guarded = isinstance(read_json(os.path.join(repository.common_dir, NOTE)), dict)
     if not is_guarded or repository.head().tip is None:
@@ -49,7 +49,7 @@ def broken_rules(
     *revisions: str,
     limit: int | None = None,
     ours: bool = True,
-) -> Iterator[Fault]:
+) -> Iterator[CommitFault]:
     """Yield what is wrong with commits, newest first: a coordinator's as `verify` does, a person's by what they break.
 
     `revisions`: commits, and those before them that are left out as `^commit`. `ours`: a coordinator's as well.
@@ -64,7 +64,7 @@ def broken_rules(
                 yield from (fault for one in own for fault in one.faults)
             elif len(commit.parents) < 2:
                 yield from (
-                    Fault(commit.oid, one)
+                    CommitFault(commit.oid, one)
                     for one in _of_person(repository, commit, examiner, blobs)
                 )
     finally:

@@ -16,8 +16,8 @@ from yolo_fs.rules.hooks.spelling import first_line, is_sound
 
 if TYPE_CHECKING:
     from yolo_fs.edges.git.repository import Repository
+    from yolo_fs.services.checking.verify import CommitFault
     from yolo_fs.services.settings import Settings
-    from yolo_fs.services.verification import Fault
 
 ROLE = "YOLO_FS_ROLE"
 """Variable by which an agent's session says who commits, such as `fe-dev`; else an agent's name as author does."""
@@ -49,7 +49,7 @@ def _warn(findings: Iterable[Finding]) -> bool:
 
 def pre_commit(_: Sequence[str]) -> bool:
     """Judge what is staged: its content, the role that commits it, the branch that it goes to."""
-    from yolo_fs.services.validation import Validator
+    from yolo_fs.services.checking.validate import Validator
 
     paths = staged_paths()
     validator = Validator(".")
@@ -256,7 +256,7 @@ def _known_there(repository: Repository, tip: str, remote: str) -> Sequence[str]
     return listed.out.decode().split()
 
 
-def _named(fault: Fault) -> Finding:
+def _named(fault: CommitFault) -> Finding:
     from dataclasses import replace
 
     return replace(fault.finding, path=f"{fault.commit[:12]}:{fault.finding.path}".rstrip(":"))

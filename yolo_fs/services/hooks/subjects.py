@@ -16,9 +16,9 @@ from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.rules.artifacts.naming import subject_of, trailers_of
 from yolo_fs.rules.artifacts.table import ARTIFACTS
 from yolo_fs.rules.hooks.spelling import nearest
+from yolo_fs.services.checking.validate import Validator
 from yolo_fs.services.intake import records_before
 from yolo_fs.services.settings import load
-from yolo_fs.services.validation import Validator
 
 
 def prescribed_for(path: str) -> tuple[str, tuple[tuple[str, str], ...]] | None:

@@ -27,7 +27,7 @@ from yolo_fs.rules.artifacts.recognise import (
 from yolo_fs.rules.artifacts.secrets import find_secrets
 from yolo_fs.rules.artifacts.verdicts import Place
 from yolo_fs.schemas.catalogue import Kind
-from yolo_fs.services.examination import CommitsExist, Examiner, Snapshot
+from yolo_fs.services.checking.snapshots import CommitsExist, Examiner, Snapshot
 from yolo_fs.services.settings import Settings
 
 _SMALL = Limits(max_line_bytes=4096, max_file_bytes=16384, max_lines=1000)
@@ -35,7 +35,7 @@ _SMALL = Limits(max_line_bytes=4096, max_file_bytes=16384, max_lines=1000)
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class CheckedFile:
     """One file and what is wrong with it."""
 
     path: str
@@ -66,14 +66,14 @@ class Judge:
         tree: InTree | None,
         snapshot: Snapshot,
         full: str = "",
-    ) -> Judged:
+    ) -> CheckedFile:
         """Judge a file as far as its place, else its name, else its content tells what it is.
 
         `shown`: its path as the asker knows it. `full`: its absolute path, where it lies on disk.
         """
         example = example_of(full)
         if isinstance(data, Finding):
-            refused = Judged(shown, (replace(data, path=shown),))
+            refused = CheckedFile(shown, (replace(data, path=shown),))
             return _by_its_name(refused, example) if example else refused
         if self._kind:
             return self.judge_as(self._kind, shown, data)
@@ -89,30 +89,32 @@ class Judge:
             return self.judge_as(kind, shown, data)
         if name.endswith(".json"):
             return self._judged_by_content(shown, data)
-        return Judged(shown, (_unrecognised(shown),))
+        return CheckedFile(shown, (_unrecognised(shown),))
 
     def _judged_at(
         self, place: Place, shown: str, data: bytes, snapshot: Snapshot, *, is_own: bool
-    ) -> Judged:
+    ) -> CheckedFile:
         examiner = self._examiner if is_own else self._free_examiner
         findings = examiner.examine(place, data, snapshot).findings
         if not errors(findings):
             findings += find_secrets(data, shown, frozenset(self._settings.policy.secrets_allowed))
         kind = kind_named(f"artifact/{place.artifact.kind}")
-        return Judged(
+        return CheckedFile(
             shown, tuple(replace(finding, path=shown) for finding in findings), kind, data
         )
 
-    def _judged_by_content(self, shown: str, data: bytes) -> Judged:
+    def _judged_by_content(self, shown: str, data: bytes) -> CheckedFile:
         if kind := self.kind_said(data, shown):
             return self.judge_as(kind, shown, data)
         findings = errors(read_object(data, shown, self._settings.limits).findings)
-        return Judged(shown, findings or (_unrecognised(shown),))
+        return CheckedFile(shown, findings or (_unrecognised(shown),))
 
-    def judge_as(self, kind: Kind, shown: str, data: bytes, limits: Limits | None = None) -> Judged:
+    def judge_as(
+        self, kind: Kind, shown: str, data: bytes, limits: Limits | None = None
+    ) -> CheckedFile:
         """Judge bytes that stand alone: nothing around them is known."""
         if place := place_of_kind(kind, shown):
-            return Judged(
+            return CheckedFile(
                 shown, self._free_examiner.examine(place, data, _NOTHING).findings, kind, data
             )
         reading = READERS[kind.format](data, shown, limits or self._settings.limits)
@@ -120,7 +122,7 @@ class Judge:
             fault.as_finding(shown, line)
             for line, fault in kind.faults(reading.records, self._settings.mode)
         )
-        return Judged(shown, reading.findings + found, kind, data)
+        return CheckedFile(shown, reading.findings + found, kind, data)
 
     def kind_said(self, data: bytes, path: str) -> Kind | None:
         """Return the kind that a JSON object names itself, or None."""
@@ -159,7 +161,7 @@ class _Nothing:
 _NOTHING = _Nothing()
 
 
-def _by_its_name(judged: Judged, example: Example) -> Judged:
+def _by_its_name(judged: CheckedFile, example: Example) -> CheckedFile:
     """Judge an example by its name: a good one has no error, a bad one has exactly its reason first."""
     if example.expected is None:
         return replace(judged, example=example)

@@ -26,8 +26,8 @@ from yolo_fs.rules.artifacts.recognise import (
 )
 from yolo_fs.schemas.catalogue import ANY_MESSAGE, Kind
 from yolo_fs.schemas.config import Config, Policy
-from yolo_fs.services.examination import Blobs, Staged, WorkTree
-from yolo_fs.services.judgement import Judge, Judged
+from yolo_fs.services.checking.checker import CheckedFile, Judge
+from yolo_fs.services.checking.snapshots import Blobs, Staged, WorkTree
 from yolo_fs.services.settings import Settings, load
 
 HANDOFF = "HANDOFF.md"
@@ -44,7 +44,7 @@ class Tally:
     examples: Counter[str] = field(default_factory=Counter)
     """`ok` and `bad` examples, and how many of them `disagree` with their names."""
 
-    def add(self, judged: Judged) -> None:
+    def add(self, judged: CheckedFile) -> None:
         """Count one file."""
         self.checked += 1
         wrong = errors(judged.findings)
@@ -81,7 +81,7 @@ class Validator:
 
     # --- what is asked for ---
 
-    def tree(self) -> Iterator[Judged]:
+    def tree(self) -> Iterator[CheckedFile]:
         """Judge every candidate of the repository's planning tree, and its other handoff files.
 
         Raises:
@@ -99,7 +99,7 @@ class Validator:
                 if entry.path.endswith(f"/{HANDOFF}"):
                     yield self._file(root, entry.path, entry.path)
 
-    def paths(self, paths: Iterable[str]) -> Iterator[Judged]:
+    def paths(self, paths: Iterable[str]) -> Iterator[CheckedFile]:
         """Judge files, and what can be recognised in folders."""
         for path in paths:
             full = os.path.normpath(os.path.join(self._start, path))
@@ -110,7 +110,7 @@ class Validator:
             else:
                 yield self._file(os.path.dirname(full), os.path.basename(full), path)
 
-    def staged(self, paths: Sequence[str] = ()) -> Iterator[Judged]:
+    def staged(self, paths: Sequence[str] = ()) -> Iterator[CheckedFile]:
         """Judge what the index would commit, `paths` alone if there are any."""
         repository = self._own_repository()
         entries = self._staged_entries(repository)
@@ -132,13 +132,13 @@ class Validator:
         finally:
             blobs.close()
 
-    def text(self, data: bytes) -> Judged:
+    def text(self, data: bytes) -> CheckedFile:
         """Judge one text, by itself a message."""
         return self._judge.judge_as(self._kind or ANY_MESSAGE, STDIN, data)
 
     # --- files ---
 
-    def _folder(self, root: str, below: str, shown: str) -> Iterator[Judged]:
+    def _folder(self, root: str, below: str, shown: str) -> Iterator[CheckedFile]:
         for entry in walk(root, below):
             if entry.path == below or self._is_candidate(root, entry):
                 yield self._file(root, entry.path, shown + entry.path)
@@ -173,7 +173,7 @@ class Validator:
         data = WorkTree(root, self.max_bytes).content(path)
         return None if isinstance(data, Finding) else self._judge.kind_said(data, path)
 
-    def _file(self, root: str, below: str, shown: str) -> Judged:
+    def _file(self, root: str, below: str, shown: str) -> CheckedFile:
         """Judge a file; it is read from `root` without following a link below it."""
         full = os.path.join(root, below)
         data = WorkTree(root, self._judge.limits_of(full).max_file_bytes).content(below)

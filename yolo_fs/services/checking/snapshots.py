@@ -163,7 +163,7 @@ class AtCommit:
 
 
 @dataclass(frozen=True, slots=True)
-class Examined:
+class Checked:
     """What an artifact says, and everything that is wrong with it."""
 
     records: tuple[Record, ...]
@@ -180,14 +180,14 @@ class Examiner:
         self._plans: dict[Hashable, PlanFacts | None] = {}
         self._places: dict[str, Place | None] = {}
 
-    def examine(self, place: Place, data: bytes, snapshot: Snapshot) -> Examined:
+    def examine(self, place: Place, data: bytes, snapshot: Snapshot) -> Checked:
         """Read the bytes strictly, then check shapes and cross-references."""
         reading = READERS[place.artifact.format](data, place.path, self._limits)
         if not reading.records:
-            return Examined((), reading.findings)
+            return Checked((), reading.findings)
         around = self._surroundings(place, reading.records, snapshot)
         findings = examine(place, reading.records, around, self._mode)
-        return Examined(reading.records, (*reading.findings, *findings))
+        return Checked(reading.records, (*reading.findings, *findings))
 
     def _surroundings(
         self, place: Place, records: Sequence[Record], snapshot: Snapshot

@@ -15,7 +15,7 @@ from yolo_fs.reasons import Finding, Reason, YoloError, errors
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.naming import is_named_by_change, spellings_of, trailers_of
 from yolo_fs.rules.artifacts.verdicts import Place
-from yolo_fs.services.examination import AtCommit, Blobs, Examined, Examiner
+from yolo_fs.services.checking.snapshots import AtCommit, Blobs, Checked, Examiner
 from yolo_fs.services.intake import records_before
 from yolo_fs.services.settings import Settings
 
@@ -23,7 +23,7 @@ HEAD = "HEAD"
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class CommitFault:
     """What is wrong with one commit."""
 
     commit: str
@@ -32,11 +32,11 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
-class Verified:
+class VerifiedCommit:
     """One commit of a coordinator that was looked at."""
 
     commit: LoggedCommit
-    faults: tuple[Fault, ...]
+    faults: tuple[CommitFault, ...]
     number: int
     """From 1."""
     of: int
@@ -52,7 +52,7 @@ class Verifier:
         self._blobs = Blobs(repository, settings.policy.max_file_bytes)
         self._examiner = Examiner(settings.limits, settings.mode, self._commits_exist)
 
-    def verify(self, *revisions: str) -> Iterator[Verified]:
+    def verify(self, *revisions: str) -> Iterator[VerifiedCommit]:
         """Judge the coordinator's commits among `revisions`, newest first.
 
         Raises:
@@ -63,8 +63,8 @@ class Verifier:
             return
         own = [commit for commit in log(self._repository, *revisions) if commit.is_ours]
         for number, commit in enumerate(own, 1):
-            faults = tuple(Fault(commit.oid, finding) for finding in self._found_in(commit))
-            yield Verified(commit, faults, number, len(own))
+            faults = tuple(CommitFault(commit.oid, finding) for finding in self._found_in(commit))
+            yield VerifiedCommit(commit, faults, number, len(own))
 
     def close(self) -> None:
         """End the helper processes."""
@@ -114,7 +114,7 @@ class Verifier:
         yield from _trailer_faults(commit, place)
 
     def _subject_fault(
-        self, commit: LoggedCommit, place: Place, examined: Examined
+        self, commit: LoggedCommit, place: Place, examined: Checked
     ) -> Iterator[Finding]:
         blob = None
         if is_named_by_change(place) and commit.parents:

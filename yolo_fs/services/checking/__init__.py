@@ -1,0 +1,1 @@
+"""The checker: the one way from the bytes of a file to its findings, and its callers."""
