@@ -7,15 +7,13 @@ what they left torn is never continued. See docs/faults.md#f42 to #f47 and #f53.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
-import time
 from collections.abc import Iterator
 
 from yolo_fs.edges import failpoint
+from yolo_fs.edges.locking import lock_timeout, wait_lock
 from yolo_fs.edges.store import SHARED, RefusedError, environment, open_regular
-from yolo_fs.edges.system import flock_holders, process_name
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 
 _POLL_S = 0.005
@@ -81,52 +79,24 @@ class Appending:
 
 @contextlib.contextmanager
 def appending(path: str, timeout_s: float = 10.0) -> Iterator[Appending]:
-    """Hold the log for reading and appending; it is made when it is missing.
+    """Hold the log for reading and appending; it is created when it is missing.
 
     Raises:
         YoloError: LOCK_TIMEOUT naming the holder; NOT_REGULAR, HARD_LINKED for what must not be written to.
     """
     with environment(path):
-        descriptor = _locked(path, time.monotonic() + timeout_s, timeout_s)
+        descriptor = wait_lock(path, _open, timeout_s, _POLL_S)
+    if descriptor is None:
+        raise lock_timeout(path, timeout_s, hint="try again")
     try:
         yield Appending(path, descriptor)
     finally:
         os.close(descriptor)
 
 
-def _locked(path: str, deadline: float, timeout_s: float) -> int:
-    while True:
-        with contextlib.suppress(
-            BlockingIOError
-        ):  # locked, or the daemon's lease is being given back
-            descriptor = open_regular(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, SHARED)
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if _is_still_at(path, descriptor):
-                    return descriptor
-            except BaseException:
-                os.close(descriptor)
-                raise
-            os.close(descriptor)
-        if time.monotonic() >= deadline:
-            raise _timeout(path, timeout_s)
-        time.sleep(_POLL_S)
-
-
-def _is_still_at(path: str, descriptor: int) -> bool:
-    """Tell whether the path names the locked file: an editor may have put another in its place (F44)."""
-    found = os.fstat(descriptor)
-    if found.st_nlink > 1:
+def _open(path: str) -> int:
+    descriptor = open_regular(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, SHARED)
+    if os.fstat(descriptor).st_nlink > 1:
+        os.close(descriptor)
         raise RefusedError(Reason.HARD_LINKED, Reason.HARD_LINKED.sentence)
-    with contextlib.suppress(FileNotFoundError):
-        return os.path.samestat(found, os.lstat(path))
-    return False
-
-
-def _timeout(path: str, timeout_s: float) -> YoloError:
-    names = (
-        " and ".join(process_name(pid) for pid in flock_holders(path))
-        or "a process that the kernel does not name"
-    )
-    message = f"{safe(path)} was not free within {timeout_s:g} s: held by {names}"
-    return YoloError(Reason.LOCK_TIMEOUT, message, hint="try again", exit_code=Exit.LOCK_TIMEOUT)
+    return descriptor

@@ -57,6 +57,23 @@ class Stamp(NamedTuple):
         return read_at_ns - max(self.mtime_ns, self.ctime_ns) <= RACY_NS
 
 
+def stamp_at(path: str) -> Stamp | None:
+    """Return the stamp of the file that a path leads to, also by a link; None when there is none."""
+    try:
+        return Stamp.of(os.stat(path))
+    except OSError:
+        return None
+
+
+def identity_at(path: str) -> tuple[int, int] | None:
+    """Return device and inode of whatever is at a path itself; None when there is nothing."""
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
 class Writer(Enum):
     """Whether any process has the file open for writing."""
 

@@ -8,27 +8,27 @@ docs/faults.md#f06.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import secrets
 import stat
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from yolo_fs.edges import failpoint
+from yolo_fs.edges.files import identity_at
+from yolo_fs.edges.locking import wait_lock
 from yolo_fs.edges.store import private_directory
 from yolo_fs.reasons import YoloError
 
 PREFIX = "dev.yolo_fs."
 """Begins every event type; `append`, `read` and `follow` take the type without it as well."""
 
-_TURN_TRIES = 50
-_TURN_PAUSE_S = 0.002
-"""A turn takes microseconds; whoever is stopped in the middle of one costs the others an event, not their work."""
+_TURN_S = 0.5
+"""How long to wait for another writer, who needs microseconds. One that is stopped meanwhile costs an event."""
+_TURN_POLL_S = 0.002
 
 _FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -112,13 +112,13 @@ class Journal:
 
     def _is_superseded(self, sources: list[_In]) -> bool:
         """Tell whether a file began after those that are open; what those still hold is then under another name."""
-        current = _identity(self._path(0))
+        current = identity_at(self._path(0))
         return not sources or (current is not None and sources[-1].identity != current)
 
     # --- writing -----------------------------------------------------------------------------------------------------
 
     def _prepare(self) -> None:
-        if self._out.identity is None or self._out.identity != _identity(self._path(0)):
+        if self._out.identity is None or self._out.identity != identity_at(self._path(0)):
             self._out.close()
             private_directory(self._directory)
             self._out.open(self._path(0))  # first: what others write from here on shows in the size
@@ -131,11 +131,10 @@ class Journal:
         Raises:
             OSError: somebody else holds it for too long.
         """
-        directory = os.open(
-            self._directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-        )
+        directory = wait_lock(self._directory, _open_directory, _TURN_S, _TURN_POLL_S)
+        if directory is None:
+            raise OSError("another writer of the journal does not finish")
         try:
-            _lock(directory)
             yield
         finally:
             os.close(directory)
@@ -295,13 +294,8 @@ class _Sieve:
                     yield event
 
 
-def _lock(directory: int) -> None:
-    for _ in range(_TURN_TRIES):
-        with contextlib.suppress(BlockingIOError):
-            fcntl.flock(directory, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        time.sleep(_TURN_PAUSE_S)
-    raise OSError("another writer of the journal does not end its turn")
+def _open_directory(path: str) -> int:
+    return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
 
 
 def _close(sources: list[_In]) -> None:
@@ -321,11 +315,3 @@ def _events(lines: list[bytes]) -> Iterator[dict[str, Any]]:
 
 def _full(type_: str) -> str:
     return type_ if type_.startswith(PREFIX) else PREFIX + type_
-
-
-def _identity(path: str) -> tuple[int, int] | None:
-    try:
-        found = os.lstat(path)
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino

@@ -1,4 +1,4 @@
-"""A lock held for a process's life: the kernel's flock is the truth, what stands in the file is information.
+"""A lock held for a process's life. The kernel's flock decides; the file's content only informs.
 
 See docs/faults.md#f40, #f41 and #f43 to #f45.
 """
@@ -6,38 +6,37 @@ See docs/faults.md#f40, #f41 and #f43 to #f45.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
-import time
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Self
 
 from yolo_fs import __version__
+from yolo_fs.edges.locking import is_same_file, try_lock, wait_lock
 from yolo_fs.edges.store import RefusedError, environment, open_regular, read_json
 from yolo_fs.edges.system import boot_id, flock_holders, is_running, start_time
 from yolo_fs.reasons import Reason, YoloError
 
 _PROBE_S = 0.05
-"""How long `hold` outwaits those who merely look at the lock (`holder`)."""
+"""How long `hold` waits: `holder` locks the file for an instant to see whether it is free."""
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Who says, inside the lock file, that it holds the lock. The lock is the truth, this is information (F41)."""
+    """The process that the lock file names. Only the lock itself proves anything. See docs/faults.md#f41."""
 
     pid: int
     started_at: str
     """UTC, ISO 8601 with Z."""
     start_time: int | None
-    """Start of the process in clock ticks since boot, which tells a reused pid."""
+    """Start of the process in clock ticks since boot, to recognise a reused pid."""
     boot_id: str
     version: str
     """Version of yolo_fs."""
 
     def is_alive(self) -> bool:
-        """Tell whether this very process still runs; if not, a child that it gave the lock to holds it (F02)."""
+        """Return whether this very process still runs; if not, a child holds the lock. See docs/faults.md#f02."""
         return (
             self.boot_id == boot_id()
             and is_running(self.pid)
@@ -46,32 +45,32 @@ class Holder:
 
 
 UNKNOWN_HOLDER = Holder(pid=0, started_at="", start_time=None, boot_id="", version="")
-"""Somebody holds the lock and has not said who."""
+"""A holder whose name is not in the lock file."""
 
 
 class HeldLock:
-    """A lock held until `release` or the end of the process, and of every child that was given `fd`."""
+    """A lock held until `release`, or until this process and every child that inherited `fd` have ended."""
 
-    __slots__ = ("_identity", "fd", "path")
+    __slots__ = ("fd", "path")
 
     def __init__(self, path: str, fd: int) -> None:
         """Take over an open descriptor that is locked."""
         self.path = path
         self.fd = fd
         """For `pass_fds`: the lock then outlives us until that child ends."""
-        self._identity = _identity_of(os.fstat(fd))
 
     def still_mine(self) -> bool:
-        """Tell whether the path still names the locked file; a holder that says no must end (F40, F44)."""
-        if self.fd < 0:
-            return False
+        """Return whether the path still names the locked file; if not, the holder must end.
+
+        See docs/faults.md#f40 and docs/faults.md#f44.
+        """
         try:
-            return _identity_of(os.stat(self.path, follow_symlinks=False)) == self._identity
+            return self.fd >= 0 and is_same_file(self.fd, self.path)
         except OSError:
             return False
 
     def release(self) -> None:
-        """Let go. Only closes: unlocking would take the lock from a child that still needs it."""
+        """Release by closing; unlocking would take the lock from a child that still needs it."""
         descriptor, self.fd = self.fd, -1
         if descriptor >= 0:
             os.close(descriptor)
@@ -84,57 +83,36 @@ class HeldLock:
 
 
 def hold(path: str) -> HeldLock | None:
-    """Take the lock for life, or return None at once when somebody has it.
+    """Take the lock for the process's life, or return None when another process has it.
 
     flock(2) itself, not filelock: the descriptor is ours to write to, to compare and to hand to git, and
     filelock gives the lock up in a forked child. Both, and flock(1), exclude each other.
     """
     with environment(path):
-        deadline = time.monotonic() + _PROBE_S
-        while True:
-            descriptor = open_regular(path, os.O_RDWR | os.O_CREAT)
-            try:
-                if _is_locked_by(descriptor, path):
-                    _sign(descriptor)
-                    return HeldLock(path, descriptor)
-            except BaseException:
-                os.close(descriptor)
-                raise
-            os.close(descriptor)
-            if time.monotonic() >= deadline:
-                return None
-            time.sleep(_PROBE_S / 20)
+        descriptor = wait_lock(path, _open_own, _PROBE_S, _PROBE_S / 20)
+    if descriptor is None:
+        return None
+    _write_holder(descriptor)
+    return HeldLock(path, descriptor)
 
 
-def _is_locked_by(descriptor: int, path: str) -> bool:
-    """Lock the descriptor and tell whether that worked and the path still names the same file (F44)."""
-    _refuse_foreign(descriptor)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    with contextlib.suppress(FileNotFoundError):
-        return _identity_of(os.stat(path, follow_symlinks=False)) == _identity_of(
-            os.fstat(descriptor)
-        )
-    return False
+def _open_own(path: str) -> int:
+    """Open a file that is ours alone, since our name will replace its content. See docs/faults.md#f45."""
+    descriptor = open_regular(path, os.O_RDWR | os.O_CREAT)
+    status = os.fstat(descriptor)
+    reason = None
+    if status.st_nlink > 1:
+        reason = Reason.HARD_LINKED
+    elif status.st_uid != os.geteuid():
+        reason = Reason.FOREIGN_OWNER
+    if reason:
+        os.close(descriptor)
+        raise RefusedError(reason, reason.sentence)
+    return descriptor
 
 
-def _refuse_foreign(descriptor: int) -> None:
-    """Refuse a file that is not ours alone, since our name will be written over its content (F45)."""
-    found = os.fstat(descriptor)
-    if found.st_nlink > 1:
-        raise RefusedError(Reason.HARD_LINKED, Reason.HARD_LINKED.sentence)
-    if found.st_uid != os.geteuid():
-        raise RefusedError(Reason.FOREIGN_OWNER, Reason.FOREIGN_OWNER.sentence)
-
-
-def _identity_of(found: os.stat_result) -> tuple[int, int]:
-    return found.st_dev, found.st_ino
-
-
-def _sign(descriptor: int) -> None:
-    """Say in the lock file who holds it. A full disk must not cost us the lock: it is information only."""
+def _write_holder(descriptor: int) -> None:
+    """Write who holds the lock. A full disk must not cost us the lock: the content is information only."""
     started_at = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     me = Holder(os.getpid(), started_at, start_time(os.getpid()), boot_id(), __version__)
     with contextlib.suppress(OSError):
@@ -143,7 +121,7 @@ def _sign(descriptor: int) -> None:
 
 
 def holder(path: str) -> Holder | None:
-    """Return who holds the lock now, `UNKNOWN_HOLDER` if nobody says so, None if it is free."""
+    """Return who holds the lock now, `UNKNOWN_HOLDER` if the file does not name it, None if it is free."""
     try:
         with environment(path):
             descriptor = open_regular(path, os.O_RDONLY)
@@ -152,15 +130,13 @@ def holder(path: str) -> Holder | None:
             return None
         raise
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return _signature(path)
+        is_free = try_lock(descriptor, shared=True)
     finally:
         os.close(descriptor)
-    return None
+    return None if is_free else _written_holder(path)
 
 
-def _signature(path: str) -> Holder:
+def _written_holder(path: str) -> Holder:
     match read_json(path):
         case {
             "pid": int(pid),

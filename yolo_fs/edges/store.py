@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import json
 import math
 import os
@@ -23,7 +22,8 @@ from functools import partial
 from typing import Any, NoReturn
 
 from yolo_fs.edges import failpoint
-from yolo_fs.edges.system import flock_holders, is_running, process_name
+from yolo_fs.edges.locking import lock_timeout, open_locked
+from yolo_fs.edges.system import is_running
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 
 OWN = 0o600
@@ -173,17 +173,12 @@ def private_directory(path: str) -> None:
 
 def write_json(path: str, value: dict[str, Any], *, durable: bool = True, mode: int = OWN) -> None:
     """Replace the file by the value: whoever reads sees the old content or the new, also after a crash."""
-    _replace(path, _text(value), durable=durable, mode=mode)
+    write_atomic(path, _text(value), durable=durable, mode=mode)
 
 
 def write_text(path: str, text: str, *, durable: bool = True, mode: int = SHARED) -> None:
     """Replace the file by the text, as `write_json` does."""
-    _replace(path, text.encode("utf-8"), durable=durable, mode=mode)
-
-
-def write_bytes(path: str, data: bytes) -> None:
-    """Replace a file of our own that can be made again: whole or not at all, but not synced."""
-    _replace(path, data, durable=False, mode=OWN)
+    write_atomic(path, text.encode("utf-8"), durable=durable, mode=mode)
 
 
 def _text(value: Mapping[str, Any]) -> bytes:
@@ -195,15 +190,24 @@ def _text(value: Mapping[str, Any]) -> bytes:
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 
 
-def _replace(path: str, data: bytes, *, durable: bool, mode: int) -> None:
-    _swap(path, data, durable=durable, mode=mode)
+def write_atomic(path: str, data: bytes, *, durable: bool = True, mode: int = OWN) -> None:
+    """Replace the file by a rename: a reader sees the old content or the new, also after a crash.
+
+    Raises:
+        YoloError: NO_SPACE, STORAGE_FAILED; the file is as it was.
+    """
+    _rename_over(path, data, durable=durable, mode=mode)
     if durable:
-        with environment(path):
-            _sync_directory(os.path.dirname(os.path.abspath(path)))
+        _sync_name(path)
 
 
-def _swap(path: str, data: bytes, *, durable: bool, mode: int) -> None:
-    """Put data in the file's place; durable is the data then, not yet its name."""
+def _sync_name(path: str) -> None:
+    with environment(path):
+        sync_directory(os.path.dirname(os.path.abspath(path)))
+
+
+def _rename_over(path: str, data: bytes, *, durable: bool, mode: int) -> None:
+    """Replace the file; when durable, its data is on the disk then, but not yet its name."""
     directory, name = os.path.split(os.path.abspath(path))
     temporary = os.path.join(directory, f".{name}.yolo-tmp.{os.getpid()}.{secrets.token_hex(4)}")
     with environment(path):
@@ -231,7 +235,8 @@ def _write_new(path: str, data: bytes, *, durable: bool, mode: int) -> None:
             os.fsync(descriptor)
 
 
-def _sync_directory(directory: str) -> None:
+def sync_directory(directory: str) -> None:
+    """Make the names in a directory durable."""
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -316,11 +321,10 @@ def update(
         new = fn(read_json(path))
         if new is None:
             return None
-        _swap(path, _text(new), durable=durable, mode=mode)
-    # Whoever comes next need not wait until the disk has our new name as well: the names reach it in their order.
+        _rename_over(path, _text(new), durable=durable, mode=mode)
+    # The next holder need not wait until the disk has our new name as well: names reach it in order.
     if durable:
-        with environment(path):
-            _sync_directory(os.path.dirname(os.path.abspath(path)))
+        _sync_name(path)
     return new
 
 
@@ -336,12 +340,12 @@ def _locked(lock: str, timeout_s: float, mode: int) -> Iterator[None]:
 
 def _take_free(lock: str, mode: int) -> Callable[[], object] | None:
     """Take the lock when nobody has it, by the same flock(2) as filelock in a tenth of its time; else None."""
-    descriptor = open_regular(lock, os.O_RDWR | os.O_CREAT, mode)
-    with contextlib.suppress(OSError):
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if os.path.samestat(os.fstat(descriptor), os.lstat(lock)):
+    with contextlib.suppress(OSError):  # filelock explains a file system without locks
+        descriptor = open_locked(
+            lock, lambda path: open_regular(path, os.O_RDWR | os.O_CREAT, mode)
+        )
+        if descriptor is not None:
             return partial(os.close, descriptor)
-    os.close(descriptor)
     return None
 
 
@@ -360,7 +364,8 @@ def _wait_for(lock: str, timeout_s: float, mode: int) -> Callable[[], object]:
     try:
         held.acquire()
     except filelock.Timeout:
-        raise _timeout(lock, timeout_s) from None
+        hint = "end or resume that process, then try again; never delete the lock file"
+        raise lock_timeout(lock, timeout_s, hint) from None
     except (OSError, NotImplementedError) as error:
         if isinstance(error, OSError) and error.errno not in (
             errno.ENOSYS,
@@ -383,16 +388,3 @@ def _refuse_odd_lock(lock: str) -> None:
         return
     if not stat.S_ISREG(found.st_mode):
         raise RefusedError(Reason.NOT_REGULAR, Reason.NOT_REGULAR.sentence)
-
-
-def _timeout(lock: str, timeout_s: float) -> YoloError:
-    names = (
-        " and ".join(process_name(pid) for pid in flock_holders(lock))
-        or "a process that the kernel does not name"
-    )
-    return YoloError(
-        Reason.LOCK_TIMEOUT,
-        f"{safe(lock)} was not free within {timeout_s:g} s: held by {names}",
-        hint="end or resume that process, then try again; never delete the lock file",
-        exit_code=Exit.LOCK_TIMEOUT,
-    )

@@ -11,7 +11,6 @@ import contextlib
 import errno
 import logging
 import os
-import stat
 import sys
 import threading
 import time
@@ -31,6 +30,7 @@ from watchdog.events import (
     FileSystemEventHandler,
 )
 
+from yolo_fs.edges.files import identity_at
 from yolo_fs.reasons import Reason
 
 _log = logging.getLogger(__name__)
@@ -292,11 +292,7 @@ class Watcher:
 
 
 def _identity(root: str) -> tuple[int, int] | None:
-    try:
-        found = os.lstat(root)
-    except OSError:
-        return None
-    return (found.st_dev, found.st_ino) if stat.S_ISDIR(found.st_mode) else None
+    return identity_at(root) if os.path.isdir(root) and not os.path.islink(root) else None
 
 
 def _directories(root: str) -> Iterator[str]:

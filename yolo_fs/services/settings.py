@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from yolo_fs.edges.files import Stamp, stamp_at
 from yolo_fs.edges.lines import Limits, read_object
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError
 from yolo_fs.rules.artifacts import documents
@@ -74,17 +75,9 @@ def user_config_path() -> str:
     return os.path.join(home, "yolo-fs", "config.json")
 
 
-def stamps_of(root: str) -> tuple[object, ...]:
+def stamps_of(root: str) -> tuple[Stamp | None, ...]:
     """Return what changes when one of the two configuration files does."""
-    found: list[object] = []
-    for path in (os.path.join(root, CONFIG), user_config_path()):
-        try:
-            facts = os.stat(path)
-        except OSError:
-            found.append(None)
-        else:
-            found.append((facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns))
-    return tuple(found)
+    return tuple(stamp_at(path) for path in (os.path.join(root, CONFIG), user_config_path()))
 
 
 def load(root: str) -> Settings:

@@ -19,6 +19,7 @@ from yolo_fs.edges import failpoint
 from yolo_fs.edges.git.object_format import GitObject, ObjectFormat
 from yolo_fs.edges.git.pack import deflated, pack_of
 from yolo_fs.edges.git.runner import Conversation, Git, GitError
+from yolo_fs.edges.store import sync_directory
 from yolo_fs.reasons import Exit, Reason, YoloError
 
 PACK_FROM = 8
@@ -192,15 +193,6 @@ class ObjectStore:
         failpoint.reach("objects.packed")
         if self._durable:
             sync_directory(f"{self._directory}/pack")
-
-
-def sync_directory(path: str) -> None:
-    """Make the names in a directory durable."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _discard(path: str) -> None:

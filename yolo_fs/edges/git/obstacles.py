@@ -11,6 +11,7 @@ import time
 from collections.abc import Collection
 from fnmatch import fnmatchcase
 
+from yolo_fs.edges.files import Stamp, stamp_at
 from yolo_fs.edges.git.repository import Head, Repository
 from yolo_fs.edges.system import is_running, start_time
 from yolo_fs.reasons import Reason
@@ -50,10 +51,10 @@ class Obstacles:
         self._repository = repository
         self._protected = tuple(protected)
         self._allow_detached = allow_detached
-        self._index_seen: tuple[int, ...] | None = None
+        self._index_seen: Stamp | None = None
         self._unmerged = False
         self._message_seen: int | None = None
-        self._hook_seen: tuple[int, ...] | None = None
+        self._hook_seen: Stamp | None = None
         self._hook_is_silent = False
         self._committing = ""
         """Process id of the `git commit` that was last found."""
@@ -82,7 +83,7 @@ class Obstacles:
             and self._repository.tip(head.ref) is None
         ):
             return Reason.BRANCH_BROKEN
-        index = _stamp(f"{self._repository.git_dir}/index")
+        index = stamp_at(f"{self._repository.git_dir}/index")
         if self._index_just_rewritten(index, now_ns):
             return Reason.INDEX_LOCKED
         if self._index_is_unmerged(index):
@@ -105,16 +106,16 @@ class Obstacles:
             os.path.isfile(log) and os.path.getsize(log) > 0
         )
 
-    def _index_just_rewritten(self, index: tuple[int, ...] | None, now_ns: int | None) -> bool:
+    def _index_just_rewritten(self, index: Stamp | None, now_ns: int | None) -> bool:
         """Tell whether a git command wrote the index a moment ago and may be about to move the branch.
 
         `git reset` and `git checkout` change the work tree and the index first, and only then HEAD (F28).
         """
         if index is None or now_ns is None or index == self._index_seen:
             return False
-        return 0 <= now_ns - index[2] < _QUIET_NS
+        return 0 <= now_ns - index.ctime_ns < _QUIET_NS
 
-    def _index_is_unmerged(self, index: tuple[int, ...] | None) -> bool:
+    def _index_is_unmerged(self, index: Stamp | None) -> bool:
         """Tell whether the index holds conflicts, as `git stash pop` leaves them without any MERGE_HEAD."""
         if index != self._index_seen:
             self._unmerged = (
@@ -127,7 +128,7 @@ class Obstacles:
 
     def index_rewritten(self) -> None:
         """Note that we ourselves rewrote the index, which never adds conflicts: it need not be read again."""
-        self._index_seen = _stamp(f"{self._repository.git_dir}/index")
+        self._index_seen = stamp_at(f"{self._repository.git_dir}/index")
 
     def _user_is_committing(self) -> bool:
         """Tell whether somebody is in the editor of a `git commit` of this work tree.
@@ -141,8 +142,8 @@ class Obstacles:
             return True
         if self._has_silent_hook() and _commit_in(self._repository.root):
             return True
-        stamp = _stamp(f"{self._repository.git_dir}/COMMIT_EDITMSG")
-        written = stamp[-1] if stamp else None
+        stamp = stamp_at(f"{self._repository.git_dir}/COMMIT_EDITMSG")
+        written = stamp.mtime_ns if stamp else None
         if written == self._message_seen:
             return False
         if written is not None and not _runs_commit(self._committing, self._repository.root):
@@ -157,7 +158,7 @@ class Obstacles:
         path = f"{self._repository.hooks_dir}/pre-commit"
         if not os.access(path, os.X_OK):
             return False
-        stamp = _stamp(path)
+        stamp = stamp_at(path)
         if stamp != self._hook_seen:
             self._hook_seen = stamp
             self._hook_is_silent = SECTION.encode() not in _beginning(path)
@@ -229,11 +230,3 @@ def _names(folder: str) -> list[str]:
         return os.listdir(folder)
     except OSError:
         return []
-
-
-def _stamp(path: str) -> tuple[int, ...] | None:
-    try:
-        facts = os.stat(path)
-    except OSError:
-        return None
-    return (facts.st_ino, facts.st_size, facts.st_ctime_ns, facts.st_mtime_ns)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 
+from yolo_fs.edges.files import Stamp, stamp_at
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.git.runner import Conversation
 from yolo_fs.reasons import Reason, YoloError
@@ -17,8 +18,6 @@ _AT_ONCE = 200
 """Paths in one question: it has to fit into a pipe, or we and git would each wait for the other to read."""
 _NOT_SET = (b"unspecified", b"unset")
 
-Stamp = tuple[int, int, int, int] | None
-
 
 class PathRules:
     """Asks `check-ignore` and `check-attr`, which run as long as the files that they read stay the same."""
@@ -26,7 +25,7 @@ class PathRules:
     def __init__(self, repository: Repository, *, commit_ignored: bool = False):
         self._repository = repository
         self._commit_ignored = commit_ignored
-        self._sources: dict[str, Stamp] = {}
+        self._sources: dict[str, Stamp | None] = {}
         """File that rules are read from → what it was when its rules were read."""
         self._known: dict[str, Reason | None] = {}
         self._learnt: set[str] = set()
@@ -132,7 +131,7 @@ class PathRules:
     # --- when to ask anew ---
 
     def _forget_if_changed(self, paths: Iterable[str]) -> None:
-        now = {name: _stamp(name) for name in self._rule_files(set(map(os.path.dirname, paths)))}
+        now = {name: stamp_at(name) for name in self._rule_files(set(map(os.path.dirname, paths)))}
         if any(self._sources.get(name, stamp) != stamp for name, stamp in now.items()):
             self.close()
         self._sources.update(now)
@@ -166,11 +165,3 @@ class PathRules:
 
 def _question(paths: Sequence[str]) -> bytes:
     return b"".join(os.fsencode(path) + b"\0" for path in paths)
-
-
-def _stamp(path: str) -> Stamp:
-    try:
-        facts = os.stat(path)
-    except OSError:
-        return None
-    return (facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns)

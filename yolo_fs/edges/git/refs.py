@@ -9,10 +9,10 @@ import contextlib
 import os
 
 from yolo_fs.edges import failpoint
-from yolo_fs.edges.git.objects import sync_directory
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.git.runner import Conversation, GitError
 from yolo_fs.edges.scratch_record import ScratchRecord
+from yolo_fs.edges.store import sync_directory
 from yolo_fs.edges.system import boot_id, start_time
 from yolo_fs.reasons import Exit, Reason, YoloError
 

@@ -17,7 +17,7 @@ from typing import TypeVar
 from yolo_fs.edges.files import Content, read
 from yolo_fs.edges.git.history import LoggedCommit, log
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.store import private_directory, write_bytes
+from yolo_fs.edges.store import private_directory, write_atomic
 from yolo_fs.protocol.workflow import PHASE_COMPLETE
 from yolo_fs.reasons import YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
@@ -205,7 +205,7 @@ class Chronicle:
         )
         with contextlib.suppress(YoloError):
             private_directory(self._repository.own_dir)
-            write_bytes(f"{self._repository.own_dir}/{FILE}", data)
+            write_atomic(f"{self._repository.own_dir}/{FILE}", data, durable=False)
 
     def _remember(self) -> None:
         found = read(self._repository.own_dir, FILE, _LARGEST_BYTES)

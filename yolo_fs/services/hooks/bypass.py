@@ -1,6 +1,6 @@
 """Commits that break the rules although hooks stand guard: made with `--no-verify`, or where no hook ran.
 
-Judged from history alone, so that it does not matter who was not looking.
+CheckedFile from history alone, so that it does not matter who was not looking.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from yolo_fs.edges.files import Content, read
 from yolo_fs.edges.git.as_user import run_as_user
 from yolo_fs.edges.git.obstacles import COMMITTING
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.store import private_directory, read_json, write_json
+from yolo_fs.edges.store import private_directory, read_json, write_atomic, write_json
 from yolo_fs.protocol.hooks import GIT_HOOKS
 from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError
 from yolo_fs.services.hooks.bypass import NOTE
@@ -330,13 +330,7 @@ def _write(deed: Change) -> None:
             if deed.before is None
             else stat.S_IMODE(os.stat(deed.path).st_mode) | (deed.mode & 0o100)
         )
-        temporary = f"{deed.path}.yolo-fs.{os.getpid()}"
-        with os.fdopen(
-            os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb"
-        ) as file:
-            file.write(deed.after)
-            os.fchmod(file.fileno(), mode)
-        os.replace(temporary, deed.path)
+        write_atomic(deed.path, deed.after, durable=False, mode=mode)
     except OSError as error:
         message = f"{deed.path}: {error.strerror or error}"
         raise YoloError(Reason.STORAGE_FAILED, message, exit_code=Exit.TRY_AGAIN) from error

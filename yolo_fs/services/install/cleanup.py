@@ -7,7 +7,6 @@ content. A lock that somebody holds is left, for two holders would follow. See d
 
 from __future__ import annotations
 
-import fcntl
 import os
 import stat
 from collections.abc import Callable, Sequence
@@ -16,6 +15,7 @@ from fnmatch import fnmatchcase
 
 from yolo_fs.edges.files import Content, read
 from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.locking import try_lock
 from yolo_fs.reasons import Reason, YoloError
 from yolo_fs.rules.artifacts.classify import classify
 
@@ -110,9 +110,6 @@ def _remove(path: str) -> str:
 def _is_held(path: str) -> bool:
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
+        return not try_lock(descriptor)
     finally:
         os.close(descriptor)
-    return False

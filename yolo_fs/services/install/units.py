@@ -9,12 +9,11 @@ import hashlib
 import os
 import plistlib
 import re
-import secrets
 import sys
-from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 
+from yolo_fs.edges.store import write_text
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 
 MARK = "Written by `yolo-fs service install`; it is replaced by the next one."
@@ -167,9 +166,9 @@ def install(unit: Unit) -> str:
         return "already_installed"
     try:
         os.makedirs(os.path.dirname(unit.path), exist_ok=True)
-        _replace(unit.path, unit.text)
     except OSError as error:
         raise _failed(unit, error) from error
+    write_text(unit.path, unit.text)
     return "installed" if present is None else "updated"
 
 
@@ -208,18 +207,6 @@ def _present(unit: Unit) -> str | None:
             Reason.STATE_CONFLICT, f"{unit.path} is not ours", hint="Move it away, then try again."
         )
     return text
-
-
-def _replace(path: str, text: str) -> None:
-    temporary = f"{path}.{os.getpid()}.{secrets.token_hex(4)}"
-    try:
-        with open(temporary, "x", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(temporary, path)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(temporary)
-        raise
 
 
 def _failed(unit: Unit, error: OSError) -> YoloError:
