@@ -345,9 +345,7 @@ def test_a_broken_configuration_blocks_nothing(team: Team) -> None:
 
 def test_the_fast_path_knows_every_event_and_the_same_names() -> None:
     assert set(hook_fast.NEEDS) == set(AGENT_HOOK_BY_NAME)
-    assert {
-        name.removeprefix("fe-").removeprefix("ux-") for name in AGENT_BY_NAME
-    } == hook_fast.AGENTS
+    assert {row.role for row in AGENT_BY_NAME.values()} == hook_fast.AGENTS
     assert set(hook_fast._READERS) == {name for name, act in TOOLS.items() if act is Act.READ}
 
 

@@ -156,4 +156,4 @@ def test_the_random_phases_are_of_every_sort(company: bool) -> None:
 
     look()
     assert {"pending", "ready", "running", "complete"} <= seen
-    assert THREE.departments.uiux
+    assert THREE.departments["uiux"]

@@ -19,8 +19,8 @@ from tests.properties.profile import tried
 from tests.services.teams import Team
 from yolo_fs.edges.files import Content, read
 from yolo_fs.edges.git.repository import Repository
+from yolo_fs.protocol.departments import WORKING_NAMES
 from yolo_fs.protocol.names import Dept, Role
-from yolo_fs.rules.permits.actors import WORKING_DEPARTMENTS
 from yolo_fs.services.access import Access
 
 PHASE = ".yolo-planning/phases/01-auth"
@@ -97,7 +97,7 @@ def spellings(draw: some.DrawFn, root: Path, path: str) -> str:
 
 ACTORS = some.tuples(
     some.sampled_from(sorted(set(Role) - {Role.USER, Role.GO})),
-    some.sampled_from([None, *WORKING_DEPARTMENTS]),
+    some.sampled_from([None, *WORKING_NAMES]),
 )
 
 

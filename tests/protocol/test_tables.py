@@ -92,19 +92,32 @@ def printed_department(row: departments.Department) -> Cells:
     return {
         "Department": row.label,
         "Agents": f"{', '.join(row.agents)} ({len(row.agents)})",
-        "Protocol File": f"`{row.protocol_file}`",
     }
 
 
-def printed_spawn(row: departments.Spawn) -> Cells:
+def printed_spawn(row: tuple[str, bool | None, bool | None]) -> Cells:
+    workflow, frontend, uiux = row
     active = {None: "*", True: "y", False: "n"}
+    flags = {Dept.FRONTEND: bool(frontend), Dept.UIUX: bool(uiux)}
+    waves = departments.waves_of(workflow, [name for name, is_on in flags.items() if is_on])
     return {
-        "workflow": row.workflow,
-        "FE": active[row.frontend],
-        "UX": active[row.uiux],
-        "leads_to_spawn": f"`{'|'.join(','.join(wave) for wave in row.waves)}`",
-        "spawn_order": row.order,
+        "workflow": workflow,
+        "FE": active[frontend],
+        "UX": active[uiux],
+        "leads_to_spawn": f"`{'|'.join(','.join(one.lead for one in wave) for wave in waves)}`",
+        "spawn_order": departments.SPAWN_ORDERS[workflow],
     }
+
+
+SPAWNS = (
+    ("backend_only", None, None),
+    ("parallel", True, False),
+    ("parallel", False, True),
+    ("parallel", True, True),
+    ("sequential", True, True),
+    ("sequential", True, False),
+    ("sequential", False, True),
+)
 
 
 def printed_step_of_document(row: workflow.Step) -> Cells:
@@ -310,7 +323,7 @@ TABLES = {
     "teams": Table(teams.TEAMS, printed_team),
     "departments": Table(departments.DEPARTMENTS, printed_department),
     "spawns": Table(
-        departments.SPAWNS,
+        SPAWNS,
         printed_spawn,
         lambda cells: [cells | {"workflow": cells["workflow"].removesuffix(" / single")}],
     ),
@@ -476,7 +489,6 @@ UNIQUE: dict[str, list[Any]] = {
     "agents": [row.name for row in roster.AGENTS],
     "teams": [row.name for row in teams.TEAMS],
     "departments": [row.name for row in departments.DEPARTMENTS],
-    "spawns": [(row.workflow, row.frontend, row.uiux) for row in departments.SPAWNS],
     "step numbers": [row.number for row in workflow.STEPS],
     "step keys": [row.key for row in workflow.STEPS],
     "step subjects": [subject for row in workflow.STEPS for subject in row.commits],
@@ -529,13 +541,12 @@ def test_every_role_of_a_table_is_in_the_roster(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_rows_are_frozen_slotted_and_tell_their_source(name: str) -> None:
+def test_rows_are_frozen_and_slotted(name: str) -> None:
     rows: list[Any] = [row for row in TABLES[name].rows if is_dataclass(row)]
 
     for row in rows:
         assert type(row).__dataclass_params__.frozen
         assert not hasattr(row, "__dict__")
-        assert re.match(r"document 00[0-4] |protocol \d|interfaces \d", row.source)
 
 
 def test_every_step_that_a_table_names_exists() -> None:
@@ -624,9 +635,7 @@ def test_wave_gates_and_sentinels_mean_gates_that_exist() -> None:
     assert {name for row in gates.SENTINELS for name in row.opens} <= known
 
 
-def test_context_files_are_those_that_departments_receive() -> None:
+def test_each_department_receives_its_own_context_file() -> None:
     for row in isolation.BORDERS:
         own = next(item.text for item in row.receives if item.what is isolation.What.CONTEXT)
-        found = departments.department(row.department)
-        assert found
-        assert own == f"`{found.context_file}`"
+        assert own == f"`{{phase}}-CONTEXT-{row.department}.md`"

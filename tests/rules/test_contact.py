@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from yolo_fs.protocol.departments import WORKING_NAMES
 from yolo_fs.protocol.escalation import ESCALATIONS
 from yolo_fs.protocol.names import Dept, Mode, Role
-from yolo_fs.rules.permits.actors import WORKING_DEPARTMENTS, Actor, find_actor
+from yolo_fs.rules.permits.actors import Actor, find_actor
 from yolo_fs.rules.permits.contact import escalation_of, may_contact, may_escalate
 
 SPEC = Path(__file__).parents[2] / "fixtures/spec"
@@ -134,7 +135,7 @@ def test_who_may_write_to_whom(
 def test_only_leads_speak_across_departments() -> None:
     roles = [Role.ARCHITECT, Role.LEAD, Role.SENIOR, Role.DEV, Role.TESTER, Role.QA, Role.SECURITY]
     for (one, ours), (other, theirs) in itertools.product(
-        itertools.product(roles, WORKING_DEPARTMENTS), repeat=2
+        itertools.product(roles, WORKING_NAMES), repeat=2
     ):
         if ours is theirs:
             continue

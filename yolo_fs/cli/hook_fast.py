@@ -217,7 +217,7 @@ def _is_one_of_ours(told: Question, root: str) -> bool:
     if not isinstance(name, str) or not name:
         return os.path.exists(os.path.join(root, PLANNING, ".active-agent"))
     short = name.rpartition(":")[2].lower().removeprefix("yolo-").rstrip("0123456789").rstrip("-")
-    return short.removeprefix("fe-").removeprefix("ux-") in AGENTS or " " in name or "_" in name
+    return short in AGENTS or short.partition("-")[2] in AGENTS or " " in name or "_" in name
 
 
 def _is_handed_over(root: str) -> bool:

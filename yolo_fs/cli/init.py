@@ -10,6 +10,7 @@ import click
 
 from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
+from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, WORKING_NAMES
 from yolo_fs.protocol.names import Dept
 from yolo_fs.reasons import Exit, Finding, Reason, safe
 from yolo_fs.services.hooks import githooks
@@ -24,7 +25,7 @@ from yolo_fs.services.install.init import (
 )
 from yolo_fs.services.settings import CONFIG, load
 
-_CHOICES = tuple(dept.value for dept in Dept if dept is not Dept.SHARED)
+_CHOICES = tuple(dept.value for dept in WORKING_NAMES)
 
 
 def _departments(
@@ -66,9 +67,7 @@ def init(
     finally:
         repository.close()
     kept_config = not any(isinstance(deed, Create) and deed.path == CONFIG for deed in deeds)
-    refused = (
-        _disagreement(settings.config.departments.model_dump(), departments) if kept_config else []
-    )
+    refused = _disagreement(settings.config.departments, departments) if kept_config else []
     return Reply(
         {
             "root": repository.root,
@@ -84,8 +83,8 @@ def init(
 
 def _disagreement(config: dict[str, Any], departments: Sequence[Dept]) -> list[Finding]:
     """Return a finding when departments were asked for that the configuration, which is kept, does not have."""
-    active = {name for name in _CHOICES if config[name]} | {Dept.BACKEND.value}
-    wanted = {*departments, Dept.BACKEND.value}
+    active = {name for name in _CHOICES if config.get(name)} | {DEFAULT_DEPARTMENT.value}
+    wanted = {*departments, DEFAULT_DEPARTMENT.value}
     if not departments or active == wanted:
         return []
     return [

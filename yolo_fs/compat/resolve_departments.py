@@ -9,13 +9,21 @@ from collections.abc import Sequence
 
 from yolo_fs.compat.arguments import parse
 from yolo_fs.compat.folder import read_object
+from yolo_fs.protocol.departments import WORKING
 from yolo_fs.reasons import YoloError, safe
 from yolo_fs.rules.phase.waves import Routing, routing
 
 CONFIG = ".yolo-planning/config.json"
+_OTHERS = tuple(row for row in WORKING if not row.is_default)
 KEYS = (
-    "multi_dept", "workflow", "active_depts", "leads_to_spawn", "spawn_order", "owner_active", "fe_active", "ux_active",
-)  # fmt: skip
+    "multi_dept",
+    "workflow",
+    "active_depts",
+    "leads_to_spawn",
+    "spawn_order",
+    "owner_active",
+    *(f"{row.prefix.rstrip('-')}_active" for row in _OTHERS),
+)
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -44,11 +52,10 @@ def _values(route: Routing) -> Sequence[str]:
         several,
         route.workflow,
         ",".join(route.departments),
-        "|".join(",".join(wave) for wave in route.spawn.waves),
-        route.spawn.order,
+        "|".join(",".join(row.lead for row in group) for group in route.groups),
+        route.order,
         several,
-        _word(is_on=route.frontend),
-        _word(is_on=route.uiux),
+        *(_word(is_on=row.name in route.active) for row in _OTHERS),
     )
 
 

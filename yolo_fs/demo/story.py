@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from yolo_fs.protocol.departments import DEPARTMENTS
+from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, DEPARTMENTS
 from yolo_fs.protocol.names import Dept, Role
 from yolo_fs.reasons import Reason
 
@@ -232,7 +232,7 @@ class Scene:
     """One plain sentence without its subject."""
     deeds: tuple[Deed, ...]
     answer: Answer
-    dept: Dept = Dept.BACKEND
+    dept: Dept = DEFAULT_DEPARTMENT
     deadline_s: float = 20.0
     """Longest wait for the answer."""
     called: str = ""

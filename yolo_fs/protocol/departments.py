@@ -1,10 +1,11 @@
 """The departments: their agents, prefixes and files, and which Leads are spawned in which waves.
 
-See docs/sources.md#document-002.
+A new department is a member of `Dept` and a row here; everything else follows from the row.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from yolo_fs.protocol.names import Dept, Role
@@ -17,22 +18,43 @@ class Department:
     name: Dept
     """Name in paths, status files and the configuration."""
     label: str
-    """How document 002 prints it."""
+    """Name in texts."""
     prefix: str
     """Prefix of artifact file names, and of agent names after `yolo-`."""
     roles: tuple[Role, ...]
-    """Its agents, without prefix, in the order of the document."""
-    protocol_file: str
-    """File that describes its protocol."""
-    context_file: str
-    """The only context file that its agents receive, with the gap `{phase}`; empty for shared agents."""
-    source: str = 'document 002 ("Multi-Department Structure")'
-    """Section that the row restates."""
+    """Its agents, without prefix."""
+    runs_workflow: bool = True
+    """It works through the steps of a phase."""
+    is_default: bool = False
+    """It always works, and is meant where no department is named."""
+    wave: int = 2
+    """Wave of the parallel workflow in which its Lead is spawned."""
+    subject_word: str = ""
+    """What subjects that name the department call it; empty for its own name."""
+    other_sentinels: tuple[str, ...] = ()
+    """Further accepted names of the file that says that it has handed over; the first is the preferred one."""
+    off_limits: tuple[str, ...] = ()
+    """Folders outside the planning tree in which its agents may not write."""
 
     @property
     def agents(self) -> tuple[str, ...]:
         """Names of its agents, such as `fe-lead`."""
         return tuple(self.prefix + role for role in self.roles)
+
+    @property
+    def lead(self) -> str:
+        """Name of its Lead."""
+        return self.prefix + Role.LEAD
+
+    @property
+    def in_subjects(self) -> str:
+        """How a subject that tells departments apart begins its text: nothing for the default one."""
+        return "" if self.is_default else f"{self.subject_word or self.name} "
+
+    @property
+    def sentinels(self) -> tuple[str, ...]:
+        """Empty files that say that it has handed over, the preferred name first."""
+        return (*self.other_sentinels, f".handoff-{self.name}-complete")
 
 
 _NINE = (
@@ -46,6 +68,8 @@ _NINE = (
     Role.SECURITY,
     Role.DOCUMENTER,
 )
+_DESIGN_FOLDERS = ("design/", "wireframes/", "design-tokens/")
+_TOOL_FOLDERS = ("scripts/", "agents/", "hooks/", "config/")
 
 DEPARTMENTS = (
     Department(
@@ -53,38 +77,55 @@ DEPARTMENTS = (
         label="Backend",
         prefix="",
         roles=_NINE,
-        protocol_file="references/departments/backend.toon",
-        context_file="{phase}-CONTEXT-backend.md",
+        is_default=True,
+        off_limits=(
+            "frontend/",
+            "src/components/",
+            "src/pages/",
+            "src/hooks/",
+            "src/styles/",
+            *_DESIGN_FOLDERS,
+        ),
     ),
     Department(
         name=Dept.FRONTEND,
         label="Frontend",
         prefix="fe-",
         roles=_NINE,
-        protocol_file="references/departments/frontend.toon",
-        context_file="{phase}-CONTEXT-frontend.md",
+        off_limits=(*_TOOL_FOLDERS, *_DESIGN_FOLDERS),
     ),
     Department(
         name=Dept.UIUX,
         label="UI/UX",
         prefix="ux-",
         roles=_NINE,
-        protocol_file="references/departments/uiux.toon",
-        context_file="{phase}-CONTEXT-uiux.md",
+        wave=1,
+        subject_word="UX",
+        other_sentinels=(".handoff-ux-complete",),
+        off_limits=("src/", *_TOOL_FOLDERS),
     ),
     Department(
         name=Dept.SHARED,
         label="Shared",
         prefix="",
         roles=(Role.OWNER, Role.CRITIC, Role.SCOUT, Role.DEBUGGER, Role.INTEGRATION_GATE),
-        protocol_file="references/departments/shared.toon",
-        context_file="",
+        runs_workflow=False,
     ),
 )
-"""The three departments, then the shared group."""
+"""In the order in which lists name them; later departments are spawned before earlier ones of the same wave."""
 
-WORKING = DEPARTMENTS[:3]
-"""The departments that run the workflow, in the order backend, frontend, uiux."""
+DEPARTMENT_BY_NAME = {row.name: row for row in DEPARTMENTS}
+
+WORKING = tuple(row for row in DEPARTMENTS if row.runs_workflow)
+"""The departments that run the workflow."""
+
+WORKING_NAMES = tuple(row.name for row in WORKING)
+
+SHARED_NAMES = tuple(row.name for row in DEPARTMENTS if not row.runs_workflow)
+"""Groups whose agents serve every department."""
+
+DEFAULT_DEPARTMENT = next(row.name for row in DEPARTMENTS if row.is_default)
+"""The department that always works, and is meant where none is named."""
 
 
 def department(name: str) -> Department | None:
@@ -102,29 +143,42 @@ def name_in(role: str, name: str | None) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Spawn:
-    """Which Leads are spawned, in which waves, for one configuration."""
+class Barrier:
+    """Two departments that never deal with each other directly."""
 
-    workflow: str
-    """`department_workflow` of the configuration; `single` when only backend is active."""
-    frontend: bool | None
-    """Whether the frontend is active; None when it does not matter."""
-    uiux: bool | None
-    """Whether UI/UX is active; None when it does not matter."""
-    waves: tuple[tuple[str, ...], ...]
-    """Leads wave by wave; the Leads of one wave work in parallel."""
-    order: str
-    """`single`, `wave` or `sequential`."""
-    source: str = "protocol 3.1"
-    """Section that the row restates."""
+    departments: frozenset[Dept]
+    """Both sides."""
+    hidden: Dept
+    """The side whose artifacts the other side never reads."""
+    relay: Dept
+    """The department whose Lead passes on what matters."""
 
 
-SPAWNS = (
-    Spawn("backend_only", None, None, (("lead",),), "single"),
-    Spawn("parallel", True, False, (("fe-lead", "lead"),), "wave"),
-    Spawn("parallel", False, True, (("ux-lead",), ("lead",)), "wave"),
-    Spawn("parallel", True, True, (("ux-lead",), ("fe-lead", "lead")), "wave"),
-    Spawn("sequential", True, True, (("ux-lead",), ("fe-lead",), ("lead",)), "sequential"),
-    Spawn("sequential", True, False, (("fe-lead",), ("lead",)), "sequential"),
-    Spawn("sequential", False, True, (("ux-lead",), ("lead",)), "sequential"),
-)
+BARRIERS = (Barrier(frozenset({Dept.BACKEND, Dept.UIUX}), Dept.UIUX, Dept.FRONTEND),)
+
+
+def barrier_between(one: str | None, other: str | None) -> Barrier | None:
+    """Return the barrier between two departments, or None where they may speak."""
+    return next((row for row in BARRIERS if row.departments == {one, other}), None)
+
+
+BACKEND_ONLY = "backend_only"
+PARALLEL = "parallel"
+SEQUENTIAL = "sequential"
+WORKFLOWS = (BACKEND_ONLY, PARALLEL, SEQUENTIAL)
+"""Values of `department_workflow` in `config.json`."""
+
+SPAWN_ORDERS = {BACKEND_ONLY: "single", PARALLEL: "wave", SEQUENTIAL: "sequential"}
+"""How each workflow spawns its Leads."""
+
+
+def waves_of(workflow: str, active: Collection[str]) -> tuple[tuple[Department, ...], ...]:
+    """Return the active departments wave by wave; those of one wave work in parallel."""
+    rows = [row for row in reversed(WORKING) if row.is_default or row.name in active]
+    if workflow == BACKEND_ONLY:
+        return (tuple(row for row in rows if row.is_default),)
+    ordered = sorted(rows, key=lambda row: row.wave)
+    if workflow == SEQUENTIAL:
+        return tuple((row,) for row in ordered)
+    numbers = sorted({row.wave for row in rows})
+    return tuple(tuple(row for row in ordered if row.wave == number) for number in numbers)

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
+from yolo_fs.protocol.departments import BACKEND_ONLY, WORKING
 from yolo_fs.reasons import Reason
 from yolo_fs.schemas.base import Field, Fraction, Percent, Positive, Text, Wire, fault, invariant
+from yolo_fs.schemas.names import DepartmentName, Workflow
 from yolo_fs.schemas.policy import Policy
 
 __all__ = ["Config", "Policy"]
+
+
+def _default_departments() -> dict[str, bool]:
+    return {row.name.value: row.is_default for row in WORKING}
 
 
 class ApprovalGates(Wire):
@@ -22,17 +28,6 @@ class ApprovalGates(Wire):
     """After the code review."""
     manual_qa: bool = False
     """For a test by hand, which yields `manual-qa.jsonl`."""
-
-
-class Departments(Wire):
-    """Departments that work on a phase."""
-
-    backend: bool = True
-    """Backend."""
-    frontend: bool = False
-    """Frontend."""
-    uiux: bool = False
-    """UI/UX."""
 
 
 class QaGates(Wire):
@@ -202,9 +197,9 @@ class Config(Wire):
     """Whether step `security` exists."""
     approval_gates: ApprovalGates = Field(default_factory=ApprovalGates)
     """Where a person is asked."""
-    departments: Departments = Field(default_factory=Departments)
-    """Active departments."""
-    department_workflow: Literal["backend_only", "sequential", "parallel"] = "backend_only"
+    departments: dict[DepartmentName, bool] = Field(default_factory=_default_departments)
+    """Active departments; one that is not named works only if it is the default one."""
+    department_workflow: Workflow = BACKEND_ONLY
     """How departments are dispatched."""
     cross_team_handoff: bool = True
     """Whether departments hand over by files."""

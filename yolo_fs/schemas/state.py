@@ -27,13 +27,15 @@ from yolo_fs.schemas.base import (
     fault,
     invariant,
 )
-
-Department = Literal["backend", "frontend", "uiux"]
-Step = Literal[
-    "po", "critique", "research", "architecture", "planning", "design_review", "test_authoring", "implementation",
-    "code_review", "documentation", "qa", "security", "signoff", "integration_gate", "delivery",
-]  # fmt: skip
-"""The steps of the workflow."""
+from yolo_fs.schemas.names import (
+    DepartmentName,
+    GateName,
+    StatefulStep,
+    StepKey,
+    StepKeyOrNone,
+    StepKeyOrPlan,
+    Workflow,
+)
 
 
 def _real_moment(text: str) -> str:
@@ -79,11 +81,11 @@ class Projected(Wire):
 class DeptStatus(Wire):
     """`.dept-status-{dept}.json`: eight keys in this order, then what newer writers add."""
 
-    dept: Department
+    dept: DepartmentName
     """Department."""
     status: Literal["pending", "running", "complete", "failed"]
     """How its work stands."""
-    step: Literal[Step, ""]
+    step: StepKeyOrNone
     """Step that it is at; empty before the first."""
     started_at: Moment
     """First write; survives later ones."""
@@ -116,7 +118,7 @@ class PlanState(Wire):
     """Wave that it belongs to."""
     status: Literal["pending", "complete"]
     """Complete once its summary says so."""
-    dept: Department | None = None
+    dept: DepartmentName | None = None
     """Department, where several work on the phase."""
 
 
@@ -146,7 +148,7 @@ class DepartmentState(Wire):
 
     status: Literal["pending", "running", "complete", "failed"]
     """How its work stands."""
-    step: Literal[Step, ""]
+    step: StepKeyOrNone
     """Step that it is at."""
 
 
@@ -201,11 +203,11 @@ class ExecutionState(Projected):
     """Whether the phase still runs."""
     started_at: Moment
     """When the phase began."""
-    step: Step
+    step: StepKey
     """Step that the phase is at."""
     plans: list[PlanState]
     """The plans of the phase."""
-    steps: dict[Literal[Step, "post_task_qa", "post_plan_qa"], StepState]
+    steps: dict[StatefulStep, StepState]
     """Any subset of the steps, and the two quality gates that can be skipped."""
     completed_at: Moment = ""
     """When the phase was done; only then present."""
@@ -215,7 +217,7 @@ class ExecutionState(Projected):
     """Largest wave."""
     escalations: list[EscalationEntry] = Field(default_factory=list)
     """Escalations of the phase; the implementation cannot end while one is pending."""
-    departments: dict[Department, DepartmentState] = Field(default_factory=dict)
+    departments: dict[DepartmentName, DepartmentState] = Field(default_factory=dict)
     """Departments of the phase."""
     current_task: CurrentTask = ""
     """Task that is being worked on."""
@@ -232,7 +234,7 @@ class DepartmentProgress(Wire):
 
     status: Literal["pending", "running", "complete", "failed"]
     """How its work stands."""
-    step: Literal[Step, ""]
+    step: StepKeyOrNone
     """Step that it is at; empty before the first."""
     started: Moment
     """When it began."""
@@ -256,7 +258,7 @@ class Wave(Wire):
 
     id: Positive
     """Number of the wave, from 1."""
-    depts: list[Department]
+    depts: list[DepartmentName]
     """Departments of the wave."""
     gate: Text
     """Gate that ends it."""
@@ -276,11 +278,11 @@ class Orchestration(Projected):
     """Number of the phase, two digits."""
     multi_dept: bool
     """Whether several departments work on the phase."""
-    workflow: Literal["backend_only", "sequential", "parallel"]
+    workflow: Workflow
     """How the departments are dispatched."""
-    departments: dict[Department, DepartmentProgress]
+    departments: dict[DepartmentName, DepartmentProgress]
     """Active departments."""
-    gates: dict[Literal["ux-complete", "api-contract", "all-depts"], GateProgress]
+    gates: dict[GateName, GateProgress]
     """Gates between them."""
     integration_qa: Stage
     """Integration checks."""
@@ -307,7 +309,7 @@ class StateFile(Projected):
     """Phases in total."""
     st: Literal["planning", "executing", "verifying", "complete"]
     """Status."""
-    step: Literal[Step, "plan"]
+    step: StepKeyOrPlan
     """Step; `plan` is what one hook writes for `planning`."""
     pr: Percent
     """Progress."""

@@ -7,7 +7,7 @@ from functools import cache, lru_cache
 from typing import NamedTuple
 
 from yolo_fs.ids import PHASE_DIRECTORY, PLAN, PhaseId, PlanId
-from yolo_fs.protocol.departments import WORKING
+from yolo_fs.protocol.departments import WORKING, WORKING_NAMES
 from yolo_fs.rules.artifacts import documents
 from yolo_fs.rules.artifacts.table import ARTIFACTS, Artifact, Home
 from yolo_fs.rules.artifacts.verdicts import Place
@@ -22,6 +22,7 @@ def _unnamed(pattern: re.Pattern[str]) -> str:
     return re.sub(r"\?P<\w+>", "", pattern.pattern)
 
 
+_DEPARTMENT_OF_PREFIX = {row.prefix: str(row.name) for row in WORKING}
 _MILESTONE = r"(?:milestones/[a-z0-9][a-z0-9-]*/)?"
 _HOMES = {
     Home.PHASE: rf"{_MILESTONE}phases/(?P<directory>{_unnamed(PHASE_DIRECTORY)})/",
@@ -29,10 +30,10 @@ _HOMES = {
     Home.ANYWHERE: rf"(?:{_MILESTONE}phases/(?P<directory>[^/]+)/)?(?:[^/]+/)*",
 }
 _GAPS = {
-    "dept": "(?P<prefix>fe-|ux-|)",
+    "dept": f"(?P<prefix>{'|'.join(sorted(_DEPARTMENT_OF_PREFIX, reverse=True))})",
     "plan": f"(?P<plan>{_unnamed(PLAN)})",
     "NN": "(?P<number>[0-9]{2})",
-    "department": "(?P<department>backend|frontend|uiux)",
+    "department": f"(?P<department>{'|'.join(WORKING_NAMES)})",
 }
 
 
@@ -63,9 +64,6 @@ def _names() -> tuple[_Name, ...]:
     )
 
 
-_DEPARTMENT_OF_PREFIX = {row.prefix: str(row.name) for row in WORKING}
-
-
 @lru_cache(maxsize=_REMEMBERED)
 def classify(path: str, root: str = PLANNING_ROOT) -> Place | None:
     """Return the place of a path (POSIX, relative to the repository), or None when it is no artifact."""
@@ -81,9 +79,7 @@ def classify(path: str, root: str = PLANNING_ROOT) -> Place | None:
 
 
 def _place(path: str, artifact: Artifact, found: dict[str, str | None]) -> Place:
-    department = found.get("department") or _DEPARTMENT_OF_PREFIX.get(
-        found.get("prefix") or "", "backend"
-    )
+    department = found.get("department") or _DEPARTMENT_OF_PREFIX[found.get("prefix") or ""]
     return Place(
         path,
         artifact,

@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from yolo_fs.ids import PLAN
+from yolo_fs.protocol.departments import WORKING_NAMES
+from yolo_fs.protocol.names import Dept
 from yolo_fs.rules.artifacts.escalation_changes import Change, changes, entries_in
 from yolo_fs.rules.artifacts.handoff_names import commit_subject
 from yolo_fs.rules.artifacts.table import Naming
 from yolo_fs.rules.artifacts.verdicts import Place
 from yolo_fs.schemas.base import Record
 from yolo_fs.subject import Subject
-
-_DEPARTMENT_ORDER = ("backend", "frontend", "uiux")
 
 
 def subject_of(place: Place, records: Sequence[Record], before: Sequence[Record]) -> str:
@@ -91,7 +91,8 @@ def _by_one_plan(place: Place, lines: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _by_department(place: Place, _: Sequence[Mapping[str, Any]]) -> str:
-    return _render(place.artifact.subjects[_DEPARTMENT_ORDER.index(place.department)], place)
+    position = WORKING_NAMES.index(Dept(place.department))
+    return _render(place.artifact.subjects[position], place)
 
 
 def _by_completion(place: Place, lines: Sequence[Mapping[str, Any]]) -> str:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from yolo_fs.protocol.departments import WORKING
+from yolo_fs.protocol.names import Dept
 from yolo_fs.protocol.workflow import (
     ESCALATION_RECEIVED,
     ESCALATION_RESOLVED,
@@ -67,7 +69,7 @@ class Naming(StrEnum):
     ONE_PLAN = "one plan"
     """First subject when the content speaks of exactly one plan, second otherwise."""
     DEPARTMENT = "department"
-    """One subject per department, in the order of `DEPARTMENTS`."""
+    """One subject per department, in the order of `WORKING`."""
     ROUTE = "route"
     """From the path alone: who hands over to whom."""
     COMPLETION = "completion"
@@ -109,8 +111,8 @@ class Artifact:
     kind: str
     """Name of the kind, as in `yolo-fs schema show KIND`."""
     file: str
-    """File name, with gaps: `{dept}` for `fe-`, `ux-` or nothing, `{plan}` for `NN-MM`, `{NN}` for the phase's number,
-    `{department}` for backend, frontend or uiux."""
+    """File name, with gaps: `{dept}` for the prefix of a department, `{plan}` for `NN-MM`, `{NN}` for the phase's number,
+    `{department}` for the name of one."""
     subjects: tuple[Subject, ...]
     """What the commit is called; `naming` chooses."""
     source: str
@@ -127,6 +129,8 @@ class Artifact:
     home: Home = Home.PHASE
     step: str = ""
     """Key of the workflow step that produces it; empty when any step may."""
+    made_by: Dept | None = None
+    """The one department that makes it; None where the file name says which, or any may."""
     append_only: bool = False
     """Lines are only ever added."""
     needs_body: bool = False
@@ -252,10 +256,8 @@ ARTIFACTS: tuple[Artifact, ...] = (
         kind="architecture",
         file="{dept}architecture.toon",
         format=Format.TOON,
-        subjects=(
-            Subject("docs({phase}): architecture design"),
-            Subject("docs({phase}): frontend architecture design"),
-            Subject("docs({phase}): UX architecture design"),
+        subjects=tuple(
+            Subject(f"docs({{phase}}): {row.in_subjects}architecture design") for row in WORKING
         ),
         source="document 002, 11-Step Workflow (step 3); protocol 1.3",
         naming=Naming.DEPARTMENT,
@@ -430,6 +432,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
     ),
     Artifact(
         kind="design-handoff",
+        made_by=Dept.UIUX,
         file="design-handoff.jsonl",
         subjects=_OF_PHASE,
         source="document 000, design_handoff; protocol 10 #9",
@@ -437,6 +440,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
     ),
     Artifact(
         kind="design-tokens",
+        made_by=Dept.UIUX,
         file="design-tokens.jsonl",
         subjects=_OF_PHASE,
         source="document 000, design_handoff; protocol 1.3",
@@ -444,6 +448,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
     ),
     Artifact(
         kind="component-specs",
+        made_by=Dept.UIUX,
         file="component-specs.jsonl",
         subjects=_OF_PHASE,
         source="document 000, design_handoff; protocol 1.3",
@@ -451,6 +456,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
     ),
     Artifact(
         kind="user-flows",
+        made_by=Dept.UIUX,
         file="user-flows.jsonl",
         subjects=_OF_PHASE,
         source="document 000, design_handoff; protocol 1.3",

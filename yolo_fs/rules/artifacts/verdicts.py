@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from yolo_fs.ids import PhaseId, PlanId
+from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT
 from yolo_fs.reasons import Finding, Reason
 from yolo_fs.rules.artifacts.table import Artifact
 
@@ -20,7 +21,7 @@ class Place:
     phase: PhaseId | None = None
     plan: PlanId | None = None
     """The plan that the file name spells."""
-    department: str = "backend"
+    department: str = DEFAULT_DEPARTMENT
 
     @property
     def folder(self) -> str:

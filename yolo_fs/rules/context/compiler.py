@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from yolo_fs.protocol.contexts import CONTEXT_BY_ROLE, FOR_ALL, GOAL, Cut, Section, budget_of
-from yolo_fs.protocol.names import Dept
+from yolo_fs.protocol.departments import DEPARTMENTS
 from yolo_fs.protocol.roster import AGENT_BY_NAME
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.rules.context.budget import Fitted, LeftOut, fit
@@ -23,7 +23,10 @@ from yolo_fs.rules.permits.targets import Target
 from yolo_fs.rules.report import tokens
 
 _HEADER = "protocol 6.4 (header lines)"
-_SHORT_NAMES = {Dept.FRONTEND: "fe", Dept.UIUX: "ux", Dept.SHARED: "shared"}
+_SHORT_NAMES = {
+    row.name: row.prefix.rstrip("-") or row.name.value for row in DEPARTMENTS if not row.is_default
+}
+"""What the header calls the departments; it does not name the default one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +95,7 @@ def _head(gathered: ContextSources, write: Write) -> Iterator[Line]:
 def _blocks(gathered: ContextSources) -> tuple[list[Block], list[Withheld]]:
     blocks: list[Block] = []
     withheld: list[Withheld] = []
-    own = gathered.actor.department or Dept.SHARED
+    own = gathered.actor.department
     for section in (GOAL, *CONTEXT_BY_ROLE[gathered.actor.role].sections, *FOR_ALL):
         if section.departments and own not in section.departments:
             continue

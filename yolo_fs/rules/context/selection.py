@@ -12,6 +12,7 @@ from fnmatch import fnmatchcase
 
 from yolo_fs.ids import PlanId
 from yolo_fs.protocol.contexts import FILTERS, NAMES, Column, Feed, Only, Reach, Section
+from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT
 from yolo_fs.protocol.isolation import BORDERS, SCOPES
 from yolo_fs.protocol.names import Dept
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
@@ -96,7 +97,9 @@ def _is_own(source: ContextSource, gathered: ContextSources) -> bool:
     """Tell whether a source is of the reader's department, or of none, or serves it in the place of its own."""
     own, theirs = gathered.actor.department, Target(source.path).department
     if own is None or theirs is None:
-        shared = theirs is None and source.kind in SHARED_KINDS and own not in (None, Dept.BACKEND)
+        shared = (
+            theirs is None and source.kind in SHARED_KINDS and own not in (None, DEFAULT_DEPARTMENT)
+        )
         return not (shared and any(_is_kind_of(one, source.kind, own) for one in gathered.sources))
     return theirs is own or "{dep" not in (source.place.artifact.file if source.place else "")
 
@@ -170,7 +173,7 @@ def _path(name: str, gathered: ContextSources) -> str:
     gaps = {
         "{phase}": f"phases/{gathered.phase}",
         "{NN}": gathered.phase.number,
-        "{department}": str(actor.department or Dept.BACKEND),
+        "{department}": str(actor.department or DEFAULT_DEPARTMENT),
         "{role}": actor.role.value,
     }
     for gap, value in gaps.items():

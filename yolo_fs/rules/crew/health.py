@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from yolo_fs.protocol.crew import Health
+from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT
 from yolo_fs.protocol.names import Dept, Role
 from yolo_fs.rules.crew.record import REQUEST, Seen, place_of
 from yolo_fs.rules.timestamps import iso
@@ -56,7 +57,7 @@ class AgentHealth:
         return {
             "type": "agent_health_event",
             "agent_id": self.id,
-            "dept": (self.department or Dept.BACKEND).value,
+            "dept": (self.department or DEFAULT_DEPARTMENT).value,
             "state": self.health.wire,
             "timestamp": iso(self.since.timestamp()),
             "prev_state": self.previous.wire if self.previous else "",

@@ -11,6 +11,7 @@ from typing import Any
 
 from yolo_fs.ids import TaskRef
 from yolo_fs.protocol.crew import MEASURES, MESSAGE_MEASURES, Health, Measure
+from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT
 from yolo_fs.protocol.names import Dept, Role
 from yolo_fs.rules.crew.circuit import Told
 from yolo_fs.rules.crew.health import AgentHealth
@@ -75,7 +76,7 @@ def _of_blockers(facts: PhaseFacts) -> Iterator[Told]:
     known = logged(facts)
     for one in stations(known):
         if one.state == "open" and one.role is Role.DEV and one.at:
-            department = known.departments.get(str(one.id.task.plan), Dept.BACKEND)
+            department = known.departments.get(str(one.id.task.plan), DEFAULT_DEPARTMENT)
             yield Told(
                 one.at,
                 department,

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from yolo_fs.protocol.crew import SIGN_BY_EVENT, Health
+from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT
 from yolo_fs.protocol.departments import department as department_row
 from yolo_fs.protocol.names import Dept, Role
 from yolo_fs.protocol.roster import department_said
@@ -58,9 +59,9 @@ def place_of(name: str) -> tuple[Role | None, Dept | None]:
 
     Those who belong to no single department have none.
     """
-    role, backend = role_of(name), department_row(Dept.BACKEND)
+    role, backend = role_of(name), department_row(DEFAULT_DEPARTMENT)
     return role, department_said(name) or (
-        Dept.BACKEND if backend and role in backend.roles else None
+        DEFAULT_DEPARTMENT if backend and role in backend.roles else None
     )
 
 

@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import Any
 
 from yolo_fs.ids import EscalationId, TaskRef
-from yolo_fs.protocol.departments import name_in
-from yolo_fs.protocol.names import Dept, Role
+from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, name_in
+from yolo_fs.protocol.names import Role
 from yolo_fs.protocol.roster import department_said
 from yolo_fs.rules.escalations.beginning import path_of
 from yolo_fs.rules.escalations.log import Logged, role_of
@@ -30,7 +30,7 @@ def opened(
     )
     target = Role.USER if is_over or said.fails else None
     move = "stop" if is_over else "fail" if said.fails else ""
-    department = known.departments.get(str(task.plan), Dept.BACKEND)
+    department = known.departments.get(str(task.plan), DEFAULT_DEPARTMENT)
     path = path_of(role_of(said.agent), known.mode)
     above = target or (path[1] if len(path) > 1 else Role.SENIOR)
     attempt = one.attempt + (1 if _may_reopen(one) else 0) if one else 1
@@ -64,7 +64,9 @@ def resolved(said: Said, to: str, one: EscalationProgress | None) -> dict[str, A
 def called(spelled: str, one: EscalationProgress | None, name: EscalationId, known: Logged) -> str:
     """Return how whoever speaks is called in the department of the task: plain `senior` may mean `fe-senior`."""
     role = role_of(spelled)
-    department = one.department if one else known.departments.get(str(name.task.plan), Dept.BACKEND)
+    department = (
+        one.department if one else known.departments.get(str(name.task.plan), DEFAULT_DEPARTMENT)
+    )
     return (
         spelled
         if role is None or department_said(spelled) or role is Role.USER

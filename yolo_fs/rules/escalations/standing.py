@@ -13,7 +13,8 @@ from types import MappingProxyType
 from typing import Any
 
 from yolo_fs.ids import EscalationId
-from yolo_fs.protocol.names import Dept, Role
+from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT
+from yolo_fs.protocol.names import Role
 from yolo_fs.reasons import Finding
 from yolo_fs.rules.escalations.beginning import begin
 from yolo_fs.rules.escalations.log import ENTRIES, LOG, Logged, Station, by_id, of_entry, stations
@@ -82,7 +83,7 @@ def _fold(
     now: datetime,
 ) -> EscalationProgress:
     first = found[0] if found else of_entry(name, entry or {})
-    department = known.departments.get(str(name.task.plan), Dept.BACKEND)
+    department = known.departments.get(str(name.task.plan), DEFAULT_DEPARTMENT)
     one, wrong_first = begin(first, known, department, is_known=entry is not None)
     findings = [*wrong_first, *_untimely(first, now)]
     opened_at = began = _clamped(first, EARLIEST, known, now)

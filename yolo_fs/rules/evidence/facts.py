@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from yolo_fs.ids import PhaseId, PlanId
-from yolo_fs.protocol.departments import WORKING
+from yolo_fs.protocol.departments import BACKEND_ONLY, DEFAULT_DEPARTMENT, WORKING
 from yolo_fs.protocol.names import Dept
 from yolo_fs.rules.artifacts.verdicts import Place
 from yolo_fs.schemas.config import Config
@@ -76,16 +76,16 @@ class Switches:
     @property
     def departments(self) -> tuple[Dept, ...]:
         """The active departments, backend first; backend alone unless the workflow says otherwise."""
-        if self.config.department_workflow == "backend_only":
-            return (Dept.BACKEND,)
+        if self.config.department_workflow == BACKEND_ONLY:
+            return (DEFAULT_DEPARTMENT,)
         wanted = self.config.departments
-        active = tuple(row.name for row in WORKING if getattr(wanted, row.name.value))
-        return active or (Dept.BACKEND,)
+        active = tuple(row.name for row in WORKING if wanted.get(row.name, row.is_default))
+        return active or (DEFAULT_DEPARTMENT,)
 
     @property
     def several_departments(self) -> bool:
         """Whether the company has more than the backend."""
-        return any(dept is not Dept.BACKEND for dept in self.departments)
+        return any(dept is not DEFAULT_DEPARTMENT for dept in self.departments)
 
 
 @dataclass(frozen=True, slots=True)

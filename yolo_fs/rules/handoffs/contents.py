@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from yolo_fs.ids import PhaseId
-from yolo_fs.protocol.names import Dept
+from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT
 from yolo_fs.reasons import Finding, Level, Reason
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.rules.evidence.facts import Filed, PhaseFacts, texts
@@ -205,7 +205,7 @@ def _component(name: str, at: str, specs: Mapping[str, Mapping[str, Any]]) -> It
 
 def _api_contracts(facts: PhaseFacts, filed: Filed) -> Iterator[Located]:
     """A contract is implemented when somebody has built it: at least one plan of the backend is proved to be done."""
-    if any(plan.is_done for plan in plan_progress(facts, Dept.BACKEND)):
+    if any(plan.is_done for plan in plan_progress(facts, DEFAULT_DEPARTMENT)):
         return
     for number, line in enumerate(filed.lines, 1):
         if line.get("status") == "implemented":

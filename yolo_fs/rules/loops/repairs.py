@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from yolo_fs.protocol.chains import QA_REMEDIES
-from yolo_fs.protocol.departments import name_in
+from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, name_in
 from yolo_fs.protocol.names import Dept, Role
 from yolo_fs.protocol.workflow import LIMIT_BY_KEY
 from yolo_fs.rules.evidence.facts import Plan, plans_of
@@ -151,7 +151,7 @@ def gate_remediations(facts: LoopFacts) -> Iterator[LoopProgress]:
                 runs.setdefault(name, []).append(str(line.get("r")))
         for name, results in runs.items():
             if fails := results.count("FAIL"):
-                department = departments.get(name.partition("/")[0], Dept.BACKEND)
+                department = departments.get(name.partition("/")[0], DEFAULT_DEPARTMENT)
                 yield _gate(kind, name, fails, most, department, is_passed=results[-1] != "FAIL")
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from yolo_fs.protocol.departments import name_in
+from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, name_in
 from yolo_fs.protocol.names import Dept, Role
 from yolo_fs.protocol.workflow import LIMIT_BY_KEY
 from yolo_fs.rules.loops.facts import Loop, LoopFacts, LoopProgress
@@ -116,7 +116,7 @@ def _patch(facts: LoopFacts, last: tuple[Mapping[str, Any], int], count: int) ->
         what = "If patch fails, escalate to Major path"
         return LoopProgress(Loop.PATCH, target, "patches used up", count, 0, Role.PO, what)
     state, name, what = _patch_turn(
-        facts, order, Dept(target) if target in set(Dept) else Dept.BACKEND
+        facts, order, Dept(target) if target in set(Dept) else DEFAULT_DEPARTMENT
     )
     return LoopProgress(Loop.PATCH, target, state, count, left, name, what)
 

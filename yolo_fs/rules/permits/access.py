@@ -8,10 +8,11 @@ mention is nobody's secret. See docs/sources.md#document-002.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from yolo_fs.ids import PlanId
+from yolo_fs.protocol.departments import DEPARTMENT_BY_NAME, barrier_between
 from yolo_fs.protocol.isolation import BORDERS, SCOPES, Border, Item, Scope
 from yolo_fs.protocol.names import Dept, Mode, Role
 from yolo_fs.rules.permits.actors import BRING, Actor, Answer, refusal
@@ -27,16 +28,6 @@ _COMPILED = re.compile(r"\.ctx-(?P<agent>[a-z-]+)\.toon")
 _ISOLATION = 'document 002 ("Context Isolation")'
 _AREA = "protocol 7 (`department-guard`)"
 _PLAN = "protocol 7 (`file-guard`)"
-
-AREAS: Mapping[Dept, tuple[str, ...]] = {
-    Dept.BACKEND: (
-        "frontend/", "src/components/", "src/pages/", "src/hooks/", "src/styles/", "design/", "wireframes/",
-        "design-tokens/",
-    ),
-    Dept.FRONTEND: ("scripts/", "agents/", "hooks/", "config/", "design/", "wireframes/", "design-tokens/"),
-    Dept.UIUX: ("src/", "scripts/", "agents/", "hooks/", "config/"),
-}  # fmt: skip
-"""Where the agents of a department may not write."""
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
@@ -60,7 +51,8 @@ def _never(actor: Actor, target: Target, work: str) -> str:
     for item, source in _denied(actor, work):
         if means(item, target, actor):
             return f"{actor.name} NEVER receives {item.text}. {source}"
-    if actor.department is Dept.BACKEND and target.department is Dept.UIUX:
+    barrier = barrier_between(actor.department, target.department)
+    if barrier and target.department is barrier.hidden:
         return NO_UX_FOR_BACKEND
     compiled = _COMPILED.fullmatch(target.name)
     if compiled and actor.agent and compiled["agent"] not in (actor.role, actor.name):
@@ -152,7 +144,10 @@ def _department_area(actor: Actor, target: Target) -> Answer | None:
             f"{target.name} is an artifact of {owner}; {actor.name} writes those of {own}. {_AREA}"
         )
         return _lead_of(actor, owner, rule)
-    area = next((area for area in AREAS[own] if f"{target.path}/".startswith(area)), "")
+    area = next(
+        (area for area in DEPARTMENT_BY_NAME[own].off_limits if f"{target.path}/".startswith(area)),
+        "",
+    )
     if area and not target.is_planning:
         return refusal(actor, f"{area} is no area of {own}. {_AREA}")
     return None

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from yolo_fs.protocol.departments import WORKING, name_in
+from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, WORKING_NAMES, name_in
 from yolo_fs.protocol.escalation import CHAINS, ESCALATES_BY_ROLE
 from yolo_fs.protocol.names import Dept, Mode, Role
 from yolo_fs.protocol.roster import AGENT_BY_NAME, Agent
@@ -18,8 +18,6 @@ from yolo_fs.rules.artifacts.verdicts import Place
 from yolo_fs.rules.evidence.facts import Switches
 
 BRING = ("the question or blocker", "the relevant context of your work", "your recommendation")
-
-WORKING_DEPARTMENTS = tuple(row.name for row in WORKING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +133,8 @@ def find_actor(name: str, department: Dept | None = None, mode: Mode = Mode.SING
     role = agent.role if agent else _OTHER_NAMES.get(spelled)
     if role is None:
         raise _nobody(name)
-    own = agent.department if agent and agent.department in WORKING_DEPARTMENTS else None
-    if own is Dept.BACKEND and department is not None:
+    own = agent.department if agent and agent.department in WORKING_NAMES else None
+    if own is DEFAULT_DEPARTMENT and department is not None:
         own = department  # a bare role name means the one of the department that is asked about
     if own is not None and department not in (None, own):
         raise _nobody(name, f" in {department}")
@@ -154,7 +152,7 @@ def meant_by(actor: Actor, name: str) -> Actor:
     found = find_actor(name, None, actor.mode)
     if (
         actor.department is None
-        or found.department not in (None, Dept.BACKEND)
+        or found.department not in (None, DEFAULT_DEPARTMENT)
         or name.startswith("yolo-")
     ):
         return found
@@ -164,9 +162,11 @@ def meant_by(actor: Actor, name: str) -> Actor:
 
 def _mode(role: Role, department: Dept | None, otherwise: Mode) -> Mode:
     """Return the mode: a second department, or an Owner, is there only when several departments work."""
-    return (
-        Mode.MULTI if role is Role.OWNER or department in (Dept.FRONTEND, Dept.UIUX) else otherwise
-    )
+    return Mode.MULTI if role is Role.OWNER or _is_second(department) else otherwise
+
+
+def _is_second(department: Dept | None) -> bool:
+    return department in WORKING_NAMES and department is not DEFAULT_DEPARTMENT
 
 
 def _nobody(name: str, where: str = "") -> YoloError:

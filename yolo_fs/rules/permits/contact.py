@@ -6,11 +6,11 @@ with the user. See docs/sources.md#document-002.
 
 from __future__ import annotations
 
+from yolo_fs.protocol.departments import WORKING_NAMES, barrier_between
 from yolo_fs.protocol.escalation import ESCALATES_BY_ROLE, RULES, Rule
-from yolo_fs.protocol.names import Dept, Mode, Role
+from yolo_fs.protocol.names import Mode, Role
 from yolo_fs.protocol.routes import ROUTES, ROUTING_RULES
 from yolo_fs.rules.permits.actors import (
-    WORKING_DEPARTMENTS,
     Actor,
     Answer,
     refusal,
@@ -77,14 +77,13 @@ def _user_is_reached_by_proxy(sender: Actor, receiver: Actor) -> Answer | None:
 
 
 def _departments_are_apart(sender: Actor, receiver: Actor) -> Answer | None:
-    pair = {sender.department, receiver.department}
     if not is_across(sender, receiver):
         return None
     if {sender.role, receiver.role} != {Role.LEAD}:
         ask = reports_to(sender) if sender.role is not Role.LEAD else Role.LEAD
         return _towards(sender, receiver, LEADS_ONLY, ask)
-    if pair == {Dept.BACKEND, Dept.UIUX}:
-        return Answer(False, NO_UX_TO_BACKEND, (Actor(Role.LEAD, Dept.FRONTEND).name,), ())
+    if barrier := barrier_between(sender.department, receiver.department):
+        return Answer(False, NO_UX_TO_BACKEND, (Actor(Role.LEAD, barrier.relay).name,), ())
     return Answer(True, LEADS_ONLY)
 
 
@@ -96,7 +95,7 @@ def _towards(sender: Actor, receiver: Actor, rule: str, ask: Role | None) -> Ans
 
 
 def is_across(one: Actor, other: Actor) -> bool:
-    both = (one.department in WORKING_DEPARTMENTS, other.department in WORKING_DEPARTMENTS)
+    both = (one.department in WORKING_NAMES, other.department in WORKING_NAMES)
     return all(both) and one.department is not other.department
 
 

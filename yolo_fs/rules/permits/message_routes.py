@@ -11,11 +11,11 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
+from yolo_fs.protocol.departments import WORKING_NAMES, barrier_between
 from yolo_fs.protocol.names import Dept, Mode, Role
 from yolo_fs.reasons import Finding, Reason, YoloError, safe
 from yolo_fs.rules.evidence.facts import PhaseFacts
 from yolo_fs.rules.permits.actors import (
-    WORKING_DEPARTMENTS,
     Actor,
     Answer,
     find_actor,
@@ -122,17 +122,15 @@ def _between_departments(
         return Answer(False, LEADS_ONLY, (sender.peer(receiver.role).name,)) if leaves else None
     if leaves and _are_its_departments(shape, kind, sender, receiver):
         return None
-    is_ux_and_backend = {sender.department, receiver.department} == {Dept.BACKEND, Dept.UIUX}
-    rule = NO_UX_TO_BACKEND if is_ux_and_backend else route_of(kind)
+    is_barred = barrier_between(sender.department, receiver.department)
+    rule = NO_UX_TO_BACKEND if is_barred else route_of(kind)
     return Answer(False, rule, tuple(_leads(shape, sender)))
 
 
 def _are_its_departments(shape: type[Message], kind: str, sender: Actor, receiver: Actor) -> bool:
     """Document 000 hands a design from UI/UX to Backend as well; nothing goes from Backend to UI/UX."""
-    if kind == "dept_handoff" and (sender.department, receiver.department) == (
-        Dept.BACKEND,
-        Dept.UIUX,
-    ):
+    barrier = barrier_between(sender.department, receiver.department)
+    if kind == "dept_handoff" and barrier and receiver.department is barrier.hidden:
         return False
     return (
         sender.department in shape.sender_departments
@@ -141,12 +139,12 @@ def _are_its_departments(shape: type[Message], kind: str, sender: Actor, receive
 
 
 def _leads(shape: type[Message], sender: Actor) -> Iterator[str]:
-    others = (dept for dept in WORKING_DEPARTMENTS if dept in shape.receiver_departments)
+    others = (dept for dept in WORKING_NAMES if dept in shape.receiver_departments)
     allowed = (dept for dept in others if dept is not sender.department)
     return (
         Actor(Role.LEAD, dept).name
         for dept in allowed
-        if {dept, sender.department} != {Dept.BACKEND, Dept.UIUX}
+        if barrier_between(dept, sender.department) is None
     )
 
 
@@ -160,7 +158,7 @@ def message_findings(
     if value.get("type") == "dept_handoff":
         ends = (str(value.get("from_dept")), str(value.get("to_dept")))
         actors = [
-            Actor(Role.LEAD, Dept(name), Mode.MULTI) for name in ends if name in WORKING_DEPARTMENTS
+            Actor(Role.LEAD, Dept(name), Mode.MULTI) for name in ends if name in WORKING_NAMES
         ]
         if len(actors) == 2:
             yield from _as_finding(

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cached_property
 
+from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT
 from yolo_fs.protocol.isolation import BORDERS, SEALED, Item, Sealed, What
 from yolo_fs.protocol.names import Dept, Role
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
@@ -20,8 +21,6 @@ from yolo_fs.rules.permits.actors import Actor
 GIT_DIFF = "git diff"
 """Stands for the changes themselves, which no path is."""
 
-_UX_KINDS = frozenset({"design-handoff", "design-tokens", "component-specs", "user-flows"})
-"""Artifacts that UI/UX alone makes, whatever their names."""
 _QA_KINDS = frozenset({"verification", "qa-code", "manual-qa", "gaps", "qa-gate-results"})
 _CONTEXT = re.compile(r"(?:[0-9]{2}-)?CONTEXT(?:-(?P<department>[a-z]+))?\.md")
 _TEST = re.compile(
@@ -78,12 +77,12 @@ class Target:
     @property
     def department(self) -> Dept | None:
         """The department whose artifact it is; None for what several share."""
-        if self.kind in _UX_KINDS:
-            return Dept.UIUX
-        if self.place is None or "{dep" not in self.place.artifact.file:
+        if self.place is None:
             return None
+        if self.place.artifact.made_by or "{dep" not in self.place.artifact.file:
+            return self.place.artifact.made_by
         own = Dept(self.place.department)
-        return None if own is Dept.BACKEND and self.kind in ("critique", "research") else own
+        return None if own is DEFAULT_DEPARTMENT and self.kind in ("critique", "research") else own
 
     @property
     def context_of(self) -> str | None:
@@ -114,16 +113,16 @@ def _is_context(target: Target, item: Item, actor: Actor) -> bool:
         return False
     if item.department:
         return target.context_of == item.department
-    return target.context_of in ("", actor.department or Dept.BACKEND)
+    return target.context_of in ("", actor.department or DEFAULT_DEPARTMENT)
 
 
 def _is_other_context(target: Target, _: Item, actor: Actor) -> bool:
-    return target.context_of not in (None, "", actor.department or Dept.BACKEND)
+    return target.context_of not in (None, "", actor.department or DEFAULT_DEPARTMENT)
 
 
 def _is_other_artifact(target: Target, _: Item, actor: Actor) -> bool:
     """What a department was handed is its own from then on."""
-    own = actor.department or Dept.BACKEND
+    own = actor.department or DEFAULT_DEPARTMENT
     handed = any(
         means(item, target, actor)
         for row in BORDERS
@@ -138,6 +137,11 @@ def _is_compiled_for(role: Role) -> _Is:
         return target.name in (f".ctx-{role}.toon", f".ctx-{actor.peer(role).name}.toon")
 
     return is_compiled
+
+
+def _is_handed_over(target: Target) -> bool:
+    made_by = target.place.artifact.made_by if target.place else None
+    return made_by is not None or target.kind == "dept-handoff"
 
 
 def _is_pattern(target: Target, *_: object) -> bool:
@@ -171,7 +175,7 @@ MEANS: Mapping[What, _Is] = {
     What.OTHER_ARTIFACTS: _is_other_artifact,
     What.CTX_QA: _is_compiled_for(Role.QA),
     What.CTX_QA_CODE: _is_compiled_for(Role.QA_CODE),
-    What.HANDOFF: lambda target, *_: target.kind in _UX_KINDS or target.kind == "dept-handoff",
+    What.HANDOFF: lambda target, *_: _is_handed_over(target),
     What.DESIGN_TOKENS: _of("design-tokens"),
     What.COMPONENT_SPECS: _of("component-specs"),
     What.API_CONTRACTS: _of("api-contracts"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
+from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT
 from yolo_fs.protocol.gates import (
     GATES,
     SENTINELS,
@@ -37,7 +38,7 @@ def gates_of(facts: PhaseFacts, progress: PhaseProgress) -> tuple[GateProgress, 
 def _concerns(gate: Gate, active: tuple[Dept, ...]) -> bool:
     if gate.name == "ux-complete":
         return Dept.UIUX in active
-    return gate.name != "api-contract" or {Dept.BACKEND, Dept.FRONTEND} <= set(active)
+    return gate.name != "api-contract" or {DEFAULT_DEPARTMENT, Dept.FRONTEND} <= set(active)
 
 
 def _gate(view: GateView, gate: Gate) -> GateProgress:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from yolo_fs.ids import PhaseId
-from yolo_fs.protocol.departments import name_in
+from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, name_in
 from yolo_fs.protocol.gates import Outcome
 from yolo_fs.protocol.names import Dept
 from yolo_fs.protocol.workflow import STEPS, Skip, Step
@@ -266,12 +266,12 @@ def _next_of_phase(
 ) -> Next | None:
     for one in before:
         if one.standing in (StepStanding.READY, StepStanding.RUNNING):
-            return _asked(one.step, Dept.BACKEND, "")
+            return _asked(one.step, DEFAULT_DEPARTMENT, "")
     first = next((one.next for one in departments if one.next), None)
     if first:
         return first
     return next(
-        (_asked(one.step, Dept.BACKEND, "") for one in after if one.standing in _OPEN), None
+        (_asked(one.step, DEFAULT_DEPARTMENT, "") for one in after if one.standing in _OPEN), None
     )
 
 

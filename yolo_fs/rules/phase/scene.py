@@ -11,6 +11,7 @@ from typing import Any
 
 from yolo_fs.ids import EscalationId
 from yolo_fs.protocol.names import Dept
+from yolo_fs.protocol.roster import AGENT_BY_NAME
 from yolo_fs.reasons import safe
 from yolo_fs.rules.evidence.facts import PhaseFacts
 from yolo_fs.rules.evidence.plans import PlanProgress, PlanStanding, TaskProgress
@@ -99,7 +100,8 @@ class Scene:
 
 
 def _is_of(agent: str, role: str) -> bool:
-    return bool(role) and role in (agent, agent.removeprefix("fe-").removeprefix("ux-"))
+    row = AGENT_BY_NAME.get(agent)
+    return bool(role) and (role == agent or (row is not None and role == row.role))
 
 
 def _next(scene: Scene) -> ReportSection:

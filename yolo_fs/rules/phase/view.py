@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT
 from yolo_fs.protocol.names import Dept
 from yolo_fs.protocol.workflow import Step
 from yolo_fs.rules.evidence.facts import Filed, PhaseFacts, Plan, plans_of
@@ -48,7 +49,7 @@ class View:
         """Return the valid artifacts of a kind that count for this view."""
         own = self.facts.of_kind(kind, self.department)
         if not own and kind in SHARED_KINDS:
-            return self.facts.of_kind(kind, Dept.BACKEND)
+            return self.facts.of_kind(kind, DEFAULT_DEPARTMENT)
         return own
 
     def lines(self, kind: str) -> tuple[Mapping[str, Any], ...]:

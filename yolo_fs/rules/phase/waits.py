@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from yolo_fs.ids import TaskRef
-from yolo_fs.protocol.names import Dept, Role
+from yolo_fs.protocol.departments import SHARED_NAMES
+from yolo_fs.protocol.names import Role
 from yolo_fs.protocol.roster import AGENT_BY_NAME
 from yolo_fs.rules.evidence.facts import PhaseFacts, plans_of
 from yolo_fs.rules.phase.deadlock import BY_NAME, Alarm, Deadlock, Orphan, Wait, cycles, orphans
@@ -67,7 +68,7 @@ def suppliers(facts: PhaseFacts, progress: PhaseProgress) -> frozenset[str]:
     agents = {
         name
         for name, row in AGENT_BY_NAME.items()
-        if row.department in (None, Dept.SHARED, *active)
+        if row.department in (None, *SHARED_NAMES, *active)
     }
     if not facts.switches.config.research_requests.enabled:
         agents.discard(Role.SCOUT)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from yolo_fs.ids import PlanId, TaskRef
-from yolo_fs.protocol.departments import name_in
+from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, name_in
 from yolo_fs.protocol.names import Dept, Role
 from yolo_fs.protocol.roster import plain_name
 from yolo_fs.rules.escalations.entries import as_committed
@@ -26,7 +26,10 @@ def of_escalations(scene: Scene) -> Iterator[Wait]:
     for one in as_committed(scene.facts):
         if not one.is_open or one.id.task.plan.phase != scene.facts.phase.number:
             continue
-        department, last = scene.department_of.get(one.id.task.plan, Dept.BACKEND), one.history[-1]
+        department, last = (
+            scene.department_of.get(one.id.task.plan, DEFAULT_DEPARTMENT),
+            one.history[-1],
+        )
         where = f"{LOG}:{last.number}" if last.number else ENTRIES
         waiters = {str(one.id.task): "it is blocked until that is resolved"}
         if department in behind:

@@ -11,7 +11,6 @@ from functools import cached_property
 from itertools import pairwise
 
 from yolo_fs.ids import PlanId
-from yolo_fs.protocol.departments import WORKING
 from yolo_fs.protocol.gates import WAVE_GATES, WaveGate
 from yolo_fs.protocol.names import Dept
 from yolo_fs.rules.evidence.facts import PhaseFacts, Plan, plans_of
@@ -86,8 +85,7 @@ def _has_begun(one: DepartmentProgress) -> bool:
 def _wave_gates(facts: PhaseFacts) -> Iterator[tuple[Dept, WaveGate]]:
     """Yield each department of a later wave with the gate behind the wave before."""
     config = facts.switches.config
-    flags = {row.name.value: getattr(config.departments, row.name.value) for row in WORKING}
-    route = routing({"departments": flags, "department_workflow": config.department_workflow})
+    route = routing(config.model_dump(mode="json", include={"departments", "department_workflow"}))
     for before, after in pairwise(waves(route)):
         gate = next(row for row in WAVE_GATES if row.name == before.gate)
         yield from (

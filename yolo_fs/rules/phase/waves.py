@@ -11,14 +11,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from yolo_fs.protocol.departments import SPAWNS, WORKING, Spawn
+from yolo_fs.protocol.departments import (
+    BACKEND_ONLY,
+    SPAWN_ORDERS,
+    WORKFLOWS,
+    WORKING,
+    Department,
+    waves_of,
+)
 from yolo_fs.protocol.gates import WAVE_GATES
 from yolo_fs.protocol.names import Dept
-
-BACKEND_ONLY = "backend_only"
-WORKFLOWS = tuple(dict.fromkeys(row.workflow for row in SPAWNS))
-
-_DEPARTMENT_OF_LEAD = {f"{row.prefix}lead": row.name for row in WORKING}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,24 +29,30 @@ class Routing:
 
     workflow: str
     """In force: `backend_only` when no other department works."""
-    frontend: bool
-    """As configured, whether or not the workflow lets it work."""
-    uiux: bool
-    """As configured, whether or not the workflow lets it work."""
-    spawn: Spawn
-    """The row that decides."""
+    active: frozenset[Dept]
+    """As configured, whether or not the workflow lets them work; without the default department."""
     warning: str = ""
     """Why the workflow in force is not the configured one."""
 
     @property
+    def groups(self) -> tuple[tuple[Department, ...], ...]:
+        """The departments that work, wave by wave."""
+        return waves_of(self.workflow, self.active)
+
+    @property
+    def order(self) -> str:
+        """How the Leads are spawned: `single`, `wave` or `sequential`."""
+        return SPAWN_ORDERS[self.workflow]
+
+    @property
     def departments(self) -> tuple[Dept, ...]:
-        """The departments that work, backend first."""
-        working = {_DEPARTMENT_OF_LEAD[lead] for wave in self.spawn.waves for lead in wave}
-        return tuple(row.name for row in WORKING if row.name in working)
+        """The departments that work, the default one first."""
+        working = [row for group in self.groups for row in group]
+        return tuple(row.name for row in WORKING if row in working)
 
     @property
     def has_several(self) -> bool:
-        """Whether more than the backend works."""
+        """Whether more than the default department works."""
         return len(self.departments) > 1
 
 
@@ -59,27 +67,23 @@ class Wave:
 
 def routing(config: Mapping[str, Any]) -> Routing:
     """Return how the configured departments are dispatched."""
-    frontend, uiux = (
-        _is_on(section(config, "departments").get(name)) for name in (Dept.FRONTEND, Dept.UIUX)
+    flags = section(config, "departments")
+    active = frozenset(
+        row.name for row in WORKING if not row.is_default and _is_on(flags.get(row.name))
     )
     wanted = config.get("department_workflow", BACKEND_ONLY)
-    workflow, warning = BACKEND_ONLY, ""
     if wanted not in WORKFLOWS:
         warning = f"department_workflow {wanted!r} is none of {', '.join(WORKFLOWS)}: falling back to backend_only"
-    elif wanted != BACKEND_ONLY and not (frontend or uiux):
+        return Routing(BACKEND_ONLY, active, warning)
+    if wanted != BACKEND_ONLY and not active:
         warning = f"department_workflow is {wanted}, but no other department is on: falling back to backend_only"
-    else:
-        workflow = wanted
-    return Routing(
-        workflow, frontend, uiux, _spawn(workflow, frontend=frontend, uiux=uiux), warning
-    )
+        return Routing(BACKEND_ONLY, active, warning)
+    return Routing(wanted, active)
 
 
 def waves(route: Routing) -> tuple[Wave, ...]:
     """Return the waves of departments with the gate behind each."""
-    *groups, last = (
-        tuple(_DEPARTMENT_OF_LEAD[lead] for lead in wave) for wave in route.spawn.waves
-    )
+    *groups, last = (tuple(row.name for row in group) for group in route.groups)
     return (*(Wave(group, _gate(group[0])) for group in groups), Wave(last, _gate(None)))
 
 
@@ -91,16 +95,6 @@ def section(config: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 def _is_on(value: object) -> bool:
     return value is True or value == "true"
-
-
-def _spawn(workflow: str, *, frontend: bool, uiux: bool) -> Spawn:
-    return next(
-        row
-        for row in SPAWNS
-        if row.workflow == workflow
-        and row.frontend in (None, frontend)
-        and row.uiux in (None, uiux)
-    )
 
 
 def _gate(department: Dept | None) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from yolo_fs.protocol.departments import WORKING_NAMES
 from yolo_fs.protocol.names import Dept
 from yolo_fs.rules.phase.progress import DepartmentProgress, StepStanding
 
@@ -127,6 +128,4 @@ def _status_in(state: Mapping[str, Any], key: str) -> object:
 
 def department_of(name: str) -> Dept | None:
     """Return the working department of a name, or None."""
-    return next(
-        (dept for dept in (Dept.BACKEND, Dept.FRONTEND, Dept.UIUX) if dept.value == name), None
-    )
+    return next((dept for dept in WORKING_NAMES if dept == name), None)

@@ -11,7 +11,7 @@ from typing import Literal
 
 from yolo_fs.reasons import Reason
 from yolo_fs.schemas.base import Field, Fraction, Text, Wire, fault, invariant
-from yolo_fs.schemas.state import Department
+from yolo_fs.schemas.names import DepartmentName
 
 
 class Analysis(Wire):
@@ -19,7 +19,7 @@ class Analysis(Wire):
 
     complexity: Literal["trivial", "medium", "high"]
     """Complexity class."""
-    departments: list[Department] = Field(min_length=1)
+    departments: list[DepartmentName] = Field(min_length=1)
     """Departments that the request needs."""
     intent: Text
     """Intent class."""

@@ -17,7 +17,7 @@ from yolo_fs.schemas.base import (
     fault,
     invariant,
 )
-from yolo_fs.schemas.state import Department
+from yolo_fs.schemas.names import DepartmentName
 
 
 class PlannedTests(Wire):
@@ -55,7 +55,7 @@ class PlanTests(Wire):
 
     plan: PlanName
     """Plan."""
-    dept: Department
+    dept: DepartmentName
     """Department."""
     phase: Literal["red", "green"]
     """TDD phase: before or after the code."""

@@ -10,7 +10,6 @@ from typing import Annotated, Any, Literal
 from yolo_fs.reasons import Reason
 from yolo_fs.schemas.base import Count, Field, PhaseNumber, RelativePath, Wire, fault, invariant
 from yolo_fs.schemas.messages.message import (
-    Department,
     Departments,
     Direction,
     Message,
@@ -18,6 +17,7 @@ from yolo_fs.schemas.messages.message import (
     Texts,
     exceeds,
 )
+from yolo_fs.schemas.names import DepartmentName
 
 GateResult = Literal["PASS", "FAIL", "PARTIAL", "SKIPPED"]
 SecurityResult = Literal["PASS", "FAIL", "WARN", "SKIPPED"]
@@ -121,7 +121,7 @@ class DepartmentResult(Message):
     source = 'document 000 ("department_result")'
 
     type: Literal["department_result"]
-    department: Department
+    department: DepartmentName
     """Department that reports."""
     phase: PhaseNumber
     """Phase that it worked on."""

@@ -18,7 +18,8 @@ from yolo_fs.schemas.base import (
     fault,
     invariant,
 )
-from yolo_fs.schemas.messages.message import Department, Direction, Message, Texts
+from yolo_fs.schemas.messages.message import Direction, Message, Texts
+from yolo_fs.schemas.names import DepartmentName
 
 
 class PhaseHandoff(Message):
@@ -80,9 +81,9 @@ class DeptHandoff(Message):
     source = 'document 000 ("dept-handoff.jsonl")'
 
     type: Literal["dept_handoff"]
-    from_dept: Department
+    from_dept: DepartmentName
     """Source department."""
-    to_dept: Department
+    to_dept: DepartmentName
     """Target department."""
     dt: IsoInstant
     """Timestamp."""

@@ -10,8 +10,10 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar, Literal
 
+from yolo_fs.protocol.departments import WORKING_NAMES
 from yolo_fs.reasons import Reason
 from yolo_fs.schemas.base import Fault, Field, Text, Wire, fault
+from yolo_fs.schemas.names import DepartmentName
 
 
 class Direction(StrEnum):
@@ -34,7 +36,6 @@ class Direction(StrEnum):
 CATALOGUE: dict[str, type[Message]] = {}
 """Type → message, in the order in which the classes were written."""
 
-DEPARTMENTS = ("backend", "frontend", "uiux")
 ANY = ("any",)
 """Sender or receiver where the document says "Any agent": every role of the roster."""
 TEAMMATE = ("teammate",)
@@ -57,8 +58,8 @@ class Message(Wire):
     direction: ClassVar[Direction]
     source: ClassVar[str]
     """Document and section that this class restates."""
-    sender_departments: ClassVar[tuple[str, ...]] = DEPARTMENTS
-    receiver_departments: ClassVar[tuple[str, ...]] = DEPARTMENTS
+    sender_departments: ClassVar[tuple[str, ...]] = WORKING_NAMES
+    receiver_departments: ClassVar[tuple[str, ...]] = WORKING_NAMES
     team_mode: ClassVar[str] = ""
     """The only team mode in which it occurs; empty when it occurs in each."""
 
@@ -89,7 +90,6 @@ class Message(Wire):
 
 # --- words that several messages share -------------------------------------------------------------------------------
 
-Department = Literal["backend", "frontend", "uiux"]
 Level3 = Literal["high", "medium", "low"]
 """Confidence and priority."""
 RequestType = Literal["blocking", "informational"]
@@ -108,7 +108,7 @@ RoleName = Annotated[
 ]
 Texts = list[Text]
 SomeTexts = Annotated[Texts, Field(min_length=1, description="a list of at least one text")]
-Departments = list[Department]
+Departments = list[DepartmentName]
 SomeDepartments = Annotated[
     Departments,
     Field(min_length=1, description="a list of at least one department", examples=['["backend"]']),

@@ -11,13 +11,13 @@ from typing import Annotated, Any, Literal, NamedTuple
 from yolo_fs.reasons import Reason
 from yolo_fs.schemas.base import Fault, Field, Fraction, Text, Wire, fault, invariant
 from yolo_fs.schemas.messages.message import (
-    Department,
     Direction,
     Message,
     SomeDepartments,
     SomeTexts,
     Texts,
 )
+from yolo_fs.schemas.names import DepartmentName, DepartmentNameOrNone
 
 
 class Rival(NamedTuple):
@@ -58,7 +58,7 @@ class VerdictFinding(Wire):
     """Name of the check."""
     result: Literal["fail"]
     """Always `fail`: only failing checks are listed."""
-    dept: Department
+    dept: DepartmentName
     """Department that the failure belongs to."""
     detail: Text
     """What is wrong."""
@@ -80,7 +80,7 @@ class PoQaVerdict(Message):
     """approve: all pass; patch: minor gaps; major: vision misalignment."""
     findings: list[VerdictFinding]
     """Failing checks."""
-    target_dept: Literal["backend", "frontend", "uiux", ""]
+    target_dept: DepartmentNameOrNone
     """Department responsible for fixes, on patch only; empty for approve and major."""
     re_scope_items: Texts
     """Items that need re-scoping, on major only; empty for approve and patch."""
@@ -158,7 +158,7 @@ class PatchRequest(Message):
     source = 'document 000 ("patch_request")'
 
     type: Literal["patch_request"]
-    target_dept: Department
+    target_dept: DepartmentName
     """Department whose Senior gets the request."""
     failing_checks: SomeTexts
     """Names of the integration checks that failed; they alone are run again."""

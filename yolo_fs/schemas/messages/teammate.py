@@ -25,13 +25,13 @@ from yolo_fs.schemas.base import (
 )
 from yolo_fs.schemas.messages.message import (
     TEAMMATE,
-    Department,
     Direction,
     Message,
     TaskStatus,
     Texts,
     exceeds,
 )
+from yolo_fs.schemas.names import DepartmentName
 
 InstantOrEmpty = Annotated[
     str,
@@ -56,7 +56,7 @@ class AgentHealthEvent(Message):
     type: Literal["agent_health_event"]
     agent_id: Text
     """Agent instance, such as `dev-1`."""
-    dept: Department
+    dept: DepartmentName
     """Department of the agent."""
     state: Literal["start", "idle", "stop", "disappeared"]
     """What happened."""
@@ -78,7 +78,7 @@ class CircuitBreakerState(Message):
     team_mode = "teammate"
 
     type: Literal["circuit_breaker_state"]
-    dept: Department
+    dept: DepartmentName
     """Department that the breaker guards."""
     state: Literal["closed", "open", "half-open"]
     """closed: work flows; open: fallback; half-open: one probe is under way."""
@@ -186,7 +186,7 @@ class PhaseProgress(Message):
     source = 'document 000 ("phase_progress")'
 
     type: Literal["phase_progress"]
-    department: Department
+    department: DepartmentName
     """Department that reports."""
     phase: PhaseNumber
     """Phase that it works on."""

@@ -15,7 +15,7 @@ from yolo_fs.edges.store import SHARED, reap_temporaries, write_text
 from yolo_fs.edges.toon import write_value
 from yolo_fs.ids import PhaseId, PlanId
 from yolo_fs.protocol.contexts import CONTEXT_BY_ROLE
-from yolo_fs.protocol.names import Dept
+from yolo_fs.protocol.departments import SHARED_NAMES
 from yolo_fs.protocol.roster import AGENT_BY_NAME
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
@@ -124,7 +124,7 @@ class ContextStore:
 
     def agents(self) -> tuple[str, ...]:
         """Return the agents of the active departments, of the shared group and of the layer before them."""
-        active = (None, Dept.SHARED, *Switches(self._settings.config).departments)
+        active = (None, *SHARED_NAMES, *Switches(self._settings.config).departments)
         return tuple(
             name
             for name, row in AGENT_BY_NAME.items()

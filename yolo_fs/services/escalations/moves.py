@@ -13,7 +13,7 @@ from typing import Any
 from yolo_fs.edges.append import Appending, appending
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.ids import EscalationId, PhaseId, TaskRef
-from yolo_fs.protocol.names import Dept
+from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT
 from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError, errors, safe
 from yolo_fs.rules.escalations.beginning import begin
 from yolo_fs.rules.escalations.drafts import called, opened, raised, resolved
@@ -167,7 +167,7 @@ class Escalations:
                         Reason.UNKNOWN_REFERENCE, LOG, message=f"there is no {new.id}", hint=hint
                     ),
                 )
-            department = found.known.departments.get(str(new.id.task.plan), Dept.BACKEND)
+            department = found.known.departments.get(str(new.id.task.plan), DEFAULT_DEPARTMENT)
             opened, wrong = begin(new, found.known, department, is_known=False)
             return (*wrong, *wanting(opened, new))
         moved, wrong = advance(one, new, found.known)

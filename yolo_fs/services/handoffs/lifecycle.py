@@ -11,7 +11,8 @@ from typing import Any
 from yolo_fs.edges.files import names_in, stamp_of
 from yolo_fs.edges.store import read_json
 from yolo_fs.ids import PhaseId
-from yolo_fs.protocol.departments import WORKING
+from yolo_fs.protocol.departments import WORKING, name_in
+from yolo_fs.protocol.names import Role
 from yolo_fs.reasons import Finding
 from yolo_fs.rules import timestamps as moments
 from yolo_fs.rules.artifacts.verdicts import Place
@@ -31,7 +32,7 @@ from yolo_fs.services.history.index import Chronicle
 
 _STATES = frozenset({"execution-state", "phase-orchestration"})
 """Kinds that say that a phase was begun, and nothing of its work."""
-_FIRST_AGENTS = ("critic", "architect", "fe-architect", "ux-architect")
+_FIRST_AGENTS = (Role.CRITIC, *(name_in(Role.ARCHITECT, row.name) for row in WORKING))
 """Agents of a phase that the previous one's handoff is for."""
 
 
@@ -77,9 +78,10 @@ class _Known:
 
     def designs(self, facts: PhaseFacts) -> Iterator[DeliveredHandoff]:
         for filed in facts.of_kind("design-handoff"):
+            maker = filed.place.artifact.made_by
             for dept in facts.switches.departments:
-                if dept.value != "uiux":
-                    yield self._delivery(filed, 0, "uiux", _in_phase(facts, dept.value), None)
+                if maker and dept is not maker:
+                    yield self._delivery(filed, 0, maker, _in_phase(facts, dept.value), None)
 
     def contracts(self, facts: PhaseFacts) -> Iterator[DeliveredHandoff]:
         for filed, number, line in _in_force(facts):

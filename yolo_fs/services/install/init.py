@@ -18,6 +18,7 @@ import yolo_fs
 from yolo_fs.edges.files import Content, Stamp, read, stamp_of
 from yolo_fs.edges.git.paths import PathRules
 from yolo_fs.edges.git.repository import Repository
+from yolo_fs.protocol.departments import BACKEND_ONLY, DEFAULT_DEPARTMENT, PARALLEL, WORKING_NAMES
 from yolo_fs.protocol.names import Dept
 from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
@@ -160,7 +161,7 @@ def _template_folder() -> Path:
 
 def workflow_of(departments: Sequence[Dept]) -> str:
     """Return how departments are dispatched: side by side as soon as there are several."""
-    return "parallel" if set(departments) - {Dept.BACKEND} else "backend_only"
+    return PARALLEL if set(departments) - {DEFAULT_DEPARTMENT} else BACKEND_ONLY
 
 
 def _chosen(name: str, data: bytes, departments: Sequence[Dept]) -> bytes:
@@ -169,7 +170,7 @@ def _chosen(name: str, data: bytes, departments: Sequence[Dept]) -> bytes:
         return data
     config = json.loads(data)
     config["departments"] = {
-        name: name in {Dept.BACKEND, *departments} for name in config["departments"]
+        name: name in {DEFAULT_DEPARTMENT, *departments} for name in WORKING_NAMES
     }
     config["department_workflow"] = workflow_of(departments)
     return json.dumps(config, indent=2).encode() + b"\n"
@@ -240,7 +241,7 @@ def obstacles(repository: Repository, *, commit_ignored: bool) -> tuple[Finding,
 
 def example_paths() -> tuple[str, ...]:
     """Return one path of every kind of artifact."""
-    gaps = {"dept": "", "plan": "01-01", "NN": "01", "department": "backend"}
+    gaps = {"dept": "", "plan": "01-01", "NN": "01", "department": DEFAULT_DEPARTMENT}
     folders = {Home.PHASE: "phases/01-example/"}
     return tuple(
         f"{PLANNING_ROOT}/{folders.get(artifact.home, '')}{artifact.file.format(**gaps)}"

@@ -13,6 +13,7 @@ from typing import Any
 
 from yolo_fs.edges.store import SHARED, Damaged, read_json, reap_temporaries, update
 from yolo_fs.ids import PhaseId
+from yolo_fs.protocol.departments import WORKING_NAMES
 from yolo_fs.protocol.names import Dept
 from yolo_fs.protocol.workflow import STEP_BY_KEY
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
@@ -67,7 +68,7 @@ def find_department(name: str) -> Dept:
     """
     found = department_of(name)
     if found is None:
-        hint = "Departments are backend, frontend and uiux."
+        hint = f"The departments are {', '.join(WORKING_NAMES)}."
         raise YoloError(
             Reason.UNKNOWN_NAME, f"no department {safe(name)!r}", hint=hint, exit_code=Exit.USAGE
         )
