@@ -16,6 +16,7 @@ DEADLINE_S = 60.0
 """Generous: it bounds a hang and measures nothing."""
 POLICY: Mapping[str, Any] = {"durability": "none", "rescan_s": 5}
 """The user's configuration, unless a test says otherwise: kills of processes need no fsync."""
+SHIPPED: Mapping[str, Any] = {"durability": "fsync", "rescan_s": 30}
 OUTSIDE = ":!.yolo-planning"
 
 

@@ -41,13 +41,14 @@ def run(asked: Invocation, *, once: bool, unsafe_fs: bool) -> Reply:
         journal.append(event, path, data)
         _show(asked, event, path, data)
 
-    daemon = Daemon(repository, lock, tell)
-    if once:
-        daemon.run_once()
-    else:
-        if threading.current_thread() is threading.main_thread():
-            stop_on_signals(daemon)
-        daemon.run(_notify_ready)
+    with lock, repository:  # git inherits the lock: its helpers end before the lock is released
+        daemon = Daemon(repository, lock, tell)
+        if once:
+            daemon.run_once()
+        else:
+            if threading.current_thread() is threading.main_thread():
+                stop_on_signals(daemon)
+            daemon.run(_notify_ready)
     return Reply({"state": "done"}) if once and not asked.as_json else Reply()
 
 

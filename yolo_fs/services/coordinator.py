@@ -149,10 +149,9 @@ class Coordinator:
         return self._branches.clear_own_stale_locks()
 
     def close(self) -> None:
-        """End every helper process."""
+        """End the helper processes that were started here; the repository stays open for whoever opened it."""
         self._intake.close()
         self._branches.close()
-        self.repository.close()
 
     def _held_in_passing(self) -> tuple[str, ...]:
         return tuple(

@@ -75,7 +75,10 @@ class _Clocks:
 
 
 class Daemon:
-    """Runs until told to stop, until its lock is lost, or until the repository is gone."""
+    """Runs until told to stop, until its lock is lost, or until the repository is gone.
+
+    The lock and the repository belong to the caller, who closes them afterwards.
+    """
 
     def __init__(self, repository: Repository, lock: HeldLock, tell: Telling):
         self._repository = repository
@@ -166,7 +169,6 @@ class Daemon:
         self._projector.close()
         self._sinks.close()
         self._coordinator.close()
-        self._lock.release()
 
     def _goes_on(self) -> bool:
         return not self._stopping and self._may_go_on()
@@ -340,10 +342,10 @@ class Daemon:
         except YoloError as error:
             self._tell("config.rejected", CONFIG, error.as_finding().as_json())
             return
-        self._coordinator.close()
-        before = self._projector
+        projector, coordinator = self._projector, self._coordinator
         self._furnish()  # the new one's bell hangs before the old one's is taken down
-        before.close()
+        projector.close()
+        coordinator.close()
         self._lookouts.keep(self._settings.roots)
         self._clocks.rescan_at = 0.0
         self._tell("config.loaded", CONFIG, {})

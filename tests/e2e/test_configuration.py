@@ -1,0 +1,83 @@
+"""A daemon with the settings as shipped goes on through every change of its configuration and of the branch."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from tests.e2e.artifacts import PLANNING, artifact, mixed
+from tests.e2e.daemon import Daemon, until
+from tests.e2e.history import History
+from tests.e2e.repo import SHIPPED, Repo
+
+Start = Callable[..., Daemon]
+EDITS = 50
+EFFORTS = ("thorough", "balanced")
+
+
+@pytest.fixture(autouse=True)
+def shipped(repo: Repo) -> None:
+    repo.configure(**SHIPPED)
+
+
+def test_fifty_edits_of_the_configuration_cost_no_artifact(repo: Repo, start: Start) -> None:
+    history, daemon = History(repo), start(repo)
+    artifacts = mixed(EDITS)
+    for edit, made in enumerate(artifacts):
+        config = {"effort": EFFORTS[edit % 2]}
+        repo.file(f"{PLANNING}/config.json", json.dumps(config))
+        until(lambda loads=edit + 1: loaded(daemon) >= loads, "the configuration is loaded")
+        repo.write(made)
+        daemon.wait_committed([made])
+    assert daemon.stop() == 0
+    repo.git("checkout", "--", f"{PLANNING}/config.json")
+    history.check(artifacts)
+
+
+def loaded(daemon: Daemon) -> int:
+    return sum(event.get("event") == "config.loaded" for event in daemon.mailbox.events)
+
+
+def test_a_switch_to_a_branch_without_planning_tree_and_back(repo: Repo, start: Start) -> None:
+    repo.git("switch", "-q", "--orphan", "bare")
+    repo.commit_file("notes.md", "No planning tree here.\n")
+    repo.git("switch", "-q", "main")
+    daemon = start(repo)
+    for turn, made in enumerate(mixed(5)):
+        repo.git("switch", "-q", "bare")
+        until(lambda: not (repo.root / PLANNING / "config.json").exists(), "the tree is gone")
+        until(lambda loads=2 * turn + 1: loaded(daemon) >= loads, "the change is noticed")
+        repo.git("switch", "-q", "main")
+        until(lambda loads=2 * turn + 2: loaded(daemon) >= loads, "the change is noticed")
+        repo.write(made)
+        daemon.wait_committed([made])
+        until(lambda path=made.path: path in repo.look("ls-files"), "the index has followed")
+    assert daemon.stop() == 0
+
+
+@pytest.mark.parametrize(
+    "leave", [("reset", "-q", "--hard", "bare"), ("switch", "-q", "--orphan", "fresh")]
+)
+def test_a_branch_is_moved_to_where_no_planning_tree_is(
+    repo: Repo, start: Start, leave: tuple[str, ...]
+) -> None:
+    repo.git("switch", "-q", "--orphan", "bare")
+    repo.commit_file("notes.md", "No planning tree here.\n")
+    repo.git("switch", "-q", "main")
+    daemon = start(repo)
+    before, after, last = (artifact("plan", n) for n in range(3))
+    repo.write(before)
+    daemon.wait_committed([before])
+    until(lambda: before.path in repo.look("ls-files"), "the index has followed")
+    tip = repo.look("rev-parse", "main").strip()
+    repo.git(*leave)
+    until(lambda: loaded(daemon) > 0, "the change is noticed")
+    repo.write(after)
+    daemon.wait_committed([after])
+    until(lambda: after.path in repo.look("ls-files"), "the index has followed")
+    repo.git("switch", "-q", "-C", "main", tip)
+    repo.write(last)
+    daemon.wait_committed([last])
+    assert daemon.stop() == 0
