@@ -18,14 +18,14 @@ from tests.rules.phases import facts
 from yolo_fs.protocol.workflow import STEPS
 from yolo_fs.rules.evidence.facts import PhaseFacts
 from yolo_fs.rules.phase.gates import gates_of, sentinels_of
-from yolo_fs.rules.phase.progress import PhaseProgress, fold
+from yolo_fs.rules.phase.progress import PhaseStatus, fold
 from yolo_fs.rules.phase.waits import waits_of
 from yolo_fs.rules.states.execution import next_execution_state
 
 ANY = phases() | phases(company=True)
 
 
-def passed(progress: PhaseProgress) -> set[tuple[str, str]]:
+def passed(progress: PhaseStatus) -> set[tuple[str, str]]:
     own = {
         (one.department.value, step.step.key)
         for one in progress.departments

@@ -18,7 +18,7 @@ from tests.rules.phases import facts
 from yolo_fs.protocol.gates import GATES, Need
 from yolo_fs.rules.evidence.facts import PhaseFacts
 from yolo_fs.rules.phase.gates import gates_of, sentinels_of
-from yolo_fs.rules.phase.gateview import GateProgress
+from yolo_fs.rules.phase.gateview import GateStatus
 from yolo_fs.rules.phase.needs import AGREED
 from yolo_fs.rules.phase.progress import fold
 
@@ -30,7 +30,7 @@ RESTS_ON = {
 """What each gate of the table cannot be open without."""
 
 
-def gates(found: PhaseFacts) -> dict[str, GateProgress]:
+def gates(found: PhaseFacts) -> dict[str, GateStatus]:
     return {gate.name: gate for gate in gates_of(found, fold(found))}
 
 

@@ -14,13 +14,13 @@ from yolo_fs.protocol.names import Dept
 from yolo_fs.protocol.workflow import EFFORTS, STEPS, EntryGate, ExitGate, Skip
 from yolo_fs.rules.evidence.facts import SourceCommit, Version, Work
 from yolo_fs.rules.evidence.plans import PlanStanding, layers
-from yolo_fs.rules.phase.progress import PhaseProgress, StepProgress, StepStanding, fold
+from yolo_fs.rules.phase.progress import PhaseStatus, StepStanding, StepStatus, fold
 from yolo_fs.rules.phase.skips import SKIPS
 from yolo_fs.rules.phase.stepgates import ENTRY, EXIT
 from yolo_fs.schemas.config import Config
 
 
-def step(progress: PhaseProgress, key: str) -> StepProgress:
+def step(progress: PhaseStatus, key: str) -> StepStatus:
     (department,) = progress.departments
     return next(one for one in (*department.steps, *progress.steps) if one.step.key == key)
 

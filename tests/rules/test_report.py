@@ -20,7 +20,7 @@ from yolo_fs.rules.handoffs.lifecycle import (
     StageTime,
 )
 from yolo_fs.rules.phase.progress import fold
-from yolo_fs.rules.phase.scene import Asker
+from yolo_fs.rules.phase.report import Asker
 from yolo_fs.rules.report import Brief, ReportSection, as_data, as_text, cut, listed, tokens
 from yolo_fs.rules.resume_report import LastHandoff, Situation, resume_report
 from yolo_fs.schemas.config import Config

@@ -17,10 +17,10 @@ from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.naming import subject_of
 from yolo_fs.rules.evidence.facts import PhaseFacts
 from yolo_fs.rules.phase.progress import StepStanding, fold
+from yolo_fs.rules.states.checksum import is_ours, renewed, sealed
 from yolo_fs.rules.states.execution import next_execution_state
 from yolo_fs.rules.states.orchestration import orchestration
 from yolo_fs.rules.states.project import claims, project_state
-from yolo_fs.rules.states.seal import is_ours, renewed, sealed
 from yolo_fs.rules.timestamps import iso
 from yolo_fs.schemas.base import Record, check
 from yolo_fs.schemas.config import Config

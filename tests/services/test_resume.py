@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.services.teams import THREE, Team
-from yolo_fs.rules.phase.scene import Asker
+from yolo_fs.rules.phase.report import Asker
 from yolo_fs.rules.report import as_data, as_text
 from yolo_fs.services.resume import resume
 

@@ -14,14 +14,14 @@ from yolo_fs.protocol.workflow import STEPS
 from yolo_fs.reasons import safe
 from yolo_fs.rules.crew.health import AT_WORK
 from yolo_fs.rules.escalations.progress import EscalationProgress
-from yolo_fs.rules.evidence.plans import PlanProgress, PlanStanding
-from yolo_fs.rules.phase.gateview import GateProgress, Missing
+from yolo_fs.rules.evidence.plans import PlanStanding, PlanStatus
+from yolo_fs.rules.phase.gateview import GateStatus, MissingEvidence
 from yolo_fs.rules.phase.progress import (
-    DepartmentProgress,
+    DepartmentStatus,
     Next,
-    PhaseProgress,
-    StepProgress,
+    PhaseStatus,
     StepStanding,
+    StepStatus,
 )
 from yolo_fs.rules.timestamps import iso
 from yolo_fs.services.crew.observing import CrewLook
@@ -117,12 +117,12 @@ def draw_crew(console: Console, found: CrewLook) -> None:
         console.print(safe(f"stalled: {stall}", 800), style="red")
 
 
-def _is_finished(progress: PhaseProgress) -> bool:
+def _is_finished(progress: PhaseStatus) -> bool:
     """Tell whether nobody has to look at the phase: a sign-off over the head of a department is worth a look."""
     return progress.is_complete and all(one.is_complete for one in progress.departments)
 
 
-def _headline(progress: PhaseProgress) -> str:
+def _headline(progress: PhaseStatus) -> str:
     plans = [plan for one in progress.departments for plan in one.plans]
     done = f"{sum(plan.is_done for plan in plans)} of {len(plans)} plans complete, {progress.percent} %"
     return f"phase {progress.phase}: {'complete' if _is_finished(progress) else f'at {progress.step}'} ({done})"
@@ -159,7 +159,7 @@ def _draw_escalation(console: Console, one: EscalationProgress) -> None:
 # --- the steps ---
 
 
-def _draw_steps(console: Console, progress: PhaseProgress) -> None:
+def _draw_steps(console: Console, progress: PhaseStatus) -> None:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="dim")
@@ -172,7 +172,7 @@ def _draw_steps(console: Console, progress: PhaseProgress) -> None:
     console.print(table)
 
 
-def _signs(steps: Sequence[StepProgress]) -> list[Text]:
+def _signs(steps: Sequence[StepStatus]) -> list[Text]:
     from rich.text import Text
 
     by_key = {one.step.key: SIGNS[one.standing] for one in steps}
@@ -187,7 +187,7 @@ def _draw_legend(console: Console) -> None:
         console.print("  ".join(f"{step.number} {step.key}" for step in some), style="dim")
 
 
-def _draw_department(console: Console, one: DepartmentProgress, *, verbose: bool) -> None:
+def _draw_department(console: Console, one: DepartmentStatus, *, verbose: bool) -> None:
     console.print(
         f"  {one.department}: {one.percent} %, stage gate {one.stage}, {_next(one.next, done=one.is_complete)}"
     )
@@ -196,7 +196,7 @@ def _draw_department(console: Console, one: DepartmentProgress, *, verbose: bool
         console.print(f"    blocked: {safe(blocker)}", style="yellow")
 
 
-def _draw_whole(console: Console, progress: PhaseProgress, *, verbose: bool) -> None:
+def _draw_whole(console: Console, progress: PhaseStatus, *, verbose: bool) -> None:
     """Draw the steps that a phase has once, when it is their turn."""
     current = next(
         (one for one in progress.steps if one.step.key == progress.step and not one.is_passed), None
@@ -212,7 +212,7 @@ def _draw_whole(console: Console, progress: PhaseProgress, *, verbose: bool) -> 
 
 
 def _draw_lacks(
-    console: Console, steps: Sequence[StepProgress], current: StepProgress | None, *, verbose: bool
+    console: Console, steps: Sequence[StepStatus], current: StepStatus | None, *, verbose: bool
 ) -> None:
     if verbose:
         for one in steps:
@@ -222,7 +222,7 @@ def _draw_lacks(
         _draw_few(console, f"    {current.step.key} lacks: ", current.missing, verbose=False)
 
 
-def _proof(one: StepProgress) -> str:
+def _proof(one: StepStatus) -> str:
     if one.standing is StepStanding.COMPLETE:
         return f"complete by {one.by[:7]}" if one.by else "complete"
     return (
@@ -242,14 +242,14 @@ def _next(one: Next | None, *, done: bool) -> str:
 # --- plans and gates ---
 
 
-def _draw_plans(console: Console, progress: PhaseProgress, *, verbose: bool) -> None:
+def _draw_plans(console: Console, progress: PhaseStatus, *, verbose: bool) -> None:
     for department in progress.departments:
         for plan in department.plans:
             if verbose or not plan.is_done:
                 _draw_plan(console, plan)
 
 
-def _draw_plan(console: Console, plan: PlanProgress) -> None:
+def _draw_plan(console: Console, plan: PlanStatus) -> None:
     tasks = f"{tasks_done(plan)} of {len(plan.tasks)} tasks"
     head = f"  plan {plan.id} {plan.department} {plan.standing}, {tasks}: {safe(plan.title, 60)}"
     console.print(head, style=_COLOUR.get(plan.standing))
@@ -267,11 +267,11 @@ def _draw_gates(console: Console, one: PhaseBoard, *, verbose: bool) -> None:
     console.print(f"  sign-off: {one.decision} ({safe(one.why)})")
 
 
-def _lack(lack: Missing) -> str:
+def _lack(lack: MissingEvidence) -> str:
     return f"{lack}  → {lack.command}" if lack.command not in ("", "yolo-fs status") else str(lack)
 
 
-def _standing(gate: GateProgress) -> str:
+def _standing(gate: GateStatus) -> str:
     return "open" if gate.is_open else "closed" if gate.blocking else "closed, not blocking"
 
 

@@ -21,7 +21,7 @@ from yolo_fs.services.progress.gate_wait import wait as wait_for
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from yolo_fs.rules.phase.gateview import GateProgress
+    from yolo_fs.rules.phase.gateview import GateStatus
     from yolo_fs.services.progress.gates import Gates
 
 _PHASE = click.option("--phase", required=True, help="Number or directory name of the phase.")
@@ -88,7 +88,7 @@ def _gates(asked: Invocation, phase: str) -> Gates:
         )
 
 
-def _code(found: GateProgress) -> Exit:
+def _code(found: GateStatus) -> Exit:
     return Exit.DONE if found.is_open else Exit.FINDINGS
 
 
@@ -102,17 +102,17 @@ def _all_as_json(found: Gates) -> dict[str, Any]:
     }
 
 
-def _line(found: GateProgress) -> str:
+def _line(found: GateStatus) -> str:
     return f"{found.name:14} {'open' if found.is_open else 'closed'}"
 
 
-def _show_why(console: Console, found: GateProgress) -> None:
+def _show_why(console: Console, found: GateStatus) -> None:
     console.print(_line(found), style="green" if found.is_open else "yellow")
     for lack in found.missing:
         console.print(f"  {safe(str(lack))}  → {safe(lack.command)}")
 
 
-def _show_each(console: Console, gates: list[GateProgress]) -> None:
+def _show_each(console: Console, gates: list[GateStatus]) -> None:
     for one in gates:
         _show_why(console, one)
 

@@ -16,7 +16,7 @@ from yolo_fs.protocol.routes import ROUTES, ROUTING_RULES, Route
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.rules.evidence.facts import PhaseFacts
 from yolo_fs.rules.loops.facts import LoopProgress
-from yolo_fs.rules.phase.progress import Next, PhaseProgress, fold
+from yolo_fs.rules.phase.progress import Next, PhaseStatus, fold
 from yolo_fs.services.access import out_of_lane
 from yolo_fs.services.history.loops import loops_of
 from yolo_fs.services.history.team import Team
@@ -42,7 +42,7 @@ class _Scene:
     repository: Repository
     team: Team
     facts: PhaseFacts
-    progress: PhaseProgress
+    progress: PhaseStatus
 
     @property
     def looks(self) -> tuple[StepLook, ...]:

@@ -13,7 +13,7 @@ from yolo_fs.reasons import Reason, safe
 from yolo_fs.rules.artifacts.verdicts import Accepted, Held, Missing, Rejected, Verdict, Waiting
 from yolo_fs.rules.handoffs.lifecycle import HandoffLifecycle, HandoffStage
 from yolo_fs.rules.phase.progress import Folded
-from yolo_fs.rules.phase.scene import SHORT, Asker, Scene
+from yolo_fs.rules.phase.report import SHORT, Asker, Scene
 from yolo_fs.rules.report import Brief, Item, ReportSection, listed
 from yolo_fs.rules.states.execution import next_execution_state
 from yolo_fs.rules.states.project import claims, current, project_state

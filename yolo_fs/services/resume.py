@@ -19,7 +19,7 @@ from yolo_fs.rules.artifacts.verdicts import Committed, Ignored, Verdict
 from yolo_fs.rules.evidence.facts import PhaseFacts, Switches
 from yolo_fs.rules.handoffs.lifecycle import HandoffLifecycle
 from yolo_fs.rules.phase.progress import Folded, fold
-from yolo_fs.rules.phase.scene import Asker
+from yolo_fs.rules.phase.report import Asker
 from yolo_fs.rules.report import Brief
 from yolo_fs.rules.resume_report import LastHandoff, Situation, resume_report
 from yolo_fs.schemas.config import Config

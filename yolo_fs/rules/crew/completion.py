@@ -12,7 +12,7 @@ from yolo_fs.ids import TaskRef
 from yolo_fs.reasons import Finding, Reason, safe
 from yolo_fs.rules.evidence.commits import purpose_of
 from yolo_fs.rules.evidence.facts import SourceCommit, texts
-from yolo_fs.rules.evidence.plans import PlanProgress
+from yolo_fs.rules.evidence.plans import PlanStatus
 
 
 def task_of(said: Mapping[str, Any]) -> TaskRef | None:
@@ -21,7 +21,7 @@ def task_of(said: Mapping[str, Any]) -> TaskRef | None:
 
 
 def completion_faults(
-    said: Mapping[str, Any], commit: SourceCommit | None, plans: Iterable[PlanProgress], path: str
+    said: Mapping[str, Any], commit: SourceCommit | None, plans: Iterable[PlanStatus], path: str
 ) -> Iterator[Finding]:
     """Yield where a valid `task_complete` and the branch part.
 

@@ -24,7 +24,7 @@ from yolo_fs.rules.crew.record import place_of
 from yolo_fs.rules.escalations.progress import EscalationProgress
 from yolo_fs.rules.evidence.facts import PhaseFacts, SourceCommit
 from yolo_fs.rules.evidence.plans import plan_progress
-from yolo_fs.rules.phase.progress import Next, PhaseProgress
+from yolo_fs.rules.phase.progress import Next, PhaseStatus
 from yolo_fs.rules.phase.waits import waits_of
 from yolo_fs.rules.timestamps import iso
 
@@ -34,7 +34,7 @@ class Scene:
     """Everything that may tell why a phase stands still."""
 
     facts: PhaseFacts
-    progress: PhaseProgress
+    progress: PhaseStatus
     agents: tuple[AgentHealth, ...] = ()
     """As they are by now, those that disappeared included."""
     breakers: tuple[Breaker, ...] = ()

@@ -13,17 +13,17 @@ from typing import Any
 from yolo_fs.protocol.names import Dept
 from yolo_fs.rules.crew.record import Seen
 from yolo_fs.rules.evidence.facts import PhaseFacts, SourceCommit, texts
-from yolo_fs.rules.evidence.plans import PlanProgress, PlanStanding
+from yolo_fs.rules.evidence.plans import PlanStanding, PlanStatus
 from yolo_fs.rules.phase.gates import verdict_of
 from yolo_fs.rules.phase.gateview import GateView
-from yolo_fs.rules.phase.progress import DepartmentProgress, PhaseProgress, StepStanding
+from yolo_fs.rules.phase.progress import DepartmentStatus, PhaseStatus, StepStanding
 
 
 @dataclass(frozen=True, slots=True)
 class PlanTally:
     """What one plan comes to."""
 
-    plan: PlanProgress
+    plan: PlanStatus
     commits: tuple[str, ...]
     """Commits of its tasks, and those that its summary names and the branch has."""
     files: tuple[str, ...]
@@ -67,7 +67,7 @@ class DepartmentTally:
 
     phase: str
     """Number of the phase."""
-    progress: DepartmentProgress
+    progress: DepartmentStatus
     plans: tuple[PlanTally, ...]
     quality: str
     """`r` of its verification, or SKIPPED; empty while there is none."""
@@ -132,7 +132,7 @@ _WEAKEST_FIRST = ("no_tests", "green_only", "red_green")
 
 def tally(
     facts: PhaseFacts,
-    progress: PhaseProgress,
+    progress: PhaseStatus,
     done: Mapping[str, SourceCommit],
     seen: Iterable[Seen] = (),
 ) -> tuple[DepartmentTally, ...]:
@@ -154,7 +154,7 @@ def tally(
     )
 
 
-def _verdict(view: GateView, one: DepartmentProgress, step: str, kind: str) -> str:
+def _verdict(view: GateView, one: DepartmentStatus, step: str, kind: str) -> str:
     is_skipped = any(
         each.step.key == step and each.standing is StepStanding.SKIPPED for each in one.steps
     )
@@ -162,7 +162,7 @@ def _verdict(view: GateView, one: DepartmentProgress, step: str, kind: str) -> s
 
 
 def _plan(
-    facts: PhaseFacts, plan: PlanProgress, done: Mapping[str, SourceCommit], seen: Iterable[Seen]
+    facts: PhaseFacts, plan: PlanStatus, done: Mapping[str, SourceCommit], seen: Iterable[Seen]
 ) -> PlanTally:
     summary = _summary(facts, plan)
     of_tasks = [done[task.commit] for task in plan.tasks if task.commit in done]
@@ -189,14 +189,14 @@ def _named(facts: PhaseFacts, summary: Mapping[str, Any]) -> Iterator[SourceComm
     yield from (facts.commits[name] for name in texts(summary.get("ch")) if name in facts.commits)
 
 
-def _summary(facts: PhaseFacts, plan: PlanProgress) -> Mapping[str, Any]:
+def _summary(facts: PhaseFacts, plan: PlanStatus) -> Mapping[str, Any]:
     filed = (
         one for one in facts.of_kind("summary", Dept(plan.department)) if one.place.plan == plan.id
     )
     return next((one.lines[0] for one in filed if one.lines), {})
 
 
-def _tests(facts: PhaseFacts, plan: PlanProgress) -> dict[str, int]:
+def _tests(facts: PhaseFacts, plan: PlanStatus) -> dict[str, int]:
     runs = [line for line in facts.lines_of("test-results") if line.get("plan") == str(plan.id)]
     return {
         key: line[key]

@@ -44,7 +44,7 @@ class TaskProgress:
 
 
 @dataclass(frozen=True, slots=True)
-class PlanProgress:
+class PlanStatus:
     """One plan and what proves it."""
 
     id: PlanId
@@ -66,11 +66,11 @@ class PlanProgress:
         return self.standing is PlanStanding.COMPLETE
 
 
-def plan_progress(facts: PhaseFacts, department: Dept | None = None) -> tuple[PlanProgress, ...]:
+def plan_progress(facts: PhaseFacts, department: Dept | None = None) -> tuple[PlanStatus, ...]:
     """Return how far each plan of the phase is, in the order of their ids."""
     standing = {str(plan.id): _standing(facts, plan) for plan in plans_of(facts)}
     return tuple(
-        PlanProgress(
+        PlanStatus(
             id=plan.id,
             department=plan.department,
             title=plan.title,

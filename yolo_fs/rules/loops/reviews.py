@@ -89,7 +89,7 @@ def _blocks(
         header, body = (line if str(line.get("plan")) == plan else None), []
 
 
-class Stage(NamedTuple):
+class ReviewStage(NamedTuple):
     """How far the review of one plan is."""
 
     state: str
@@ -106,28 +106,28 @@ ACCEPTED = "accepted with known issues"
 AT_ARCHITECT = "escalated to the Architect"
 
 
-def stage_of(facts: LoopFacts, plan: str, reviews: Sequence[Review]) -> Stage:
+def stage_of(facts: LoopFacts, plan: str, reviews: Sequence[Review]) -> ReviewStage:
     """Return how far the review of a plan is: minor findings are approved after the fix, major ones reviewed again."""
     if not reviews:
-        return Stage("waits for its review", Role.SENIOR, _CLASSIFY.moves[0].text)
+        return ReviewStage("waits for its review", Role.SENIOR, _CLASSIFY.moves[0].text)
     last = reviews[-1]
     if last.verdict == "approve":
-        return Stage(APPROVED, None, "")
+        return ReviewStage(APPROVED, None, "")
     is_fixed = facts.is_worked_on(last.order, plan)
     if last.weight is Weight.MINOR:
         fix, approve = _MINOR.moves
         return (
-            Stage(AFTER_FIX, None, approve.text)
+            ReviewStage(AFTER_FIX, None, approve.text)
             if is_fixed
-            else Stage("minor findings", Role.DEV, fix.text)
+            else ReviewStage("minor findings", Role.DEV, fix.text)
         )
     if not cycles_left(facts, reviews):
         return _after_last_cycle(facts, plan)
     fix, again = _MAJOR.moves
     return (
-        Stage("to be reviewed again", Role.SENIOR, again.text)
+        ReviewStage("to be reviewed again", Role.SENIOR, again.text)
         if is_fixed
-        else Stage("major findings", Role.DEV, fix.text)
+        else ReviewStage("major findings", Role.DEV, fix.text)
     )
 
 
@@ -141,12 +141,12 @@ def cycles_left(facts: LoopFacts, reviews: Sequence[Review]) -> int:
     return max(0, facts.phase.switches.config.review_loop.max_cycles - cycles_of(reviews))
 
 
-def _after_last_cycle(facts: LoopFacts, plan: str) -> Stage:
+def _after_last_cycle(facts: LoopFacts, plan: str) -> ReviewStage:
     if was_escalated(facts, plan, Role.ARCHITECT):
-        return Stage(AT_ARCHITECT, Role.ARCHITECT, _LEAD.moves[0].text)
+        return ReviewStage(AT_ARCHITECT, Role.ARCHITECT, _LEAD.moves[0].text)
     if any(_accepts(line, plan) for line in facts.phase.lines_of("decisions")):
-        return Stage(ACCEPTED, None, _LEAD.moves[0].text)
-    return Stage(
+        return ReviewStage(ACCEPTED, None, _LEAD.moves[0].text)
+    return ReviewStage(
         ESCALATED, Role.LEAD, f"{_CYCLE_2.moves[0].text}. {_LEAD.occasion}: {_LEAD.moves[0].text}"
     )
 

@@ -21,13 +21,13 @@ from yolo_fs.protocol.gates import (
 )
 from yolo_fs.protocol.names import Dept
 from yolo_fs.rules.evidence.facts import PhaseFacts
-from yolo_fs.rules.phase.gateview import GateProgress, GateView, evidence_of
+from yolo_fs.rules.phase.gateview import GateStatus, GateView, evidence_of
 from yolo_fs.rules.phase.integration import integration_checks, integration_gate
 from yolo_fs.rules.phase.needs import KINDS, NEEDS, all_departments
-from yolo_fs.rules.phase.progress import DepartmentProgress, PhaseProgress
+from yolo_fs.rules.phase.progress import DepartmentStatus, PhaseStatus
 
 
-def gates_of(facts: PhaseFacts, progress: PhaseProgress) -> tuple[GateProgress, ...]:
+def gates_of(facts: PhaseFacts, progress: PhaseStatus) -> tuple[GateStatus, ...]:
     """Return the gates that this phase has: those of its departments, and the integration gate."""
     view = GateView(facts, progress)
     active = facts.switches.departments
@@ -41,10 +41,10 @@ def _concerns(gate: Gate, active: tuple[Dept, ...]) -> bool:
     return gate.name != "api-contract" or {DEFAULT_DEPARTMENT, Dept.FRONTEND} <= set(active)
 
 
-def _gate(view: GateView, gate: Gate) -> GateProgress:
+def _gate(view: GateView, gate: Gate) -> GateStatus:
     missing = tuple(lack for need in gate.needs for lack in NEEDS[need](view))
     kinds = {kind for need in gate.needs for kind in KINDS.get(need, ())}
-    return GateProgress(gate.name, missing, evidence_of(view.facts, kinds), gate.blocking)
+    return GateStatus(gate.name, missing, evidence_of(view.facts, kinds), gate.blocking)
 
 
 # --- the Owner's decision ---
@@ -69,7 +69,7 @@ def sign_off(view: GateView) -> tuple[Decision, str]:
     return next((row.decision, found[row.when]) for row in SIGN_OFFS if found[row.when])
 
 
-def verdict_of(view: GateView, kind: str, department: DepartmentProgress) -> str:
+def verdict_of(view: GateView, kind: str, department: DepartmentStatus) -> str:
     """Return `r` of a department's verification or audit; empty while there is none."""
     lines = view.facts.lines_of(kind, department.department)
     return str(next((line.get("r") for line in lines if "r" in line), ""))
@@ -78,7 +78,7 @@ def verdict_of(view: GateView, kind: str, department: DepartmentProgress) -> str
 # --- sentinels ---
 
 
-def sentinels_of(facts: PhaseFacts, progress: PhaseProgress) -> dict[str, str]:
+def sentinels_of(facts: PhaseFacts, progress: PhaseStatus) -> dict[str, str]:
     """Return the sentinel files that the evidence bears out: file name → exact content.
 
     A sentinel on disk with any other content is stale or forged.
@@ -92,7 +92,7 @@ def sentinels_of(facts: PhaseFacts, progress: PhaseProgress) -> dict[str, str]:
 
 
 def _is_borne_out(
-    row: Sentinel, open_gates: Mapping[str, GateProgress], progress: PhaseProgress
+    row: Sentinel, open_gates: Mapping[str, GateStatus], progress: PhaseStatus
 ) -> bool:
     if row.department is None:
         return "api-contract" in open_gates
@@ -107,8 +107,8 @@ def _is_borne_out(
 def _content(
     row: Sentinel,
     facts: PhaseFacts,
-    open_gates: Mapping[str, GateProgress],
-    progress: PhaseProgress,
+    open_gates: Mapping[str, GateStatus],
+    progress: PhaseStatus,
 ) -> str:
     if row.department is Dept.UIUX:
         evidence = open_gates["ux-complete"].evidence

@@ -6,11 +6,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from yolo_fs.rules.evidence.facts import PhaseFacts
-from yolo_fs.rules.phase.progress import PhaseProgress
+from yolo_fs.rules.phase.progress import PhaseStatus
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
+class MissingEvidence:
     """One piece of evidence that a gate lacks."""
 
     what: str
@@ -27,11 +27,11 @@ class Missing:
 
 
 @dataclass(frozen=True, slots=True)
-class GateProgress:
+class GateStatus:
     """One gate of one phase."""
 
     name: str
-    missing: tuple[Missing, ...]
+    missing: tuple[MissingEvidence, ...]
     evidence: tuple[tuple[str, str], ...]
     """(path, commit) of what it rests on."""
     blocking: bool = True
@@ -57,7 +57,7 @@ class GateView:
     """What the predicates of a gate look at."""
 
     facts: PhaseFacts
-    progress: PhaseProgress
+    progress: PhaseStatus
 
 
 def evidence_of(facts: PhaseFacts, kinds: set[str]) -> tuple[tuple[str, str], ...]:

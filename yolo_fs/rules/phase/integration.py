@@ -15,7 +15,7 @@ from yolo_fs.protocol.gates import (
 from yolo_fs.protocol.names import Dept
 from yolo_fs.reasons import errors
 from yolo_fs.rules.handoffs.contents import faults_of_handoffs
-from yolo_fs.rules.phase.gateview import GateProgress, GateView, Missing, evidence_of
+from yolo_fs.rules.phase.gateview import GateStatus, GateView, MissingEvidence, evidence_of
 from yolo_fs.rules.phase.needs import (
     SHOW,
     VALIDATE,
@@ -30,11 +30,11 @@ INTEGRATION = "integration"
 """Name of the integration gate beside those of the table."""
 
 
-def integration_checks(view: GateView) -> dict[str, tuple[str, tuple[Missing, ...]]]:
+def integration_checks(view: GateView) -> dict[str, tuple[str, tuple[MissingEvidence, ...]]]:
     """Return each of the four checks: pass, fail or skip, with what fails it."""
     several = view.facts.switches.several_departments
     wanted = view.facts.switches.config.integration_gate.checks
-    found: dict[str, tuple[str, tuple[Missing, ...]]] = {}
+    found: dict[str, tuple[str, tuple[MissingEvidence, ...]]] = {}
     for row in INTEGRATION_CHECKS:
         if not getattr(wanted, row.config) or (row.key in ("api", "design") and not several):
             found[row.key] = ("skip", ())
@@ -44,12 +44,12 @@ def integration_checks(view: GateView) -> dict[str, tuple[str, tuple[Missing, ..
     return found
 
 
-def _api(view: GateView) -> tuple[bool, tuple[Missing, ...]]:
+def _api(view: GateView) -> tuple[bool, tuple[MissingEvidence, ...]]:
     applies = bool(view.facts.of_kind("api-contracts"))
     return applies, (*contract_agreed(view), *_untrue(view, "api-contracts")) if applies else ()
 
 
-def _design(view: GateView) -> tuple[bool, tuple[Missing, ...]]:
+def _design(view: GateView) -> tuple[bool, tuple[MissingEvidence, ...]]:
     applies = Dept.UIUX in view.facts.switches.departments and bool(
         view.facts.of_kind("design-handoff")
     )
@@ -57,29 +57,31 @@ def _design(view: GateView) -> tuple[bool, tuple[Missing, ...]]:
     return applies, lacks if applies else ()
 
 
-def _handoffs(view: GateView) -> tuple[bool, tuple[Missing, ...]]:
+def _handoffs(view: GateView) -> tuple[bool, tuple[MissingEvidence, ...]]:
     lines = view.facts.lines_of("dept-handoff")
     in_force = {
         (line.get("from_dept"), line.get("to_dept")): (number, line)
         for number, line in enumerate(lines, 1)
     }
     blocked = tuple(
-        Missing(f"{giver} → {taker}: {blocker}", "dept-handoff.jsonl", number, SHOW)
+        MissingEvidence(f"{giver} → {taker}: {blocker}", "dept-handoff.jsonl", number, SHOW)
         for (giver, taker), (number, line) in in_force.items()
         for blocker in line.get("blockers") or ()
     )
     return bool(lines), (*blocked, *_untrue(view, "dept-handoff"))
 
 
-def _untrue(view: GateView, kind: str) -> Iterator[Missing]:
+def _untrue(view: GateView, kind: str) -> Iterator[MissingEvidence]:
     """What a handoff claims and the branch does not have."""
     for finding in errors(faults_of_handoffs(view.facts)):
         name = finding.path.rpartition("/")[2]
         if name == f"{kind}.jsonl":
-            yield Missing(finding.message, name, finding.line, VALIDATE.format(finding.path))
+            yield MissingEvidence(
+                finding.message, name, finding.line, VALIDATE.format(finding.path)
+            )
 
 
-def _tests(view: GateView) -> tuple[bool, tuple[Missing, ...]]:
+def _tests(view: GateView) -> tuple[bool, tuple[MissingEvidence, ...]]:
     filed = view.facts.of_kind("test-results")
     last = {
         line.get("plan"): (one.place.name, number, line)
@@ -87,7 +89,7 @@ def _tests(view: GateView) -> tuple[bool, tuple[Missing, ...]]:
         for number, line in enumerate(one.lines, 1)
     }
     failing = tuple(
-        Missing(f"{line['fl']} tests of plan {plan} fail", name, number, SHOW)
+        MissingEvidence(f"{line['fl']} tests of plan {plan} fail", name, number, SHOW)
         for plan, (name, number, line) in last.items()
         if line.get("fl")
     )
@@ -97,7 +99,7 @@ def _tests(view: GateView) -> tuple[bool, tuple[Missing, ...]]:
 _PREFIX = {row.name: row.prefix for row in WORKING}
 
 
-def _untested(view: GateView) -> Iterator[Missing]:
+def _untested(view: GateView) -> Iterator[MissingEvidence]:
     """Where several departments work, each that wrote tests says how they ended."""
     if not view.facts.switches.several_departments:
         return
@@ -108,10 +110,12 @@ def _untested(view: GateView) -> Iterator[Missing]:
         )
         if wrote and not view.facts.of_kind("test-results", one.department):
             name = f"{_PREFIX[one.department]}test-results.jsonl"
-            yield Missing(f"{one.department} has no test results", name, 0, VALIDATE.format(name))
+            yield MissingEvidence(
+                f"{one.department} has no test results", name, 0, VALIDATE.format(name)
+            )
 
 
-_CHECKS: Mapping[str, Callable[[GateView], tuple[bool, tuple[Missing, ...]]]] = {
+_CHECKS: Mapping[str, Callable[[GateView], tuple[bool, tuple[MissingEvidence, ...]]]] = {
     "api": _api,
     "design": _design,
     "handoffs": _handoffs,
@@ -119,14 +123,14 @@ _CHECKS: Mapping[str, Callable[[GateView], tuple[bool, tuple[Missing, ...]]]] = 
 }
 
 
-def integration_gate(view: GateView) -> GateProgress:
+def integration_gate(view: GateView) -> GateStatus:
     """Return the integration gate: open once all departments are done and no check fails."""
     waiting = tuple(all_departments(view))
     failed = tuple(lack for _, lacks in integration_checks(view).values() for lack in lacks)
     evidence = evidence_of(
         view.facts, {"api-contracts", "design-handoff", "dept-handoff", "test-results"}
     )
-    return GateProgress(INTEGRATION, waiting + failed, evidence)
+    return GateStatus(INTEGRATION, waiting + failed, evidence)
 
 
 def integration_result(view: GateView, date: str) -> dict[str, Any]:

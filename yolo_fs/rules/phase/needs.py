@@ -12,7 +12,7 @@ from typing import Any
 from yolo_fs.protocol.gates import (
     Need,
 )
-from yolo_fs.rules.phase.gateview import GateView, Missing
+from yolo_fs.rules.phase.gateview import GateView, MissingEvidence
 
 AGREED = frozenset({"agreed", "implemented"})
 READY = frozenset({"complete", "ready", "delivered", "deferred"})
@@ -20,35 +20,37 @@ READY = frozenset({"complete", "ready", "delivered", "deferred"})
 (docs/sources.md#c09)."""
 
 
-def ux_said_complete(view: GateView) -> Iterator[Missing]:
+def ux_said_complete(view: GateView) -> Iterator[MissingEvidence]:
     """The sentinel stands for this: every handed-over component is ready, and the handoff says so."""
     for number, line in enumerate(view.facts.lines_of("design-handoff"), 1):
         if line.get("status") not in READY:
             name = line.get("component", "the design handoff")
-            yield Missing(f"{name} is {line.get('status')}", "design-handoff.jsonl", number, SHOW)
+            yield MissingEvidence(
+                f"{name} is {line.get('status')}", "design-handoff.jsonl", number, SHOW
+            )
 
 
-def _design_handoff(view: GateView) -> Iterator[Missing]:
+def _design_handoff(view: GateView) -> Iterator[MissingEvidence]:
     yield from _committed(view, "design-handoff")
 
 
-def _design_tokens(view: GateView) -> Iterator[Missing]:
+def _design_tokens(view: GateView) -> Iterator[MissingEvidence]:
     yield from _committed(view, "design-tokens")
 
 
-def component_specs(view: GateView) -> Iterator[Missing]:
+def component_specs(view: GateView) -> Iterator[MissingEvidence]:
     yield from _committed(view, "component-specs")
     for number, line in enumerate(view.facts.lines_of("component-specs"), 1):
         if line.get("status") not in READY:
-            yield Missing(
+            yield MissingEvidence(
                 f"{line.get('name')} is {line.get('status')}", "component-specs.jsonl", number, SHOW
             )
 
 
-def contract_agreed(view: GateView) -> Iterator[Missing]:
+def contract_agreed(view: GateView) -> Iterator[MissingEvidence]:
     lines = view.facts.lines_of("api-contracts")
     if not any(line.get("status") in AGREED for line in lines):
-        yield Missing(
+        yield MissingEvidence(
             "no contract is agreed",
             "api-contracts.jsonl",
             0,
@@ -57,7 +59,9 @@ def contract_agreed(view: GateView) -> Iterator[Missing]:
     in_force = {_contract(line): (number, line) for number, line in enumerate(lines, 1)}
     for name, (number, line) in in_force.items():
         if line.get("status") not in AGREED:
-            yield Missing(f"{name} is {line.get('status')}", "api-contracts.jsonl", number, SHOW)
+            yield MissingEvidence(
+                f"{name} is {line.get('status')}", "api-contracts.jsonl", number, SHOW
+            )
 
 
 def _contract(line: Mapping[str, Any]) -> str:
@@ -72,19 +76,19 @@ def _contract(line: Mapping[str, Any]) -> str:
     return ", ".join(sorted(endpoints)) or "the contract"
 
 
-def all_departments(view: GateView) -> Iterator[Missing]:
+def all_departments(view: GateView) -> Iterator[MissingEvidence]:
     for department in view.progress.departments:
         current = department.current
         if current is not None:
             why = "; ".join(current.missing[:3]) or "nothing of it is there"
             what = f"{department.department} is at {current.step.key}: {why}"
-            yield Missing(what, ", ".join(current.step.outputs), 0, "yolo-fs status")
+            yield MissingEvidence(what, ", ".join(current.step.outputs), 0, "yolo-fs status")
 
 
-def _each_has_a_summary(view: GateView) -> Iterator[Missing]:
+def _each_has_a_summary(view: GateView) -> Iterator[MissingEvidence]:
     for department in view.progress.departments:
         if not view.facts.of_kind("summary", department.department):
-            yield Missing(
+            yield MissingEvidence(
                 f"{department.department} has no summary",
                 "NN-MM.summary.jsonl",
                 0,
@@ -92,9 +96,9 @@ def _each_has_a_summary(view: GateView) -> Iterator[Missing]:
             )
 
 
-def _committed(view: GateView, kind: str) -> Iterator[Missing]:
+def _committed(view: GateView, kind: str) -> Iterator[MissingEvidence]:
     if not view.facts.of_kind(kind):
-        yield Missing(
+        yield MissingEvidence(
             f"no valid {kind}.jsonl is committed",
             f"{kind}.jsonl",
             0,
@@ -105,7 +109,7 @@ def _committed(view: GateView, kind: str) -> Iterator[Missing]:
 SHOW = "yolo-fs status"
 VALIDATE = "yolo-fs validate {}"
 
-NEEDS: Mapping[Need, Callable[[GateView], Iterator[Missing]]] = {
+NEEDS: Mapping[Need, Callable[[GateView], Iterator[MissingEvidence]]] = {
     Need.UX_SENTINEL: ux_said_complete,
     Need.DESIGN_HANDOFF: _design_handoff,
     Need.DESIGN_TOKENS: _design_tokens,

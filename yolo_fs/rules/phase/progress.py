@@ -15,7 +15,7 @@ from yolo_fs.protocol.gates import Outcome
 from yolo_fs.protocol.names import Dept
 from yolo_fs.protocol.workflow import STEPS, Skip, Step
 from yolo_fs.rules.evidence.facts import PhaseFacts
-from yolo_fs.rules.evidence.plans import PlanProgress, PlanStanding, plan_progress
+from yolo_fs.rules.evidence.plans import PlanStanding, PlanStatus, plan_progress
 from yolo_fs.rules.loops.delivery import route_of_verdict
 from yolo_fs.rules.phase.skips import skip_rule
 from yolo_fs.rules.phase.stepgates import Passed, entry_lacks, exit_lacks, stage_outcome
@@ -36,7 +36,7 @@ class StepStanding(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class StepProgress:
+class StepStatus:
     """One step of one department, or of the phase."""
 
     step: Step
@@ -65,12 +65,12 @@ class Next:
 
 
 @dataclass(frozen=True, slots=True)
-class DepartmentProgress:
+class DepartmentStatus:
     """How far one department is."""
 
     department: Dept
-    steps: tuple[StepProgress, ...]
-    plans: tuple[PlanProgress, ...]
+    steps: tuple[StepStatus, ...]
+    plans: tuple[PlanStatus, ...]
     stage: Outcome
     """What the gate between Architect and Lead decides."""
     next: Next | None
@@ -79,7 +79,7 @@ class DepartmentProgress:
     """What only somebody else can do away with."""
 
     @property
-    def current(self) -> StepProgress | None:
+    def current(self) -> StepStatus | None:
         """The first blocking step that is not passed."""
         return next((one for one in self.steps if not one.is_passed and one.step.blocking), None)
 
@@ -102,12 +102,12 @@ class DepartmentProgress:
 
 
 @dataclass(frozen=True, slots=True)
-class PhaseProgress:
+class PhaseStatus:
     """How far a phase is."""
 
     phase: PhaseId
-    departments: tuple[DepartmentProgress, ...]
-    steps: tuple[StepProgress, ...]
+    departments: tuple[DepartmentStatus, ...]
+    steps: tuple[StepStatus, ...]
     """The steps that the phase has once."""
     next: Next | None
 
@@ -136,11 +136,11 @@ class PhaseProgress:
         return 100 * sum(plan.is_done for plan in plans) // len(plans) if plans else 0
 
 
-Folded = Sequence[tuple[PhaseFacts, PhaseProgress]]
+Folded = Sequence[tuple[PhaseFacts, PhaseStatus]]
 """Phases in the order of their numbers, each with where it stands."""
 
 
-def fold(facts: PhaseFacts) -> PhaseProgress:
+def fold(facts: PhaseFacts) -> PhaseStatus:
     """Return where the phase stands. The order in which artifacts arrived makes no difference."""
     whole = View(facts, None)
     before = tuple(_walk(whole, (step for step in STEPS if step.key == "po"), frozenset()))
@@ -155,15 +155,15 @@ def fold(facts: PhaseFacts) -> PhaseProgress:
         )
     )
     asked = _next_of_phase(departments, before, after)
-    return PhaseProgress(facts.phase, departments, before + after, _after_verdict(facts, asked))
+    return PhaseStatus(facts.phase, departments, before + after, _after_verdict(facts, asked))
 
 
-def _department(facts: PhaseFacts, department: Dept, start: Passed) -> DepartmentProgress:
+def _department(facts: PhaseFacts, department: Dept, start: Passed) -> DepartmentStatus:
     view = View(facts, department)
     steps = tuple(_walk(view, (step for step in STEPS if step.key not in PHASE_STEPS), start))
     plans = plan_progress(facts, department)
     stage = stage_outcome(view)
-    return DepartmentProgress(
+    return DepartmentStatus(
         department,
         steps,
         plans,
@@ -173,7 +173,7 @@ def _department(facts: PhaseFacts, department: Dept, start: Passed) -> Departmen
     )
 
 
-def _walk(view: View, steps: Iterable[Step], passed: Passed) -> Iterator[StepProgress]:
+def _walk(view: View, steps: Iterable[Step], passed: Passed) -> Iterator[StepStatus]:
     for step in steps:
         one = _step(view, step, passed)
         if one.is_passed:
@@ -181,17 +181,17 @@ def _walk(view: View, steps: Iterable[Step], passed: Passed) -> Iterator[StepPro
         yield one
 
 
-def _step(view: View, step: Step, passed: Passed) -> StepProgress:
+def _step(view: View, step: Step, passed: Passed) -> StepStatus:
     closed = tuple(lack for gate in step.entry for lack in entry_lacks(view, gate, passed))
     lacking = tuple(lack for gate in step.exit for lack in exit_lacks(view, gate))
     if not closed and not lacking:
-        return StepProgress(step, StepStanding.COMPLETE, _proof(view, step))
+        return StepStatus(step, StepStanding.COMPLETE, _proof(view, step))
     rule = skip_rule(view, step)
     if rule and not (closed and rule == Skip.EXISTS):  # a file made out of turn opens no gate
-        return StepProgress(step, StepStanding.SKIPPED, rule)
+        return StepStatus(step, StepStanding.SKIPPED, rule)
     if closed:
-        return StepProgress(step, StepStanding.PENDING, missing=closed)
-    return StepProgress(
+        return StepStatus(step, StepStanding.PENDING, missing=closed)
+    return StepStatus(
         step,
         StepStanding.RUNNING if _has_begun(view, step) else StepStanding.READY,
         missing=lacking,
@@ -212,12 +212,12 @@ def _has_begun(view: View, step: Step) -> bool:
     return bool(view.of_step(step))
 
 
-def _passed(steps: Iterable[StepProgress]) -> Passed:
+def _passed(steps: Iterable[StepStatus]) -> Passed:
     return frozenset(one.step.key for one in steps if one.is_passed)
 
 
 def _blockers(
-    view: View, steps: Iterable[StepProgress], plans: Iterable[PlanProgress]
+    view: View, steps: Iterable[StepStatus], plans: Iterable[PlanStatus]
 ) -> Iterator[str]:
     for one in steps:
         if one.step.key == "security" and any("FAIL" in lack for lack in one.missing):
@@ -233,7 +233,7 @@ def _blockers(
 
 
 def _next_of_department(
-    department: Dept, steps: tuple[StepProgress, ...], plans: tuple[PlanProgress, ...]
+    department: Dept, steps: tuple[StepStatus, ...], plans: tuple[PlanStatus, ...]
 ) -> Next | None:
     for one in steps:
         if one.standing in (StepStanding.READY, StepStanding.RUNNING):
@@ -260,9 +260,9 @@ def _with_handoff(facts: PhaseFacts, asked: Next | None) -> Next | None:
 
 
 def _next_of_phase(
-    departments: tuple[DepartmentProgress, ...],
-    before: tuple[StepProgress, ...],
-    after: tuple[StepProgress, ...],
+    departments: tuple[DepartmentStatus, ...],
+    before: tuple[StepStatus, ...],
+    after: tuple[StepStatus, ...],
 ) -> Next | None:
     for one in before:
         if one.standing in (StepStanding.READY, StepStanding.RUNNING):
@@ -282,7 +282,7 @@ def _asked(step: Step, department: Dept, task: str) -> Next:
     return Next(step.key, name_in(step.agents[0], department), step.inputs, task)
 
 
-def _next_task(plans: tuple[PlanProgress, ...]) -> str:
+def _next_task(plans: tuple[PlanStatus, ...]) -> str:
     """Return the first task without a commit, of the unblocked plan of the lowest wave."""
     for plan in sorted(plans, key=lambda plan: (plan.wave, plan.id)):
         if plan.is_done or plan.blocked_by:

@@ -11,7 +11,7 @@ from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT
 from yolo_fs.protocol.names import Dept
 from yolo_fs.protocol.workflow import Step
 from yolo_fs.rules.evidence.facts import Filed, PhaseFacts, Plan, plans_of
-from yolo_fs.rules.evidence.plans import PlanProgress, plan_progress
+from yolo_fs.rules.evidence.plans import PlanStatus, plan_progress
 from yolo_fs.schemas.config import Config
 
 SHARED_KINDS = frozenset({"critique", "research"})
@@ -41,7 +41,7 @@ class View:
         return plans_of(self.facts, self.department)
 
     @cached_property
-    def plans(self) -> tuple[PlanProgress, ...]:
+    def plans(self) -> tuple[PlanStatus, ...]:
         """The plans, as the evidence says."""
         return plan_progress(self.facts, self.department)
 

@@ -16,9 +16,9 @@ from yolo_fs.protocol.departments import SHARED_NAMES
 from yolo_fs.protocol.names import Role
 from yolo_fs.protocol.roster import AGENT_BY_NAME
 from yolo_fs.rules.evidence.facts import PhaseFacts, plans_of
-from yolo_fs.rules.phase.deadlock import BY_NAME, Alarm, Deadlock, Orphan, Wait, cycles, orphans
 from yolo_fs.rules.phase.gates import gates_of
-from yolo_fs.rules.phase.progress import PhaseProgress
+from yolo_fs.rules.phase.progress import PhaseStatus
+from yolo_fs.rules.phase.wait_graph import BY_NAME, Alarm, Deadlock, Orphan, Wait, cycles, orphans
 from yolo_fs.rules.phase.waits_for_answers import of_escalations, of_handoffs, of_research
 from yolo_fs.rules.phase.waits_for_work import of_departments, of_gates, of_plans
 from yolo_fs.rules.phase.waits_scene import CONFIG, Scene, gate_name
@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 
-def alarms(facts: PhaseFacts, progress: PhaseProgress) -> tuple[Alarm, ...]:
+def alarms(facts: PhaseFacts, progress: PhaseStatus) -> tuple[Alarm, ...]:
     """Return every deadlock and every orphan wait of a phase; nothing while all that waits can be met."""
     found = waits_of(facts, progress)
     return (*cycles(found), *orphans(found, suppliers(facts, progress)))
@@ -45,7 +45,7 @@ def alarms(facts: PhaseFacts, progress: PhaseProgress) -> tuple[Alarm, ...]:
 # --- from facts to waits ---
 
 
-def waits_of(facts: PhaseFacts, progress: PhaseProgress) -> tuple[Wait, ...]:
+def waits_of(facts: PhaseFacts, progress: PhaseStatus) -> tuple[Wait, ...]:
     """Return who waits for what, sorted; the order in which artifacts arrived makes no difference."""
     scene = Scene(facts, progress)
     found = {
@@ -60,7 +60,7 @@ def waits_of(facts: PhaseFacts, progress: PhaseProgress) -> tuple[Wait, ...]:
     return tuple(sorted(found, key=BY_NAME))
 
 
-def suppliers(facts: PhaseFacts, progress: PhaseProgress) -> frozenset[str]:
+def suppliers(facts: PhaseFacts, progress: PhaseStatus) -> frozenset[str]:
     """Return the names that somebody supplies, now or when his turn comes."""
     active = facts.switches.departments
     plans = {str(plan.id) for one in progress.departments for plan in one.plans}

@@ -16,7 +16,7 @@ from yolo_fs.rules.escalations.entries import as_committed
 from yolo_fs.rules.escalations.log import ENTRIES, LOG
 from yolo_fs.rules.escalations.progress import EscalationProgress, Standing
 from yolo_fs.rules.evidence.facts import Filed
-from yolo_fs.rules.phase.deadlock import Wait
+from yolo_fs.rules.phase.wait_graph import Wait
 from yolo_fs.rules.phase.waits_scene import Scene
 
 

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 
 from yolo_fs.protocol.names import Dept
 from yolo_fs.rules.evidence.facts import Plan, texts
-from yolo_fs.rules.evidence.plans import PlanProgress
-from yolo_fs.rules.phase.deadlock import Wait, shown
-from yolo_fs.rules.phase.gateview import Missing
-from yolo_fs.rules.phase.progress import DepartmentProgress
+from yolo_fs.rules.evidence.plans import PlanStatus
+from yolo_fs.rules.phase.gateview import MissingEvidence
+from yolo_fs.rules.phase.progress import DepartmentStatus
+from yolo_fs.rules.phase.wait_graph import Wait, shown
 from yolo_fs.rules.phase.waits_scene import CONFIG, Scene, gate_name
 
 
@@ -41,7 +41,7 @@ def of_plans(scene: Scene) -> Iterator[Wait]:
         yield from _of_tasks(plan, written, file)
 
 
-def _of_tasks(plan: PlanProgress, written: Plan, file: str) -> Iterator[Wait]:
+def _of_tasks(plan: PlanStatus, written: Plan, file: str) -> Iterator[Wait]:
     """Yield what tasks wait for that run in a circle; the order of all others is no news."""
     stuck = {f"T{task.ref.number}" for task in plan.tasks if not task.layer and not task.commit}
     for line, task in enumerate(written.tasks, 2):
@@ -74,7 +74,7 @@ def of_gates(scene: Scene) -> Iterator[Wait]:
         )
 
 
-def _owed(gate: str, one: DepartmentProgress) -> Wait:
+def _owed(gate: str, one: DepartmentStatus) -> Wait:
     assert one.current is not None
     return Wait(
         gate,
@@ -84,7 +84,7 @@ def _owed(gate: str, one: DepartmentProgress) -> Wait:
     )
 
 
-def _of_contracts(scene: Scene, missing: tuple[Missing, ...]) -> Iterator[Wait]:
+def _of_contracts(scene: Scene, missing: tuple[MissingEvidence, ...]) -> Iterator[Wait]:
     """Yield whose word is missing: that of the side which was spoken to, or of both where no side is named."""
     lines = scene.facts.lines_of("api-contracts")
     for lack in missing:

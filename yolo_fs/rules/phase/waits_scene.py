@@ -14,10 +14,10 @@ from yolo_fs.ids import PlanId
 from yolo_fs.protocol.gates import WAVE_GATES, WaveGate
 from yolo_fs.protocol.names import Dept
 from yolo_fs.rules.evidence.facts import PhaseFacts, Plan, plans_of
-from yolo_fs.rules.evidence.plans import PlanProgress, PlanStanding
+from yolo_fs.rules.evidence.plans import PlanStanding, PlanStatus
 from yolo_fs.rules.phase.gates import gates_of
-from yolo_fs.rules.phase.gateview import Missing
-from yolo_fs.rules.phase.progress import DepartmentProgress, PhaseProgress
+from yolo_fs.rules.phase.gateview import MissingEvidence
+from yolo_fs.rules.phase.progress import DepartmentStatus, PhaseStatus
 from yolo_fs.rules.phase.waves import routing, waves
 
 CONFIG = "config.json"
@@ -29,15 +29,15 @@ class Scene:
     """A phase, and what several kinds of waits ask of it."""
 
     facts: PhaseFacts
-    progress: PhaseProgress
+    progress: PhaseStatus
 
     @cached_property
-    def behind(self) -> tuple[DepartmentProgress, ...]:
+    def behind(self) -> tuple[DepartmentStatus, ...]:
         """Departments whose part is not done."""
         return tuple(one for one in self.progress.departments if not one.is_complete)
 
     @cached_property
-    def unfinished(self) -> tuple[tuple[PlanProgress, Plan, str], ...]:
+    def unfinished(self) -> tuple[tuple[PlanStatus, Plan, str], ...]:
         """Plans of active departments that are not complete: how far, what they say, in which file."""
         files = {filed.place.plan: filed.place.name for filed in self.facts.of_kind("plan")}
         written = {plan.id: plan for plan in plans_of(self.facts)}
@@ -52,7 +52,7 @@ class Scene:
         return {plan.id: plan.department for plan in plans_of(self.facts)}
 
     @cached_property
-    def closed(self) -> Mapping[str, tuple[Missing, ...]]:
+    def closed(self) -> Mapping[str, tuple[MissingEvidence, ...]]:
         """Gates of the phase that are closed → what they lack."""
         return {
             gate.name: gate.missing
@@ -78,7 +78,7 @@ class Scene:
         )
 
 
-def _has_begun(one: DepartmentProgress) -> bool:
+def _has_begun(one: DepartmentStatus) -> bool:
     return any(plan.standing is not PlanStanding.PENDING for plan in one.plans)
 
 

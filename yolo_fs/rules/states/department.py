@@ -13,7 +13,7 @@ from typing import Any
 
 from yolo_fs.protocol.departments import WORKING_NAMES
 from yolo_fs.protocol.names import Dept
-from yolo_fs.rules.phase.progress import DepartmentProgress, StepStanding
+from yolo_fs.rules.phase.progress import DepartmentStatus, StepStanding
 
 DECLARABLE = ("status", "step", "plans_complete", "plans_total")
 """Keys of a department's status that a Lead may declare and the fold derives."""
@@ -33,7 +33,7 @@ class Drift:
         return f"{self.where}: {self.key} is declared {self.declared!r}, the evidence says {self.derived!r}"
 
 
-def derived_status(progress: DepartmentProgress) -> dict[str, Any]:
+def derived_status(progress: DepartmentStatus) -> dict[str, Any]:
     """Return what the evidence says of a department, under the keys of its status file."""
     current = progress.current
     begun = any(one.standing in _BEGUN for one in progress.steps) or bool(progress.plans)
@@ -49,7 +49,7 @@ _BEGUN = (StepStanding.COMPLETE, StepStanding.RUNNING)
 
 
 def department_status(
-    progress: DepartmentProgress, before: Mapping[str, Any], now: str, error: str
+    progress: DepartmentStatus, before: Mapping[str, Any], now: str, error: str
 ) -> dict[str, Any]:
     """Return the status file of a department: eight keys in the reference's order, then ours, then what others added.
 
@@ -97,7 +97,7 @@ def declarations(before: Mapping[str, Any], derived: Mapping[str, Any]) -> dict[
     }
 
 
-def drift_of_department(progress: DepartmentProgress, status: Mapping[str, Any]) -> Iterator[Drift]:
+def drift_of_department(progress: DepartmentStatus, status: Mapping[str, Any]) -> Iterator[Drift]:
     """Yield where a department's status file disagrees with the evidence, whoever wrote it.
 
     A declared failure is a judgement, which no evidence can contradict.

@@ -14,10 +14,10 @@ from typing import Any
 from yolo_fs.protocol.workflow import STEPS, Step
 from yolo_fs.rules.escalations.entries import NextEntries, borne_out, next_entries, said_of
 from yolo_fs.rules.evidence.facts import Filed, PhaseFacts
-from yolo_fs.rules.phase.progress import PhaseProgress, StepProgress, StepStanding
+from yolo_fs.rules.phase.progress import PhaseStatus, StepStanding, StepStatus
 from yolo_fs.rules.phase.skips import BY_RULE, DECLARED_SKIP
+from yolo_fs.rules.states.checksum import DECLARED, declared_in, rank_of_status, renewed
 from yolo_fs.rules.states.department import derived_status
-from yolo_fs.rules.states.seal import DECLARED, declared_in, rank_of_status, renewed
 from yolo_fs.rules.timestamps import iso
 
 LAZY = frozenset({"po", "documentation", "integration_gate", "delivery"})
@@ -35,7 +35,7 @@ class _Target:
 
 
 def next_execution_state(
-    facts: PhaseFacts, progress: PhaseProgress, before: Mapping[str, Any] | None
+    facts: PhaseFacts, progress: PhaseStatus, before: Mapping[str, Any] | None
 ) -> dict[str, Any] | None:
     """Return the next content of a phase's execution state; None when it says already what the evidence says.
 
@@ -67,7 +67,7 @@ def next_execution_state(
 
 def _content(
     facts: PhaseFacts,
-    progress: PhaseProgress,
+    progress: PhaseStatus,
     old: Mapping[str, Any],
     targets: Mapping[str, _Target],
     shown: Mapping[str, Any],
@@ -121,9 +121,7 @@ _OUTCOME = frozenset({"completed_at", "skipped_at", "artifact", "reason"})
 # --- steps ---
 
 
-def _targets(
-    facts: PhaseFacts, progress: PhaseProgress, old: Mapping[str, Any]
-) -> Iterator[_Target]:
+def _targets(facts: PhaseFacts, progress: PhaseStatus, old: Mapping[str, Any]) -> Iterator[_Target]:
     reached = True
     for step in STEPS:
         found = _found(progress, step)
@@ -134,14 +132,14 @@ def _targets(
         yield _Target(step, status, _entry(facts, step, status, found))
 
 
-def _found(progress: PhaseProgress, step: Step) -> list[StepProgress]:
+def _found(progress: PhaseStatus, step: Step) -> list[StepStatus]:
     own = [one for one in progress.steps if one.step.key == step.key]
     return own or [
         one for dept in progress.departments for one in dept.steps if one.step.key == step.key
     ]
 
 
-def _standing(found: list[StepProgress], said: str) -> str:
+def _standing(found: list[StepStatus], said: str) -> str:
     standings = {one.standing for one in found}
     if standings <= {StepStanding.SKIPPED}:
         return "skipped"
@@ -152,7 +150,7 @@ def _standing(found: list[StepProgress], said: str) -> str:
     return "running" if begun or may_have_begun else "pending"
 
 
-def _entry(facts: PhaseFacts, step: Step, status: str, found: list[StepProgress]) -> dict[str, Any]:
+def _entry(facts: PhaseFacts, step: Step, status: str, found: list[StepStatus]) -> dict[str, Any]:
     filed = _filed(facts, step)
     if status == "complete":
         proofs = [one for one in filed if one.commit in {each.by for each in found}] or filed
@@ -183,7 +181,7 @@ def _below_planning(filed: Filed) -> str:
 # --- the rest ---
 
 
-def _plans(progress: PhaseProgress) -> list[dict[str, Any]]:
+def _plans(progress: PhaseStatus) -> list[dict[str, Any]]:
     several = len(progress.departments) > 1
     return [
         {
@@ -198,7 +196,7 @@ def _plans(progress: PhaseProgress) -> list[dict[str, Any]]:
     ]
 
 
-def _departments(progress: PhaseProgress) -> dict[str, dict[str, str]]:
+def _departments(progress: PhaseStatus) -> dict[str, dict[str, str]]:
     found = {one.department.value: derived_status(one) for one in progress.departments}
     return {name: {"status": one["status"], "step": one["step"]} for name, one in found.items()}
 

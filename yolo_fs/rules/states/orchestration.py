@@ -12,19 +12,19 @@ from yolo_fs.protocol.gates import GATE_TIMEOUT_MINUTES
 from yolo_fs.protocol.names import Dept
 from yolo_fs.rules.evidence.facts import Filed, PhaseFacts
 from yolo_fs.rules.phase.gates import gates_of, sign_off
-from yolo_fs.rules.phase.gateview import GateProgress, GateView
+from yolo_fs.rules.phase.gateview import GateStatus, GateView
 from yolo_fs.rules.phase.integration import integration_result
-from yolo_fs.rules.phase.progress import DepartmentProgress, PhaseProgress
+from yolo_fs.rules.phase.progress import DepartmentStatus, PhaseStatus
 from yolo_fs.rules.phase.waves import routing, waves
+from yolo_fs.rules.states.checksum import DECLARED, declared_in, rank_of_status, renewed
 from yolo_fs.rules.states.department import derived_status
-from yolo_fs.rules.states.seal import DECLARED, declared_in, rank_of_status, renewed
 from yolo_fs.rules.timestamps import iso
 
 _GATES = ("ux-complete", "api-contract", "all-depts")
 
 
 def orchestration(
-    facts: PhaseFacts, progress: PhaseProgress, before: Mapping[str, Any] | None
+    facts: PhaseFacts, progress: PhaseStatus, before: Mapping[str, Any] | None
 ) -> dict[str, Any] | None:
     """Return the content of a phase's orchestration state; None when it says already what the evidence says."""
     old = dict(before or {})
@@ -58,12 +58,12 @@ def _waves(facts: PhaseFacts) -> list[dict[str, Any]]:
     ]
 
 
-def _in_waves(facts: PhaseFacts, progress: PhaseProgress) -> list[DepartmentProgress]:
+def _in_waves(facts: PhaseFacts, progress: PhaseStatus) -> list[DepartmentStatus]:
     order = [name for wave in _waves(facts) for name in wave["depts"]]
     return sorted(progress.departments, key=lambda one: order.index(one.department.value))
 
 
-def _department(facts: PhaseFacts, one: DepartmentProgress) -> dict[str, str]:
+def _department(facts: PhaseFacts, one: DepartmentStatus) -> dict[str, str]:
     said = derived_status(one)
     moments = _moments(_of(facts, one.department))
     return {
@@ -74,7 +74,7 @@ def _department(facts: PhaseFacts, one: DepartmentProgress) -> dict[str, str]:
     }
 
 
-def _gate(facts: PhaseFacts, gate: GateProgress) -> dict[str, str]:
+def _gate(facts: PhaseFacts, gate: GateStatus) -> dict[str, str]:
     if not gate.is_open:
         return {"status": "pending", "passed_at": ""}
     commits = {commit for _, commit in gate.evidence}
@@ -86,7 +86,7 @@ def _gate(facts: PhaseFacts, gate: GateProgress) -> dict[str, str]:
     }
 
 
-def _integration(facts: PhaseFacts, progress: PhaseProgress) -> str:
+def _integration(facts: PhaseFacts, progress: PhaseStatus) -> str:
     if any(one.current for one in progress.departments):
         return "pending"
     return str(integration_result(GateView(facts, progress), "")["r"])
@@ -97,7 +97,7 @@ def _security(facts: PhaseFacts) -> str:
     return next((word for word in ("FAIL", "WARN", "PASS") if word in said), "pending")
 
 
-def _owner(facts: PhaseFacts, progress: PhaseProgress) -> str:
+def _owner(facts: PhaseFacts, progress: PhaseStatus) -> str:
     if any(one.current for one in progress.departments):
         return "pending"
     return sign_off(GateView(facts, progress))[0].value

@@ -10,8 +10,8 @@ from typing import Any
 
 from yolo_fs.protocol.workflow import STEP_BY_KEY
 from yolo_fs.rules.evidence.facts import PhaseFacts
-from yolo_fs.rules.phase.progress import Folded, PhaseProgress
-from yolo_fs.rules.states.seal import declared_in, renewed
+from yolo_fs.rules.phase.progress import Folded, PhaseStatus
+from yolo_fs.rules.states.checksum import declared_in, renewed
 from yolo_fs.rules.timestamps import day
 
 NO_MILESTONE = "default"
@@ -59,7 +59,7 @@ def claims(phases: Folded, said: Mapping[str, Any]) -> dict[str, tuple[Any, Any]
     return {key: (value, derived[key]) for key, value in ahead.items()}
 
 
-def current(phases: Folded) -> tuple[PhaseFacts, PhaseProgress]:
+def current(phases: Folded) -> tuple[PhaseFacts, PhaseStatus]:
     """Return the phase that the project is at: the first that is not complete, else the last."""
     return next((one for one in phases if not one[1].is_complete), phases[-1])
 

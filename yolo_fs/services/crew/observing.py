@@ -28,7 +28,7 @@ from yolo_fs.rules.escalations.standing import escalations
 from yolo_fs.rules.evidence.facts import PhaseFacts, SourceCommit, Switches
 from yolo_fs.rules.evidence.plans import plan_progress
 from yolo_fs.rules.loops.facts import LoopFacts
-from yolo_fs.rules.phase.progress import PhaseProgress
+from yolo_fs.rules.phase.progress import PhaseStatus
 from yolo_fs.rules.timestamps import iso
 from yolo_fs.schemas.config import Policy
 from yolo_fs.services.crew.record import Record, Recorded
@@ -76,7 +76,7 @@ class _Phase:
     """What the branch says of a phase that is not complete."""
 
     facts: PhaseFacts
-    progress: PhaseProgress
+    progress: PhaseStatus
     loops: LoopFacts
     done: Mapping[str, SourceCommit]
 
@@ -150,7 +150,7 @@ class CrewObserver:
             self._tip = tip
         return self._phases
 
-    def _phase(self, facts: PhaseFacts, progress: PhaseProgress) -> _Phase:
+    def _phase(self, facts: PhaseFacts, progress: PhaseStatus) -> _Phase:
         known = loop_facts(self._team, facts, 0)
         return _Phase(facts, progress, known, task_commits(facts, self._team.chronicle))
 

@@ -16,7 +16,7 @@ from yolo_fs.rules.evidence.plans import TaskProgress, plan_progress
 from yolo_fs.rules.hooks.answers import Told
 from yolo_fs.rules.hooks.input import Said
 from yolo_fs.rules.permits.actors import Actor
-from yolo_fs.rules.phase.scene import Asker
+from yolo_fs.rules.phase.report import Asker
 from yolo_fs.rules.report import as_text, cut
 from yolo_fs.services.checking.checker import CheckedFile
 from yolo_fs.services.checking.validate import HANDOFF, Validator

@@ -17,12 +17,12 @@ from yolo_fs.rules.escalations.entries import as_committed
 from yolo_fs.rules.escalations.progress import EscalationProgress
 from yolo_fs.rules.escalations.shown import as_json
 from yolo_fs.rules.evidence.facts import PhaseFacts, Switches
-from yolo_fs.rules.evidence.plans import PlanProgress
+from yolo_fs.rules.evidence.plans import PlanStatus
 from yolo_fs.rules.handoffs.contents import faults_of_handoffs
 from yolo_fs.rules.loops.facts import LoopProgress
 from yolo_fs.rules.phase.gates import gates_of, sign_off
-from yolo_fs.rules.phase.gateview import GateProgress, GateView
-from yolo_fs.rules.phase.progress import DepartmentProgress, Next, PhaseProgress, StepProgress, fold
+from yolo_fs.rules.phase.gateview import GateStatus, GateView
+from yolo_fs.rules.phase.progress import DepartmentStatus, Next, PhaseStatus, StepStatus, fold
 from yolo_fs.rules.phase.waits import Alarm, Deadlock, alarms
 from yolo_fs.schemas.base import check
 from yolo_fs.schemas.config import Config
@@ -38,8 +38,8 @@ class PhaseBoard:
 
     facts: PhaseFacts
     """What all the rest follows from."""
-    progress: PhaseProgress
-    gates: tuple[GateProgress, ...]
+    progress: PhaseStatus
+    gates: tuple[GateStatus, ...]
     decision: Decision
     """What the Owner is to decide at sign-off."""
     why: str
@@ -149,7 +149,7 @@ def _with_loops(team: Team, one: PhaseBoard, at_s: int) -> PhaseBoard:
 # --- for machines ---
 
 
-def _department(one: DepartmentProgress) -> dict[str, Any]:
+def _department(one: DepartmentStatus) -> dict[str, Any]:
     return {
         "department": one.department.value,
         "complete": one.is_complete,
@@ -163,7 +163,7 @@ def _department(one: DepartmentProgress) -> dict[str, Any]:
     }
 
 
-def _step(one: StepProgress) -> dict[str, Any]:
+def _step(one: StepStatus) -> dict[str, Any]:
     return {
         "number": one.step.number,
         "step": one.step.key,
@@ -173,7 +173,7 @@ def _step(one: StepProgress) -> dict[str, Any]:
     }
 
 
-def _plan(one: PlanProgress) -> dict[str, Any]:
+def _plan(one: PlanStatus) -> dict[str, Any]:
     return {
         "plan": str(one.id),
         "title": one.title,
@@ -191,7 +191,7 @@ def _plan(one: PlanProgress) -> dict[str, Any]:
     }
 
 
-def tasks_done(plan: PlanProgress) -> int:
+def tasks_done(plan: PlanStatus) -> int:
     """Return how many tasks of a plan a commit names."""
     return sum(bool(task.commit) for task in plan.tasks)
 

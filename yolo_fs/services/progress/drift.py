@@ -18,7 +18,7 @@ from yolo_fs.edges.store import read_json
 from yolo_fs.rules.evidence.facts import PhaseFacts, Switches
 from yolo_fs.rules.handoffs.lifecycle import overdue
 from yolo_fs.rules.phase.gates import sentinels_of
-from yolo_fs.rules.phase.progress import PhaseProgress, fold
+from yolo_fs.rules.phase.progress import PhaseStatus, fold
 from yolo_fs.rules.states.department import Drift, drift_of_department, drift_of_state
 from yolo_fs.rules.states.project import claims
 from yolo_fs.schemas.config import Config
@@ -83,13 +83,13 @@ def as_json(found: Iterable[Aside]) -> dict[str, Any]:
     }
 
 
-def drift_of_phase(root: str, facts: PhaseFacts, progress: PhaseProgress) -> Iterator[Drift]:
+def drift_of_phase(root: str, facts: PhaseFacts, progress: PhaseStatus) -> Iterator[Drift]:
     """Yield where a status or state file of a phase disagrees with the evidence."""
     for source in SOURCES:
         yield from source(root, facts, progress)
 
 
-def forged_sentinels(root: str, facts: PhaseFacts, progress: PhaseProgress) -> tuple[str, ...]:
+def forged_sentinels(root: str, facts: PhaseFacts, progress: PhaseStatus) -> tuple[str, ...]:
     """Return the sentinel files that are links, stale, made by hand, or of another phase (F58)."""
     folder = phase_folder(root, facts.phase)
     borne_out = sentinels_of(facts, progress)
@@ -147,21 +147,21 @@ def _of_handoffs(root: str, settings: Settings, found: Board, team: Team) -> Ite
         yield from (str(one) for one in overdue(known, int(time.time())))
 
 
-def _of_states(root: str, facts: PhaseFacts, _: PhaseProgress) -> Iterator[Drift]:
+def _of_states(root: str, facts: PhaseFacts, _: PhaseStatus) -> Iterator[Drift]:
     for name in (".execution-state.json", ".phase-orchestration.json"):
         state = read_json(os.path.join(phase_folder(root, facts.phase), name))
         if isinstance(state, dict):
             yield from drift_of_state(name, state)
 
 
-def _of_departments(root: str, facts: PhaseFacts, progress: PhaseProgress) -> Iterator[Drift]:
+def _of_departments(root: str, facts: PhaseFacts, progress: PhaseStatus) -> Iterator[Drift]:
     declared = shown(root, facts.phase)
     for department in progress.departments:
         if status := declared.get(department.department.value):
             yield from drift_of_department(department, status)
 
 
-SOURCES: tuple[Callable[[str, PhaseFacts, PhaseProgress], Iterator[Drift]], ...] = (
+SOURCES: tuple[Callable[[str, PhaseFacts, PhaseStatus], Iterator[Drift]], ...] = (
     _of_departments,
     _of_states,
 )

@@ -19,9 +19,9 @@ from yolo_fs.protocol.gates import GATE_TIMEOUT_MINUTES
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.rules.evidence.facts import PhaseFacts, Switches
 from yolo_fs.rules.phase.gates import gates_of, sign_off
-from yolo_fs.rules.phase.gateview import GateProgress, GateView
+from yolo_fs.rules.phase.gateview import GateStatus, GateView
 from yolo_fs.rules.phase.integration import INTEGRATION
-from yolo_fs.rules.phase.progress import DepartmentProgress, PhaseProgress, fold
+from yolo_fs.rules.phase.progress import DepartmentStatus, PhaseStatus, fold
 from yolo_fs.rules.states.department import Drift
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.places import bell_path, find_phase, lock_path, notice_path, phase_folder
@@ -36,8 +36,8 @@ class Gates:
     """The gates of one phase, and what the Owner is to decide."""
 
     phase: PhaseId
-    progress: PhaseProgress
-    gates: tuple[GateProgress, ...]
+    progress: PhaseStatus
+    gates: tuple[GateStatus, ...]
     decision: str
     why: str
     forged: tuple[str, ...]
@@ -45,7 +45,7 @@ class Gates:
     drift: tuple[Drift, ...]
     """What status files on disk say and the evidence does not."""
 
-    def named(self, name: str) -> GateProgress:
+    def named(self, name: str) -> GateStatus:
         """Return one gate.
 
         Raises:
@@ -81,12 +81,12 @@ def gates_at(repository: Repository, team: Team, phase: PhaseId, commit: str | N
     )
 
 
-def _nothing_of(phase: PhaseId, switches: Switches) -> tuple[PhaseFacts, PhaseProgress]:
+def _nothing_of(phase: PhaseId, switches: Switches) -> tuple[PhaseFacts, PhaseStatus]:
     facts = PhaseFacts(phase, (), switches)
     return facts, fold(facts)
 
 
-def _damaged(root: str, progress: PhaseProgress) -> Iterator[str]:
+def _damaged(root: str, progress: PhaseStatus) -> Iterator[str]:
     """Yield the status files that hold no JSON object, or are links, pipes or directories."""
     for one in progress.departments:
         name = f".dept-status-{one.department}.json"
@@ -129,7 +129,7 @@ def _sources(repository: Repository) -> Iterator[str]:
     yield user_config_path()
 
 
-def _department(progress: DepartmentProgress) -> dict[str, Any]:
+def _department(progress: DepartmentStatus) -> dict[str, Any]:
     current = progress.current
     return {
         "department": progress.department.value,

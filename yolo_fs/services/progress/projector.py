@@ -22,8 +22,8 @@ from yolo_fs.reasons import Reason, YoloError
 from yolo_fs.rules.artifacts.verdicts import Rejected, Verdict
 from yolo_fs.rules.evidence.facts import PhaseFacts, Switches
 from yolo_fs.rules.phase.gates import gates_of, sentinels_of
-from yolo_fs.rules.phase.gateview import GateProgress
-from yolo_fs.rules.phase.progress import DepartmentProgress, PhaseProgress
+from yolo_fs.rules.phase.gateview import GateStatus
+from yolo_fs.rules.phase.progress import DepartmentStatus, PhaseStatus
 from yolo_fs.rules.states.department import department_status
 from yolo_fs.rules.timestamps import iso
 from yolo_fs.services.apply import Telling
@@ -74,7 +74,7 @@ class Projector:
 
     # --- department status ---
 
-    def _departments(self, progress: PhaseProgress, errors: Mapping[str, str]) -> None:
+    def _departments(self, progress: PhaseStatus, errors: Mapping[str, str]) -> None:
         folder = self._folder(progress)
         for department in progress.departments:
             path = os.path.join(folder, f".dept-status-{department.department}.json")
@@ -82,7 +82,7 @@ class Projector:
                 continue
             self._status(folder, path, department, errors.get(str(progress.phase), ""))
 
-    def _status(self, folder: str, path: str, department: DepartmentProgress, error: str) -> None:
+    def _status(self, folder: str, path: str, department: DepartmentStatus, error: str) -> None:
         lock = os.path.join(folder, f".dept-lock-{department.department}")
         with self._told(path):
             reap_temporaries(folder, 0)
@@ -92,12 +92,12 @@ class Projector:
 
     # --- gates ---
 
-    def _note_gates(self, gates: Mapping[str, tuple[GateProgress, ...]]) -> None:
+    def _note_gates(self, gates: Mapping[str, tuple[GateStatus, ...]]) -> None:
         for phase, of_phase in gates.items():
             for gate in of_phase:
                 self._note_gate(phase, gate)
 
-    def _note_gate(self, phase: str, gate: GateProgress) -> None:
+    def _note_gate(self, phase: str, gate: GateStatus) -> None:
         key = (phase, gate.name)
         if gate.is_open and key not in self._open:
             self._open.add(key)
@@ -110,7 +110,7 @@ class Projector:
             self._open.discard(key)
             self._tell("gate.closed", phase, {"gate": gate.name, "why": str(gate.missing[0])})
 
-    def _sentinels(self, facts: PhaseFacts, progress: PhaseProgress) -> None:
+    def _sentinels(self, facts: PhaseFacts, progress: PhaseStatus) -> None:
         for name, content in sentinels_of(facts, progress).items():
             path = os.path.join(self._folder(progress), name)
             if not _is_over(progress, path):
@@ -127,7 +127,7 @@ class Projector:
 
     # --- around it ---
 
-    def _folder(self, progress: PhaseProgress) -> str:
+    def _folder(self, progress: PhaseStatus) -> str:
         return own_phase_folder(self._repository.root, progress.phase)
 
     @contextlib.contextmanager
@@ -145,18 +145,18 @@ class Projector:
             self._done = None
 
 
-def _open_gates(gates: Mapping[str, tuple[GateProgress, ...]]) -> dict[str, list[str]]:
+def _open_gates(gates: Mapping[str, tuple[GateStatus, ...]]) -> dict[str, list[str]]:
     return {
         phase: [gate.name for gate in of_phase if gate.is_open] for phase, of_phase in gates.items()
     }
 
 
-def _is_over(progress: PhaseProgress, path: str) -> bool:
+def _is_over(progress: PhaseStatus, path: str) -> bool:
     """Tell whether a phase is complete and somebody has cleaned this up already."""
     return progress.is_complete and not os.path.lexists(path)
 
 
-def _merge(department: DepartmentProgress, error: str) -> Callable[[Any], dict[str, Any] | None]:
+def _merge(department: DepartmentStatus, error: str) -> Callable[[Any], dict[str, Any] | None]:
     def merged(before: dict[str, Any] | Damaged | None) -> dict[str, Any] | None:
         failpoint.reach("projections.locked")
         old = before if isinstance(before, dict) else {}

@@ -18,7 +18,7 @@ from yolo_fs.edges.store import SHARED, write_json
 from yolo_fs.reasons import Reason
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.evidence.facts import PhaseFacts, Switches
-from yolo_fs.rules.phase.progress import Folded, PhaseProgress
+from yolo_fs.rules.phase.progress import Folded, PhaseStatus
 from yolo_fs.rules.states.execution import next_execution_state
 from yolo_fs.rules.states.orchestration import orchestration
 from yolo_fs.rules.states.project import current, project_state
@@ -109,11 +109,11 @@ def _rows(phases: Folded) -> Iterator[tuple[str, _Next]]:
         yield PROJECT, lambda before: project_state(phases, before)
 
 
-def _execution(facts: PhaseFacts, progress: PhaseProgress) -> _Next:
+def _execution(facts: PhaseFacts, progress: PhaseStatus) -> _Next:
     return lambda before: next_execution_state(facts, progress, before)
 
 
-def _orchestration(facts: PhaseFacts, progress: PhaseProgress) -> _Next:
+def _orchestration(facts: PhaseFacts, progress: PhaseStatus) -> _Next:
     return lambda before: orchestration(facts, progress, before)
 
 

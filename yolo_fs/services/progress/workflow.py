@@ -17,7 +17,7 @@ from yolo_fs.protocol.names import Dept
 from yolo_fs.protocol.workflow import STEP_BY_KEY, STEPS, Step
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.rules.evidence.facts import PhaseFacts, Switches
-from yolo_fs.rules.phase.progress import PhaseProgress, StepProgress, fold
+from yolo_fs.rules.phase.progress import PhaseStatus, StepStatus, fold
 from yolo_fs.rules.phase.skips import BY_RULE
 from yolo_fs.rules.phase.stepgates import entry_lacks, exit_lacks
 from yolo_fs.rules.phase.view import PHASE_STEPS, View
@@ -50,7 +50,7 @@ class GateLook:
 class StepLook:
     """One step of one department, or of the phase, with each of its gates."""
 
-    progress: StepProgress
+    progress: StepStatus
     department: Dept | None
     """None for a step that the phase has once."""
     entry: tuple[GateLook, ...]
@@ -102,7 +102,7 @@ def find_step(key: str) -> Step:
     return found
 
 
-def looks(facts: PhaseFacts, progress: PhaseProgress) -> Iterator[StepLook]:
+def looks(facts: PhaseFacts, progress: PhaseStatus) -> Iterator[StepLook]:
     """Yield every step with its gates, in the order of the workflow; departments side by side."""
     whole = {one.step.key: one for one in progress.steps}
     passed = frozenset(key for key, one in whole.items() if one.is_passed)
@@ -117,14 +117,14 @@ def looks(facts: PhaseFacts, progress: PhaseProgress) -> Iterator[StepLook]:
             yield _look(view, own, passed | _passed(department.steps))
 
 
-def _look(view: View, progress: StepProgress, passed: frozenset[str]) -> StepLook:
+def _look(view: View, progress: StepStatus, passed: frozenset[str]) -> StepLook:
     step = progress.step
     entry = tuple(GateLook(gate.value, entry_lacks(view, gate, passed)) for gate in step.entry)
     after = tuple(GateLook(gate.value, exit_lacks(view, gate)) for gate in step.exit)
     return StepLook(progress, view.department, entry, after)
 
 
-def _passed(steps: tuple[StepProgress, ...]) -> frozenset[str]:
+def _passed(steps: tuple[StepStatus, ...]) -> frozenset[str]:
     return frozenset(one.step.key for one in steps if one.is_passed)
 
 
@@ -155,7 +155,7 @@ def skip(repository: Repository, facts: PhaseFacts, step: Step, because: str, no
     return update(path, lock, skipped, mode=SHARED) is not None
 
 
-def _refuse(facts: PhaseFacts, progress: PhaseProgress, step: Step, because: str) -> None:
+def _refuse(facts: PhaseFacts, progress: PhaseStatus, step: Step, because: str) -> None:
     if step.mandatory:
         message = f"step {step.key} is mandatory: nobody may skip it"
         raise YoloError(

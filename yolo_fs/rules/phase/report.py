@@ -14,9 +14,9 @@ from yolo_fs.protocol.names import Dept
 from yolo_fs.protocol.roster import AGENT_BY_NAME
 from yolo_fs.reasons import safe
 from yolo_fs.rules.evidence.facts import PhaseFacts
-from yolo_fs.rules.evidence.plans import PlanProgress, PlanStanding, TaskProgress
+from yolo_fs.rules.evidence.plans import PlanStanding, PlanStatus, TaskProgress
 from yolo_fs.rules.phase.gates import gates_of
-from yolo_fs.rules.phase.progress import DepartmentProgress, Next, PhaseProgress
+from yolo_fs.rules.phase.progress import DepartmentStatus, Next, PhaseStatus
 from yolo_fs.rules.phase.view import PHASE_STEPS, View
 from yolo_fs.rules.phase.waits import Wait, alarms, waits_of
 from yolo_fs.rules.report import Item, ReportSection, listed
@@ -41,13 +41,13 @@ class Scene:
     """The phase that the team is at, as the asker sees it."""
 
     facts: PhaseFacts
-    progress: PhaseProgress
-    departments: tuple[DepartmentProgress, ...]
+    progress: PhaseStatus
+    departments: tuple[DepartmentStatus, ...]
     waits: tuple[Wait, ...]
     asker: Asker
 
     @classmethod
-    def of(cls, facts: PhaseFacts, progress: PhaseProgress, asker: Asker) -> Scene:
+    def of(cls, facts: PhaseFacts, progress: PhaseStatus, asker: Asker) -> Scene:
         """Return what the asker sees of a phase."""
         shown = tuple(
             one for one in progress.departments if asker.department in (None, one.department)
@@ -55,7 +55,7 @@ class Scene:
         return cls(facts, progress, shown, waits_of(facts, progress), asker)
 
     @property
-    def plans(self) -> tuple[PlanProgress, ...]:
+    def plans(self) -> tuple[PlanStatus, ...]:
         return tuple(plan for one in self.departments for plan in one.plans)
 
     def waits_at(self, department: Dept) -> Wait | None:
@@ -69,7 +69,7 @@ class Scene:
             None,
         )
 
-    def next(self) -> tuple[Next | None, DepartmentProgress | None]:
+    def next(self) -> tuple[Next | None, DepartmentStatus | None]:
         """Return who goes on now and in which department: the asker, if it is its turn, and nobody behind a gate."""
         asked = self.progress.next
         if asked is None or asked.step in PHASE_STEPS:
@@ -153,9 +153,7 @@ def _your_turn(scene: Scene, asked: Next) -> Iterator[str]:
         yield f"you: {safe(role)} has nothing to do now"
 
 
-def _input_files(
-    facts: PhaseFacts, asked: Next, department: DepartmentProgress | None
-) -> list[str]:
+def _input_files(facts: PhaseFacts, asked: Next, department: DepartmentStatus | None) -> list[str]:
     """Return the committed files that the printed inputs mean: of a task only its own plan."""
     view = View(facts, department.department if department else None)
     words = [word.lower().replace(" ", "-") for word in asked.inputs]
@@ -211,7 +209,7 @@ def _team(scene: Scene) -> Iterator[Item]:
         )
 
 
-def _turn(one: DepartmentProgress, gate: Wait | None) -> str:
+def _turn(one: DepartmentStatus, gate: Wait | None) -> str:
     behind = f" behind {safe(gate.need)}" if gate else ""
     if one.next is None:
         return f"waits{behind}" if one.current else "complete"
@@ -250,11 +248,11 @@ def _gates(scene: Scene) -> Iterator[Item]:
         )
 
 
-def _can_go_on(plan: PlanProgress) -> bool:
+def _can_go_on(plan: PlanStatus) -> bool:
     return not plan.is_done and not (plan.blocked_by and plan.standing is PlanStanding.PENDING)
 
 
-def _plans(scene: Scene, is_wanted: Callable[[PlanProgress], bool]) -> Iterator[Item]:
+def _plans(scene: Scene, is_wanted: Callable[[PlanStatus], bool]) -> Iterator[Item]:
     for plan in scene.plans:
         if is_wanted(plan):
             tasks = ", ".join(_task(task) for task in plan.tasks)
@@ -266,7 +264,7 @@ def _task(task: TaskProgress) -> str:
     return f"T{task.ref.number} {task.commit[:SHORT] or 'open'}"
 
 
-def _plan_data(plan: PlanProgress) -> dict[str, Any]:
+def _plan_data(plan: PlanStatus) -> dict[str, Any]:
     return {
         "plan": str(plan.id),
         "department": plan.department.value,
