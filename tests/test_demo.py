@@ -16,44 +16,27 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from tests.e2e.round_trip import NAME, STATE, Move, moves_of
 from yolo_fs.cli import demo as cli_demo
 from yolo_fs.cli.main import run
-from yolo_fs.demo.agents import MANNERS, write
-from yolo_fs.demo.plays import PLAYS
-from yolo_fs.demo.plays.escalation.round_trip import NAME, STATE, moves_of
-from yolo_fs.demo.plays.escalation.story import ESCALATIONS
-from yolo_fs.demo.stage import read
-from yolo_fs.demo.story import (
-    Agrees,
-    Answer,
-    Commits,
-    CommitsEach,
-    Holds,
-    Keeps,
-    Manner,
-    Nothing,
-    Play,
-    Refuses,
-    Says,
-    Scene,
-    Source,
-    Tell,
-    Wakes,
-    Write,
-)
+from yolo_fs.demo.play import PLAYS, Play, PlayScene
+from yolo_fs.demo.player import EXPECTATIONS
+from yolo_fs.demo.stage import ACTIONS
+from yolo_fs.demo.writing import MANNERS, write
 from yolo_fs.edges.lines import Limits
-from yolo_fs.edges.readers import READERS
-from yolo_fs.protocol.names import Dept, Role
 from yolo_fs.protocol.names import Mode as Departments
+from yolo_fs.protocol.names import Role
 from yolo_fs.protocol.workflow import STEPS
-from yolo_fs.reasons import Reason, errors
+from yolo_fs.reasons import errors
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.examine import examine
 from yolo_fs.rules.artifacts.verdicts import PlanFacts, Surroundings
 from yolo_fs.schemas.base import Mode
+from yolo_fs.services.intake import READERS
 
 BY_NAME = {play.name: play for play in PLAYS}
 PLAY = BY_NAME["login"]
+ESCALATIONS = tuple(play for play in PLAYS if play.name == "escalation")
 DEMO = [sys.executable, "-m", "yolo_fs", "demo", "--speed", "100"]
 FAST = [*DEMO, "--play", "login"]
 TASK = re.compile(r"@[0-9]{2}-[0-9]{2}/T[0-9]+@")
@@ -118,9 +101,7 @@ def test_a_blocker_goes_up_to_the_user_and_down_again_as_the_story_says(
     assert (code, envelope["findings"], os.listdir(tmp_path)) == (0, [], [])
     assert [proof["holds"] for proof in said["proofs"]] == [True] * 6
     told = [one["subject"] for one in said["commits"]]
-    moves = len(
-        [scene for scene in play.scenes if any(isinstance(deed, Tell) for deed in scene.deeds)]
-    )
+    moves = len([scene for scene in play.scenes if any("tell" in action for action in scene.do)])
     assert told.count("docs(01): escalation") == moves + 1
     assert told.index("chore(state): escalation received phase 1") < told.index(
         "chore(state): escalation resolved phase 1"
@@ -134,19 +115,25 @@ def test_both_plays_of_the_escalation_are_chosen_by_their_one_name() -> None:
 
 
 LEADS = next(move.message for move in moves_of(Departments.SINGLE) if move.role is Role.LEAD)
-REFUSED: dict[str, tuple[Scene, str]] = {
+REFUSED = {
     "a level that has no say yet": (
-        Scene(
-            Role.LEAD, "raises it", (Tell(("raise", NAME, "--message", "-"), LEADS),), Nothing("")
+        PlayScene(
+            "Lead",
+            "raises it",
+            ({"tell": ("raise", NAME, "--message", "-"), "message": LEADS},),
+            {"nothing": ""},
         ),
         "yolo-fs escalate raise exits with 1",
     ),
     "a state that is another": (
-        Scene(
-            Role.DEV,
+        PlayScene(
+            "Dev",
             "asks",
             (),
-            Agrees((Keeps(STATE, {"/escalations/0/status": "pending"}, ""),), ""),
+            {
+                "agrees": [{"keeps": STATE, "data": {"/escalations/0/status": "pending"}}],
+                "said": "",
+            },
         ),
         "expected /escalations/0/status 'pending', it is None",
     ),
@@ -203,11 +190,7 @@ def test_every_proof_holds(played: Played) -> None:
 
 
 def test_commits_and_their_subjects_are_those_of_the_story_in_its_order(played: Played) -> None:
-    wanted = [
-        (scene.answer.path, scene.answer.subject)
-        for scene in PLAY.scenes
-        if isinstance(scene.answer, Commits)
-    ]
+    wanted = [pair for scene in PLAY.scenes for pair in _commits(scene).items()]
 
     assert [(one["path"], one["subject"]) for one in played.envelope["data"]["commits"]] == wanted
 
@@ -282,11 +265,11 @@ def _processes_in(folder: Path) -> Iterator[int]:
 
 
 CRITIQUE = ".yolo-planning/phases/01-auth/critique.jsonl"
-BROKEN: dict[str, Answer] = {
-    "another subject": Commits(CRITIQUE, "docs(01): something else"),
-    "a refusal": Refuses(CRITIQUE, Reason.MISSING_KEY, 1, "/id"),
-    "a hold": Holds(CRITIQUE, Reason.SECRET),
-    "a source commit": Source("feat(01-01): T1 nothing of the kind"),
+BROKEN: dict[str, dict[str, Any]] = {
+    "another subject": {"commits": {CRITIQUE: "docs(01): something else"}},
+    "a refusal": {"refuses": CRITIQUE, "reason": "missing_key", "line": 1, "at": "/id"},
+    "a hold": {"holds": CRITIQUE, "reason": "secret"},
+    "a source commit": {"source": "feat(01-01): T1 nothing of the kind"},
 }
 
 
@@ -295,7 +278,7 @@ def test_a_story_that_expects_something_else_ends_with_exit_code_1(
     wanted: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     first = PLAY.acts[0]
-    scene = replace(first.scenes[0], answer=BROKEN[wanted])
+    scene = replace(first.scenes[0], expect=BROKEN[wanted])
     monkeypatch.setattr(
         cli_demo, "DEFAULT", (replace(PLAY, acts=(replace(first, scenes=(scene,)),)),)
     )
@@ -316,9 +299,11 @@ def test_an_answer_that_never_comes_is_awaited_until_the_deadline_only(
 ) -> None:
     first = PLAY.acts[0]
     scene = replace(
-        first.scenes[0], deeds=(Write("notes.md", "0-opening/README.md"),), deadline_s=0.2
+        first.scenes[0],
+        do=({"write": "notes.md", "content": "0-opening/README.md"},),
+        expect={"commits": {"notes.md": "docs(01): notes"}},
+        deadline_s=0.2,
     )
-    scene = replace(scene, answer=Commits("notes.md", "docs(01): notes"))
     monkeypatch.setattr(
         cli_demo, "DEFAULT", (replace(PLAY, acts=(replace(first, scenes=(scene,)),)),)
     )
@@ -354,41 +339,37 @@ def test_the_play_has_an_act_for_each_of_the_eleven_steps_in_their_order() -> No
 @pytest.mark.parametrize("act", PLAY.acts, ids=lambda act: act.step)
 def test_each_act_makes_the_commits_that_its_step_prescribes(act: Any) -> None:
     step = next(step for step in STEPS if step.key == act.step)
-    made = [
-        scene.answer.subject for scene in act.scenes if isinstance(scene.answer, Commits | Source)
-    ]
+    made = [subject for scene in act.scenes for subject in _commits(scene).values()]
+    made += [scene.expect["source"] for scene in act.scenes if "source" in scene.expect]
     first = (step.commits or step.state)[0]
 
     assert any(first.match(subject) for subject in made)
 
 
-def _commits(scene: Scene) -> tuple[Commits, ...]:
-    if isinstance(scene.answer, CommitsEach):
-        return scene.answer.commits
-    return (scene.answer,) if isinstance(scene.answer, Commits) else ()
+def _commits(scene: PlayScene) -> dict[str, str]:
+    """Return path → subject of the commits that a scene expects."""
+    commits: dict[str, str] = scene.expect.get("commits", {})
+    return commits
 
 
-def _written() -> list[tuple[Play, Commits, Write]]:
+def _written() -> list[tuple[Play, str, str]]:
     return [
-        (play, commits, deed)
+        (play, action["write"], action["content"])
         for play in PLAYS
         for scene in play.scenes
-        for commits in _commits(scene)
-        for deed in scene.deeds
-        if isinstance(deed, Write) and deed.path == commits.path
+        for action in scene.do
+        if action.get("write") in _commits(scene)
     ]
 
 
-@pytest.mark.parametrize(
-    ("play", "wanted", "deed"), _written(), ids=lambda value: getattr(value, "content", None)
-)
-def test_each_artifact_of_the_plays_is_valid(play: Play, wanted: Commits, deed: Write) -> None:
-    place = classify(wanted.path)
+@pytest.mark.parametrize(("play", "path", "content"), _written(), ids=lambda value: str(value)[:60])
+def test_each_artifact_of_the_plays_is_valid(play: Play, path: str, content: str) -> None:
+    place = classify(path)
     assert place is not None
     commit = "0123456789abcdef0123456789abcdef01234567"
-    data = TASK.sub(commit, read(play, deed.content)).encode()
+    data = TASK.sub(commit, play.read(content)).encode()
 
-    reading = READERS[place.artifact.format](data, wanted.path, Limits())
+    reading = READERS[place.artifact.shape](data, path, Limits())
     around = Surroundings(
         {"01-01": PlanFacts(1, ())} if str(place.plan) != "01-01" else {}, {commit: True}
     )
@@ -396,73 +377,81 @@ def test_each_artifact_of_the_plays_is_valid(play: Play, wanted: Commits, deed: 
     assert errors((*reading.findings, *examine(place, reading.records, around, Mode()))) == ()
 
 
-@pytest.mark.parametrize("play", [PLAY], ids=lambda play: play.name)
-def test_each_slip_stands_for_exactly_one_text_of_its_file(play: Play) -> None:
-    slips = [
-        deed
-        for scene in play.scenes
-        for deed in scene.deeds
-        if isinstance(deed, Write) and deed.slip
-    ]
+def test_each_slip_stands_for_exactly_one_text_of_its_file() -> None:
+    slips = [action for scene in PLAY.scenes for action in scene.do if "slip" in action]
 
     assert slips
-    assert [read(play, deed.content).count(deed.slip.right) for deed in slips if deed.slip] == [
-        1
-    ] * len(slips)
+    assert {PLAY.read(slip["content"]).count(slip["slip"][0]) for slip in slips} == {1}
 
 
-@pytest.mark.parametrize("manner", Manner, ids=lambda manner: manner.name)
+@pytest.mark.parametrize("play", PLAYS, ids=lambda play: play.intro[:20])
+def test_every_action_and_expectation_of_a_play_is_known(play: Play) -> None:
+    actions = [*play.opening, *(action for scene in play.scenes for action in scene.do)]
+
+    assert {next(iter(action)) for action in actions} <= set(ACTIONS)
+    assert all(len(set(scene.expect) & set(EXPECTATIONS)) == 1 for scene in play.scenes)
+
+
+@pytest.mark.parametrize(
+    ("play", "mode"),
+    [(ESCALATIONS[0], Departments.SINGLE), (ESCALATIONS[1], Departments.MULTI)],
+    ids=["single", "multi"],
+)
+def test_an_escalation_is_played_as_the_round_trip_of_the_protocol(
+    play: Play, mode: Departments
+) -> None:
+    told = [action for scene in play.scenes for action in scene.do if "tell" in action]
+    moves: list[Move] = list(moves_of(mode))
+
+    assert [tuple(action["tell"]) for action in told] == [move.words("-") for move in moves]
+    assert [action["message"] for action in told] == [move.message for move in moves]
+
+
+@pytest.mark.parametrize("manner", MANNERS)
 def test_each_manner_leaves_the_whole_content_and_only_torn_leaves_a_part(
-    manner: Manner, tmp_path: Path
+    manner: str, tmp_path: Path
 ) -> None:
     path, data = tmp_path / "a.jsonl", b'{"id":"1"}\n{"id":"2"}\n'
-    if manner is Manner.REWRITE:
+    if manner == "rewrite":
         path.write_bytes(b"something much longer than what replaces it\n")
-    if manner is Manner.REST:
+    if manner == "rest":
         path.write_bytes(data[:15])
 
     write(str(path), data, manner, lambda: None)
 
     written = path.read_bytes()
-    assert written == data[:16] if manner is Manner.TORN else written == data
+    assert written == data[:16] if manner == "torn" else written == data
     assert os.listdir(tmp_path) == ["a.jsonl"]
-
-
-def test_every_manner_is_bound() -> None:
-    assert set(MANNERS) == set(Manner)
-
-
-def test_an_actor_of_another_department_is_named_with_it() -> None:
-    scene = Scene(Role.DEV, "does nothing", (), Commits("", ""))
-
-    assert (scene.actor, replace(scene, dept=Dept.FRONTEND).actor) == ("Dev", "FE Dev")
 
 
 # --- what a company's play would not let pass ---
 
 
-def _first_scene(answer: Answer) -> Play:
-    """Return the company's play, of which only the first scene is played, and then one that answers so."""
+def _first_scene(expect: dict[str, Any]) -> Play:
+    """Return the company's play, of which only the first scene is played, and then one that expects this."""
     company = BY_NAME["company"]
     wave = company.acts[0]
-    asked = Scene(Role.OWNER, "asks", (), answer, deadline_s=0.1)
+    asked = PlayScene("Owner", "asks", (), expect, deadline_s=0.1)
     return replace(company, acts=(replace(wave, scenes=(wave.scenes[0], asked)),), leaves=())
 
 
-WRONG: dict[str, tuple[Answer, str]] = {
+WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "a gate that is closed": (
-        Says(("gate", "check", "all-depts", "--phase", "1"), {"/open": True}, ""),
+        {"says": ("gate", "check", "all-depts", "--phase", "1"), "data": {"/open": True}},
         "exits with 1",
     ),
     "another value": (
-        Says(("gate", "list", "--phase", "1"), {"/sign_off/decision": "SHIP"}, ""),
+        {
+            "says": ("gate", "list", "--phase", "1"),
+            "data": {"/sign_off/decision": "SHIP"},
+        },
         "it is HOLD",
     ),
     "a state nobody wrote": (
-        Keeps(".yolo-planning/state.json", {"/st": "complete"}, ""),
+        {"keeps": ".yolo-planning/state.json", "data": {"/st": "complete"}},
         "expected /st 'complete'",
     ),
-    "a sleeper where nobody waits": (Wakes(), "expected to be woken"),
+    "a sleeper where nobody waits": ({"wakes": True}, "expected to be woken"),
 }
 
 
@@ -470,8 +459,8 @@ WRONG: dict[str, tuple[Answer, str]] = {
 def test_an_answer_that_differs_from_the_story_ends_with_exit_code_1(
     case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    answer, said = WRONG[case]
-    monkeypatch.setattr(cli_demo, "DEFAULT", (_first_scene(answer),))
+    expect, said = WRONG[case]
+    monkeypatch.setattr(cli_demo, "DEFAULT", (_first_scene(expect),))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
     code = run(["demo", "--speed", "100", "--json"])

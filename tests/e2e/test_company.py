@@ -18,11 +18,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from yolo_fs.demo.outcome import Outcome
-from yolo_fs.demo.player import Pace, Player
-from yolo_fs.demo.plays import PLAYS
+from yolo_fs.demo.play import PLAYS, Play, PlayAct, PlayScene
+from yolo_fs.demo.player import Pace, Player, SceneResult
 from yolo_fs.demo.stage import Stage, stage_for
-from yolo_fs.demo.story import Act, Play, Scene
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.ids import PhaseId
 from yolo_fs.protocol.workflow import STEPS
@@ -60,10 +58,10 @@ class Watching:
     asleep: list[bool] = field(default_factory=list)
     """Whether the waiter slept whenever its gate was found closed."""
 
-    def act(self, act: Act) -> None: ...
-    def scene(self, scene: Scene) -> None: ...
+    def act(self, act: PlayAct) -> None: ...
+    def scene(self, scene: PlayScene) -> None: ...
 
-    def outcome(self, scene: Scene, outcome: Outcome) -> None:
+    def result(self, scene: PlayScene, result: SceneResult) -> None:
         folder = Path(self.stage.root, PHASE)
         for department in DEPARTMENTS:
             path = folder / f".dept-status-{department}.json"
@@ -71,9 +69,9 @@ class Watching:
                 self.statuses[department] = json.loads(path.read_text())
         self.sentinels |= {path.name for path in folder.glob(".handoff-*")}
         if scene.does == "asks at gate ux-complete":
-            self.asleep.append(self.stage.waiter is not None and self.stage.waiter.is_asleep)
+            self.asleep.append(self.stage.waiter is not None and self.stage.waiter.is_waiting)
         if scene.does.startswith("decides"):
-            self.decisions.append(outcome.said)
+            self.decisions.append(result.text)
 
 
 class Played:

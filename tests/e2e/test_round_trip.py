@@ -15,8 +15,7 @@ from tests.e2e.artifacts import PLANNING
 from tests.e2e.daemon import Daemon, until
 from tests.e2e.history import History
 from tests.e2e.repo import Repo
-from yolo_fs.cli.main import run
-from yolo_fs.demo.plays.escalation.round_trip import (
+from tests.e2e.round_trip import (
     DECISION,
     LOG,
     NAME,
@@ -28,8 +27,8 @@ from yolo_fs.demo.plays.escalation.round_trip import (
     moves_of,
     path_of,
 )
-from yolo_fs.demo.plays.escalation.story import ESCALATIONS
-from yolo_fs.demo.stage import read
+from yolo_fs.cli.main import run
+from yolo_fs.demo.play import PLAYS
 from yolo_fs.protocol.names import Mode
 from yolo_fs.schemas.base import check
 from yolo_fs.schemas.lines.escalation import EscalationLine
@@ -53,7 +52,7 @@ class Company:
         several = COMPANY if mode is Mode.MULTI else {}
         repo.configure(state_files="always")
         repo.file(f"{PLANNING}/config.json", json.dumps(several))
-        plan = read(ESCALATIONS[0], "plan.jsonl")
+        plan = PLAYS[-1].read("plan.jsonl")
         repo.file(f"{PHASE}/{'fe-' if several else ''}{PLAN}.plan.jsonl", plan)
 
     def run(self, *words: str) -> dict[str, Any]:

@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from yolo_fs.cli.reply import Invocation, Reply, console_for, verb
-from yolo_fs.demo.outcome import Mark, Outcome
-from yolo_fs.demo.player import Pace, Player
-from yolo_fs.demo.plays import PLAYS
-from yolo_fs.demo.proofs import Proof, prove
+from yolo_fs.demo.play import PLAYS, Play, PlayAct, PlayScene
+from yolo_fs.demo.player import Mark, Pace, Player, SceneResult
+from yolo_fs.demo.proofs import DemoProof, prove
 from yolo_fs.demo.stage import stage_for
-from yolo_fs.demo.story import Act, Holds, Play, Refuses, Scene, Waits
 from yolo_fs.protocol.workflow import STEP_BY_KEY
 from yolo_fs.reasons import Exit, Finding, Reason, safe
 from yolo_fs.services.progress.state_files import STATE_FILES
@@ -63,29 +61,29 @@ NEXT = (
     help="How fast it plays.",
 )
 def demo(asked: Invocation, *, named: str | None, keep: bool, speed: float) -> Reply:
-    """Play whole phases: scripted agents write files, the real daemon commits, refuses and holds them.
+    """Watch scripted agents work while the real daemon commits, rejects and holds their files.
 
     \b
     company     three departments, the gates between them, and the sign-off
-    hold        the same with one failing test, until it passes
-    login       one department, and every mishap that is worth seeing
+    hold        the same with a failing test: no sign-off until it passes
+    login       one department, with every kind of mishap
     product     the agents of the product workflow hand over to each other
-    escalation  a blocked Dev's question goes up to the user and the decision down,
-                level by level, in one department and in several
+    escalation  a blocked Dev's question goes up to the user, level by level,
+                and the decision comes down; once for one department, once for several
 
-    Without --play, the first three. Everything happens in temporary repositories, which are removed at the end.
-    Exit code 0: all went as the plays say; 1: something differed, and what.
+    Without --play, the first three. Temporary repositories are used and removed in the end.
+    Exit code 1 when anything differs from the play.
     """
     shows = not (asked.as_json or asked.quiet)
     data: list[dict[str, Any]] = []
     findings: tuple[Finding, ...] = ()
     with _ended_cleanly():
         for play in chosen(named):
-            found, said = _played(
-                play, Pace.of(speed), keep=keep, screen=Screen(play) if shows else None
+            found, happened = _play(
+                play, Pace.of(speed), keep=keep, screen=PlayScreen(play) if shows else None
             )
             findings += found
-            data.append(said)
+            data.append(happened)
             if findings:
                 break
     if shows:
@@ -98,96 +96,86 @@ def chosen(name: str | None) -> tuple[Play, ...]:
     return tuple(play for play in PLAYS if play.name == name) or DEFAULT
 
 
-def _played(
-    play: Play, pace: Pace, *, keep: bool, screen: Screen | None
+def _play(
+    play: Play, pace: Pace, *, keep: bool, screen: PlayScreen | None
 ) -> tuple[tuple[Finding, ...], dict[str, Any]]:
     """Play one play; return what differed from its story, and what happened."""
-    proofs: tuple[Proof, ...] = ()
+    proofs: tuple[DemoProof, ...] = ()
     with stage_for(play, keep=keep) as stage, closing(screen or Silence()) as audience:
-        kept = stage.root if keep else ""
+        repository = stage.root if keep else None
         player = Player(stage, pace, audience)
         if screen:
             screen.begin()
         stage.open()
         findings = player.play(play)
         if not findings:
-            proofs = prove(play, stage, player)
+            proofs = tuple(prove(play, stage, player))
         history = stage.git.text("log", "--oneline", "--no-decorate").splitlines()
         if screen:
             screen.end(player, proofs, history)
-    findings += tuple(_broken(proof) for proof in proofs if not proof.holds)
-    return findings, _data(play, player, proofs, history, kept or None)
+    broken = tuple(
+        Finding(
+            Reason.INTERNAL_ERROR, message=proof.evidence or "it does not", expected=proof.claim
+        )
+        for proof in proofs
+        if not proof.holds
+    )
+    data = {
+        "play": play.name,
+        "commits": [
+            {"commit": event.commit, "path": event.path, "subject": event.subject}
+            for event in player.commits
+        ],
+        "refusals": _scenes(player, "refuses"),
+        "held": _scenes(player, "holds", "waits"),
+        "proofs": [{"claim": proof.claim, "holds": proof.holds} for proof in proofs],
+        "history": history,
+        "repository": repository,
+    }
+    return findings + broken, data
+
+
+def _scenes(player: Player, *expectations: str) -> list[dict[str, str]]:
+    """Return the scenes that went as expected, of those that expect one of these."""
+    scenes = []
+    for scene, result in player.results:
+        name, *_ = scene.expect
+        if name in expectations and result.mark is not Mark.DIFFERENT:
+            path = scene.expect[name]
+            scenes.append({"who": scene.who, "does": scene.does, "path": path, "said": result.text})
+    return scenes
 
 
 @contextmanager
 def _ended_cleanly() -> Iterator[None]:
-    """Let a closed pipe, a hang-up and TERM end the play as Ctrl-C does: with the daemon ended and nothing left."""
+    """Let a closed pipe, a hang-up and TERM end the play as Ctrl-C does: nothing is left behind."""
 
     def interrupt(_number: int, _frame: object) -> None:
         raise KeyboardInterrupt
 
-    heeded: dict[signal.Signals, Callable[[int, Any], None] | signal.Handlers] = {
+    handlers: dict[signal.Signals, Callable[[int, Any], None] | signal.Handlers] = {
         signal.SIGPIPE: signal.SIG_IGN,
         signal.SIGTERM: interrupt,
         signal.SIGHUP: interrupt,
     }
-    before = {number: signal.signal(number, heed) for number, heed in heeded.items()}
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
     try:
         yield
     finally:
-        for number, heed in before.items():
-            signal.signal(number, heed)
-
-
-def _broken(proof: Proof) -> Finding:
-    return Finding(
-        Reason.INTERNAL_ERROR, message=proof.seen or "it is not so", expected=proof.claim
-    )
-
-
-def _data(
-    play: Play,
-    player: Player,
-    proofs: Sequence[Proof],
-    history: Sequence[str],
-    repository: str | None,
-) -> dict[str, Any]:
-    def scenes(*marks: Mark) -> list[dict[str, str]]:
-        return [
-            {
-                "who": scene.actor,
-                "does": scene.does,
-                "path": scene.answer.path,
-                "said": outcome.said,
-            }
-            for scene, outcome in player.outcomes
-            if outcome.mark in marks and isinstance(scene.answer, Refuses | Holds | Waits)
-        ]
-
-    return {
-        "play": play.name,
-        "commits": [
-            {"commit": event.commit, "path": event.path, "subject": event.subject}
-            for event in player.told
-        ],
-        "refusals": scenes(Mark.REFUSED),
-        "held": scenes(Mark.HELD, Mark.WAITING),
-        "proofs": [{"claim": proof.claim, "holds": proof.holds} for proof in proofs],
-        "history": list(history),
-        "repository": repository,
-    }
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 class Silence:
-    """An audience that wants the end only."""
+    """An audience that shows nothing."""
 
-    def act(self, act: Act) -> None: ...
-    def scene(self, scene: Scene) -> None: ...
-    def outcome(self, scene: Scene, outcome: Outcome) -> None: ...
+    def act(self, act: PlayAct) -> None: ...
+    def scene(self, scene: PlayScene) -> None: ...
+    def result(self, scene: PlayScene, result: SceneResult) -> None: ...
     def close(self) -> None: ...
 
 
-class Screen:
+class PlayScreen:
     """Shows a play as it goes, one line per scene."""
 
     def __init__(self, play: Play):
@@ -197,7 +185,7 @@ class Screen:
         if hasattr(sys.stdout, "reconfigure"):
             sys.stdout.reconfigure(errors="backslashreplace")
         self._console = console_for(sys.stdout)
-        self._actor_width = max(len(scene.actor) for scene in play.scenes)
+        self._actor_width = max(len(scene.who) for scene in play.scenes)
         self._does_width = max(len(scene.does) for scene in play.scenes)
         self._waiting: Status | None = None
 
@@ -210,7 +198,7 @@ class Screen:
             Text.assemble((f"{before}Play {self._play.name}: ", "bold"), self._play.intro)
         )
 
-    def act(self, act: Act) -> None:
+    def act(self, act: PlayAct) -> None:
         """Print the heading of a step; a play of one act needs none."""
         from rich.text import Text
 
@@ -224,18 +212,18 @@ class Screen:
         )
         self._console.print(Text.assemble((name, "bold"), (f"  {act.title}", "dim")))
 
-    def scene(self, scene: Scene) -> None:
+    def scene(self, scene: PlayScene) -> None:
         """Show on a terminal that an answer is waited for."""
         if self._console.is_terminal:
-            words = f"  {scene.actor} {scene.does}"
+            words = f"  {scene.who} {scene.does}"
             self._waiting = self._console.status(words, spinner="dots" if self._fancy else "line")
             self._waiting.start()
 
-    def outcome(self, scene: Scene, outcome: Outcome) -> None:
+    def result(self, scene: PlayScene, result: SceneResult) -> None:
         """Print the line of a scene."""
         self.close()
-        sign, plain, style = _SIGNS[outcome.mark]
-        self._line(scene, sign if self._fancy else plain, style, outcome)
+        sign, plain, style = _SIGNS[result.mark]
+        self._line(scene, sign if self._fancy else plain, style, result)
 
     def close(self) -> None:
         """Take away what was shown of a scene under way."""
@@ -243,15 +231,15 @@ class Screen:
             self._waiting.stop()
             self._waiting = None
 
-    def _line(self, scene: Scene, sign: str, style: str, outcome: Outcome) -> None:
+    def _line(self, scene: PlayScene, sign: str, style: str, result: SceneResult) -> None:
         from rich.table import Table
         from rich.text import Text
 
-        said = Text(outcome.said, style=style)
-        if outcome.commit:
-            said = Text.assemble((outcome.commit[:7], "yellow"), f" {outcome.said}")
+        said = Text(result.text, style=style)
+        if result.commit:
+            said = Text.assemble((result.commit[:7], "yellow"), f" {result.text}")
         if not self._console.is_terminal:
-            does = f"{scene.actor:{self._actor_width}} {scene.does:{self._does_width}}"
+            does = f"{scene.who:{self._actor_width}} {scene.does:{self._does_width}}"
             self._console.print(f"  {does} {sign} {said.plain}")
             return
         row = Table.grid(padding=(0, 1))
@@ -261,11 +249,11 @@ class Screen:
         row.add_column(width=1 if self._fancy else 2)
         row.add_column(overflow="fold")
         row.add_row(
-            "", Text(scene.actor, style="bold cyan"), scene.does, Text(sign, style=style), said
+            "", Text(scene.who, style="bold cyan"), scene.does, Text(sign, style=style), said
         )
         self._console.print(row)
 
-    def end(self, player: Player, proofs: Sequence[Proof], history: Sequence[str]) -> None:
+    def end(self, player: Player, proofs: Sequence[DemoProof], history: Sequence[str]) -> None:
         """Print what is left of the play: history, counts and proofs."""
         self.close()
         if self._play.shows_log:
@@ -290,19 +278,21 @@ class Screen:
 def _counted(player: Player) -> str:
     """Return in one line what became of everything that was written."""
     states = (
-        sum(event.path.endswith(STATE_FILES) for event in player.told) if player.keeps_states else 0
+        sum(event.path.endswith(STATE_FILES) for event in player.commits)
+        if player.keeps_states
+        else 0
     )
     refused, held = (
-        sum(outcome.mark is mark for _, outcome in player.outcomes)
+        sum(result.mark is mark for _, result in player.results)
         for mark in (Mark.REFUSED, Mark.HELD)
     )
-    counts = [f"{len(player.told) - states} artifacts committed"]
+    counts = [f"{len(player.commits) - states} artifacts committed"]
     counts += [f"{states} state files committed by the daemon itself"] if states else []
     counts += [f"{refused} refused, {held} held for a while"] if refused or held else []
     return ", ".join(counts)
 
 
-def _grouped(proofs: Sequence[Proof]) -> Iterator[tuple[bool, str]]:
+def _grouped(proofs: Sequence[DemoProof]) -> Iterator[tuple[bool, str]]:
     """Yield whether claims hold, and the claims: a few that all hold on one line, others line by line."""
     if len(proofs) <= CLAIMS_ON_A_LINE and all(proof.holds for proof in proofs):
         yield True, "; ".join(proof.claim for proof in proofs)

@@ -1,65 +1,77 @@
-"""Plays the scenes of a play one after the other and waits for the daemon's answer to each.
+"""Plays the scenes of a play one after the other, and waits for what each of them expects.
 
-Nothing here sleeps in the hope that something has happened: an answer is an event of the daemon,
-and each scene has a deadline. Pauses only set the pace for whoever watches.
+Nothing here sleeps in the hope that something has happened: the daemon answers by events, other
+questions are asked again until the scene's deadline. Pauses only set the pace for the viewer.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple, Protocol, assert_never
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, NamedTuple, Protocol
 
-from yolo_fs.demo.daemon import Event, Fault
-from yolo_fs.demo.outcome import DifferentError, Mark, Outcome
-from yolo_fs.demo.questions import AGAIN_S, Questions
+from yolo_fs.demo.play import Play, PlayAct, PlayScene
+from yolo_fs.demo.processes import DaemonEvent, described
 from yolo_fs.demo.stage import Stage
-from yolo_fs.demo.story import (
-    Act,
-    Adds,
-    Agrees,
-    Code,
-    Commits,
-    CommitsEach,
-    Git,
-    Holds,
-    Keeps,
-    Nothing,
-    Play,
-    Refuses,
-    Says,
-    Scene,
-    Sleeps,
-    Source,
-    Stages,
-    Waits,
-    Wakes,
-)
 from yolo_fs.reasons import Finding, Reason, YoloError, safe
 from yolo_fs.services.progress.state_files import STATE_FILES
 
 START_S = 30.0
 """Longest wait for the daemon to start."""
-MOST_NAMED = 3
-"""Commits of one scene that are called by their names."""
-STARTED, COMMITTED, REJECTED, HELD = (
-    "daemon.started",
-    "artifact.committed",
-    "artifact.rejected",
-    "artifact.held",
-)
-FINAL = (COMMITTED, REJECTED)
-"""Events that nobody may hear of unasked."""
+POLL_S = 0.02
+"""Between two questions to git or yolo-fs."""
+MAX_NAMED = 3
+"""Commits of one scene that are listed by their subjects."""
+STARTED = "daemon.started"
+COMMITTED = "artifact.committed"
+REJECTED = "artifact.rejected"
+HELD = "artifact.held"
+
+
+class Mark(Enum):
+    """What became of a scene."""
+
+    COMMITTED = "committed"
+    REFUSED = "refused"
+    HELD = "held"
+    WAITING = "waiting"
+    YES = "yes"
+    """A question is answered, and the team goes on."""
+    NO = "no"
+    """A question is answered, and the team does not go on."""
+    OWN = "own"
+    """An agent's or user's own use of git."""
+    DIFFERENT = "different"
+    """Not what the play expects."""
+
+
+@dataclass(frozen=True, slots=True)
+class SceneResult:
+    """What became of a scene, in words."""
+
+    mark: Mark
+    text: str
+    commit: str = ""
+
+
+class DifferentError(Exception):
+    """Something other than the play expects has happened."""
+
+    def __init__(self, message: str, reason: Reason = Reason.INTERNAL_ERROR):
+        super().__init__(message)
+        self.reason = reason
 
 
 class Pace(NamedTuple):
-    """How long actors take, in seconds; for the eye only."""
+    """How long agents take, in seconds; for the viewer only."""
 
     scene_s: float
     """Before each scene."""
     rest_s: float
-    """Wherever a writer rests: below the daemon's quiet time, so that a rest is not taken for an end."""
+    """Between the writes of one file: shorter than the daemon's quiet time."""
 
     @classmethod
     def of(cls, speed: float) -> Pace:
@@ -68,16 +80,16 @@ class Pace(NamedTuple):
 
 
 class Audience(Protocol):
-    """Whoever watches a play."""
+    """What watches a play."""
 
-    def act(self, act: Act) -> None:
-        """Hear that an act begins."""
+    def act(self, act: PlayAct) -> None:
+        """An act begins."""
 
-    def scene(self, scene: Scene) -> None:
-        """Hear that a scene begins."""
+    def scene(self, scene: PlayScene) -> None:
+        """A scene begins."""
 
-    def outcome(self, scene: Scene, outcome: Outcome) -> None:
-        """Hear what became of it."""
+    def result(self, scene: PlayScene, result: SceneResult) -> None:
+        """A scene is over."""
 
 
 class Player:
@@ -87,27 +99,26 @@ class Player:
         self._stage = stage
         self._pace = pace
         self._audience = audience
-        self.outcomes: list[tuple[Scene, Outcome]] = []
-        """What became of each scene so far."""
-        self.told: list[Event] = []
-        """Every commit that the daemon told of."""
+        self._until = 0.0
+        """Deadline of the scene, monotonic clock."""
+        self.results: list[tuple[PlayScene, SceneResult]] = []
+        self.commits: list[DaemonEvent] = []
+        """Every commit that the daemon has reported."""
         self.keeps_states = False
-        """Whether the daemon keeps state files in this play."""
-        self.kept: tuple[bytes, bytes] | None = None
-        """What the user staged and left unstaged, when the play has them do so."""
+        self.open_changes: tuple[bytes, bytes] | None = None
+        """What the user staged and left unstaged, when the play has the user do so."""
 
     def play(self, play: Play) -> tuple[Finding, ...]:
         """Play until the end, or until something differs; return what differed."""
         self.keeps_states = play.keeps_states
         try:
-            self._event(
-                "", time.monotonic() + START_S, "its start", lambda event: event.name == STARTED
-            )
+            self._until = time.monotonic() + START_S
+            self._event("", "its start", lambda event: event.name == STARTED)
             for act in play.acts:
                 self._audience.act(act)
                 for scene in act.scenes:
                     self._perform(scene)
-            self._hear_the_end()
+            self._stop_daemon()
         except DifferentError as difference:
             return (Finding(difference.reason, message=str(difference)),)
         except YoloError as error:
@@ -116,213 +127,275 @@ class Player:
 
     # --- one scene ---
 
-    def _perform(self, scene: Scene) -> None:
+    def _perform(self, scene: PlayScene) -> None:
         self._audience.scene(scene)
-        if scene.deeds:  # a question takes its time by itself
+        if scene.do:  # a question takes its time by itself
             time.sleep(self._pace.scene_s)
-        until = time.monotonic() + scene.deadline_s
+        self._until = time.monotonic() + scene.deadline_s
         try:
-            self._act(scene, until)
-            outcome = self._answer(scene, until)
+            self._act(scene)
+            result = self._check(scene.expect)
         except (DifferentError, YoloError) as difference:
-            self._note(scene, Outcome(Mark.DIFFERENT, str(difference)))
-            raise DifferentError(
-                f"{scene.actor} {scene.does}: {difference}", difference.reason
-            ) from None
-        self._note(scene, outcome)
+            self._note(scene, SceneResult(Mark.DIFFERENT, str(difference)))
+            message = f"{scene.who} {scene.does}: {difference}"
+            raise DifferentError(message, difference.reason) from None
+        self._note(scene, result)
 
-    def _act(self, scene: Scene, until: float) -> None:
-        if any(isinstance(deed, Git | Code) for deed in scene.deeds) and not self.keeps_states:
-            self._await_index(until)
-        with ThreadPoolExecutor(
-            max(1, len(scene.deeds)) if scene.called and not scene.in_turn else 1
-        ) as hands:
-            list(
-                hands.map(
-                    lambda deed: self._stage.do(deed, lambda: time.sleep(self._pace.rest_s)),
-                    scene.deeds,
-                )
-            )
+    def _check(self, expect: Mapping[str, Any]) -> SceneResult:
+        name = next(key for key in expect if key in EXPECTATIONS)
+        others = {key: value for key, value in expect.items() if key != name}
+        return EXPECTATIONS[name](self, expect[name], **others)
 
-    def _await_index(self, until: float) -> None:
-        """A commit is told before the index has followed it; whoever uses git in between sees it half done."""
-        while not self._stage.index_has_followed():
-            if time.monotonic() > until:
-                raise DifferentError("the index does not follow the branch", Reason.DEADLINE_PASSED)
-            time.sleep(AGAIN_S)
+    def _act(self, scene: PlayScene) -> None:
+        if any("git" in action or "code" in action for action in scene.do):
+            self._await_index()
+        hands = len(scene.do) if scene.at_once else 1
+        with ThreadPoolExecutor(hands) as pool:
+            list(pool.map(lambda action: self._stage.do(action, self._rest), scene.do))
 
-    def _note(self, scene: Scene, outcome: Outcome) -> None:
-        self.outcomes.append((scene, outcome))
-        self._audience.outcome(scene, outcome)
+    def _rest(self) -> None:
+        time.sleep(self._pace.rest_s)
 
-    def _answer(self, scene: Scene, until: float) -> Outcome:
-        match scene.answer:
-            case Commits() as wanted:
-                return self._commits((wanted,), until)
-            case CommitsEach(each):
-                return self._commits(each, until)
-            case Refuses() as wanted:
-                return self._refuses(wanted, until)
-            case Holds() as wanted:
-                return self._holds(wanted, until)
-            case Waits() as wanted:
-                return self._waits(wanted, until)
-            case Source() as wanted:
-                return self._source(wanted)
-            case Adds() as wanted:
-                return self._adds(wanted, until)
-            case Says() | Keeps() | Agrees() | Sleeps() | Wakes() as question:
-                return Questions(self._stage, until).ask(question)
-            case Stages(said):
-                self.kept = self._stage.open_changes()
-                return Outcome(Mark.OWN, said)
-            case Nothing(said):
-                return Outcome(Mark.OWN, said)
-            case _ as never:
-                assert_never(never)
+    def _await_index(self) -> None:
+        """Wait until the index has followed the last commit: git would show it half done."""
+        if not self.keeps_states:
+            self._poll(lambda: "" if self._stage.index_has_followed() else "the index lags behind")
 
-    # --- one answer ---
+    def _note(self, scene: PlayScene, result: SceneResult) -> None:
+        self.results.append((scene, result))
+        self._audience.result(scene, result)
 
-    def _commits(self, wanted: Sequence[Commits], until: float) -> Outcome:
-        left = {one.path: (self._stage.blob(one.path), one.subject) for one in wanted}
+    # --- what the daemon reports ---
+
+    def _commits(self, subjects: Mapping[str, str]) -> SceneResult:
+        """Each file is committed as it is now, under its subject, in any order."""
+        left = {path: (self._stage.blob(path), subject) for path, subject in subjects.items()}
+
+        def is_wanted(event: DaemonEvent) -> bool:
+            return event.name == COMMITTED and left.get(event.path) == (event.blob, event.subject)
+
+        def is_earlier_content(event: DaemonEvent) -> bool:
+            # What was complete for a moment while it was written may be committed as well.
+            blob, _ = left.get(event.path, ("", ""))
+            return event.name == COMMITTED and event.blob != blob
+
         commit = ""
         while left:
-            # What was complete for a moment while it was written may be committed as well, as the file of that moment.
-            event = self._event(
-                "",
-                until,
-                f"a commit {next(iter(left.values()))[1]!r}",
-                lambda event: (
-                    event.name == COMMITTED and left.get(event.path) == (event.blob, event.subject)
-                ),
-                may_be=lambda event: (
-                    event.name == COMMITTED and event.blob != left.get(event.path, (event.blob,))[0]
-                ),
-            )
+            _, subject = next(iter(left.values()))
+            event = self._event("", f"a commit {subject!r}", is_wanted, is_earlier_content)
             commit = event.commit
             del left[event.path]
-        return Outcome(
-            Mark.COMMITTED,
-            _told([one.subject for one in wanted]),
-            commit if len(wanted) == 1 else "",
-        )
+        text = _summed_up(tuple(subjects.values()))
+        return SceneResult(Mark.COMMITTED, text, commit if len(subjects) == 1 else "")
 
-    def _adds(self, wanted: Adds, until: float) -> Outcome:
+    def _adds(self, path: str, *, subject: str) -> SceneResult:
+        """The daemon itself changes a file and commits it."""
         event = self._event(
-            wanted.path,
-            until,
-            f"a commit {wanted.subject!r}",
-            lambda event: event.name == COMMITTED and event.subject == wanted.subject,
+            path,
+            f"a commit {subject!r}",
+            lambda event: event.name == COMMITTED and event.subject == subject,
         )
-        return Outcome(Mark.COMMITTED, safe(event.subject), event.commit)
+        return SceneResult(Mark.COMMITTED, safe(event.subject), event.commit)
 
-    def _refuses(self, wanted: Refuses, until: float) -> Outcome:
-        def named(event: Event) -> Fault | None:
-            place = (wanted.reason.value, wanted.line, wanted.at)
-            return next(
-                (fault for fault in event.faults if (fault.reason, fault.line, fault.at) == place),
-                None,
-            )
+    def _refuses(self, path: str, *, reason: str, line: int, at: str) -> SceneResult:
+        """The daemon rejects the file and names the place."""
+
+        def named(event: DaemonEvent) -> list[Finding]:
+            place = (reason, line, at)
+            return [
+                each for each in event.findings if (each.reason.value, each.line, each.at) == place
+            ]
 
         event = self._event(
-            wanted.path,
-            until,
-            f"a refusal: line {wanted.line} {wanted.at} {wanted.reason.value}",
-            lambda event: event.name == REJECTED and named(event) is not None,
+            path,
+            f"a refusal: line {line} {at} {reason}",
+            lambda event: event.name == REJECTED and bool(named(event)),
         )
-        return Outcome(Mark.REFUSED, str(named(event)))
+        return SceneResult(Mark.REFUSED, described(named(event)[0]))
 
-    def _holds(self, wanted: Holds, until: float) -> Outcome:
+    def _holds(self, path: str, *, reason: str) -> SceneResult:
+        """The file is valid, but is not committed now."""
         event = self._event(
-            wanted.path,
-            until,
-            f"it held: {wanted.reason.value}",
-            lambda event: event.name == HELD and event.reason == wanted.reason.value,
+            path,
+            f"it held: {reason}",
+            lambda event: event.name == HELD and event.reason == reason,
         )
-        return Outcome(Mark.HELD, f"held: {_why_held(event, wanted.reason)}")
-
-    def _waits(self, wanted: Waits, until: float) -> Outcome:
-        standing = self._stage.standing(wanted.path)
-        while (standing.get("standing"), standing.get("reason")) != (
-            "pending",
-            wanted.reason.value,
-        ):
-            if time.monotonic() > until:
-                said = f"{standing.get('standing')}: {standing.get('reason')}"
-                raise DifferentError(
-                    f"expected pending: {wanted.reason.value}; status says {said}",
-                    Reason.DEADLINE_PASSED,
-                )
-            time.sleep(AGAIN_S)
-            standing = self._stage.standing(wanted.path)
-        return Outcome(
-            Mark.WAITING, f"pending: {wanted.reason.value}, not committed while a line is torn"
-        )
-
-    def _source(self, wanted: Source) -> Outcome:
-        commit = self._stage.commit_of(wanted.subject)
-        if not commit:
-            raise DifferentError(f"expected a commit {wanted.subject!r}; there is none")
-        return Outcome(Mark.OWN, wanted.subject, commit)
+        why = f"{reason}: {Reason.of(reason).sentence}"
+        if event.findings:
+            first = event.findings[0]
+            why = f"{first.reason.value} on line {first.line}: {safe(first.message)}"
+        return SceneResult(Mark.HELD, f"held: {why}")
 
     def _event(
         self,
         path: str,
-        until: float,
         wanted: str,
-        fits: Callable[[Event], bool],
-        may_be: Callable[[Event], bool] = lambda _: False,
-    ) -> Event:
-        """Return the first event about a path, or any, that fits; another final one differs unless it may be."""
-        said = "nothing"
-        while event := self._next(until):
-            if path in ("", event.path) and fits(event):
-                return event
-            is_allowed = (path in ("", event.path) and may_be(event)) or self._is_state(event)
-            if event.name in FINAL and not is_allowed:
-                raise DifferentError(f"expected {wanted}; the daemon said: {_gist(event)}")
-            said = _gist(event)
-        raise DifferentError(
-            f"expected {wanted}; until the deadline the daemon said: {said}", Reason.DEADLINE_PASSED
-        )
+        fits: Callable[[DaemonEvent], bool],
+        is_allowed: Callable[[DaemonEvent], bool] = lambda _: False,
+    ) -> DaemonEvent:
+        """Return the first event that fits, about one path or any.
 
-    def _is_state(self, event: Event) -> bool:
-        """Tell whether the daemon committed a state file that it keeps by itself."""
+        Raises:
+            DifferentError: another commit or rejection came that is not allowed, or none in time.
+        """
+        last = "nothing"
+        while event := self._stage.daemon.next(self._until):
+            if event.name == COMMITTED:
+                self.commits.append(event)
+            is_here = path in ("", event.path)
+            if is_here and fits(event):
+                return event
+            is_expected = (is_here and is_allowed(event)) or self._is_state(event)
+            if event.name in (COMMITTED, REJECTED) and not is_expected:
+                raise DifferentError(f"expected {wanted}; the daemon reported: {event}")
+            last = str(event)
+        message = f"expected {wanted}; until the deadline the daemon reported: {last}"
+        raise DifferentError(message, Reason.DEADLINE_PASSED)
+
+    def _is_state(self, event: DaemonEvent) -> bool:
+        """Return whether the daemon committed a state file of its own."""
         return self.keeps_states and event.name == COMMITTED and event.path.endswith(STATE_FILES)
 
-    def _next(self, until: float) -> Event | None:
-        event = self._stage.daemon.next(until)
-        if event and event.name == COMMITTED:
-            self.told.append(event)
-        return event
-
-    def _hear_the_end(self) -> None:
-        said = self._stage.daemon.stop()
-        self.told += [event for event in said if self._is_state(event)]
-        late = [event for event in said if event.name in FINAL and not self._is_state(event)]
-        if late:
-            raise DifferentError(f"after the last scene the daemon said: {_gist(late[0])}")
+    def _stop_daemon(self) -> None:
+        for event in self._stage.daemon.stop():
+            if self._is_state(event):
+                self.commits.append(event)
+            elif event.name in (COMMITTED, REJECTED):
+                raise DifferentError(f"after the last scene the daemon reported: {event}")
         if self._stage.daemon.exit_code != 0:
-            raise DifferentError(f"the daemon ended with exit code {self._stage.daemon.exit_code}")
+            code = self._stage.daemon.exit_code
+            raise DifferentError(f"the daemon ended with exit code {code}")
+
+    # --- what else there is to see ---
+
+    def _waits(self, path: str, *, reason: str) -> SceneResult:
+        """`yolo-fs status` shows the file as pending."""
+
+        def differs() -> str:
+            shown = self._stage.candidate(path)
+            state = (shown.get("standing"), shown.get("reason"))
+            if state == ("pending", reason):
+                return ""
+            return f"expected pending: {reason}; status shows {state[0]}: {state[1]}"
+
+        self._poll(differs)
+        text = f"pending: {reason}, not committed while a line is torn"
+        return SceneResult(Mark.WAITING, text)
+
+    def _source(self, subject: str) -> SceneResult:
+        """The agent made a commit with git, in which the daemon has no part."""
+        commit = self._stage.commit_of(subject)
+        if not commit:
+            raise DifferentError(f"expected a commit {subject!r}; there is none")
+        return SceneResult(Mark.OWN, subject, commit)
+
+    def _stages(self, text: str) -> SceneResult:
+        """What is staged now has to stay as it is to the end, to the byte."""
+        self.open_changes = self._stage.open_changes()
+        return SceneResult(Mark.OWN, text)
+
+    def _nothing(self, text: str) -> SceneResult:
+        return SceneResult(Mark.OWN, text)
+
+    def _says(
+        self,
+        words: Sequence[str],
+        *,
+        data: Mapping[str, Any],
+        said: str = "",
+        exit_code: int = 0,
+        is_yes: bool = True,
+    ) -> SceneResult:
+        """A command of yolo-fs answers so. `data`: JSON pointer → value."""
+
+        def differs() -> str:
+            code, answer = self._stage.ask(*words)
+            if code != exit_code:
+                return f"yolo-fs {' '.join(words)} exits with {code}"
+            return difference(data, answer)
+
+        self._poll(differs)
+        return SceneResult(Mark.YES if is_yes else Mark.NO, said)
+
+    def _keeps(self, path: str, *, data: Mapping[str, Any], said: str = "") -> SceneResult:
+        """The daemon has written and committed a state file so. `data`: JSON pointer → value."""
+        self._poll(lambda: difference(data, self._stage.committed_object(path)))
+        return SceneResult(Mark.YES, said)
+
+    def _agrees(self, answers: Sequence[Mapping[str, Any]], *, said: str) -> SceneResult:
+        """The branch and a command tell the same story."""
+        for answer in answers:
+            self._check(answer)
+        return SceneResult(Mark.YES, said)
+
+    def _sleeps(self, _: bool) -> SceneResult:
+        waiter = self._stage.waiter
+        if waiter is None or not waiter.is_waiting:
+            raise DifferentError("nobody waits at the gate")
+        return SceneResult(Mark.WAITING, "asleep until the gate opens")
+
+    def _wakes(self, _: bool) -> SceneResult:
+        waiter = self._stage.waiter
+        answer = waiter.result(self._until - time.monotonic()) if waiter else {}
+        if waiter is None or answer.get("open") is not True:
+            raise DifferentError(f"expected to be woken; it printed {safe(str(answer))}")
+        return SceneResult(Mark.YES, f"woken: {waiter.gate} is open")
+
+    def _poll(self, differs: Callable[[], str]) -> None:
+        """Ask again until nothing differs.
+
+        Raises:
+            DifferentError: at the deadline.
+        """
+        while message := differs():
+            if time.monotonic() > self._until:
+                raise DifferentError(message, Reason.DEADLINE_PASSED)
+            time.sleep(POLL_S)
 
 
-def _told(subjects: Sequence[str]) -> str:
-    """Return what commits are called; how many there are, when they are too many to be named."""
-    first = subjects[0].partition(": ")[0]
-    if len(subjects) > MOST_NAMED or any(
-        subject.partition(": ")[0] != first for subject in subjects
-    ):
+EXPECTATIONS: Mapping[str, Callable[..., SceneResult]] = {
+    "commits": Player._commits,
+    "adds": Player._adds,
+    "refuses": Player._refuses,
+    "holds": Player._holds,
+    "waits": Player._waits,
+    "source": Player._source,
+    "stages": Player._stages,
+    "nothing": Player._nothing,
+    "says": Player._says,
+    "keeps": Player._keeps,
+    "agrees": Player._agrees,
+    "sleeps": Player._sleeps,
+    "wakes": Player._wakes,
+}
+"""Key of `expect` → what checks it; the other keys are its keyword arguments."""
+
+
+def difference(wanted: Mapping[str, Any], data: Any) -> str:
+    """Return the first JSON pointer at which data are not as wanted; empty when they are."""
+    for pointer, value in wanted.items():
+        actual = _value_at(data, pointer)
+        if actual != value:
+            return f"expected {pointer} {value!r}, it is {safe(str(actual))}"
+    return ""
+
+
+def _value_at(data: Any, pointer: str) -> Any:
+    """Return what a JSON pointer names: None for nothing, the length of a list."""
+    for part in pointer.strip("/").split("/"):
+        if isinstance(data, list):
+            data = dict(enumerate(data)).get(int(part))
+        elif isinstance(data, dict):
+            data = data.get(part)
+        else:
+            return None
+    return len(data) if isinstance(data, list) else data
+
+
+def _summed_up(subjects: Sequence[str]) -> str:
+    """Return the subjects of commits in one line; their number when they are too many."""
+    scopes = {subject.partition(": ")[0] for subject in subjects}
+    if len(subjects) > MAX_NAMED or len(scopes) > 1:
         return f"{len(subjects)} artifacts, {len(subjects)} commits"
-    return safe(f"{first}: " + ", ".join(subject.partition(": ")[2] for subject in subjects))
-
-
-def _why_held(event: Event, reason: Reason) -> str:
-    if not event.faults:
-        return f"{reason.value}: {reason.sentence}"
-    first = event.faults[0]
-    return f"{first.reason} on line {first.line}: {safe(first.message)}"
-
-
-def _gist(event: Event) -> str:
-    said = event.subject or "; ".join(map(str, event.faults)) or event.reason
-    return f"{event.name} {safe(event.path)} {said}".rstrip()
+    names = ", ".join(subject.partition(": ")[2] for subject in subjects)
+    return safe(f"{scopes.pop()}: {names}")

@@ -1,6 +1,4 @@
-"""Where a play takes place: a temporary repository, a home without anybody's configuration, and the
-daemon.
-"""
+"""Where a play takes place: a temporary repository, an empty home directory, and the daemon."""
 
 from __future__ import annotations
 
@@ -10,16 +8,13 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from importlib.resources import files
 from typing import Any
 
-from yolo_fs.demo import agents, story
-from yolo_fs.demo.daemon import Daemon, command, environment
-from yolo_fs.demo.story import SECRET, Code, Deed, Judge, Play, Queue, Tell, Write
-from yolo_fs.demo.waiter import Waiter
-from yolo_fs.edges.git.object_format import ObjectFormat
+from yolo_fs.demo.play import Play
+from yolo_fs.demo.processes import DaemonProcess, GateWaiter, command, environment
+from yolo_fs.demo.writing import Rest, write
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.git.runner import Git
 from yolo_fs.reasons import Reason, YoloError
@@ -30,59 +25,60 @@ from yolo_fs.rules.phase.integration import integration_result
 from yolo_fs.services.progress.board import board
 from yolo_fs.services.settings import load
 
-_WHO = {
-    f"GIT_{part}_{fact}": value
-    for part in ("AUTHOR", "COMMITTER")
-    for fact, value in (("NAME", "Demo"), ("EMAIL", "demo@example.org"))
+_IDENTITY = {
+    "GIT_AUTHOR_NAME": "Demo",
+    "GIT_AUTHOR_EMAIL": "demo@example.org",
+    "GIT_COMMITTER_NAME": "Demo",
+    "GIT_COMMITTER_EMAIL": "demo@example.org",
 }
-"""Whoever acts with git: the play has no real people."""
 GIT_TRIES = 5
-"""How often an actor commits until the daemon does not move the branch in the same moment."""
+"""How often an agent commits again because the daemon moved the branch in the same moment."""
 DAY = "2026-02-20"
 """When the plays take place."""
-_GAP = re.compile(r"@(?:secret|[0-9]{2}-[0-9]{2}/T[0-9]+)@")
+SECRET = "@secret@"
+"""Placeholder in a file of a play: a made-up credential."""
+_PLACEHOLDER = re.compile(r"@(?:secret|[0-9]{2}-[0-9]{2}/T[0-9]+)@")
 
 
 @contextmanager
 def stage_for(play: Play, *, keep: bool) -> Iterator[Stage]:
-    """Give a stage; at the end its daemon is ended and everything is removed, but the repository if it is kept."""
-    with ExitStack() as afterwards:
-        aside = _folder(afterwards, "yolo-fs-demo-home-", keep=False)
-        root = _folder(afterwards, "yolo-fs-demo-", keep=keep)
-        stage = Stage(play, root, aside)
-        afterwards.callback(stage.close)
+    """Give a stage; in the end everything is removed, except the repository if it is kept."""
+    with ExitStack() as cleanup:
+        home = _temporary_folder(cleanup, "yolo-fs-demo-home-", keep=False)
+        root = _temporary_folder(cleanup, "yolo-fs-demo-", keep=keep)
+        stage = Stage(play, root, home)
+        cleanup.callback(stage.close)
         yield stage
 
 
-def _folder(afterwards: ExitStack, prefix: str, *, keep: bool) -> str:
+def _temporary_folder(cleanup: ExitStack, prefix: str, *, keep: bool) -> str:
     path = os.path.realpath(tempfile.mkdtemp(prefix=prefix))
     if not keep:
-        afterwards.callback(shutil.rmtree, path, ignore_errors=True)
+        cleanup.callback(shutil.rmtree, path, ignore_errors=True)
     return path
 
 
 class Stage:
-    """One repository for one play, and whoever acts in it."""
+    """One repository for one play, the actions in it, and questions about it."""
 
-    def __init__(self, play: Play, root: str, aside: str):
-        """Play in the empty folder `root`; the folder `aside` is home to no configuration."""
+    def __init__(self, play: Play, root: str, home: str):
+        """Play in the empty folder `root`, with `home` as HOME."""
         self.root = root
+        self.secret = next(rule.example for rule in RULES if rule.name == "github_token")
+        """The credential that an agent pastes; it looks real, and is not."""
+        self.messages: list[Mapping[str, Any]] = []
+        """Every message that was sent in an escalation."""
+        self.waiter: GateWaiter | None = None
         self._play = play
-        self._aside = aside
-        self._environment = environment(aside)
+        self._home = home
+        self._environment = environment(home)
+        self._task_commits: dict[str, str] = {}
+        """`NN-MM/Tk` → the commit that did the task."""
+        self._daemon: DaemonProcess | None = None
         self.git = Git(root)
-        self.git.identity = _WHO | {
+        self.git.identity = _IDENTITY | {
             name: self._environment[name] for name in ("HOME", "XDG_CONFIG_HOME")
         }
-        self.secret = next(rule.example for rule in RULES if rule.name == "github_token")
-        """What agents paste where they should not; no real credential."""
-        self.tasks: dict[str, str] = {}
-        """`NN-MM/Tk` → the commit that did it."""
-        self.messages: list[Mapping[str, object]] = []
-        """Every message that was sent in an escalation, and every one that was to leave a level then."""
-        self.waiter: Waiter | None = None
-        """Whoever waits at a gate."""
-        self._daemon: Daemon | None = None
 
     def open(self) -> None:
         """Make the repository as the play begins, and start the daemon."""
@@ -91,157 +87,157 @@ class Stage:
         os.mkdir(f"{self.root}/{PLANNING_ROOT}")
         if self._play.policy:
             self._configure(self._play.policy)
-        for deed in self._play.opening:
-            self.do(deed, lambda: None)
-        self._daemon = Daemon(self.root, self._environment, os.path.join(self._aside, "daemon.err"))
+        for action in self._play.opening:
+            self.do(action)
+        error_log = os.path.join(self._home, "daemon.err")
+        self._daemon = DaemonProcess(self.root, self._environment, error_log)
 
-    def _configure(self, policy: Mapping[str, object]) -> None:
+    def _configure(self, policy: Mapping[str, Any]) -> None:
         folder = os.path.join(self._environment["XDG_CONFIG_HOME"], "yolo-fs")
         os.makedirs(folder)
         with open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as file:
             json.dump({"policy": policy}, file)
 
     def close(self) -> None:
-        """End the daemon and whoever waits, if they run."""
+        """End the daemon and the process at the gate, if they run."""
         if self.waiter is not None:
             self.waiter.stop()
         if self._daemon is not None:
             self._daemon.stop()
 
     @property
-    def daemon(self) -> Daemon:
+    def daemon(self) -> DaemonProcess:
         """The running daemon."""
         assert self._daemon is not None, "the stage is not open"
         return self._daemon
 
-    def do(self, deed: Deed, rest: agents.Rest) -> None:
-        """Do what an actor does; `rest` is called where it takes its time."""
-        match deed:
-            case Write():
-                agents.write(
-                    os.path.join(self.root, deed.path), self.content(deed), deed.manner, rest
-                )
-            case story.Git(arguments):
-                self.git.run(*arguments)
-            case Code():
-                self._commit(deed)
-            case Judge(path):
-                self._judge(os.path.join(self.root, path))
-            case Queue(gate):
-                self.waiter = Waiter(self.root, self._environment, gate)
-            case Tell(words, message):
-                self._tell(words, message)
+    # --- actions ---
 
-    def _tell(self, words: Sequence[str], message: Mapping[str, object]) -> None:
-        code, data = self.ask("escalate", *words, given=json.dumps(message).encode())
-        if code:
-            raise YoloError(Reason.STATE_CONFLICT, f"yolo-fs escalate {words[0]} exits with {code}")
-        self.messages += [message, *([data["message"]] if data["message"] else [])]
+    def do(self, action: Mapping[str, Any], rest: Rest = lambda: None) -> None:
+        """Do one action of a play; `rest` is called wherever a writer takes its time."""
+        (name, value), *others = action.items()
+        ACTIONS[name](self, value, rest, **dict(others))
 
-    def _commit(self, deed: Code) -> None:
-        self.do(Write(deed.path, deed.content), lambda: None)
-        for attempt in range(GIT_TRIES):
+    def _write(
+        self,
+        path: str,
+        rest: Rest,
+        *,
+        content: str,
+        manner: str = "plain",
+        slip: Sequence[str] = (),
+    ) -> None:
+        """Write a file of the play. `slip`: a text of it, and what the agent writes instead."""
+        text = self._play.read(content)
+        if slip:
+            right, wrong = slip
+            text = text.replace(right, wrong)
+        data = _PLACEHOLDER.sub(lambda found: self._filling(found[0]), text).encode()
+        write(os.path.join(self.root, path), data, manner, rest)
+
+    def _filling(self, placeholder: str) -> str:
+        if placeholder == SECRET:
+            return self.secret.decode()
+        return self._task_commits[placeholder.strip("@")]
+
+    def _run_git(self, arguments: Sequence[str], _: Rest) -> None:
+        self.git.run(*arguments)
+
+    def _commit_code(
+        self, path: str, rest: Rest, *, content: str, subject: str, task: str = ""
+    ) -> None:
+        """Write a source file and commit it with git; later files name the commit by its task."""
+        self._write(path, rest, content=content)
+        for attempt in range(1, GIT_TRIES + 1):
             try:
-                self.git.run("add", deed.path)
-                self.git.run("commit", "--quiet", f"--message={deed.subject}", "--", deed.path)
+                self.git.run("add", path)
+                self.git.run("commit", "--quiet", f"--message={subject}", "--", path)
                 break
-            except (
-                YoloError
-            ):  # the daemon moved the branch in this very moment; git says so, and changes nothing
-                if attempt == GIT_TRIES - 1:
+            except YoloError:  # the daemon moved the branch just now: git refuses, nothing changed
+                if attempt == GIT_TRIES:
                     raise
-        if deed.task:
-            self.tasks[deed.task] = self.git.text(
-                "rev-list", "--max-count=1", "HEAD", "--", deed.path
-            )
+        if task:
+            commit = self.git.text("rev-list", "--max-count=1", "HEAD", "--", path)
+            self._task_commits[task] = commit
 
-    def _judge(self, path: str) -> None:
+    def _judge(self, path: str, _: Rest) -> None:
+        """Append the result of the integration gate, as the rules work it out."""
         with Repository(self.root) as repository:
             (phase,) = board(repository, load(self.root), repository.head().tip).phases
         line = integration_result(GateView(phase.facts, phase.progress), DAY)
-        with open(path, "ab") as file:
+        with open(os.path.join(self.root, path), "ab") as file:
             file.write(json.dumps(line).encode() + b"\n")
 
-    def content(self, deed: Write) -> bytes:
-        """Return what an actor writes: the file of the play with its slip made and its gaps filled."""
-        text = read(self._play, deed.content)
-        if deed.slip:
-            text = text.replace(deed.slip.right, deed.slip.wrong)
-        return _GAP.sub(lambda gap: self._filling(gap[0]), text).encode()
+    def _wait_at_gate(self, gate: str, _: Rest) -> None:
+        self.waiter = GateWaiter(self.root, self._environment, gate)
 
-    def pastes_secret(self, deed: Deed) -> bool:
-        """Tell whether an actor writes the credential."""
-        return isinstance(deed, Write) and deed.slip is not None and SECRET in deed.slip.wrong
+    def _tell(self, words: Sequence[str], _: Rest, *, message: Mapping[str, Any]) -> None:
+        """Send a message to `yolo-fs escalate`."""
+        code, data = self.ask("escalate", *words, stdin=json.dumps(message).encode())
+        if code:
+            raise YoloError(Reason.STATE_CONFLICT, f"yolo-fs escalate {words[0]} exits with {code}")
+        self.messages.append(message)
+        if data["message"]:
+            self.messages.append(data["message"])
 
-    def blob(self, path: str) -> str:
-        """Return the git object that the file at a path is."""
-        with open(os.path.join(self.root, path), "rb") as file:
-            return ObjectFormat("sha1").hash_object("blob", file.read()).oid
+    # --- questions ---
 
-    def commit_of(self, subject: str) -> str:
-        """Return the last commit under a subject, of those that may have come since the actor's own; else nothing."""
-        logged = self.git.text("log", "--max-count=20", "--format=%H %s").splitlines()
-        return next(
-            (
-                commit
-                for commit, _, said in (line.partition(" ") for line in logged)
-                if said == subject
-            ),
-            "",
-        )
-
-    def open_changes(self) -> tuple[bytes, bytes]:
-        """Return what is staged, and what is changed beyond that, as git prints it."""
-        return self.git.run("diff", "--cached", "--binary").out, self.git.run(
-            "diff", "--binary"
-        ).out
-
-    def index_has_followed(self) -> bool:
-        """Tell whether the index has what the branch has of the planning tree."""
-        return (
-            self.git.run(
-                "diff-index", "--cached", "--quiet", "HEAD", "--", PLANNING_ROOT, ok=(0, 1)
-            ).code
-            == 0
-        )
-
-    def standing(self, path: str) -> Mapping[str, Any]:
-        """Return what `yolo-fs status` says of a path; nothing when it does not know it."""
-        candidates = self.ask("status")[1]["candidates"]
-        return next((one for one in candidates if one["path"] == path), {})
-
-    def ask(self, *arguments: str, given: bytes = b"") -> tuple[int, Mapping[str, Any]]:
-        """Return the exit code of a command of yolo-fs, and the data that it prints.
-
-        `given`: what it reads on stdin.
-        """
-        verb, *others = arguments
-        words = [*command(verb), *others, "--json"]
-        asked = subprocess.run(
-            words,
+    def ask(self, verb: str, *others: str, stdin: bytes = b"") -> tuple[int, Mapping[str, Any]]:
+        """Return the exit code of a command of yolo-fs, and the data that it prints."""
+        done = subprocess.run(
+            [*command(verb), *others, "--json"],
             cwd=self.root,
             env=self._environment,
-            input=given,
+            input=stdin,
             capture_output=True,
             check=False,
         )
-        return asked.returncode, json.loads(asked.stdout)["data"] or {}
+        return done.returncode, json.loads(done.stdout)["data"] or {}
+
+    def candidate(self, path: str) -> Mapping[str, Any]:
+        """Return what `yolo-fs status` shows of a path; empty when it does not show it."""
+        candidates = self.ask("status")[1]["candidates"]
+        return next((each for each in candidates if each["path"] == path), {})
+
+    def blob(self, path: str) -> str:
+        """Return the blob id of the file at a path."""
+        return self.git.text("hash-object", "--no-filters", "--", path)
+
+    def commit_of(self, subject: str) -> str:
+        """Return the latest commit under a subject; empty when none of the last 20 has it."""
+        for line in self.git.text("log", "--max-count=20", "--format=%H %s").splitlines():
+            commit, _, its_subject = line.partition(" ")
+            if its_subject == subject:
+                return commit
+        return ""
+
+    def open_changes(self) -> tuple[bytes, bytes]:
+        """Return what is staged, and what is changed beyond that, as git prints it."""
+        staged = self.git.run("diff", "--cached", "--binary").out
+        return staged, self.git.run("diff", "--binary").out
+
+    def index_has_followed(self) -> bool:
+        """Return whether the index agrees with the branch about the planning tree."""
+        arguments = ("diff-index", "--cached", "--quiet", "HEAD", "--", PLANNING_ROOT)
+        return self.git.run(*arguments, ok=(0, 1)).code == 0
 
     def committed_object(self, path: str) -> Mapping[str, Any]:
-        """Return the JSON object that the branch has at a path; empty when it has none."""
-        found = self.git.run("show", f"HEAD:{path}", ok=(0, 128))
-        return json.loads(found.out) if found.code == 0 else {}
+        """Return the JSON object at a path of the branch; empty when there is none."""
+        shown = self.git.run("show", f"HEAD:{path}", ok=(0, 128))
+        return json.loads(shown.out) if shown.code == 0 else {}
 
     def versions(self, path: str) -> Iterator[Mapping[str, Any]]:
-        """Yield every JSON object that the branch had at a path, oldest first."""
+        """Yield every committed version of a JSON object, oldest first."""
         for commit in self.git.text("log", "--reverse", "--format=%H", "--", path).splitlines():
             yield json.loads(self.git.run("show", f"{commit}:{path}").out)
 
-    def _filling(self, gap: str) -> str:
-        return self.secret.decode() if gap == SECRET else self.tasks[gap.strip("@")]
 
-
-def read(play: Play, content: str) -> str:
-    """Return a file of a play, as it stands in its folder."""
-    folder = files("yolo_fs.demo.plays") / (play.folder or play.name)
-    return folder.joinpath(*content.split("/")).read_text(encoding="utf-8")
+ACTIONS: Mapping[str, Callable[..., None]] = {
+    "write": Stage._write,
+    "git": Stage._run_git,
+    "code": Stage._commit_code,
+    "judge": Stage._judge,
+    "wait": Stage._wait_at_gate,
+    "tell": Stage._tell,
+}
+"""First key of an action → what it does; the other keys are its keyword arguments."""

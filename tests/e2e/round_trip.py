@@ -1,7 +1,4 @@
-"""The round trip of document 002 as rows: who says what to whom, from the blocked Dev to the user and down again.
-
-The demo plays it before the daemon, and the tests check it level by level.
-"""
+"""The round trip of an escalation as rows: who says what to whom, from the blocked Dev up and down."""
 
 from __future__ import annotations
 

@@ -1,1 +1,0 @@
-"""Three departments take one phase from the design to the sign-off."""

@@ -1,1 +1,0 @@
-"""The play of one backend department that builds a JWT login."""
