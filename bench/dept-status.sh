@@ -1,6 +1,6 @@
 #!/bin/bash
 # The status writer of a team that coordinates by shell: flock, jq, a temporary file and a rename; nothing is synced.
-# Its contract is that of protocol 3.2 and 8.1: eight keys in their order, `started_at` survives, everything else is
+# Its contract is that of the reference script: eight keys in their order, `started_at` survives, everything else is
 # what this call says. As lean as bash and jq allow: two processes of jq, one of date, one of flock, one of mv.
 set -uo pipefail
 dept="" dir="" status="" step="" error="" complete=0 total=0

@@ -389,7 +389,7 @@ def test_a_forbidden_source_is_found_whoever_let_it_in() -> None:
     )
     found = list(unproved_lines(architect, dev(), lambda _: '{"id":"C1","q":"Why?"}'))
     assert [one.reason.value for one in found] == ["out_of_lane"]
-    assert "dev NEVER receives critique.jsonl" in found[0].message
+    assert "dev never receives critique.jsonl" in found[0].message
 
 
 def test_a_line_that_somebody_added_to_the_file_is_found() -> None:

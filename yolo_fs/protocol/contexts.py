@@ -115,7 +115,7 @@ class Section:
     """Lines that it has at most; 0 for all."""
     is_vital: bool = False
     """Gives way last."""
-    source: str = "protocol 6.4"
+    source: str = "the reference scripts"
     """Section that the row restates."""
 
 
@@ -126,7 +126,7 @@ class Context:
     role: Role
     sections: tuple[Section, ...]
     """In the order in which they are written, between the header and what everybody gets."""
-    source: str = "protocol 6.4"
+    source: str = "the reference scripts"
     """Section that the row restates."""
 
 
@@ -136,7 +136,7 @@ def _columns(*names: str, cut: Cut | None = None) -> tuple[Column, ...]:
 
 _RECEIVES = 'document 002 ("Per-Agent Context Scoping", column "Receives")'
 _OWN = Column("plan", ("plan",))
-_DOC_002_STEP_2 = 'document 002 ("11-Step Workflow", step 2); protocol 6.5'
+_DOC_002_STEP_2 = 'document 002 ("11-Step Workflow", step 2)'
 
 GOAL = Section("goal", Feed.PHASE, ("roadmap", "Goal"), form=Form.VALUE, cut=Cut.PROSE)
 _SUCCESS = Section("success_criteria", Feed.PHASE, ("roadmap", "Success"), form=Form.LIST)
@@ -298,14 +298,14 @@ CONTEXTS = (
             Section("architecture", Feed.TEXT, ("architecture",), form=Form.NESTED, cut=Cut.PROSE),
             Section(
                 "tasks", Feed.RECORDS, ("plan",), (*_TASKS, Column("verify", ("v",)), _OWN), only=Only.SKETCHED,
-                reach=Reach.CURRENT, is_vital=True, source=f"{_RECEIVES}; protocol 6.5 (design)",
+                reach=Reach.CURRENT, is_vital=True, source=_RECEIVES,
             ),
             Section(
                 "enriched_tasks", Feed.RECORDS, ("plan",),
                 (*_TASKS, Column("spec", ("spec",)), Column("test_spec", ("ts",)), _OWN), only=Only.ENRICHED,
-                reach=Reach.CURRENT, is_vital=True, source=f"{_RECEIVES}; protocol 6.5 (review)",
+                reach=Reach.CURRENT, is_vital=True, source=_RECEIVES,
             ),
-            _critique("id", "q", prose=("sug",), only=Only.OPEN, source=f"{_RECEIVES}; protocol 6.5"),
+            _critique("id", "q", prose=("sug",), only=Only.OPEN, source=_RECEIVES),
             _TEST_PLAN,
             _REQS,
             _PATTERNS,
@@ -457,7 +457,7 @@ CONTEXTS = (
 FOR_ALL = (
     Section("reference_package", Feed.FILES, ("/references/packages/{role}.toon",), form=Form.VALUE),
     Section(
-        "tool_restrictions", Feed.TOOLS, form=Form.VALUE, source='protocol 6.4; document 002 ("Agent Roster")'
+        "tool_restrictions", Feed.TOOLS, form=Form.VALUE, source='document 002 ("Agent Roster")'
     ),
 )  # fmt: skip
 """What every role gets after its own sections."""
@@ -480,7 +480,7 @@ class Filter:
     """Keys of its lines; of line 1 of a plan, those that the header has."""
     header: bool = False
     """The whole of line 1 as well."""
-    source: str = "protocol 6.5"
+    source: str = "the reference scripts"
     """Section that the row restates."""
 
 
@@ -526,7 +526,7 @@ class Budget:
     """Tokens in document 002; 0 where it has no row."""
     manifest: int
     """Tokens in the manifest, which is preferred to the built-in table."""
-    source: str = "protocol 6.4 and 10 #26"
+    source: str = "the reference scripts"
     """Section that the row restates."""
 
     @property

@@ -41,7 +41,7 @@ class Sign:
     health: Health
     is_work: bool = False
     """It says nothing but that the agent works, and may be left out when it repeats another."""
-    source: str = "interfaces 1.1"
+    source: str = "the documentation of the hosts"
     """Section that the row restates."""
 
 
@@ -50,7 +50,7 @@ _MESSAGE = 'document 000 ("{}")'
 SIGNS = (
     Sign("session-start", Health.STARTED),
     Sign("user-prompt-submit", Health.WORKING, is_work=True),
-    Sign("post-compact", Health.WORKING, source="interfaces 1.2"),
+    Sign("post-compact", Health.WORKING, source="the documentation of the hosts"),
     Sign("pre-tool-use", Health.WORKING, is_work=True),
     Sign("post-tool-use", Health.WORKING, is_work=True),
     Sign("task-completed", Health.WORKING),
@@ -135,7 +135,7 @@ class Measure:
     passing: tuple[str, ...]
     """Values that count for it."""
     each: bool = False
-    source: str = "protocol 1.3"
+    source: str = "the reference scripts"
     """Section that the row restates."""
 
 

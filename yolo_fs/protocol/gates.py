@@ -38,7 +38,7 @@ class Gate:
     """What the protocol's text asks beyond the reference script; empty for nothing."""
     blocking: bool = True
     """Later waves wait for it."""
-    source: str = "protocol 3.4"
+    source: str = "the reference scripts"
     """Section that the row restates."""
 
 
@@ -69,7 +69,7 @@ class WaveGate:
     """A gate of `GATES`; empty when the sentinel of `department` alone opens it."""
     department: Dept | None
     """The department whose completion it waits for; None for all."""
-    source: str = "protocol 3.1, protocol 10 #28"
+    source: str = "the reference scripts"
     """Section that the row restates."""
 
 
@@ -95,7 +95,7 @@ class Sentinel:
     """The department that is ready; None for a matter between departments."""
     opens: tuple[str, ...] = ()
     """Gates that ask for it, one accepted spelling being enough."""
-    source: str = "protocol 3.4, protocol 10 #7"
+    source: str = "the reference scripts"
     """Section that the row restates."""
 
 
@@ -119,7 +119,7 @@ class IntegrationCheck:
     """As in document 002."""
     config: str
     """Key below `integration_gate.checks` of the configuration."""
-    source: str = 'document 002 ("Integration Pipeline"), protocol 1.3 and 8.11'
+    source: str = 'document 002 ("Integration Pipeline")'
     """Section that the row restates."""
 
 
@@ -155,7 +155,7 @@ STAGE_OUTCOMES = (
     StageOutcome(
         Outcome.GO,
         "no critique entry is open: the Lead plans",
-        source='document 002 ("R&D Pipeline"), protocol 2.1',
+        source='document 002 ("R&D Pipeline")',
     ),
     StageOutcome(
         Outcome.RECYCLE,
@@ -191,7 +191,7 @@ class SignOff:
     """What the results amount to."""
     decision: Decision
     """What the Owner decides."""
-    source: str = "protocol 3.4"
+    source: str = "the reference scripts"
     """Section that the row restates."""
 
 

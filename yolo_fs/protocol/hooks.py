@@ -19,7 +19,7 @@ class GitHook:
     """It may refuse the user's command."""
     installed: bool = True
     """`yolo-fs hooks install` installs it."""
-    source: str = "interfaces 3"
+    source: str = "the documentation of the hosts"
     """Section that the row restates."""
 
 
@@ -76,7 +76,7 @@ class AgentHook:
     """Sources or tools for which the host calls it; empty for all."""
     timeout_s: int = 10
     """After so many seconds the host goes on without an answer."""
-    source: str = "interfaces 1.1 and 1.4"
+    source: str = "the documentation of the hosts"
     """Section that the row restates."""
 
 
@@ -119,7 +119,7 @@ AGENT_HOOKS = (
         "PostCompact",
         "sets a marker; inject at next UserPromptSubmit",
         timeout_s=5,
-        source="interfaces 1.2",
+        source="the documentation of the hosts",
     ),
 )
 

@@ -24,7 +24,7 @@ class Host:
     """What the user must still do before the host runs the hooks."""
     has_groups: bool = True
     """An event holds groups of hooks, each with its matcher; otherwise the hooks themselves."""
-    source: str = "interfaces 1.1"
+    source: str = "the documentation of the hosts"
     """Section that the row restates."""
 
 
@@ -48,7 +48,7 @@ HOSTS = (
             "Approve each hook with /hooks in an interactive session: one that is not approved is skipped silently, "
             "and `codex exec` never asks.",
         ),
-        source="interfaces 1.2",
+        source="the documentation of the hosts",
     ),
     Host(
         "cursor",
@@ -64,7 +64,7 @@ HOSTS = (
         },
         ("Trust this workspace: in one that is not trusted no hook runs.",),
         has_groups=False,
-        source="interfaces 1.3",
+        source="the documentation of the hosts",
     ),
 )
 

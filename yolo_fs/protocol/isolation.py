@@ -248,7 +248,7 @@ class Sealed:
     """Shell patterns of their names, compared without case."""
     folders: tuple[str, ...] = ()
     """Folders, anywhere in the tree, that they lie in."""
-    source: str = "protocol 7 (`security-filter`)"
+    source: str = 'the reference scripts ("security-filter")'
     """Section that the row restates; unlike it, a whole name is compared, so that `rebuild/x` is no `build/`."""
 
 

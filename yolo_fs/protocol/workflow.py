@@ -100,7 +100,7 @@ class StateSubject:
     """Subject of the commit."""
     by_hook: bool = False
     """A hook of the reference scripts makes this commit, nobody else."""
-    source: str = "protocol 5.2"
+    source: str = "the reference scripts"
     """Section that the row restates."""
 
 
@@ -157,7 +157,7 @@ class Step:
     """Its failure stops the phase; nobody may force it."""
     blocking: bool = True
     """Later steps wait for it."""
-    source: str = 'document 002 ("11-Step Workflow"), protocol 2.1'
+    source: str = 'document 002 ("11-Step Workflow")'
     """Section that the row restates."""
 
 
@@ -172,7 +172,7 @@ STEPS = (
         entry=(EntryGate.ANALYSIS,),
         exit=(ExitGate.SCOPE_APPROVED,),
         skips=(Skip.PO_OFF, Skip.TURBO, Skip.EXISTS),
-        source='protocol 2.1, document 002 ("Planning Team")',
+        source='the reference scripts; document 002 ("Planning Team")',
     ),
     Step(
         number="1",
@@ -330,7 +330,7 @@ STEPS = (
         entry=(EntryGate.SIGNED_OFF,),
         exit=(ExitGate.INTEGRATION_RESULT,),
         skips=(Skip.INTEGRATION_OFF,),
-        source='protocol 2.1, document 002 ("Integration Pipeline")',
+        source='the reference scripts; document 002 ("Integration Pipeline")',
     ),
     Step(
         number="12",
@@ -342,7 +342,7 @@ STEPS = (
         entry=(EntryGate.INTEGRATION_DONE,),
         exit=(ExitGate.DELIVERY_VERDICT,),
         skips=(Skip.PO_OFF,),
-        source='protocol 2.1, document 002 ("Integration Pipeline")',
+        source='the reference scripts; document 002 ("Integration Pipeline")',
     ),
 )
 
@@ -359,7 +359,7 @@ class Effort:
     """Keys of the skipped steps."""
     extra: str = ""
     """What the profile adds."""
-    source: str = "protocol 2.1"
+    source: str = "the reference scripts"
     """Section that the row restates."""
 
 
@@ -381,7 +381,7 @@ class Complexity:
     """Keys of the steps that run."""
     inline: tuple[str, ...] = ()
     """Keys of the steps that the running agent does itself, without a spawn."""
-    source: str = "protocol 2.1"
+    source: str = "the reference scripts"
     """Section that the row restates."""
 
 
@@ -404,7 +404,7 @@ class Limit:
     """The rule as printed."""
     configurable: bool = False
     """`config.json` may change it."""
-    source: str = "protocol 2.1"
+    source: str = "the reference scripts"
     """Section that the row restates."""
 
 
@@ -425,14 +425,14 @@ LIMITS = (
         300,
         "`escalation.timeout_seconds` 300",
         configurable=True,
-        source="protocol 4.2",
+        source="the reference scripts",
     ),
     Limit(
         "escalation.max_round_trips",
         2,
         "`max_round_trips` 2",
         configurable=True,
-        source="protocol 4.2",
+        source="the reference scripts",
     ),
 )
 

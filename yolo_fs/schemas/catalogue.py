@@ -194,12 +194,32 @@ KINDS: tuple[Kind, ...] = (
         "handoff.json",
         _first(lambda value, _: read_handoff_json(value)[1]),
     ),
-    _one("state/dept-status", state.DeptStatus, "protocol 3.2", ".dept-status-{department}.json"),
-    _one("state/execution-state", state.ExecutionState, "protocol 2.3", ".execution-state.json"),
-    _one("state/orchestration", state.Orchestration, "protocol 3.3", ".phase-orchestration.json"),
-    _one("state/state", state.StateFile, "protocol 1.3 and 2.4", "state.json"),
-    _one("state/escalation-state", state.EscalationState, "protocol 4.3", ".escalation-state.json"),
-    _one("config", Config, "protocol 8.4 and Appendix B; reliability 4.5", "config.json"),
+    _one(
+        "state/dept-status",
+        state.DeptStatus,
+        "the reference scripts",
+        ".dept-status-{department}.json",
+    ),
+    _one(
+        "state/execution-state",
+        state.ExecutionState,
+        "the reference scripts",
+        ".execution-state.json",
+    ),
+    _one(
+        "state/orchestration",
+        state.Orchestration,
+        "the reference scripts",
+        ".phase-orchestration.json",
+    ),
+    _one("state/state", state.StateFile, "the reference scripts", "state.json"),
+    _one(
+        "state/escalation-state",
+        state.EscalationState,
+        "the reference scripts",
+        ".escalation-state.json",
+    ),
+    _one("config", Config, "the reference scripts", "config.json"),
 )
 """Families in the order of the documents; within a family the document's own order."""
 

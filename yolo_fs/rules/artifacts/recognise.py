@@ -77,9 +77,7 @@ def example_of(path: str) -> Example | None:
 
 
 def _reader_kind(folder: str, format_: Format) -> Kind:
-    return Kind(
-        f"reader/{folder}", format_, (), "reliability F53", lambda _records, _mode: iter(())
-    )
+    return Kind(f"reader/{folder}", format_, (), "the reader", lambda _records, _mode: iter(()))
 
 
 def _kind_of_examples(family: str, folder: str, name: str) -> Kind | None:

@@ -13,7 +13,7 @@ from yolo_fs.rules.context.render import Block, Line, Write, at_cut, lines_of, t
 from yolo_fs.rules.report import tokens
 
 BYTES_PER_TOKEN = 4
-_SAID = "protocol 6.4 (truncation)"
+_SAID = "the reference scripts"
 
 
 @dataclass(frozen=True, slots=True)

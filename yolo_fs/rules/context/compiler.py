@@ -22,7 +22,7 @@ from yolo_fs.rules.permits.actors import Actor
 from yolo_fs.rules.permits.targets import Target
 from yolo_fs.rules.report import tokens
 
-_HEADER = "protocol 6.4 (header lines)"
+_HEADER = "the reference scripts"
 _SHORT_NAMES = {
     row.name: row.prefix.rstrip("-") or row.name.value for row in DEPARTMENTS if not row.is_default
 }

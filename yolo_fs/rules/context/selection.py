@@ -18,6 +18,7 @@ from yolo_fs.protocol.names import Dept
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.context.sources import ContextSource, ContextSources, Withheld
 from yolo_fs.rules.permits.access import may_read
+from yolo_fs.rules.permits.actors import rule_of
 from yolo_fs.rules.permits.targets import Target, means
 from yolo_fs.rules.phase.view import SHARED_KINDS
 from yolo_fs.schemas.base import Record
@@ -211,14 +212,17 @@ def _limits(
                 row.header and section.only is Only.HEADER
             ):
                 yield (
-                    f"{actor.name} is shown {', '.join(row.keys) or 'line 1'} of {kind}. {row.source}",
+                    f"{actor.name} is shown {', '.join(row.keys) or 'line 1'} of {kind}. {rule_of(row.source)}",
                     _with(row.keys),
                 )
     items = [
-        (item, row.source) for row in SCOPES if row.role is actor.role for item in row.receives
+        (item, rule_of(row.source))
+        for row in SCOPES
+        if row.role is actor.role
+        for item in row.receives
     ]
     items += [
-        (item, row.source)
+        (item, rule_of(row.source))
         for row in BORDERS
         if row.department is actor.department
         for item in row.receives

@@ -22,7 +22,7 @@ class Guarded:
     """What brings about what the writer wants."""
     is_state: bool = False
     """A committed function of history, which teams without our state files write themselves."""
-    source: str = "interfaces 1.4"
+    source: str = "the documentation of the hosts"
     """Section that the row restates."""
 
 
@@ -31,13 +31,13 @@ GUARDED = (
         "the status of a department, which is written under its lock alone",
         (".dept-status-*", ".dept-lock-*"),
         "declare it with 'yolo-fs dept update DEPARTMENT --phase N --status … --step …'",
-        source="protocol 3.2",
+        source="the reference scripts",
     ),
     Guarded(
         "a sentinel, which follows from committed evidence and opens nothing when it is made by hand",
         (".handoff-*",),
         "write the artifacts that the gate asks for; 'yolo-fs gate why NAME --phase N' names each that is missing",
-        source="protocol 3.5",
+        source="the reference scripts",
     ),
     Guarded(
         "a state file, which follows from committed artifacts",
@@ -51,7 +51,7 @@ GUARDED = (
         "the state of an escalation, which its log decides",
         (".escalation-state.json", ".escalation-resolution-*"),
         "use 'yolo-fs escalate open', 'raise' or 'resolve'",
-        source="protocol 4.3",
+        source="the reference scripts",
     ),
 )
 

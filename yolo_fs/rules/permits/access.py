@@ -15,19 +15,19 @@ from yolo_fs.ids import PlanId
 from yolo_fs.protocol.departments import DEPARTMENT_BY_NAME, barrier_between
 from yolo_fs.protocol.isolation import BORDERS, SCOPES, Border, Item, Scope
 from yolo_fs.protocol.names import Dept, Mode, Role
-from yolo_fs.rules.permits.actors import BRING, Actor, Answer, refusal
+from yolo_fs.rules.permits.actors import BRING, Actor, Answer, refusal, rule_of
 from yolo_fs.rules.permits.authority import has_tool, may_use
 from yolo_fs.rules.permits.contact import may_contact
 from yolo_fs.rules.permits.targets import Target, means, sealed
 
 NO_UX_FOR_BACKEND = (
     "Backend agents NEVER read UI/UX artifacts directly. Frontend relays relevant information via handoff artifacts "
-    'only. document 002 ("Cross-Department Context Isolation")'
+    "only. Rule: Cross-Department Context Isolation."
 )
 _COMPILED = re.compile(r"\.ctx-(?P<agent>[a-z-]+)\.toon")
-_ISOLATION = 'document 002 ("Context Isolation")'
-_AREA = "protocol 7 (`department-guard`)"
-_PLAN = "protocol 7 (`file-guard`)"
+_ISOLATION = "Rule: Context Isolation."
+_AREA = "Rule: department-guard."
+_PLAN = "Rule: file-guard."
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
@@ -40,17 +40,17 @@ def may_read(actor: Actor, target: Target, work: str = "") -> Answer:
     for item, source in _received(actor, work):
         if means(item, target, actor):
             only = f", of its lines {', '.join(item.fields)} alone" if item.fields else ""
-            return Answer(True, f"{actor.name} receives {item.text}{only}. {source}")
+            return Answer(True, f"{actor.name} receives {item.text}{only}. {rule_of(source)}")
     return Answer(True, f"Nothing keeps {actor.name} from it. {_ISOLATION}")
 
 
 def _never(actor: Actor, target: Target, work: str) -> str:
     """Return the rule that keeps a path from somebody; nothing when none does."""
     if row := sealed(target):
-        return f"{target.name} is {row.what}, and no agent's to read or to write. {row.source}"
+        return f"{target.name} is {row.what}, and no agent's to read or to write. {rule_of(row.source)}"
     for item, source in _denied(actor, work):
         if means(item, target, actor):
-            return f"{actor.name} NEVER receives {item.text}. {source}"
+            return f"{actor.name} never receives {item.text}. {rule_of(source)}"
     barrier = barrier_between(actor.department, target.department)
     if barrier and target.department is barrier.hidden:
         return NO_UX_FOR_BACKEND
@@ -106,7 +106,7 @@ def outside(actor: Actor, shown: str) -> Answer:
 
 def _repository(actor: Actor, target: Target) -> Answer | None:
     if target.path.split("/")[0] == ".git" or target.path in ("", "."):
-        return refusal(actor, f"{target.path or '.'} is git's own. protocol 7 (`security-filter`)")
+        return refusal(actor, f"{target.path or '.'} is git's own. Rule: security-filter.")
     return None
 
 
@@ -130,7 +130,7 @@ def _hidden(actor: Actor, target: Target) -> Answer | None:
 def _status_file(actor: Actor, target: Target) -> Answer | None:
     if not (target.is_planning and target.name.startswith(".dept-status-")):
         return None
-    rule = "A department's status is written under its lock alone. protocol 3.2"
+    rule = "A department's status is written under its lock alone."
     return Answer(False, rule, ("yolo-fs dept update",), ())
 
 
@@ -166,9 +166,7 @@ def _plan_files(actor: Actor, target: Target, plan: ActivePlan | None) -> Answer
     if plan is None or not plan.files:
         return Answer(True, f"No active plan limits the files. {_PLAN}")
     if actor.role is Role.TESTER and target.is_test:
-        return Answer(
-            True, 'The Tester writes test files. document 002 ("11-Step Workflow", step 6)'
-        )
+        return Answer(True, "The Tester writes test files. Rule: 11-Step Workflow, step 6.")
     if any(
         target.path == file or target.path.startswith(f"{file.rstrip('/')}/") for file in plan.files
     ):

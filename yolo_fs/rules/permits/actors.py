@@ -26,7 +26,7 @@ class Answer:
 
     allowed: bool
     rule: str
-    """The rule that decides, with its source."""
+    """The rule that decides, with its name."""
     ask: tuple[str, ...] = ()
     """Whom to ask instead, nearest first."""
     bring: tuple[str, ...] = ()
@@ -108,6 +108,17 @@ def superiors(actor: Actor) -> Iterator[Actor]:
         actor = actor.peer(above)
         yield actor
         above = reports_to(actor)
+
+
+def rule_of(source: str) -> str:
+    """Return the sentence by which a message names the rule that a row restates."""
+    return f"Rule: {section_of(source)}."
+
+
+def section_of(source: str) -> str:
+    """Return the section of a document that a row restates, or its whole source."""
+    section = re.search(r'"([^"]+)"', source)
+    return section[1] if section else source
 
 
 def refusal(actor: Actor, rule: str, *ask: Role) -> Answer:

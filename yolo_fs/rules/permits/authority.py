@@ -15,9 +15,17 @@ from yolo_fs.protocol.authority import AUTHORITY, AUTHORITY_BY_ROLE, Authority, 
 from yolo_fs.protocol.names import Role
 from yolo_fs.reasons import Finding, Level, Reason, YoloError, safe
 from yolo_fs.rules.evidence.facts import PhaseFacts
-from yolo_fs.rules.permits.actors import Actor, Answer, find_actor, mode_of, refusal, superiors
+from yolo_fs.rules.permits.actors import (
+    Actor,
+    Answer,
+    find_actor,
+    mode_of,
+    refusal,
+    rule_of,
+    superiors,
+)
 
-_MATRIX = 'document 002 ("Decision Authority Matrix")'
+_MATRIX = "Rule: Decision Authority Matrix."
 LANE = (
     'If a question doesn\'t fit your "CAN Decide" column, escalate immediately. '
     "Never guess or make out-of-scope decisions."
@@ -131,14 +139,14 @@ def _whose(asked: frozenset[str], own: Authority) -> str:
 def may_use(actor: Actor, tool: str) -> Answer:
     """Tell whether the roster gives a role a tool."""
     agent = actor.agent
-    source = agent.source if agent else 'document 002 ("Agent Roster")'
+    rule = rule_of(agent.source) if agent else "Rule: Agent Roster."
     if agent is None or not agent.tools:
-        return Answer(True, f"The roster limits no tools of {actor.role.label}. {source}")
+        return Answer(True, f"The roster limits no tools of {actor.role.label}. {rule}")
     if has_tool(actor, tool):
-        return Answer(True, f"{agent.full_name} has {', '.join(agent.tools)}. {source}")
-    rule = f"{agent.full_name} has {', '.join(agent.tools)} and no {safe(tool)} tool: it {ADVISORY}. {source}"
+        return Answer(True, f"{agent.full_name} has {', '.join(agent.tools)}. {rule}")
+    reason = f"{agent.full_name} has {', '.join(agent.tools)} and no {safe(tool)} tool: it {ADVISORY}. {rule}"
     able = next((one.role for one in superiors(actor) if has_tool(one, tool)), None)
-    return refusal(actor, rule, *((able,) if able else ()))
+    return refusal(actor, reason, *((able,) if able else ()))
 
 
 def has_tool(actor: Actor, tool: str) -> bool:

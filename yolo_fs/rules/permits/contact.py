@@ -15,28 +15,27 @@ from yolo_fs.rules.permits.actors import (
     Answer,
     refusal,
     reports_to,
+    rule_of,
     superiors,
 )
 
 LEADS_ONLY = (
     "Cross-department communication goes through department Leads only. Individual agents NEVER message across "
-    'department boundaries. document 002 ("Department Escalation")'
+    "department boundaries. Rule: Department Escalation."
 )
 NO_UX_TO_BACKEND = (
     "Backend and UI/UX never write to each other directly: Frontend relays relevant information. "
-    'document 002 ("Cross-Department Context Isolation")'
+    "Rule: Cross-Department Context Isolation."
 )
-OWNER_AND_LEADS = (
-    'The Owner speaks with department Leads. document 000 ("owner_review", "owner_signoff")'
-)
-_CHAIN = 'document 002 ("Escalation Chain")'
+OWNER_AND_LEADS = "The Owner speaks with department Leads (owner_review, owner_signoff)."
+_CHAIN = "Rule: Escalation Chain."
 _FAIL = "fail"
 _PROXIES = (Role.OWNER, Role.GO)
 
 
 def _rule(which: Rule) -> str:
     row = next(row for row in RULES if row.rule is which)
-    return f"{row.head} {row.text} {row.source}"
+    return f"{row.head} {row.text} {rule_of(row.source)}"
 
 
 # --- freely ----------------------------------------------------------------------------------------------------------
@@ -111,7 +110,7 @@ def _why_linked(low: Actor, high: Actor) -> str:
         return _rule(Rule.OWNER_TO_USER_ONLY)
     route = next((row for row in ROUTES if row.entry is high.role and low.role in row.spawns), None)
     return (
-        f"{route.entry.label} spawns {low.role.label} for {route.command}. {route.source}"
+        f"{route.entry.label} spawns {low.role.label} for {route.command}. {rule_of(route.source)}"
         if route
         else ""
     )
@@ -119,7 +118,10 @@ def _why_linked(low: Actor, high: Actor) -> str:
 
 def _why_not(sender: Role, receiver: Role) -> str:
     if sender is Role.GO:
-        return " ".join(row.text for row in ROUTING_RULES[1:3]) + f" {ROUTING_RULES[2].source}"
+        return (
+            " ".join(row.text for row in ROUTING_RULES[1:3])
+            + f" {rule_of(ROUTING_RULES[2].source)}"
+        )
     if sender is Role.DEV:
         return _rule(Rule.DEV_TO_SENIOR_ONLY)
     if receiver is Role.ARCHITECT and sender in (Role.QA, Role.QA_CODE, Role.TESTER):
@@ -170,9 +172,7 @@ def escalation_of(sender: Actor, occasion: str) -> Answer:
     if is_fail:
         rule = _rule(Rule.SECURITY_FAIL_BYPASSES)
     elif row and occasion.lower() in (trigger.lower() for trigger in row.triggers):
-        rule = (
-            f"{row.role.label} escalates to {above.label}: {', '.join(row.triggers)}. {row.source}"
-        )
+        rule = f"{row.role.label} escalates to {above.label}: {', '.join(row.triggers)}. {rule_of(row.source)}"
     else:
         rule = _rule(Rule.LANE)
     return Answer(True, rule, (sender.peer(above).name,), ("issue", "evidence", "recommendation"))

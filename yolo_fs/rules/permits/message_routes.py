@@ -34,9 +34,9 @@ def may_send(sender: Actor, receiver: Actor, kind: str, *, team_mode: str = "aut
     """Tell whether a message of a known type may go from one to the other."""
     shape = MESSAGES[kind]
     if shape.direction is Direction.INTERNAL:
-        return Answer(False, f"{kind} is the Lead's own record and never sent. {shape.source}")
+        return Answer(False, f"{kind} is the Lead's own record and never sent.")
     if shape.team_mode and team_mode not in ("auto", shape.team_mode):
-        return Answer(False, f"{kind} occurs in team_mode={shape.team_mode} only. {shape.source}")
+        return Answer(False, f"{kind} occurs in team_mode={shape.team_mode} only.")
     if not _is_leg(shape, sender.role, receiver.role):
         return _right_route(shape, kind, sender, receiver)
     if kind == "escalation":
@@ -47,11 +47,11 @@ def may_send(sender: Actor, receiver: Actor, kind: str, *, team_mode: str = "aut
 
 
 def route_of(kind: str) -> str:
-    """Return the route of a type in words, with its source."""
+    """Return the route of a type in words."""
     shape = MESSAGES[kind]
     departments = "" if shape.direction is not Direction.ACROSS else " of another department"
     stations = [" or ".join(names) for names in _stations(shape)]
-    return f"{kind} goes {' → '.join(stations)}{departments}. {shape.source}"
+    return f"{kind} goes {' → '.join(stations)}{departments}."
 
 
 def _stations(shape: type[Message]) -> list[tuple[str, ...]]:
@@ -101,7 +101,7 @@ def _downwards(sender: Actor, receiver: Actor) -> Answer:
     is_level = above is sender.role or (above is Role.USER and sender.role is Role.GO)
     if is_level and not is_across(sender, receiver):
         return Answer(True, route_of("escalation_resolution"))
-    rule = f"A resolution goes down one level at a time, never up. {MESSAGES['escalation_resolution'].source}"
+    rule = "A resolution goes down one level at a time, never up."
     below = {
         Role.USER: Role.GO,
         Role.GO: Role.ARCHITECT,

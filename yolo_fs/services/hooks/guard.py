@@ -42,7 +42,7 @@ class Guard:
 
     def _refused(self, touch: Touch, path: str) -> str:
         if touch.writes and (row := self._guarded(touch, path)):
-            return f"{safe(path)} is {row.what} ({row.source}).\nInstead: {row.instead}."
+            return f"{safe(path)} is {row.what}.\nInstead: {row.instead}."
         actor, full = self._asked.actor, os.path.join(self._asked.repository.root, path)
         if actor is None or not _is_inside(path):
             return ""
@@ -130,9 +130,7 @@ def _not_handed_over(findings: tuple[Finding, ...]) -> str:
         "mend what is named, or go to the branch that it names; 'yolo-fs handoff check' says whether it is accepted, "
         "and the operator may accept it with 'yolo-fs handoff check --override WHY'"
     )
-    rule = (
-        'Nothing may be edited before the handoff is accepted. document 001 ("Receiver behavior")'
-    )
+    rule = "Nothing may be edited before the handoff is accepted."
     return f"{rule}\n{why}\nInstead: {instead}."
 
 
