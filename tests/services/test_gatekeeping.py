@@ -6,18 +6,19 @@ import json
 import os
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.services.teams import BACKEND, THREE, Team
-from yolo_fs.edges.bell import Ear
+from yolo_fs.edges.files import stamp_at
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.ids import PhaseId
 from yolo_fs.reasons import Exit, Reason, YoloError
 from yolo_fs.services.history.team import Team as Facts
-from yolo_fs.services.progress.gate_wait import Look, stamp
+from yolo_fs.services.progress.gate_wait import GateLook, _Presence
 from yolo_fs.services.progress.gates import Gates, forged_sentinels, gates_at, look
 from yolo_fs.services.progress.projector import Projector
 from yolo_fs.services.settings import load
@@ -47,7 +48,7 @@ def design(team: Team) -> None:
     team.once()
 
 
-def ask(team: Team, *names: str) -> Look:
+def ask(team: Team, *names: str) -> GateLook:
     return look(str(team.root), "1", names or ("ux-complete",))
 
 
@@ -58,9 +59,9 @@ def gates(team: Team, phase: PhaseId = PHASE) -> Gates:
         )
 
 
-def moved(found: Look) -> list[str]:
+def moved(found: GateLook) -> list[str]:
     return [
-        os.path.basename(path) for path, before in found.stamps.items() if stamp(path) != before
+        os.path.basename(path) for path, before in found.stamps.items() if stamp_at(path) != before
     ]
 
 
@@ -198,7 +199,6 @@ def projector(team: Team, told: list[tuple[str, float]]) -> Iterator[Projector]:
             repository, settings := load(repository.root), Facts(repository, settings), tell
         )
         yield made
-        made.close()
 
 
 def test_waiters_are_told_before_anything_slow_is_written(
@@ -229,8 +229,7 @@ def test_with_one_department_gates_are_judged_only_while_somebody_listens(team: 
         )
         projector.bring_up_to_date(team.head(), {})
         assert not notice.exists()
-        with Ear(str(notice.with_suffix(".bell"))) as ear:
-            ear.listen()
+        with closing(_Presence(str(notice.with_suffix(".waiters")))) as presence:
+            assert presence.announce()
             projector.bring_up_to_date(team.head(), {})
-        projector.close()
     assert json.loads(notice.read_text())["open"] == {"01-auth": []}

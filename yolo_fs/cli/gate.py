@@ -15,7 +15,7 @@ import click
 
 from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.reasons import Exit, safe
-from yolo_fs.services.progress.gate_wait import Waited, look_aside
+from yolo_fs.services.progress.gate_wait import GateWaitResult, look_aside
 from yolo_fs.services.progress.gate_wait import wait as wait_for
 
 if TYPE_CHECKING:
@@ -126,18 +126,16 @@ def _show_all(console: Console, found: Gates) -> None:
     console.print(f"sign-off: {found.decision} ({safe(found.why)})")
 
 
-def _waited_as_json(waited: Waited) -> dict[str, Any]:
+def _waited_as_json(waited: GateWaitResult) -> dict[str, Any]:
     """Return how the waiting ended: with open gates, by the daemon's word or by a look, or with a report."""
-    look, told = waited.look, waited.told
-    gates = [
-        dict(gate) if told is None else {**gate, "open": True, "missing": []} for gate in look.gates
-    ]
+    look, notice = waited.look, waited.notice
+    gates = [{**gate, "open": True, "missing": []} if notice else dict(gate) for gate in look.gates]
     return {
         "phase": look.phase,
         "gates": gates,
         "open": waited.is_open,
-        "commit": told.commit if told else look.commit,
-        "by": "daemon" if told else "look",
+        "commit": notice.commit if notice else look.commit,
+        "by": "daemon" if notice else "look",
         "woke_at": datetime.fromtimestamp(waited.woke_at_ns / 1e9, UTC)
         .isoformat()
         .replace("+00:00", "Z"),
@@ -146,7 +144,7 @@ def _waited_as_json(waited: Waited) -> dict[str, Any]:
     }
 
 
-def _show_waited(console: Console, waited: Waited) -> None:
+def _show_waited(console: Console, waited: GateWaitResult) -> None:
     if waited.is_open:
         return
     for gate in waited.look.gates:

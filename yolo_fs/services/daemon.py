@@ -166,7 +166,6 @@ class Daemon:
             self._coordinator.let_index_follow()
             self._say_health(running=False)
             self._tell("daemon.stopped", "", {"pid": os.getpid()})
-        self._projector.close()
         self._sinks.close()
         self._coordinator.close()
 
@@ -342,9 +341,8 @@ class Daemon:
         except YoloError as error:
             self._tell("config.rejected", CONFIG, error.as_finding().as_json())
             return
-        projector, coordinator = self._projector, self._coordinator
-        self._furnish()  # the new one's bell hangs before the old one's is taken down
-        projector.close()
+        coordinator = self._coordinator
+        self._furnish()
         coordinator.close()
         self._lookouts.keep(self._settings.roots)
         self._clocks.rescan_at = 0.0

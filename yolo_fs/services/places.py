@@ -31,9 +31,9 @@ def notice_path(repository: Repository) -> str:
     return os.path.join(repository.own_dir, "gates.json")
 
 
-def bell_path(repository: Repository) -> str:
-    """Return the bell that the daemon rings when a gate opens or closes."""
-    return os.path.join(repository.own_dir, "gates.bell")
+def waiters_path(repository: Repository) -> str:
+    """Return the file on which each process that waits at a gate holds a shared lock."""
+    return os.path.join(repository.own_dir, "gates.waiters")
 
 
 def phases_in(root: str) -> list[PhaseId]:

@@ -1,48 +1,121 @@
-"""Waits for gates: asleep until the daemon rings, and right without it, only slower.
+"""Gates between those who open them and those who wait: the daemon's notice, and `gate wait`.
 
-There may be hundreds of waiters, so each stays small: it judges nothing itself. A look at the
-branch takes git and the whole rule book, and happens in a process of its own that ends with its
-answer. See docs/faults.md#f58.
+The daemon replaces one small file when a gate opens or closes, and touches it whenever it has judged
+the gates again. A waiter polls that file's stamp. The notice only saves the waiter a look at the
+branch, which it takes itself when no daemon runs or the daemon stays silent.
+
+There may be hundreds of waiters, so each stays small: a look needs git and the whole rule book, and
+runs in a process of its own. See docs/faults.md#f58.
 """
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import random
+import secrets
+import stat
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from yolo_fs.edges.bell import Ear
+from yolo_fs.edges.files import Stamp, stamp_at
 from yolo_fs.edges.lock import holder
+from yolo_fs.edges.locking import try_lock
+from yolo_fs.edges.store import RefusedError, open_regular, read_json, write_json
 from yolo_fs.reasons import Exit, Reason, YoloError
-from yolo_fs.services.progress.notices import Notice, read_notice
 
+POLL_S = 0.05
+"""How often a waiter looks at the stamp of the daemon's notice."""
 DAEMON_POLL_S = 1.0
-"""Between two looks at whether the daemon lives, while it does."""
+"""How often it looks whether the daemon lives and whether the branch moved, while the daemon lives."""
 ALONE_POLL_S = 0.1
-"""Between two looks at whether the branch moved, while no daemon tells."""
+"""The same while no daemon lives."""
 DOUBT_S = 5.0
-"""How long a living daemon may say nothing about a branch that moved."""
+"""How long a living daemon may be silent about a branch that moved."""
 LONG_DOUBT_S = 300.0
-"""The same for a daemon that has judged something meanwhile, perhaps an earlier move. Both grow by a random part, so
-that a hundred doubters do not look at one moment."""
+"""The same for a daemon that judged something meanwhile, perhaps an earlier move."""
 
-YIELDS = 8
-"""Measured with a hundred waiters on two cores: after one, Linux soon prefers who yielded to who has not run yet."""
+OpenGates = Mapping[str, Sequence[str]]
+"""Phase → names of its open gates."""
 
-Stamp = list[int] | None
-"""What differs after a file was changed or replaced; None when it is not there."""
+# --- the daemon's notice ---------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """What one look at the branch found, and what tells that another may find something else."""
+class Notice:
+    """What the daemon wrote last."""
+
+    id: str = ""
+    """Differs from that of every earlier notice."""
+    commit: str = ""
+    """Commit that the gates were judged at."""
+    open: OpenGates | None = None
+
+
+def read_notice(path: str) -> Notice:
+    """Return the daemon's notice; a blank one when there is none, or others could have written it."""
+    if not _is_private(os.path.dirname(path)):
+        return Notice()
+    match read_json(path):
+        case {"id": str(id_), "commit": str(commit), "open": dict(open_)} if all(
+            isinstance(names, list) for names in open_.values()
+        ):
+            return Notice(id_, commit, open_)
+    return Notice()
+
+
+def _is_private(folder: str) -> bool:
+    try:
+        status = os.lstat(folder)
+    except OSError:
+        return False
+    is_ours = stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()
+    return is_ours and not status.st_mode & 0o022
+
+
+class NoticeWriter:
+    """Writes the daemon's notice, and knows whether anybody waits for it."""
+
+    def __init__(self, path: str, waiters: str) -> None:
+        """Write to `path`; each waiter holds a shared lock on the file `waiters`."""
+        self._path = path
+        self._waiters = waiters
+        self._written: OpenGates | None = None
+
+    def write(self, open_: OpenGates, commit: str) -> None:
+        """Write which gates are open. When the disk is full, waiters look for themselves after a while."""
+        try:
+            if open_ == self._written:
+                os.utime(self._path)
+                return
+            notice = {"id": secrets.token_hex(8), "commit": commit, "open": dict(open_)}
+            write_json(self._path, notice, durable=False)
+            self._written = open_
+        except (OSError, YoloError):
+            self._written = None
+
+    def are_awaited(self) -> bool:
+        """Return whether any process waits at a gate."""
+        with suppress(OSError, RefusedError):
+            descriptor = open_regular(self._waiters, os.O_RDONLY)
+            try:
+                return not try_lock(descriptor)
+            finally:
+                os.close(descriptor)
+        return False
+
+
+# --- waiting ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class GateLook:
+    """What one look at the branch found, and the files that change before another look differs."""
 
     phase: str
     gates: Sequence[Mapping[str, Any]]
@@ -50,15 +123,16 @@ class Look:
     departments: Sequence[Mapping[str, Any]]
     """How far each department is and what it lacks."""
     commit: str
-    stamps: Mapping[str, Stamp]
+    stamps: Mapping[str, Stamp | None]
     """Files that the answer depends on, as they were before it."""
     notice: str
     """Id of the daemon's notice before the look: only a later one is news."""
     notices: str
     """Path of the notice."""
-    judged: Stamp
+    judged: Stamp | None
     """The notice's stamp before the look: it changes whenever the daemon has judged."""
-    bell: str
+    waiters: str
+    """Path of the file that each waiter holds a shared lock on."""
     lock: str
     """Path of the lock that a living daemon holds."""
     timeout_s: float
@@ -69,58 +143,50 @@ class Look:
         """Whether all of the gates are open."""
         return all(gate["open"] for gate in self.gates)
 
+    def is_outdated(self) -> bool:
+        """Return whether another look may find something else."""
+        return any(stamp_at(path) != before for path, before in self.stamps.items())
+
 
 @dataclass(frozen=True, slots=True)
-class Waited:
+class GateWaitResult:
     """How the waiting ended."""
 
-    look: Look
-    """The last look; what the daemon told since is not in it."""
-    told: Notice | None
-    """The notice that ended the waiting; None when a look did, or the time was over."""
+    look: GateLook
+    """The last look; a later notice of the daemon is not in it."""
+    notice: Notice | None
+    """The notice that ended the waiting; None when a look or the timeout did."""
     woke_at_ns: int
-    """When it was known."""
+    """When the waiter knew."""
     waited_s: float
 
     @property
     def is_open(self) -> bool:
         """Whether all of the gates are open."""
-        return self.told is not None or self.look.is_open
+        return self.notice is not None or self.look.is_open
 
 
-def wait(look: Callable[[], Look], timeout_s: float | None = None) -> Waited:
-    """Wait until all the gates are open, or until the time is over."""
+def wait(look: Callable[[], GateLook], timeout_s: float | None = None) -> GateWaitResult:
+    """Wait until all the gates are open, or until the timeout."""
     began = time.monotonic()
     seen = look()
     deadline = began + (seen.timeout_s if timeout_s is None else timeout_s)
-    gc.freeze()  # many wake at one moment: none shall walk its whole heap before it ends
-    with Ear(seen.bell) as ear:
-        seen, told = _until_open(look, seen, ear, deadline)
-    woke_at_ns = time.time_ns()
-    _let_others_wake()
-    return Waited(seen, told, woke_at_ns, time.monotonic() - began)
-
-
-def _let_others_wake() -> None:
-    """Step back for whoever else the bell woke: of a hundred, the last would wait until 99 have answered and ended."""
-    for _ in range(YIELDS):
-        os.sched_yield()
+    with closing(_Presence(seen.waiters)) as presence:
+        seen, notice = _until_open(look, seen, presence, deadline)
+    return GateWaitResult(seen, notice, time.time_ns(), time.monotonic() - began)
 
 
 def _until_open(
-    look: Callable[[], Look], seen: Look, ear: Ear, deadline: float
-) -> tuple[Look, Notice | None]:
+    look: Callable[[], GateLook], seen: GateLook, presence: _Presence, deadline: float
+) -> tuple[GateLook, Notice | None]:
     while not seen.is_open:
-        sleep = _Sleep(seen, ear)
-        told = sleep.until_news(deadline)
+        notice = _Sleep(seen, presence).until_news(deadline)
         is_over = time.monotonic() >= deadline
-        if told or (is_over and not sleep.has_moved()):
-            return seen, told
+        if notice or (is_over and not seen.is_outdated()):
+            return seen, notice
         try:
             seen = look()
-        except (
-            YoloError
-        ):  # a configuration half written, a git too slow: no reason to give up before the time
+        except YoloError:  # such as a configuration that is half written: try again
             if is_over:
                 raise
             time.sleep(DAEMON_POLL_S)
@@ -129,47 +195,75 @@ def _until_open(
     return seen, None
 
 
+class _Presence:
+    """A shared lock that tells the daemon that somebody waits; it ends with the process."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._descriptor = -1
+
+    def announce(self) -> bool:
+        """Take the lock unless it is taken already; False while that is impossible."""
+        if self._descriptor >= 0:
+            return True
+        with suppress(OSError, RefusedError):
+            descriptor = open_regular(self._path, os.O_RDWR | os.O_CREAT)
+            if try_lock(descriptor, shared=True):
+                self._descriptor = descriptor
+                return True
+            os.close(descriptor)
+        return False
+
+    def close(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+
+
 class _Sleep:
     """The time between one look and the next."""
 
-    def __init__(self, seen: Look, ear: Ear) -> None:
+    def __init__(self, seen: GateLook, presence: _Presence) -> None:
         self._seen = seen
-        self._ear = ear
-        self._patience = random.uniform(1, 2)
+        self._presence = presence
+        self._patience = random.uniform(1, 2)  # so that a hundred waiters do not look at once
+        self._read: Stamp | None = None
+        """Stamp of the notice that was read last."""
         self._moved_at: float | None = None
-        self._judged: Stamp = None
-        """The notice's stamp when we noticed that the branch had moved."""
-        self._is_new = True
-        """Whether nobody has told us anything yet, because we did not listen."""
+        self._judged: Stamp | None = None
+        """The notice's stamp when the move of the branch was noticed."""
+        self._is_first = True
 
     def until_news(self, deadline: float) -> Notice | None:
-        """Return the notice that says that all gates are open; None when it is time to look, or time is over."""
+        """Return the notice that all gates are open; None when another look is due, or at the deadline."""
+        check_at = 0.0
         while True:
-            is_told = self._ear.listen() and self._daemon_lives()
-            told = self._told()  # not before listening: what is told in between rings
+            is_served = False
+            if is_check := time.monotonic() >= check_at:
+                is_served = self._presence.announce() and self._daemon_lives()
+                check_at = time.monotonic() + (DAEMON_POLL_S if is_served else ALONE_POLL_S)
+            if notice := self._opening_notice():
+                return notice
             left_s = deadline - time.monotonic()
-            if told or left_s <= 0 or self._should_look(is_told=is_told):
-                return told
-            if not is_told:
-                time.sleep(min(ALONE_POLL_S, left_s))
-            elif self._ear.wait(min(DAEMON_POLL_S, left_s)) and (told := self._told()):
-                return told
+            if left_s <= 0 or (is_check and self._is_look_due(is_served=is_served)):
+                return None
+            time.sleep(min(POLL_S, left_s))
 
-    def has_moved(self) -> bool:
-        """Tell whether another look may find something else than the last one."""
-        return any(stamp(path) != before for path, before in self._seen.stamps.items())
+    def _opening_notice(self) -> Notice | None:
+        """Return a notice that is younger than the look and says that all gates are open.
 
-    def _told(self) -> Notice | None:
-        """Return a notice that is younger than our own look and says that all gates are open.
-
-        It may rest on a commit that our look came after, when the branch was moved back meanwhile: then the gates
-        were open at a moment of the waiting, which is all that waiting can promise.
+        Its commit may be older than that of the look, when the branch was moved back meanwhile: then
+        the gates were open at a moment of the waiting, which is all that waiting can promise.
         """
+        stamp = stamp_at(self._seen.notices)
+        if stamp is None or stamp == self._read:
+            return None
+        self._read = stamp
         notice = read_notice(self._seen.notices)
         if notice.id in ("", self._seen.notice) or notice.open is None:
             return None
-        is_open = notice.open.get(self._seen.phase, ())
-        return notice if all(gate["gate"] in is_open for gate in self._seen.gates) else None
+        open_gates = notice.open.get(self._seen.phase, ())
+        is_open = all(gate["gate"] in open_gates for gate in self._seen.gates)
+        return notice if is_open else None
 
     def _daemon_lives(self) -> bool:
         try:
@@ -177,33 +271,26 @@ class _Sleep:
         except YoloError:
             return False
 
-    def _should_look(self, *, is_told: bool) -> bool:
-        """Tell whether the branch moved and nobody judges it, or nobody seems to."""
-        is_new, self._is_new = self._is_new, False
-        if not self.has_moved():
+    def _is_look_due(self, *, is_served: bool) -> bool:
+        """Return whether the branch moved and no daemon seems to judge it."""
+        is_first, self._is_first = self._is_first, False
+        if not self._seen.is_outdated():
             return False
-        judged = stamp(self._seen.notices)
-        if not is_told or (is_new and judged == self._seen.judged):
-            return True  # a daemon of a single department judges only while somebody listens
+        judged = stamp_at(self._seen.notices)
+        if not is_served:
+            return True
+        if is_first and judged == self._seen.judged:
+            return True  # a daemon of a single department judges only while somebody waits
         if self._moved_at is None:
             self._moved_at, self._judged = time.monotonic(), judged
         doubt_s = DOUBT_S if judged == self._judged else LONG_DOUBT_S
         return time.monotonic() - self._moved_at > self._patience * doubt_s
 
 
-def stamp(path: str) -> Stamp:
-    """Return what differs after the file was changed or replaced."""
-    try:
-        found = os.stat(path)
-    except OSError:
-        return None
-    return [found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns]
+# --- the look, in a process of its own -------------------------------------------------------------------------------
 
 
-# --- the look, in a process of its own ---
-
-
-def look_aside(start: str, phase: str, names: Sequence[str]) -> Look:
+def look_aside(start: str, phase: str, names: Sequence[str]) -> GateLook:
     """Look at the branch in another process.
 
     Raises:
@@ -212,19 +299,22 @@ def look_aside(start: str, phase: str, names: Sequence[str]) -> Look:
     # -P: what lies in the user's repository must not be imported instead of us.
     command = [sys.executable, "-P", "-m", "yolo_fs.services.progress.gates", start, phase, *names]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    answer = json.loads(done.stdout) if done.stdout else {}
     if done.returncode == 0:
-        return Look(**json.loads(done.stdout))
-    if done.stdout:
-        said = json.loads(done.stdout)
+        stamps = {path: _as_stamp(parts) for path, parts in answer.pop("stamps").items()}
+        judged = _as_stamp(answer.pop("judged"))
+        return GateLook(stamps=stamps, judged=judged, **answer)
+    if answer:
         raise YoloError(
-            Reason.of(said["reason"]),
-            said["message"],
-            hint=said["hint"],
-            exit_code=Exit(said["exit"]),
+            Reason.of(answer["reason"]),
+            answer["message"],
+            hint=answer["hint"],
+            exit_code=Exit(answer["exit"]),
         )
-    last = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
-    raise YoloError(
-        Reason.INTERNAL_ERROR,
-        f"the look ended with {done.returncode}: {last}",
-        exit_code=Exit.DEFECT,
-    )
+    last_line = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
+    message = f"the look ended with {done.returncode}: {last_line}"
+    raise YoloError(Reason.INTERNAL_ERROR, message, exit_code=Exit.DEFECT)
+
+
+def _as_stamp(parts: Sequence[int] | None) -> Stamp | None:
+    return None if parts is None else Stamp(*parts)

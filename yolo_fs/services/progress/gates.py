@@ -1,4 +1,4 @@
-"""Asks gates: open or closed now, and why; `waiting` asks here in a process of its own.
+"""The gates of a phase: open or closed now, and why. `gate_wait` runs this as a process of its own.
 
 See docs/faults.md#f58.
 """
@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from yolo_fs.edges.files import stamp_at
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import Damaged, read_json
 from yolo_fs.ids import PhaseId
@@ -24,10 +25,9 @@ from yolo_fs.rules.phase.integration import INTEGRATION
 from yolo_fs.rules.phase.progress import DepartmentStatus, PhaseStatus, fold
 from yolo_fs.rules.states.department import Drift
 from yolo_fs.services.history.team import Team
-from yolo_fs.services.places import bell_path, find_phase, lock_path, notice_path, phase_folder
+from yolo_fs.services.places import find_phase, lock_path, notice_path, phase_folder, waiters_path
 from yolo_fs.services.progress.drift import drift_of_phase, forged_sentinels
-from yolo_fs.services.progress.gate_wait import Look, stamp
-from yolo_fs.services.progress.notices import read_notice
+from yolo_fs.services.progress.gate_wait import GateLook, read_notice
 from yolo_fs.services.settings import CONFIG, Settings, load, user_config_path
 
 
@@ -94,16 +94,16 @@ def _damaged(root: str, progress: PhaseStatus) -> Iterator[str]:
             yield name
 
 
-def look(start: str, spelled: str, names: Sequence[str]) -> Look:
+def look(start: str, spelled: str, names: Sequence[str]) -> GateLook:
     """Look at gates for somebody who waits for them; what may change the answer is noted before it is found."""
     with Repository(start) as repository:
-        stamps = {path: stamp(path) for path in _sources(repository)}
-        judged, notice = stamp(notice_path(repository)), read_notice(notice_path(repository))
+        stamps = {path: stamp_at(path) for path in _sources(repository)}
+        judged, notice = stamp_at(notice_path(repository)), read_notice(notice_path(repository))
         settings = load(repository.root)
         phase = find_phase(repository.root, spelled)
         commit = repository.head().tip
         found = gates_at(repository, Team(repository, settings), phase, commit)
-        return Look(
+        return GateLook(
             phase=str(phase),
             gates=[found.named(name).as_json() for name in names],
             departments=[_department(one) for one in found.progress.departments],
@@ -112,7 +112,7 @@ def look(start: str, spelled: str, names: Sequence[str]) -> Look:
             notice=notice.id,
             notices=notice_path(repository),
             judged=judged,
-            bell=bell_path(repository),
+            waiters=waiters_path(repository),
             lock=lock_path(repository),
             timeout_s=_timeout_s(repository.root, settings, phase, names),
         )

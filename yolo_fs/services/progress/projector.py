@@ -28,8 +28,8 @@ from yolo_fs.rules.states.department import department_status
 from yolo_fs.rules.timestamps import iso
 from yolo_fs.services.apply import Telling
 from yolo_fs.services.history.team import Team
-from yolo_fs.services.places import bell_path, notice_path, own_phase_folder, phase_folder
-from yolo_fs.services.progress.notices import Notices
+from yolo_fs.services.places import notice_path, own_phase_folder, phase_folder, waiters_path
+from yolo_fs.services.progress.gate_wait import NoticeWriter
 from yolo_fs.services.settings import Settings
 
 
@@ -41,7 +41,7 @@ class Projector:
         self._switches = Switches(settings.config)
         self._team = team
         self._tell = tell
-        self._notices = Notices(notice_path(repository), bell_path(repository))
+        self._notices = NoticeWriter(notice_path(repository), waiters_path(repository))
         self._open: set[tuple[str, str]] = set()
         """(phase, gate) that were open at the last look."""
         self._done: object = None
@@ -57,7 +57,7 @@ class Projector:
         self._done = (commit, errors)
         phases = self._team.folded(commit)
         gates = {str(facts.phase): gates_of(facts, progress) for facts, progress in phases}
-        self._notices.tell(
+        self._notices.write(
             _open_gates(gates), commit or ""
         )  # first and synced to no disk: whole teams wait for it
         if not writes:
@@ -67,10 +67,6 @@ class Projector:
             with self._told(phase_folder(self._repository.root, progress.phase)):
                 self._departments(progress, errors)
                 self._sentinels(facts, progress)
-
-    def close(self) -> None:
-        """Let those who wait know that nobody tells them any more."""
-        self._notices.close()
 
     # --- department status ---
 

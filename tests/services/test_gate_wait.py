@@ -1,26 +1,35 @@
 """Waiting is right whatever the daemon says or fails to say; when it speaks, nobody looks again.
 
-Each look is a stand-in that says what it is told to; notices, bells, locks and files are real.
+Each look is a stand-in that says what it is told to; notices, locks and files are real.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from yolo_fs.edges.files import stamp_at
 from yolo_fs.edges.lock import hold
 from yolo_fs.reasons import Exit, Reason, YoloError
 from yolo_fs.services.progress import gate_wait as waiting
-from yolo_fs.services.progress.gate_wait import Look, Waited, look_aside, stamp, wait
-from yolo_fs.services.progress.notices import Notices, read_notice
+from yolo_fs.services.progress.gate_wait import (
+    GateLook,
+    GateWaitResult,
+    NoticeWriter,
+    look_aside,
+    read_notice,
+    wait,
+)
 
 PHASE = "01-auth"
 LONG_S = 60.0
@@ -32,8 +41,8 @@ class Scene:
 
     def __init__(self, folder: Path):
         folder.mkdir(mode=0o700)
-        self.notices, self.bell, self.lock = (
-            str(folder / name) for name in ("gates.json", "gates.bell", "lock")
+        self.notices, self.waiters, self.lock = (
+            str(folder / name) for name in ("gates.json", "gates.waiters", "lock")
         )
         self.branch = folder / "branch"
         self.branch.write_text("first")
@@ -42,17 +51,17 @@ class Scene:
         self.during_look: Callable[[], object] = lambda: None
         self._stack = ExitStack()
 
-    def look(self) -> Look:
-        found = Look(
+    def look(self) -> GateLook:
+        found = GateLook(
             phase=PHASE,
             gates=[{"gate": "ux-complete", "open": self.is_open, "missing": []}],
             departments=[],
             commit="c1",
-            stamps={str(self.branch): stamp(str(self.branch))},
+            stamps={str(self.branch): stamp_at(str(self.branch))},
             notice=read_notice(self.notices).id,
             notices=self.notices,
-            judged=stamp(self.notices),
-            bell=self.bell,
+            judged=stamp_at(self.notices),
+            waiters=self.waiters,
             lock=self.lock,
             timeout_s=LONG_S,
         )
@@ -60,27 +69,25 @@ class Scene:
         self.during_look()
         return found
 
-    def daemon(self) -> Notices:
+    def daemon(self) -> NoticeWriter:
         """Let a daemon live from now on."""
         held = hold(self.lock)
         assert held is not None
         self._stack.enter_context(held)
-        notices = Notices(self.notices, self.bell)
-        self._stack.callback(notices.close)
-        return notices
+        return NoticeWriter(self.notices, self.waiters)
 
     def daemon_ends(self) -> None:
         self._stack.close()
 
-    def waits(self, timeout_s: float | None = None) -> Callable[[], Waited]:
+    def waits(self, timeout_s: float | None = None) -> Callable[[], GateWaitResult]:
         """Wait in a thread; the answer is to be asked for."""
-        found: list[Waited] = []
+        found: list[GateWaitResult] = []
         thread = threading.Thread(
             target=lambda: found.append(wait(self.look, timeout_s)), daemon=True
         )
         thread.start()
 
-        def answer() -> Waited:
+        def answer() -> GateWaitResult:
             thread.join(LONG_S)
             assert found, "it still waits"
             return found[0]
@@ -105,26 +112,26 @@ def until(is_so: Callable[[], bool]) -> None:
 # --- the daemon tells ---
 
 
-def test_the_bell_ends_the_waiting_without_another_look(
+def test_a_notice_ends_the_waiting_without_another_look(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(waiting, "DAEMON_POLL_S", 2 * LONG_S)
     daemon = scene.daemon()
     answer = scene.waits()
     until(daemon.are_awaited)
-    daemon.tell({PHASE: ["ux-complete"]}, "c2")
+    daemon.write({PHASE: ["ux-complete"]}, "c2")
     waited = answer()
-    assert (waited.is_open, waited.told and waited.told.commit, scene.looks) == (True, "c2", 1)
+    assert (waited.is_open, waited.notice and waited.notice.commit, scene.looks) == (True, "c2", 1)
 
 
 def test_what_is_told_between_the_look_and_the_sleep_is_not_missed(scene: Scene) -> None:
     daemon = scene.daemon()
-    scene.during_look = lambda: daemon.tell({PHASE: ["ux-complete"]}, "c2")
-    assert scene.waits()().told is not None
+    scene.during_look = lambda: daemon.write({PHASE: ["ux-complete"]}, "c2")
+    assert scene.waits()().notice is not None
 
 
 def test_what_was_told_before_the_look_is_no_news(scene: Scene) -> None:
-    scene.daemon().tell({PHASE: ["ux-complete"]}, "c0")
+    scene.daemon().write({PHASE: ["ux-complete"]}, "c0")
     waited = wait(scene.look, 0)
     assert (waited.is_open, scene.looks) == (False, 1)
 
@@ -136,11 +143,11 @@ def test_the_news_of_others_wake_nobody_for_good(scene: Scene, open_: dict[str, 
     daemon = scene.daemon()
     answer = scene.waits()
     until(daemon.are_awaited)
-    daemon.tell({"03-other": ["all-depts"]}, "c1")
-    daemon.tell(open_, "c2")
+    daemon.write({"03-other": ["all-depts"]}, "c1")
+    daemon.write(open_, "c2")
     until(daemon.are_awaited)
-    daemon.tell({PHASE: ["api-contract", "ux-complete"]}, "c3")
-    assert (answer().told or pytest.fail("not told")).commit == "c3"
+    daemon.write({PHASE: ["api-contract", "ux-complete"]}, "c3")
+    assert (answer().notice or pytest.fail("not told")).commit == "c3"
 
 
 def test_all_of_several_gates_must_be_open(scene: Scene) -> None:
@@ -148,15 +155,15 @@ def test_all_of_several_gates_must_be_open(scene: Scene) -> None:
     both = [
         {"gate": name, "open": False, "missing": []} for name in ("ux-complete", "api-contract")
     ]
-    daemon.tell({}, "c0")
+    daemon.write({}, "c0")
     first = replace(scene.look(), gates=both)
     scene.look = lambda: first  # type: ignore[method-assign]
     answer = scene.waits()
     until(daemon.are_awaited)
-    daemon.tell({PHASE: ["ux-complete"]}, "c1")
+    daemon.write({PHASE: ["ux-complete"]}, "c1")
     until(daemon.are_awaited)
-    daemon.tell({PHASE: ["api-contract", "ux-complete"]}, "c2")
-    assert (answer().told or pytest.fail("not told")).commit == "c2"
+    daemon.write({PHASE: ["api-contract", "ux-complete"]}, "c2")
+    assert (answer().notice or pytest.fail("not told")).commit == "c2"
 
 
 FORGED = {
@@ -180,7 +187,7 @@ def test_a_notice_of_another_kind_is_not_believed(scene: Scene, case: str) -> No
 def test_a_notice_in_a_directory_that_others_may_write_to_is_not_believed(scene: Scene) -> None:
     daemon = scene.daemon()
     folder = Path(scene.notices).parent
-    scene.during_look = lambda: (daemon.tell({PHASE: ["ux-complete"]}, "c2"), folder.chmod(0o770))
+    scene.during_look = lambda: (daemon.write({PHASE: ["ux-complete"]}, "c2"), folder.chmod(0o770))
     assert not wait(scene.look, 0).is_open
 
 
@@ -206,7 +213,7 @@ def test_without_a_daemon_a_look_follows_the_move_of_the_branch(scene: Scene) ->
     until(lambda: scene.looks == 1)
     opens(scene)
     waited = answer()
-    assert (waited.is_open, waited.told, scene.looks) == (True, None, 2)
+    assert (waited.is_open, waited.notice, scene.looks) == (True, None, 2)
 
 
 @pytest.mark.usefixtures("quick")
@@ -231,7 +238,7 @@ def test_when_the_daemon_ends_the_waiter_looks_itself(scene: Scene) -> None:
     until(daemon.are_awaited)
     opens(scene)
     scene.daemon_ends()
-    assert (answer().told, scene.looks) == (None, 2)
+    assert (answer().notice, scene.looks) == (None, 2)
 
 
 @pytest.mark.usefixtures("quick")
@@ -243,46 +250,76 @@ def test_a_living_daemon_that_says_nothing_is_doubted_after_a_while(
     answer = scene.waits()
     until(daemon.are_awaited)
     opens(scene)
-    assert answer().told is None
+    assert answer().notice is None
 
 
 def test_silence_is_doubted_soon_and_judging_without_news_late(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     daemon = scene.daemon()
-    daemon.tell({}, "c1")
-    with waiting.Ear(scene.bell) as ear:
-        sleep = waiting._Sleep(scene.look(), ear)
-        assert not sleep._should_look(is_told=True)
+    daemon.write({}, "c1")
+    with closing(waiting._Presence(scene.waiters)) as presence:
+        sleep = waiting._Sleep(scene.look(), presence)
+        assert not sleep._is_look_due(is_served=True)
         scene.branch.write_text("moved")
-        assert not sleep._should_look(is_told=True)
+        assert not sleep._is_look_due(is_served=True)
         monkeypatch.setattr(waiting, "DOUBT_S", 0.0)
-        assert sleep._should_look(is_told=True)
-        daemon.tell({}, "c2")
-        assert not sleep._should_look(is_told=True)
+        assert sleep._is_look_due(is_served=True)
+        daemon.write({}, "c2")
+        assert not sleep._is_look_due(is_served=True)
         monkeypatch.setattr(waiting, "LONG_DOUBT_S", 0.0)
-        assert sleep._should_look(is_told=True)
-
-
-@pytest.mark.usefixtures("quick")
-def test_a_ring_that_nobody_hears_costs_time_only(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    daemon = scene.daemon()
-    monkeypatch.setattr(daemon._bell, "ring", lambda: None)
-    answer = scene.waits()
-    until(daemon.are_awaited)
-    daemon.tell({PHASE: ["ux-complete"]}, "c2")
-    assert (answer().told or pytest.fail("not told")).commit == "c2"
+        assert sleep._is_look_due(is_served=True)
 
 
 def test_a_notice_that_cannot_be_written_is_written_later(scene: Scene) -> None:
     daemon = scene.daemon()
     os.mkdir(scene.notices)
-    daemon.tell({PHASE: ["ux-complete"]}, "c1")
+    daemon.write({PHASE: ["ux-complete"]}, "c1")
     os.rmdir(scene.notices)
-    daemon.tell({PHASE: ["ux-complete"]}, "c1")
+    daemon.write({PHASE: ["ux-complete"]}, "c1")
     assert read_notice(scene.notices).open == {PHASE: ["ux-complete"]}
+
+
+# --- who waits ---
+
+
+def test_the_daemon_knows_whether_anybody_waits(scene: Scene) -> None:
+    daemon = NoticeWriter(scene.notices, scene.waiters)
+    assert not daemon.are_awaited()
+    with closing(waiting._Presence(scene.waiters)) as one:
+        assert one.announce()
+        with closing(waiting._Presence(scene.waiters)) as other:
+            assert other.announce()
+        assert daemon.are_awaited()
+    assert not daemon.are_awaited()
+
+
+def test_a_killed_waiter_is_no_longer_counted(scene: Scene) -> None:
+    program = (
+        "import sys, time; from yolo_fs.services.progress.gate_wait import _Presence\n"
+        "_Presence(sys.argv[1]).announce(); kept = _Presence(sys.argv[1]); kept.announce()\n"
+        "print('here', flush=True); time.sleep(600)"
+    )
+    waiter = subprocess.Popen(
+        [sys.executable, "-c", program, scene.waiters], stdout=subprocess.PIPE
+    )
+    assert waiter.stdout is not None and waiter.stdout.readline()
+    daemon = NoticeWriter(scene.notices, scene.waiters)
+    assert daemon.are_awaited()
+    waiter.kill()
+    waiter.communicate()
+    assert not daemon.are_awaited()
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: os.symlink("elsewhere", path)])
+def test_whatever_is_in_place_of_the_waiters_file_breaks_nothing(
+    scene: Scene, make: Callable[[str], None]
+) -> None:
+    make(scene.waiters)
+    with closing(waiting._Presence(scene.waiters)) as presence:
+        assert not presence.announce()
+    assert not NoticeWriter(scene.notices, scene.waiters).are_awaited()
+    assert not os.path.exists(os.path.join(os.path.dirname(scene.waiters), "elsewhere"))
 
 
 # --- the end ---
@@ -291,7 +328,7 @@ def test_a_notice_that_cannot_be_written_is_written_later(scene: Scene) -> None:
 def test_an_open_gate_is_not_waited_for(scene: Scene) -> None:
     scene.is_open = True
     waited = wait(scene.look)
-    assert (waited.is_open, waited.told, scene.looks) == (True, None, 1)
+    assert (waited.is_open, waited.notice, scene.looks) == (True, None, 1)
 
 
 def test_when_the_time_is_over_nothing_is_looked_at_that_did_not_move(scene: Scene) -> None:
