@@ -5,9 +5,11 @@ See docs/sources.md#document-002.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 
+from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, DEPARTMENT_BY_NAME, WORKING
 from yolo_fs.protocol.names import Dept
 
 
@@ -26,6 +28,14 @@ class Need(StrEnum):
     SOME_SUMMARY = "≥1 `*.summary.jsonl`"
 
 
+class Owed(StrEnum):
+    """Who owes a closed gate its evidence; each is bound to a function of the rules on waiting."""
+
+    BEHIND = "every department whose part is not done"
+    REQUIRED = "the departments that the gate requires"
+    UNANSWERED = "the Lead who has not answered a contract"
+
+
 @dataclass(frozen=True, slots=True)
 class Gate:
     """A gate that departments wait at."""
@@ -34,12 +44,18 @@ class Gate:
     """As in `yolo-fs gate check NAME`."""
     needs: tuple[Need, ...]
     """It is open when all of them are met."""
-    claim: str
+    claim: str = ""
     """What the protocol's text asks beyond the reference script; empty for nothing."""
+    requires: tuple[Dept, ...] = ()
+    """Departments without which a phase does not have this gate."""
+    owed_by: Owed = Owed.BEHIND
+    """Whom the departments behind it wait for while it is closed."""
+    sentinels: tuple[str, ...] = ()
+    """Empty files that say that it is open; any one is enough."""
     blocking: bool = True
     """Later waves wait for it."""
-    source: str = "the reference scripts"
-    """Section that the row restates."""
+    ends_last_wave: bool = False
+    """It stands behind the last wave of departments."""
 
 
 GATES = (
@@ -47,16 +63,57 @@ GATES = (
         name="ux-complete",
         needs=(Need.UX_SENTINEL, Need.DESIGN_HANDOFF, Need.DESIGN_TOKENS, Need.COMPONENT_SPECS),
         claim="status complete / all components ready",
+        requires=(Dept.UIUX,),
+        owed_by=Owed.REQUIRED,
+        sentinels=DEPARTMENT_BY_NAME[Dept.UIUX].sentinels,
     ),
-    Gate(name="api-contract", needs=(Need.CONTRACT_AGREED,), claim="", blocking=False),
+    Gate(
+        name="api-contract",
+        needs=(Need.CONTRACT_AGREED,),
+        requires=(Dept.BACKEND, Dept.FRONTEND),
+        owed_by=Owed.UNANSWERED,
+        sentinels=(".handoff-api-contract",),
+        blocking=False,
+    ),
     Gate(
         name="all-depts",
         needs=(Need.SOME_STATUS, Need.ALL_COMPLETE, Need.SOME_SUMMARY),
         claim='"every *active* department", "summary per department"',
+        ends_last_wave=True,
     ),
 )
 
 GATE_BY_NAME = {row.name: row for row in GATES}
+
+INTEGRATION = "integration"
+"""Name of the integration gate, which stands beside those of the table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sentinel:
+    """An empty file that says that a handoff is made."""
+
+    file: str
+    """Name in the phase directory."""
+    department: Dept | None
+    """The department that is ready; None for a matter between departments."""
+    gate: str = ""
+    """The gate whose opening it records; empty when it records that the department is done."""
+
+
+def _sentinels() -> tuple[Sentinel, ...]:
+    gate_of = {file: gate.name for gate in GATES for file in gate.sentinels}
+    own = [(file, row.name) for row in reversed(WORKING) for file in row.sentinels]
+    known = {file for file, _ in own}
+    between = [file for file in gate_of if file not in known]
+    return (
+        *(Sentinel(file, name, gate_of.get(file, "")) for file, name in own),
+        *(Sentinel(file, None, gate_of[file]) for file in between),
+    )
+
+
+SENTINELS = _sentinels()
+"""Every accepted spelling of a sentinel is written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,44 +126,21 @@ class WaveGate:
     """A gate of `GATES`; empty when the sentinel of `department` alone opens it."""
     department: Dept | None
     """The department whose completion it waits for; None for all."""
-    source: str = "the reference scripts"
-    """Section that the row restates."""
 
 
-WAVE_GATES = (
-    WaveGate("handoff-ux-complete", "ux-complete", Dept.UIUX),
-    WaveGate("handoff-frontend-complete", "", Dept.FRONTEND),
-    WaveGate("handoff-backend-complete", "", Dept.BACKEND),
-    WaveGate("all-depts-complete", "all-depts", None),
-)
+def _wave_gates() -> tuple[WaveGate, ...]:
+    preferred = [(row, row.sentinels[0]) for row in reversed(WORKING)]
+    gate_of = {row.file: row.gate for row in SENTINELS}
+    return (
+        *(WaveGate(file.lstrip("."), gate_of[file], row.name) for row, file in preferred),
+        *(WaveGate(f"{row.name}-complete", row.name, None) for row in GATES if row.ends_last_wave),
+    )
 
+
+WAVE_GATES = _wave_gates()
 
 GATE_TIMEOUT_MINUTES = 30
 """How long a gate between departments is waited for."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sentinel:
-    """An empty file that tells a handoff is made."""
-
-    file: str
-    """Name in the phase directory."""
-    department: Dept | None
-    """The department that is ready; None for a matter between departments."""
-    opens: tuple[str, ...] = ()
-    """Gates that ask for it, one accepted spelling being enough."""
-    source: str = "the reference scripts"
-    """Section that the row restates."""
-
-
-SENTINELS = (
-    Sentinel(".handoff-ux-complete", Dept.UIUX, ("ux-complete", "integration")),
-    Sentinel(".handoff-uiux-complete", Dept.UIUX, ("ux-complete", "integration")),
-    Sentinel(".handoff-frontend-complete", Dept.FRONTEND, ("integration",)),
-    Sentinel(".handoff-backend-complete", Dept.BACKEND, ("integration",)),
-    Sentinel(".handoff-api-contract", None),
-)
-"""Both spellings for UI/UX are written, either is accepted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,13 +153,25 @@ class IntegrationCheck:
     """As in document 002."""
     config: str
     """Key below `integration_gate.checks` of the configuration."""
+    needs_several: bool = False
+    """It is skipped where one department works alone."""
+    requires: tuple[Dept, ...] = ()
+    """Departments without which it is skipped."""
+
+    def applies_to(self, departments: Collection[Dept]) -> bool:
+        """Return whether it is checked where these departments work."""
+        are_enough = not self.needs_several or bool(set(departments) - {DEFAULT_DEPARTMENT})
+        return are_enough and set(self.requires) <= set(departments)
+
     source: str = 'document 002 ("Integration Pipeline")'
     """Section that the row restates."""
 
 
 INTEGRATION_CHECKS = (
-    IntegrationCheck("api", "API contracts", "api_contracts"),
-    IntegrationCheck("design", "design sync", "design_sync"),
+    IntegrationCheck("api", "API contracts", "api_contracts", needs_several=True),
+    IntegrationCheck(
+        "design", "design sync", "design_sync", needs_several=True, requires=(Dept.UIUX,)
+    ),
     IntegrationCheck("handoffs", "handoffs", "handoffs"),
     IntegrationCheck("tests", "test results", "tests"),
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from yolo_fs.protocol.departments import WORKING
 from yolo_fs.protocol.names import Dept, Role
 
 
@@ -202,7 +203,7 @@ class Border:
     """Section that the row restates."""
 
 
-BORDERS = (
+_PRINTED_BORDERS = (
     Border(
         department=Dept.BACKEND,
         receives=(Item("`{phase}-CONTEXT-backend.md`", What.CONTEXT, department=Dept.BACKEND),),
@@ -234,6 +235,26 @@ BORDERS = (
                 "UX internal plans/architecture", What.PLANS_AND_ARCHITECTURE, department=Dept.UIUX
             ),
         ),
+    ),
+)
+
+
+def _border(department: Dept) -> Border:
+    """Return the border of a department that the document does not print: its own context and no other."""
+    others = [row for row in WORKING if row.name is not department]
+    return Border(
+        department,
+        (Item(f"`{{phase}}-CONTEXT-{department}.md`", What.CONTEXT, department=department),),
+        tuple(Item(f"{row.label} context", What.CONTEXT, department=row.name) for row in others),
+    )
+
+
+BORDERS = (
+    *_PRINTED_BORDERS,
+    *(
+        _border(row.name)
+        for row in WORKING
+        if row.name not in {border.department for border in _PRINTED_BORDERS}
     ),
 )
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from yolo_fs.protocol.gates import INTEGRATION_CHECKS, SENTINELS, Gate, Need
+from yolo_fs.protocol.gates import GATES, INTEGRATION_CHECKS, SENTINELS, Gate, Need
 from yolo_fs.protocol.names import Dept
 from yolo_fs.rules.phase.folder import PhaseFolder, says
 
@@ -23,7 +23,12 @@ def lacking(gate: Gate, folder: PhaseFolder) -> tuple[Need, ...]:
 
 
 def _ux_sentinel(folder: PhaseFolder) -> bool:
-    return any(folder.stands(row.file) for row in SENTINELS if "ux-complete" in row.opens)
+    return any(
+        folder.stands(file)
+        for gate in GATES
+        if Need.UX_SENTINEL in gate.needs
+        for file in gate.sentinels
+    )
 
 
 def _all_complete(folder: PhaseFolder) -> bool:
@@ -59,14 +64,16 @@ def cross_checks(
 ) -> dict[str, str]:
     """Return the outcome of each integration check; those in `off` are skipped."""
     return {
-        row.key: "skip" if row.key in off else CHECKS[row.key](folder, departments)
+        row.key: CHECKS[row.key](folder, departments)
+        if row.key not in off and row.applies_to(departments)
+        else "skip"
         for row in INTEGRATION_CHECKS
     }
 
 
 def _api(folder: PhaseFolder, departments: Sequence[Dept]) -> str:
     """An unreadable line may be a contract that is still disputed, so it fails."""
-    if len(departments) == 1 or not folder.has("api-contracts.jsonl"):
+    if not folder.has("api-contracts.jsonl"):
         return "skip"
     rows = folder.rows("api-contracts.jsonl")
     return _verdict(
@@ -75,7 +82,7 @@ def _api(folder: PhaseFolder, departments: Sequence[Dept]) -> str:
 
 
 def _design(folder: PhaseFolder, departments: Sequence[Dept]) -> str:
-    if Dept.UIUX not in departments or not folder.has("design-handoff.jsonl"):
+    if not folder.has("design-handoff.jsonl"):
         return "skip"
     is_ready = any(says(row, "status", "ready") for row in folder.rows("design-handoff.jsonl"))
     return _verdict(passed=not is_ready or bool(folder.names("", SUMMARY)))

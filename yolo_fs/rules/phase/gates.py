@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT
 from yolo_fs.protocol.gates import (
     GATES,
     SENTINELS,
@@ -36,9 +35,7 @@ def gates_of(facts: PhaseFacts, progress: PhaseStatus) -> tuple[GateStatus, ...]
 
 
 def _concerns(gate: Gate, active: tuple[Dept, ...]) -> bool:
-    if gate.name == "ux-complete":
-        return Dept.UIUX in active
-    return gate.name != "api-contract" or {DEFAULT_DEPARTMENT, Dept.FRONTEND} <= set(active)
+    return set(gate.requires) <= set(active)
 
 
 def _gate(view: GateView, gate: Gate) -> GateStatus:
@@ -94,10 +91,8 @@ def sentinels_of(facts: PhaseFacts, progress: PhaseStatus) -> dict[str, str]:
 def _is_borne_out(
     row: Sentinel, open_gates: Mapping[str, GateStatus], progress: PhaseStatus
 ) -> bool:
-    if row.department is None:
-        return "api-contract" in open_gates
-    if row.department is Dept.UIUX:
-        return "ux-complete" in open_gates
+    if row.gate:
+        return row.gate in open_gates
     return any(
         one.department is row.department and one.is_complete and one.plans
         for one in progress.departments
@@ -110,10 +105,8 @@ def _content(
     open_gates: Mapping[str, GateStatus],
     progress: PhaseStatus,
 ) -> str:
-    if row.department is Dept.UIUX:
-        evidence = open_gates["ux-complete"].evidence
-    elif row.department is None:
-        evidence = open_gates["api-contract"].evidence
+    if row.gate:
+        evidence = open_gates[row.gate].evidence
     else:
         evidence = tuple(
             (str(plan.id), plan.commit) for one in progress.departments for plan in one.plans

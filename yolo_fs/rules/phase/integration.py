@@ -9,10 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from yolo_fs.protocol.departments import WORKING
-from yolo_fs.protocol.gates import (
-    INTEGRATION_CHECKS,
-)
-from yolo_fs.protocol.names import Dept
+from yolo_fs.protocol.gates import INTEGRATION, INTEGRATION_CHECKS
 from yolo_fs.reasons import errors
 from yolo_fs.rules.handoffs.contents import faults_of_handoffs
 from yolo_fs.rules.phase.gateview import GateStatus, GateView, MissingEvidence, evidence_of
@@ -26,17 +23,14 @@ from yolo_fs.rules.phase.needs import (
 )
 from yolo_fs.rules.phase.progress import StepStanding
 
-INTEGRATION = "integration"
-"""Name of the integration gate beside those of the table."""
-
 
 def integration_checks(view: GateView) -> dict[str, tuple[str, tuple[MissingEvidence, ...]]]:
     """Return each of the four checks: pass, fail or skip, with what fails it."""
-    several = view.facts.switches.several_departments
+    active = view.facts.switches.departments
     wanted = view.facts.switches.config.integration_gate.checks
     found: dict[str, tuple[str, tuple[MissingEvidence, ...]]] = {}
     for row in INTEGRATION_CHECKS:
-        if not getattr(wanted, row.config) or (row.key in ("api", "design") and not several):
+        if not getattr(wanted, row.config) or not row.applies_to(active):
             found[row.key] = ("skip", ())
             continue
         applies, lacks = _CHECKS[row.key](view)
@@ -50,9 +44,7 @@ def _api(view: GateView) -> tuple[bool, tuple[MissingEvidence, ...]]:
 
 
 def _design(view: GateView) -> tuple[bool, tuple[MissingEvidence, ...]]:
-    applies = Dept.UIUX in view.facts.switches.departments and bool(
-        view.facts.of_kind("design-handoff")
-    )
+    applies = bool(view.facts.of_kind("design-handoff"))
     lacks = (*ux_said_complete(view), *component_specs(view), *_untrue(view, "design-handoff"))
     return applies, lacks if applies else ()
 

@@ -5,9 +5,11 @@ See docs/sources.md#document-000 and #document-002.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
-from yolo_fs.protocol.names import Dept
+from yolo_fs.protocol.departments import name_in
+from yolo_fs.protocol.gates import GATE_BY_NAME, Owed
+from yolo_fs.protocol.names import Role
 from yolo_fs.rules.evidence.facts import Plan, texts
 from yolo_fs.rules.evidence.plans import PlanStatus
 from yolo_fs.rules.phase.gateview import MissingEvidence
@@ -60,12 +62,9 @@ def _of_tasks(plan: PlanStatus, written: Plan, file: str) -> Iterator[Wait]:
 def of_gates(scene: Scene) -> Iterator[Wait]:
     """Yield which departments, or which of their Leads, owe a closed gate its evidence."""
     for name, missing in scene.closed.items():
-        if name == "api-contract":
-            yield from _of_contracts(scene, missing)
-        elif name == "ux-complete":
-            yield Wait(f"gate:{name}", Dept.UIUX, missing[0].what, missing[0].file)
-        else:
-            yield from (_owed(f"gate:{name}", one) for one in scene.behind)
+        row = GATE_BY_NAME.get(name)
+        owed_by = row.owed_by if row else Owed.BEHIND
+        yield from OWING[owed_by](scene, name, missing)
     for gate in scene.entrances.values():
         yield from (
             _owed(gate_name(gate), one)
@@ -84,21 +83,33 @@ def _owed(gate: str, one: DepartmentStatus) -> Wait:
     )
 
 
-def _of_contracts(scene: Scene, missing: tuple[MissingEvidence, ...]) -> Iterator[Wait]:
+def _owed_behind(scene: Scene, gate: str, _: tuple[MissingEvidence, ...]) -> Iterator[Wait]:
+    yield from (_owed(f"gate:{gate}", one) for one in scene.behind)
+
+
+def _owed_by_required(_: Scene, gate: str, missing: tuple[MissingEvidence, ...]) -> Iterator[Wait]:
+    for department in GATE_BY_NAME[gate].requires:
+        yield Wait(f"gate:{gate}", department, missing[0].what, missing[0].file)
+
+
+def _owed_by_unanswered(
+    scene: Scene, gate: str, missing: tuple[MissingEvidence, ...]
+) -> Iterator[Wait]:
     """Yield whose word is missing: that of the side which was spoken to, or of both where no side is named."""
     lines = scene.facts.lines_of("api-contracts")
     for lack in missing:
         if lack.line or not lines:
             direction = lines[lack.line - 1].get("direction") if lack.line else None
             where = f"{lack.file}:{lack.line}" if lack.line else lack.file
-            for lead in _ANSWERED_BY.get(str(direction), ("fe-lead", "lead")):
-                yield Wait(
-                    "gate:api-contract", lead, lack.what, where, f"agree on it in {lack.file}"
-                )
+            receiver = str(direction).partition("_to_")[2]
+            sides = [name for name in GATE_BY_NAME[gate].requires if name == receiver]
+            for side in sides or reversed(GATE_BY_NAME[gate].requires):
+                lead = name_in(Role.LEAD, side)
+                yield Wait(f"gate:{gate}", lead, lack.what, where, f"agree on it in {lack.file}")
 
 
-_ANSWERED_BY: Mapping[str, tuple[str, ...]] = {
-    "frontend_to_backend": ("lead",),
-    "backend_to_frontend": ("fe-lead",),
+OWING: Mapping[Owed, Callable[[Scene, str, tuple[MissingEvidence, ...]], Iterator[Wait]]] = {
+    Owed.BEHIND: _owed_behind,
+    Owed.REQUIRED: _owed_by_required,
+    Owed.UNANSWERED: _owed_by_unanswered,
 }
-"""Direction of a contract → who answers it."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from yolo_fs.protocol.gates import GATE_TIMEOUT_MINUTES
+from yolo_fs.protocol.gates import GATE_BY_NAME, GATE_TIMEOUT_MINUTES
 from yolo_fs.protocol.names import Dept
 from yolo_fs.rules.evidence.facts import Filed, PhaseFacts
 from yolo_fs.rules.phase.gates import gates_of, sign_off
@@ -19,8 +19,6 @@ from yolo_fs.rules.phase.waves import routing, waves
 from yolo_fs.rules.states.checksum import DECLARED, declared_in, rank_of_status, renewed
 from yolo_fs.rules.states.department import derived_status
 from yolo_fs.rules.timestamps import iso
-
-_GATES = ("ux-complete", "api-contract", "all-depts")
 
 
 def orchestration(
@@ -36,7 +34,7 @@ def orchestration(
         "departments": {
             one.department.value: _department(facts, one) for one in _in_waves(facts, progress)
         },
-        "gates": {name: _gate(facts, gates[name]) for name in _GATES if name in gates},
+        "gates": {name: _gate(facts, gates[name]) for name in GATE_BY_NAME if name in gates},
         "integration_qa": {"status": _integration(facts, progress)},
         "security": {"status": _security(facts)},
         "owner_signoff": {"status": _owner(facts, progress)},

@@ -16,12 +16,11 @@ from yolo_fs.edges.files import stamp_at
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import Damaged, read_json
 from yolo_fs.ids import PhaseId
-from yolo_fs.protocol.gates import GATE_TIMEOUT_MINUTES
+from yolo_fs.protocol.gates import GATE_TIMEOUT_MINUTES, INTEGRATION
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.rules.evidence.facts import PhaseFacts, Switches
 from yolo_fs.rules.phase.gates import gates_of, sign_off
 from yolo_fs.rules.phase.gateview import GateStatus, GateView
-from yolo_fs.rules.phase.integration import INTEGRATION
 from yolo_fs.rules.phase.progress import DepartmentStatus, PhaseStatus, fold
 from yolo_fs.rules.states.department import Drift
 from yolo_fs.services.history.team import Team
