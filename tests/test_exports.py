@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 import pytest
 from jsonschema import Draft202012Validator
 
+from tests.examples import kind_of_example
 from yolo_fs.edges.lines import read_lines, read_object
 from yolo_fs.reasons import Finding, Level, Reason
-from yolo_fs.rules.artifacts.catalogue import FAMILIES, KINDS, Kind, artifact_of, find_kind
+from yolo_fs.rules.artifacts.catalogue import KINDS, Kind, artifact_of, find_kind
 from yolo_fs.rules.artifacts.export import BEYOND_JSON_SCHEMA, all_schemas, field_docs, schemas_of
 from yolo_fs.schemas.base import Fault, Format, Mode, check
 
@@ -161,8 +162,7 @@ def _cases(kind: Kind, path: Path) -> Iterator[Case]:
 def _all_cases() -> list[Case]:
     found = []
     for path in sorted(EXAMPLES.glob("*/*/*/*")):
-        kind = find_kind(FAMILIES[path.parts[-4]] + path.parts[-3])
-        assert kind is not None, path
+        kind = kind_of_example(path)
         if kind.format in (Format.JSON, Format.JSONL):
             found += _cases(kind, path)
     return found

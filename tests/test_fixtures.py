@@ -1,62 +1,63 @@
-"""`yolo-fs validate fixtures/` agrees with the name of every example, so that the command is its own oracle."""
+"""Every example in `fixtures/` is what its name says: valid, or wrong for exactly that reason first."""
 
 from __future__ import annotations
 
-import json
-from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
-from yolo_fs.cli.main import run
-from yolo_fs.reasons import Exit, Reason
-from yolo_fs.rules.artifacts.catalogue import FAMILIES, KINDS, find_kind
-from yolo_fs.rules.artifacts.recognise import example_of
+from tests.examples import (
+    FAMILIES,
+    FIXTURES,
+    READER_FORMATS,
+    Example,
+    examples,
+    expected_reason,
+    kind_of_example,
+)
+from yolo_fs.edges.lines import Limits
+from yolo_fs.edges.readers import READERS
+from yolo_fs.reasons import Finding, errors
+from yolo_fs.rules.artifacts.catalogue import KINDS
+from yolo_fs.schemas.config import Config, Policy
+from yolo_fs.services.checking.checker import Checker
+from yolo_fs.services.settings import Settings
 
-FIXTURES = Path(__file__).parents[1] / "fixtures"
-FOLDERS = ("examples", "reader", "front_matter", "toon")
-FILES = sorted(
-    path for folder in FOLDERS for path in (FIXTURES / folder).rglob("*") if path.is_file()
+SMALL = Limits(max_line_bytes=4096, max_file_bytes=16384, max_lines=1000)
+"""What the examples of the readers are read with, so that none of them has to be large."""
+
+FOR_READERS = sorted(
+    path
+    for folder in ("reader", "front_matter", "toon")
+    for path in (FIXTURES / folder).rglob("*")
+    if path.is_file()
 )
 
 
-def test_validate_agrees_with_every_example(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code = run(
-        ["validate", "-C", str(tmp_path), "--json", *(str(FIXTURES / folder) for folder in FOLDERS)]
-    )
-    answer = json.loads(capsys.readouterr().out)
-    errors = [
-        f"{one['path']}: {one['message']}" for one in answer["findings"] if one["level"] == "error"
-    ]
-    assert (code, errors) == (Exit.DONE, [])
-    counts = Counter(path.parent.name for path in FILES)
-    assert answer["data"]["examples"] == {"ok": counts["ok"], "bad": counts["bad"], "disagree": 0}
-    assert answer["data"]["checked"] == len(FILES)
+def first_error(findings: Iterable[Finding]) -> object:
+    wrong = errors(findings)
+    return wrong[0].reason if wrong else None
 
 
-def test_whole_folder_has_no_error(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["validate", "--format", "github", str(FIXTURES)]) == Exit.DONE
-    assert "::error" not in capsys.readouterr().out
+@pytest.mark.parametrize("example", tuple(examples()), ids=lambda example: example.name)
+def test_checker_agrees_with_every_example(example: Example) -> None:
+    checker = Checker(Settings(Config(), Policy()))
+    checked = checker.check_kind(example.kind, example.path.name, example.path.read_bytes())
+    assert first_error(checked.findings) is example.expected
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(FIXTURES)))
-def test_every_file_is_an_example(path: Path) -> None:
-    example = example_of(str(path))
-    assert example is not None
-    assert example.expected == (
-        Reason(path.name.partition("__")[0]) if path.parent.name == "bad" else None
-    )
+@pytest.mark.parametrize("path", FOR_READERS, ids=lambda path: str(path.relative_to(FIXTURES)))
+def test_reader_agrees_with_every_example(path: Path) -> None:
+    format_ = READER_FORMATS[path.parts[-3], path.suffix[1:]]
+    limits = SMALL if path.parts[-3] == "reader" else Limits()
+    reading = READERS[format_](path.read_bytes(), path.name, limits)
+    assert first_error(reading.findings) is expected_reason(path)
 
 
 def test_every_kind_has_a_folder_of_examples() -> None:
-    folders = {
+    folders = [
         folder for family in FAMILIES for folder in (FIXTURES / "examples" / family).iterdir()
-    }
-    shown = {
-        kind
-        for folder in folders
-        if (kind := find_kind(FAMILIES[folder.parent.name] + folder.name))
-    }
-    assert {kind.name for kind in KINDS} == {kind.name for kind in shown}
+    ]
+    shown = {kind_of_example(folder / "ok" / "any").name for folder in folders}
+    assert {kind.name for kind in KINDS} == shown

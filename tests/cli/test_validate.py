@@ -15,10 +15,11 @@ from typing import Any
 
 import pytest
 
+from tests.examples import FAMILIES, kind_of_example
 from yolo_fs.cli.annotations import as_github, as_sarif
 from yolo_fs.cli.main import run
 from yolo_fs.reasons import Exit, Finding, Reason
-from yolo_fs.rules.artifacts.catalogue import FAMILIES, find_kind
+from yolo_fs.rules.artifacts.catalogue import find_kind
 from yolo_fs.rules.artifacts.repair import diff, mended
 
 EXAMPLES = Path(__file__).parents[2] / "fixtures" / "examples"
@@ -267,21 +268,16 @@ def test_missing_file_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     )
 
 
-@pytest.mark.parametrize(
-    ("name", "reason"),
-    [
-        ("ok/a.jsonl", "unknown_value"),
-        ("bad/missing_key__b.jsonl", "name_mismatch"),
-        ("bad/unknown_value__c.jsonl", ""),
-    ],
-)
-def test_example_must_be_what_its_name_says(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, reason: str
+def test_a_folder_called_bad_excuses_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    write(tmp_path, f"artifacts/critique/{name}", jsonl(FINDING | {"sev": "high"}))
-    code, answer = validate(tmp_path, capsys, ".")
-    assert (code, reasons(answer)) == ((1, [reason]) if reason else (0, []))
-    assert answer["data"]["examples"]["disagree"] == bool(reason)
+    write(tmp_path, "critique/bad/critique.jsonl", jsonl(FINDING | {"sev": "high"}))
+    code, answer = validate(tmp_path, capsys, "critique")
+    assert (code, reasons(answer)) == (Exit.FINDINGS, ["unknown_value"])
+    write(tmp_path, "critique/bad/missing_key__x.jsonl", b"{}\n")
+    code, answer = validate(tmp_path, capsys, "critique/bad/missing_key__x.jsonl")
+    assert (code, reasons(answer)) == (Exit.FINDINGS, ["unknown_name"])
+    assert answer["findings"][0]["message"] == "cannot determine the file's type"
 
 
 # --- hostile files ---------------------------------------------------------------------------------------------------
@@ -505,8 +501,7 @@ def test_what_is_right_already_is_left_alone() -> None:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_repair_is_done_after_one_pass_and_never_makes_good_examples_other(family: str) -> None:
     for path in sorted(EXAMPLES.glob(f"{family}/*/*/*")):
-        kind = find_kind(FAMILIES[family] + path.parts[-3])
-        assert kind is not None
+        kind = kind_of_example(path)
         data = path.read_bytes()
         once = mended(data, kind)
         assert once is None or (

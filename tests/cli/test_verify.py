@@ -21,7 +21,7 @@ from yolo_fs.edges.readers import READERS
 from yolo_fs.reasons import Exit
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.naming import subject_of, trailers_of
-from yolo_fs.services.intake import records_before
+from yolo_fs.services.checking.checker import previous_records
 from yolo_fs.services.settings import load
 
 PHASE = ".yolo-planning/phases/01-auth"
@@ -69,7 +69,7 @@ def entry(repository: Repository, name: str, data: bytes) -> CommitRequest:
     place = classify(f"{PHASE}/{name}")
     assert place is not None
     records = READERS[place.artifact.format](data, place.path, load(repository.root).limits).records
-    before = records_before(
+    before = previous_records(
         repository, place, repository.blob_at(repository.head().tip, place.path)
     )
     return CommitRequest(place.path, data, subject_of(place, records, before), trailers_of(place))

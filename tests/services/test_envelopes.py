@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from yolo_fs.services.handoffs.envelopes import ProductHandoffs
 
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Exit, Reason, YoloError, errors
 from yolo_fs.rules.artifacts.handoff_names import HANDOFF_FOLDER, instant, read_name
 from yolo_fs.rules.handoffs.envelopes import mentioned_files, read, right_name
 from yolo_fs.rules.handoffs.session_progress import open_error, progress_line, standing
+from yolo_fs.services.checking.envelopes import ProductHandoffs
+from yolo_fs.services.checking.snapshots import WorkTree
 from yolo_fs.services.handoffs.write import WrittenEnvelope, choose, send
 from yolo_fs.services.settings import load
 
@@ -36,7 +37,9 @@ class Project:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.repository = Repository(str(root))
-        self.handoffs = ProductHandoffs(self.repository.root, load(self.repository.root), NOW)
+        self.handoffs = ProductHandoffs(
+            WorkTree(self.repository.root, 8 << 20), load(self.repository.root), NOW
+        )
 
     def git(self, *arguments: str) -> str:
         identity = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"]

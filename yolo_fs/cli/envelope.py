@@ -25,6 +25,7 @@ from yolo_fs.rules.handoffs.session_progress import (
 )
 from yolo_fs.schemas.envelope.choice import NextState
 from yolo_fs.services.checking.envelopes import ProductHandoffs, StoredSession
+from yolo_fs.services.checking.snapshots import WorkTree
 from yolo_fs.services.handoffs.write import WrittenEnvelope, choose, send
 from yolo_fs.services.settings import load
 
@@ -137,7 +138,9 @@ class _File(NamedTuple):
 @contextmanager
 def _project(asked: Invocation) -> Iterator[_Project]:
     with Repository(asked.start) as repository:
-        yield _Project(repository, ProductHandoffs(repository.root, load(repository.root)))
+        settings = load(repository.root)
+        work_tree = WorkTree(repository.root, settings.policy.max_file_bytes)
+        yield _Project(repository, ProductHandoffs(work_tree, settings))
 
 
 def _file(asked: Invocation, project: _Project, name: str) -> _File:
@@ -145,7 +148,7 @@ def _file(asked: Invocation, project: _Project, name: str) -> _File:
     if name == STDIN:
         return _File(STDIN, from_stdin(limit_bytes))
     folder, base = os.path.split(os.path.abspath(os.path.join(asked.start, name)))
-    full, root = os.path.join(os.path.realpath(folder), base), project.handoffs.root
+    full, root = os.path.join(os.path.realpath(folder), base), project.repository.root
     is_inside = full.startswith(f"{root}/")
     path = os.path.relpath(full, root) if is_inside else full
     # A link on the way from the project's root is refused; whoever names a file outside means the one it leads to.

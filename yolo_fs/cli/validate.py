@@ -11,11 +11,10 @@ import click
 from yolo_fs.cli.annotations import as_github, as_sarif
 from yolo_fs.cli.given import from_stdin
 from yolo_fs.cli.reply import Invocation, Reply, envelope, verb
-from yolo_fs.reasons import Exit, Finding, Level, safe
+from yolo_fs.reasons import Exit, Finding, Level, errors, safe
 from yolo_fs.rules.artifacts.catalogue import kind_named
 from yolo_fs.rules.artifacts.repair import diff, mended
-from yolo_fs.services.checking.checker import CheckedFile
-from yolo_fs.services.checking.validate import STDIN, Tally, Validator
+from yolo_fs.services.checking.validate import STDIN, CheckedFile, Validator
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -25,26 +24,29 @@ if TYPE_CHECKING:
 class _Result:
     """What a run found."""
 
-    tally: Tally = field(default_factory=Tally)
+    checked: int = 0
     findings: list[Finding] = field(default_factory=list)
     suggestions: list[tuple[str, str]] = field(default_factory=list)
     """(path, unified diff)."""
 
     @property
+    def error_count(self) -> int:
+        return len(errors(self.findings))
+
+    @property
+    def warning_count(self) -> int:
+        return len(self.findings) - self.error_count
+
+    @property
     def exit_code(self) -> Exit:
-        return Exit.FINDINGS if self.tally.errors else Exit.DONE
+        return Exit.FINDINGS if self.error_count else Exit.DONE
 
     def data(self) -> dict[str, Any]:
-        tally = self.tally
-        examples = {name: tally.examples[name] for name in ("ok", "bad", "disagree")}
-        counts = {
-            "checked": tally.checked,
-            "errors": tally.errors,
-            "warnings": tally.warnings,
-            "examples": examples,
-        }
-        return counts | {
-            "suggestions": [{"path": path, "diff": text} for path, text in self.suggestions]
+        return {
+            "checked": self.checked,
+            "errors": self.error_count,
+            "warnings": self.warning_count,
+            "suggestions": [{"path": path, "diff": text} for path, text in self.suggestions],
         }
 
 
@@ -80,14 +82,13 @@ def validate(
     """Check artifacts, messages, handoffs, state and configuration against the protocol.
 
     Without PATH: the whole planning tree. A PATH is a file, a folder, or - for a text on stdin (a message,
-    or what --type says). Files in folders called ok and bad are examples and must be what their names say.
-    Ends with 1 when there is an error; warnings alone do not count.
+    or what --type says). Ends with 1 when there is an error; warnings alone do not count.
     """
     if staged and STDIN in paths:
         raise click.UsageError("--staged reads the index, not stdin")
     validator = Validator(asked.start, kind_named(kind) if kind else None)
     try:
-        result = _collected(_judged(validator, paths, staged=staged), suggest=suggest)
+        result = _collected(_checked(validator, paths, staged=staged), suggest=suggest)
     finally:
         validator.close()
     # Where a diff or another program's words fill stdout, or people read it, findings are not printed twice.
@@ -96,7 +97,7 @@ def validate(
     return Reply(result.data(), goes_with, result.exit_code, lambda console: show(console, result))
 
 
-def _judged(validator: Validator, paths: Sequence[str], *, staged: bool) -> Iterator[CheckedFile]:
+def _checked(validator: Validator, paths: Sequence[str], *, staged: bool) -> Iterator[CheckedFile]:
     if staged:
         yield from validator.staged(paths)
     elif not paths:
@@ -108,14 +109,15 @@ def _judged(validator: Validator, paths: Sequence[str], *, staged: bool) -> Iter
             yield from validator.paths((path,))
 
 
-def _collected(judged: Iterable[CheckedFile], *, suggest: bool) -> _Result:
+def _collected(files: Iterable[CheckedFile], *, suggest: bool) -> _Result:
     result = _Result()
-    for one in judged:
-        result.tally.add(one)
-        result.findings += one.findings
-        fresh = mended(one.data, one.kind) if suggest and one.kind and one.findings else None
-        if fresh is not None:
-            result.suggestions.append((one.path, diff(one.data, fresh, safe(one.path, 4096))))
+    for file in files:
+        result.checked += 1
+        result.findings += file.findings
+        if not (suggest and file.kind and file.findings):
+            continue
+        if (fresh := mended(file.data, file.kind)) is not None:
+            result.suggestions.append((file.path, diff(file.data, fresh, safe(file.path, 4096))))
     return result
 
 
@@ -123,7 +125,7 @@ def _show_findings(console: Console, result: _Result) -> None:
     for finding in result.findings:
         mark = "warning: " if finding.level is Level.WARNING else ""
         console.print(f"{mark}{finding}", soft_wrap=True)
-    console.print(_summary(result.tally), soft_wrap=True)
+    console.print(_summary(result), soft_wrap=True)
 
 
 def _show_suggestions(console: Console, result: _Result) -> None:
@@ -137,13 +139,9 @@ def _show_suggestions(console: Console, result: _Result) -> None:
         console.file.write(shown)
 
 
-def _summary(tally: Tally) -> str:
-    files = f"{tally.checked} file{'' if tally.checked == 1 else 's'} checked"
-    said = [files, f"{tally.errors} errors", f"{tally.warnings} warnings"]
-    if good_or_bad := tally.examples["ok"] + tally.examples["bad"]:
-        agree = good_or_bad - tally.examples["disagree"]
-        said.append(f"{agree} of {good_or_bad} examples agree with their names")
-    return ", ".join(said)
+def _summary(result: _Result) -> str:
+    files = f"{result.checked} file{'' if result.checked == 1 else 's'} checked"
+    return f"{files}, {result.error_count} errors, {result.warning_count} warnings"
 
 
 def _show_envelope(console: Console, result: _Result) -> None:

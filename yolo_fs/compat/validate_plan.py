@@ -7,20 +7,20 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from yolo_fs.compat.arguments import UsageError, parse
-from yolo_fs.compat.folder import Folder
 from yolo_fs.compat.output import print_json
 from yolo_fs.compat.shapes import in_words, is_asked, json_type, placed, read_records
 from yolo_fs.compat.validate_naming import judge
 from yolo_fs.ids import PlanId
 from yolo_fs.reasons import Reason, safe
-from yolo_fs.rules.artifacts.checks import CHECKS, plan_facts
+from yolo_fs.rules.artifacts.checks import CHECKS
 from yolo_fs.rules.artifacts.table import ARTIFACTS, Check
-from yolo_fs.rules.artifacts.verdicts import Place, PlanFacts, Surroundings
-from yolo_fs.rules.phase.folder import first
+from yolo_fs.rules.artifacts.verdicts import Place, Surroundings
 from yolo_fs.schemas.base import Fault, Record, Wire, check
+from yolo_fs.schemas.config import Config, Policy
 from yolo_fs.schemas.lines.planning import PlanHeader, PlanTask, TurboPlanHeader, TurboTask
-
-PLAN = ".plan.jsonl"
+from yolo_fs.services.checking.checker import Checker
+from yolo_fs.services.checking.snapshots import WorkTree
+from yolo_fs.services.settings import Settings
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -113,7 +113,9 @@ def _references(path: str, records: Sequence[Record]) -> Judgement:
     header = records[0].value
     plan = PlanId.parse(f"{header.get('p')}-{header.get('n')}")
     place = Place(name, _ROW, plan=plan)
-    around = Surroundings(plans=_plans_beside(folder or ".", name))
+    settings = Settings(Config(), Policy())
+    snapshot = WorkTree(folder or ".", settings.policy.max_file_bytes)
+    around = Surroundings(Checker(settings).plans_beside(place, snapshot))
     for rule in (Check.WAVES, Check.TASK_IDS, Check.TASK_GRAPH):
         for line, fault in CHECKS[rule](place, records, around):
             message = _WORDS.get(fault.reason) if rule is Check.WAVES else None
@@ -128,14 +130,3 @@ _WORDS = {
     Reason.SELF_REFERENCE: "Circular dependency",
     Reason.DEPENDENCY_CYCLE: "Circular dependency",
 }
-
-
-def _plans_beside(folder: str, own: str) -> dict[str, PlanFacts]:
-    files = Folder(folder)
-    found: dict[str, PlanFacts] = {}
-    for name in files.names("", PLAN):
-        header = first(files.rows(name))
-        facts = plan_facts(header)
-        if name != own and facts:
-            found[f"{header.get('p')}-{header.get('n')}"] = facts
-    return found

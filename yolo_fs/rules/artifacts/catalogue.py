@@ -20,17 +20,7 @@ from yolo_fs.schemas.catalogue import (
 )
 from yolo_fs.schemas.catalogue import KINDS as _OTHERS
 
-__all__ = ["FAMILIES", "KINDS", "Kind", "artifact_of", "find_kind", "kind_named"]
-
-FAMILIES: Mapping[str, str] = {
-    "artifacts": "artifact/",
-    "messages": "message/",
-    "envelopes": "envelope/",
-    "handoffs": "handoff/",
-    "states": "state/",
-    "configs": "",
-}
-"""Folder of examples → what the names of its kinds begin with."""
+__all__ = ["KINDS", "Kind", "artifact_of", "find_kind", "kind_named"]
 
 
 def _artifacts() -> Iterator[Kind]:

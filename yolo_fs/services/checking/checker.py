@@ -1,195 +1,147 @@
-"""Judges the bytes of one file, whatever it is: an artifact at its place, a message, an example, or nothing known.
-
-See docs/faults.md#f53.
-"""
+"""The only way from the bytes of a file to its findings: daemon, validate, verify and hooks all use it."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.lines import Limits, read_object
+from yolo_fs.edges.lines import read_lines
 from yolo_fs.edges.readers import READERS
-from yolo_fs.reasons import Finding, Reason, errors
-from yolo_fs.rules.artifacts.catalogue import kind_named
-from yolo_fs.rules.artifacts.classify import classify
-from yolo_fs.rules.artifacts.recognise import (
-    Example,
-    InTree,
-    example_of,
-    kind_of_content,
-    kind_of_name,
-    place_of_kind,
-    place_of_name,
-)
+from yolo_fs.edges.text_checks import FindingList, Limits, Reading, decode
+from yolo_fs.reasons import Finding, errors
+from yolo_fs.rules.artifacts.catalogue import artifact_of
+from yolo_fs.rules.artifacts.checks import commits_mentioned, plan_facts
+from yolo_fs.rules.artifacts.examine import examine
+from yolo_fs.rules.artifacts.naming import is_named_by_change
+from yolo_fs.rules.artifacts.recognise import place_of_name
 from yolo_fs.rules.artifacts.secrets import find_secrets
-from yolo_fs.rules.artifacts.verdicts import Place
+from yolo_fs.rules.artifacts.table import Check, Home
+from yolo_fs.rules.artifacts.verdicts import Place, PlanFacts, Surroundings
+from yolo_fs.rules.handoffs.packets import ParsedPacket, from_front_matter, packet_of
+from yolo_fs.schemas.base import Format, Record
 from yolo_fs.schemas.catalogue import Kind
-from yolo_fs.services.checking.snapshots import CommitsExist, Examiner, Snapshot
+from yolo_fs.services.checking.envelopes import ProductHandoffs
+from yolo_fs.services.checking.snapshots import NoTree, Snapshot
 from yolo_fs.services.settings import Settings
 
-_SMALL = Limits(max_line_bytes=4096, max_file_bytes=16384, max_lines=1000)
-"""What the examples of the readers are read with, so that none of them has to be large."""
+_PLAN_SUFFIX = ".plan.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
-class CheckedFile:
-    """One file and what is wrong with it."""
+class Checked:
+    """What a file says, and everything that is wrong with it."""
 
-    path: str
-    """As the asker knows it."""
-    findings: tuple[Finding, ...] = ()
-    kind: Kind | None = None
-    """None when nothing tells what the file is."""
-    data: bytes = b""
-    """What was read."""
-    example: Example | None = None
+    records: tuple[Record, ...]
+    faults: tuple[Finding, ...]
+    """What is wrong by the protocol: errors and warnings."""
+    secrets: tuple[Finding, ...] = ()
+    """Credentials in it; looked for only when there is no other error."""
+    torn: bool = False
+    """Its last line has no newline: it is still being written, or was cut."""
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        return self.faults + self.secrets
 
 
-class Judge:
-    """Judges bytes under one configuration."""
+class Checker:
+    """Checks files under one configuration."""
 
-    def __init__(self, repository: Repository | None, settings: Settings, kind: Kind | None):
-        """`kind`: what every file is, whatever its name says."""
-        self._repository = repository
+    def __init__(self, settings: Settings):
         self._settings = settings
-        self._kind = kind
-        self._examiner = self._examiner_with(self._commits_exist())
-        self._free_examiner = self._examiner_with(_take_commits_on_trust)
+        self._plans: dict[str, tuple[Hashable, PlanFacts | None]] = {}
 
-    def judge(
-        self,
-        shown: str,
-        data: bytes | Finding,
-        tree: InTree | None,
-        snapshot: Snapshot,
-        full: str = "",
-    ) -> CheckedFile:
-        """Judge a file as far as its place, else its name, else its content tells what it is.
+    def check(self, place: Place, data: bytes, snapshot: Snapshot) -> Checked:
+        """Check the bytes of an artifact among its neighbours in a snapshot."""
+        path, settings = place.path, self._settings
+        reading = READERS[place.artifact.format](data, path, settings.limits)
+        if place.artifact.home is Home.DOCUMENTS:
+            faults = ProductHandoffs(snapshot, settings).check_reading(path, reading)
+        elif place.artifact.format is Format.FRONT_MATTER:
+            faults = self._packet_faults(data, path, reading)
+        else:
+            faults = (*reading.findings, *self._faults(place, reading.records, snapshot))
+        secrets: tuple[Finding, ...] = ()
+        if not errors(faults):
+            secrets = tuple(find_secrets(data, path, frozenset(settings.policy.secrets_allowed)))
+        return Checked(reading.records, faults, secrets, reading.torn)
 
-        `shown`: its path as the asker knows it. `full`: its absolute path, where it lies on disk.
-        """
-        example = example_of(full)
-        if isinstance(data, Finding):
-            refused = CheckedFile(shown, (replace(data, path=shown),))
-            return _by_its_name(refused, example) if example else refused
-        if self._kind:
-            return self.judge_as(self._kind, shown, data)
-        if tree and (place := classify(tree.path)):
-            return self._judged_at(place, shown, data, snapshot, is_own=self._is_own(tree.root))
-        if example:
-            limits = _SMALL if example.is_small else None
-            return _by_its_name(self.judge_as(example.kind, shown, data, limits), example)
-        name = os.path.basename(full or shown)
-        if place := place_of_name(name):
-            return self._judged_at(replace(place, path=shown), shown, data, snapshot, is_own=False)
-        if kind := kind_of_name(name):
-            return self.judge_as(kind, shown, data)
-        if name.endswith(".json"):
-            return self._judged_by_content(shown, data)
-        return CheckedFile(shown, (_unrecognised(shown),))
-
-    def _judged_at(
-        self, place: Place, shown: str, data: bytes, snapshot: Snapshot, *, is_own: bool
-    ) -> CheckedFile:
-        examiner = self._examiner if is_own else self._free_examiner
-        findings = examiner.examine(place, data, snapshot).findings
-        if not errors(findings):
-            findings += find_secrets(data, shown, frozenset(self._settings.policy.secrets_allowed))
-        kind = kind_named(f"artifact/{place.artifact.kind}")
-        return CheckedFile(
-            shown, tuple(replace(finding, path=shown) for finding in findings), kind, data
-        )
-
-    def _judged_by_content(self, shown: str, data: bytes) -> CheckedFile:
-        if kind := self.kind_said(data, shown):
-            return self.judge_as(kind, shown, data)
-        findings = errors(read_object(data, shown, self._settings.limits).findings)
-        return CheckedFile(shown, findings or (_unrecognised(shown),))
-
-    def judge_as(
-        self, kind: Kind, shown: str, data: bytes, limits: Limits | None = None
-    ) -> CheckedFile:
-        """Judge bytes that stand alone: nothing around them is known."""
-        if place := place_of_kind(kind, shown):
-            return CheckedFile(
-                shown, self._free_examiner.examine(place, data, _NOTHING).findings, kind, data
+    def check_kind(self, kind: Kind, path: str, data: bytes) -> Checked:
+        """Check the bytes of a file of a kind; nothing is known about its surroundings."""
+        if artifact := artifact_of(kind):
+            return self.check(Place(path, artifact), data, NoTree())
+        reading = READERS[kind.format](data, path, self._settings.limits)
+        if kind.format is Format.FRONT_MATTER:
+            faults = self._packet_faults(data, path, reading)
+        else:
+            located = kind.faults(reading.records, self._settings.mode)
+            faults = (
+                *reading.findings,
+                *(fault.as_finding(path, line) for line, fault in located),
             )
-        reading = READERS[kind.format](data, shown, limits or self._settings.limits)
-        found = tuple(
-            fault.as_finding(shown, line)
-            for line, fault in kind.faults(reading.records, self._settings.mode)
-        )
-        return CheckedFile(shown, reading.findings + found, kind, data)
+        return Checked(reading.records, faults, torn=reading.torn)
 
-    def kind_said(self, data: bytes, path: str) -> Kind | None:
-        """Return the kind that a JSON object names itself, or None."""
-        records = read_object(data, path, self._settings.limits).records
-        return kind_of_content(records[0].value) if records else None
+    def plans_beside(self, place: Place, snapshot: Snapshot) -> dict[str, PlanFacts]:
+        """Return the facts of the other plans in the folder of a plan, by their ids."""
+        plans: dict[str, PlanFacts] = {}
+        for name in snapshot.names(place.folder):
+            if name == place.name or not name.endswith(_PLAN_SUFFIX):
+                continue
+            other = place_of_name(name)
+            path = f"{place.folder}/{name}" if place.folder else name
+            if other and (facts := self._plan_facts(path, snapshot)):
+                plans[str(other.plan)] = facts
+        return plans
 
-    def limits_of(self, full: str) -> Limits:
-        """Return the limits that a file is read with."""
-        example = example_of(full)
-        return _SMALL if example and example.is_small else self._settings.limits
+    def _faults(
+        self, place: Place, records: Sequence[Record], snapshot: Snapshot
+    ) -> tuple[Finding, ...]:
+        if not records:
+            return ()
+        mentioned = commits_mentioned(place, records)
+        commits = snapshot.commits_exist(mentioned) if mentioned else {}
+        needs_plans = Check.WAVES in place.artifact.checks and place.plan is not None
+        plans = self.plans_beside(place, snapshot) if needs_plans else {}
+        return examine(place, records, Surroundings(plans, commits), self._settings.mode)
 
-    def _examiner_with(self, commits_exist: CommitsExist) -> Examiner:
-        return Examiner(self._settings.limits, self._settings.mode, commits_exist)
+    def _packet_faults(self, data: bytes, path: str, reading: Reading) -> tuple[Finding, ...]:
+        parsed = _placed_packet(data, path, reading, self._settings.limits)
+        return packet_of(parsed, self._settings.mode)[1]
 
-    def _commits_exist(self) -> CommitsExist:
-        return self._repository.commits_exist if self._repository else _take_commits_on_trust
+    def _plan_facts(self, path: str, snapshot: Snapshot) -> PlanFacts | None:
+        key = snapshot.key(path)
+        known = self._plans.get(path)
+        if known and key is not None and known[0] == key:
+            return known[1]
+        facts = None
+        data = snapshot.content(path)
+        if isinstance(data, bytes):
+            first_line = data[: data.find(b"\n") + 1]
+            records = read_lines(first_line, path, self._settings.limits).records
+            facts = plan_facts(records[0].value) if records else None
+        if key is not None:
+            self._plans[path] = key, facts
+        return facts
 
-    def _is_own(self, root: str) -> bool:
-        """Tell whether a planning tree is that of our repository: only then are its commits known."""
-        return self._repository is not None and os.path.realpath(root) == self._repository.root
+
+def read_handoff_file(data: bytes, path: str, limits: Limits) -> ParsedPacket:
+    """Return the packet of a HANDOFF.md before its values are checked."""
+    return _placed_packet(data, path, READERS[Format.FRONT_MATTER](data, path, limits), limits)
 
 
-class _Nothing:
-    """A tree without any file."""
+def _placed_packet(data: bytes, path: str, reading: Reading, limits: Limits) -> ParsedPacket:
+    text = decode(data, limits, FindingList(path))
+    texts = reading.records[0].value["handoff"] if reading.records else {}
+    return from_front_matter(texts, text.whole() if text else [], path, reading.findings)
 
-    def names(self, folder: str) -> Iterable[str]:
+
+def previous_records(repository: Repository, place: Place, blob: str | None) -> tuple[Record, ...]:
+    """Return the records of the version before where the commit's subject names what changed.
+
+    `blob`: the version before; None when there is none.
+    """
+    found = repository.objects.read(blob) if blob and is_named_by_change(place) else None
+    if found is None:
         return ()
-
-    def content(self, path: str) -> Finding:
-        return Finding(Reason.FILE_MISSING, path)
-
-    def key(self, path: str) -> None:
-        return None
-
-
-_NOTHING = _Nothing()
-
-
-def _by_its_name(judged: CheckedFile, example: Example) -> CheckedFile:
-    """Judge an example by its name: a good one has no error, a bad one has exactly its reason first."""
-    if example.expected is None:
-        return replace(judged, example=example)
-    first = next(iter(errors(judged.findings)), None)
-    if first and first.reason is example.expected:
-        return replace(judged, findings=(), example=example)
-    message = (
-        f"the first error is {first.reason.value}: {first.message}"
-        if first
-        else "there is no error"
-    )
-    expected = f"{example.expected.value} first, as the file is named"
-    wrong = Finding(
-        Reason.NAME_MISMATCH, judged.path, first.line if first else 0, "", message, expected
-    )
-    return replace(judged, findings=(wrong,), example=example)
-
-
-def _take_commits_on_trust(names: Sequence[str]) -> Mapping[str, bool]:
-    """Outside its repository a file's commits can be neither found nor missed."""
-    return dict.fromkeys(names, True)
-
-
-def _unrecognised(shown: str) -> Finding:
-    return Finding(
-        Reason.UNKNOWN_NAME,
-        shown,
-        message="nothing tells what this file is",
-        expected="a name of the protocol, such as critique.jsonl or 01-02.plan.jsonl, or a message with its `type`",
-        hint="say it with --type KIND; 'yolo-fs schema list' shows the kinds",
-    )
+    return READERS[place.artifact.format](found.body, place.path, Limits()).records

@@ -1,4 +1,4 @@
-"""The handoffs of document 003 on disk: reads the sessions of a project and checks envelopes; `sending` writes them.
+"""The handoffs of document 003: reads the sessions of a project and checks envelopes in any snapshot of it.
 
 Whatever lies in `documents/handoffs/` is read strictly, and no link is followed. See
 docs/faults.md#f50, #f51 and #f53.
@@ -12,8 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from yolo_fs.edges.files import Content, names_in, read
-from yolo_fs.edges.lines import read_object
+from yolo_fs.edges.lines import Reading, read_object
 from yolo_fs.reasons import Finding, Reason, errors
 from yolo_fs.rules.artifacts.handoff_names import (
     CHOICES,
@@ -33,6 +32,7 @@ from yolo_fs.rules.handoffs.sessions import (
 )
 from yolo_fs.schemas.base import Fault, check
 from yolo_fs.schemas.envelope.choice import Choice, Choices
+from yolo_fs.services.checking.snapshots import Snapshot
 from yolo_fs.services.settings import Settings
 
 
@@ -55,7 +55,7 @@ class StoredSession:
 class ProductHandoffs:
     """The handoffs of one project."""
 
-    root: str
+    snapshot: Snapshot
     settings: Settings
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
     """The moment after which is the future."""
@@ -76,8 +76,12 @@ class ProductHandoffs:
         sent: list[Sent] = []
         findings: list[Finding] = []
         for path in self._paths(session_id):
-            data = self.content(path)
-            one, found = (None, [data]) if isinstance(data, Finding) else self._alone(data, path)
+            data = self.snapshot.content(path)
+            one, found = (
+                (None, [data])
+                if isinstance(data, Finding)
+                else self._alone(self._read(data, path), path)
+            )
             if one is not None and one.envelope.session_id.lower() == session_id.lower():
                 sent.append(one)
                 findings += found
@@ -90,10 +94,14 @@ class ProductHandoffs:
 
     def examine(self, path: str, data: bytes) -> tuple[Finding, ...]:
         """Return everything that is wrong with the bytes of an envelope, or of choices, at a path of the project."""
+        return self.check_reading(path, self._read(data, path))
+
+    def check_reading(self, path: str, reading: Reading) -> tuple[Finding, ...]:
+        """Return everything that is wrong with an envelope, or with choices, that has been read."""
         chosen = CHOICES.fullmatch(os.path.basename(path))
         if chosen:
-            return self._read_choices(data, path, chosen["session"])[1]
-        sent, findings = self._alone(data, path)
+            return self._read_choices(reading, path, chosen["session"])[1]
+        sent, findings = self._alone(reading, path)
         if sent is None:
             return tuple(findings)
         return (
@@ -113,12 +121,12 @@ class ProductHandoffs:
 
     def check(self, path: str) -> tuple[Finding, ...]:
         """Return everything that is wrong with an envelope of the project."""
-        data = self.content(path)
+        data = self.snapshot.content(path)
         return (data,) if isinstance(data, Finding) else self.examine(path, data)
 
     def _paths(self, session_id: str = "") -> Iterator[str]:
         """Yield the handoffs of a session, or of all, and every misnamed file, whose content alone tells."""
-        for name in names_in(os.path.join(self.root, HANDOFF_FOLDER)):
+        for name in sorted(self.snapshot.names(HANDOFF_FOLDER)):
             path = f"{HANDOFF_FOLDER}/{name}"
             said = read_name(path)
             is_other = said and session_id and said.gaps["session-id"].lower() != session_id.lower()
@@ -130,13 +138,10 @@ class ProductHandoffs:
             ):
                 yield path
 
-    def content(self, path: str) -> bytes | Finding:
-        """Return the bytes of a file of the project, or what stands in its place."""
-        found = read(self.root, path, self.settings.policy.max_file_bytes)
-        return found if isinstance(found, Finding) else found.data
+    def _read(self, data: bytes, path: str) -> Reading:
+        return read_object(data, path, self.settings.limits)
 
-    def _alone(self, data: bytes, path: str) -> tuple[Sent | None, list[Finding]]:
-        reading = read_object(data, path, self.settings.limits)
+    def _alone(self, reading: Reading, path: str) -> tuple[Sent | None, list[Finding]]:
         if not reading.records:
             return None, list(reading.findings)
         sent, faults = envelopes.read(reading.records[0].value, path, self.now, self.settings.mode)
@@ -155,25 +160,20 @@ class ProductHandoffs:
     def _absent(self, sent: Sent) -> Iterator[Finding]:
         """Yield the files that an envelope names and that are not there."""
         for at, named in mentioned_files(sent).items():
-            # No byte of it is wanted: a limit of none tells what stands there before it is opened.
-            there = read(self.root, named, 0)
-            if isinstance(there, Content):
-                there = Finding(Reason.EMPTY_FILE, named, expected="a file that says something")
-            if there.reason is not Reason.FILE_TOO_LARGE:
-                message = f"{named}: {there.message or there.reason.sentence}"
-                yield replace(there, path=sent.path, line=1, at=at, message=message)
+            if why := self.snapshot.why_absent(named):
+                message = f"{named}: {why.message or why.reason.sentence}"
+                yield replace(why, path=sent.path, line=1, at=at, message=message)
 
     def _choices(self, session_id: str) -> tuple[tuple[Choice, ...], tuple[Finding, ...]]:
         path = choices_path(session_id)
-        data = self.content(path)
+        data = self.snapshot.content(path)
         if isinstance(data, bytes):
-            return self._read_choices(data, path, session_id)
+            return self._read_choices(self._read(data, path), path, session_id)
         return (), (() if data.reason is Reason.FILE_MISSING else (data,))
 
     def _read_choices(
-        self, data: bytes, path: str, session_id: str
+        self, reading: Reading, path: str, session_id: str
     ) -> tuple[tuple[Choice, ...], tuple[Finding, ...]]:
-        reading = read_object(data, path, self.settings.limits)
         if not reading.records:
             return (), reading.findings
         shaped, faults = check(Choices, reading.records[0].value, self.settings.mode)

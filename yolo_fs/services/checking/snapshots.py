@@ -1,31 +1,25 @@
-"""Examines the bytes of an artifact as the daemon does, in any version of the tree: on disk, staged, committed.
-
-Nothing waits here and nothing is committed.
-"""
+"""The versions of a tree that files are checked in: on disk, staged, committed."""
 
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from yolo_fs.edges.files import read
+from yolo_fs.edges.files import Content, Stamp, names_in, read, stamp_of
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.git.runner import Conversation
-from yolo_fs.edges.git.trees import Tree
-from yolo_fs.edges.lines import Limits, read_lines
-from yolo_fs.edges.readers import READERS
+from yolo_fs.edges.git.trees import Tree, TreeEntry
 from yolo_fs.reasons import Finding, Reason
-from yolo_fs.rules.artifacts.checks import commits_mentioned, plan_facts
-from yolo_fs.rules.artifacts.classify import classify
-from yolo_fs.rules.artifacts.examine import examine
-from yolo_fs.rules.artifacts.table import Check
-from yolo_fs.rules.artifacts.verdicts import Place, PlanFacts, Surroundings
-from yolo_fs.schemas.base import Mode, Record
 
-_PLAN_ENDING = ".plan.jsonl"
 CommitsExist = Callable[[Sequence[str]], Mapping[str, bool]]
+
+
+def assume_commits_exist(names: Sequence[str]) -> Mapping[str, bool]:
+    """Return true for every hash: where the repository is not known, no commit can be missed."""
+    return dict.fromkeys(names, True)
 
 
 class Snapshot(Protocol):
@@ -35,10 +29,16 @@ class Snapshot(Protocol):
         """Return the names of the files in a folder."""
 
     def content(self, path: str) -> bytes | Finding:
-        """Return the bytes of a file, or what stands in its place."""
+        """Return the bytes of a file, or why there are none."""
 
     def key(self, path: str) -> Hashable | None:
-        """Return what changes whenever the content does, or None when that is not known cheaply."""
+        """Return a key that changes whenever the content does; None when no cheap one is safe."""
+
+    def why_absent(self, path: str) -> Finding | None:
+        """Return why a file that is referred to is not there or is empty; None when it is there."""
+
+    def commits_exist(self, names: Sequence[str]) -> Mapping[str, bool]:
+        """Return for each (abbreviated) hash whether the repository has that commit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,53 +47,74 @@ class WorkTree:
 
     root: str
     limit_bytes: int
+    look_up_commits: CommitsExist = assume_commits_exist
 
     def names(self, folder: str) -> Iterable[str]:
-        try:
-            return sorted(os.listdir(os.path.join(self.root, folder)))
-        except OSError:
-            return ()
+        return names_in(os.path.join(self.root, folder))
 
     def content(self, path: str) -> bytes | Finding:
         found = read(self.root, path, self.limit_bytes)
         return found if isinstance(found, Finding) else found.data
 
+    def key(self, path: str) -> Stamp | None:
+        stamp = stamp_of(self.root, path)
+        return None if isinstance(stamp, Finding) or stamp.is_racy(time.time_ns()) else stamp
+
+    def why_absent(self, path: str) -> Finding | None:
+        # With a limit of 0 bytes the file is looked at and not read.
+        found = read(self.root, path, 0)
+        if isinstance(found, Content):
+            return _empty(path)
+        return None if found.reason is Reason.FILE_TOO_LARGE else found
+
+    def commits_exist(self, names: Sequence[str]) -> Mapping[str, bool]:
+        return self.look_up_commits(names)
+
+
+class NoTree:
+    """A snapshot for a file that stands alone: nothing is known about its surroundings."""
+
+    def names(self, folder: str) -> Iterable[str]:
+        return ()
+
+    def content(self, path: str) -> Finding:
+        return Finding(Reason.FILE_MISSING, path)
+
     def key(self, path: str) -> None:
         return None
 
+    def why_absent(self, path: str) -> None:
+        return None
 
-class Blobs:
-    """Reads blobs, none larger than the limit."""
+    def commits_exist(self, names: Sequence[str]) -> Mapping[str, bool]:
+        return assume_commits_exist(names)
+
+
+class BlobReader:
+    """Reads blobs of a repository, none larger than the limit, and remembers which commits exist."""
 
     def __init__(self, repository: Repository, limit_bytes: int):
         self._repository = repository
         self._limit_bytes = limit_bytes
         self._sizes: Conversation | None = None
+        self._known_commits: dict[str, bool] = {}
 
     def read(self, oid: str, path: str) -> bytes | Finding:
-        """Return the bytes of a blob, or why they cannot be had; `path` is what the finding names."""
-        size = self._size_bytes(oid)
+        """Return the bytes of a blob, or why they cannot be read; `path` is what the finding names."""
+        size = self.size_bytes(oid)
         if size > self._limit_bytes:
             message = f"{size} bytes; the limit is {self._limit_bytes}"
             expected = "a file within the limit"
             return Finding(Reason.FILE_TOO_LARGE, path, 0, "", message, expected, "split it")
         found = self._repository.objects.read(oid) if size >= 0 else None
         if found is None or found.kind != "blob":
+            message = f"blob {oid} cannot be read"
             return Finding(
-                Reason.OBJECT_MISSING,
-                path,
-                message=f"blob {oid} cannot be read",
-                hint="see 'yolo-fs doctor'",
+                Reason.OBJECT_MISSING, path, message=message, hint="see 'yolo-fs doctor'"
             )
         return found.body
 
-    def close(self) -> None:
-        """End the helper process."""
-        if self._sizes is not None:
-            self._sizes.close()
-            self._sizes = None
-
-    def _size_bytes(self, oid: str) -> int:
+    def size_bytes(self, oid: str) -> int:
         """Return the size of an object, -1 when it is missing."""
         if self._sizes is None:
             self._sizes = self._repository.git.converse("cat-file", "--batch-check=%(objectsize)")
@@ -101,14 +122,27 @@ class Blobs:
         answer = self._sizes.line()
         return int(answer) if answer.isdigit() else -1
 
+    def commits_exist(self, names: Sequence[str]) -> Mapping[str, bool]:
+        """Return for each hash whether the repository has that commit."""
+        unknown = [name for name in names if name not in self._known_commits]
+        self._known_commits |= self._repository.commits_exist(unknown)
+        return {name: self._known_commits[name] for name in names}
+
+    def close(self) -> None:
+        """End the helper process."""
+        if self._sizes is not None:
+            self._sizes.close()
+            self._sizes = None
+
 
 class Staged:
-    """What the index has."""
+    """The files in the index."""
 
-    def __init__(self, blobs: Blobs, entries: Mapping[str, str]):
-        """`entries`: path → blob id."""
+    def __init__(self, blobs: BlobReader, entries: Mapping[str, str], root: str):
+        """`entries`: path → blob id. `root`: the work tree, which holds the files that git ignores."""
         self._blobs = blobs
         self._entries = entries
+        self._work_tree = WorkTree(root, 0)
         self._folders: dict[str, list[str]] = {}
         for path in entries:
             folder, _, name = path.rpartition("/")
@@ -124,11 +158,19 @@ class Staged:
     def key(self, path: str) -> str | None:
         return self._entries.get(path)
 
+    def why_absent(self, path: str) -> Finding | None:
+        if oid := self.key(path):
+            return _empty(path) if self._blobs.size_bytes(oid) == 0 else None
+        return self._work_tree.why_absent(path)
+
+    def commits_exist(self, names: Sequence[str]) -> Mapping[str, bool]:
+        return self._blobs.commits_exist(names)
+
 
 class AtCommit:
-    """What a commit has. A folder is asked for by commit and path at once: git walks down faster than we do."""
+    """The files of a commit."""
 
-    def __init__(self, repository: Repository, commit: str, blobs: Blobs):
+    def __init__(self, repository: Repository, commit: str, blobs: BlobReader):
         self._repository = repository
         self._commit = commit
         self._blobs = blobs
@@ -138,93 +180,40 @@ class AtCommit:
         return (os.fsdecode(key) for key in self._tree(folder).keys if not key.endswith(b"/"))
 
     def content(self, path: str) -> bytes | Finding:
-        oid = self.key(path)
-        if oid is None:
-            message = "the commit has no regular file there"
-            return Finding(Reason.NOT_REGULAR, path, 0, "", message, "a regular file")
-        return self._blobs.read(oid, path)
+        if oid := self.key(path):
+            return self._blobs.read(oid, path)
+        if self._entry(path) is None:
+            return Finding(Reason.FILE_MISSING, path)
+        message = "the commit has no regular file there"
+        return Finding(Reason.NOT_REGULAR, path, 0, "", message, "a regular file")
 
     def key(self, path: str) -> str | None:
-        folder, _, name = path.rpartition("/")
-        entry = self._tree(folder).get(os.fsencode(name))
+        entry = self._entry(path)
         return entry.oid if entry and entry.mode.startswith("100") else None
 
+    def why_absent(self, path: str) -> Finding | None:
+        # A file that is not in the commit proves nothing: it may have been ignored or untracked.
+        oid = self.key(path)
+        return _empty(path) if oid and self._blobs.size_bytes(oid) == 0 else None
+
+    def commits_exist(self, names: Sequence[str]) -> Mapping[str, bool]:
+        return self._blobs.commits_exist(names)
+
+    def _entry(self, path: str) -> TreeEntry | None:
+        folder, _, name = path.rpartition("/")
+        return self._tree(folder).get(os.fsencode(name))
+
     def _tree(self, folder: str) -> Tree:
+        # Asked for by commit and path at once: git walks down the tree faster than we do.
         if folder not in self._folders:
             objects = self._repository.objects
             found = objects.read(f"{self._commit}:{folder}")
-            is_tree = found is not None and found.kind == "tree"
-            self._folders[folder] = (
-                Tree.parse(found.body, objects.object_format.size)
-                if found and is_tree
-                else Tree((), ())
-            )
+            if found is not None and found.kind == "tree":
+                self._folders[folder] = Tree.parse(found.body, objects.object_format.size)
+            else:
+                self._folders[folder] = Tree((), ())
         return self._folders[folder]
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """What an artifact says, and everything that is wrong with it."""
-
-    records: tuple[Record, ...]
-    findings: tuple[Finding, ...]
-
-
-class Examiner:
-    """Examines artifacts of one repository, or of none."""
-
-    def __init__(self, limits: Limits, mode: Mode, commits_exist: CommitsExist):
-        self._limits = limits
-        self._mode = mode
-        self._commits_exist = commits_exist
-        self._plans: dict[Hashable, PlanFacts | None] = {}
-        self._places: dict[str, Place | None] = {}
-
-    def examine(self, place: Place, data: bytes, snapshot: Snapshot) -> Checked:
-        """Read the bytes strictly, then check shapes and cross-references."""
-        reading = READERS[place.artifact.format](data, place.path, self._limits)
-        if not reading.records:
-            return Checked((), reading.findings)
-        around = self._surroundings(place, reading.records, snapshot)
-        findings = examine(place, reading.records, around, self._mode)
-        return Checked(reading.records, (*reading.findings, *findings))
-
-    def _surroundings(
-        self, place: Place, records: Sequence[Record], snapshot: Snapshot
-    ) -> Surroundings:
-        mentioned = commits_mentioned(place, records)
-        commits = self._commits_exist(mentioned) if mentioned else {}
-        needs_plans = Check.WAVES in place.artifact.checks and place.plan is not None
-        return Surroundings(self._plans_beside(place, snapshot) if needs_plans else {}, commits)
-
-    def _plans_beside(self, place: Place, snapshot: Snapshot) -> dict[str, PlanFacts]:
-        """Return the facts of the other plans of the same phase."""
-        names = [
-            name
-            for name in snapshot.names(place.folder)
-            if name != place.name and name.endswith(_PLAN_ENDING)
-        ]
-        others = [other for name in names if (other := self._place_of(f"{place.folder}/{name}"))]
-        found = {str(other.plan): self._plan_facts(other.path, snapshot) for other in others}
-        return {name: facts for name, facts in found.items() if facts}
-
-    def _place_of(self, path: str) -> Place | None:
-        if path not in self._places:
-            self._places[path] = classify(path)
-        return self._places[path]
-
-    def _plan_facts(self, path: str, snapshot: Snapshot) -> PlanFacts | None:
-        key = snapshot.key(path)
-        if key is not None and key in self._plans:
-            return self._plans[key]
-        facts = self._read_plan_facts(path, snapshot)
-        if key is not None:
-            self._plans[key] = facts
-        return facts
-
-    def _read_plan_facts(self, path: str, snapshot: Snapshot) -> PlanFacts | None:
-        data = snapshot.content(path)
-        if isinstance(data, Finding):
-            return None
-        records = read_lines(data[: data.find(b"\n") + 1], path, self._limits).records
-        return plan_facts(records[0].value) if records else None
+def _empty(path: str) -> Finding:
+    return Finding(Reason.EMPTY_FILE, path, expected="a file with content")

@@ -1,73 +1,74 @@
-"""Validates files wherever they are: the planning tree, any path, what is staged, one text; and the examples.
+"""Validates files wherever they are: the planning tree, any path, the index, one text on stdin.
 
-Nothing is changed and nothing waits: whoever asks wants the verdict on the bytes as they are now.
-See docs/faults.md#f50 and #f53.
+Nothing is changed and nothing waits: the verdict is about the bytes as they are now.
 """
 
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
 from yolo_fs.edges.files import FileEntry, walk
 from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.lines import read_object
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, errors
+from yolo_fs.rules.artifacts.catalogue import find_kind
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.rules.artifacts.recognise import (
     InTree,
-    example_of,
+    has_own_name,
     in_tree,
+    kind_of_content,
     kind_of_name,
     place_of_name,
-    tells_itself,
 )
+from yolo_fs.rules.artifacts.verdicts import Place
+from yolo_fs.schemas.base import Record
 from yolo_fs.schemas.catalogue import ANY_MESSAGE, Kind
 from yolo_fs.schemas.config import Config, Policy
-from yolo_fs.services.checking.checker import CheckedFile, Judge
-from yolo_fs.services.checking.snapshots import Blobs, Staged, WorkTree
+from yolo_fs.services.checking.checker import Checker
+from yolo_fs.services.checking.snapshots import (
+    BlobReader,
+    NoTree,
+    Snapshot,
+    Staged,
+    WorkTree,
+    assume_commits_exist,
+)
 from yolo_fs.services.settings import Settings, load
 
 HANDOFF = "HANDOFF.md"
 STDIN = "-"
 
 
-@dataclass(slots=True)
-class Tally:
-    """How many files were looked at, and how they fared."""
+@dataclass(frozen=True, slots=True)
+class CheckedFile:
+    """One file and what is wrong with it."""
 
-    checked: int = 0
-    errors: int = 0
-    warnings: int = 0
-    examples: Counter[str] = field(default_factory=Counter)
-    """`ok` and `bad` examples, and how many of them `disagree` with their names."""
-
-    def add(self, judged: CheckedFile) -> None:
-        """Count one file."""
-        self.checked += 1
-        wrong = errors(judged.findings)
-        self.errors += len(wrong)
-        self.warnings += len(judged.findings) - len(wrong)
-        if judged.example:
-            self.examples["bad" if judged.example.expected else "ok"] += 1
-            self.examples["disagree"] += bool(wrong)
+    path: str
+    """As the caller spells it."""
+    findings: tuple[Finding, ...] = ()
+    kind: Kind | None = None
+    """None when the type of the file cannot be determined."""
+    data: bytes = b""
+    """What was read."""
+    records: tuple[Record, ...] = ()
 
 
 class Validator:
-    """Judges files under the settings of the repository that it is started in, if there is one."""
+    """Checks files under the settings of the repository that it is started in, if there is one."""
 
     def __init__(self, start: str, kind: Kind | None = None):
         """Work from the directory `start`; `kind`: what every file is, whatever its name says."""
         self._start = os.path.abspath(start)
         self._kind = kind
-        self._index = os.environ.get(
-            "GIT_INDEX_FILE"
-        )  # a hook of `git commit PATH` names an index of its own
+        # The pre-commit hook of `git commit PATH` runs with an index of its own.
+        self._index = os.environ.get("GIT_INDEX_FILE")
         self._repository = _repository(start)
         self._settings = _settings(self._repository)
-        self._judge = Judge(self._repository, self._settings, kind)
+        self._checker = Checker(self._settings)
 
     @property
     def max_bytes(self) -> int:
@@ -82,7 +83,7 @@ class Validator:
     # --- what is asked for ---
 
     def tree(self) -> Iterator[CheckedFile]:
-        """Judge every candidate of the repository's planning tree, and its other handoff files.
+        """Check every candidate of the repository, and the HANDOFF.md files of directive sessions.
 
         Raises:
             YoloError: NOT_A_REPOSITORY; NOT_INITIALISED when there is no planning tree.
@@ -93,48 +94,46 @@ class Validator:
             hint = "'yolo-fs init' makes one; or name the files to check."
             message = f"{root} has no {PLANNING_ROOT}"
             raise YoloError(Reason.NOT_INITIALISED, message, hint=hint, exit_code=Exit.NOT_HERE)
-        yield from self._folder(root, PLANNING_ROOT, "")
+        for folder in self._settings.roots:
+            yield from self._folder(root, folder, "")
         for sessions in self._settings.policy.directive_roots:
             for entry in walk(root, sessions):
                 if entry.path.endswith(f"/{HANDOFF}"):
                     yield self._file(root, entry.path, entry.path)
 
     def paths(self, paths: Iterable[str]) -> Iterator[CheckedFile]:
-        """Judge files, and what can be recognised in folders."""
+        """Check files, and what can be recognised in folders."""
         for path in paths:
             full = os.path.normpath(os.path.join(self._start, path))
             if os.path.isdir(full) and not os.path.islink(full):
-                yield from self._folder(
-                    full, "", "" if path in (".", "./") else f"{path.rstrip('/')}/"
-                )
+                shown = "" if path in (".", "./") else f"{path.rstrip('/')}/"
+                yield from self._folder(full, "", shown)
             else:
                 yield self._file(os.path.dirname(full), os.path.basename(full), path)
 
     def staged(self, paths: Sequence[str] = ()) -> Iterator[CheckedFile]:
-        """Judge what the index would commit, `paths` alone if there are any."""
+        """Check what the index would commit, only `paths` if there are any."""
         repository = self._own_repository()
         entries = self._staged_entries(repository)
-        wanted = {
+        wanted = [
             os.path.relpath(os.path.join(self._start, path), repository.root) for path in paths
-        }
-        blobs = Blobs(repository, self.max_bytes)
-        snapshot = Staged(blobs, entries)
+        ]
+        blobs = BlobReader(repository, self.max_bytes)
+        snapshot = Staged(blobs, entries, repository.root)
         tip = repository.head().tip
         try:
             for path, oid in entries.items():
-                is_wanted = not wanted or any(
-                    path == one or path.startswith(f"{one}/") for one in wanted
-                )
-                if is_wanted and self._matters(path) and repository.blob_at(tip, path) != oid:
-                    yield self._judge.judge(
-                        path, blobs.read(oid, path), InTree(repository.root, path), snapshot
-                    )
+                if wanted and not any(_is_below(path, folder) for folder in wanted):
+                    continue
+                if self._is_ours(path) and repository.blob_at(tip, path) != oid:
+                    location = InTree(repository.root, path)
+                    yield self._check(path, blobs.read(oid, path), location, snapshot)
         finally:
             blobs.close()
 
     def text(self, data: bytes) -> CheckedFile:
-        """Judge one text, by itself a message."""
-        return self._judge.judge_as(self._kind or ANY_MESSAGE, STDIN, data)
+        """Check one text, by default a message."""
+        return self._check_kind(self._kind or ANY_MESSAGE, STDIN, data)
 
     # --- files ---
 
@@ -144,54 +143,109 @@ class Validator:
                 yield self._file(root, entry.path, shown + entry.path)
 
     def _is_candidate(self, root: str, entry: FileEntry) -> bool:
-        """Tell whether a file that was found, not named, is one of ours."""
+        """Return whether a file that was found, not named by the caller, is one of ours."""
         full, name = os.path.join(root, entry.path), os.path.basename(entry.path)
         if "/.git/" in f"/{entry.path}":
             return False
-        if self._kind or example_of(full):
+        if self._kind:
             return True
-        if tree := in_tree(full):
-            hides_files = entry.refused is not None and (
-                entry.refused is Reason.UNREADABLE or os.path.isdir(full)
-            )
-            return hides_files or self._matters(tree.path)
-        if tells_itself(name) and (place_of_name(name) or kind_of_name(name)):
+        location = in_tree(full)
+        if location and self._is_ours(location.path):
             return True
-        return (
-            name.endswith(".json")
-            and not entry.refused
-            and self._kind_within(root, entry.path) is not None
-        )
+        if location and location.path.startswith(f"{PLANNING_ROOT}/"):
+            # A refused folder hides files that may be ours.
+            hides_files = entry.refused is Reason.UNREADABLE or os.path.isdir(full)
+            return entry.refused is not None and hides_files
+        if has_own_name(name) and (place_of_name(name) or kind_of_name(name)):
+            return True
+        if entry.refused or not name.endswith(".json"):
+            return False
+        data = WorkTree(root, self.max_bytes).content(entry.path)
+        return isinstance(data, bytes) and self._kind_of_content(data, entry.path) is not None
 
-    def _matters(self, path: str) -> bool:
-        """Tell whether a path relative to the repository is one that we have something to say about."""
+    def _is_ours(self, path: str) -> bool:
+        """Return whether a path relative to the repository is one that is checked."""
         name = os.path.basename(path)
-        is_ours = path.startswith(f"{PLANNING_ROOT}/") and kind_of_name(name) is not None
-        return classify(path) is not None or is_ours or name == HANDOFF
-
-    def _kind_within(self, root: str, path: str) -> Kind | None:
-        data = WorkTree(root, self.max_bytes).content(path)
-        return None if isinstance(data, Finding) else self._judge.kind_said(data, path)
+        if path.startswith(f"{PLANNING_ROOT}/") and kind_of_name(name) is not None:
+            return True
+        return classify(path) is not None or name == HANDOFF
 
     def _file(self, root: str, below: str, shown: str) -> CheckedFile:
-        """Judge a file; it is read from `root` without following a link below it."""
-        full = os.path.join(root, below)
-        data = WorkTree(root, self._judge.limits_of(full).max_file_bytes).content(below)
-        tree = in_tree(full)
-        snapshot = WorkTree(tree.root if tree else root, self.max_bytes)
-        return self._judge.judge(shown, data, tree, snapshot, full)
+        """Check a file; it is read from `root` without following a link below it."""
+        data = WorkTree(root, self.max_bytes).content(below)
+        location = in_tree(os.path.join(root, below))
+        tree_root = location.root if location else root
+        commits_exist = assume_commits_exist
+        if self._repository and os.path.realpath(tree_root) == self._repository.root:
+            commits_exist = self._repository.commits_exist
+        snapshot = WorkTree(tree_root, self.max_bytes, commits_exist)
+        return self._check(shown, data, location, snapshot)
+
+    def _check(
+        self, shown: str, data: bytes | Finding, location: InTree | None, snapshot: Snapshot
+    ) -> CheckedFile:
+        """Check a file by its place, else by its name, else by its content."""
+        if isinstance(data, Finding):
+            return CheckedFile(shown, (replace(data, path=shown),))
+        if self._kind:
+            return self._check_kind(self._kind, shown, data)
+        if location and (place := classify(location.path)):
+            return self._check_place(place, shown, data, snapshot)
+        name = os.path.basename(shown)
+        if place := place_of_name(name):
+            return self._check_place(place, shown, data, NoTree())
+        if kind := kind_of_name(name):
+            return self._check_kind(kind, shown, data)
+        if name.endswith(".json"):
+            if kind := self._kind_of_content(data, shown):
+                return self._check_kind(kind, shown, data)
+            findings = errors(read_object(data, shown, self._settings.limits).findings)
+            return CheckedFile(shown, findings or (_unrecognised(shown),))
+        return CheckedFile(shown, (_unrecognised(shown),))
+
+    def _check_place(
+        self, place: Place, shown: str, data: bytes, snapshot: Snapshot
+    ) -> CheckedFile:
+        checked = self._checker.check(place, data, snapshot)
+        name = place.artifact.kind
+        kind = find_kind(f"artifact/{name}") or find_kind(name)
+        findings = tuple(replace(finding, path=shown) for finding in checked.findings)
+        return CheckedFile(shown, findings, kind, data, checked.records)
+
+    def _check_kind(self, kind: Kind, shown: str, data: bytes) -> CheckedFile:
+        checked = self._checker.check_kind(kind, shown, data)
+        return CheckedFile(shown, checked.findings, kind, data, checked.records)
+
+    def _kind_of_content(self, data: bytes, path: str) -> Kind | None:
+        """Return the kind that a JSON object names itself, or None."""
+        records = read_object(data, path, self._settings.limits).records
+        return kind_of_content(records[0].value) if records else None
 
     def _own_repository(self) -> Repository:
         return self._repository or Repository(self._start)
 
     def _staged_entries(self, repository: Repository) -> dict[str, str]:
-        """Return path → blob id of everything that the index has; unmerged paths are left to git."""
+        """Return path → blob id of everything in the index; unmerged paths are left to git."""
         with _index_of(self._index):
             return {
                 entry.path: entry.oid
                 for entry in repository.staged()
                 if entry.is_file and not entry.is_conflicted
             }
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return folder in (".", path) or path.startswith(f"{folder}/")
+
+
+def _unrecognised(shown: str) -> Finding:
+    return Finding(
+        Reason.UNKNOWN_NAME,
+        shown,
+        message="cannot determine the file's type",
+        expected="a name of the protocol, such as critique.jsonl or 01-02.plan.jsonl, or a message with its `type`",
+        hint="pass --type KIND; 'yolo-fs schema list' shows the kinds",
+    )
 
 
 def _repository(start: str) -> Repository | None:
@@ -204,7 +258,7 @@ def _repository(start: str) -> Repository | None:
 
 
 def _settings(repository: Repository | None) -> Settings:
-    """Return the settings in force; the defaults where the configuration itself is what is wrong."""
+    """Return the settings in force; the defaults when the configuration itself is invalid."""
     if repository is not None:
         try:
             return load(repository.root)

@@ -6,7 +6,7 @@ in its own tree, the subject and the trailers that path and content give. See do
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from yolo_fs.edges.git.history import LoggedCommit, log
@@ -15,8 +15,8 @@ from yolo_fs.reasons import Finding, Reason, YoloError, errors
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.naming import is_named_by_change, spellings_of, trailers_of
 from yolo_fs.rules.artifacts.verdicts import Place
-from yolo_fs.services.checking.snapshots import AtCommit, Blobs, Checked, Examiner
-from yolo_fs.services.intake import records_before
+from yolo_fs.services.checking.checker import Checked, Checker, previous_records
+from yolo_fs.services.checking.snapshots import AtCommit, BlobReader
 from yolo_fs.services.settings import Settings
 
 HEAD = "HEAD"
@@ -48,9 +48,8 @@ class Verifier:
 
     def __init__(self, repository: Repository, settings: Settings):
         self._repository = repository
-        self._known: dict[str, bool] = {}
-        self._blobs = Blobs(repository, settings.policy.max_file_bytes)
-        self._examiner = Examiner(settings.limits, settings.mode, self._commits_exist)
+        self._blobs = BlobReader(repository, settings.policy.max_file_bytes)
+        self._checker = Checker(settings)
 
     def verify(self, *revisions: str) -> Iterator[VerifiedCommit]:
         """Judge the coordinator's commits among `revisions`, newest first.
@@ -105,31 +104,26 @@ class Verifier:
         if isinstance(data, Finding):
             yield data
             return
-        examined = self._examiner.examine(place, data, snapshot)
-        wrong = errors(examined.findings)
+        checked = self._checker.check(place, data, snapshot)
+        wrong = errors(checked.findings)
         yield from wrong
         # What is not valid prescribes no subject; the trailers come from the path alone.
         if not wrong:
-            yield from self._subject_fault(commit, place, examined)
+            yield from self._subject_fault(commit, place, checked)
         yield from _trailer_faults(commit, place)
 
     def _subject_fault(
-        self, commit: LoggedCommit, place: Place, examined: Checked
+        self, commit: LoggedCommit, place: Place, checked: Checked
     ) -> Iterator[Finding]:
         blob = None
         if is_named_by_change(place) and commit.parents:
             blob = self._repository.blob_at(commit.parents[0], place.path)
         allowed = tuple(
-            spellings_of(place, examined.records, records_before(self._repository, place, blob))
+            spellings_of(place, checked.records, previous_records(self._repository, place, blob))
         )
         if commit.subject not in allowed:
             message = f"the subject is {commit.subject!r}"
             yield Finding(Reason.SUBJECT_MISMATCH, place.path, 0, "", message, allowed[0])
-
-    def _commits_exist(self, names: Sequence[str]) -> Mapping[str, bool]:
-        unknown = [name for name in names if name not in self._known]
-        self._known |= self._repository.commits_exist(unknown)
-        return {name: self._known[name] for name in names}
 
 
 def _several(commit: LoggedCommit) -> Finding:

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from yolo_fs.edges.files import FileEntry, read, walk
-from yolo_fs.edges.front_matter import read_front_matter
 from yolo_fs.edges.git.history import log
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.text_checks import FindingList, Limits, decode
@@ -30,11 +29,11 @@ from yolo_fs.rules.handoffs.acceptance import (
 from yolo_fs.rules.handoffs.packets import (
     FENCE,
     ParsedPacket,
-    from_front_matter,
     packet_of,
     read_chat,
 )
 from yolo_fs.schemas.packet import Packet
+from yolo_fs.services.checking.checker import read_handoff_file
 from yolo_fs.services.handoffs.overrides import Override, find_override, record_override
 from yolo_fs.services.handoffs.sessions import DirectiveSessions, PacketSource
 from yolo_fs.services.settings import Settings
@@ -87,18 +86,13 @@ class Permission:
 
 def written_in(source: PacketSource, limits: Limits) -> ParsedPacket:
     """Return the packet of a text: front matter where it begins like one or is called HANDOFF.md, else a chat."""
-    is_file = source.path.rpartition("/")[2] == HANDOFF or source.data.startswith(
-        FENCE.encode() + b"\n"
-    )
+    starts_as_file = source.data.startswith(FENCE.encode() + b"\n")
+    if starts_as_file or source.path.rpartition("/")[2] == HANDOFF:
+        return read_handoff_file(source.data, source.path, limits)
     report = FindingList(source.path)
     text = decode(source.data, limits, report)
-    lines = text.whole() if text else []
-    if is_file:
-        reading = read_front_matter(source.data, source.path, limits)
-        texts = reading.records[0].value["handoff"] if reading.records else {}
-        return from_front_matter(texts, lines, source.path, reading.findings)
+    written = read_chat(text.whole() if text else [], source.path)
     found = report.findings()
-    written = read_chat(lines, source.path)
     return replace(written, findings=found if text is None else (*found, *written.findings))
 
 

@@ -109,13 +109,13 @@ def _change(
     decide: Callable[[], dict[str, Any] | None],
 ) -> None:
     """Write what `decide` returns under the one lock of all handoffs."""
-    there = stamp_of(handoffs.root, path)
+    there = stamp_of(repository.root, path)
     if isinstance(there, Finding) and there.reason is not Reason.FILE_MISSING:
         raise YoloError(
             there.reason, f"{safe(path)}: {there.message}", hint=there.hint, exit_code=Exit.NOT_HERE
         )
     try:
-        os.makedirs(os.path.join(handoffs.root, HANDOFF_FOLDER), exist_ok=True)
+        os.makedirs(os.path.join(repository.root, HANDOFF_FOLDER), exist_ok=True)
     except OSError as error:
         message, hint = (
             f"{HANDOFF_FOLDER}: {error.strerror or error}",
@@ -126,7 +126,7 @@ def _change(
         ) from error
     private_directory(repository.own_dir)
     lock = os.path.join(repository.own_dir, "handoffs.lock")
-    update(os.path.join(handoffs.root, path), lock, lambda _: decide(), mode=SHARED)
+    update(os.path.join(repository.root, path), lock, lambda _: decide(), mode=SHARED)
 
 
 # --- envelopes -------------------------------------------------------------------------------------------------------
@@ -157,7 +157,7 @@ def _decided(handoffs: ProductHandoffs, sent: Sent, *, again: bool) -> WrittenEn
 
 
 def _taken(handoffs: ProductHandoffs, sent: Sent) -> tuple[Finding, ...]:
-    there = handoffs.content(sent.path)
+    there = handoffs.snapshot.content(sent.path)
     if isinstance(there, Finding) and there.reason is Reason.FILE_MISSING:
         return ()
     message = "something else has the name of this handoff already"

@@ -18,8 +18,7 @@ from yolo_fs.rules.hooks.input import Said
 from yolo_fs.rules.permits.actors import Actor
 from yolo_fs.rules.phase.report import Asker
 from yolo_fs.rules.report import as_text, cut
-from yolo_fs.services.checking.checker import CheckedFile
-from yolo_fs.services.checking.validate import HANDOFF, Validator
+from yolo_fs.services.checking.validate import HANDOFF, CheckedFile, Validator
 from yolo_fs.services.context.store import ContextStore
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.hooks.asked import Asked

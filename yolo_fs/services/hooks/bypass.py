@@ -14,7 +14,8 @@ from yolo_fs.edges.store import read_json
 from yolo_fs.reasons import Finding, errors
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.hooks.spelling import is_sound
-from yolo_fs.services.checking.snapshots import AtCommit, Blobs, Examiner
+from yolo_fs.services.checking.checker import Checker
+from yolo_fs.services.checking.snapshots import AtCommit, BlobReader
 from yolo_fs.services.checking.verify import CommitFault, Verifier
 from yolo_fs.services.hooks.subjects import subject_fault
 from yolo_fs.services.settings import Settings
@@ -55,8 +56,8 @@ def broken_rules(
     `revisions`: commits, and those before them that are left out as `^commit`. `ours`: a coordinator's as well.
     """
     verifier = Verifier(repository, settings)
-    blobs = Blobs(repository, settings.policy.max_file_bytes)
-    examiner = Examiner(settings.limits, settings.mode, repository.commits_exist)
+    blobs = BlobReader(repository, settings.policy.max_file_bytes)
+    checker = Checker(settings)
     try:
         for commit in log(repository, *revisions, limit=limit):
             if commit.is_ours:
@@ -65,7 +66,7 @@ def broken_rules(
             elif len(commit.parents) < 2:
                 yield from (
                     CommitFault(commit.oid, one)
-                    for one in _of_person(repository, commit, examiner, blobs)
+                    for one in _of_person(repository, commit, checker, blobs)
                 )
     finally:
         blobs.close()
@@ -73,7 +74,7 @@ def broken_rules(
 
 
 def _of_person(
-    repository: Repository, commit: LoggedCommit, examiner: Examiner, blobs: Blobs
+    repository: Repository, commit: LoggedCommit, checker: Checker, blobs: BlobReader
 ) -> Iterator[Finding]:
     if not is_sound(commit.subject):
         yield subject_fault(commit.subject, repository.root)
@@ -86,5 +87,5 @@ def _of_person(
         yield from (
             [data]
             if isinstance(data, Finding)
-            else errors(examiner.examine(place, data, snapshot).findings)
+            else errors(checker.check(place, data, snapshot).findings)
         )

@@ -10,15 +10,13 @@ from glob import glob
 
 from yolo_fs.edges.files import names_in
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.readers import READERS
 from yolo_fs.reasons import Finding, Reason, errors
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.rules.artifacts.naming import subject_of, trailers_of
 from yolo_fs.rules.artifacts.table import ARTIFACTS
 from yolo_fs.rules.hooks.spelling import nearest
+from yolo_fs.services.checking.checker import previous_records
 from yolo_fs.services.checking.validate import Validator
-from yolo_fs.services.intake import records_before
-from yolo_fs.services.settings import load
 
 
 def prescribed_for(path: str) -> tuple[str, tuple[tuple[str, str], ...]] | None:
@@ -28,14 +26,15 @@ def prescribed_for(path: str) -> tuple[str, tuple[tuple[str, str], ...]] | None:
         return None
     validator = Validator(".")
     try:
-        judged = [one for one in validator.staged([path]) if not errors(one.findings)]
+        valid = [file for file in validator.staged([path]) if not errors(file.findings)]
     finally:
         validator.close()
+    if not valid or not valid[0].records:
+        return None
     with Repository(".") as repository:
-        limits = load(repository.root).limits
-        before = records_before(repository, place, repository.blob_at(repository.head().tip, path))
-    records = READERS[place.artifact.format](judged[0].data, path, limits).records if judged else ()
-    return (subject_of(place, records, before), trailers_of(place)) if records else None
+        blob = repository.blob_at(repository.head().tip, path)
+        before = previous_records(repository, place, blob)
+    return subject_of(place, valid[0].records, before), trailers_of(place)
 
 
 def subject_fault(subject: str, root: str = ".") -> Finding:
