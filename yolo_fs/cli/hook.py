@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -45,7 +46,7 @@ def _output(event: str, host: str, cwd: str, told: Mapping[str, Any]) -> Output:
     from yolo_fs.services.hooks.agenthooks import answer
 
     try:
-        return output_of(event, host, answer(said_of(event, host, cwd, told)))
+        return output_of(event, host, answer(said_of(event, host, cwd, told, os.environ)))
     except YoloError as error:
         note = (
             f"yolo-fs hook: {error.reason.value}: {safe(error.message, 500)}; nothing was checked"

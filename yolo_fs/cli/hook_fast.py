@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 
 from yolo_fs.edges.heartbeats import append_heartbeat, own_folder
@@ -41,6 +42,10 @@ AGENTS = frozenset(
 """Names of the roster without the prefixes of departments; a test keeps them equal, since the roster costs 25 ms."""
 _PATHS = ("file_path", "path", "notebook_path", "target_file")
 _LONGEST_NAME = 200
+_MAY_REACH_THE_TREE = re.compile(
+    r"\.(?:dept|handoff|escalation)-|state\.json|-delete\b|-exec|\b(?:rm|rimraf|mv)\b.*?\s[\"']?(?:\.|/|~|\*|\$|`)"
+)
+"""Words by which a command may reach files of the planning tree without its name."""
 _READERS = ("Read", "NotebookRead", "Grep", "Glob")
 
 
@@ -206,7 +211,12 @@ def _is_named(given: Question, cwd: str) -> bool:
     if not isinstance(command, str | list):
         return False
     text = command if isinstance(command, str) else " ".join(map(str, command))
-    return PLANNING in text or HANDOFF in text or f"/{PLANNING}" in cwd
+    return (
+        PLANNING in text
+        or HANDOFF in text
+        or f"/{PLANNING}" in cwd
+        or _MAY_REACH_THE_TREE.search(text) is not None
+    )
 
 
 def _is_one_of_ours(told: Question, root: str) -> bool:

@@ -4,12 +4,14 @@ knows do no harm.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from yolo_fs.protocol.tools import PATH_KEYS, TOOLS, Act
-from yolo_fs.rules.hooks.shell_touches import Touch, touches_of
+from yolo_fs.rules.hooks.shell import UNKNOWN
+from yolo_fs.rules.hooks.touches import Effect, Reading, Touch, read_command
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,50 +26,56 @@ class Said:
     agent: str = ""
     """Kind of the agent, such as `yolo-dev`; empty for the session itself."""
     touches: tuple[Touch, ...] = ()
+    undecided: tuple[str, ...] = ()
+    """Parts of a command whose effect its text does not tell."""
     is_repeated: bool = False
     """It has been sent on once already: whoever is stopped twice is stopped for ever."""
     task: str = ""
     """What the task that is done was called."""
 
 
-def said_of(event: str, host: str, cwd: str, told: Mapping[str, Any]) -> Said:
-    """Return what an object of a host says."""
+def said_of(
+    event: str,
+    host: str,
+    cwd: str,
+    told: Mapping[str, Any],
+    environment: Mapping[str, str] | None = None,
+) -> Said:
+    """Return what an object of a host says. `environment`: variables that its shell has, too."""
+    reading = _reading(told, environment or {})
     return Said(
         event=event,
         host=host,
         cwd=cwd,
         agent=_text(told, "agent_type") or _text(told, "subagent_type"),
-        touches=tuple(_touches(told)),
+        touches=reading.touches,
+        undecided=reading.undecided,
         is_repeated=told.get("stop_hook_active") is True or _number(told, "loop_count") > 0,
         task=f"{_text(told, 'task_subject')}\n{_text(told, 'task_description')}".strip(),
     )
 
 
-def _touches(told: Mapping[str, Any]) -> Iterator[Touch]:
+def _reading(told: Mapping[str, Any], environment: Mapping[str, str]) -> Reading:
     given = told.get("tool_input")
     given = given if isinstance(given, Mapping) else told
     act = _act(told)
+    if act is None:
+        return Reading()
     if act is Act.RUN:
-        command = given.get("command", given.get("cmd"))
-        words = command if isinstance(command, list) else [command]
-        text = (
-            " ".join(word for word in words if isinstance(word, str))
-            if len(words) == 1
-            else _joined(words)
-        )
-        yield from touches_of(text)
-    elif act is not None:
-        named = (_text(given, key) for key in PATH_KEYS)
-        yield from (Touch(path, writes=act is Act.WRITE) for path in named if path)
+        here = {"PWD": "", "OLDPWD": UNKNOWN}
+        return read_command(_command(given), {**environment, **here})
+    effect = Effect.WRITE if act is Act.WRITE else Effect.READ
+    named = (_text(given, key) for key in PATH_KEYS)
+    return Reading(tuple(Touch(path, effect) for path in named if path))
 
 
-def _joined(words: list[Any]) -> str:
-    """Return the command of a list such as `["bash", "-lc", "…"]`."""
-    return (
-        str(words[-1])
-        if len(words) == 3 and str(words[1]).startswith("-")
-        else " ".join(map(str, words))
-    )
+def _command(given: Mapping[str, Any]) -> str:
+    """Return a command, which may be a list such as `["bash", "-lc", "…"]`."""
+    command = given.get("command", given.get("cmd"))
+    if not isinstance(command, list):
+        return command if isinstance(command, str) else ""
+    words = [str(word) for word in command]
+    return words[0] if len(words) == 1 else shlex.join(words)
 
 
 def _act(told: Mapping[str, Any]) -> Act | None:

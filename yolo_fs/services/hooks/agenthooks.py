@@ -54,7 +54,8 @@ def _after_tool(asked: Asked) -> Told:
     paths = [
         path
         for touch in asked.said.touches
-        if touch.writes and (path := asked.relative(touch.path))
+        if touch.writes and touch.is_certain
+        for path in asked.paths(touch)
     ]
     ours = [path for path in paths if _is_judged(path) and os.path.isfile(os.path.join(root, path))]
     if not ours:

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from glob import iglob
+from itertools import islice
 
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.hooks.input import Said
+from yolo_fs.rules.hooks.shell import UNKNOWN
+from yolo_fs.rules.hooks.touches import Touch
 from yolo_fs.rules.permits.actors import Actor
 from yolo_fs.services.access import Access
 from yolo_fs.services.settings import load
+
+_MOST_MATCHES = 1_000
+"""Files that one pattern is replaced by; the rest is like them."""
 
 
 class Asked:
@@ -31,6 +39,34 @@ class Asked:
             return self.access.actor(name) if name else None
         except YoloError:
             return None
+
+    def paths(self, touch: Touch) -> Iterator[str]:
+        """Yield the files that are meant, relative to the repository, patterns replaced by what matches them."""
+        spelled = [touch.path]
+        if (
+            above := f"{UNKNOWN}/{PLANNING_ROOT}/"
+        ) in touch.path:  # most likely that of this repository
+            spelled = [self.full(f"{PLANNING_ROOT}/{touch.path.rpartition(above)[2]}")]
+        if touch.is_pattern and touch.is_certain:
+            below = (
+                PLANNING_ROOT in touch.path
+            )  # elsewhere `**` might walk through all that is installed
+            matching = iglob(
+                touch.path, root_dir=self.said.cwd, recursive=below, include_hidden=below
+            )
+            spelled = list(islice(matching, _MOST_MATCHES)) or spelled
+        for path in spelled:
+            relative = self.relative(path)
+            if relative is not None and touch.name_in_folder and os.path.isdir(self.full(relative)):
+                relative = self.relative(f"{path}/{touch.name_in_folder}")
+            if relative is not None and not (
+                touch.must_exist and not os.path.isfile(self.full(relative))
+            ):
+                yield relative
+
+    def full(self, path: str) -> str:
+        """Return the absolute path of one that is relative to the repository."""
+        return os.path.join(self.repository.root, path)
 
     def relative(self, path: str) -> str | None:
         """Return where a path leads, relative to the repository; a planning tree elsewhere is one all the same."""

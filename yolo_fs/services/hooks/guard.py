@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 
+from yolo_fs.edges.git.repository import Repository
 from yolo_fs.protocol.triggers import DirectiveRole
 from yolo_fs.reasons import Finding, safe
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
@@ -15,9 +16,9 @@ from yolo_fs.rules.evidence.facts import Switches, plans_of
 from yolo_fs.rules.evidence.plans import PlanStanding, plan_progress
 from yolo_fs.rules.hooks.answers import Told
 from yolo_fs.rules.hooks.guarded import Guarded, guarded, holds_guarded
-from yolo_fs.rules.hooks.shell_touches import Touch
+from yolo_fs.rules.hooks.touches import Effect, Touch
 from yolo_fs.rules.permits.actors import Actor, Answer
-from yolo_fs.rules.permits.targets import Target
+from yolo_fs.rules.permits.targets import Target, sealed
 from yolo_fs.services.handoffs.accept import DirectiveHandoffs
 from yolo_fs.services.hooks.asked import Asked
 from yolo_fs.services.progress.state_files import RUNNING
@@ -33,39 +34,61 @@ class Guard:
         """Refuse what would be written or read against the rules, with the reason and what to do instead."""
         handed = self._handed()
         for touch in self._asked.said.touches:
-            path = self._asked.relative(touch.path)
-            if path is not None and (
-                refusal := self._refused(touch, path) or (touch.writes and handed(path))
-            ):
-                return Told(refusal=str(refusal))
-        return Told()
+            for path in self._asked.paths(touch):
+                refusal = self._refused(touch, path)
+                if not refusal and touch.writes and not self._is_scratch(touch, path):
+                    refusal = handed(path)
+                if refusal:
+                    return Told(refusal=refusal)
+        undecided = "; ".join(safe(what) for what in self._asked.said.undecided)
+        if not undecided:
+            return Told()
+        return Told(
+            note=f"yolo-fs hook: undecided from its text: {undecided}. "
+            "The daemon and 'yolo-fs verify' check what it leaves behind."
+        )
 
     def _refused(self, touch: Touch, path: str) -> str:
+        if touch.effect is Effect.REMOVE and self._is_whole(path):
+            return (
+                f"{safe(path)} holds the planning tree or the repository itself.\n"
+                "Instead: name the files that are to be removed."
+            )
         if touch.writes and (row := self._guarded(touch, path)):
             return f"{safe(path)} is {row.what}.\nInstead: {row.instead}."
-        actor, full = self._asked.actor, os.path.join(self._asked.repository.root, path)
-        if actor is None or not _is_inside(path):
+        actor, full = self._asked.actor, self._asked.full(path)
+        if actor is None or not _is_inside(path) or not touch.is_certain:
             return ""
-        if not touch.writes and not (path.startswith(f"{PLANNING_ROOT}/") or os.path.isfile(full)):
-            return ""
-        given = (
-            self._may_write(actor, full) if touch.writes else self._asked.access.read(actor, full)
+        if touch.effect is Effect.READ:
+            is_judged = path.startswith(f"{PLANNING_ROOT}/") or os.path.isfile(full)
+            given = self._asked.access.read(actor, full) if is_judged else None
+        elif touch.effect is Effect.ALTER or self._is_scratch(touch, path):
+            given = None
+        else:
+            given = self._may_write(actor, full)
+        return _said_no(given) if given and not given.allowed else ""
+
+    def _is_whole(self, path: str) -> bool:
+        """Return whether a path is the planning tree, the repository or a folder that holds it."""
+        root = os.path.realpath(self._asked.repository.root)
+        return path in (".", ".git", PLANNING_ROOT) or f"{root}/".startswith(
+            f"{path.removeprefix('../').rstrip('/')}/"
         )
-        return "" if given.allowed else _said_no(given)
+
+    def _is_scratch(self, touch: Touch, path: str) -> bool:
+        """Return whether a file can get into no commit: git ignores it, and it is no credential."""
+        if path.startswith((f"{PLANNING_ROOT}/", "../")) or path == PLANNING_ROOT:
+            return False
+        row = sealed(Target(path))
+        is_removed = touch.effect is Effect.REMOVE and row is not None and not row.names
+        return (row is None or is_removed) and _is_ignored(self._asked.repository, path)
 
     def _guarded(self, touch: Touch, path: str) -> Guarded | None:
         """Return the row of a file that only a command writes, or of the first that a removed folder holds."""
         row = guarded(path)
-        if row is None and touch.removes and holds_guarded(path):
-            full = os.path.join(self._asked.repository.root, path)
-            row = next(
-                (
-                    found
-                    for name in _names_below(full)
-                    if (found := guarded(f"{PLANNING_ROOT}/{name}"))
-                ),
-                None,
-            )
+        if row is None and touch.effect is Effect.REMOVE and holds_guarded(path):
+            for name in _names_below(self._asked.full(path)):
+                row = row or guarded(f"{PLANNING_ROOT}/{name}")
         return None if row and row.is_state and not self._is_kept(path) else row
 
     def _is_kept(self, path: str) -> bool:
@@ -132,6 +155,22 @@ def _not_handed_over(findings: tuple[Finding, ...]) -> str:
     )
     rule = "Nothing may be edited before the handoff is accepted."
     return f"{rule}\n{why}\nInstead: {instead}."
+
+
+def _is_ignored(repository: Repository, path: str) -> bool:
+    # check-ignore refuses literal pathspecs, which the runner asks of git everywhere else.
+    asked = repository.git.converse(
+        "check-ignore", "--stdin", "-z", "-v", "-n", more={"GIT_LITERAL_PATHSPECS": "0"}
+    )
+    try:
+        for name in (path, f"{path}/"):  # a folder that is not there yet has to be called one
+            asked.ask(os.fsencode(name) + b"\0")
+            _, _, pattern, _ = (asked.until(b"\0") for _ in range(4))
+            if pattern and not pattern.startswith(b"!"):
+                return True
+    finally:
+        asked.close()
+    return False
 
 
 def _is_inside(path: str) -> bool:

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from yolo_fs.rules.hooks.shell_touches import touches_of
+from yolo_fs.rules.hooks.touches import read_command
 
 S = ".yolo-planning/state.json"
 WRITES = [
@@ -30,7 +30,7 @@ NO_WRITES = [
 
 
 def written(command: str) -> set[str]:
-    return {os.path.normpath(touch.path) for touch in touches_of(command) if touch.writes}
+    return {os.path.normpath(touch.path) for touch in read_command(command).touches if touch.writes}
 
 
 @pytest.mark.parametrize("command", WRITES)
@@ -47,7 +47,7 @@ def test_what_is_only_read_or_spoken_of_is_no_write(command: str) -> None:
     "command", [f"cat {S}", f"head -1 {S}", f"cat < {S}", f"cp {S} a", f"sh -c 'cat {S}'"]
 )
 def test_a_read_is_seen(command: str) -> None:
-    assert S in {touch.path for touch in touches_of(command) if not touch.writes}
+    assert S in {touch.path for touch in read_command(command).touches if not touch.writes}
 
 
 def test_no_command_makes_it_fail() -> None:
@@ -71,6 +71,6 @@ def test_no_command_makes_it_fail() -> None:
         "é",
     ]
     for _ in range(5_000):
-        touches_of(
+        read_command(
             " ".join(rng.choices(pieces, k=rng.randrange(12))) + "".join(rng.choices(pieces, k=3))
         )

@@ -1,0 +1,125 @@
+"""Before a tool runs: everyday commands pass, and each spelling of a forbidden act gets the verdict that is written down."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.services.teams import THREE, Team
+from yolo_fs.cli import hook_fast
+from yolo_fs.protocol.roster import AGENT_BY_NAME
+
+FIXTURES = Path(__file__).parents[3] / "fixtures/hooks"
+PHASE = ".yolo-planning/phases/01-auth"
+NAMES = {
+    "@P": PHASE,
+    "@S": f"{PHASE}/.dept-status-backend.json",
+    "@H": f"{PHASE}/.handoff-ux-complete",
+    "@T": ".yolo-planning/state.json",
+    "@R": ".yolo-planning",
+    "⏎": "\n",
+}
+IGNORED = (
+    "node_modules/",
+    "dist/",
+    "coverage/",
+    "reports/",
+    "*.log",
+    "*.pyc",
+    ".venv/",
+    ".next/",
+    ".nyc_output/",
+    "*.bak",
+)
+
+
+def lines_of(path: Path) -> Iterator[str]:
+    for line in path.read_text().splitlines():
+        if line and not line.startswith("#"):
+            for name, text in NAMES.items():
+                line = line.replace(name, text)
+            yield line
+
+
+EVERYDAY = {path.stem: list(lines_of(path)) for path in sorted(FIXTURES.glob("everyday/*.txt"))}
+FORBIDDEN = [line.split(" ", 2) for line in lines_of(FIXTURES / "forbidden.txt")]
+
+
+@pytest.fixture(scope="module")
+def team(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Team]:
+    """Return a team of three departments with an open plan and the files that a project has."""
+    home = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOME", str(home))
+        patch.setenv("XDG_CONFIG_HOME", str(home / "no config"))
+        team = Team(home / "work")
+        for name in ("auth/tokens", "auth/keys", "config", "other", "hooks/use"):
+            team.file(f"src/{name}.ts", "export {}\n")
+        for name in (
+            "README.md",
+            "tests/auth.test.ts",
+            "frontend/a.ts",
+            "package.json",
+            "scripts/deploy.sh",
+        ):
+            team.file(name, "{}\n")
+        for name in ("ROADMAP.md", "REQUIREMENTS.md"):
+            team.file(f".yolo-planning/{name}", "# Text\n")
+        team.file(".gitignore", "\n".join(IGNORED))
+        team.config(THREE)
+        for department in ("backend", "frontend", "uiux"):
+            team.artifact(f"01-CONTEXT-{department}.md", "# Context\n")
+        team.artifact(".ctx-qa.toon", "# Context\n")
+        team.git("add", "-A", "-f")
+        team.git("commit", "-q", "-m", "chore: begin")
+        team.begin()
+        team.plan()
+        team.artifact(".dept-status-backend.json", "{}\n")
+        yield team
+
+
+def verdict(team: Team, agent: str, command: str) -> str:
+    """Return `denied` with the reason, `undecided` or `passes`."""
+    told = {
+        "hook_event_name": "PreToolUse",
+        "cwd": str(team.root),
+        "tool_name": "Bash",
+        "tool_input": {"command": command},
+        "agent_type": agent,
+    }
+    answer, note, code = hook_fast.answer(json.dumps(told).encode())
+    assert code == 0
+    if answer:
+        return f"denied {answer['hookSpecificOutput']['permissionDecisionReason']}"
+    assert note == "" or "undecided" in note
+    return "undecided" if note else "passes"
+
+
+@pytest.mark.parametrize("agent", EVERYDAY)
+def test_an_everyday_command_is_not_denied(team: Team, agent: str) -> None:
+    name = "yolo-dev" if agent == "everybody" else f"yolo-{agent}"
+    verdicts = {command: verdict(team, name, command) for command in EVERYDAY[agent]}
+    denied = [row for row in verdicts.items() if row[1].startswith("denied")]
+    assert not denied, "\n".join(map(str, denied))
+
+
+def test_there_are_everyday_commands_of_every_role() -> None:
+    assert sum(map(len, EVERYDAY.values())) >= 500
+    roles = {AGENT_BY_NAME[name].role for name in EVERYDAY if name in AGENT_BY_NAME}
+    assert roles >= {agent.role for agent in AGENT_BY_NAME.values()}
+
+
+@pytest.mark.parametrize("agent", sorted({agent for _, agent, _ in FORBIDDEN}))
+def test_a_forbidden_act_is_denied_or_said_to_be_undecided(team: Team, agent: str) -> None:
+    name = "" if agent == "-" else f"yolo-{agent}"
+    rows = [(wanted, command) for wanted, who, command in FORBIDDEN if who == agent]
+    verdicts = [(wanted, command, verdict(team, name, command)) for wanted, command in rows]
+    others = [row for row in verdicts if not row[2].startswith(row[0])]
+    assert not others, "\n".join(map(str, others))
+
+
+def test_the_table_of_forbidden_acts_is_long() -> None:
+    assert len(FORBIDDEN) >= 220

@@ -1,0 +1,461 @@
+"""Reads a shell command line into the simple commands that it runs, as far as its text decides them. Pure.
+
+Quotes, expansions, redirections and here-documents are read as a POSIX shell or bash reads them. What only running the
+command would tell, such as the output of `$(…)`, becomes `UNKNOWN`.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+
+UNKNOWN = "…"
+"""Stands in a word for text that only running the command would tell."""
+
+_MOST_WORDS = 64
+"""Words that one spelling such as `{1..9}` may expand to; more are unknown."""
+
+# Characters with a meaning for the shell, while a word is read: quoting takes the meaning away.
+_STAR, _QUESTION, _BRACKET, _OPEN, _COMMA, _CLOSE = map(chr, range(0xE000, 0xE006))
+_MARKS = {"*": _STAR, "?": _QUESTION, "[": _BRACKET, "{": _OPEN, ",": _COMMA, "}": _CLOSE}
+_GLOBS = str.maketrans({char: _MARKS[char] for char in "*?["})
+_PLAIN = str.maketrans({mark: char for char, mark in _MARKS.items()})
+_WITHOUT_MARKS = dict.fromkeys(map(ord, _MARKS.values()))
+_MAGIC = re.compile(f"[{_STAR}{_QUESTION}{_BRACKET}]")
+_BRACES = re.compile(f"{_OPEN}([^{_OPEN}{_CLOSE}]*){_CLOSE}")
+
+_BLANKS = re.compile(r"(?:[ \t\r]|\\\n)+")
+_COMMENT = re.compile(r"#[^\n]*")
+_SEPARATOR = re.compile(r";;&|;&|;;|&&|\|\||\|&|&(?!>)|[;|\n]")
+_REDIRECTION = re.compile(r"(?:\d+|\{\w+\})?(&>>|&>|<<<|<<-|<<|<>|<&|>&|>>|>\||<(?!\()|>(?!\())")
+_DELIMITER = re.compile(r"[ \t]*((?:'[^']*'|\"[^\"]*\"|\\.|[^\s;&|<>()'\"\\])+)")
+_LITERAL = re.compile(r"[^\s;&|()<>\\'\"$`*?\[{,}]+")
+_IN_QUOTES = re.compile(r'[^"\\$`]+')
+_UNESCAPED = {"\n": "", **{char: char for char in '"\\$`'}}
+"""What a backslash within double quotes and the next character stand for; other backslashes stay."""
+_PARAMETER = re.compile(r"\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*)|[0-9@*#?$!_-]")
+_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(\+?)=(.*)", re.DOTALL)
+_KEYWORDS = frozenset(
+    {
+        "if",
+        "then",
+        "elif",
+        "else",
+        "fi",
+        "while",
+        "until",
+        "do",
+        "done",
+        "{",
+        "}",
+        "!",
+        "time",
+        "esac",
+    }
+)
+_DECLARES = frozenset({"export", "declare", "local", "readonly", "typeset"})
+_FORGETS = frozenset({"read", "mapfile", "readarray", "unset", "getopts"})
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One word of a command after its expansions."""
+
+    marked: str
+    """Its text, in which characters with a meaning for the shell are marks of ours."""
+
+    @property
+    def text(self) -> str:
+        """The word as the program receives it, its patterns not replaced by names of files."""
+        return self.marked.translate(_PLAIN)
+
+    @property
+    def is_pattern(self) -> bool:
+        """Whether the shell replaces it by the names of files that match."""
+        return _MAGIC.search(self.marked) is not None
+
+    @property
+    def pattern(self) -> str:
+        """The word as a pattern of `glob`, in which quoted characters match themselves."""
+        return re.sub(r"[*?[]", r"[\g<0>]", self.marked).translate(_PLAIN)
+
+
+@dataclass(slots=True)
+class SimpleCommand:
+    """One program that is run, with what it is given."""
+
+    words: tuple[Word, ...]
+    redirections: tuple[tuple[str, Word], ...]
+    """Operators such as `>>`, and the file that each names."""
+    folder: str
+    """Where it runs; empty for where the command line begins."""
+    is_piped: bool
+    """Whether it reads the output of another program."""
+    text_in: str | None = None
+    """Its here-document or here-string."""
+
+
+def simple_commands(text: str, variables: Mapping[str, str]) -> list[SimpleCommand]:
+    """Return what a command line runs, in order, commands within `$(…)` before the command that uses their output."""
+    reader = _Reader(text.translate(_WITHOUT_MARKS), variables)
+    reader.read_list("")
+    return reader.commands
+
+
+@dataclass(slots=True)
+class _HereDocument:
+    delimiter: str
+    is_indented: bool
+    command: SimpleCommand | None = None
+
+
+@dataclass(slots=True)
+class _Parts:
+    """A simple command while it is read."""
+
+    words: list[Word] = field(default_factory=list)
+    redirections: list[tuple[str, Word]] = field(default_factory=list)
+    documents: list[_HereDocument] = field(default_factory=list)
+    text_in: str | None = None
+
+
+class _Reader:
+    """Reads a text from left to right, and keeps what its variables hold meanwhile."""
+
+    def __init__(self, text: str, variables: Mapping[str, str]):
+        self.commands: list[SimpleCommand] = []
+        self._text = text
+        self._at = 0
+        self._variables: dict[str, list[str]] = {name: [value] for name, value in variables.items()}
+        self._documents: list[_HereDocument] = []
+
+    # --- commands ---
+
+    def read_list(self, closing: str) -> None:
+        """Read commands up to a closing `)` or backtick, or to the end."""
+        is_piped = False
+        while self._skip_blanks():
+            char = self._text[self._at]
+            if char == closing:
+                self._at += 1
+                return
+            separator = _SEPARATOR.match(self._text, self._at)
+            if separator:
+                self._at = separator.end()
+                is_piped = separator[0] in ("|", "|&")
+                if separator[0] == "\n":
+                    self._read_documents()
+            elif char == "(":
+                self._read_parentheses()
+            elif char == ")":  # behind a pattern of `case`
+                self._at += 1
+            else:
+                self._read_command(closing, is_piped)
+                is_piped = False
+
+    def _skip_blanks(self) -> bool:
+        """Skip blanks and comments; return whether anything is left."""
+        while blank := _BLANKS.match(self._text, self._at) or _COMMENT.match(self._text, self._at):
+            self._at = blank.end()
+        return self._at < len(self._text)
+
+    def _read_parentheses(self) -> None:
+        end = self._text.find("))", self._at)
+        if self._text.startswith("((", self._at) and end >= 0:  # arithmetic
+            self._at = end + 2
+            return
+        self._at += 1
+        self._read_subshell(")")
+
+    def _read_subshell(self, closing: str) -> str:
+        """Read commands that leave folder and variables as they are; return their text."""
+        start, before = self._at, dict(self._variables)
+        self.read_list(closing)
+        self._variables = before
+        return self._text[start : self._at - 1]
+
+    def _read_command(self, closing: str, is_piped: bool) -> None:
+        parts = _Parts()
+        while self._skip_blanks():
+            if redirection := _REDIRECTION.match(self._text, self._at):
+                self._at = redirection.end()
+                self._read_redirection(redirection[1], parts)
+                continue
+            char = self._text[self._at]
+            if char in ";&|()\n" or char == closing:
+                break
+            if self._text.startswith("[[ ", self._at) and not parts.words:
+                self._skip_condition()
+                continue
+            before = self._at
+            parts.words += self._read_word(closing)
+            if self._at == before:  # a character that begins nothing
+                self._at += 1
+        self._finish(parts, is_piped)
+
+    def _skip_condition(self) -> None:
+        end = self._text.find("]]", self._at)
+        self._at = end + 2 if end >= 0 else len(self._text)
+
+    def _read_redirection(self, operator: str, parts: _Parts) -> None:
+        if operator in ("<<", "<<-"):
+            if delimiter := _DELIMITER.match(self._text, self._at):
+                self._at = delimiter.end()
+                plain = re.sub(r"['\"\\]", "", delimiter[1])
+                parts.documents.append(_HereDocument(plain, operator == "<<-"))
+            return
+        self._skip_blanks()
+        words = self._read_word("")
+        if operator == "<<<":
+            parts.text_in = words[0].text if words else ""
+            return
+        for word in words:
+            is_descriptor = operator in (">&", "<&") and re.fullmatch(r"\d*-?", word.text)
+            if not is_descriptor:
+                parts.redirections.append((operator, word))
+
+    def _read_documents(self) -> None:
+        """Read the here-documents that begin on the next line."""
+        for document in self._documents:
+            lines = []
+            while self._at < len(self._text):
+                end = self._text.find("\n", self._at)
+                end = end if end >= 0 else len(self._text)
+                line, self._at = self._text[self._at : end], end + 1
+                if (line.lstrip("\t ") if document.is_indented else line) == document.delimiter:
+                    break
+                lines.append(line)
+            if document.command:
+                document.command.text_in = "\n".join(lines)
+        self._documents.clear()
+        self._at = min(self._at, len(self._text))
+
+    # --- what the shell does itself ---
+
+    def _finish(self, parts: _Parts, is_piped: bool) -> None:
+        words = self._without_syntax(parts.words)
+        given = 0
+        while given < len(words) and _ASSIGNMENT.fullmatch(words[given].marked):
+            given += 1
+        if given == len(words):
+            self._assign(words)
+        words = words[given:]
+        folder = self._folder()
+        self._run_builtin(words)
+        if not (words or parts.redirections or parts.documents):
+            return
+        command = SimpleCommand(
+            tuple(words), tuple(parts.redirections), folder, is_piped, parts.text_in
+        )
+        for document in parts.documents:
+            document.command = command
+        self._documents += parts.documents
+        self.commands.append(command)
+
+    def _without_syntax(self, words: list[Word]) -> list[Word]:
+        """Return a command without the keywords before it; the variable of a `for` loop takes its values."""
+        while words and words[0].text in _KEYWORDS:
+            words = words[1:]
+        match [word.text for word in words[:3]]:
+            case [("for" | "select"), name, "in"]:
+                self._variables[name] = [word.marked for word in words[3:]]
+                return []
+            case ["case" | "for" | "select", *_]:
+                return []
+            case ["function", *_]:
+                return self._without_syntax(words[2:])
+        return words
+
+    def _run_builtin(self, words: Sequence[Word]) -> None:
+        """Do to variables and the folder what a builtin would."""
+        verb = words[0].text if words else ""
+        operands = [word for word in words[1:] if not re.match(r"-.", word.text)]
+        if verb in _DECLARES:
+            self._assign(operands)
+        elif verb in _FORGETS:
+            for word in operands:
+                self._variables[word.text] = [UNKNOWN]
+        elif verb == "popd":
+            self._enter(UNKNOWN)
+        elif verb in ("cd", "pushd"):
+            self._enter(operands[0].marked if operands else self._value("HOME")[0])
+
+    def _assign(self, words: Sequence[Word]) -> None:
+        for word in words:
+            if assignment := _ASSIGNMENT.fullmatch(word.marked):
+                name, added, value = assignment.groups()
+                before = self._value(name)[0] if added else ""
+                self._variables[name] = [before + value]
+
+    def _enter(self, folder: str) -> None:
+        here, before = self._folder(), self._value("OLDPWD")[0]
+        self._variables["OLDPWD"] = [here]
+        self._variables["PWD"] = [before if folder == "-" else posixpath.join(here, folder)]
+
+    def _folder(self) -> str:
+        return self._variables.get("PWD", [""])[0]
+
+    def _value(self, name: str) -> list[str]:
+        if name == "PWD":
+            return [self._folder() or "."]
+        return self._variables.get(name, [UNKNOWN])
+
+    # --- words ---
+
+    def _read_word(self, closing: str) -> list[Word]:
+        """Read one word; return the words that it expands to."""
+        start = self._at
+        pieces: list[list[str]] = []
+        while self._at < len(self._text):
+            char = self._text[self._at]
+            if self._text.startswith(("<(", ">("), self._at):
+                self._at += 2
+                self._read_subshell(")")
+                pieces.append(["/dev/fd/63"])
+            elif char.isspace() or char in ";&|()<>" or char == closing:
+                break
+            else:
+                pieces.append(self._read_piece())
+        if self._at == start:
+            return []
+        if _count(pieces) > _MOST_WORDS:
+            return [Word(UNKNOWN)]
+        texts = ("".join(texts) for texts in product(*pieces))
+        return [Word(text) for whole in texts for text in _braces_expanded(whole)]
+
+    def _read_piece(self) -> list[str]:
+        """Read the next piece of a word; return what it may be."""
+        text, at = self._text, self._at
+        if literal := _LITERAL.match(text, at):
+            self._at = literal.end()
+            return [literal[0]]
+        self._at += 1
+        match text[at]:
+            case "\\":
+                self._at += 1
+                return [text[at + 1 : at + 2].replace("\n", "")]
+            case "'":
+                return [self._until("'")]
+            case '"':
+                return self._read_quoted()
+            case "`":
+                return self._output_of(self._read_subshell("`"))
+            case "$":
+                return self._read_dollar()
+            case char:
+                return [_MARKS.get(char, char)]
+
+    def _until(self, end: str) -> str:
+        start, at = self._at, self._text.find(end, self._at)
+        self._at = at + 1 if at >= 0 else len(self._text)
+        return self._text[start : at if at >= 0 else len(self._text)]
+
+    def _read_quoted(self) -> list[str]:
+        """Read up to the closing double quote."""
+        pieces: list[list[str]] = []
+        while self._at < len(self._text):
+            if literal := _IN_QUOTES.match(self._text, self._at):
+                self._at = literal.end()
+                pieces.append([literal[0]])
+                continue
+            char = self._text[self._at]
+            self._at += 1
+            if char == '"':
+                break
+            if char == "\\":
+                escaped = self._text[self._at : self._at + 1]
+                self._at += 1
+                pieces.append([_UNESCAPED.get(escaped, f"\\{escaped}")])
+            elif char == "`":
+                pieces.append(self._output_of(self._read_subshell("`")))
+            else:
+                pieces.append(self._read_parameter())
+        if _count(pieces) > _MOST_WORDS:
+            return [UNKNOWN]
+        return ["".join(texts) for texts in product(*pieces)]
+
+    def _read_dollar(self) -> list[str]:
+        """Read what an unquoted dollar begins; its value is split into words, and its patterns match files."""
+        if self._text.startswith("'", self._at):
+            return [self._read_escapes()]
+        if self._text.startswith('"', self._at):
+            self._at += 1
+            return self._read_quoted()
+        values = self._read_parameter()
+        parts = [part for value in values for part in value.split()]
+        return [part.translate(_GLOBS) for part in parts] or [""]
+
+    def _read_escapes(self) -> str:
+        """Read `$'…'`, with the escapes of C."""
+        quoted = re.compile(r"'((?:[^'\\]|\\.)*)'?", re.DOTALL).match(self._text, self._at)
+        assert quoted is not None
+        self._at = quoted.end()
+        try:
+            return quoted[1].encode("latin-1", "backslashreplace").decode("unicode_escape")
+        except UnicodeDecodeError:
+            return UNKNOWN
+
+    def _read_parameter(self) -> list[str]:
+        """Read what follows a dollar; return the values that it may have."""
+        text = self._text
+        if text.startswith("((", self._at):
+            end = text.find("))", self._at)
+            self._at = end + 2 if end >= 0 else len(text)
+            return [UNKNOWN]
+        if text.startswith("(", self._at):
+            self._at += 1
+            return self._output_of(self._read_subshell(")"))
+        if parameter := _PARAMETER.match(text, self._at):
+            self._at = parameter.end()
+            name = parameter[1] or parameter[2]
+            return self._value(name) if name else [UNKNOWN]
+        if text.startswith("{", self._at):
+            self._skip_braces()
+            return [UNKNOWN]
+        return ["$"]
+
+    def _skip_braces(self) -> None:
+        depth = 0
+        for brace in re.compile(r"[{}]").finditer(self._text, self._at):
+            depth += 1 if brace[0] == "{" else -1
+            if depth == 0:
+                self._at = brace.end()
+                return
+        self._at = len(self._text)
+
+    def _output_of(self, command: str) -> list[str]:
+        return self._value("PWD") if command.strip() == "pwd" else [UNKNOWN]
+
+
+def _count(pieces: Sequence[Sequence[str]]) -> int:
+    count = 1
+    for texts in pieces:
+        count *= len(texts)
+    return count
+
+
+def _braces_expanded(text: str) -> list[str]:
+    """Return the words of `a{b,c}` or `a{1..3}`; braces that name no alternatives stay."""
+    done: list[str] = []
+    open_ = [text]
+    while open_ and len(done) + len(open_) <= _MOST_WORDS:
+        marked = open_.pop(0)
+        braces = _BRACES.search(marked)
+        if braces is None:
+            done.append(marked)
+            continue
+        before, after = marked[: braces.start()], marked[braces.end() :]
+        open_ += [f"{before}{choice}{after}" for choice in _choices(braces[1])]
+    return [UNKNOWN] if open_ else done
+
+
+def _choices(inner: str) -> list[str]:
+    if _COMMA in inner:
+        return inner.split(_COMMA)
+    if span := re.fullmatch(r"(\d{1,4})\.\.(\d{1,4})", inner):
+        first, last = sorted((int(span[1]), int(span[2])))
+        return [str(number) for number in range(first, last + 1)]
+    return [f"{{{inner}}}"]

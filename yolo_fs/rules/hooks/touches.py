@@ -1,0 +1,694 @@
+"""Which files a shell command or a patch reads and changes, and what its text leaves undecided. Pure.
+
+A shell can hide anything. This finds what agents write in good faith and says what it cannot decide; the daemon and
+`verify` judge what a command leaves behind.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from itertools import pairwise
+from typing import TypeVar
+
+from yolo_fs.rules.hooks.shell import UNKNOWN, SimpleCommand, Word, simple_commands
+
+
+class Effect(StrEnum):
+    """What happens to a file."""
+
+    READ = "read"
+    WRITE = "write"
+    REMOVE = "remove"
+    """It goes, and what lies below it where it is a folder."""
+    ALTER = "alter"
+    """Its mode, time or layout changes, or a folder is made: forbidden only for files that a command keeps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """One file that is read or changed."""
+
+    path: str
+    """As spelled, relative to where the command begins; may hold `UNKNOWN`."""
+    effect: Effect
+    is_pattern: bool = False
+    """Whether `path` is a pattern of `glob`."""
+    name_in_folder: str = ""
+    """Name of the file that is meant where `path` turns out to be a folder, as the target of `cp` may."""
+    must_exist: bool = False
+    """Whether it is a file only if there is one: `git checkout x` may name a branch."""
+
+    @property
+    def writes(self) -> bool:
+        """Whether more than reading happens."""
+        return self.effect is not Effect.READ
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether the whole path is known."""
+        return UNKNOWN not in self.path
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the text of a command tells."""
+
+    touches: tuple[Touch, ...] = ()
+    undecided: tuple[str, ...] = ()
+    """Parts of the command whose effect only running it would show."""
+
+
+def read_command(command: str, variables: Mapping[str, str] | None = None) -> Reading:
+    """Return what a command, or a patch, touches. `variables`: those of the shell that are known."""
+    patched = [Touch(path, Effect.WRITE) for path in _PATCHED.findall(command)]
+    if command.lstrip().startswith("*** Begin Patch"):
+        return Reading(tuple(patched))
+    try:
+        seen = [*patched, *_of_text(command, dict(variables or {}), 0)]
+    except RecursionError:
+        seen = [*patched, _Undecided("a command nested too deeply")]
+    touches = [touch for touch in seen if isinstance(touch, Touch)]
+    undecided = [part.what for part in seen if isinstance(part, _Undecided)]
+    undecided += [touch.path for touch in touches if touch.writes and not touch.is_certain]
+    return Reading(tuple(touches), tuple(dict.fromkeys(undecided)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Undecided:
+    what: str
+
+
+_Row = TypeVar("_Row")
+_Seen = Iterator[Touch | _Undecided]
+
+_MOST_NESTED = 4
+"""Shells within shells that are looked into."""
+_PATCHED = re.compile(
+    r"^\*\*\* (?:Add File|Update File|Delete File|Move to): (.+?)[ \t]*$", re.MULTILINE
+)
+_PATHSPEC_MAGIC = re.compile(r":(?:\([a-z,]*\)|/)")
+_SCRIPT_WRITES = re.compile(r"(?:^|[;/}\d\s])w\s+([^\s;}]+)")
+"""The command `w FILE` of sed."""
+_AWK_WRITES = re.compile(r">>?\s*\"([^\"]+)\"")
+_CODE_PATH = re.compile(r"[\w./~-]*\.yolo-planning[\w./*-]*|[\w./-]*HANDOFF\.md")
+_CODE_WRITES = re.compile(
+    r"""open\([^)]*,\s*(?:mode\s*=\s*)?['"][rb]*[wax]|open\([^)]*['"]>|Mode\.WRITE
+    |\.(?:write_text|write_bytes|unlink|rmtree|touch|rename|symlink_to|hardlink_to|truncate)\(
+    |\b(?:os|shutil|fs|fsp|promises|File|FileUtils|Deno|Bun)\.(?:promises\.)?
+     (?:remove|unlink|rename|replace|copy|move|rm|cp|mv|write|append|truncate|delete|create|symlink|link)
+    |\b(?:writeFile|appendFile|writeFileSync|unlinkSync|rmSync)\b
+    |\b(?:dump|unlink|file_put_contents)\s*\(?""",
+    re.VERBOSE,
+)
+_CODE_OPTION = re.compile(r"-[A-Za-z]*[ceEpr]|--eval|--print")
+_CODE_RUNS = re.compile(
+    r"\b(?:exec|eval|system|popen|subprocess|spawn\w*|child_process|b64decode)\b|`"
+)
+
+
+# --- from a text to programs ---
+
+
+def _of_text(text: str, variables: Mapping[str, str], depth: int) -> _Seen:
+    for command in simple_commands(text, variables):
+        inner = {**variables, "PWD": command.folder}
+        for seen in (*_redirected(command), *_of_program(command, inner, depth)):
+            if isinstance(seen, Touch):
+                seen = replace(seen, path=posixpath.join(command.folder, seen.path))
+            yield seen
+
+
+def _redirected(command: SimpleCommand) -> Iterator[Touch]:
+    for operator, word in command.redirections:
+        yield from _touch(word, Effect.WRITE if ">" in operator else Effect.READ)
+
+
+def _of_program(command: SimpleCommand, variables: Mapping[str, str], depth: int) -> _Seen:
+    program = _Program.of(command)
+    if program is None:
+        return
+    if program.name in _SHELLS or program.name in _RUN_TEXT:
+        yield from _of_shell(program, variables, depth)
+    elif _INTERPRETERS.fullmatch(program.name):
+        yield from _of_interpreter(program)
+    elif program.name in ("find", "fd"):
+        yield from _of_find(program, variables, depth)
+    elif UNKNOWN in program.name:
+        yield _Undecided(program.line)
+        yield from _of_others(program)
+    else:
+        yield from _PROGRAMS.get(program.name, _of_others)(program)
+
+
+@dataclass(frozen=True, slots=True)
+class _Program:
+    """A program and its arguments, without what only runs it, such as `sudo` or `xargs`."""
+
+    name: str
+    arguments: tuple[Word, ...]
+    command: SimpleCommand
+
+    @classmethod
+    def of(cls, command: SimpleCommand) -> _Program | None:
+        words = list(command.words)
+        takes_input = False
+        while words:
+            name = posixpath.basename(words[0].text)
+            runner = _RUNNERS.get(name)
+            only_asks = name == "command" and [word.text for word in words[1:2]] in (["-v"], ["-V"])
+            if runner is None or only_asks:
+                break
+            words = runner.without(words[1:])
+            takes_input = takes_input or name in ("xargs", "parallel")
+        if not words:
+            return None
+        if takes_input:
+            words.append(Word(UNKNOWN))
+        return cls(posixpath.basename(words[0].text), tuple(words[1:]), command)
+
+    @property
+    def line(self) -> str:
+        """The program as it is run, for messages."""
+        return " ".join((self.name, *(word.text for word in self.arguments)))[:80]
+
+    def has(self, *options: str) -> bool:
+        """Whether one of the options is given, short ones in a group too."""
+        for word in self.arguments:
+            text = word.text
+            for option in options:
+                is_short = len(option) == 2 and re.match(r"-[A-Za-z]", text)
+                if text.partition("=")[0] == option or (
+                    is_short and option[1] in text[1:].partition("=")[0]
+                ):
+                    return True
+        return False
+
+    def operands(self) -> list[Word]:
+        """Return the arguments that are neither options nor their values."""
+        valued = _VALUED.get(self.name, "").split()
+        operands: list[Word] = []
+        words = iter(self.arguments)
+        for word in words:
+            if word.text == "--":
+                return [*operands, *words]
+            if word.text.startswith("-") and word.text != "-":
+                if word.text in valued:
+                    next(words, None)
+            elif word.text:
+                operands.append(word)
+        return operands
+
+    def values(self, *options: str) -> list[Word]:
+        """Return the values of options, as in `-o FILE`, `-oFILE`, `--output FILE` and `--output=FILE`."""
+        values: list[Word] = []
+        for at, word in enumerate(self.arguments):
+            for option in options:
+                if word.text == option:
+                    values += self.arguments[at + 1 : at + 2]
+                elif option.startswith("--") and word.text.startswith(f"{option}="):
+                    values.append(Word(word.marked.partition("=")[2]))
+                elif len(option) == 2 and word.text.startswith(option):
+                    values.append(Word(word.marked[2:]))
+        return values
+
+
+@dataclass(frozen=True, slots=True)
+class _Runner:
+    """A program that runs the one named behind it."""
+
+    valued: str = ""
+    """Its options that take a value."""
+    skips: int = 0
+    """How many operands of its own it takes first."""
+    words: str = ""
+    """The subcommands that run a program; empty when it has none."""
+
+    def without(self, words: list[Word]) -> list[Word]:
+        """Return the program that it runs, and that one's arguments."""
+        if self.words and (not words or words[0].text not in self.words.split()):
+            return []
+        rest = words[1:] if self.words else words
+        skips = self.skips
+        while rest:
+            text = rest[0].text
+            if text.startswith("-"):
+                rest = rest[2:] if text in self.valued.split() else rest[1:]
+            elif re.match(r"\w+=", text):
+                rest = rest[1:]
+            elif skips:
+                skips, rest = skips - 1, rest[1:]
+            else:
+                break
+        return rest
+
+
+def _by_name(groups: Mapping[str, _Row]) -> dict[str, _Row]:
+    """Return a table whose keys are lists of names as one of single names."""
+    return {name: row for names, row in groups.items() for name in names.split()}
+
+
+_RUNNERS = _by_name(
+    {
+        "sudo": _Runner("-u -g -p -h -C -D"),
+        "env": _Runner("-u -C"),
+        "nice": _Runner("-n"),
+        "ionice": _Runner("-c -n"),
+        "timeout": _Runner("-s -k", skips=1),
+        "flock": _Runner("-w", skips=1),
+        "time": _Runner("-o -f"),
+        "stdbuf": _Runner("-i -o -e"),
+        "xargs": _Runner("-n -I -P -d -L -a -E -s"),
+        "parallel": _Runner("-j"),
+        "strace": _Runner("-e -o -p"),
+        "npx": _Runner("-p --package"),
+        "pnpm": _Runner(words="exec dlx"),
+        "uv": _Runner("--with --group --extra -p --python", words="run"),
+        "bundle": _Runner(words="exec"),
+        "poetry pipenv hatch pdm": _Runner(words="run"),
+        "exec doas command builtin nohup setsid busybox coproc bunx": _Runner(),
+    }
+)
+
+_SHELLS = frozenset(("sh", "bash", "zsh", "dash", "ksh", "fish"))
+_RUN_TEXT = frozenset(("eval", "trap", "watch", "su", "script", "entr"))
+_INTERPRETERS = re.compile(r"(?:python|pypy)[0-9.]*|node|perl|ruby|deno|bun|php|lua|tsx|ts-node")
+
+_VALUED = _by_name(
+    {
+        "touch": "-d -t -r --date --reference",
+        "truncate": "-s -r --size",
+        "mkdir": "-m --mode",
+        "install": "-m -o -g -t --mode --target-directory",
+        "cp mv ln": "-t -S --target-directory",
+        "rsync": "-e -f --exclude --include --filter --exclude-from --rsh --chown",
+        "shred": "-n -s",
+        "patch": "-p -i -d -o",
+        "grep": "-e -f -A -B -C -m --include --exclude --exclude-dir",
+        "rg": "-e -f -A -B -C -m -g -t -T --glob --type",
+        "sed": "-e -f --expression --file",
+        "awk": "-F -v -f",
+        "jq": "--indent -f --from-file",
+        "head tail": "-n -c",
+        "sort": "-k -t -o -T -S",
+        "cut": "-d -f -c -b",
+        "vim": "-c --cmd",
+        "git": "-C -c --git-dir --work-tree --namespace",
+    }
+)
+"""Options whose next word is their value, for the programs where it would be taken for a file."""
+
+_WITHOUT_FILES = """
+    echo printf ls stat test [ file du df tree basename dirname realpath readlink pwd which type hash true false :
+    sleep date kill ps cd pushd popd exit return shift wait set unset export local declare readonly read let seq
+    docker-compose kubectl helm ssh scp gh glab aws gcloud az terraform npm yarn pip pip3 brew apt-get apt systemctl
+    yolo-fs make alias command ping nc psql redis-cli expr bc history
+"""
+"""Programs that read the content of none of their arguments, or run elsewhere."""
+
+
+# --- what each program does with its arguments ---
+
+
+def _touch(
+    word: Word, effect: Effect, name_in_folder: str = "", must_exist: bool = False
+) -> Iterator[Touch]:
+    """Yield the file that a word names; addresses, versions and the like name none."""
+    text = word.text
+    is_remote = "://" in text or re.match(r"[\w.@-]+:(?!\\)", text)
+    is_device = posixpath.normpath(text).startswith("/dev/")
+    if not text or text == "-" or is_remote or is_device or "\0" in text:
+        return
+    path = word.pattern if word.is_pattern else text
+    yield Touch(path, effect, word.is_pattern, name_in_folder, must_exist)
+
+
+def _touch_all(words: Sequence[Word], effect: Effect) -> Iterator[Touch]:
+    for word in words:
+        yield from _touch(word, effect)
+
+
+def _writes(program: _Program) -> _Seen:
+    yield from _touch_all(program.operands(), Effect.WRITE)
+
+
+def _removes(program: _Program) -> _Seen:
+    yield from _touch_all(program.operands(), Effect.REMOVE)
+
+
+def _compresses(program: _Program) -> _Seen:
+    keeps = program.has("-c", "--stdout", "-k", "--keep", "-l", "-t")
+    yield from _touch_all(program.operands(), Effect.READ if keeps else Effect.REMOVE)
+
+
+def _alters(program: _Program) -> _Seen:
+    yield from _touch_all(program.operands(), Effect.ALTER)
+
+
+def _alters_rest(program: _Program) -> _Seen:
+    """The first operand is a mode or an owner."""
+    yield from _touch_all(program.operands()[1:], Effect.ALTER)
+
+
+def _touches_nothing(_: _Program) -> _Seen:
+    yield from ()
+
+
+def _copies(program: _Program) -> _Seen:
+    sources, target = program.operands(), program.values("-t", "--target-directory")
+    if program.name == "install" and program.has("-d"):
+        yield from _touch_all(sources, Effect.ALTER)
+        return
+    if program.name == "ln" and len(sources) == 1 and not target:
+        target = [Word(".")]
+    if not target:
+        sources, target = sources[:-1], sources[-1:]
+    taken = {"mv": Effect.REMOVE, "ln": Effect.ALTER}.get(program.name, Effect.READ)
+    yield from _touch_all(sources, taken)
+    for folder in target:
+        for source in sources:
+            yield from _touch(folder, Effect.WRITE, posixpath.basename(source.text.rstrip("/")))
+        if not sources or program.has("--delete"):
+            yield from _touch(folder, Effect.REMOVE)
+
+
+def _of_dd(program: _Program) -> _Seen:
+    for word in program.arguments:
+        name, _, value = word.marked.partition("=")
+        if name in ("if", "of"):
+            yield from _touch(Word(value), Effect.WRITE if name == "of" else Effect.READ)
+
+
+def _of_grep(program: _Program) -> _Seen:
+    operands = program.operands()
+    has_pattern = program.has("-e", "-f", "--regexp", "--file", "--files")
+    yield from _touch_all(operands if has_pattern else operands[1:], Effect.READ)
+    yield from _touch_all(program.values("--file"), Effect.READ)
+
+
+def _of_sed(program: _Program) -> _Seen:
+    operands, scripts = program.operands(), program.values("-e", "--expression")
+    if not scripts and not program.has("-f", "--file"):
+        scripts, operands = operands[:1], operands[1:]
+    effect = Effect.WRITE if program.has("-i", "--in-place") else Effect.READ
+    yield from _touch_all(operands, effect)
+    for script in scripts:
+        yield from (Touch(path, Effect.WRITE) for path in _SCRIPT_WRITES.findall(script.text))
+
+
+def _of_awk(program: _Program) -> _Seen:
+    operands = program.operands()
+    if not program.has("-f"):
+        for script in operands[:1]:
+            yield from (Touch(path, Effect.WRITE) for path in _AWK_WRITES.findall(script.text))
+            if "system(" in script.text:
+                yield _Undecided(program.line)
+        operands = operands[1:]
+    effect = Effect.WRITE if "inplace" in program.line else Effect.READ
+    yield from _touch_all(operands, effect)
+
+
+def _of_jq(program: _Program) -> _Seen:
+    operands = program.operands()
+    effect = (
+        Effect.WRITE if program.name == "yq" and program.has("-i", "--inplace") else Effect.READ
+    )
+    skipped = 0 if program.has("-f", "--from-file") else 1
+    yield from _touch_all(operands[skipped:], effect)
+
+
+def _of_patch(program: _Program) -> _Seen:
+    yield from _touch_all(program.operands()[:1], Effect.WRITE)
+    yield _Undecided(program.line)
+
+
+def _unpacks(program: _Program) -> _Seen:
+    operands, archive = program.operands(), program.values("-f", "--file")
+    if program.name == "tar" and not program.has("--create") and not _tar_mode(program, "c"):
+        if not (program.has("--list") or _tar_mode(program, "t")):
+            yield _Undecided(program.line)
+        return
+    if program.name == "unzip" and not program.has("-l"):
+        yield _Undecided(program.line)
+    elif program.name == "zip":
+        yield from _touch_all(operands[:1], Effect.WRITE)
+        yield from _touch_all(operands[1:], Effect.READ)
+    elif program.name == "tar":
+        bundled = (
+            archive
+            or [word for word in operands if re.search(r"\.t?(?:ar|gz|xz|bz2|zst)", word.text)][:1]
+        )
+        yield from _touch_all(bundled, Effect.WRITE)
+
+
+def _tar_mode(program: _Program, mode: str) -> bool:
+    return any(
+        re.fullmatch(rf"-?[a-zA-Z]*{mode}[a-zA-Z]*", word.text) for word in program.arguments[:1]
+    )
+
+
+def _of_docker(program: _Program) -> _Seen:
+    if program.has("--volume", "--mount") or any(
+        word.text.startswith("-v") for word in program.arguments
+    ):
+        yield _Undecided(program.line)
+
+
+def _of_git(program: _Program) -> _Seen:
+    words = list(program.arguments)
+    folder = ""
+    while words and words[0].text.startswith("-"):
+        option = words.pop(0).text
+        if option in _VALUED["git"].split() and words:
+            value = words.pop(0).text
+            folder = value if option in ("-C", "--work-tree") else folder
+    if not words:
+        return
+    verb = words[0].text
+    for seen in _GIT_VERBS.get(verb, _touches_nothing)(
+        _Program(f"git {verb}", tuple(words[1:]), program.command)
+    ):
+        yield (
+            replace(seen, path=posixpath.join(folder, seen.path))
+            if isinstance(seen, Touch)
+            else seen
+        )
+
+
+def _pathspecs(words: Sequence[Word], effect: Effect, must_exist: bool = False) -> Iterator[Touch]:
+    for word in words:
+        spec = Word(_PATHSPEC_MAGIC.sub("", word.marked, count=1))
+        if not word.text.startswith((":!", ":^", ":(exclude)")):
+            yield from _touch(spec, effect, must_exist=must_exist)
+
+
+def _behind_dashes(program: _Program) -> list[Word] | None:
+    texts = [word.text for word in program.arguments]
+    return list(program.arguments[texts.index("--") + 1 :]) if "--" in texts else None
+
+
+def _git_checkout(program: _Program) -> _Seen:
+    paths = _behind_dashes(program)
+    if paths is not None:
+        yield from _pathspecs(paths, Effect.WRITE)
+        return
+    if program.has("-b", "-B", "--orphan", "--detach", "-t", "--track"):
+        return
+    first, *others = program.operands() or [Word("")]
+    yield from _pathspecs(others, Effect.WRITE)
+    is_no_branch = re.search(r"(?:^|/)\.", first.text) is not None
+    yield from _pathspecs([first], Effect.WRITE, must_exist=not is_no_branch)
+
+
+def _git_restore(program: _Program) -> _Seen:
+    if program.has("--worktree", "-W") or not program.has("--staged", "-S"):
+        sources = [value.marked for value in program.values("-s", "--source")]
+        operands = _behind_dashes(program) or program.operands()
+        yield from _pathspecs(
+            [word for word in operands if word.marked not in sources], Effect.WRITE
+        )
+
+
+def _git_rm(program: _Program) -> _Seen:
+    effect = Effect.ALTER if program.has("--cached") else Effect.REMOVE
+    yield from _pathspecs(program.operands(), effect)
+
+
+def _git_mv(program: _Program) -> _Seen:
+    yield from _copies(_Program("mv", program.arguments, program.command))
+
+
+def _git_clean(program: _Program) -> _Seen:
+    if not program.has("-n", "--dry-run"):
+        yield from _pathspecs(program.operands(), Effect.REMOVE)
+        yield _Undecided(f"{program.name}, which removes what is in no commit")
+
+
+def _git_shows(program: _Program) -> _Seen:
+    """Content of files of a commit, as `REVISION:PATH`, or behind `--`."""
+    for word in program.operands():
+        if ":" in word.marked and not word.text.startswith(":"):
+            yield from _touch(Word(word.marked.partition(":")[2]), Effect.READ)
+    behind = _behind_dashes(program)
+    operands = program.operands()[1:] if program.name == "git grep" else program.operands()
+    yield from _pathspecs(behind if behind is not None else operands, Effect.READ, must_exist=True)
+
+
+def _git_overwrites(program: _Program) -> _Seen:
+    """The work tree changes in ways that depend on what a commit or a patch holds."""
+    if program.name == "git reset" and not program.has("--hard", "--merge", "--keep"):
+        return
+    if (
+        program.name == "git stash"
+        and program.operands()[:1]
+        and program.operands()[0].text in ("list", "show")
+    ):
+        return
+    yield _Undecided(program.line)
+
+
+_GIT_VERBS = _by_name(
+    {
+        "checkout": _git_checkout,
+        "restore": _git_restore,
+        "rm": _git_rm,
+        "mv": _git_mv,
+        "clean": _git_clean,
+        "show diff blame cat-file grep": _git_shows,
+        "reset stash apply am checkout-index read-tree": _git_overwrites,
+    }
+)
+
+
+def _of_others(program: _Program) -> _Seen:
+    """A program that we do not know: what it is given is read, and written where an option says so."""
+    writes = program.has("--write", "--fix", "--in-place", "--inplace")
+    for word in program.operands():
+        is_path = "." in word.text or "/" in word.text
+        if is_path and not re.search(r"\s", word.text):
+            yield from _touch(
+                Word(word.marked.removeprefix("@")), Effect.ALTER if writes else Effect.READ
+            )
+    outputs = program.values("--output", "--output-file", "--outfile", "--out", "--out-file")
+    if program.name in _OUTPUT_BY_O:
+        outputs += program.values(_OUTPUT_BY_O[program.name])
+    for word in outputs:
+        if re.search(r"[./]", word.text) and not re.search(r"[{}=\s]", word.text):
+            yield from _touch(word, Effect.WRITE)
+
+
+_OUTPUT_BY_O = _by_name(
+    {"curl sort gcc g++ cc clang go rustc ld dot pandoc mmdc": "-o", "wget": "-O"}
+)
+"""The option that names the output, where it is no `--output`."""
+
+_PROGRAMS = _by_name(
+    {
+        _WITHOUT_FILES: _touches_nothing,
+        "tee touch truncate sponge ed ex vi vim nvim nano emacs code": _writes,
+        "rm rmdir unlink shred rimraf trash": _removes,
+        "gzip gunzip bzip2 xz zstd": _compresses,
+        "mkdir": _alters,
+        "chmod chown chgrp chattr setfacl": _alters_rest,
+        "cp mv ln install rsync link": _copies,
+        "dd": _of_dd,
+        "patch": _of_patch,
+        "tar zip unzip": _unpacks,
+        "grep egrep fgrep rg ag ack": _of_grep,
+        "sed": _of_sed,
+        "awk gawk mawk": _of_awk,
+        "jq yq": _of_jq,
+        "git": _of_git,
+        "docker podman": _of_docker,
+    }
+)
+
+
+# --- programs that run a text ---
+
+
+def _of_shell(program: _Program, variables: Mapping[str, str], depth: int) -> _Seen:
+    """Read the text that a shell is given; what it gets from a file or a pipe is undecided."""
+    texts = [word.text for word in program.arguments if re.search(r"[\s;&|>]", word.text)]
+    if program.name == "eval":
+        texts = [" ".join(word.text for word in program.arguments)]
+    if program.command.text_in is not None:
+        texts.append(program.command.text_in)
+    for text in texts:
+        if UNKNOWN in text or depth == _MOST_NESTED:
+            yield _Undecided(program.line)
+        if depth < _MOST_NESTED:
+            yield from _of_text(text, variables, depth + 1)
+    if program.name in _SHELLS and not texts and not program.has("--version", "-n"):
+        yield _Undecided(program.line)
+
+
+def _of_interpreter(program: _Program) -> _Seen:
+    """Look into the code that an interpreter is given; a script is not opened."""
+    name = program.name
+    in_place = name == "perl" and any(
+        re.match(r"-[a-z]*i", word.text) for word in program.arguments
+    )
+    codes = [word.text for word in program.arguments if re.search(r"[\s()=;]", word.text)]
+    for option, word in pairwise(program.arguments):
+        if _CODE_OPTION.fullmatch(option.text) and word.text not in codes:
+            codes.append(word.text)
+    if program.command.text_in is not None:
+        codes.append(program.command.text_in)
+    for code in codes:
+        yield from _of_code(program, code)
+    operands = [word for word in program.operands() if word.text not in codes]
+    if in_place:
+        yield from _touch_all(operands, Effect.WRITE)
+    elif program.has("-m"):
+        yield from _of_others(program)
+    elif codes:
+        yield from _touch_all([word for word in operands if "/" in word.text], Effect.READ)
+    elif operands or program.command.is_piped:
+        yield _Undecided(program.line)
+
+
+def _of_code(program: _Program, code: str) -> _Seen:
+    writes, runs = _CODE_WRITES.search(code) is not None, _CODE_RUNS.search(code) is not None
+    paths = _CODE_PATH.findall(code)
+    yield from (Touch(path, Effect.WRITE if writes else Effect.READ) for path in paths)
+    if runs or (writes and not paths):
+        yield _Undecided(program.line)
+
+
+def _of_find(program: _Program, variables: Mapping[str, str], depth: int) -> _Seen:
+    """`find` with `-delete` or `-exec`: of the files that may match, those of the planning tree are judged."""
+    texts = [word.text for word in program.arguments]
+    actions = [
+        at for at, text in enumerate(texts) if text in ("-exec", "-execdir", "-ok", "-x", "-X")
+    ]
+    roots = []
+    for word in program.arguments:
+        if word.text.startswith(("-", "(", "!")):
+            break
+        roots.append(word)
+    names = [*program.values("-name"), *program.values("-iname")]
+    found = [posixpath.join(_planning_below(root.text), "**", name.text) for root in roots or [Word(".")]
+             for name in names or [Word("*")]]  # fmt: skip
+    removes_or_writes = "-delete" in texts
+    for at in actions:
+        end = next((end for end in range(at, len(texts)) if texts[end] in (";", "+")), len(texts))
+        words = tuple(
+            Word(UNKNOWN) if "{}" in word.text else word for word in program.arguments[at + 1 : end]
+        )
+        inner = replace(program.command, words=words, redirections=())
+        for seen in _of_program(inner, variables, depth):
+            if isinstance(seen, Touch) and not seen.is_certain:
+                removes_or_writes = removes_or_writes or seen.writes
+            else:
+                yield seen
+    if removes_or_writes:
+        yield from (Touch(pattern, Effect.ALTER, is_pattern=True) for pattern in found)
+        yield _Undecided(program.line)
+
+
+def _planning_below(root: str) -> str:
+    return root if ".yolo-planning" in root else posixpath.join(root, ".yolo-planning")
