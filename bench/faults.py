@@ -1,4 +1,4 @@
-"""Six faults that nobody survives today, the same for everybody: `scripts/faults`.
+"""Six faults that nobody survives today, the same for everybody: `tools/faults`.
 
 Each trial is a repository of its own. What became of it is read from git alone: the branch, every
 other commit that was made, the locks, and `git fsck`. A cell is the number of trials with each

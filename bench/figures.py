@@ -14,7 +14,7 @@ docs/measurements` writes. Then come title, row and column of a table in it, and
 where it has several numbers; or a piece of its text with {} for the number. `given` is a size or a
 target, which nobody measures. `; not kept` at the end says that the output of that run was not
 kept: such a figure can only be measured again. A table that is the whole of one that was printed,
-words and all, says so in one line, `= faults: Faults`. `scripts/figures --write` puts what the kept
+words and all, says so in one line, `= faults: Faults`. `tools/figures --write` puts what the kept
 outputs say into the pages.
 """
 

@@ -1,4 +1,4 @@
-"""`scripts/soak [MINUTES]`: the load of a day in an hour, on real daemons, with kills, and one table at the end.
+"""`tools/soak [MINUTES]`: the load of a day in an hour, on real daemons, with kills, and one table at the end.
 
 36 agents write 51,840 artifacts an hour, as many as they would in a day at one a minute each; a
 user adds, stashes, commits and changes branches; other files change 278 times a second. Two thirds
@@ -307,7 +307,7 @@ def goals(outcome: Outcome) -> Table:
 def main() -> int:
     """Run the command line; 1 when something was lost, came twice or is broken."""
     parser = argparse.ArgumentParser(
-        "scripts/soak", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+        "tools/soak", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument(
         "minutes", nargs="?", type=float, default=60.0, metavar="MINUTES", help="default: 60"

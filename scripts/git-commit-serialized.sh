@@ -1,5 +1,1 @@
-#!/bin/sh
-# The contract of git-commit-serialized, kept by yolo-fs. See docs/scripts.md.
-yolo_fs=$(dirname -- "$0")/../.venv/bin/yolo-fs
-[ -x "$yolo_fs" ] || yolo_fs=$(command -v yolo-fs) || { echo "git-commit-serialized: yolo-fs is not installed" >&2; exit 127; }
-exec "$yolo_fs" compat git-commit-serialized "$@"
+compat.sh

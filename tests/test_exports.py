@@ -30,7 +30,7 @@ VALIDATORS = {name: Draft202012Validator(schema) for name, schema in SCHEMAS.ite
 @pytest.fixture(scope="module")
 def docs() -> Iterator[ModuleType]:
     spec = importlib.util.spec_from_file_location(
-        "generate_docs", ROOT / "scripts" / "generate_docs.py"
+        "generate_docs", ROOT / "tools" / "generate_docs.py"
     )
     assert spec is not None
     assert spec.loader is not None
@@ -45,7 +45,7 @@ def docs() -> Iterator[ModuleType]:
 
 
 def test_generated_files_are_fresh(docs: ModuleType) -> None:
-    assert docs.stale() == [], "run scripts/docs"
+    assert docs.stale() == [], "run tools/docs"
 
 
 def test_changed_missing_and_superfluous_files_are_stale(docs: ModuleType, tmp_path: Path) -> None:

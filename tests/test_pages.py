@@ -187,7 +187,7 @@ def test_every_test_that_a_guarantee_names_exists() -> None:
 
 def test_every_command_that_a_guarantee_names_exists() -> None:
     words = [span.split() for span in _SPAN.findall(GUARANTEES)]
-    scripts = [span for span in words if span[0].startswith("scripts/")]
+    scripts = [span for span in words if span[0].startswith(("scripts/", "tools/"))]
     assert scripts
     for name, *arguments in scripts:
         assert (ROOT / name).is_file(), name

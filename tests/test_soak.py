@@ -1,4 +1,4 @@
-"""The soak runs at its least size, and its judge sees what is wrong. `scripts/soak` is the real one."""
+"""The soak runs at its least size, and its judge sees what is wrong. `tools/soak` is the real one."""
 
 from __future__ import annotations
 

@@ -19,18 +19,45 @@ STRICT = sorted(SCRIPTS.keys() - ADVISORY - {"git-commit-serialized"})
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_each_script_has_an_executable_shim(name: str) -> None:
+def test_each_script_is_a_link_to_the_one_shim(name: str) -> None:
     path = FOLDER / f"{name}.sh"
-    text = path.read_text()
+
     assert os.access(path, os.X_OK)
-    assert text.startswith("#!/bin/sh\n")
-    assert f'exec "$yolo_fs" compat {name} "$@"\n' in text
-    assert text == (FOLDER / "dept-status.sh").read_text().replace("dept-status", name)
+    assert path.readlink() == Path("compat.sh")
 
 
-def test_each_shim_stands_in_the_table() -> None:
-    shims = {path.stem for path in FOLDER.glob("*.sh") if " compat " in path.read_text()}
-    assert shims == set(SCRIPTS)
+def test_each_link_stands_in_the_table() -> None:
+    assert {path.stem for path in FOLDER.glob("*.sh") if path.is_symlink()} == set(SCRIPTS)
+
+
+def test_a_shim_works_behind_a_link_of_another_name_and_with_spaces(tmp_path: Path) -> None:
+    folder = tmp_path / "a folder"
+    folder.mkdir()
+    (folder / "my gate").symlink_to(FOLDER / "dept-gate.sh")
+    (folder / "again").symlink_to("my gate")
+    done = subprocess.run(
+        [str(folder / "again"), "--bogus"],
+        cwd=tmp_path,
+        env={"PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (done.returncode, "unknown flag: --bogus" in done.stderr) == (1, True)
+
+
+def test_a_shim_is_found_on_the_path(tmp_path: Path) -> None:
+    done = subprocess.run(
+        ["dept-gate.sh", "--bogus"],
+        cwd=tmp_path,
+        env={"PATH": f"{FOLDER}:/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (done.returncode, "unknown flag: --bogus" in done.stderr) == (1, True)
 
 
 @pytest.mark.parametrize("name", STRICT)

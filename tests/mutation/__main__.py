@@ -1,4 +1,4 @@
-"""`scripts/mutants [NAME…]`: plants each bug in a copy of the tree and runs the tests that have to notice it.
+"""`tools/mutants [NAME…]`: plants each bug in a copy of the tree and runs the tests that have to notice it.
 
 Prints a table: the mutant, red or SURVIVED, by which test, in how many seconds. Exits 1 when one survives.
 """
@@ -39,7 +39,7 @@ class BrokenError(Exception):
 
 def main() -> int:
     """Run the command line."""
-    parser = argparse.ArgumentParser("scripts/mutants", description=__doc__)
+    parser = argparse.ArgumentParser("tools/mutants", description=__doc__)
     parser.add_argument("name", nargs="*", help="mutants; all of them when none is named")
     chosen = _chosen(parser.parse_args().name)
     with tempfile.TemporaryDirectory(prefix="yolo-fs-mutants-") as place:

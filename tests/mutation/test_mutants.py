@@ -1,4 +1,4 @@
-"""The list of planted bugs cannot rot: each still fits the tree, and names tests that are there. `scripts/mutants`
+"""The list of planted bugs cannot rot: each still fits the tree, and names tests that are there. `tools/mutants`
 runs them.
 """
 
