@@ -331,6 +331,8 @@ def _shapes_in(annotation: Any) -> Iterator[type[Wire]]:
 def _expected(field: FieldInfo | None, detail: ErrorDetails) -> str:
     if field is None:
         return str(detail["msg"])
+    if detail["loc"][-1] == "[key]" and detail["type"] == "literal_error":
+        return str(detail["ctx"]["expected"]).replace("'", "")  # of the key, not of what it maps to
     if values := _literals(field.annotation):
         return " or ".join(", ".join(value or repr(value) for value in values).rsplit(", ", 1))
     described = _described(field)
