@@ -16,6 +16,7 @@ import pytest
 from tests.rules.phases import FOLDER, complete, facts
 from yolo_fs.cli import hook_fast
 from yolo_fs.edges import heartbeats
+from yolo_fs.json_form import to_json
 from yolo_fs.protocol.crew import SIGNS, TURNS, Cause, Circuit, Health
 from yolo_fs.protocol.hooks import AGENT_HOOK_BY_NAME
 from yolo_fs.protocol.names import Dept
@@ -197,7 +198,7 @@ def test_a_step_stands_still_for_the_cause_that_the_scenario_has(case: dict[str,
     assert [one.cause.value for one in own] == [case["cause"]] * bool(case["cause"])
     for words in case["words"]:
         assert words in str(own[0])
-    assert all(json.dumps(one.as_json()) for one in own)
+    assert all(json.dumps(to_json(one)) for one in own)
 
 
 def scene(case: Mapping[str, Any], now: datetime) -> Scene:

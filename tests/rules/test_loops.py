@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.rules import phases
+from yolo_fs.json_form import to_json
 from yolo_fs.protocol.chains import METRICS
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.evidence.facts import Filed, PhaseFacts, Switches, Version, Work
@@ -64,7 +65,7 @@ def latest(path: str, version: Version) -> Filed:
 @pytest.mark.parametrize("name", NAMES)
 def test_each_loop_stands_where_its_history_leads(name: str) -> None:
     case = read(name)
-    found = [one.as_json() for one in loops(facts_of(case))]
+    found = [to_json(one) for one in loops(facts_of(case))]
     expected = case["expected"]
     assert [
         {key: one[key] for key in want} for one, want in zip(found, expected, strict=True)
@@ -88,7 +89,7 @@ def test_each_kind_of_loop_and_each_of_its_limits_is_reached() -> None:
 def test_the_four_points_of_measurement_are_those_of_the_document() -> None:
     (one,) = loops(facts_of(read("review-cycle-2-fails")))
     assert one.metrics is not None
-    assert list(one.metrics.as_json()) == [metric.name for metric in METRICS]
+    assert list(to_json(one.metrics)) == [metric.name for metric in METRICS]
 
 
 def test_a_file_without_any_past_counts_as_one_round() -> None:

@@ -14,6 +14,7 @@ import click
 from yolo_fs.cli.message import hear_message
 from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
+from yolo_fs.json_form import to_json
 from yolo_fs.reasons import Exit, Reason, YoloError, errors, safe
 from yolo_fs.rules.artifacts.verdicts import Verdict
 from yolo_fs.rules.crew.health import AgentHealth
@@ -24,7 +25,6 @@ from yolo_fs.services.crew.noting import note_message
 from yolo_fs.services.crew.observing import (
     CrewLook,
     CrewObserver,
-    agent_as_json,
     circuit_as_json,
     shutdown_as_json,
 )
@@ -76,7 +76,7 @@ def list_(asked: Invocation) -> Reply:
     """
     with _scene(asked) as scene:
         found = scene.found
-    data = [agent_as_json(one) for one in found.agents]
+    data = to_json(found.agents)
     return Reply(data, found.findings, show=lambda console: _show_agents(console, found.agents))
 
 
@@ -108,9 +108,7 @@ def stalls(asked: Invocation) -> Reply:
     with _scene(asked) as scene:
         found = scene.found.stalls
     code = Exit.FINDINGS if found else Exit.DONE
-    return Reply(
-        [one.as_json() for one in found], (), code, lambda console: _show(console, map(str, found))
-    )
+    return Reply(found, (), code, lambda console: _show(console, map(str, found)))
 
 
 @verb("note", example="yolo-fs agent note - --as dev-1 < dev_progress.json", parent=agent)

@@ -103,12 +103,8 @@ def _as_json(path: str, made: CompiledContext) -> dict[str, Any]:
         "tokens": made.tokens,
         "budget": made.budget,
         "cut": made.cut.label,
-        "left_out": [
-            {"section": one.section, "what": one.what, "why": one.why} for one in made.left_out
-        ],
-        "withheld": [
-            {"section": one.section, "what": one.what, "rule": one.rule} for one in made.withheld
-        ],
+        "left_out": made.left_out,
+        "withheld": made.withheld,
     }
 
 

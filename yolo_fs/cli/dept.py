@@ -115,7 +115,7 @@ def _open_step(repository: Repository, phase: PhaseId) -> str:
 
 def _as_json(cleaned: Cleaned) -> dict[str, Any]:
     return {
-        "removed": list(cleaned.removed),
+        "removed": cleaned.removed,
         "left": [{"file": name, "why": why} for name, why in cleaned.left],
     }
 

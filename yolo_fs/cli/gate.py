@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -41,7 +40,7 @@ def gate() -> None:
 def check(asked: Invocation, *, name: str, phase: str) -> Reply:
     """Exit 0 when the gate is open, 1 when it is closed."""
     found = _gates(asked, phase).named(name)
-    return Reply(found.as_json(), (), _code(found), lambda console: console.print(_line(found)))
+    return Reply(found, (), _code(found), lambda console: console.print(_line(found)))
 
 
 @verb("why", example="yolo-fs gate why all-depts --phase 1", parent=gate)
@@ -50,7 +49,7 @@ def check(asked: Invocation, *, name: str, phase: str) -> Reply:
 def why(asked: Invocation, *, name: str, phase: str) -> Reply:
     """Name each piece of evidence that the gate lacks, its file and line, and the command that shows it."""
     found = _gates(asked, phase).named(name)
-    return Reply(found.as_json(), (), _code(found), lambda console: _show_why(console, found))
+    return Reply(found, (), _code(found), lambda console: _show_why(console, found))
 
 
 @verb("list", example="yolo-fs gate list --phase 1", parent=gate)
@@ -94,10 +93,10 @@ def _code(found: GateStatus) -> Exit:
 
 def _all_as_json(found: Gates) -> dict[str, Any]:
     return {
-        "phase": str(found.phase),
-        "gates": [one.as_json() for one in found.gates],
-        "forged": list(found.forged),
-        "drift": [asdict(one) for one in found.drift],
+        "phase": found.phase,
+        "gates": found.gates,
+        "forged": found.forged,
+        "drift": found.drift,
         "sign_off": {"decision": found.decision, "why": found.why},
     }
 

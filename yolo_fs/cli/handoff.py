@@ -188,7 +188,7 @@ def _as_json(handed: ReceivedHandoff) -> dict[str, Any]:
         "session_file": handed.session_file,
         "task_file": handed.task_file,
         "packet": texts_of(handed.packet) if handed.packet else None,
-        "override": handed.override.as_json() if handed.override else None,
+        "override": handed.override,
     }
 
 

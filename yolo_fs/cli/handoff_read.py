@@ -106,12 +106,12 @@ def _as_json(answer: HandoffAnswer, *, fails: bool) -> dict[str, Any]:
     return {
         "agent": one.agent,
         "phase": one.phase,
-        "source": one.diagnosis.source.value,
+        "source": one.diagnosis.source,
         "reason": one.diagnosis.reasons[0],
         "outcome": one.diagnosis.outcome.value if one.diagnosis.outcome else "",
         "fails": fails,
         "handoff": answer.handoff.model_dump() if answer.handoff else None,
-        "elsewhere": list(answer.elsewhere),
+        "elsewhere": answer.elsewhere,
         "log": LOG,
         "lines": one.lines().splitlines(),
     }

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from yolo_fs.json_form import to_json
 from yolo_fs.reasons import Exit, Finding, Level, YoloError, safe
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class Reply:
     """What a command has to say."""
 
     data: Any = None
-    """Goes into the envelope. JSON values only."""
+    """Goes into the envelope, as `to_json` writes it."""
     findings: Sequence[Finding] = ()
     exit_code: Exit = Exit.DONE
     show: Callable[[Console], None] | None = None
@@ -89,7 +90,7 @@ def envelope(command: str, data: Any, findings: Sequence[Finding], *, ok: bool) 
     """Return the JSON envelope; the same input gives the same bytes."""
     value = {
         "ok": ok,
-        "data": data,
+        "data": to_json(data),
         "findings": [finding.as_json() for finding in findings],
         "schema": f"yolo-fs/{command}/1",
     }

@@ -10,6 +10,7 @@ import click
 from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import private_directory
+from yolo_fs.json_form import to_json
 from yolo_fs.services.install.units import System, Unit, unit_for
 from yolo_fs.services.install.units import install as write
 from yolo_fs.services.install.units import uninstall as remove
@@ -40,7 +41,7 @@ def _system_options(function: Callable[..., Any]) -> Callable[..., Any]:
 def print_(asked: Invocation, *, system: str | None) -> Reply:
     """Print the service file."""
     unit = _unit(_repository(asked), system)
-    return Reply({**_as_json(unit), "text": unit.text}, show=lambda _: print(unit.text, end=""))
+    return Reply({**to_json(unit), "text": unit.text}, show=lambda _: print(unit.text, end=""))
 
 
 @verb("install", example="yolo-fs service install", parent=service)
@@ -77,10 +78,6 @@ def _unit(repository: Repository, system: str | None) -> Unit:
     return unit_for(repository.root, log_path(repository), chosen)
 
 
-def _as_json(unit: Unit) -> dict[str, str]:
-    return {"name": unit.name, "path": unit.path, "enable": unit.enable, "disable": unit.disable}
-
-
 def _reply(unit: Unit, state: str, advice: str) -> Reply:
     said = "\n".join(filter(None, (f"{state.replace('_', ' ')}: {unit.path}", advice)))
-    return Reply({"state": state, **_as_json(unit)}, show=lambda _: print(said))
+    return Reply({"state": state, **to_json(unit)}, show=lambda _: print(said))

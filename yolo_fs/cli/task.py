@@ -14,7 +14,6 @@ from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.ids import PlanId, TaskRef
 from yolo_fs.reasons import Exit, Reason, YoloError, errors, safe
-from yolo_fs.rules.claims import Standing
 from yolo_fs.rules.crew.completion import completion_faults
 from yolo_fs.rules.crew.tally import DepartmentTally, PlanTally
 from yolo_fs.rules.evidence.facts import PhaseFacts
@@ -51,9 +50,7 @@ def claim(asked: Invocation, *, wanted: str, agent: str, files: tuple[str, ...])
     with _claims(asked) as (claims, facts):
         found = claims.claim(agent, ref, files or files_of(facts, ref), time.time())
     code = Exit.DONE if found.is_granted else Exit.FINDINGS
-    return Reply(
-        _claim_as_json(found), (), code, lambda console: console.print(safe(str(found), 500))
-    )
+    return Reply(found, (), code, lambda console: console.print(safe(str(found), 500)))
 
 
 @verb("claims", example="yolo-fs task claims", parent=task)
@@ -61,9 +58,7 @@ def claims_(asked: Invocation) -> Reply:
     """List the open claims in the order in which they were made."""
     with _claims(asked) as (claims, _):
         found = claims.standings()
-    return Reply(
-        [_claim_as_json(one) for one in found], show=lambda console: _show_lines(console, found)
-    )
+    return Reply(found, show=lambda console: _show_lines(console, found))
 
 
 @verb("release", example="yolo-fs task release --as dev-1", parent=task)
@@ -73,9 +68,7 @@ def release(asked: Invocation, *, wanted: str | None, agent: str) -> Reply:
     """Give a task back, or without TASK all that an agent has claimed. A committed task is released by itself."""
     with _claims(asked) as (claims, _):
         found = claims.release(agent, _task(wanted) if wanted else None)
-    return Reply(
-        [_claim_as_json(one) for one in found], show=lambda console: _show_lines(console, found)
-    )
+    return Reply(found, show=lambda console: _show_lines(console, found))
 
 
 @contextmanager
@@ -97,18 +90,6 @@ def _task(spelled: str) -> TaskRef:
             exit_code=Exit.USAGE,
         )
     return found
-
-
-def _claim_as_json(found: Standing) -> dict[str, Any]:
-    return {
-        "agent": found.claim.agent,
-        "task": str(found.claim.task),
-        "files": list(found.claim.files),
-        "claimed_at": found.claim.claimed_at,
-        "granted": found.is_granted,
-        "holder": found.behind.agent if found.behind else None,
-        "file": found.file or None,
-    }
 
 
 def _show_lines(console: Console, found: Iterable[object]) -> None:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from yolo_fs.cli.reply import Reply, console_for
 from yolo_fs.edges.files import walk
 from yolo_fs.edges.git.repository import Repository
+from yolo_fs.json_form import to_json
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.services.health import health
 
@@ -46,7 +47,7 @@ def _stamp(repository: Repository) -> object:
     return (
         repository.head(),
         tuple(walk(repository.root, PLANNING_ROOT)),
-        now.as_json(),
+        to_json(now),
         shutil.get_terminal_size(),
     )
 

@@ -12,6 +12,7 @@ import click
 
 from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
+from yolo_fs.json_form import to_json
 from yolo_fs.protocol.routes import ROUTES, ROUTING_RULES, Route
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.rules.evidence.facts import PhaseFacts
@@ -74,7 +75,7 @@ def next_(asked: Invocation, *, phase: str) -> Reply:
         "phase": str(progress.phase),
         "next": _turn_as_json(progress.next, found),
         "departments": {name: _turn_as_json(turn, found, name) for name, turn in turns},
-        "loops": [one.as_json() for one in loops],
+        "loops": loops,
     }
     return Reply(data, show=lambda console: _show_next(console, data, loops))
 
@@ -88,8 +89,8 @@ def show(asked: Invocation, *, phase: str) -> Reply:
         findings = out_of_lane(scene.facts)
     data = {
         "phase": str(scene.facts.phase),
-        "steps": [one.as_json() for one in found],
-        "loops": [one.as_json() for one in loops],
+        "steps": found,
+        "loops": loops,
     }
     return Reply(data, findings, Exit.DONE, lambda console: _show_all(console, found, loops))
 
@@ -127,7 +128,7 @@ def complete(asked: Invocation, *, step: str, phase: str) -> Reply:
     data = {
         "step": chosen.key,
         "complete": is_done,
-        "departments": [one.as_json() for one in found],
+        "departments": found,
     }
     code = Exit.DONE if is_done else Exit.FINDINGS
     return Reply(data, (), code, lambda console: _show_steps(console, found))
@@ -151,7 +152,7 @@ def routes(asked: Invocation, *, command: str | None) -> Reply:
             exit_code=Exit.USAGE,
         )
     rules = [row.text for row in ROUTING_RULES]
-    data = {"routes": [_route_as_json(row) for row in found], "rules": rules}
+    data = {"routes": found, "rules": rules}
     return Reply(data, show=lambda console: _show_routes(console, found, rules))
 
 
@@ -166,25 +167,15 @@ def _turn_as_json(
     own = [one for one in found if one.progress.step.key == turn.step]
     look = next((one for one in own if department in (None, one.department)), own[0])
     gates = {
-        "entry": [gate.as_json() for gate in look.entry],
-        "exit": [gate.as_json() for gate in look.exit],
+        "entry": look.entry,
+        "exit": look.exit,
     }
     return {
         "step": turn.step,
         "agent": turn.agent,
         "task": turn.task,
-        "inputs": list(turn.inputs),
+        "inputs": turn.inputs,
         **gates,
-    }
-
-
-def _route_as_json(row: Route) -> dict[str, Any]:
-    return {
-        "command": row.command,
-        "entry": row.entry.value,
-        "spawns": [role.value for role in row.spawns],
-        "chain": list(row.chain),
-        "escalation": row.escalation,
     }
 
 
@@ -227,7 +218,7 @@ def _show_loops(console: Console, loops: Iterable[LoopProgress]) -> None:
     for one in loops:
         console.print(safe(str(one), 500))
         if one.metrics:
-            listed = (f"{name} {value}" for name, value in one.metrics.as_json().items())
+            listed = (f"{name} {value}" for name, value in to_json(one.metrics).items())
             console.print(f"  {safe('; '.join(listed), 500)}")
 
 

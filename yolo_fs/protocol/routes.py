@@ -6,6 +6,7 @@ See docs/sources.md#document-002.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from yolo_fs.protocol.names import Role
 
@@ -26,6 +27,10 @@ class Route:
     """As printed."""
     source: str = 'document 002 ("Command Routing Table")'
     """Section that the row restates."""
+
+    JSON_KEYS: ClassVar = {
+        key: key for key in ("command", "entry", "spawns", "chain", "escalation")
+    }
 
 
 ROUTES = (

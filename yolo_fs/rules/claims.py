@@ -9,6 +9,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import ClassVar
 
 from yolo_fs.ids import TaskRef
 
@@ -32,8 +33,18 @@ class Standing:
     claim: Claim
     behind: Claim | None = None
     """The claim that comes first; None when this one is granted."""
-    file: str = ""
+    file: str | None = None
     """The file that both want."""
+
+    JSON_KEYS: ClassVar = {
+        "agent": "claim.agent",
+        "task": "claim.task",
+        "files": "claim.files",
+        "claimed_at": "claim.claimed_at",
+        "granted": "is_granted",
+        "holder": "behind.agent",
+        "file": "file",
+    }
 
     @property
     def is_granted(self) -> bool:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import asdict
 from typing import Any
 
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import Damaged, private_directory, read_json, update
 from yolo_fs.ids import TaskRef
+from yolo_fs.json_form import to_json
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.rules.claims import Claim, Standing, standings
 from yolo_fs.rules.evidence.facts import PhaseFacts, plans_of, texts
@@ -61,7 +61,7 @@ class Claims:
 
     def _change(self, change: Callable[[list[Claim]], list[Claim]]) -> None:
         def changed(before: dict[str, Any] | Damaged | None) -> dict[str, Any]:
-            return {"claims": [_as_json(claim) for claim in change(self._open(before))]}
+            return {"claims": [to_json(claim) for claim in change(self._open(before))]}
 
         update(self._path, self._lock, changed)
 
@@ -88,10 +88,6 @@ def files_of(facts: Iterable[PhaseFacts], task: TaskRef) -> tuple[str, ...]:
 
 def _is_same(one: Claim, other: Claim) -> bool:
     return (one.agent, one.task) == (other.agent, other.task)
-
-
-def _as_json(claim: Claim) -> dict[str, Any]:
-    return asdict(claim) | {"task": str(claim.task), "files": list(claim.files)}
 
 
 def _from_json(value: Any) -> Claim | None:

@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.lock import holder
@@ -30,9 +30,13 @@ class Health:
     scanned_s_ago: float | None
     degraded: dict[str, Any] | None
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the health as `status --json` shows it, without what changes by itself."""
-        return {"running": self.pid is not None, "pid": self.pid, "degraded": self.degraded}
+    @property
+    def is_running(self) -> bool:
+        """Whether a daemon runs."""
+        return self.pid is not None
+
+    JSON_KEYS: ClassVar = {"running": "is_running", "pid": "pid", "degraded": "degraded"}
+    """Without what changes by itself."""
 
 
 def write_health(

@@ -13,6 +13,7 @@ from typing import Any
 
 from yolo_fs.edges.git.history import LoggedCommit, log
 from yolo_fs.edges.git.repository import Head, Repository
+from yolo_fs.json_form import to_json
 from yolo_fs.reasons import Reason, YoloError
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.verdicts import (
@@ -105,7 +106,7 @@ class Report:
             "branch": self.head.branch,
             "head": self.head.tip,
             "obstacle": self.obstacle.value if self.obstacle else None,
-            "daemon": self.health.as_json(),
+            "daemon": to_json(self.health),
             "counts": {standing.value: self.counts()[standing] for standing in Standing},
             "candidates": [candidate.as_json() for candidate in self.candidates],
             "last_commits": listed(self.last),

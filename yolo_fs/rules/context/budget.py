@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from yolo_fs.protocol.contexts import Cut
 from yolo_fs.rules.context.render import Block, Line, Write, at_cut, lines_of, text_of
@@ -29,6 +30,8 @@ class LeftOut:
     def why(self) -> str:
         """The step of the documented order that took it."""
         return self.cut.label
+
+    JSON_KEYS: ClassVar = {"section": "section", "what": "what", "why": "why"}
 
 
 @dataclass(frozen=True, slots=True)

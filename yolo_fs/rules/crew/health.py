@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 from yolo_fs.protocol.crew import Health
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT
@@ -41,6 +41,16 @@ class AgentHealth:
     previous: Health | None = None
     timed_out: bool = False
     """Its silence, not the agent, says how it is."""
+
+    JSON_KEYS: ClassVar = {
+        "agent": "name",
+        "id": "id",
+        "department": "department",
+        "health": "health",
+        "since": "since",
+        "seen": "seen",
+        "before": "previous",
+    }
 
     @property
     def key(self) -> str:

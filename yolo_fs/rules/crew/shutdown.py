@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from types import MappingProxyType
+from typing import ClassVar
 
 from yolo_fs.protocol.crew import Health
 from yolo_fs.protocol.names import Dept
@@ -32,6 +33,20 @@ class Asked:
     """What it says is not done."""
     committed: bool | None = None
     """Whether it says that everything is committed; None when it says nothing."""
+
+    @property
+    def answer_or_none(self) -> str | None:
+        """The answer; None while it is silent."""
+        return self.answer or None
+
+    JSON_KEYS: ClassVar = {
+        "agent": "agent.name",
+        "id": "agent.id",
+        "answer": "answer_or_none",
+        "health": "agent.health",
+        "pending_work": "pending",
+        "artifacts_committed": "committed",
+    }
 
 
 @dataclass(frozen=True, slots=True)

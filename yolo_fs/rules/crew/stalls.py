@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
-from typing import Any
+from typing import ClassVar
 
 from yolo_fs.ids import PhaseId
 from yolo_fs.protocol.crew import Cause, Circuit, Health
@@ -77,19 +77,16 @@ class Stall:
         one = self.awaited.next
         return f"{one.step}{where} stands still since {iso(self.since.timestamp())}: {one.agent} is next; {self.said}"
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the stall for machines."""
-        one = self.awaited
-        return {
-            "phase": str(one.phase),
-            "department": one.department.value if one.department else None,
-            "step": one.next.step,
-            "agent": one.next.agent,
-            "task": one.next.task,
-            "since": iso(self.since.timestamp()),
-            "cause": self.cause.value,
-            "said": self.said,
-        }
+    JSON_KEYS: ClassVar = {
+        "phase": "awaited.phase",
+        "department": "awaited.department",
+        "step": "awaited.next.step",
+        "agent": "awaited.next.agent",
+        "task": "awaited.next.task",
+        "since": "since",
+        "cause": "cause",
+        "said": "said",
+    }
 
 
 def awaited(scene: Scene) -> tuple[Awaited, ...]:

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, ClassVar
 
-from yolo_fs.protocol.chains import METRICS
 from yolo_fs.protocol.crew import MEASURES
 from yolo_fs.protocol.names import Dept
 from yolo_fs.rules.evidence.facts import Filed, PhaseFacts, Version, Work
@@ -64,14 +63,6 @@ class Metrics:
     """Seconds from the summary, or from the review before, to each review."""
     escalation_triggered: bool
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the metrics under their names."""
-        values = {metric.name: getattr(self, metric.name) for metric in METRICS}
-        return {
-            name: list(value) if isinstance(value, tuple) else value
-            for name, value in values.items()
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class LoopProgress:
@@ -99,18 +90,10 @@ class LoopProgress:
         turn = f", next {self.next}: {self.what}" if self.next else ""
         return f"{self.kind.value} {self.of}: {self.state} (round {self.round}, {self.rounds_left} left){turn}"
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the loop for machines."""
-        return {
-            "loop": self.kind.value,
-            "of": self.of,
-            "state": self.state,
-            "round": self.round,
-            "rounds_left": self.rounds_left,
-            "next": self.next,
-            "what": self.what,
-            "metrics": self.metrics.as_json() if self.metrics else None,
-        }
+    JSON_KEYS: ClassVar = {
+        "loop": "kind",
+        **{key: key for key in ("of", "state", "round", "rounds_left", "next", "what", "metrics")},
+    }
 
 
 @dataclass(frozen=True, slots=True)

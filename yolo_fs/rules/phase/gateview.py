@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import ClassVar
 
 from yolo_fs.rules.evidence.facts import PhaseFacts
 from yolo_fs.rules.phase.progress import PhaseStatus
@@ -41,15 +41,18 @@ class GateStatus:
         """Whether nothing is missing."""
         return not self.missing
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the gate as `gate --json` and `status --json` show it."""
-        return {
-            "gate": self.name,
-            "open": self.is_open,
-            "blocking": self.blocking,
-            "missing": [asdict(lack) for lack in self.missing],
-            "evidence": [{"path": path, "commit": commit} for path, commit in self.evidence],
-        }
+    @property
+    def rests_on(self) -> list[dict[str, str]]:
+        """The evidence with its keys."""
+        return [{"path": path, "commit": commit} for path, commit in self.evidence]
+
+    JSON_KEYS: ClassVar = {
+        "gate": "name",
+        "open": "is_open",
+        "blocking": "blocking",
+        "missing": "missing",
+        "evidence": "rests_on",
+    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from yolo_fs.edges.git.repository import Repository
+from yolo_fs.json_form import to_json
 from yolo_fs.protocol.crew import Circuit, Health
 from yolo_fs.protocol.names import Dept
 from yolo_fs.reasons import Finding
@@ -29,7 +30,6 @@ from yolo_fs.rules.evidence.facts import PhaseFacts, SourceCommit, Switches
 from yolo_fs.rules.evidence.plans import plan_progress
 from yolo_fs.rules.loops.facts import LoopFacts
 from yolo_fs.rules.phase.progress import PhaseStatus
-from yolo_fs.rules.timestamps import iso
 from yolo_fs.schemas.config import Policy
 from yolo_fs.services.crew.record import Record, Recorded
 from yolo_fs.services.escalations.clock import note, read_clock, recall
@@ -62,12 +62,12 @@ class CrewLook:
     def as_json(self) -> dict[str, Any]:
         """Return the crew as `status --json` shows it."""
         return {
-            "agents": [agent_as_json(one) for one in self.agents],
+            "agents": to_json(self.agents),
             "circuits": [circuit_as_json(one) for one in self.breakers],
             "shutdowns": [
                 shutdown_as_json(one, is_late=one in self.late) for one in self.shutdowns
             ],
-            "stalls": [one.as_json() for one in self.stalls],
+            "stalls": to_json(self.stalls),
         }
 
 
@@ -237,19 +237,6 @@ def _scene(
 # --- for machines ---
 
 
-def agent_as_json(one: AgentHealth) -> dict[str, Any]:
-    """Return an agent for machines."""
-    return {
-        "agent": one.name,
-        "id": one.id,
-        "department": one.department.value if one.department else None,
-        "health": one.health.value,
-        "since": iso(one.since.timestamp()),
-        "seen": iso(one.seen.timestamp()),
-        "before": one.previous.value if one.previous else None,
-    }
-
-
 def circuit_as_json(one: Breaker) -> dict[str, Any]:
     """Return a breaker for machines: the message of document 000, and why."""
     return {**one.as_message(), "why": one.why}
@@ -260,20 +247,10 @@ def shutdown_as_json(one: Shutdown, *, is_late: bool) -> dict[str, Any]:
     return {
         "id": one.id,
         "by": one.by,
-        "department": one.department.value if one.department else None,
+        "department": to_json(one.department),
         "reason": one.reason,
-        "asked_at": iso(one.asked_at.timestamp()),
+        "asked_at": to_json(one.asked_at),
         "deadline_seconds": one.deadline_s,
         "deadline_passed": is_late,
-        "asked": [
-            {
-                "agent": each.agent.name,
-                "id": each.agent.id,
-                "answer": each.answer or None,
-                "health": each.agent.health.value,
-                "pending_work": list(each.pending),
-                "artifacts_committed": each.committed,
-            }
-            for each in one.asked
-        ],
+        "asked": to_json(one.asked),
     }

@@ -13,6 +13,7 @@ from typing import Any
 
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import read_json, write_json
+from yolo_fs.json_form import to_json
 from yolo_fs.protocol.crew import Circuit, Health
 from yolo_fs.reasons import YoloError, safe
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
@@ -176,4 +177,4 @@ def _of_circuit(one: Breaker) -> News:
 
 def _of_stall(one: Stall) -> News:
     subject = f"{PLANNING_ROOT}/phases/{one.awaited.phase}"
-    return News(f"{one.awaited.key} stalled", "step.stalled", subject, one.as_json(), str(one))
+    return News(f"{one.awaited.key} stalled", "step.stalled", subject, to_json(one), str(one))

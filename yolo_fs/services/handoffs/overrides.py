@@ -9,12 +9,13 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import Damaged, private_directory, read_json, update
+from yolo_fs.json_form import to_json
 from yolo_fs.reasons import Finding
 from yolo_fs.rules.timestamps import iso
 
@@ -40,10 +41,6 @@ class Override:
     """Their name and mail, as git knows them."""
     at: str
     """When, in UTC."""
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the record as it is kept and shown."""
-        return {**asdict(self), "faults": list(self.faults)}
 
     def covers(self, digest: str, branch: str, wrong: Sequence[Finding]) -> bool:
         """Tell whether the operator has seen all of this."""
@@ -88,7 +85,7 @@ def _path(repository: Repository) -> str:
 
 
 def _with(before: dict[str, Any] | Damaged | None, made: Override) -> dict[str, Any]:
-    return {"overrides": [one.as_json() for one in (*_kept(before), made)][-MOST:]}
+    return {"overrides": [to_json(one) for one in (*_kept(before), made)][-MOST:]}
 
 
 def _kept(value: dict[str, Any] | Damaged | None) -> list[Override]:

@@ -12,6 +12,7 @@ import re
 import sys
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import ClassVar
 
 from yolo_fs.edges.store import write_text
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
@@ -47,6 +48,8 @@ class Unit:
     """The command that ends it for good."""
     enabled_mark: str = ""
     """A file that exists while the supervisor has it enabled; empty where none tells."""
+
+    JSON_KEYS: ClassVar = {key: key for key in ("name", "path", "enable", "disable")}
 
 
 def unit_for(root: str, log: str, system: System) -> Unit:

@@ -11,6 +11,7 @@ from typing import Any
 
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.lines import read_object
+from yolo_fs.json_form import to_json
 from yolo_fs.protocol.gates import Decision
 from yolo_fs.reasons import Finding
 from yolo_fs.rules.escalations.entries import as_committed
@@ -75,12 +76,12 @@ class PhaseBoard:
             "next": _next(progress.next),
             "departments": [_department(one) for one in progress.departments],
             "steps": [_step(one) for one in progress.steps],
-            "gates": [one.as_json() for one in self.gates],
+            "gates": to_json(self.gates),
             "sign_off": {"decision": self.decision.value, "why": self.why},
             "alarms": [_alarm(one) for one in self.alarms],
             "handoffs": [one.as_json() for one in self.untrue],
             "escalations": [as_json(one) for one in self.escalations],
-            "loops": [one.as_json() for one in self.loops],
+            "loops": to_json(self.loops),
             "out_of_lane": [one.as_json() for one in self.out_of_lane],
         }
 

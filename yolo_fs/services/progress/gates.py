@@ -16,6 +16,7 @@ from yolo_fs.edges.files import stamp_at
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import Damaged, read_json
 from yolo_fs.ids import PhaseId
+from yolo_fs.json_form import to_json
 from yolo_fs.protocol.gates import GATE_TIMEOUT_MINUTES, INTEGRATION
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.rules.evidence.facts import PhaseFacts, Switches
@@ -104,7 +105,7 @@ def look(start: str, spelled: str, names: Sequence[str]) -> GateLook:
         found = gates_at(repository, Team(repository, settings), phase, commit)
         return GateLook(
             phase=str(phase),
-            gates=[found.named(name).as_json() for name in names],
+            gates=[to_json(found.named(name)) for name in names],
             departments=[_department(one) for one in found.progress.departments],
             commit=commit or "",
             stamps=stamps,

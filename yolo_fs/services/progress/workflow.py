@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import SHARED, Damaged, private_directory, update
@@ -41,9 +41,12 @@ class GateLook:
     """As the protocol prints it."""
     missing: tuple[str, ...]
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the gate for machines."""
-        return {"gate": self.gate, "open": not self.missing, "missing": list(self.missing)}
+    @property
+    def is_open(self) -> bool:
+        """Whether nothing is missing."""
+        return not self.missing
+
+    JSON_KEYS: ClassVar = {"gate": "gate", "open": "is_open", "missing": "missing"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,19 +68,16 @@ class StepLook:
             dict.fromkeys(lack for gate in (*self.entry, *self.exit) for lack in gate.missing)
         )
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the step for machines."""
-        step = self.progress.step
-        return {
-            "number": step.number,
-            "step": step.key,
-            "department": self.department.value if self.department else None,
-            "standing": self.progress.standing.value,
-            "by": self.progress.by,
-            "entry": [gate.as_json() for gate in self.entry],
-            "exit": [gate.as_json() for gate in self.exit],
-            "missing": list(self.missing),
-        }
+    JSON_KEYS: ClassVar = {
+        "number": "progress.step.number",
+        "step": "progress.step.key",
+        "department": "department",
+        "standing": "progress.standing",
+        "by": "progress.by",
+        "entry": "entry",
+        "exit": "exit",
+        "missing": "missing",
+    }
 
 
 def facts_of(repository: Repository, settings: Settings, team: Team, phase: PhaseId) -> PhaseFacts:

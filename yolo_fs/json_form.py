@@ -1,0 +1,46 @@
+"""The one way from values to JSON: what `--json`, events and records print.
+
+A class whose JSON differs from its fields declares it as data, in `JSON_KEYS`: key → attribute, or
+attributes joined by dots. None on the way gives null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from datetime import UTC, datetime
+from enum import Enum
+from typing import Any
+
+
+def to_json(value: Any) -> Any:
+    """Return a value as objects, lists, strings, numbers, booleans and None.
+
+    Enums give their value, moments RFC 3339 in UTC, ids (named tuples without keys) their text.
+
+    Raises:
+        TypeError: nothing says how such a value is written.
+    """
+    if isinstance(value, Enum):
+        return value.value
+    if value is None or isinstance(value, str | int | float):
+        return value
+    if isinstance(value, Mapping):
+        return {to_json(key): to_json(each) for key, each in value.items()}
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    if keys := getattr(value, "JSON_KEYS", None):
+        return {key: to_json(_attribute(value, path)) for key, path in keys.items()}
+    if is_dataclass(value):
+        return {each.name: to_json(getattr(value, each.name)) for each in fields(value)}
+    if hasattr(value, "_fields"):
+        return str(value)
+    if isinstance(value, list | tuple):
+        return [to_json(each) for each in value]
+    raise TypeError(f"no JSON for {type(value).__name__}")
+
+
+def _attribute(value: Any, path: str) -> Any:
+    for name in path.split("."):
+        value = getattr(value, name, None) if value is not None else None
+    return value
