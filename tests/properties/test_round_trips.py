@@ -16,7 +16,7 @@ from tests.fuzz.handoff import read_handoff
 from tests.properties.profile import tried
 from yolo_fs.edges.front_matter import read_front_matter
 from yolo_fs.edges.toon import read_toon, write_toon
-from yolo_fs.protocol.commits import ARTIFACT_FORMAT, SOURCE_FORMAT
+from yolo_fs.protocol.commits import SOURCE_FORMAT
 from yolo_fs.protocol.triggers import PACKET_FIELDS
 from yolo_fs.reasons import errors
 from yolo_fs.rules.artifacts.documents import DOCUMENTS
@@ -128,7 +128,7 @@ def test_a_packet_in_a_chat_is_read_as_it_was(texts: dict[str, str]) -> None:
 
 SUBJECTS = sorted(
     {subject.template for row in (*ARTIFACTS, *DOCUMENTS) for subject in row.subjects}
-    | {ARTIFACT_FORMAT.template, SOURCE_FORMAT.template}
+    | {SOURCE_FORMAT.template}
 )
 WORDS = some.from_regex(
     r"[A-Za-z0-9\u00c0-\u017f][A-Za-z0-9\u00c0-\u017f ._:(),'/-]{0,20}", fullmatch=True

@@ -27,7 +27,6 @@ from yolo_fs.protocol import (
     roster,
     routes,
     storage,
-    teams,
     triggers,
     workflow,
 )
@@ -71,20 +70,9 @@ def printed_agent(row: roster.Agent) -> Cells:
     return {
         "Agent": row.full_name,
         "Role": row.title,
-        "Model": row.model,
         "Tools": noted(",".join(row.tools), "read-only" if row.read_only else ""),
         "Produces": ", ".join(row.produces),
         "Token Budget": str(row.token_budget),
-    }
-
-
-def printed_team(row: teams.TeamRow) -> Cells:
-    return {
-        "Team": row.name,
-        "Agents": ", ".join(member.text for member in row.members),
-        "Active during": ", ".join(row.active_during),
-        "Handoff": row.handoff,
-        "Further lines": list(row.notes),
     }
 
 
@@ -173,21 +161,11 @@ def read_state_commit(cells: Cells) -> list[str]:
     return re.findall("`(.*?)`", written)
 
 
-def printed_effort(row: workflow.Effort) -> Cells:
-    return {"profile": row.name, "skipped": noted(numbers(row.skipped) or "none", row.extra)}
-
-
 def printed_complexity(row: workflow.Complexity) -> Cells:
     runs = "all" if row.runs == tuple(workflow.STEP_BY_KEY) else numbers(row.runs)
     return {
         "complexity": row.name,
         "runs": noted(runs, f"+{numbers(row.inline)} inline" if row.inline else ""),
-    }
-
-
-def read_state_subject(cells: Cells) -> Iterator[Cells]:
-    yield cells | {
-        "subject": "chore(state): " + templates(cells["subject"]).removeprefix("chore(state): ")
     }
 
 
@@ -304,7 +282,7 @@ def printed_handoff(row: storage.Handoff) -> Cells:
 
 def printed_git_hook(row: hooks.GitHook) -> Cells:
     verdict = "yes" if row.may_block else "no"
-    return {"hook": row.name, "job": row.job, "may block": verdict if row.installed else "avoid"}
+    return {"hook": row.name, "may block": verdict if row.installed else "avoid"}
 
 
 def read_git_hook(cells: Cells) -> Iterator[Cells]:
@@ -313,14 +291,12 @@ def read_git_hook(cells: Cells) -> Iterator[Cells]:
 
 
 def read_agent_hook(cells: Cells) -> Iterator[Cells]:
-    names, _, job = cells["verb"].partition(" (")
-    for name, event in zip(names.split("/"), cells["event"].split("/"), strict=True):
-        yield {"verb": noted(name, job.removesuffix(")")), "event": event}
+    for name, event in zip(cells["verb"].split("/"), cells["event"].split("/"), strict=True):
+        yield {"verb": name, "event": event}
 
 
 TABLES = {
     "roster": Table(roster.ROSTER, printed_agent),
-    "teams": Table(teams.TEAMS, printed_team),
     "departments": Table(departments.DEPARTMENTS, printed_department),
     "spawns": Table(
         SPAWNS,
@@ -328,7 +304,7 @@ TABLES = {
         lambda cells: [cells | {"workflow": cells["workflow"].removesuffix(" / single")}],
     ),
     "workflow": Table(
-        tuple(row for row in workflow.STEPS if row.source.startswith("document 002")),
+        tuple(row for row in workflow.STEPS if row.number not in {"0", "11.5", "12"}),
         printed_step_of_document,
         read_step_of_document,
     ),
@@ -336,14 +312,8 @@ TABLES = {
     "mandatory": Table(
         tuple(row for row in workflow.STEPS if row.mandatory), lambda row: {"step": row.key}
     ),
-    "efforts": Table(workflow.EFFORTS, printed_effort),
     "complexities": Table(workflow.COMPLEXITIES, printed_complexity),
     "limits": Table(workflow.LIMITS, lambda row: {"limit": row.text, "value": row.value}),
-    "state_subjects": Table(
-        workflow.STATE_SUBJECTS,
-        lambda row: {"subject": str(row.subject)} | ({"made by": "hook"} if row.by_hook else {}),
-        read_state_subject,
-    ),
     "commits": Table(commits.COMMITS, printed_committed),
     "escalations": Table(escalation.ESCALATIONS, printed_escalates),
     "primary_chains": Table(escalation.CHAINS, printed_chain),
@@ -379,7 +349,6 @@ TABLES = {
         gates.INTEGRATION_CHECKS,
         lambda row: {"key": row.key, "name": row.name, "config": row.config},
     ),
-    "stage_outcomes": Table(gates.STAGE_OUTCOMES, lambda row: {"outcome": row.outcome}),
     "sign_offs": Table(
         gates.SIGN_OFFS[::-1], lambda row: {"when": row.when, "decision": row.decision}
     ),
@@ -399,12 +368,11 @@ TABLES = {
     ),
     "agent_types": Table(tuple(storage.AgentType), lambda kind: {"agent_type": kind}),
     "handoffs": Table(storage.HANDOFFS, printed_handoff),
-    "error_codes": Table(storage.ERROR_CODES, lambda row: {"code": row.code}),
     "recoveries": Table(storage.RECOVERIES, lambda row: {"way": f"{row.number}. {row.text}"}),
     "git_hooks": Table(hooks.GIT_HOOKS, printed_git_hook, read_git_hook),
     "agent_hooks": Table(
         hooks.AGENT_HOOKS,
-        lambda row: {"verb": noted(row.name, row.job), "event": row.event},
+        lambda row: {"verb": row.name, "event": row.event},
         read_agent_hook,
     ),
 }
@@ -487,13 +455,10 @@ def test_artifact_commits_are_those_of_the_protocol(cells: Cells) -> None:
 
 UNIQUE: dict[str, list[Any]] = {
     "agents": [row.name for row in roster.AGENTS],
-    "teams": [row.name for row in teams.TEAMS],
     "departments": [row.name for row in departments.DEPARTMENTS],
     "step numbers": [row.number for row in workflow.STEPS],
     "step keys": [row.key for row in workflow.STEPS],
     "step subjects": [subject for row in workflow.STEPS for subject in row.commits],
-    "state subjects": [row.key for row in workflow.STATE_SUBJECTS],
-    "efforts": [row.name for row in workflow.EFFORTS],
     "complexities": [row.name for row in workflow.COMPLEXITIES],
     "limits": [row.key for row in workflow.LIMITS],
     "committing steps": [row.step for row in commits.COMMITS],
@@ -551,7 +516,6 @@ def test_rows_are_frozen_and_slotted(name: str) -> None:
 
 def test_every_step_that_a_table_names_exists() -> None:
     named = {row.step for row in commits.COMMITS}
-    named |= {key for row in workflow.EFFORTS for key in row.skipped}
     named |= {key for row in workflow.COMPLEXITIES for key in (*row.runs, *row.inline)}
 
     assert named <= set(workflow.STEP_BY_KEY)
@@ -560,14 +524,6 @@ def test_every_step_that_a_table_names_exists() -> None:
 def test_every_step_agent_commits_what_the_commit_table_says() -> None:
     for row in commits.COMMITS:
         assert row.agents == workflow.STEP_BY_KEY[row.step].agents
-
-
-def test_turbo_and_fast_skip_the_same_steps_in_both_tables() -> None:
-    for effort in (workflow.Skip.TURBO, workflow.Skip.FAST):
-        profile = next(row for row in workflow.EFFORTS if row.name == effort)
-        skipping = {row.key for row in workflow.STEPS if effort in row.skips}
-        # Protocol 2.1 lets turbo skip step 0 in the step table only.
-        assert skipping - {"po"} == set(profile.skipped)
 
 
 def test_company_has_thirty_six_agents() -> None:
@@ -586,14 +542,6 @@ def test_every_agent_belongs_to_the_department_that_lists_it() -> None:
     for row in departments.DEPARTMENTS:
         for name, role in zip(row.agents, row.roles, strict=True):
             assert (roster.agent(name).department, roster.agent(name).role) == (row.name, role)
-
-
-def test_every_agent_carries_the_first_team_that_lists_its_role() -> None:
-    first = {member.role: row.name for row in reversed(teams.TEAMS) for member in row.members}
-
-    assert {row.name: row.team for row in roster.AGENTS} == {
-        row.name: first.get(row.role) for row in roster.AGENTS
-    }
 
 
 def test_derived_agent_keeps_the_work_of_the_backend_agent() -> None:

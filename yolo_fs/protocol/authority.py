@@ -35,8 +35,6 @@ class Authority:
     """Topics of its own authority, as printed."""
     escalates: tuple[Topic, ...]
     """Topics that it must escalate."""
-    source: str = 'document 002 ("Decision Authority Matrix")'
-    """Section that the row restates."""
 
 
 AUTHORITY = (

@@ -31,8 +31,6 @@ class Remedy:
     """What happens, in order."""
     failures: int = 0
     """For QA: how many times it has failed."""
-    source: str = 'document 002 ("QA Remediation Chain")'
-    """Section that the row restates."""
 
 
 QA_REMEDIES = (
@@ -64,27 +62,22 @@ REVIEW_REMEDIES = (
     Remedy(
         "Senior: changes_requested",
         (Move("classify as Minor or Major", Role.SENIOR),),
-        source=_REVIEW,
     ),
     Remedy(
         "Minor only (nits/style)",
         (Move("Dev fixes", Role.DEV), Move("auto-approve (no cycle 2)")),
-        source=_REVIEW,
     ),
     Remedy(
         "Major findings",
         (Move("Dev fixes", Role.DEV), Move("Senior re-reviews (cycle 2)", Role.SENIOR)),
-        source=_REVIEW,
     ),
     Remedy(
         "Cycle 2 fail",
         (Move("Senior escalates to Lead", Role.SENIOR),),
-        source=_REVIEW,
     ),
     Remedy(
         "Lead decides",
         (Move("Accept with known issues OR escalate to Architect", Role.LEAD),),
-        source=_REVIEW,
     ),
 )
 
@@ -108,8 +101,6 @@ class ChangeClass:
     """As printed."""
     severities: tuple[str, ...]
     """Values of `sev` in `code-review.jsonl` that fall into the class."""
-    source: str = _REVIEW
-    """Section that the row restates."""
 
 
 CHANGE_CLASSES = (
@@ -134,8 +125,6 @@ class Metric:
 
     name: str
     """What is measured, as printed."""
-    source: str = 'document 002 ("Code Review Chain", "Phase 4 hooks")'
-    """Section that the row restates."""
 
 
 METRICS = (

@@ -10,9 +10,6 @@ from dataclasses import dataclass
 from yolo_fs.protocol.names import Role
 from yolo_fs.subject import Subject
 
-ARTIFACT_FORMAT = Subject("docs({phase}): {artifact}")
-"""Format of artifact commits."""
-
 SOURCE_FORMAT = Subject("{type}({plan}): {task}")
 """Format of a Dev's source commits; the document's `{phase}-{plan}` is what our gap `{plan}` spells: NN-MM."""
 
@@ -33,8 +30,6 @@ class Committed:
     """What the agent column adds in parentheses."""
     via: Role | None = None
     """Who writes the file for an agent that cannot."""
-    source: str = 'document 002 ("Commit-Every-Artifact Protocol")'
-    """Section that the row restates."""
 
 
 COMMITS = (

@@ -41,8 +41,6 @@ class Sign:
     health: Health
     is_work: bool = False
     """It says nothing but that the agent works, and may be left out when it repeats another."""
-    source: str = "the documentation of the hosts"
-    """Section that the row restates."""
 
 
 _MESSAGE = 'document 000 ("{}")'
@@ -50,7 +48,10 @@ _MESSAGE = 'document 000 ("{}")'
 SIGNS = (
     Sign("session-start", Health.STARTED),
     Sign("user-prompt-submit", Health.WORKING, is_work=True),
-    Sign("post-compact", Health.WORKING, source="the documentation of the hosts"),
+    Sign(
+        "post-compact",
+        Health.WORKING,
+    ),
     Sign("pre-tool-use", Health.WORKING, is_work=True),
     Sign("post-tool-use", Health.WORKING, is_work=True),
     Sign("task-completed", Health.WORKING),
@@ -58,19 +59,45 @@ SIGNS = (
     Sign("session-end", Health.STOPPED),
     Sign("subagent-start", Health.STARTED),
     Sign("subagent-stop", Health.STOPPED),
-    Sign("task_claim", Health.WORKING, source=_MESSAGE.format("task_claim")),
-    Sign("task_complete", Health.WORKING, source=_MESSAGE.format("task_complete")),
-    Sign("dev_progress", Health.WORKING, source=_MESSAGE.format("dev_progress")),
-    Sign("dev_blocker", Health.IDLE, source=_MESSAGE.format("dev_blocker")),
-    Sign("shutdown_response", Health.WORKING, source=_MESSAGE.format("shutdown_response")),
-    Sign("shutdown_response:clean", Health.STOPPED, source=_MESSAGE.format("shutdown_response")),
-    Sign("agent_health_event:start", Health.STARTED, source=_MESSAGE.format("agent_health_event")),
-    Sign("agent_health_event:idle", Health.IDLE, source=_MESSAGE.format("agent_health_event")),
-    Sign("agent_health_event:stop", Health.STOPPED, source=_MESSAGE.format("agent_health_event")),
+    Sign(
+        "task_claim",
+        Health.WORKING,
+    ),
+    Sign(
+        "task_complete",
+        Health.WORKING,
+    ),
+    Sign(
+        "dev_progress",
+        Health.WORKING,
+    ),
+    Sign(
+        "dev_blocker",
+        Health.IDLE,
+    ),
+    Sign(
+        "shutdown_response",
+        Health.WORKING,
+    ),
+    Sign(
+        "shutdown_response:clean",
+        Health.STOPPED,
+    ),
+    Sign(
+        "agent_health_event:start",
+        Health.STARTED,
+    ),
+    Sign(
+        "agent_health_event:idle",
+        Health.IDLE,
+    ),
+    Sign(
+        "agent_health_event:stop",
+        Health.STOPPED,
+    ),
     Sign(
         "agent_health_event:disappeared",
         Health.DISAPPEARED,
-        source=_MESSAGE.format("agent_health_event"),
     ),
 )
 """A message that is not listed, and is noted all the same, says that its sender works."""
@@ -107,8 +134,6 @@ class Turn:
     state: Circuit
     outcome: Outcome
     to: Circuit
-    source: str = 'document 000 ("circuit_breaker_state")'
-    """Section that the row restates."""
 
 
 TURNS = (
@@ -135,8 +160,6 @@ class Measure:
     passing: tuple[str, ...]
     """Values that count for it."""
     each: bool = False
-    source: str = "the reference scripts"
-    """Section that the row restates."""
 
 
 MEASURES = (
@@ -149,14 +172,16 @@ MEASURES = (
 
 MESSAGE_MEASURES = (
     Measure(
-        "dev_progress", "status", ("failed",), ("complete",), source=_MESSAGE.format("dev_progress")
+        "dev_progress",
+        "status",
+        ("failed",),
+        ("complete",),
     ),
     Measure(
         "task_complete",
         "status",
         ("failed",),
         ("complete",),
-        source=_MESSAGE.format("task_complete"),
     ),
 )
 

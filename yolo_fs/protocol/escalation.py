@@ -118,8 +118,6 @@ class Chain:
     """When it is the chain."""
     roles: tuple[Role, ...]
     """From the lowest to the highest level."""
-    source: str = 'document 002 ("Primary Chain")'
-    """Section that the row restates."""
 
     def above(self, role: Role) -> Role | None:
         """Return the next level up, or None above the user and for roles outside the chain."""
@@ -238,8 +236,6 @@ class Transformation:
     """The only mode in which the level exists; None for both."""
     mode_note: str = ""
     """What the agent column adds in parentheses."""
-    source: str = 'document 002 ("Escalation Round-Trip")'
-    """Section that the row restates."""
 
 
 UPWARD = (

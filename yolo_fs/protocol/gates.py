@@ -163,9 +163,6 @@ class IntegrationCheck:
         are_enough = not self.needs_several or bool(set(departments) - {DEFAULT_DEPARTMENT})
         return are_enough and set(self.requires) <= set(departments)
 
-    source: str = 'document 002 ("Integration Pipeline")'
-    """Section that the row restates."""
-
 
 INTEGRATION_CHECKS = (
     IntegrationCheck("api", "API contracts", "api_contracts", needs_several=True),
@@ -183,32 +180,6 @@ class Outcome(StrEnum):
     GO = "Go"
     RECYCLE = "Recycle"
     KILL = "Kill"
-
-
-@dataclass(frozen=True, slots=True)
-class StageOutcome:
-    """An outcome of the stage gate."""
-
-    outcome: Outcome
-    """As printed."""
-    meaning: str
-    """What follows."""
-    source: str = 'document 002 ("R&D Pipeline"), which names the outcome only; the meaning is ours'
-    """Section that the row restates."""
-
-
-STAGE_OUTCOMES = (
-    StageOutcome(
-        Outcome.GO,
-        "no critique entry is open: the Lead plans",
-        source='document 002 ("R&D Pipeline")',
-    ),
-    StageOutcome(
-        Outcome.RECYCLE,
-        "critique entries are open: the Architect addresses, defers or rejects them",
-    ),
-    StageOutcome(Outcome.KILL, "the phase stops; the Architect escalates with the reason"),
-)
 
 
 class Evidence(StrEnum):
@@ -237,8 +208,6 @@ class SignOff:
     """What the results amount to."""
     decision: Decision
     """What the Owner decides."""
-    source: str = "the reference scripts"
-    """Section that the row restates."""
 
 
 SIGN_OFFS = (

@@ -24,8 +24,6 @@ class Host:
     """What the user must still do before the host runs the hooks."""
     has_groups: bool = True
     """An event holds groups of hooks, each with its matcher; otherwise the hooks themselves."""
-    source: str = "the documentation of the hosts"
-    """Section that the row restates."""
 
 
 def _all_but(*names: str) -> dict[str, str]:
@@ -48,7 +46,6 @@ HOSTS = (
             "Approve each hook with /hooks in an interactive session: one that is not approved is skipped silently, "
             "and `codex exec` never asks.",
         ),
-        source="the documentation of the hosts",
     ),
     Host(
         "cursor",
@@ -64,7 +61,6 @@ HOSTS = (
         },
         ("Trust this workspace: in one that is not trusted no hook runs.",),
         has_groups=False,
-        source="the documentation of the hosts",
     ),
 )
 

@@ -52,16 +52,6 @@ class Dept(StrEnum):
     SHARED = "shared"
 
 
-class Team(StrEnum):
-    """A team or pipeline of document 002 ("Team Structure")."""
-
-    PLANNING = "Planning Team"
-    EXECUTION = "Execution Team"
-    QUALITY = "Quality Team"
-    RND = "R&D Pipeline"
-    INTEGRATION = "Integration Pipeline"
-
-
 class Mode(StrEnum):
     """Whether one department works or several."""
 

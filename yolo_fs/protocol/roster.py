@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from yolo_fs.protocol.departments import DEPARTMENTS, WORKING, Department
-from yolo_fs.protocol.names import Dept, Role, Team
+from yolo_fs.protocol.names import Dept, Role
 from yolo_fs.reasons import Exit, Reason, YoloError
 
 
@@ -23,16 +23,12 @@ class Agent:
     """What it does, whatever the department."""
     title: str
     """Column Role of the roster."""
-    model: str
-    """Class of model that the roster assigns; empty where the roster says nothing."""
     tools: tuple[str, ...]
     """Tools it may use; `All` for every tool."""
     produces: tuple[str, ...]
     """Artifacts it writes, as the roster names them."""
     token_budget: int
     """Size of its compiled context in tokens; 0 where the roster says nothing."""
-    team: Team | None
-    """The first team that lists it; None for agents that no team lists."""
     department: Dept | None = Dept.BACKEND
     """Its department; None for the layer before the departments (Analyze, PO, Questionary, Roadmap)."""
     read_only: bool = False
@@ -51,89 +47,89 @@ _FE_READ = ("Read", "Grep", "Glob")
 
 ROSTER = (
     Agent(
-        "analyze", Role.ANALYZE, "Complexity Classifier / Intent Detector", "Opus",
-        _READ, ("analysis.json",), 1000, Team.PLANNING, None,
+        "analyze", Role.ANALYZE, "Complexity Classifier / Intent Detector",
+        _READ, ("analysis.json",), 1000, None,
     ),
     Agent(
-        "po", Role.PO, "Product Owner / Vision & Scope", "Opus",
-        (*_READ, "Write"), ("scope-document.json", "user_presentation"), 3000, Team.PLANNING, None,
+        "po", Role.PO, "Product Owner / Vision & Scope",
+        (*_READ, "Write"), ("scope-document.json", "user_presentation"), 3000, None,
     ),
     Agent(
-        "questionary", Role.QUESTIONARY, "Scope Clarification / Requirements Analyst", "Sonnet",
-        _READ, ("scope_clarification JSON",), 2000, Team.PLANNING, None,
+        "questionary", Role.QUESTIONARY, "Scope Clarification / Requirements Analyst",
+        _READ, ("scope_clarification JSON",), 2000, None,
     ),
     Agent(
-        "roadmap", Role.ROADMAP, "Dependency & Roadmap Planner", "Sonnet",
-        (*_READ, "Write"), ("roadmap_plan JSON",), 2000, Team.PLANNING, None,
+        "roadmap", Role.ROADMAP, "Dependency & Roadmap Planner",
+        (*_READ, "Write"), ("roadmap_plan JSON",), 2000, None,
     ),
     Agent(
-        "critic", Role.CRITIC, "Brainstorm / Gap Analyst", "Opus",
-        (*_READ, "WebSearch", "WebFetch"), ("critique.jsonl",), 4000, Team.PLANNING, Dept.SHARED,
+        "critic", Role.CRITIC, "Brainstorm / Gap Analyst",
+        (*_READ, "WebSearch", "WebFetch"), ("critique.jsonl",), 4000, Dept.SHARED,
     ),
     Agent(
-        "architect", Role.ARCHITECT, "VP Eng / Solutions Architect", "Opus",
-        (*_READ, "Write", "WebSearch", "WebFetch"), ("architecture.toon", "ROADMAP.md"), 5000, Team.PLANNING,
+        "architect", Role.ARCHITECT, "VP Eng / Solutions Architect",
+        (*_READ, "Write", "WebSearch", "WebFetch"), ("architecture.toon", "ROADMAP.md"), 5000,
     ),
     Agent(
-        "lead", Role.LEAD, "Tech Lead", "Sonnet",
-        (*_READ, "Write", "Bash", "WebFetch"), ("plan.jsonl", "orchestration"), 3000, Team.PLANNING,
+        "lead", Role.LEAD, "Tech Lead",
+        (*_READ, "Write", "Bash", "WebFetch"), ("plan.jsonl", "orchestration"), 3000,
     ),
     Agent(
-        "senior", Role.SENIOR, "Senior Engineer", "Opus",
+        "senior", Role.SENIOR, "Senior Engineer",
         (*_READ, "Write", "Edit", "Bash"), ("enriched plan specs (spec+ts)", "code-review.jsonl"), 4000,
-        Team.EXECUTION,
+
     ),
     Agent(
-        "tester", Role.TESTER, "TDD Test Author", "Sonnet",
-        (*_READ, "Write", "Bash"), ("test files", "test-plan.jsonl"), 3000, Team.EXECUTION,
+        "tester", Role.TESTER, "TDD Test Author",
+        (*_READ, "Write", "Bash"), ("test files", "test-plan.jsonl"), 3000,
     ),
     Agent(
-        "dev", Role.DEV, "Junior Developer", "Sonnet",
-        ("All",), ("source code", "summary.jsonl"), 2000, Team.EXECUTION,
+        "dev", Role.DEV, "Junior Developer",
+        ("All",), ("source code", "summary.jsonl"), 2000,
     ),
     Agent(
-        "qa", Role.QA, "QA Lead", "Sonnet",
-        _READ, ("verification.jsonl",), 2000, Team.QUALITY, read_only=True,
+        "qa", Role.QA, "QA Lead",
+        _READ, ("verification.jsonl",), 2000, read_only=True,
     ),
     Agent(
-        "qa-code", Role.QA_CODE, "QA Engineer", "Sonnet",
-        (*_READ, "Bash"), ("qa-code.jsonl",), 3000, Team.QUALITY,
+        "qa-code", Role.QA_CODE, "QA Engineer",
+        (*_READ, "Bash"), ("qa-code.jsonl",), 3000,
     ),
     Agent(
-        "security", Role.SECURITY, "Backend Security Engineer", "Sonnet",
-        (*_READ, "Bash", "SendMessage"), ("security-audit.jsonl",), 3000, Team.QUALITY,
+        "security", Role.SECURITY, "Backend Security Engineer",
+        (*_READ, "Bash", "SendMessage"), ("security-audit.jsonl",), 3000,
     ),
     Agent(
-        "fe-security", Role.SECURITY, "FE Security Reviewer", "Sonnet",
-        (*_FE_READ, "Bash", "SendMessage"), ("security-audit.jsonl",), 3000, Team.QUALITY, Dept.FRONTEND,
+        "fe-security", Role.SECURITY, "FE Security Reviewer",
+        (*_FE_READ, "Bash", "SendMessage"), ("security-audit.jsonl",), 3000, Dept.FRONTEND,
     ),
     Agent(
-        "ux-security", Role.SECURITY, "UX Security Reviewer", "Sonnet",
-        (*_FE_READ, "SendMessage"), ("security-audit.jsonl",), 2000, Team.QUALITY, Dept.UIUX,
+        "ux-security", Role.SECURITY, "UX Security Reviewer",
+        (*_FE_READ, "SendMessage"), ("security-audit.jsonl",), 2000, Dept.UIUX,
     ),
     Agent(
-        "documenter", Role.DOCUMENTER, "Backend Documenter", "Haiku",
-        (*_READ, "Write", "Bash"), ("docs.jsonl",), 2000, None,
+        "documenter", Role.DOCUMENTER, "Backend Documenter",
+        (*_READ, "Write", "Bash"), ("docs.jsonl",), 2000,
     ),
     Agent(
-        "fe-documenter", Role.DOCUMENTER, "FE Documenter", "Haiku",
-        (*_READ, "Write"), ("docs.jsonl",), 2000, None, Dept.FRONTEND,
+        "fe-documenter", Role.DOCUMENTER, "FE Documenter",
+        (*_READ, "Write"), ("docs.jsonl",), 2000, Dept.FRONTEND,
     ),
     Agent(
-        "ux-documenter", Role.DOCUMENTER, "UX Documenter", "Haiku",
-        (*_READ, "Write"), ("docs.jsonl",), 2000, None, Dept.UIUX,
+        "ux-documenter", Role.DOCUMENTER, "UX Documenter",
+        (*_READ, "Write"), ("docs.jsonl",), 2000, Dept.UIUX,
     ),
     Agent(
-        "scout", Role.SCOUT, "Research Analyst", "Haiku",
-        (*_READ, "WebSearch", "WebFetch"), ("research.jsonl",), 1000, Team.PLANNING, Dept.SHARED,
+        "scout", Role.SCOUT, "Research Analyst",
+        (*_READ, "WebSearch", "WebFetch"), ("research.jsonl",), 1000, Dept.SHARED,
     ),
     Agent(
-        "debugger", Role.DEBUGGER, "Incident Responder", "Sonnet",
-        ("All",), ("debug-report.jsonl",), 3000, Team.EXECUTION, Dept.SHARED,
+        "debugger", Role.DEBUGGER, "Incident Responder",
+        ("All",), ("debug-report.jsonl",), 3000, Dept.SHARED,
     ),
     Agent(
-        "integration-gate", Role.INTEGRATION_GATE, "Integration Gate / Cross-Dept Validator", "Sonnet",
-        _READ, ("integration-gate-result.jsonl",), 2000, Team.INTEGRATION, Dept.SHARED,
+        "integration-gate", Role.INTEGRATION_GATE, "Integration Gate / Cross-Dept Validator",
+        _READ, ("integration-gate-result.jsonl",), 2000, Dept.SHARED,
     ),
 )  # fmt: skip
 """The printed rows, in the order of the document."""
@@ -142,11 +138,9 @@ OWNER = Agent(
     name="owner",
     role=Role.OWNER,
     title="Owner",
-    model="",
     tools=(),
     produces=(),
     token_budget=0,
-    team=Team.INTEGRATION,
     department=Dept.SHARED,
     source='document 002 ("Multi-Department Structure"); the roster has no row for it',
 )

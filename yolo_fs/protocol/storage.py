@@ -38,8 +38,6 @@ class Stored:
     """Directory below the project root."""
     producer: AgentType | None
     """The agent that writes it; None when whoever hands over does."""
-    source: str = 'document 003 ("File Storage Convention")'
-    """Section that the row restates."""
 
 
 STORAGE = (
@@ -77,8 +75,6 @@ class Handoff:
     """Keys of `payload`, in order."""
     note: str = ""
     """What the heading adds in parentheses."""
-    source: str = 'document 003 ("Phase-Specific Payloads")'
-    """Section that the row restates."""
 
 
 HANDOFFS = (
@@ -156,24 +152,6 @@ HANDOFFS = (
 
 
 @dataclass(frozen=True, slots=True)
-class ErrorCode:
-    """Why a phase failed; value of `payload.error.code`."""
-
-    code: str
-    """As printed."""
-    source: str = 'document 003 ("Error Handoff")'
-    """Section that the row restates."""
-
-
-ERROR_CODES = (
-    ErrorCode("RESEARCH_FAILED"),
-    ErrorCode("GENERATION_FAILED"),
-    ErrorCode("VALIDATION_FAILED"),
-    ErrorCode("USER_CANCELLED"),
-)
-
-
-@dataclass(frozen=True, slots=True)
 class Recovery:
     """One of the four ways that the orchestrator has after an error handoff."""
 
@@ -181,8 +159,6 @@ class Recovery:
     """Number in the list."""
     text: str
     """As printed."""
-    source: str = 'document 003 ("Error Handoff")'
-    """Section that the row restates."""
 
 
 RECOVERIES = (

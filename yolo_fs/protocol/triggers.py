@@ -32,8 +32,6 @@ class Trigger:
     """Who takes over."""
     condition: str
     """When it is met, as printed."""
-    source: str = 'document 001 ("Trigger matrix")'
-    """Section that the row restates."""
 
 
 TRIGGERS = (
@@ -103,8 +101,6 @@ class PacketField:
     """What stands in a chat packet, as printed."""
     file: str
     """What stands in the front matter of `HANDOFF.md`, as printed."""
-    source: str = 'document 001 ("Handoff contract", "Directive-contained handoff")'
-    """Section that the row restates."""
 
     @property
     def may_be_absent(self) -> bool:

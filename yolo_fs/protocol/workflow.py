@@ -90,43 +90,12 @@ class ExitGate(StrEnum):
     DELIVERY_VERDICT = "verdict approve/patch/major, feedback_rounds 0..2"
 
 
-@dataclass(frozen=True, slots=True)
-class StateSubject:
-    """Subject of a commit of the state files."""
-
-    key: str
-    """Name of the occasion."""
-    subject: Subject
-    """Subject of the commit."""
-    by_hook: bool = False
-    """A hook of the reference scripts makes this commit, nobody else."""
-    source: str = "the reference scripts"
-    """Section that the row restates."""
-
-
 STEP_COMPLETE = Subject("chore(state): {step} complete phase {N}")
 STEP_SKIPPED = Subject("chore(state): {step} skipped phase {N}")
 EXECUTION_STATE = Subject("chore(state): execution state phase {N}")
 PHASE_COMPLETE = Subject("chore(state): phase {N} complete")
 ESCALATION_RECEIVED = Subject("chore(state): escalation received phase {N}")
 ESCALATION_RESOLVED = Subject("chore(state): escalation resolved phase {N}")
-
-STATE_SUBJECTS = (
-    StateSubject("step_complete", STEP_COMPLETE),
-    StateSubject("step_skipped", STEP_SKIPPED),
-    StateSubject("execution_state", EXECUTION_STATE),
-    StateSubject("orchestration_state", Subject("chore(state): orchestration state phase {N}")),
-    StateSubject("phase_complete", PHASE_COMPLETE),
-    StateSubject("escalation_received", ESCALATION_RECEIVED),
-    StateSubject("escalation_resolved", ESCALATION_RESOLVED),
-    StateSubject(
-        "delivery_feedback", Subject("chore(state): delivery feedback round {R} phase {N}")
-    ),
-    StateSubject("plan_written", Subject("chore(state): plan written {artifact}"), by_hook=True),
-    StateSubject(
-        "summary_written", Subject("chore(state): summary written {artifact}"), by_hook=True
-    ),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,8 +126,6 @@ class Step:
     """Its failure stops the phase; nobody may force it."""
     blocking: bool = True
     """Later steps wait for it."""
-    source: str = 'document 002 ("11-Step Workflow")'
-    """Section that the row restates."""
 
 
 STEPS = (
@@ -172,7 +139,6 @@ STEPS = (
         entry=(EntryGate.ANALYSIS,),
         exit=(ExitGate.SCOPE_APPROVED,),
         skips=(Skip.PO_OFF, Skip.TURBO, Skip.EXISTS),
-        source='the reference scripts; document 002 ("Planning Team")',
     ),
     Step(
         number="1",
@@ -330,7 +296,6 @@ STEPS = (
         entry=(EntryGate.SIGNED_OFF,),
         exit=(ExitGate.INTEGRATION_RESULT,),
         skips=(Skip.INTEGRATION_OFF,),
-        source='the reference scripts; document 002 ("Integration Pipeline")',
     ),
     Step(
         number="12",
@@ -342,33 +307,10 @@ STEPS = (
         entry=(EntryGate.INTEGRATION_DONE,),
         exit=(ExitGate.DELIVERY_VERDICT,),
         skips=(Skip.PO_OFF,),
-        source='the reference scripts; document 002 ("Integration Pipeline")',
     ),
 )
 
 STEP_BY_KEY = {row.key: row for row in STEPS}
-
-
-@dataclass(frozen=True, slots=True)
-class Effort:
-    """An effort profile and the steps that it skips."""
-
-    name: str
-    """Value of `effort` in `config.json`."""
-    skipped: tuple[str, ...] = ()
-    """Keys of the skipped steps."""
-    extra: str = ""
-    """What the profile adds."""
-    source: str = "the reference scripts"
-    """Section that the row restates."""
-
-
-EFFORTS = (
-    Effort("thorough", extra="+ extra review"),
-    Effort("balanced"),
-    Effort("fast", ("documentation", "security")),
-    Effort("turbo", ("critique", "research", "test_authoring", "documentation", "qa", "security")),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -381,8 +323,6 @@ class Complexity:
     """Keys of the steps that run."""
     inline: tuple[str, ...] = ()
     """Keys of the steps that the running agent does itself, without a spawn."""
-    source: str = "the reference scripts"
-    """Section that the row restates."""
 
 
 COMPLEXITIES = (
@@ -404,8 +344,6 @@ class Limit:
     """The rule as printed."""
     configurable: bool = False
     """`config.json` may change it."""
-    source: str = "the reference scripts"
-    """Section that the row restates."""
 
 
 LIMITS = (
@@ -425,14 +363,12 @@ LIMITS = (
         300,
         "`escalation.timeout_seconds` 300",
         configurable=True,
-        source="the reference scripts",
     ),
     Limit(
         "escalation.max_round_trips",
         2,
         "`max_round_trips` 2",
         configurable=True,
-        source="the reference scripts",
     ),
 )
 
