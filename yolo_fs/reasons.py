@@ -40,14 +40,14 @@ class Reason(StrEnum):
     # Document 004: why a handoff was read the way it was.
     FILE_MISSING = "file_missing", "the expected path does not exist"
     JSON_PARSE_ERROR = "json_parse_error", "the text is not valid JSON"
-    SCHEMA_INVALID = "schema_invalid", "valid JSON, but not the shape that the protocol asks"
+    SCHEMA_INVALID = "schema_invalid", "valid JSON, but not the shape that the protocol requires"
     TEXT_FALLBACK_OK = "text_fallback_ok", "the ---HANDOFF--- text block was parsed instead"
     TEXT_FALLBACK_FAIL = "text_fallback_fail", "the ---HANDOFF--- text block failed as well"
 
     # The file itself.
     NOT_REGULAR = (
         "not_regular",
-        "a link, pipe, device, socket or folder stands where a file must be",
+        "a link, pipe, device, socket or folder is where a file must be",
     )
     HARD_LINKED = "hard_linked", "the file has a second name elsewhere"
     FOREIGN_OWNER = "foreign_owner", "the file belongs to another user"
@@ -59,10 +59,13 @@ class Reason(StrEnum):
     # Its bytes.
     NOT_UTF8 = "not_utf8", "the bytes are not UTF-8"
     BYTE_ORDER_MARK = "byte_order_mark", "the file begins with a byte order mark"
-    NUL_BYTE = "nul_byte", "the file holds a NUL byte"
-    CARRIAGE_RETURN = "carriage_return", "a line ends in CR LF, or holds a bare CR"
-    CONTROL_CHARACTER = "control_character", "the text holds a control or bidirectional character"
-    CONFLICT_MARKER = "conflict_marker", "the file holds a git conflict marker"
+    NUL_BYTE = "nul_byte", "the file contains a NUL byte"
+    CARRIAGE_RETURN = "carriage_return", "a line ends in CR LF, or contains a bare CR"
+    CONTROL_CHARACTER = (
+        "control_character",
+        "the text contains a control or bidirectional character",
+    )
+    CONFLICT_MARKER = "conflict_marker", "the file contains a git conflict marker"
     UNTERMINATED = (
         "unterminated",
         "the last line has no newline: it is still being written, or torn",
@@ -81,10 +84,10 @@ class Reason(StrEnum):
     # Its shape.
     MISSING_KEY = "missing_key", "a required key is absent"
     WRONG_TYPE = "wrong_type", "a value has the wrong type"
-    UNKNOWN_VALUE = "unknown_value", "a value is none of those that the protocol lists"
+    UNKNOWN_VALUE = "unknown_value", "a value is not among those that the protocol lists"
     BAD_FORMAT = "bad_format", "a value does not have the prescribed form"
     OUT_OF_RANGE = "out_of_range", "a number is outside its range"
-    EMPTY_VALUE = "empty_value", "a value that must say something is empty"
+    EMPTY_VALUE = "empty_value", "a value that must not be empty is empty"
     TOO_LONG = "too_long", "a value is longer than the protocol allows"
     UNKNOWN_KEY = "unknown_key", "the protocol does not know this key"
     LEGACY_KEY = "legacy_key", "an old name of a key"
@@ -92,7 +95,7 @@ class Reason(StrEnum):
     UNKNOWN_TYPE = "unknown_type", "no message has this type"
     WRONG_LINE_COUNT = "wrong_line_count", "the artifact has too many or too few lines"
     TOTALS_DISAGREE = "totals_disagree", "counts that must agree do not"
-    STATE_CONFLICT = "state_conflict", "two values that exclude each other stand side by side"
+    STATE_CONFLICT = "state_conflict", "two values exclude each other"
     WRONG_LEVEL = (
         "wrong_level",
         "an escalation or its resolution skips a level, or goes the wrong way",
@@ -102,12 +105,12 @@ class Reason(StrEnum):
     NAME_MISMATCH = "name_mismatch", "the content names another artifact than the file name"
     PHASE_MISMATCH = "phase_mismatch", "the content names another phase than the directory"
     BRANCH_MISMATCH = "branch_mismatch", "the content names another branch than the one it must be"
-    DUPLICATE_ID = "duplicate_id", "an id stands twice"
-    UNKNOWN_REFERENCE = "unknown_reference", "a reference points at nothing"
+    DUPLICATE_ID = "duplicate_id", "the same id is used more than once"
+    UNKNOWN_REFERENCE = "unknown_reference", "a reference has no target"
     SELF_REFERENCE = "self_reference", "something depends on itself"
-    DEPENDENCY_CYCLE = "dependency_cycle", "the dependencies run in a circle"
+    DEPENDENCY_CYCLE = "dependency_cycle", "the dependencies form a cycle"
     WAVE_ORDER = "wave_order", "a plan depends on a plan of the same or a later wave"
-    UNKNOWN_COMMIT = "unknown_commit", "no commit of this repository has this hash"
+    UNKNOWN_COMMIT = "unknown_commit", "this repository has no commit with this hash"
     PATH_ESCAPES = "path_escapes", "a path is absolute, or leaves the repository"
     SECTION_MISSING = "section_missing", "a section that the protocol names is absent"
     TOON_INVALID = "toon_invalid", "the text is not valid TOON"
@@ -122,7 +125,7 @@ class Reason(StrEnum):
         "tags, anchors, aliases, merges, flow and block scalars are refused",
     )
     YAML_TAB = "yaml_tab", "the front matter is indented with a tab"
-    SECOND_DOCUMENT = "second_document", "the front matter holds a second YAML document"
+    SECOND_DOCUMENT = "second_document", "the front matter contains a second YAML document"
 
     # Held: the artifact is good, the moment or the place is not.
     SECRET = "secret", "the content looks like a credential"
@@ -131,27 +134,27 @@ class Reason(StrEnum):
     CHERRY_PICK_IN_PROGRESS = "cherry_pick_in_progress", "a cherry-pick is in progress"
     REVERT_IN_PROGRESS = "revert_in_progress", "a revert is in progress"
     BISECT_IN_PROGRESS = "bisect_in_progress", "a bisect is in progress"
-    UNMERGED_INDEX = "unmerged_index", "the index holds unresolved conflicts"
+    UNMERGED_INDEX = "unmerged_index", "the index contains unresolved conflicts"
     INDEX_LOCKED = "index_locked", "another git command holds index.lock"
     USER_COMMITTING = "user_committing", "a `git commit` of this repository is running"
     GC_RUNNING = (
         "gc_running",
-        "git collects garbage: it could take an object that no branch has yet",
+        "`git gc` is running and could prune objects that no ref points to yet",
     )
     DETACHED_HEAD = "detached_head", "HEAD is detached: a commit here would belong to no branch"
     PROTECTED_BRANCH = "protected_branch", "the configuration protects this branch"
-    BRANCH_BROKEN = "branch_broken", "the branch has a past, but its tip cannot be resolved"
+    BRANCH_BROKEN = "branch_broken", "the branch existed before, but its tip cannot be resolved"
     GITIGNORED = "gitignored", "git ignores this path"
-    FOREIGN_REPOSITORY = "foreign_repository", "the path lies in another repository"
+    FOREIGN_REPOSITORY = "foreign_repository", "the path is inside another repository"
     ATTR_FILTER = "attr_filter", "a git attribute would rewrite this content"
     UNDONE_BY_USER = (
         "undone_by_user",
         "the user moved the branch away from a commit with this content",
     )
     REF_LOCKED = "ref_locked", "another git command holds the lock of the branch"
-    BRANCH_MOVED = "branch_moved", "the branch moved under the commit, again and again"
+    BRANCH_MOVED = "branch_moved", "the branch kept moving while the commit was made"
     NO_SPACE = "no_space", "the disk is full"
-    STORAGE_FAILED = "storage_failed", "the file system refuses to store objects"
+    STORAGE_FAILED = "storage_failed", "the file system refuses to store the data"
     AUTO_COMMIT_OFF = "auto_commit_off", "the configuration turns automatic commits off"
     COMMIT_BUDGET = "commit_budget", "the configured number of commits per minute is reached"
     OBJECT_MISSING = "object_missing", "an object of the branch is missing or damaged"
@@ -159,7 +162,7 @@ class Reason(StrEnum):
     # Pending: it will be looked at again by itself.
     SETTLING = "settling", "the file changed a moment ago"
     BEING_WRITTEN = "being_written", "a process has the file open for writing"
-    QUEUED = "queued", "waits for its turn to be committed"
+    QUEUED = "queued", "waiting to be committed"
 
     # Ignored, and whatever else is said about a path.
     UNCHANGED = "unchanged", "the content is committed"
@@ -171,14 +174,14 @@ class Reason(StrEnum):
     SEVERAL_PATHS = "several_paths", "a coordination commit changes more than one path"
     SUBJECT_MISMATCH = "subject_mismatch", "the subject is not the prescribed one"
     TRAILER_MISMATCH = "trailer_mismatch", "the trailers do not describe the artifact"
-    DISCRETIONARY_WORK = "discretionary_work", "a role went on after it had handed over"
-    OUT_OF_LANE = "out_of_lane", "a role acts outside of its authority, its routes or its area"
+    DISCRETIONARY_WORK = "discretionary_work", "a role continued after it had handed over"
+    OUT_OF_LANE = "out_of_lane", "a role acted outside its authority, its routes or its area"
 
     # Compiled contexts.
-    CONTEXT_STALE = "context_stale", "the compiled context is not what its sources give"
+    CONTEXT_STALE = "context_stale", "the compiled context differs from what its sources produce"
     CONTEXT_UNPROVED = (
         "context_unproved",
-        "a line of a compiled context is not borne out by its source",
+        "a line of a compiled context does not match its source",
     )
 
     # The environment.
@@ -187,9 +190,9 @@ class Reason(StrEnum):
     NOT_INITIALISED = "not_initialised", "there is no planning tree here"
     UNSAFE_REPOSITORY = (
         "unsafe_repository",
-        "the repository belongs to somebody else, or is open to others",
+        "the repository belongs to another user, or others can write to it",
     )
-    NETWORK_FILESYSTEM = "network_filesystem", "locks cannot be trusted on this file system"
+    NETWORK_FILESYSTEM = "network_filesystem", "locks are not reliable on this file system"
     NOT_RUNNING = "not_running", "no daemon watches this work tree"
     ALREADY_RUNNING = "already_running", "a daemon watches this work tree already"
     LOCK_TIMEOUT = "lock_timeout", "a lock was not free in time"
@@ -199,11 +202,11 @@ class Reason(StrEnum):
     GIT_FAILED = "git_failed", "git ended with an error"
     GIT_TIMEOUT = "git_timeout", "git did not answer in time"
     BAD_CONFIG = "bad_config", "the configuration is invalid"
-    HOOK_BROKEN = "hook_broken", "a git hook of ours does not run"
-    BAD_NAME = "bad_name", "a name has characters that it may not have"
+    HOOK_BROKEN = "hook_broken", "one of our git hooks does not run"
+    BAD_NAME = "bad_name", "a name contains characters that are not allowed"
     UNKNOWN_NAME = "unknown_name", "no such name in the protocol"
-    DEADLINE_PASSED = "deadline_passed", "the time allowed for waiting is over"
-    INTERNAL_ERROR = "internal_error", "a defect of yolo_fs itself"
+    DEADLINE_PASSED = "deadline_passed", "the wait timed out"
+    INTERNAL_ERROR = "internal_error", "a bug in yolo_fs"
 
 
 class Level(StrEnum):

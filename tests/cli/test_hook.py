@@ -391,7 +391,6 @@ def test_nothing_but_the_standard_library_is_read_when_nothing_of_ours_is_touche
         "yolo_fs.cli",
         "yolo_fs.cli.hook_fast",
         "yolo_fs.edges",
-        "yolo_fs.edges.compaction",
         "yolo_fs.edges.heartbeats",
     }
     assert not loaded & {"click", "pydantic", "git", "typing"}

@@ -19,7 +19,7 @@ from yolo_fs.edges.toon import read_toon, write_toon
 from yolo_fs.protocol.commits import SOURCE_FORMAT
 from yolo_fs.protocol.triggers import PACKET_FIELDS
 from yolo_fs.reasons import errors
-from yolo_fs.rules.artifacts.documents import DOCUMENTS
+from yolo_fs.rules.artifacts.classify import DOCUMENTS
 from yolo_fs.rules.artifacts.table import ARTIFACTS
 from yolo_fs.rules.handoffs.packets import as_chat, as_file, from_front_matter, packet_of, read_chat
 from yolo_fs.schemas.base import check

@@ -8,8 +8,7 @@ import pytest
 
 from yolo_fs.reasons import Reason
 from yolo_fs.rules.artifacts.checks import CHECKS, commits_mentioned, plan_facts
-from yolo_fs.rules.artifacts.classify import classify
-from yolo_fs.rules.artifacts.documents import DOCUMENTS
+from yolo_fs.rules.artifacts.classify import DOCUMENTS, classify
 from yolo_fs.rules.artifacts.examine import examine
 from yolo_fs.rules.artifacts.table import ARTIFACTS, Check
 from yolo_fs.rules.artifacts.verdicts import Place, PlanFacts, Surroundings

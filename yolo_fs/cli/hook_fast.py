@@ -256,17 +256,17 @@ def _has_own_roots(root: str) -> bool:
 
 
 def _is_compacted(told: Question, _cwd: str, root: str) -> bool:
-    from yolo_fs.edges.compaction import mark
+    from yolo_fs.edges.heartbeats import mark_compacted
 
     if _has_tree(told, "", root) and (folder := own_folder(root)):
-        mark(folder, _first(told, "session_id", "conversation_id"))
+        mark_compacted(folder, _first(told, "session_id", "conversation_id"))
     return False
 
 
 def _was_compacted(told: Question, _cwd: str, root: str) -> bool:
-    from yolo_fs.edges.compaction import take
+    from yolo_fs.edges.heartbeats import take_compacted
 
-    return bool(folder := own_folder(root)) and take(
+    return bool(folder := own_folder(root)) and take_compacted(
         folder, _first(told, "session_id", "conversation_id")
     )
 

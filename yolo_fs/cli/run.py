@@ -22,7 +22,7 @@ from yolo_fs.services.tenure import take_lock
 @verb("run", example="yolo-fs run --once")
 @click.option("--once", is_flag=True, help="One full reconcile, then end.")
 @click.option(
-    "--unsafe-fs", is_flag=True, help="Run although locks cannot be trusted on this file system."
+    "--unsafe-fs", is_flag=True, help="Run although locks are not reliable on this file system."
 )
 def run(asked: Invocation, *, once: bool, unsafe_fs: bool) -> Reply:
     """Watch the planning tree; commit each valid artifact at once and alone.

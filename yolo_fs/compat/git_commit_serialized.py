@@ -10,8 +10,8 @@ import sys
 from collections.abc import Sequence
 
 from yolo_fs.compat.arguments import UsageError
-from yolo_fs.edges.git.as_user import run_as_user
-from yolo_fs.edges.git.runner import GitOutput
+from yolo_fs.edges.git.conversation import GitOutput
+from yolo_fs.edges.git.runner import run_as_user
 from yolo_fs.services.serial import serialised
 
 

@@ -4,16 +4,15 @@ order.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from yolo_fs.compat.arguments import UsageError, parse
 from yolo_fs.compat.folder import read_object
 from yolo_fs.compat.output import print_json
 from yolo_fs.compat.shapes import in_words
 from yolo_fs.reasons import Level, YoloError, safe
-from yolo_fs.rules.artifacts.roadmap import oddities
 from yolo_fs.schemas.base import check
-from yolo_fs.schemas.lines.product import RoadmapPlan
+from yolo_fs.schemas.lines.product import RoadmapPhase, RoadmapPlan
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -35,4 +34,17 @@ def _judge(path: str) -> tuple[list[str], list[str]]:
     ]
     if not isinstance(roadmap, RoadmapPlan):
         return errors, []
-    return errors, [safe(said) for said in oddities(roadmap.phases)]
+    return errors, [safe(text) for text in _oddities(roadmap.phases)]
+
+
+def _oddities(phases: Sequence[RoadmapPhase]) -> Iterator[str]:
+    """Yield phases without any dependency, and critical phases without a dependency on a critical one."""
+    links = {(phase.id, needed) for phase in phases for needed in phase.depends_on}
+    joined = {name for link in links for name in link}
+    critical = {phase.id for phase in phases if phase.critical}
+    on_path = {name for link in links if critical.issuperset(link) for name in link}
+    for phase in phases:
+        if len(phases) > 1 and phase.id not in joined:
+            yield f"Orphan phase: {phase.id} depends on no phase and no phase depends on it"
+        elif len(critical) > 1 and phase.id in critical - on_path:
+            yield f"Critical phase is not connected to another critical phase: {phase.id}"

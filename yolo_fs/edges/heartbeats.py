@@ -1,8 +1,8 @@
-"""The record of what hosts and messages say of agents: one line per sign of life, in `.git/yolo-fs/agents.jsonl`.
+"""Agents' heartbeats: one line per sign of life, in `.git/yolo-fs/agents.jsonl`; and marks of compacted sessions.
 
 Hooks append to it before and after each tool of each agent, so nothing but the standard library is
-imported here, and no typing either. Whoever appends waits for nobody and syncs nothing: a full disk
-costs signs, never work. See docs/faults.md#f06 and #f53.
+imported here, and no typing either. Appending never waits and never syncs: a full disk costs
+heartbeats, never work. See docs/faults.md#f06 and #f53.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 FILE = "agents.jsonl"
 OLDER = "agents.1.jsonl"
-"""The record before this one: both are read, and nothing older is needed."""
+"""The file before this one; both are read, nothing older is needed."""
 MOST_BYTES = 512 * 1024
-"""A longer record is put aside; with ten agents at work that is an hour and a half."""
+"""A larger file is rotated; ten busy agents fill it in an hour and a half."""
 EVERY_S = 15.0
-"""At most one sign of work of each agent in this time."""
+"""At most one heartbeat per agent and interval."""
 _TAIL_BYTES = 8 * 1024
-"""Where a sign of a moment ago is looked for."""
+"""How much of the file is searched for a recent heartbeat."""
 _LOOKS, _LOOK_S = 3, 0.001
-"""How often, and how long apart, a line without its end is looked at before it is taken for torn."""
+"""Attempts, and the pause between them, before an unterminated line counts as torn."""
 _LONGEST = 200
-"""Most characters of a name that a host gives."""
+"""Most characters of a name given by a host."""
 _FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
@@ -51,7 +51,7 @@ def own_folder(root: str) -> str:
 
 
 def append_heartbeat(folder: str, event: str, agent: str, instance: str, session: str) -> bool:
-    """Note that a host asked a hook; a sign of work that repeats one of a moment ago is left out."""
+    """Append that a host ran a hook, unless the agent has a heartbeat of the same kind already."""
     line = {
         "event": event,
         "agent": agent[:_LONGEST],
@@ -62,7 +62,7 @@ def append_heartbeat(folder: str, event: str, agent: str, instance: str, session
 
 
 def append(folder: str, line: Mapping[str, Any], *, is_beat: bool = False) -> bool:
-    """Append one line with the moment of now; False when that cannot be, for which nobody must stop."""
+    """Append one line with the current time; False when that fails, which is never an error."""
     now = time.time()
     try:
         os.makedirs(folder, 0o700, exist_ok=True)
@@ -93,7 +93,7 @@ def _open(folder: str) -> int:
 
 
 def _put_aside(folder: str, path: str, out: int) -> bool:
-    """Rename the record unless somebody just did, or does; too long a record is better than none."""
+    """Rename the file unless another process just does; a file too long is better than none."""
     try:
         fcntl.flock(out, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if os.path.samestat(os.fstat(out), os.stat(path)):
@@ -104,7 +104,7 @@ def _put_aside(folder: str, path: str, out: int) -> bool:
 
 
 def _tail(out: int) -> bytes:
-    """Return the end of the record; it may be seen in the midst of another's write, which a moment later is whole."""
+    """Return the end of the file. Another process may be in the middle of a write, so try again."""
     for _ in range(_LOOKS):
         size_bytes = os.fstat(out).st_size
         tail = os.pread(out, _TAIL_BYTES, max(0, size_bytes - _TAIL_BYTES)) if size_bytes else b""
@@ -115,7 +115,7 @@ def _tail(out: int) -> bytes:
 
 
 def _has_beat(tail: bytes, line: Mapping[str, Any], now: float) -> bool:
-    """Tell whether the last sign of this agent was the same kind of work, a moment ago by the clock as it is."""
+    """Return whether the agent's last line is a heartbeat of the same kind within the interval."""
     since, until, mark = _iso(now - EVERY_S), _iso(now), json.dumps(line["id"]).encode()
     for text in reversed(tail.split(b"\n")):
         try:
@@ -130,9 +130,42 @@ def _has_beat(tail: bytes, line: Mapping[str, Any], now: float) -> bool:
 
 
 WORK = ("user-prompt-submit", "pre-tool-use", "post-tool-use")
-"""Events that say no more than that the agent works; a test keeps them equal to the table of signs."""
+"""Events that only show that the agent works; a test keeps them equal to the protocol table."""
 
 
 def _iso(at_s: float) -> str:
     whole, rest = divmod(at_s, 1)
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(whole)) + f".{int(rest * 1000):03}Z"
+
+
+# --- sessions that were compacted ------------------------------------------------------------------------------------
+
+
+def mark_compacted(folder: str, session: str) -> None:
+    """Leave a mark for the session's next prompt: some hosts run no hook at a compaction.
+
+    A full disk costs the reminder, never the session.
+    """
+    try:
+        os.makedirs(folder, 0o700, exist_ok=True)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        os.close(os.open(_mark_path(folder, session), flags, 0o600))
+    except OSError:
+        pass
+
+
+def take_compacted(folder: str, session: str) -> bool:
+    """Return whether the session was compacted since the last call, and remove the mark."""
+    try:
+        os.unlink(_mark_path(folder, session))
+    except OSError:
+        return False
+    return True
+
+
+def _mark_path(folder: str, session: str) -> str:
+    """Return the mark of a session; its name comes from the host and is not trusted in a path."""
+    import hashlib
+
+    digest = hashlib.sha256(session.encode(errors="replace")).hexdigest()[:16]
+    return os.path.join(folder, f"compacted-{digest}")

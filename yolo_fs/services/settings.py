@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 from yolo_fs.edges.files import Stamp, stamp_at
 from yolo_fs.edges.lines import Limits, read_object
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError
-from yolo_fs.rules.artifacts import documents
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
+from yolo_fs.rules.artifacts.handoff_names import HANDOFF_FOLDER
 from yolo_fs.schemas.base import Mode, Wire, check
 from yolo_fs.schemas.config import Config, Policy
 
@@ -54,9 +54,7 @@ class Settings:
     @property
     def roots(self) -> tuple[str, ...]:
         """The folders that artifacts lie in."""
-        return (
-            (PLANNING_ROOT, documents.FOLDER) if self.policy.product_handoffs else (PLANNING_ROOT,)
-        )
+        return (PLANNING_ROOT, HANDOFF_FOLDER) if self.policy.product_handoffs else (PLANNING_ROOT,)
 
     @property
     def limits(self) -> Limits:

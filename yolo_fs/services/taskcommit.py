@@ -12,9 +12,9 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from yolo_fs.edges.git.as_user import run_as_user
+from yolo_fs.edges.git.conversation import GitOutput
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.git.runner import GitOutput
+from yolo_fs.edges.git.runner import run_as_user
 from yolo_fs.ids import TaskRef
 from yolo_fs.protocol.commits import SOURCE_FORMAT
 from yolo_fs.reasons import Exit, Reason, YoloError, safe

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from yolo_fs.edges import failpoint
+from yolo_fs.edges.git.conversation import GitError
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.git.runner import GitError
 from yolo_fs.edges.scratch_record import ScratchRecord
 
 CONFLICT = "conflict"

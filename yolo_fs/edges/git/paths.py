@@ -9,8 +9,8 @@ import os
 from collections.abc import Iterable, Sequence
 
 from yolo_fs.edges.files import Stamp, stamp_at
+from yolo_fs.edges.git.conversation import Conversation
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.git.runner import Conversation
 from yolo_fs.reasons import Reason, YoloError
 
 _REWRITING = ("filter", "ident", "working-tree-encoding")

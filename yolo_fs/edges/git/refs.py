@@ -9,8 +9,8 @@ import contextlib
 import os
 
 from yolo_fs.edges import failpoint
+from yolo_fs.edges.git.conversation import Conversation, GitError
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.git.runner import Conversation, GitError
 from yolo_fs.edges.scratch_record import ScratchRecord
 from yolo_fs.edges.store import sync_directory
 from yolo_fs.edges.system import boot_id, start_time

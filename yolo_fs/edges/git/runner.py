@@ -9,25 +9,48 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
 import subprocess
-from collections.abc import Mapping, Sequence
-from typing import IO, NamedTuple, cast
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple, cast
 
-from yolo_fs.edges.git.environment import (
-    forget_inherited_environment,
-    inherited_environment_set_aside,
+from yolo_fs.edges.git.conversation import (
+    TIMEOUT_S,
+    Conversation,
+    GitOutput,
+    failure,
+    timeout_error,
 )
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 
+
+def forget_inherited_environment() -> dict[str, str]:
+    """Drop every `GIT_*` variable of this process and return what was dropped.
+
+    Called once at the boundary of each command: a hook that started us names *its* repository.
+    """
+    inherited = {
+        name: value
+        for name, value in os.environ.items()
+        if name.startswith("GIT_") and "PYTHON" not in name
+    }
+    for name in inherited:
+        del os.environ[name]
+    return inherited
+
+
+@contextlib.contextmanager
+def _inherited_environment_set_aside() -> Iterator[None]:
+    """Do something without the variables that were inherited, and have them again afterwards."""
+    inherited = forget_inherited_environment()
+    try:
+        yield
+    finally:
+        os.environ.update(inherited)
+
+
 os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
-with inherited_environment_set_aside():  # as it is imported, GitPython runs `git version`
+with _inherited_environment_set_aside():  # as it is imported, GitPython runs `git version`
     import git
-
-TIMEOUT_S = 10.0
-"""Longest wait for one answer of git."""
-
-_COMPLAINTS_BYTES = 1 << 16
 
 ENVIRONMENT = {
     "LANG": "C.UTF-8",
@@ -58,23 +81,6 @@ _SETTINGS = (
     "log.showSignature=false",
     "i18n.logOutputEncoding=UTF-8",
 )
-
-
-class GitError(YoloError):
-    """git ended with an error."""
-
-    def __init__(self, reason: Reason, message: str, said: str, exit_code: Exit):
-        super().__init__(reason, message, exit_code=exit_code)
-        self.said = said
-        """All that git complained about, uncut and unescaped: to be searched, never to be shown."""
-
-
-class GitOutput(NamedTuple):
-    """What a git command said."""
-
-    code: int
-    out: bytes
-    err: str
 
 
 class Git:
@@ -113,7 +119,7 @@ class Git:
         except subprocess.TimeoutExpired:
             process.kill()
             process.communicate()
-            raise _too_slow(arguments[0]) from None
+            raise timeout_error(arguments[0]) from None
         answer = GitOutput(process.returncode, out, err.decode("utf-8", "replace"))
         if answer.code not in ok:
             raise failure(arguments[0], answer)
@@ -157,115 +163,10 @@ def _as_environment(settings: Mapping[str, str]) -> dict[str, str]:
     return {"GIT_CONFIG_COUNT": str(len(settings)), **pairs} if settings else {}
 
 
-def failure(command: str, answer: GitOutput) -> GitError:
-    """Return the error that an answer of git amounts to."""
-    shown = safe(answer.err.strip().replace("\n", " ")) or f"exit code {answer.code}"
-    full = "No space left on device" in answer.err or "Disk quota exceeded" in answer.err
-    reason, code = (
-        (Reason.NO_SPACE, Exit.TRY_AGAIN) if full else (Reason.GIT_FAILED, Exit.GIT_FAILED)
-    )
-    return GitError(reason, f"git {command}: {shown}", answer.err, code)
-
-
 def _no_git() -> YoloError:
     return YoloError(
         Reason.GIT_MISSING, hint="Install git 2.34 or newer.", exit_code=Exit.GIT_FAILED
     )
-
-
-def _too_slow(command: str) -> YoloError:
-    return YoloError(
-        Reason.GIT_TIMEOUT,
-        f"git {command} took longer than {TIMEOUT_S:.0f} s",
-        exit_code=Exit.GIT_FAILED,
-    )
-
-
-class Conversation:
-    """A git process that is asked and answers over pipes, such as `cat-file --batch`."""
-
-    def __init__(self, command: str, process: subprocess.Popen[bytes]):
-        self.command = command
-        self.pid = process.pid
-        self._process = process
-        self._in = cast("IO[bytes]", process.stdin)
-        self._out = cast("IO[bytes]", process.stdout).fileno()
-        self._err = cast("IO[bytes]", process.stderr).fileno()
-        self._ahead = b""
-        """Read from the process, not yet asked for."""
-        self._complaints = b""
-        """The last of what it complained about; read as it comes, or it would fill the pipe and stop."""
-
-    def ask(self, question: bytes) -> None:
-        """Send bytes.
-
-        Raises:
-            YoloError: the process is gone; says what it complained about.
-        """
-        try:
-            self._in.write(question)
-            self._in.flush()
-        except (BrokenPipeError, ValueError):
-            raise self._ended() from None
-
-    def line(self) -> bytes:
-        """Return the next line of the answer without its newline."""
-        return self.until(b"\n")
-
-    def until(self, end: bytes) -> bytes:
-        """Return the answer up to the byte `end`."""
-        while (at := self._ahead.find(end)) < 0:
-            self._ahead += self._more()
-        answer, self._ahead = self._ahead[:at], self._ahead[at + 1 :]
-        return answer
-
-    def exactly(self, size_bytes: int) -> bytes:
-        """Return that many bytes of the answer."""
-        parts, size = [self._ahead], len(self._ahead)
-        while size < size_bytes:
-            parts.append(self._more())
-            size += len(parts[-1])
-        whole = b"".join(parts)
-        self._ahead = whole[size_bytes:]
-        return whole[:size_bytes]
-
-    def close(self) -> None:
-        """End the conversation; the process sees the end of its input and stops."""
-        try:
-            with contextlib.suppress(OSError, ValueError):
-                self._process.communicate(timeout=1)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.communicate()
-
-    def _more(self) -> bytes:
-        """Return what comes next, however little.
-
-        Raises:
-            YoloError: GIT_TIMEOUT after `TIMEOUT_S` of silence; GIT_FAILED when the process is gone.
-        """
-        listened = [self._out, self._err]
-        while ready := select.select(listened, [], [], TIMEOUT_S)[0]:
-            if self._err in ready:
-                said = os.read(self._err, 1 << 16)
-                self._complaints = (self._complaints + said)[-_COMPLAINTS_BYTES:]
-                if not said:
-                    listened.remove(self._err)
-            if self._out in ready:
-                piece = os.read(self._out, 1 << 16)
-                if not piece:
-                    raise self._ended()
-                return piece
-        self._process.kill()
-        raise _too_slow(self.command)
-
-    def _ended(self) -> YoloError:
-        try:
-            _, err = self._process.communicate(timeout=TIMEOUT_S)
-        except (ValueError, subprocess.TimeoutExpired):
-            err = b""
-        said = (self._complaints + err).decode("utf-8", "replace")
-        return failure(self.command, GitOutput(self._process.returncode or 0, b"", said))
 
 
 class RepositoryPaths(NamedTuple):
@@ -312,3 +213,27 @@ def discover(start: str) -> RepositoryPaths:
     return RepositoryPaths(
         root, git_dir, common_dir, os.path.join(root, hooks or f"{common_dir}/hooks")
     )
+
+
+def run_as_user(start: str, arguments: Sequence[str]) -> GitOutput:
+    """Run one git command in the directory `start`; no time limit, for the user's hooks may take theirs.
+
+    Raises:
+        YoloError: NOT_A_REPOSITORY, BARE_REPOSITORY.
+    """
+    inherited = forget_inherited_environment()
+    try:
+        with open_repository(start) as repository:
+            git = repository.git
+            # GitPython sets both of these to C for its children, and thereby for the user's hooks.
+            language = {name: os.environ.get(name, "") for name in ("LANGUAGE", "LC_ALL")}
+            answer = git.execute(
+                [git.GIT_PYTHON_GIT_EXECUTABLE, "-C", os.path.abspath(start), *arguments],
+                with_extended_output=True,
+                with_exceptions=False,
+                stdout_as_string=False,
+                env={**inherited, **language},
+            )
+    finally:
+        os.environ.update(inherited)
+    return GitOutput(*answer)

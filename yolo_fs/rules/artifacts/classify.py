@@ -8,13 +8,46 @@ from typing import NamedTuple
 
 from yolo_fs.ids import PHASE_DIRECTORY, PLAN, PhaseId, PlanId
 from yolo_fs.protocol.departments import WORKING, WORKING_NAMES
-from yolo_fs.rules.artifacts import documents
-from yolo_fs.rules.artifacts.table import ARTIFACTS, Artifact, Home
+from yolo_fs.rules.artifacts.handoff_names import CHOICES, HANDOFF_FOLDER, HANDOFF_ROW, read_name
+from yolo_fs.rules.artifacts.table import ARTIFACTS, Artifact, Check, Home, Naming
 from yolo_fs.rules.artifacts.verdicts import Place
+from yolo_fs.schemas.base import Format
+from yolo_fs.schemas.envelope.choice import Choices
+from yolo_fs.schemas.envelope.envelope import Envelope
+from yolo_fs.subject import Subject
 
 PLANNING_ROOT = ".yolo-planning"
 _REMEMBERED = 10_000
 """Paths whose place is remembered: each is asked for by the watcher, the scan and the look."""
+
+
+# --- artifacts outside the planning tree: the handoffs of the product workflow. See docs/sources.md#document-003. ---
+
+_SUBJECT = (Subject("docs(handoffs): {artifact}"),)
+
+ENVELOPE = Artifact(
+    kind="envelope",
+    file=HANDOFF_ROW.name,
+    format=Format.JSON,
+    subjects=_SUBJECT,
+    source="document 003 (Master Handoff Envelope, File Storage Convention)",
+    header=Envelope,
+    naming=Naming.ROUTE,
+    checks=(Check.PAYLOAD,),
+    home=Home.DOCUMENTS,
+)
+CHOICE = Artifact(
+    kind="envelope-choices",
+    file="choices_[session-id].json",
+    format=Format.JSON,
+    subjects=_SUBJECT,
+    source="document 003 (Error Handling)",
+    header=Choices,
+    naming=Naming.ROUTE,
+    home=Home.DOCUMENTS,
+)
+
+DOCUMENTS = (ENVELOPE, CHOICE)
 
 
 def _unnamed(pattern: re.Pattern[str]) -> str:
@@ -70,7 +103,7 @@ def classify(path: str, root: str = PLANNING_ROOT) -> Place | None:
     if not path.isascii():
         return None
     if not path.startswith(root + "/"):
-        return documents.place_of(path)
+        return _place_of_document(path)
     below = path[len(root) + 1 :]
     for name in _names():
         if below.endswith(name.ending) and (found := name.pattern.fullmatch(below)):
@@ -87,3 +120,14 @@ def _place(path: str, artifact: Artifact, found: dict[str, str | None]) -> Place
         PlanId.parse(found.get("plan") or ""),
         department,
     )
+
+
+def _place_of_document(path: str) -> Place | None:
+    """Return the place of a path of the handoff folder, or None when it is no handoff."""
+    folder, _, name = path.rpartition("/")
+    if folder != HANDOFF_FOLDER:
+        return None
+    if CHOICES.fullmatch(name):
+        return Place(path, CHOICE)
+    handoff = read_name(path)
+    return Place(path, ENVELOPE) if handoff and handoff.row is HANDOFF_ROW else None

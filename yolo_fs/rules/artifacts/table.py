@@ -56,7 +56,7 @@ class Home(StrEnum):
     ANYWHERE = "anywhere"
     """Any directory of the planning tree."""
     DOCUMENTS = "documents"
-    """The folder of handoffs outside the planning tree (see `rules.artifacts.documents`)."""
+    """The folder of handoffs outside the planning tree (see `rules.artifacts.classify`)."""
 
 
 class Naming(StrEnum):

@@ -7,8 +7,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from yolo_fs.edges.git.as_user import run_as_user
 from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.git.runner import run_as_user
 from yolo_fs.reasons import Finding
 from yolo_fs.services.hooks.githooks import (
     NAMES,

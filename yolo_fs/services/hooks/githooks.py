@@ -17,9 +17,9 @@ from dataclasses import dataclass, replace
 import yolo_fs
 from yolo_fs import __version__
 from yolo_fs.edges.files import Content, read
-from yolo_fs.edges.git.as_user import run_as_user
 from yolo_fs.edges.git.obstacles import COMMITTING
 from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.git.runner import run_as_user
 from yolo_fs.edges.store import private_directory, read_json, write_atomic, write_json
 from yolo_fs.protocol.hooks import GIT_HOOKS
 from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError

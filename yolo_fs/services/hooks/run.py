@@ -65,7 +65,7 @@ def pre_commit(_: Sequence[str]) -> bool:
 
 def staged_paths() -> tuple[str, ...]:
     """Return the paths that the commit would change, told by the index that git has named to the hook."""
-    from yolo_fs.edges.git.as_user import run_as_user
+    from yolo_fs.edges.git.runner import run_as_user
 
     listed = run_as_user(".", ["diff", "--cached", "--name-only", "--no-renames", "-z"])
     return tuple(os.fsdecode(path) for path in listed.out.split(b"\0") if path)
@@ -134,7 +134,7 @@ def _is_history(repository: Repository, path: str, branch: str) -> bool:
 
 def prepare_commit_msg(arguments: Sequence[str]) -> bool:
     """Propose the prescribed subject and trailers where the user has given no message; name the agent, if it is one."""
-    from yolo_fs.edges.git.as_user import run_as_user
+    from yolo_fs.edges.git.runner import run_as_user
     from yolo_fs.services.hooks.subjects import prescribed_for
 
     file, *source = arguments
@@ -174,7 +174,7 @@ def commit_msg(arguments: Sequence[str]) -> bool:
 
 
 def _comment_char() -> str:
-    from yolo_fs.edges.git.as_user import run_as_user
+    from yolo_fs.edges.git.runner import run_as_user
 
     said = run_as_user(".", ["config", "--get", "core.commentChar"]).out.decode().strip()
     return said if len(said) == 1 else "#"

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from yolo_fs.edges.git.obstacles import COMMITTING, SECTION
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
-from yolo_fs.rules.artifacts.documents import FOLDER
+from yolo_fs.rules.artifacts.handoff_names import HANDOFF_FOLDER
 from yolo_fs.rules.hooks.spelling import GITS_OWN
 from yolo_fs.subject import TYPES
 
@@ -221,7 +221,7 @@ esac
 
 def script(python: str, module: str, directive_roots: Sequence[str]) -> bytes:
     """Return the script for an interpreter, our module in it, and the folders whose sessions hold handoffs."""
-    ours = (PLANNING_ROOT, FOLDER, ":(top,glob)**/HANDOFF.md")
+    ours = (PLANNING_ROOT, HANDOFF_FOLDER, ":(top,glob)**/HANDOFF.md")
     handoffs = [f"{PLANNING_ROOT}/HANDOFF.md", f"{PLANNING_ROOT}/phases/*/HANDOFF.md"]
     handoffs += [f"{root}/*/HANDOFF.md" for root in directive_roots]
     gaps = {
