@@ -135,7 +135,7 @@ def _messages() -> Iterator[Kind]:
             f"message/{name}",
             Format.JSON,
             (LineShape("", shape),),
-            shape.source,
+            f'document 000 ("{name}")',
             _message_named(name),
         )
 

@@ -34,15 +34,15 @@ class DesignArtifacts(Wire):
     """user-flows.jsonl."""
 
 
-class DesignHandoff(Message):
+class DesignHandoff(
+    Message,
+    sender="lead",
+    sender_departments=("uiux",),
+    receiver="lead",
+    receiver_departments=("frontend", "backend"),
+    direction=Direction.ACROSS,
+):
     """Design artifacts, ready to be built on; sent once the 11 steps of UI/UX are done."""
-
-    sender = ("lead",)
-    sender_departments = ("uiux",)
-    receiver = ("lead",)
-    receiver_departments = ("frontend", "backend")
-    direction = Direction.ACROSS
-    source = 'document 000 ("design_handoff")'
 
     type: Literal["design_handoff"]
     phase: PhaseNumber
@@ -93,15 +93,15 @@ class Endpoint(Wire):
     """Keys of the response body with their types."""
 
 
-class ApiContract(Message):
+class ApiContract(
+    Message,
+    sender="lead",
+    sender_departments=("frontend", "backend"),
+    receiver="lead",
+    receiver_departments=("frontend", "backend"),
+    direction=Direction.ACROSS,
+):
     """API contract under negotiation between Frontend and Backend, in both directions."""
-
-    sender = ("lead",)
-    sender_departments = ("frontend", "backend")
-    receiver = ("lead",)
-    receiver_departments = ("frontend", "backend")
-    direction = Direction.ACROSS
-    source = 'document 000 ("api_contract")'
 
     type: Literal["api_contract"]
     direction_: Literal["frontend_to_backend", "backend_to_frontend"] = Field(alias="direction")
@@ -112,13 +112,8 @@ class ApiContract(Message):
     """How far the contract is."""
 
 
-class DepartmentResult(Message):
+class DepartmentResult(Message, sender="lead", receiver="owner"):
     """Completion report of a department, for the Owner's sign-off."""
-
-    sender = ("lead",)
-    receiver = ("owner",)
-    direction = Direction.UP
-    source = 'document 000 ("department_result")'
 
     type: Literal["department_result"]
     department: DepartmentName
@@ -144,13 +139,8 @@ class DepartmentResult(Message):
         return exceeds(self, "plans_completed", "plans_total")
 
 
-class OwnerReview(Message):
+class OwnerReview(Message, sender="owner", receiver="lead", direction=Direction.DOWN):
     """The Owner's review of the critique: departments, their order, priorities."""
-
-    sender = ("owner",)
-    receiver = ("lead",)
-    direction = Direction.DOWN
-    source = 'document 000 ("owner_review")'
 
     type: Literal["owner_review"]
     phase: PhaseNumber
@@ -177,13 +167,8 @@ class OwnerReview(Message):
         )
 
 
-class OwnerSignoff(Message):
+class OwnerSignoff(Message, sender="owner", receiver="lead", direction=Direction.DOWN):
     """The Owner's final decision on a phase, after all departments are complete."""
-
-    sender = ("owner",)
-    receiver = ("lead",)
-    direction = Direction.DOWN
-    source = 'document 000 ("owner_signoff")'
 
     type: Literal["owner_signoff"]
     phase: PhaseNumber

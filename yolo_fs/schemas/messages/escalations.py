@@ -22,16 +22,13 @@ Resolver = Literal["user", "owner", "architect", "lead"]
 """Who may resolve an escalation."""
 
 
-class Escalation(Message):
+class Escalation(
+    Message, sender=typing.get_args(Escalating), receiver=typing.get_args(EscalatedTo)
+):
     """An issue that the sender cannot resolve within its authority.
 
     Whether this sender may escalate to this receiver is a rule on routes, not part of the shape.
     """
-
-    sender = typing.get_args(Escalating)
-    receiver = typing.get_args(EscalatedTo)
-    direction = Direction.UP
-    source = 'document 000 ("escalation")'
 
     type: Literal["escalation"]
     from_: Escalating = Field(alias="from")
@@ -48,13 +45,13 @@ class Escalation(Message):
     """How grave it is."""
 
 
-class EscalationResolution(Message):
+class EscalationResolution(
+    Message,
+    sender=typing.get_args(Resolver),
+    receiver=typing.get_args(Escalating),
+    direction=Direction.DOWN,
+):
     """The decision on an escalation, on its way down to the agent that is blocked; never upward."""
-
-    sender = typing.get_args(Resolver)
-    receiver = typing.get_args(Escalating)
-    direction = Direction.DOWN
-    source = 'document 000 ("escalation_resolution")'
 
     type: Literal["escalation_resolution"]
     original_escalation: EscalationName
@@ -69,13 +66,8 @@ class EscalationResolution(Message):
     """Who decided; the user speaks through the orchestrator (go.md)."""
 
 
-class EscalationTimeoutWarning(Message):
+class EscalationTimeoutWarning(Message, sender="lead", receiver=("architect", "owner")):
     """An escalation has waited longer than `escalation.timeout_seconds`; the next level gets it."""
-
-    sender = ("lead",)
-    receiver = ("architect", "owner")
-    direction = Direction.UP
-    source = 'document 000 ("escalation_timeout_warning")'
 
     type: Literal["escalation_timeout_warning"]
     original_escalation: EscalationName

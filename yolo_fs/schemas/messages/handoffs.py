@@ -22,13 +22,10 @@ from yolo_fs.schemas.messages.message import Direction, Message, Texts
 from yolo_fs.schemas.names import DepartmentName
 
 
-class PhaseHandoff(Message):
+class PhaseHandoff(
+    Message, sender="orchestrator", receiver=("critic", "architect"), direction=Direction.FORWARD
+):
     """Key outputs, decisions and open items of a phase, for the next one; one line of phase-handoff.jsonl."""
-
-    sender = ("orchestrator",)
-    receiver = ("critic", "architect")
-    direction = Direction.FORWARD
-    source = 'document 000 ("phase-handoff.jsonl")'
 
     type: Literal["phase_handoff"]
     from_phase: PhaseNumber
@@ -72,13 +69,8 @@ class Contract(Wire):
     """Where it is specified: a file, and an entry in it after `#`."""
 
 
-class DeptHandoff(Message):
+class DeptHandoff(Message, sender="lead", receiver="lead", direction=Direction.ACROSS):
     """Artifacts and contracts of a department on which another depends; one line of dept-handoff.jsonl."""
-
-    sender = ("lead",)
-    receiver = ("lead",)
-    direction = Direction.ACROSS
-    source = 'document 000 ("dept-handoff.jsonl")'
 
     type: Literal["dept_handoff"]
     from_dept: DepartmentName

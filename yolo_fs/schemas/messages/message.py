@@ -49,15 +49,13 @@ class Message(Wire):
     unless its direction is `ACROSS`, or its sender or receiver is shared (owner, orchestrator, …).
     """
 
-    sender: ClassVar[tuple[str, ...]]
+    sender: ClassVar[tuple[str, ...]] = ()
     """Roles that send it."""
-    receiver: ClassVar[tuple[str, ...]]
+    receiver: ClassVar[tuple[str, ...]] = ()
     """Roles that it is meant for."""
     via: ClassVar[tuple[str, ...]] = ()
     """Roles that pass it on, in order, between sender and receiver."""
-    direction: ClassVar[Direction]
-    source: ClassVar[str]
-    """Document and section that this class restates."""
+    direction: ClassVar[Direction] = Direction.UP
     sender_departments: ClassVar[tuple[str, ...]] = WORKING_NAMES
     receiver_departments: ClassVar[tuple[str, ...]] = WORKING_NAMES
     team_mode: ClassVar[str] = ""
@@ -78,14 +76,38 @@ class Message(Wire):
         """Return the fault of an older, rival shape of this message, or None when `value` is not one."""
         return None
 
+    def __init_subclass__(
+        cls,
+        *,
+        sender: str | tuple[str, ...] = (),
+        receiver: str | tuple[str, ...] = (),
+        via: str | tuple[str, ...] = (),
+        direction: Direction = Direction.UP,
+        sender_departments: tuple[str, ...] = WORKING_NAMES,
+        receiver_departments: tuple[str, ...] = WORKING_NAMES,
+        team_mode: str = "",
+    ) -> None:
+        super().__init_subclass__()
+        cls.sender = _as_tuple(sender)
+        cls.receiver = _as_tuple(receiver)
+        cls.via = _as_tuple(via)
+        cls.direction = direction
+        cls.sender_departments = sender_departments
+        cls.receiver_departments = receiver_departments
+        cls.team_mode = team_mode
+
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
         # pydantic's own form of __init_subclass__: the plain one runs before the fields are known.
-        super().__pydantic_init_subclass__(**kwargs)
+        super().__pydantic_init_subclass__()
         for name in typing.get_args(cls.model_fields["type"].annotation):
             if name in CATALOGUE:
                 raise TypeError(f"two messages are called {name!r}")
             CATALOGUE[name] = cls
+
+
+def _as_tuple(names: str | tuple[str, ...]) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else names
 
 
 # --- words that several messages share -------------------------------------------------------------------------------

@@ -64,16 +64,11 @@ class VerdictFinding(Wire):
     """What is wrong."""
 
 
-class PoQaVerdict(Message):
+class PoQaVerdict(Message, sender="po", receiver="orchestrator"):
     """Verdict on the integrated work, measured against the scope.
 
     approve goes on to `user_presentation`, patch to `patch_request`, major to `major_rejection`.
     """
-
-    sender = ("po",)
-    receiver = ("orchestrator",)
-    direction = Direction.UP
-    source = 'document 000 ("po_qa_verdict")'
 
     type: Literal["po_qa_verdict"]
     verdict: Literal["approve", "patch", "major"]
@@ -148,14 +143,10 @@ def _rival_fault(shape: Rival) -> Fault:
     )
 
 
-class PatchRequest(Message):
+class PatchRequest(
+    Message, sender="po", via="orchestrator", receiver="senior", direction=Direction.DOWN
+):
     """Targeted fix of at most two tasks, when the verdict is patch."""
-
-    sender = ("po",)
-    via = ("orchestrator",)
-    receiver = ("senior",)
-    direction = Direction.DOWN
-    source = 'document 000 ("patch_request")'
 
     type: Literal["patch_request"]
     target_dept: DepartmentName
@@ -172,14 +163,10 @@ class PatchRequest(Message):
     """Tasks that the patch may take; hard cap 2."""
 
 
-class MajorRejection(Message):
+class MajorRejection(
+    Message, sender="po", via="orchestrator", receiver="questionary", direction=Direction.DOWN
+):
     """Request to re-scope, when the verdict is major."""
-
-    sender = ("po",)
-    via = ("orchestrator",)
-    receiver = ("questionary",)
-    direction = Direction.DOWN
-    source = 'document 000 ("major_rejection")'
 
     type: Literal["major_rejection"]
     re_scope_items: SomeTexts
@@ -192,14 +179,10 @@ class MajorRejection(Message):
     """Sections of the scope document, for traceability."""
 
 
-class FeedbackResponse(Message):
+class FeedbackResponse(
+    Message, sender="user", via="orchestrator", receiver="po", direction=Direction.ENTRY
+):
     """The user's answer to the delivery presentation, wrapped by the orchestrator."""
-
-    sender = ("user",)
-    via = ("orchestrator",)
-    receiver = ("po",)
-    direction = Direction.ENTRY
-    source = 'document 000 ("feedback_response")'
 
     type: Literal["feedback_response"]
     response: Literal["approve", "request_changes", "reject"]

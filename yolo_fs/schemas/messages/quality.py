@@ -9,7 +9,7 @@ from typing import Literal
 
 from yolo_fs.reasons import Reason
 from yolo_fs.schemas.base import Count, RelativePath, Text, Wire, fault, invariant
-from yolo_fs.schemas.messages.message import AuditResult, CheckResult, Direction, Message, exceeds
+from yolo_fs.schemas.messages.message import AuditResult, CheckResult, Message, exceeds
 
 
 class CheckCounts(Wire):
@@ -49,13 +49,8 @@ class CheckFailure(Wire):
     """Where that can be seen."""
 
 
-class QaResult(Message):
+class QaResult(Message, sender="qa", receiver="lead"):
     """Results of the verification of plans."""
-
-    sender = ("qa",)
-    receiver = ("lead",)
-    direction = Direction.UP
-    source = 'document 000 ("qa_result")'
 
     type: Literal["qa_result"]
     tier: Literal["quick", "standard", "deep"]
@@ -104,13 +99,8 @@ class LintCounts(Wire):
     """Number of warnings."""
 
 
-class QaCodeResult(Message):
+class QaCodeResult(Message, sender="qa-code", receiver="lead"):
     """Results of the verification of code, by QA in code mode."""
-
-    sender = ("qa-code",)
-    receiver = ("lead",)
-    direction = Direction.UP
-    source = 'document 000 ("qa_code_result")'
 
     type: Literal["qa_code_result"]
     result: CheckResult
@@ -134,13 +124,8 @@ class QaCodeResult(Message):
         return exceeds(self, "critical", "findings_count")
 
 
-class SecurityAudit(Message):
+class SecurityAudit(Message, sender="security", receiver="lead"):
     """Results of a security audit; FAIL is a hard stop."""
-
-    sender = ("security",)
-    receiver = ("lead",)
-    direction = Direction.UP
-    source = 'document 000 ("security_audit")'
 
     type: Literal["security_audit"]
     result: AuditResult

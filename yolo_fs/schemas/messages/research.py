@@ -31,13 +31,8 @@ class ScoutFinding(Wire):
     """How sure Scout is."""
 
 
-class ScoutFindings(Message):
+class ScoutFindings(Message, sender="scout", receiver="lead"):
     """Research findings on one topic."""
-
-    sender = ("scout",)
-    receiver = ("lead",)
-    direction = Direction.UP
-    source = 'document 000 ("scout_findings")'
 
     type: Literal["scout_findings"]
     domain: Literal["tech-stack", "architecture", "quality", "concerns"]
@@ -50,13 +45,8 @@ class ScoutFindings(Message):
     """Whether the artifact is committed."""
 
 
-class ResearchRequest(Message):
+class ResearchRequest(Message, sender=ANY, receiver="orchestrator"):
     """Research asked for by an agent that lacks external information."""
-
-    sender = ANY
-    receiver = ("orchestrator",)
-    direction = Direction.UP
-    source = 'document 000 ("research_request")'
 
     type: Literal["research_request"]
     from_: RoleName = Field(alias="from")
@@ -107,13 +97,8 @@ class ResearchFinding(Wire):
     """Confidence."""
 
 
-class ResearchResponse(Message):
+class ResearchResponse(Message, sender="orchestrator", receiver=ANY, direction=Direction.DOWN):
     """Response to a `research_request`, delivered to the agent that asked."""
-
-    sender = ("orchestrator",)
-    receiver = ANY
-    direction = Direction.DOWN
-    source = 'document 000 ("research_response")'
 
     type: Literal["research_response"]
     request_from: RoleName
@@ -128,13 +113,8 @@ class ResearchResponse(Message):
     """When the response was produced."""
 
 
-class DebuggerReport(Message):
+class DebuggerReport(Message, sender="debugger", receiver="lead"):
     """What an investigation of competing hypotheses found."""
-
-    sender = ("debugger",)
-    receiver = ("lead",)
-    direction = Direction.UP
-    source = 'document 000 ("debugger_report")'
 
     type: Literal["debugger_report"]
     hypothesis: Text

@@ -25,13 +25,8 @@ class Change(Wire):
     """What exactly to do about it."""
 
 
-class CodeReviewChanges(Message):
+class CodeReviewChanges(Message, sender="senior", receiver="dev", direction=Direction.DOWN):
     """Exact fix instructions; the Dev follows them precisely, without interpretation of their own."""
-
-    sender = ("senior",)
-    receiver = ("dev",)
-    direction = Direction.DOWN
-    source = 'document 000 ("code_review_changes")'
 
     type: Literal["code_review_changes"]
     plan_id: PlanName
@@ -62,13 +57,8 @@ class CodeReviewChanges(Message):
         return None
 
 
-class CodeReviewResult(Message):
+class CodeReviewResult(Message, sender="senior", receiver="lead"):
     """Verdict of the code review of a plan."""
-
-    sender = ("senior",)
-    receiver = ("lead",)
-    direction = Direction.UP
-    source = 'document 000 ("code_review_result")'
 
     type: Literal["code_review_result"]
     plan_id: PlanName

@@ -44,14 +44,10 @@ InstantOrEmpty = Annotated[
 ]
 
 
-class AgentHealthEvent(Message):
+class AgentHealthEvent(
+    Message, sender="lead", receiver="lead", direction=Direction.INTERNAL, team_mode="teammate"
+):
     """The Lead's record of a change in an agent's health; logged, never sent."""
-
-    sender = ("lead",)
-    receiver = ("lead",)
-    direction = Direction.INTERNAL
-    source = 'document 000 ("agent_health_event")'
-    team_mode = "teammate"
 
     type: Literal["agent_health_event"]
     agent_id: Text
@@ -68,14 +64,10 @@ class AgentHealthEvent(Message):
     """Whether a timeout, not the agent, caused the change."""
 
 
-class CircuitBreakerState(Message):
+class CircuitBreakerState(
+    Message, sender="lead", receiver="lead", direction=Direction.INTERNAL, team_mode="teammate"
+):
     """The Lead's record of a department's circuit breaker, which decides on fallback; never sent."""
-
-    sender = ("lead",)
-    receiver = ("lead",)
-    direction = Direction.INTERNAL
-    source = 'document 000 ("circuit_breaker_state")'
-    team_mode = "teammate"
 
     type: Literal["circuit_breaker_state"]
     dept: DepartmentName
@@ -102,14 +94,8 @@ class CircuitBreakerState(Message):
         )
 
 
-class TaskClaim(Message):
+class TaskClaim(Message, sender="dev", receiver="lead", team_mode="teammate"):
     """A Dev has claimed a task of the shared list; its files are taken until it is complete."""
-
-    sender = ("dev",)
-    receiver = ("lead",)
-    direction = Direction.UP
-    source = 'document 000 ("task_claim")'
-    team_mode = "teammate"
 
     type: Literal["task_claim"]
     task_id: TaskName
@@ -122,14 +108,8 @@ class TaskClaim(Message):
     """When it was claimed."""
 
 
-class TaskComplete(Message):
+class TaskComplete(Message, sender="dev", receiver="lead", team_mode="teammate"):
     """A Dev has committed a task; for the Lead's accounting, where `dev_progress` is for the Senior."""
-
-    sender = ("dev",)
-    receiver = ("lead",)
-    direction = Direction.UP
-    source = 'document 000 ("task_complete")'
-    team_mode = "teammate"
 
     type: Literal["task_complete"]
     task_id: TaskName
@@ -146,14 +126,10 @@ class TaskComplete(Message):
     """Where the work departs from the spec."""
 
 
-class SummaryAggregation(Message):
+class SummaryAggregation(
+    Message, sender="lead", receiver="lead", direction=Direction.INTERNAL, team_mode="teammate"
+):
     """What the Lead collects from `task_complete` messages in order to write a plan's summary; never sent."""
-
-    sender = ("lead",)
-    receiver = ("lead",)
-    direction = Direction.INTERNAL
-    source = 'document 000 ("summary_aggregation")'
-    team_mode = "teammate"
 
     type: Literal["summary_aggregation"]
     plan_id: PlanName
@@ -177,13 +153,8 @@ class SummaryAggregation(Message):
         return exceeds(self, "tasks_completed", "tasks_total")
 
 
-class PhaseProgress(Message):
+class PhaseProgress(Message, sender="lead", receiver="orchestrator"):
     """Progress within a phase, sent at each step for display and timeout calculation."""
-
-    sender = ("lead",)
-    receiver = ("orchestrator",)
-    direction = Direction.UP
-    source = 'document 000 ("phase_progress")'
 
     type: Literal["phase_progress"]
     department: DepartmentName
@@ -216,14 +187,10 @@ class PhaseProgress(Message):
         return exceeds(self, "plans_complete", "plans_total")
 
 
-class ShutdownRequest(Message):
+class ShutdownRequest(
+    Message, sender="lead", receiver=TEAMMATE, direction=Direction.DOWN, team_mode="teammate"
+):
     """The Lead asks its teammates to stop, at sign-off or after an error."""
-
-    sender = ("lead",)
-    receiver = TEAMMATE
-    direction = Direction.DOWN
-    source = 'document 000 ("shutdown_request")'
-    team_mode = "teammate"
 
     type: Literal["shutdown_request"]
     reason: Literal["phase_complete", "timeout", "error"]
@@ -232,14 +199,8 @@ class ShutdownRequest(Message):
     """Seconds that a teammate has to answer."""
 
 
-class ShutdownResponse(Message):
+class ShutdownResponse(Message, sender=TEAMMATE, receiver="lead", team_mode="teammate"):
     """A teammate's answer to `shutdown_request`."""
-
-    sender = TEAMMATE
-    receiver = ("lead",)
-    direction = Direction.UP
-    source = 'document 000 ("shutdown_response")'
-    team_mode = "teammate"
 
     type: Literal["shutdown_response"]
     status: Literal["clean", "in_progress", "error"]

@@ -23,16 +23,11 @@ from yolo_fs.schemas.base import (
 from yolo_fs.schemas.messages.message import Direction, Message, TaskStatus, Texts, foreign_task
 
 
-class CritiqueResult(Message):
+class CritiqueResult(Message, sender="critic", receiver="lead"):
     """Brainstorm and gap-analysis findings for a phase, produced before architecture begins.
 
     The Critic has no Write tool: the Lead writes critique.jsonl from these findings and commits it.
     """
-
-    sender = ("critic",)
-    receiver = ("lead",)
-    direction = Direction.UP
-    source = 'document 000 ("critique_result")'
 
     type: Literal["critique_result"]
     phase: PhaseNumber
@@ -66,13 +61,8 @@ class CritiqueResult(Message):
         )
 
 
-class TestPlanResult(Message):
+class TestPlanResult(Message, sender="tester", receiver="senior"):
     """Results of authoring the tests of the RED phase."""
-
-    sender = ("tester",)
-    receiver = ("senior",)
-    direction = Direction.UP
-    source = 'document 000 ("test_plan_result")'
 
     type: Literal["test_plan_result"]
     plan_id: PlanName
@@ -113,13 +103,8 @@ class Risk(Wire):
     """What is done about it."""
 
 
-class ArchitectureDesign(Message):
+class ArchitectureDesign(Message, sender="architect", receiver="lead", direction=Direction.DOWN):
     """Architecture decisions and system design for a phase."""
-
-    sender = ("architect",)
-    receiver = ("lead",)
-    direction = Direction.DOWN
-    source = 'document 000 ("architecture_design")'
 
     type: Literal["architecture_design"]
     phase: PhaseNumber
@@ -134,13 +119,8 @@ class ArchitectureDesign(Message):
     """Whether the artifact is committed."""
 
 
-class SeniorSpec(Message):
+class SeniorSpec(Message, sender="senior", receiver="lead"):
     """Notice, after Design Review, that the specs of a plan have been enriched."""
-
-    sender = ("senior",)
-    receiver = ("lead",)
-    direction = Direction.UP
-    source = 'document 000 ("senior_spec")'
 
     type: Literal["senior_spec"]
     plan_id: PlanName
@@ -153,13 +133,8 @@ class SeniorSpec(Message):
     """Whether the enriched plan is committed."""
 
 
-class DevProgress(Message):
+class DevProgress(Message, sender="dev", receiver="senior"):
     """Status update after a task."""
-
-    sender = ("dev",)
-    receiver = ("senior",)
-    direction = Direction.UP
-    source = 'document 000 ("dev_progress")'
 
     type: Literal["dev_progress"]
     task: TaskPath
@@ -198,13 +173,8 @@ class DevProgress(Message):
         )
 
 
-class DevBlocker(Message):
+class DevBlocker(Message, sender="dev", receiver="senior"):
     """Escalation of a Dev who is blocked and cannot proceed."""
-
-    sender = ("dev",)
-    receiver = ("senior",)
-    direction = Direction.UP
-    source = 'document 000 ("dev_blocker")'
 
     type: Literal["dev_blocker"]
     task: TaskPath
