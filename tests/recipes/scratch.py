@@ -47,6 +47,15 @@ class Scratch:
         )
         return done.stdout
 
+    def start(self, *options: str) -> None:
+        """Make a planning tree with one phase, and commit it."""
+        done = self.run("init", *options)
+        assert done.returncode == 0, done.stderr
+        self.git("add", "-A")
+        self.git("commit", "-q", "-m", "chore: planning tree")
+        made = self.run("phase", "new", "login")
+        assert made.returncode == 0, made.stderr
+
     def insert(self, file: str, before: str, text: str) -> None:
         """Put text before the first occurrence of `before` in a file of the package."""
         path = self.package / "yolo_fs" / file

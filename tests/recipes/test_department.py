@@ -25,11 +25,7 @@ def team(tmp_path_factory: pytest.TempPathFactory) -> Scratch:
     made = scratch(tmp_path_factory.mktemp("department"))
     made.insert("protocol/names.py", '    SHARED = "shared"\n', '    MOBILE = "mobile"\n')
     made.insert("protocol/departments.py", "    Department(\n        name=Dept.SHARED", ROW)
-    done = made.run("init", "--departments", "backend,mobile", "--no-hooks")
-    assert done.returncode == 0, done.stderr
-    made.git("add", "-A")
-    made.git("commit", "-q", "-m", "chore: planning tree")
-    assert made.run("phase", "new", "login").returncode == 0
+    made.start("--departments", "backend,mobile", "--no-hooks")
     return made
 
 
