@@ -21,7 +21,7 @@ from bench.table import Goal, Table, goal_table, rate, times
 from yolo_fs.edges.lines import Limits, read_lines
 from yolo_fs.rules.artifacts.examine import shape_faults
 from yolo_fs.rules.artifacts.table import ARTIFACTS, Artifact
-from yolo_fs.schemas.base import Format, Mode, Wire
+from yolo_fs.schemas.base import Format, Strictness, Wire
 
 FLOOR = "json.loads"
 MODEL = "json.loads, pydantic"
@@ -121,7 +121,7 @@ def _read(file: _File) -> None:
 
 def _examined(file: _File) -> None:
     reading = read_lines(file.data, "bench", _LIMITS)
-    faults = list(shape_faults(file.artifact, reading.records, Mode()))
+    faults = list(shape_faults(file.artifact, reading.records, Strictness()))
     if reading.findings or faults:
         raise RuntimeError(f"{file.artifact.kind}: {[*reading.findings, *faults][:1]}")
 

@@ -24,15 +24,14 @@ from yolo_fs.demo.player import EXPECTATIONS
 from yolo_fs.demo.stage import ACTIONS
 from yolo_fs.demo.writing import MANNERS, write
 from yolo_fs.edges.lines import Limits
-from yolo_fs.protocol.names import Mode as Departments
-from yolo_fs.protocol.names import Role
+from yolo_fs.edges.readers import READERS
+from yolo_fs.protocol.names import Mode, Role
 from yolo_fs.protocol.workflow import STEPS
 from yolo_fs.reasons import errors
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.examine import examine
 from yolo_fs.rules.artifacts.verdicts import PlanFacts, Surroundings
-from yolo_fs.schemas.base import Mode
-from yolo_fs.services.intake import READERS
+from yolo_fs.schemas.base import Strictness
 
 BY_NAME = {play.name: play for play in PLAYS}
 PLAY = BY_NAME["login"]
@@ -114,7 +113,7 @@ def test_both_plays_of_the_escalation_are_chosen_by_their_one_name() -> None:
     assert cli_demo.chosen(None) == cli_demo.DEFAULT
 
 
-LEADS = next(move.message for move in moves_of(Departments.SINGLE) if move.role is Role.LEAD)
+LEADS = next(move.message for move in moves_of(Mode.SINGLE) if move.role is Role.LEAD)
 REFUSED = {
     "a level that has no say yet": (
         PlayScene(
@@ -369,12 +368,12 @@ def test_each_artifact_of_the_plays_is_valid(play: Play, path: str, content: str
     commit = "0123456789abcdef0123456789abcdef01234567"
     data = TASK.sub(commit, play.read(content)).encode()
 
-    reading = READERS[place.artifact.shape](data, path, Limits())
+    reading = READERS[place.artifact.format](data, path, Limits())
     around = Surroundings(
         {"01-01": PlanFacts(1, ())} if str(place.plan) != "01-01" else {}, {commit: True}
     )
 
-    assert errors((*reading.findings, *examine(place, reading.records, around, Mode()))) == ()
+    assert errors((*reading.findings, *examine(place, reading.records, around, Strictness()))) == ()
 
 
 def test_each_slip_stands_for_exactly_one_text_of_its_file() -> None:
@@ -394,12 +393,10 @@ def test_every_action_and_expectation_of_a_play_is_known(play: Play) -> None:
 
 @pytest.mark.parametrize(
     ("play", "mode"),
-    [(ESCALATIONS[0], Departments.SINGLE), (ESCALATIONS[1], Departments.MULTI)],
+    [(ESCALATIONS[0], Mode.SINGLE), (ESCALATIONS[1], Mode.MULTI)],
     ids=["single", "multi"],
 )
-def test_an_escalation_is_played_as_the_round_trip_of_the_protocol(
-    play: Play, mode: Departments
-) -> None:
+def test_an_escalation_is_played_as_the_round_trip_of_the_protocol(play: Play, mode: Mode) -> None:
     told = [action for scene in play.scenes for action in scene.do if "tell" in action]
     moves: list[Move] = list(moves_of(mode))
 

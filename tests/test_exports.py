@@ -19,7 +19,7 @@ from yolo_fs.edges.lines import read_lines, read_object
 from yolo_fs.reasons import Finding, Level, Reason
 from yolo_fs.rules.artifacts.catalogue import KINDS, Kind, artifact_of, find_kind
 from yolo_fs.rules.artifacts.export import BEYOND_JSON_SCHEMA, all_schemas, field_docs, schemas_of
-from yolo_fs.schemas.base import Fault, Format, Mode, check
+from yolo_fs.schemas.base import Fault, Format, Strictness, check
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "fixtures" / "examples"
@@ -154,7 +154,10 @@ def _cases(kind: Kind, path: Path) -> Iterator[Case]:
                 continue
             name, faults = names[0], check(shape, record.value)[1]
         else:
-            name, faults = kind.name, tuple(fault for _, fault in kind.faults([record], Mode()))
+            name, faults = (
+                kind.name,
+                tuple(fault for _, fault in kind.faults([record], Strictness())),
+            )
         errors = tuple(fault for fault in faults if fault.level is Level.ERROR)
         yield Case(place, errors, VALIDATORS[name].is_valid(record.value))
 

@@ -26,7 +26,7 @@ from yolo_fs.ids import PhaseId
 from yolo_fs.protocol.workflow import STEPS
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.examine import shape_faults
-from yolo_fs.schemas.base import Mode, Record
+from yolo_fs.schemas.base import Record, Strictness
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.progress.gates import Gates, gates_at
 from yolo_fs.services.progress.state_files import STATE_FILES
@@ -285,7 +285,9 @@ def test_every_committed_version_of_a_state_file_fits_its_schema(either: Played,
     for path, content in versions:
         place = classify(path)
         assert place is not None
-        faults = [fault for _, fault in shape_faults(place.artifact, [Record(1, content)], Mode())]
+        faults = [
+            fault for _, fault in shape_faults(place.artifact, [Record(1, content)], Strictness())
+        ]
         assert faults == []
 
 

@@ -24,7 +24,7 @@ from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.examine import examine
 from yolo_fs.rules.artifacts.export import BEYOND_JSON_SCHEMA
 from yolo_fs.rules.artifacts.verdicts import Place, PlanFacts, Surroundings
-from yolo_fs.schemas.base import Mode, Record, check
+from yolo_fs.schemas.base import Record, Strictness, check
 
 
 class Sort(StrEnum):
@@ -159,7 +159,7 @@ _AROUND = Surroundings({"01-01": PlanFacts(1, ())}, {"abc1234": True})
 def _examine(kind: Kind, records: Sequence[Record]) -> None:
     """Let the product look at the references of an artifact, which nothing may end."""
     if place := _place_of(kind):
-        examine(place, records, _AROUND, Mode())
+        examine(place, records, _AROUND, Strictness())
 
 
 @cache
@@ -185,7 +185,7 @@ def judge(
             return None
         name, faults = names[0], check(shape, record.value)[1]
     else:
-        name, faults = kind.name, tuple(fault for _, fault in kind.faults([record], Mode()))
+        name, faults = kind.name, tuple(fault for _, fault in kind.faults([record], Strictness()))
     return name, frozenset(fault.reason for fault in faults if fault.level is Level.ERROR)
 
 

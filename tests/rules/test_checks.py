@@ -12,7 +12,7 @@ from yolo_fs.rules.artifacts.classify import DOCUMENTS, classify
 from yolo_fs.rules.artifacts.examine import examine
 from yolo_fs.rules.artifacts.table import ARTIFACTS, Check
 from yolo_fs.rules.artifacts.verdicts import Place, PlanFacts, Surroundings
-from yolo_fs.schemas.base import Mode, Record
+from yolo_fs.schemas.base import Record, Strictness
 
 HEADER: dict[str, Any] = {
     "p": "01", "n": "02", "t": "Tokens", "w": 2, "d": ["01-01"], "obj": "Issue tokens",
@@ -38,7 +38,8 @@ def place(name: str, phase: str = "01-auth") -> Place:
 def reasons(where: Place, *lines: dict[str, Any], **around: Any) -> list[tuple[Reason, int, str]]:
     records = [Record(number, line) for number, line in enumerate(lines, 1)]
     return [
-        (f.reason, f.line, f.at) for f in examine(where, records, Surroundings(**around), Mode())
+        (f.reason, f.line, f.at)
+        for f in examine(where, records, Surroundings(**around), Strictness())
     ]
 
 
@@ -166,7 +167,7 @@ def test_records_of_one_escalation_move_forward_in_time() -> None:
 
 def test_an_architecture_without_its_sections_is_warned_not_rejected() -> None:
     records = [Record(1, {"tech_decisions": ["JWT"]})]
-    found = examine(place("architecture.toon"), records, Surroundings(), Mode())
+    found = examine(place("architecture.toon"), records, Surroundings(), Strictness())
     assert {(f.reason, f.level.value) for f in found} == {(Reason.SECTION_MISSING, "warning")}
     assert len(found) == 4
 

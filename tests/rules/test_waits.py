@@ -33,7 +33,7 @@ from yolo_fs.rules.phase.waits import (
     suppliers,
     waits_of,
 )
-from yolo_fs.schemas.base import Mode
+from yolo_fs.schemas.base import Strictness
 from yolo_fs.schemas.config import Config
 
 CASES = Path(__file__).parents[2] / "fixtures/waits"
@@ -55,7 +55,7 @@ def read_artifact(file: Path) -> Filed:
     place = classify(f"{phases.FOLDER}/{file.name}")
     assert place is not None, file
     reading = READERS[place.artifact.format](file.read_bytes(), place.path, Limits())
-    faults = list(shape_faults(place.artifact, reading.records, Mode(strict=True)))
+    faults = list(shape_faults(place.artifact, reading.records, Strictness(strict=True)))
     assert not errors(reading.findings), file
     assert not faults, file
     return Filed(place, tuple(record.value for record in reading.records), valid=True)

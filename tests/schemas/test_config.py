@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from yolo_fs.reasons import Level, Reason
-from yolo_fs.schemas.base import Mode, Wire, check
+from yolo_fs.schemas.base import Strictness, Wire, check
 from yolo_fs.schemas.config import Config, Policy
 
 EXAMPLES = Path(__file__).parents[2] / "fixtures" / "examples" / "configs" / "config"
@@ -27,7 +27,7 @@ def load(path: Path) -> dict[str, Any]:
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("ok/*.json")), ids=lambda path: path.stem)
 def test_good_configuration_has_no_fault(path: Path) -> None:
-    shaped, faults = check(Config, load(path), Mode(strict=True))
+    shaped, faults = check(Config, load(path), Strictness(strict=True))
     assert shaped is not None
     assert faults == ()
 

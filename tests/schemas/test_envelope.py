@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from yolo_fs.reasons import Level, Reason
-from yolo_fs.schemas.base import Mode
+from yolo_fs.schemas.base import Strictness
 from yolo_fs.schemas.envelope import PAYLOADS, payload_shape, read_envelope
 
 EXAMPLES = Path(__file__).parents[2] / "fixtures" / "examples" / "envelopes"
@@ -46,7 +46,7 @@ def errors_of(value: dict[str, Any]) -> list[tuple[Reason, str]]:
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*/ok/*.json")), ids=named)
 def test_good_envelope_has_no_fault(path: Path) -> None:
     envelope, faults = read_envelope(
-        json.loads(path.read_text(encoding="utf-8")), Mode(strict=True)
+        json.loads(path.read_text(encoding="utf-8")), Strictness(strict=True)
     )
     assert envelope is not None
     assert faults == ()
@@ -147,4 +147,4 @@ def test_unknown_key_in_a_payload_warns_and_rejects_when_strict() -> None:
     value = example("error")
     value["payload"]["retry_after_s"] = 30
     assert read_envelope(value)[0] is not None
-    assert read_envelope(value, Mode(strict=True))[0] is None
+    assert read_envelope(value, Strictness(strict=True))[0] is None

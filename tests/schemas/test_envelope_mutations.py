@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from yolo_fs.reasons import Level, Reason
-from yolo_fs.schemas.base import Mode
+from yolo_fs.schemas.base import Strictness
 from yolo_fs.schemas.envelope import PAYLOADS, read_envelope
 
 DOCUMENT = json.loads(
@@ -277,7 +277,7 @@ def errors_of(value: dict[str, Any]) -> list[tuple[Reason, str]]:
 @pytest.mark.parametrize("kind", [*DOCUMENT["payloads"], "error"])
 def test_what_the_document_prints_is_accepted(kind: str) -> None:
     payload = DOCUMENT["error"] if kind == "error" else DOCUMENT["payloads"][kind]
-    shaped, faults = read_envelope(envelope(kind, payload), Mode(strict=True))
+    shaped, faults = read_envelope(envelope(kind, payload), Strictness(strict=True))
     assert faults == ()
     assert shaped is not None
 

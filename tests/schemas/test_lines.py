@@ -15,7 +15,7 @@ import pytest
 from yolo_fs.protocol.departments import WORKING
 from yolo_fs.reasons import Level, Reason
 from yolo_fs.rules.artifacts.table import ARTIFACTS, RUNTIME, Artifact, Naming, by_kind
-from yolo_fs.schemas.base import Fault, Format, Mode, Wire, check
+from yolo_fs.schemas.base import Fault, Format, Strictness, Wire, check
 from yolo_fs.schemas.lines.escalation import EscalationMessageLine
 from yolo_fs.schemas.lines.integration import GateOutput, RivalVerdict
 from yolo_fs.schemas.lines.planning import (
@@ -190,8 +190,8 @@ def test_kind_is_found_by_its_name() -> None:
 @pytest.mark.parametrize("artifact", ARTIFACTS, ids=lambda artifact: artifact.kind)
 def test_old_keys_lead_to_present_ones(artifact: Artifact) -> None:
     for shape in shapes_of(artifact):
-        assert set(shape.former.values()) <= shape.model_fields.keys()
-        assert not shape.former.keys() & shape.model_fields.keys()
+        assert set(shape.renamed_keys.values()) <= shape.model_fields.keys()
+        assert not shape.renamed_keys.keys() & shape.model_fields.keys()
 
 
 # --- which shape reads a line ----------------------------------------------------------------------------------------
@@ -255,14 +255,14 @@ def test_only_line_has_no_second() -> None:
 def test_legacy_mode_reads_old_keys(
     shape: type[Wire], value: dict[str, Any], key: str, expected: str
 ) -> None:
-    read, faults = check(shape, value, Mode(legacy=True))
+    read, faults = check(shape, value, Strictness(legacy=True))
     assert read is not None
     assert getattr(read, key) == expected
     assert {fault.level for fault in faults} == {Level.WARNING}
 
 
 def test_legacy_summary_still_needs_its_other_keys() -> None:
-    _, faults = check(Summary, {"p": "01", "n": "02", "commits": []}, Mode(legacy=True))
+    _, faults = check(Summary, {"p": "01", "n": "02", "commits": []}, Strictness(legacy=True))
     assert {fault.at for fault in faults if fault.level is Level.ERROR} >= {"/s", "/dt"}
 
 
@@ -278,7 +278,7 @@ def test_legacy_summary_still_needs_its_other_keys() -> None:
 def test_rival_shape_is_told_how_to_change(
     shape: type[Wire], value: dict[str, Any], expected: str
 ) -> None:
-    assert shape.recognises(value)
+    assert shape.matches(value)
     (fault,) = check(shape, value)[1]
     assert fault.reason is Reason.RIVAL_SHAPE
     assert expected in fault.expected

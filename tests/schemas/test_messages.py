@@ -11,7 +11,7 @@ import pytest
 
 from yolo_fs.reasons import Level, Reason
 from yolo_fs.schemas import messages
-from yolo_fs.schemas.base import Mode, Wire
+from yolo_fs.schemas.base import Strictness, Wire
 from yolo_fs.schemas.messages import MESSAGES, Direction, Message, read_message
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -30,7 +30,7 @@ def _load(path: Path) -> dict[str, typing.Any]:
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-def _errors(value: dict[str, typing.Any], mode: Mode = Mode()) -> list[Reason]:
+def _errors(value: dict[str, typing.Any], mode: Strictness = Strictness()) -> list[Reason]:
     return [fault.reason for fault in read_message(value, mode)[1] if fault.level is Level.ERROR]
 
 
@@ -104,7 +104,7 @@ def test_direction_follows_the_chain_of_command(kind):
 
 @pytest.mark.parametrize("path", GOOD, ids=_name)
 def test_good_example_is_read_without_any_fault(path):
-    message, faults = read_message(_load(path), Mode(strict=True))
+    message, faults = read_message(_load(path), Strictness(strict=True))
     assert faults == ()
     assert isinstance(message, MESSAGES[path.parts[-3]])
 
@@ -187,7 +187,7 @@ def test_unknown_key_warns_and_rejects_only_in_strict_mode():
     message, (fault,) = read_message(value)
     assert message is not None
     assert (fault.reason, fault.level) == (Reason.UNKNOWN_KEY, Level.WARNING)
-    assert _errors(value, Mode(strict=True)) == [Reason.UNKNOWN_KEY]
+    assert _errors(value, Strictness(strict=True)) == [Reason.UNKNOWN_KEY]
 
 
 def test_all_faults_of_a_message_are_told_at_once():

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from yolo_fs.reasons import Level, Reason
-from yolo_fs.schemas.base import Mode, Wire, check
+from yolo_fs.schemas.base import Strictness, Wire, check
 from yolo_fs.schemas.handoff_json import read_handoff_json
 from yolo_fs.schemas.packet import HandoffFile, Packet
 
@@ -141,7 +141,7 @@ def test_further_keys_of_a_handoff_json_are_free() -> None:
     value = {"status": "done", "artifacts": [], "next": None, "summary": "", "elapsed_s": 4}
     assert read_handoff_json(value)[1] == ()
     assert (
-        check(Packet, packet() | {"note": "x"}, Mode(strict=True))[1][0].reason
+        check(Packet, packet() | {"note": "x"}, Strictness(strict=True))[1][0].reason
         is Reason.UNKNOWN_KEY
     )
 

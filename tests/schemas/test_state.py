@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from yolo_fs.reasons import Level, Reason
-from yolo_fs.schemas.base import Mode, Wire, check
+from yolo_fs.schemas.base import Strictness, Wire, check
 from yolo_fs.schemas.state import (
     DeptStatus,
     EscalationState,
@@ -49,7 +49,7 @@ def example(kind: str, name: str) -> dict[str, Any]:
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*/ok/*.json")), ids=named)
 def test_good_state_has_no_fault(path: Path) -> None:
     value = json.loads(path.read_text(encoding="utf-8"))
-    shaped, faults = check(SHAPES[path.parent.parent.name], value, Mode(strict=True))
+    shaped, faults = check(SHAPES[path.parent.parent.name], value, Strictness(strict=True))
     assert shaped is not None
     assert faults == ()
 

@@ -18,7 +18,7 @@ from yolo_fs.rules.permits.message_routes import may_send
 from yolo_fs.schemas.config import Config, Policy
 from yolo_fs.schemas.messages import MESSAGES
 from yolo_fs.services.access import Access
-from yolo_fs.services.hearing import Heard, hear
+from yolo_fs.services.checking.messages import ParsedMessage, parse_message
 from yolo_fs.services.progress.departments import find_department
 from yolo_fs.services.settings import Settings, load
 
@@ -82,14 +82,16 @@ def route(
     return answered(f"{low.name} sends {kind} to {high.name}", answer)
 
 
-def hear_message(start: str, file: str, settings: Settings) -> Heard:
+def hear_message(start: str, file: str, settings: Settings) -> ParsedMessage:
     """Return what a file holds, or stdin where it is `-`: a message, or plain text.
 
     Raises:
         YoloError: why the file cannot be read.
     """
     data = _bytes(start, file, settings.policy.max_file_bytes)
-    return hear(data, file, settings.limits, settings.mode, mode_of(Switches(settings.config)))
+    return parse_message(
+        data, file, settings.limits, settings.mode, mode_of(Switches(settings.config))
+    )
 
 
 def _bytes(start: str, file: str, limit_bytes: int) -> bytes:
@@ -102,7 +104,7 @@ def _bytes(start: str, file: str, limit_bytes: int) -> bytes:
     return found.data
 
 
-def _show(console: Console, heard: Heard) -> None:
+def _show(console: Console, heard: ParsedMessage) -> None:
     if heard.type:
         console.print(f"message {heard.type}")
     else:

@@ -12,7 +12,7 @@ from yolo_fs.compat.shapes import is_asked, placed, read_records
 from yolo_fs.reasons import Level, Reason, safe
 from yolo_fs.rules.artifacts.examine import shape_faults
 from yolo_fs.rules.artifacts.table import ARTIFACTS, Artifact
-from yolo_fs.schemas.base import Mode, Record
+from yolo_fs.schemas.base import Record, Strictness
 
 KINDS = ("plan", "summary", "reqs")
 SCOPES = ("active", "all")
@@ -57,7 +57,7 @@ def judge(path: str, kind: str, *, is_turbo: bool = False) -> NamingVerdict:
         records = (Record(records[0].line, {**records[0].value, "eff": "turbo"}), *records[1:])
     first = records[0].value if records else {}
     values = {record.line: record.value for record in records}
-    for line, fault in shape_faults(row, records, Mode()):
+    for line, fault in shape_faults(row, records, Strictness()):
         is_header = row.header is not None and line == records[0].line
         shape = row.shape_of(values[line], position=line - 1, first=first)
         asked = shape is not None and is_asked(fault, shape, values[line], is_header=is_header)

@@ -29,9 +29,34 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 from yolo_fs.reasons import Finding, Level, Reason
 
 __all__ = [
-    "AfterValidator", "Commit", "Count", "EscalationName", "Fault", "Field", "FindingName", "Format", "Fraction", "IsoDate",
-    "IsoInstant", "Mode", "Number", "OneLine", "Percent", "PhaseNumber", "PlanName", "Positive", "Record",
-    "RelativePath", "Summary500", "TaskName", "TaskPath", "Text", "Wire", "check", "fault", "invariant",
+    "AfterValidator",
+    "Commit",
+    "Count",
+    "EscalationName",
+    "Fault",
+    "Field",
+    "FindingName",
+    "Format",
+    "Fraction",
+    "IsoDate",
+    "IsoInstant",
+    "Number",
+    "OneLine",
+    "Percent",
+    "PhaseNumber",
+    "PlanName",
+    "Positive",
+    "Record",
+    "RelativePath",
+    "Strictness",
+    "Summary500",
+    "TaskName",
+    "TaskPath",
+    "Text",
+    "Wire",
+    "check",
+    "fault",
+    "invariant",
 ]  # fmt: skip
 
 
@@ -79,7 +104,7 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
-class Mode:
+class Strictness:
     """How strictly shapes are read."""
 
     strict: bool = False
@@ -93,14 +118,14 @@ class Wire(BaseModel):
 
     model_config = ConfigDict(extra="allow", frozen=True, strict=True, defer_build=True)
 
-    former: ClassVar[Mapping[str, str]] = {}
+    renamed_keys: ClassVar[Mapping[str, str]] = {}
     """Old key → present key, as found in real planning trees."""
 
-    open_ended: ClassVar[bool] = False
+    allows_extra: ClassVar[bool] = False
     """Further keys are the writer's own: only those that the protocol names are checked."""
 
     @classmethod
-    def recognises(cls, value: Mapping[str, Any]) -> bool:
+    def matches(cls, value: Mapping[str, Any]) -> bool:
         """Tell whether a record is meant to have this shape, where a line may have one of several."""
         return True
 
@@ -229,7 +254,7 @@ def invariant(check_: Callable[[_Checked], object]) -> Any:
 
 
 def check(
-    shape: type[Wire], value: Mapping[str, Any], mode: Mode = Mode()
+    shape: type[Wire], value: Mapping[str, Any], mode: Strictness = Strictness()
 ) -> tuple[Wire | None, tuple[Fault, ...]]:
     """Return the value as its shape, or None, with all of its faults in the order of the keys' places."""
     keys = tuple(_unknown_keys(shape, value, mode))
@@ -403,13 +428,13 @@ def _kind(annotation: Any) -> str:
 
 
 def _unknown_keys(
-    shape: type[Wire], value: Mapping[str, Any], mode: Mode, at: str = ""
+    shape: type[Wire], value: Mapping[str, Any], mode: Strictness, at: str = ""
 ) -> Iterator[Fault]:
     """Yield the keys that no field has, in nested objects as well."""
     keys = _keys_of(shape)
     for key, item in value.items():
         if key not in keys:
-            if not shape.open_ended or key in shape.former:
+            if not shape.allows_extra or key in shape.renamed_keys:
                 yield _unknown_key(shape, key, at + _pointer((key,)), mode)
         elif (nested := keys[key]).shape is not None:
             place = at + _pointer((key,))
@@ -455,14 +480,14 @@ def _is_keyed(annotation: Any) -> bool:
     return typing.get_origin(annotation) is dict or any(_is_keyed(part) for part in parts)
 
 
-def _unknown_key(shape: type[Wire], key: str, at: str, mode: Mode) -> Fault:
-    if key in shape.former:
+def _unknown_key(shape: type[Wire], key: str, at: str, mode: Strictness) -> Fault:
+    if key in shape.renamed_keys:
         level = Level.WARNING if mode.legacy else Level.ERROR
         return Fault(
             Reason.LEGACY_KEY,
             at,
             f"{key!r} is the old name",
-            f"the key {shape.former[key]!r}",
+            f"the key {shape.renamed_keys[key]!r}",
             level=level,
         )
     level = Level.ERROR if mode.strict else Level.WARNING
@@ -471,10 +496,10 @@ def _unknown_key(shape: type[Wire], key: str, at: str, mode: Mode) -> Fault:
 
 def _renamed(shape: type[Wire], value: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the value with its old keys under their present names; a present key wins over an old one."""
-    if shape.former.keys().isdisjoint(value):
+    if shape.renamed_keys.keys().isdisjoint(value):
         return value
-    fresh = {key: item for key, item in value.items() if key not in shape.former}
-    for old, new in shape.former.items():
+    fresh = {key: item for key, item in value.items() if key not in shape.renamed_keys}
+    for old, new in shape.renamed_keys.items():
         if old in value:
             fresh.setdefault(new, value[old])
     return fresh

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from yolo_fs.reasons import Reason
 from yolo_fs.schemas import state
-from yolo_fs.schemas.base import Fault, Format, Mode, Record, Wire, check
+from yolo_fs.schemas.base import Fault, Format, Record, Strictness, Wire, check
 from yolo_fs.schemas.config import Config
 from yolo_fs.schemas.envelope import PAYLOADS, Envelope, payload_shape, read_envelope
 from yolo_fs.schemas.envelope.reports import ErrorReport
@@ -23,7 +23,7 @@ from yolo_fs.schemas.packet import HandoffFile, Packet
 
 Located = tuple[int, Fault]
 """A line number (0: the whole file) and what is wrong there."""
-Faults = Callable[[Sequence[Record], Mode], Iterator[Located]]
+Faults = Callable[[Sequence[Record], Strictness], Iterator[Located]]
 
 
 class LineShape(NamedTuple):
@@ -77,10 +77,10 @@ def in_words(class_name: str) -> tuple[str, ...]:
 # --- readers ---------------------------------------------------------------------------------------------------------
 
 
-def _first(read: Callable[[Mapping[str, Any], Mode], tuple[Fault, ...]]) -> Faults:
+def _first(read: Callable[[Mapping[str, Any], Strictness], tuple[Fault, ...]]) -> Faults:
     """Return the reader of a kind that is one object."""
 
-    def faults(records: Sequence[Record], mode: Mode) -> Iterator[Located]:
+    def faults(records: Sequence[Record], mode: Strictness) -> Iterator[Located]:
         for line, value in records[:1]:
             yield from ((line, fault) for fault in read(value, mode))
 
@@ -92,7 +92,7 @@ def _shaped(shape: type[Wire]) -> Faults:
 
 
 def _message_named(name: str) -> Faults:
-    def read(value: Mapping[str, Any], mode: Mode) -> tuple[Fault, ...]:
+    def read(value: Mapping[str, Any], mode: Strictness) -> tuple[Fault, ...]:
         faults = read_message(value, mode)[1]
         said = value.get("type")
         if said == name or not isinstance(said, str) or said not in MESSAGES:
@@ -103,7 +103,7 @@ def _message_named(name: str) -> Faults:
 
 
 def _envelope_with(payload: type[Wire], name: str) -> Faults:
-    def read(value: Mapping[str, Any], mode: Mode) -> tuple[Fault, ...]:
+    def read(value: Mapping[str, Any], mode: Strictness) -> tuple[Fault, ...]:
         faults = read_envelope(value, mode)[1]
         carried = payload_shape(value)
         if carried in (payload, None):

@@ -14,7 +14,7 @@ from yolo_fs.edges.lines import Limits, read_object
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.artifacts.handoff_names import HANDOFF_FOLDER
-from yolo_fs.schemas.base import Mode, Wire, check
+from yolo_fs.schemas.base import Strictness, Wire, check
 from yolo_fs.schemas.config import Config, Policy
 
 _Shape = TypeVar("_Shape", bound=Wire)
@@ -42,9 +42,9 @@ class Settings:
     policy: Policy
 
     @property
-    def mode(self) -> Mode:
+    def mode(self) -> Strictness:
         """How strictly shapes are read."""
-        return Mode(strict=self.policy.strict, legacy=self.policy.legacy)
+        return Strictness(strict=self.policy.strict, legacy=self.policy.legacy)
 
     @property
     def without_patience(self) -> Settings:

@@ -10,11 +10,11 @@ from yolo_fs.reasons import Finding, Level, Reason
 from yolo_fs.rules.artifacts.checks import Located, run_checks
 from yolo_fs.rules.artifacts.table import Artifact
 from yolo_fs.rules.artifacts.verdicts import Place, Surroundings
-from yolo_fs.schemas.base import Fault, Mode, Record, check
+from yolo_fs.schemas.base import Fault, Record, Strictness, check
 
 
 def examine(
-    place: Place, records: Sequence[Record], around: Surroundings, mode: Mode
+    place: Place, records: Sequence[Record], around: Surroundings, mode: Strictness
 ) -> tuple[Finding, ...]:
     """Return every fault of the artifact, in the order of its lines."""
     located = [*shape_faults(place.artifact, records, mode), *run_checks(place, records, around)]
@@ -22,7 +22,9 @@ def examine(
     return tuple(fault.as_finding(place.path, line) for line, fault in located)
 
 
-def shape_faults(artifact: Artifact, records: Sequence[Record], mode: Mode) -> Iterator[Located]:
+def shape_faults(
+    artifact: Artifact, records: Sequence[Record], mode: Strictness
+) -> Iterator[Located]:
     """Yield what is wrong with the number of lines and the shape of each."""
     yield from _count_faults(artifact, records)
     first = next((record.value for record in records if record.line == 1), {})

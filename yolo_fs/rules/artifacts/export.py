@@ -124,7 +124,7 @@ def _describe(schema: dict[str, Any], shape: type[Wire]) -> None:
         )
         if described:
             property_["description"] = described
-    for old, new in shape.former.items():
+    for old, new in shape.renamed_keys.items():
         properties[old] = {
             "not": {},
             "deprecated": True,

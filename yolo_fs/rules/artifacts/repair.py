@@ -105,16 +105,16 @@ def _former_names(
         shape = kind.lines[0].shape
     else:
         shape = MESSAGES.get(str(record.get("type")))
-    return shape.former if shape else {}
+    return shape.renamed_keys if shape else {}
 
 
-def _renamed(text: str, former: Mapping[str, str]) -> str:
+def _renamed(text: str, renamed_keys: Mapping[str, str]) -> str:
     """Return the object with old keys of its own, not of objects within it, under their present names."""
-    keys = list(_own_keys(text)) if former else []
+    keys = list(_own_keys(text)) if renamed_keys else []
     present = {key for _, _, key in keys}
     renames = {}
     for start, end, key in keys:
-        if (fresh := former.get(key)) and fresh not in present:
+        if (fresh := renamed_keys.get(key)) and fresh not in present:
             present.add(fresh)
             renames[start, end] = json.dumps(fresh)
     for (start, end), fresh in reversed(renames.items()):

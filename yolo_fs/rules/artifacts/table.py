@@ -121,9 +121,9 @@ class Artifact:
     header: type[Wire] | None = None
     """Shape of the object, or of line 1; a JSONL artifact with a header and no body has one line only."""
     body: tuple[type[Wire], ...] = ()
-    """Shapes of the other lines; the first that recognises a record reads it, else the first."""
+    """Shapes of the other lines; the first that matches a record reads it, else the first."""
     relaxed: tuple[type[Wire], ...] = ()
-    """Header and body shapes that apply instead when the first of them recognises line 1."""
+    """Header and body shapes that apply instead when the first of them matches line 1."""
     naming: Naming = Naming.PLACE
     checks: tuple[Check, ...] = ()
     home: Home = Home.PHASE
@@ -151,14 +151,12 @@ class Artifact:
         None: the artifact has no such line.
         """
         header, body = self.header, self.body
-        if self.relaxed and self.relaxed[0].recognises(first):
+        if self.relaxed and self.relaxed[0].matches(first):
             header, *others = self.relaxed
             body = tuple(others)
-        if header and (position == 0 or (self.repeats_header and header.recognises(record))):
+        if header and (position == 0 or (self.repeats_header and header.matches(record))):
             return header
-        return next(
-            (shape for shape in body if shape.recognises(record)), body[-1] if body else None
-        )
+        return next((shape for shape in body if shape.matches(record)), body[-1] if body else None)
 
 
 _OF_PHASE = (Subject("docs({phase}): {artifact}"),)

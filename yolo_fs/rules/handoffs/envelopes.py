@@ -24,7 +24,7 @@ from yolo_fs.rules.artifacts.handoff_names import (
     screen_name_of,
     slug_of,
 )
-from yolo_fs.schemas.base import Fault, Mode
+from yolo_fs.schemas.base import Fault, Strictness
 from yolo_fs.schemas.envelope import Envelope, read_envelope
 
 SKEW = timedelta(seconds=60)
@@ -75,7 +75,7 @@ class Sent:
 
 
 def read(
-    value: Mapping[str, Any], path: str, now: datetime, mode: Mode = Mode()
+    value: Mapping[str, Any], path: str, now: datetime, mode: Strictness = Strictness()
 ) -> tuple[Sent | None, list[Fault]]:
     """Return the envelope, or None when its shape or route is wrong, with all that is wrong with it alone."""
     shaped, faults = read_envelope(value, mode)

@@ -13,7 +13,7 @@ from itertools import takewhile
 from yolo_fs.protocol.triggers import PACKET_FIELDS, PACKET_HEADING
 from yolo_fs.reasons import Finding, Reason
 from yolo_fs.rules.handoffs.acceptance import faults_of
-from yolo_fs.schemas.base import Fault, Mode, check
+from yolo_fs.schemas.base import Fault, Strictness, check
 from yolo_fs.schemas.packet import DirectivePacket, Packet
 
 FENCE = "---"
@@ -104,7 +104,7 @@ def from_front_matter(
 
 
 def packet_of(
-    written: ParsedPacket, mode: Mode = Mode()
+    written: ParsedPacket, mode: Strictness = Strictness()
 ) -> tuple[Packet | None, tuple[Finding, ...]]:
     """Return the packet, or None when it is no complete one, with everything that is wrong with it by itself."""
     if written.findings and not written.texts:

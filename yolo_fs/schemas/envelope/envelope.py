@@ -14,9 +14,9 @@ from yolo_fs.schemas.base import (
     Fault,
     Field,
     IsoInstant,
-    Mode,
     Percent,
     RelativePath,
+    Strictness,
     Text,
     Wire,
     check,
@@ -137,7 +137,7 @@ PAYLOADS: Mapping[tuple[str, str], type[Wire]] = {
 
 
 def read_envelope(
-    value: Mapping[str, Any], mode: Mode = Mode()
+    value: Mapping[str, Any], mode: Strictness = Strictness()
 ) -> tuple[Envelope | None, tuple[Fault, ...]]:
     """Return the envelope, or None when it or its payload is wrong, with the faults of both."""
     shaped, faults = check(Envelope, value, mode)
@@ -155,7 +155,7 @@ def payload_shape(value: Mapping[str, Any]) -> type[Wire] | None:
     return PAYLOADS.get(_route(value))
 
 
-def payload_faults(value: Mapping[str, Any], mode: Mode = Mode()) -> tuple[Fault, ...]:
+def payload_faults(value: Mapping[str, Any], mode: Strictness = Strictness()) -> tuple[Fault, ...]:
     """Return what is wrong with the payload, by the route of its envelope."""
     payload = value.get("payload")
     if not isinstance(payload, Mapping):

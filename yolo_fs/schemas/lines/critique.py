@@ -16,7 +16,7 @@ Round = Annotated[int, Field(ge=1, le=3, examples=[1], description="round 1, 2 o
 class CritiqueFinding(Wire):
     """One finding."""
 
-    former: ClassVar[Mapping[str, str]] = {
+    renamed_keys: ClassVar[Mapping[str, str]] = {
         "category": "cat", "severity": "sev", "finding": "q", "desc": "q", "title": "q", "detail": "ctx",
         "recommendation": "sug", "rec": "sug",
     }  # fmt: skip

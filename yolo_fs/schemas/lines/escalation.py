@@ -101,7 +101,7 @@ class EscalationMessageLine(Wire):
     """Key of the message."""
 
     @classmethod
-    def recognises(cls, value: Mapping[str, Any]) -> bool:
+    def matches(cls, value: Mapping[str, Any]) -> bool:
         """Tell whether a line is the message."""
         return "issue" in value and "reason" not in value
 

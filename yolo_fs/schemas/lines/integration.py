@@ -88,7 +88,7 @@ class GateOutput(Wire):
     """Key of both."""
 
     @classmethod
-    def recognises(cls, value: Mapping[str, Any]) -> bool:
+    def matches(cls, value: Mapping[str, Any]) -> bool:
         return "gate" in value and "r" not in value
 
     @invariant
@@ -126,7 +126,7 @@ class RivalVerdict(Wire):
     """Key of all three."""
 
     @classmethod
-    def recognises(cls, value: Mapping[str, Any]) -> bool:
+    def matches(cls, value: Mapping[str, Any]) -> bool:
         return PoQaVerdict.rival(value) is not None
 
     @invariant

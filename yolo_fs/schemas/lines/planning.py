@@ -75,7 +75,7 @@ class CrossDependency(Wire):
 class TurboPlanHeader(Wire):
     """Line 1 of a turbo plan: `eff` says turbo, or `mh` is absent. `mh` may be anything."""
 
-    former: ClassVar[Mapping[str, str]] = {
+    renamed_keys: ClassVar[Mapping[str, str]] = {
         "phase": "p", "plan": "n", "title": "t", "wave": "w", "depends_on": "d", "must_haves": "mh",
     }  # fmt: skip
 
@@ -105,7 +105,7 @@ class TurboPlanHeader(Wire):
     """Autonomous: no checkpoint asks a person."""
 
     @classmethod
-    def recognises(cls, value: Mapping[str, Any]) -> bool:
+    def matches(cls, value: Mapping[str, Any]) -> bool:
         """Tell whether the turbo relaxation applies. An old spelling of `mh` is not its absence."""
         return value.get("eff") == "turbo" or not ("mh" in value or "must_haves" in value)
 
@@ -117,15 +117,15 @@ class PlanHeader(TurboPlanHeader):
     """Must-haves."""
 
     @classmethod
-    def recognises(cls, value: Mapping[str, Any]) -> bool:
+    def matches(cls, value: Mapping[str, Any]) -> bool:
         """Tell whether the turbo relaxation does not apply."""
-        return not TurboPlanHeader.recognises(value)
+        return not TurboPlanHeader.matches(value)
 
 
 class TurboTask(Wire):
     """A task of a turbo plan, which may leave its type out."""
 
-    former: ClassVar[Mapping[str, str]] = {
+    renamed_keys: ClassVar[Mapping[str, str]] = {
         "action": "a", "n": "a", "title": "a", "desc": "a", "file": "f", "files": "f", "ac": "v", "tests": "ts",
     }  # fmt: skip
 
@@ -159,7 +159,7 @@ class PlanTask(TurboTask):
 class Requirement(Wire):
     """One requirement of the project, a line of `reqs.jsonl`."""
 
-    former: ClassVar[Mapping[str, str]] = {"p": "pri", "d": "ac"}
+    renamed_keys: ClassVar[Mapping[str, str]] = {"p": "pri", "d": "ac"}
 
     id: Text
     """Requirement id."""

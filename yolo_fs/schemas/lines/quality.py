@@ -57,7 +57,7 @@ class Verification(Wire):
 class VerificationCheck(Wire):
     """One check."""
 
-    former: ClassVar[Mapping[str, str]] = {"check": "c", "result": "r", "detail": "ev"}
+    renamed_keys: ClassVar[Mapping[str, str]] = {"check": "c", "result": "r", "detail": "ev"}
 
     c: Text
     """Check: what was looked at."""
@@ -236,7 +236,7 @@ class PostTaskGate(GateRecord):
     """Files that the task touched."""
 
     @classmethod
-    def recognises(cls, value: Mapping[str, Any]) -> bool:
+    def matches(cls, value: Mapping[str, Any]) -> bool:
         return value.get("gl") == "post-task"
 
 
@@ -259,7 +259,7 @@ class PostPlanGate(GateRecord):
     """Must-haves."""
 
     @classmethod
-    def recognises(cls, value: Mapping[str, Any]) -> bool:
+    def matches(cls, value: Mapping[str, Any]) -> bool:
         return value.get("gl") == "post-plan"
 
     @invariant
@@ -294,7 +294,7 @@ class PostPhaseGate(GateRecord):
     """Gates before this one."""
 
     @classmethod
-    def recognises(cls, value: Mapping[str, Any]) -> bool:
+    def matches(cls, value: Mapping[str, Any]) -> bool:
         return value.get("gl") == "post-phase"
 
 
@@ -327,5 +327,5 @@ class ScriptGate(Wire):
     """Must-haves: truths, artifacts, key links."""
 
     @classmethod
-    def recognises(cls, value: Mapping[str, Any]) -> bool:
+    def matches(cls, value: Mapping[str, Any]) -> bool:
         return bool({"gate", "steps", "tm"} & value.keys())

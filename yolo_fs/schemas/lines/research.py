@@ -16,7 +16,7 @@ RequestType = Literal["blocking", "informational"]
 class ResearchFinding(Wire):
     """One finding of a Scout."""
 
-    former: ClassVar[Mapping[str, str]] = {
+    renamed_keys: ClassVar[Mapping[str, str]] = {
         "directive": "q", "source": "src", "findings": "finding", "relevance": "rel",
     }  # fmt: skip
 
@@ -73,7 +73,7 @@ class ResearchRequest(Wire):
     """Request type."""
 
     @classmethod
-    def recognises(cls, value: Mapping[str, Any]) -> bool:
+    def matches(cls, value: Mapping[str, Any]) -> bool:
         """Tell whether the line is a request rather than a finding."""
         return value.get("src") == "pending"
 

@@ -16,7 +16,7 @@ ManualTestName = Annotated[
 class ReviewVerdict(Wire):
     """The first line of a review. Several reviews may share a file, each with its own verdict line."""
 
-    former: ClassVar[Mapping[str, str]] = {"plans": "plan"}
+    renamed_keys: ClassVar[Mapping[str, str]] = {"plans": "plan"}
 
     plan: PlanName
     """Plan that was reviewed."""
@@ -34,7 +34,7 @@ class ReviewVerdict(Wire):
     """Suggestions that became work."""
 
     @classmethod
-    def recognises(cls, value: Mapping[str, Any]) -> bool:
+    def matches(cls, value: Mapping[str, Any]) -> bool:
         """Tell whether a line begins a review rather than reports a finding."""
         return "r" in value or "cycle" in value
 
@@ -42,7 +42,7 @@ class ReviewVerdict(Wire):
 class ReviewFinding(Wire):
     """One finding of a review."""
 
-    former: ClassVar[Mapping[str, str]] = {
+    renamed_keys: ClassVar[Mapping[str, str]] = {
         "file": "f",
         "line": "ln",
         "finding": "issue",

@@ -24,7 +24,7 @@ from yolo_fs.schemas.lines.planning import PlanNumber
 class Summary(Wire):
     """The only line of a summary."""
 
-    former: ClassVar[Mapping[str, str]] = {
+    renamed_keys: ClassVar[Mapping[str, str]] = {
         "commits": "ch",
         "tasks": "tc",
         "dev": "dv",

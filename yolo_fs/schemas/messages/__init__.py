@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, cast
 
 from yolo_fs.reasons import Reason
-from yolo_fs.schemas.base import Fault, Mode, check
+from yolo_fs.schemas.base import Fault, Strictness, check
 from yolo_fs.schemas.messages.message import CATALOGUE, Direction, Message
 
 # isort: off
@@ -27,7 +27,7 @@ MESSAGES: Mapping[str, type[Message]] = MappingProxyType(CATALOGUE)
 
 
 def read_message(
-    value: Mapping[str, Any], mode: Mode = Mode()
+    value: Mapping[str, Any], mode: Strictness = Strictness()
 ) -> tuple[Message | None, tuple[Fault, ...]]:
     """Return the object as the message that its `type` names, or None, with all of its faults."""
     named = value.get("type")

@@ -65,7 +65,7 @@ class Message(Wire):
     """Discriminator: the name of the message."""
 
     @classmethod
-    def recognises(cls, value: Mapping[str, Any]) -> bool:
+    def matches(cls, value: Mapping[str, Any]) -> bool:
         """Tell a message from the bare lines that some files hold in its place (docs/sources.md#c09
         and #c10).
         """

@@ -1,4 +1,4 @@
-"""Hears what was sent: a message of the protocol, or plain text with the reason why it is none."""
+"""Parses what was sent: a message of the protocol, or plain text with the reason why it is not one."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from yolo_fs.edges.lines import Limits, read_object
-from yolo_fs.protocol.names import Mode as Departments
+from yolo_fs.protocol.names import Mode
 from yolo_fs.reasons import Finding, Reason, errors
 from yolo_fs.rules.handoffs.reading import cause_of
 from yolo_fs.rules.permits.message_routes import message_findings
-from yolo_fs.schemas.base import Mode
+from yolo_fs.schemas.base import Strictness
 from yolo_fs.schemas.messages import read_message
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class ParsedMessage:
     """What was sent, as its receiver takes it."""
 
     type: str
@@ -30,7 +30,9 @@ class Heard:
     """What is wrong with it as a message."""
 
 
-def hear(data: bytes, path: str, limits: Limits, mode: Mode, departments: Departments) -> Heard:
+def parse_message(
+    data: bytes, path: str, limits: Limits, mode: Strictness, departments: Mode
+) -> ParsedMessage:
     """Return what was sent as a message, or as plain text with the reasons of document 004."""
     reading = read_object(data, path, limits)
     wrong = errors(reading.findings)
@@ -41,13 +43,15 @@ def hear(data: bytes, path: str, limits: Limits, mode: Mode, departments: Depart
     found = tuple(fault.as_finding(path, line) for fault in faults)
     if message is None:
         return _as_text(data, Reason.SCHEMA_INVALID, found)
-    return Heard(message.type, value, "", (), (*found, *message_findings(value, path, departments)))
+    return ParsedMessage(
+        message.type, value, "", (), (*found, *message_findings(value, path, departments))
+    )
 
 
-def _as_text(data: bytes, cause: Reason, findings: tuple[Finding, ...]) -> Heard:
+def _as_text(data: bytes, cause: Reason, findings: tuple[Finding, ...]) -> ParsedMessage:
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
         text = ""
     outcome = Reason.TEXT_FALLBACK_OK if text.strip() else Reason.TEXT_FALLBACK_FAIL
-    return Heard("", {}, text, (cause, outcome), findings)
+    return ParsedMessage("", {}, text, (cause, outcome), findings)
