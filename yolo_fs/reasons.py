@@ -273,6 +273,32 @@ class Finding:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What is wrong with one value: a finding that does not know its file and line yet."""
+
+    reason: Reason
+    at: str = ""
+    """JSON pointer."""
+    message: str = ""
+    expected: str = ""
+    hint: str = ""
+    level: Level = Level.ERROR
+
+    def as_finding(self, path: str, line: int = 0) -> Finding:
+        """Return the fault as a finding in a file."""
+        return Finding(
+            self.reason,
+            path,
+            line,
+            self.at,
+            self.message,
+            self.expected,
+            self.hint,
+            self.level,
+        )
+
+
 def errors(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Return the findings that reject, leaving the warnings out."""
     return tuple(finding for finding in findings if finding.level is Level.ERROR)
@@ -312,10 +338,6 @@ def _escaped(char: str) -> str:
     if unicodedata.category(char) not in _HIDDEN:
         return char
     code = ord(char)
-    return (
-        f"\\x{code:02x}"
-        if code <= 0xFF
-        else f"\\u{code:04x}"
-        if code <= 0xFFFF
-        else f"\\U{code:08x}"
-    )
+    if code <= 0xFF:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"

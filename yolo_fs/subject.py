@@ -33,7 +33,7 @@ _TOKENS = {
 }
 
 
-class Scope(NamedTuple):
+class SubjectScope(NamedTuple):
     """What the parenthesis of a subject says, whatever its spelling."""
 
     phase: str
@@ -49,14 +49,14 @@ _SPELLINGS = (
 )
 
 
-def read_scope(text: str) -> Scope:
+def read_scope(text: str) -> SubjectScope:
     """Return the phase and plan that a scope names in any historical spelling (`phase-3`, `03-auth`, …)."""
     for spelling in _SPELLINGS:
         if found := spelling.fullmatch(text):
             phase = found["phase"].zfill(2)
             number = found.groupdict().get("plan")
-            return Scope(phase, PlanId(phase, number) if number else None)
-    return Scope("")
+            return SubjectScope(phase, PlanId(phase, number) if number else None)
+    return SubjectScope("")
 
 
 @dataclass(frozen=True)

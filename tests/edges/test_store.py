@@ -90,7 +90,7 @@ DAMAGED = {
     "huge number": (b'{"a": ' + b"9" * 5000 + b"}", Reason.NUMBER_TOO_LARGE),
     "half a pair": (b'{"a": "\\ud800"}', Reason.LONE_SURROGATE),
     "too deep": (b"[" * 100_000, Reason.NESTING_TOO_DEEP),
-    "byte order mark": (b"\xef\xbb\xbf{}", Reason.JSON_PARSE_ERROR),
+    "byte order mark": (b"\xef\xbb\xbf{}", Reason.BYTE_ORDER_MARK),
     "too large": (b" " * (8 * 1024 * 1024 + 1), Reason.FILE_TOO_LARGE),
 }
 

@@ -53,7 +53,7 @@ class Stamp(NamedTuple):
         )
 
     def is_racy(self, read_at_ns: int) -> bool:
-        """Tell whether what was read then (wall clock) may have changed since without the stamp showing it."""
+        """Return whether what was read then (wall clock) may have changed since without the stamp showing it."""
         return read_at_ns - max(self.mtime_ns, self.ctime_ns) <= RACY_NS
 
 
@@ -217,7 +217,7 @@ def _drained(fd: int, size: int, limit_bytes: int) -> bytes:
 
 
 def _writer(fd: int) -> Writer:
-    """Tell whether anybody has the file open for writing, by asking for a read lease and giving it back."""
+    """Return whether anybody has the file open for writing, by asking for a read lease and giving it back."""
     if not hasattr(fcntl, "F_SETLEASE"):
         return Writer.UNKNOWN
     try:
@@ -372,5 +372,5 @@ def names_in(folder: str) -> list[str]:
 
 
 def is_plain_file(path: str) -> bool:
-    """Tell whether a regular file stands at a path itself, not behind a link."""
+    """Return whether a regular file stands at a path itself, not behind a link."""
     return os.path.isfile(path) and not os.path.islink(path)

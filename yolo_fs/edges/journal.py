@@ -111,7 +111,7 @@ class Journal:
             _close(sources)
 
     def _is_superseded(self, sources: list[_In]) -> bool:
-        """Tell whether a file began after those that are open; what those still hold is then under another name."""
+        """Return whether a file began after those that are open; what those still hold is then under another name."""
         current = identity_at(self._path(0))
         return not sources or (current is not None and sources[-1].identity != current)
 
@@ -229,7 +229,7 @@ class _Out:
         )
 
     def was_written_by_others(self) -> bool:
-        """Tell whether the file has another size than we left it with, and note that size."""
+        """Return whether the file has another size than we left it with, and note that size."""
         size_bytes = os.fstat(self._descriptor).st_size
         if size_bytes == self.size_bytes:
             return False

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import json
-import math
 import os
 import re
 import secrets
@@ -23,7 +22,9 @@ from typing import Any, NoReturn
 
 from yolo_fs.edges import failpoint
 from yolo_fs.edges.locking import lock_timeout, open_locked
+from yolo_fs.edges.strict_json import look_closely, quick_decoder
 from yolo_fs.edges.system import is_running
+from yolo_fs.edges.text_checks import Limits
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 
 OWN = 0o600
@@ -33,7 +34,7 @@ SHARED = 0o644
 
 _SIZE_LIMIT_BYTES = 8 * 1024 * 1024
 _BLOCK_BYTES = 1 << 16
-_DIGIT_LIMIT = 20
+_LIMITS = Limits(max_file_bytes=_SIZE_LIMIT_BYTES)
 _POLL_S = 0.01
 _TEMPORARY = re.compile(r"\..+\.yolo-tmp\.(?P<pid>[0-9]{1,10})\.[0-9a-f]+", re.DOTALL)
 
@@ -97,53 +98,18 @@ def _parsed(data: bytes) -> dict[str, Any]:
     if not data.strip():
         raise RefusedError(Reason.EMPTY_FILE, Reason.EMPTY_FILE.sentence)
     try:
-        value = _DECODER.decode(data.decode("utf-8"))
-        if b"\\u" in data:  # half a pair can only come from an escape
-            json.dumps(value, ensure_ascii=False).encode("utf-8")
-    except RefusedError:
-        raise
+        text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise RefusedError(Reason.NOT_UTF8, f"byte {error.start}") from None
-    except UnicodeEncodeError:
-        raise RefusedError(Reason.LONE_SURROGATE, Reason.LONE_SURROGATE.sentence) from None
-    except RecursionError:
-        raise RefusedError(Reason.NESTING_TOO_DEEP, Reason.NESTING_TOO_DEEP.sentence) from None
-    except ValueError as error:
-        raise RefusedError(Reason.JSON_PARSE_ERROR, str(error)) from None
-    if not isinstance(value, dict):
-        raise RefusedError(Reason.NOT_AN_OBJECT, f"a JSON {type(value).__name__}")
-    return value
+    try:
+        return quick_decoder(data, _LIMITS)(text.strip())
+    except ValueError:
+        value, faults = look_closely(text, _LIMITS)
+    if faults:
+        fault = faults[0].fault
+        raise RefusedError(fault.reason, fault.message or fault.reason.sentence)
+    return dict(value)
 
-
-def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    value = dict(pairs)
-    if len(value) != len(pairs):
-        names = [name for name, _ in pairs]
-        raise RefusedError(
-            Reason.DUPLICATE_KEY, next(repr(name) for name in value if names.count(name) > 1)
-        )
-    return value
-
-
-def _integer(digits: str) -> int:
-    if len(digits) > _DIGIT_LIMIT:
-        raise RefusedError(Reason.NUMBER_TOO_LARGE, f"a number of {len(digits)} digits")
-    return int(digits)
-
-
-def _finite(digits: str) -> float:
-    value = float(digits)
-    if not math.isfinite(value):
-        raise RefusedError(Reason.NOT_FINITE, digits[:_DIGIT_LIMIT])
-    return value
-
-
-_DECODER = json.JSONDecoder(
-    object_pairs_hook=_without_duplicates,
-    parse_int=_integer,
-    parse_float=_finite,
-    parse_constant=_finite,
-)
 
 # --- writing ---------------------------------------------------------------------------------------------------------
 

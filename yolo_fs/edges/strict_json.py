@@ -14,8 +14,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from yolo_fs.edges.text_checks import CONFLICT, MAX_FINDINGS, Limits
-from yolo_fs.reasons import Reason
-from yolo_fs.schemas.base import Fault
+from yolo_fs.reasons import Fault, Reason
 
 
 class NotVouchedForError(ValueError):

@@ -8,9 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from yolo_fs.reasons import Finding, Level, Reason
-from yolo_fs.schemas.base import Fault, Record
+from yolo_fs.reasons import Fault, Finding, Level, Reason
+
+if TYPE_CHECKING:
+    from yolo_fs.schemas.base import (
+        Record,  # pydantic is slow to import, and `store` needs none of it
+    )
 
 MAX_FINDINGS = 100
 """A file shows this many findings, and one more that says there were others."""
@@ -174,7 +179,7 @@ def examine_controls(lines: Sequence[str], report: FindingList, first: int = 1) 
 
 
 def examine_conflicts(lines: Sequence[str], report: FindingList) -> bool:
-    """List the conflict markers of prose and tell whether there are any."""
+    """List the conflict markers of prose and return whether there are any."""
     markers = [number for number, line in enumerate(lines, 1) if CONFLICT.match(line)]
     middles = (
         [number for number, line in enumerate(lines, 1) if line == "======="] if markers else []

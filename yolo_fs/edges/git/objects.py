@@ -119,7 +119,7 @@ class ObjectStore:
             ) from error
 
     def is_stored(self, objects: Sequence[GitObject], *, packed: bool) -> bool:
-        """Tell whether what `write` stored is still on the disk; a reader that has it open would not notice."""
+        """Return whether what `write` stored is still on the disk; a reader that has it open would not notice."""
         if packed:
             return os.path.exists(self._pack)
         return all(
@@ -203,7 +203,7 @@ def _discard(path: str) -> None:
 
 
 def _is_sound(path: str, whole: bytes) -> bool:
-    """Tell whether a loose object is there and holds what it is named after; power loss leaves others (F04)."""
+    """Return whether a loose object is there and holds what it is named after; power loss leaves others (F04)."""
     try:
         with open(path, "rb") as file:
             return zlib.decompress(file.read()) == whole

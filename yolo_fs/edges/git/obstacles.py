@@ -93,7 +93,7 @@ class Obstacles:
         return None
 
     def changed_since(self, head: Head, now_ns: int) -> bool:
-        """Tell whether the user moved HEAD, or began something, since `head` was read: files may be another branch's.
+        """Return whether the user moved HEAD, or began something, since `head` was read: files may be another branch's.
 
         The compare-and-swap does not see this, for the branch that HEAD left has not moved (F28).
         """
@@ -107,7 +107,7 @@ class Obstacles:
         )
 
     def _index_just_rewritten(self, index: Stamp | None, now_ns: int | None) -> bool:
-        """Tell whether a git command wrote the index a moment ago and may be about to move the branch.
+        """Return whether a git command wrote the index a moment ago and may be about to move the branch.
 
         `git reset` and `git checkout` change the work tree and the index first, and only then HEAD (F28).
         """
@@ -116,7 +116,7 @@ class Obstacles:
         return 0 <= now_ns - index.ctime_ns < _QUIET_NS
 
     def _index_is_unmerged(self, index: Stamp | None) -> bool:
-        """Tell whether the index holds conflicts, as `git stash pop` leaves them without any MERGE_HEAD."""
+        """Return whether the index holds conflicts, as `git stash pop` leaves them without any MERGE_HEAD."""
         if index != self._index_seen:
             self._unmerged = (
                 bool(self._repository.git.run("ls-files", "--unmerged", "-z").out)
@@ -131,7 +131,7 @@ class Obstacles:
         self._index_seen = stamp_at(f"{self._repository.git_dir}/index")
 
     def _user_is_committing(self) -> bool:
-        """Tell whether somebody is in the editor of a `git commit` of this work tree.
+        """Return whether somebody is in the editor of a `git commit` of this work tree.
 
         git writes COMMIT_EDITMSG before it starts the editor, so as long as that file has not changed since
         the last look no process needs to be searched for. Only a pre-commit hook runs before that. Our own hooks, where
@@ -154,7 +154,7 @@ class Obstacles:
         return False
 
     def _has_silent_hook(self) -> bool:
-        """Tell whether there is a pre-commit hook that does not say, by our part in it, that it runs."""
+        """Return whether there is a pre-commit hook that does not say, by our part in it, that it runs."""
         path = f"{self._repository.hooks_dir}/pre-commit"
         if not os.access(path, os.X_OK):
             return False
@@ -173,7 +173,7 @@ def _commit_in(root: str) -> str:
 
 
 def _is_marked(path: str) -> bool:
-    """Tell whether the process that our prepare-commit-msg hook has noted, by id and start, still runs (F63)."""
+    """Return whether the process that our prepare-commit-msg hook has noted, by id and start, still runs (F63)."""
     try:
         with open(path) as file:
             if time.time() - os.fstat(file.fileno()).st_mtime > _STALE_AFTER_S:
@@ -197,7 +197,7 @@ def _runs_commit(pid: str, root: str) -> bool:
 
 
 def collects_garbage(repository: Repository) -> bool:
-    """Tell whether a `git gc` runs, here or elsewhere: it could take an object that no branch has yet (F09)."""
+    """Return whether a `git gc` runs, here or elsewhere: it could take an object that no branch has yet (F09)."""
     try:
         with open(f"{repository.common_dir}/gc.pid") as file:
             if time.time() - os.fstat(file.fileno()).st_mtime > _STALE_AFTER_S:

@@ -187,7 +187,7 @@ class Repository:
         return answer.out.decode("utf-8", "replace").rsplit(" ", 2)[0]
 
     def is_ancestor(self, older: str, younger: str) -> bool:
-        """Tell whether a commit is contained in another's history."""
+        """Return whether a commit is contained in another's history."""
         return self.git.run("merge-base", "--is-ancestor", older, younger, ok=(0, 1, 128)).code == 0
 
     def staged(self, *paths: str) -> Iterator[StagedEntry]:
@@ -288,7 +288,7 @@ class Repository:
 
 
 def _open_to_others(facts: os.stat_result) -> bool:
-    """Tell whether others may write: anybody, or a group that is not the user's own."""
+    """Return whether others may write: anybody, or a group that is not the user's own."""
     return bool(facts.st_mode & 0o002) or bool(
         facts.st_mode & 0o020 and facts.st_gid != os.getegid()
     )

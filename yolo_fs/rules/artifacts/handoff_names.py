@@ -93,7 +93,7 @@ def handoff_name(session: str, source: str, target: str, timestamp: str) -> str:
 
 
 def names_same_handoff(path: str, right: str) -> bool:
-    """Tell whether two names of handoffs differ in how they spell the moment or the session at most."""
+    """Return whether two names of handoffs differ in how they spell the moment or the session at most."""
     one, other = read_name(path), read_name(right)
     return one is not None and other is not None and _meaning(one) == _meaning(other)
 
@@ -150,7 +150,7 @@ def slug_of(product_name: str) -> str:
 
 
 def is_slug_of(slug: str, product_name: str) -> bool:
-    """Tell whether a slug spells the name. Names beyond ASCII may be transliterated in more than one way."""
+    """Return whether a slug spells the name. Names beyond ASCII may be transliterated in more than one way."""
     return (
         not product_name.isascii()
         or _letters(slug) == _letters(product_name)
@@ -262,7 +262,7 @@ def _pattern(row: Stored) -> re.Pattern[str]:
 
 
 def _is_real(gaps: Mapping[str, str]) -> bool:
-    """Tell whether the day and the moment of a name exist in the calendar."""
+    """Return whether the day and the moment of a name exist in the calendar."""
     try:
         if "YYYY-MM-DD" in gaps:
             datetime.fromisoformat(gaps["YYYY-MM-DD"])

@@ -45,7 +45,7 @@ def spellings_of(
 
 
 def is_named_by_change(place: Place) -> bool:
-    """Tell whether the subject depends on what the version before says."""
+    """Return whether the subject depends on what the version before says."""
     return place.artifact.naming is Naming.TRANSITION
 
 
