@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -28,17 +27,8 @@ VALIDATORS = {name: Draft202012Validator(schema) for name, schema in SCHEMAS.ite
 
 
 @pytest.fixture(scope="module")
-def docs() -> Iterator[ModuleType]:
-    spec = importlib.util.spec_from_file_location(
-        "generate_docs", ROOT / "tools" / "generate_docs.py"
-    )
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules[spec.name]
+def docs() -> ModuleType:
+    return importlib.import_module("tools.generate_docs")
 
 
 # --- freshness -------------------------------------------------------------------------------------------------------

@@ -8,61 +8,39 @@ from pathlib import Path
 import pytest
 
 from bench.__main__ import NAMES
-from bench.figures import KEPT, PAGES, ROOT, figures, measured, mistakes_of, numbers_of, rewritten
+from tools.pages import KEPT, PAGES, ROOT, figures, filled, unproved, unsourced
 
 GUARANTEES = (ROOT / "docs/guarantees.md").read_text(encoding="utf-8")
-NOT_KEPT = {"README.md": 0, "docs/guarantees.md": 0, "docs/performance.md": 0}
-"""Figures whose output was not kept: may only become fewer, by measuring again with `scripts/bench --keep`."""
-UNMEASURED = "not measured at full size yet"
 
-# --- figures ---------------------------------------------------------------------------------------------------------
+# --- figures ---
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_every_figure_stands_in_the_output_that_its_page_names(page: str) -> None:
+def test_every_figure_is_in_the_output_that_its_page_names(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
-    assert mistakes_of(page, text) == []
-    found, _ = figures(page, text)
-    assert sum(one.source.endswith("not kept") for one in found) <= NOT_KEPT[page]
+
+    assert unproved(text) == []
+    assert unsourced(text) == []
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_no_measured_block_shows_a_figure_without_its_source(page: str) -> None:
-    text = (ROOT / page).read_text(encoding="utf-8")
-    with_source = {text.count("\n", 0, one.start) for one in figures(page, text)[0]}
-    for line, block in _measured_blocks(page, text):
-        lines = {line + block.count("\n", 0, at) for at, _ in numbers_of(block)}
-        assert lines <= with_source, f"{page}:{line + 1}: {block[:80]}"
+def test_every_figure_of_the_readme_that_was_measured_names_its_output() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    section = text.partition("## Measured\n\n")[2].partition("\n## ")[0]
+    blocks = section.split("\n\n")
 
-
-def _measured_blocks(page: str, text: str) -> list[tuple[int, str]]:
-    """Return number of the first line and text of each block that says what was measured."""
-    blocks = [
-        (text.count("\n", 0, match.start()), match[0]) for match in re.finditer(r"(?:.+\n)+", text)
-    ]
-    if page == "README.md":
-        begin, end = (
-            text.count("\n", 0, text.index(head)) for head in ("## Measured", "## Adopt it")
-        )
-        return [
-            (line, block)
-            for line, block in blocks
-            if begin < line < end and not block.startswith("<!--")
-        ]
-    return [
-        (line, block) for line, block in blocks
-        if block.startswith(("|", "**Measured.**")) and UNMEASURED not in " ".join(block.split())
-    ]  # fmt: skip
+    for block, following in zip(blocks, [*blocks[1:], ""], strict=True):
+        if figures(block) and not block.startswith(("|", "<!--")):
+            assert following.startswith("<!-- from: "), block
 
 
 def test_every_kept_output_says_which_command_printed_it_and_when() -> None:
     for path in KEPT.glob("*.txt"):
         command, moment, *_ = path.read_text(encoding="utf-8").splitlines()
-        assert re.search(r"\b(scripts|tests)/\w+", command), path
+        assert re.search(r"\b(scripts|tests|tools)/\w+", command), path
         assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC", moment), path
 
 
-# --- the check itself ------------------------------------------------------------------------------------------------
+# --- the check itself ---
 
 OUTPUT = """\
 scripts/bench commit
@@ -72,25 +50,16 @@ scripts/bench commit
 
 | one commit | p50 ms | harms |
 |------------|--------|-------|
-| engine     |   5.25 | intruded 3, lost 10 |
+| engine     |   5.25 | lost 10 |
+| git        |   9.99 | |
+
+### Commit, large repository
+
+| one commit | p50 ms | harms |
+|------------|--------|-------|
+| engine     |   7.00 | |
 
 updates there | 80,000 of 80,000
-"""
-PAGE = """\
-| p50 | small |
-|---|---|
-| engine of 2 | **5.3 ms** |
-
-<!-- figures
-5.3 = commit: Commit, small repository | engine | p50 ms
--->
-
-Of `64` and 80,000 updates on 2026-11-20 lost 10.
-
-<!-- figures
-80,000 = commit: updates there {} of
-10 = commit: Commit, small repository | engine | harms | lost
--->
 """
 
 
@@ -100,57 +69,51 @@ def kept(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_figures_are_those_of_the_output_as_they_are_rounded(kept: Path) -> None:
-    assert mistakes_of("P", PAGE, kept) == []
-    assert [one.shown for one in figures("P", PAGE)[0]] == ["5.3", "80,000", "10"]
+def test_a_table_is_written_below_its_comment_and_replaced_by_the_next(kept: Path) -> None:
+    order = '<!-- table: commit "Commit, small repository" -->\n'
+    table = "| one commit | p50 ms | harms |\n|---|---|---|\n| engine | 5.25 | lost 10 |\n| git | 9.99 | |\n"
+
+    page = filled(f"{order}\n| old |\n|---|\n\ntext\n", kept)
+
+    assert page == f"{order}\n{table}\ntext\n"
+    assert filled(page, kept) == page
+
+
+def test_rows_and_columns_are_chosen_renamed_and_put_side_by_side(kept: Path) -> None:
+    order = (
+        '<!-- table: commit "Commit, small repository" "Commit, large repository"\n'
+        'rows="engine = **ours**" cols="p50 ms" heads="p50 ms; small; large" -->\n'
+    )
+
+    table = filled(order, kept).removeprefix(order)
+
+    assert table == "\n| p50 ms | small | large |\n|---|---|---|\n| **ours** | 5.25 | 7.00 |\n"
+
+
+def test_a_table_that_no_output_has_is_an_error(kept: Path) -> None:
+    with pytest.raises(LookupError):
+        filled('<!-- table: commit "Commit, no repository" -->\n', kept)
 
 
 @pytest.mark.parametrize(
-    ("right", "wrong"),
+    ("block", "wrong"),
     [
-        ("**5.3 ms**", "**5.2 ms**"),
-        ("5.3 = commit", "5.2 = commit"),
-        ("and 80,000 updates", "and 80,001 updates"),
-        ("10 = commit", "11 = commit"),
-        ("| p50 ms\n", "| p99 ms\n"),
-        ("small repository | engine | p50", "large repository | engine | p50"),
-        ("80,000 = commit: ", "80,000 = gone: "),
-        ("Of `64` and 80,000", "Of 64 and 80,000"),
+        ("It takes 5.3 ms of 80,000.", 0),
+        ("It takes 5.2 ms.", 1),
+        ("It takes `5.2` ms since 2026-11-20.", 0),
+        ("It takes 64 of 65.", 1),
     ],
 )
-def test_a_figure_that_was_not_measured_is_found_out(kept: Path, right: str, wrong: str) -> None:
-    assert mistakes_of("P", PAGE.replace(right, wrong, 1), kept) != []
+def test_a_figure_that_was_not_measured_is_found_out(kept: Path, block: str, wrong: int) -> None:
+    assert len(unproved(f"{block}\n\n<!-- from: commit; given: 64 -->\n", kept)) == wrong
 
 
-def test_what_is_measured_again_is_written_into_the_page(kept: Path) -> None:
-    (kept / "commit.txt").write_text(
-        OUTPUT.replace("5.25", "12.34").replace("80,000 of", "90,000 of")
-    )
-    page = PAGE.replace("10 = commit: Commit", "10 = given").replace(
-        "| p50 ms\n", "| p50 ms; not kept\n"
-    )
-    page = page.replace("given, small repository | engine | harms | lost", "given")
-    new = rewritten("P", page, kept)
-    assert "**12.3 ms**" in new and "and 90,000 updates" in new and "not kept" not in new
-    assert mistakes_of("P", new, kept) == []
-
-
-def test_a_table_that_is_taken_over_whole_is_compared_word_by_word_and_written_anew(
-    kept: Path,
-) -> None:
-    page = "| one commit | p50 ms | harms |\n|---|---|---|\n| `engine` | **5.25** | intruded 3, lost 10 |\n"
-    comment = "\n<!-- figures\n= commit: Commit, small repository\n-->\n"
-    assert mistakes_of("P", page + comment, kept) == []
-    assert [one.shown for one in figures("P", page + comment)[0]] == ["5.25", "3", "10"]
-    wrong = page.replace("intruded 3, lost 10", "none") + comment
-    assert mistakes_of("P", wrong, kept) != []
-    assert mistakes_of("P", rewritten("P", wrong, kept), kept) == []
-
-
-def test_text_and_cells_are_found_whatever_their_spaces(kept: Path) -> None:
-    assert measured("commit: there {} of", kept) == "80,000"
-    assert measured("commit: there {} from", kept) is None
-    assert measured("other: there {} of", kept) is None
+@pytest.mark.parametrize(
+    "block", ["**Measured.** It takes 5 ms.\n", "| a | b |\n|---|---|\n| c | 5 |\n"]
+)
+def test_a_measured_figure_without_its_output_is_found_out(block: str) -> None:
+    assert unsourced(block) == [block]
+    assert unsourced("**Measured.** It takes 5 ms: not measured at full size yet.\n") == []
 
 
 # --- names -----------------------------------------------------------------------------------------------------------

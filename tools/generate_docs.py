@@ -1,4 +1,5 @@
-"""Writes what follows from the code: schemas/, docs/protocol.md, docs/schemas.md, docs/cli.md.
+"""Writes what follows from the code and from measurements: schemas/, docs/protocol.md, docs/schemas.md,
+docs/cli.md, and the tables of figures in other pages.
 
 Run it as `tools/docs`; with --check it writes nothing and ends with 1 when a file is not what it should be.
 """
@@ -17,6 +18,7 @@ from typing import Any
 
 import click
 
+from tools.pages import pages
 from yolo_fs.cli.main import VERBS, yolo_fs
 from yolo_fs.reasons import Exit, Level, Reason
 from yolo_fs.rules.artifacts.catalogue import KINDS, Kind
@@ -50,6 +52,7 @@ def generated() -> dict[str, str]:
         "docs/protocol.md": protocol(),
         "docs/schemas.md": schema_tables(),
         "docs/cli.md": commands(),
+        **dict(pages()),
     }
 
 
@@ -167,6 +170,8 @@ def _cell(value: Any) -> str:
             return f"`{value}`"
         case Enum():
             return _escaped(str(getattr(value, "label", value.value)))
+        case frozenset():
+            return ", ".join(sorted(_cell(part) for part in value))
         case tuple():
             parts = [_cell(part) for part in value]
             return ("<br>" if any(", " in part or len(part) > 30 for part in parts) else ", ").join(
