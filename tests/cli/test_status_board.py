@@ -26,11 +26,9 @@ from yolo_fs.cli.reply import console_for
 from yolo_fs.protocol.gates import Decision
 from yolo_fs.reasons import Exit
 from yolo_fs.rules.evidence.facts import PhaseFacts
-from yolo_fs.rules.phase.gates import gates_of
-from yolo_fs.rules.phase.progress import StepStanding, fold
-from yolo_fs.rules.phase.waits import Deadlock, Orphan, Wait
+from yolo_fs.rules.phase.progress import StepStanding
+from yolo_fs.rules.phase.wait_graph import Deadlock, Orphan, Wait
 from yolo_fs.rules.states.department import Drift
-from yolo_fs.services.progress import board as board_module
 from yolo_fs.services.progress.board import Board, PhaseBoard
 from yolo_fs.services.progress.drift import Aside
 
@@ -152,14 +150,10 @@ def drawn(*phases: PhaseBoard, verbose: bool = False, **more: Any) -> str:
 
 
 def phase(content: PhaseFacts, **more: Any) -> PhaseBoard:
-    progress = fold(content)
-    given = {
-        "gates": gates_of(content, progress),
-        "decision": Decision.HOLD,
-        "why": "so",
-        "alarms": (),
-    } | more
-    return PhaseBoard(content, progress, **given)
+    """Return the board of a phase; `more` gives some of its answers by hand."""
+    board = PhaseBoard(content, more.pop("loops", ()))
+    board.__dict__.update({"sign_off": (Decision.HOLD, "so"), "alarms": ()} | more)
+    return board
 
 
 def unfinished(name: str = "fffffff", **changes: Any) -> PhaseFacts:
@@ -217,20 +211,20 @@ def test_an_unfinished_phase_says_who_is_next_and_why_not() -> None:
     assert "sign-off: HOLD (so)" in text
 
 
-def test_alarms_are_drawn_and_told_to_machines(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_alarms_are_drawn_and_told_to_machines() -> None:
     wait = Wait("01-01", "01-02", "needs it", "01-01.plan.jsonl:1")
     alarms = (Deadlock((wait, replace(wait, waiter="01-02", on="01-01"))), Orphan(wait))
     found = phase(unfinished(), alarms=alarms)
     assert drawn(found).count("\n  alarm: ") == 2
     assert [one["kind"] for one in found.as_json()["alarms"]] == ["deadlock", "orphan"]
     assert found.as_json()["alarms"][1]["waits"][0]["on"] == "01-02"
-    monkeypatch.setattr(board_module, "alarms", lambda *_: alarms)
-    assert board_module._phase(unfinished()).alarms == alarms
 
 
 def test_no_text_of_an_agent_reaches_the_terminal_unescaped() -> None:
     evil = "\x1b[2J\u202egnp.exe\n\x9b31m"
-    text = drawn(phase(unfinished(evil, t=evil, d=[evil]), why=evil), verbose=True)
+    text = drawn(
+        phase(unfinished(evil, t=evil, d=[evil]), sign_off=(Decision.HOLD, evil)), verbose=True
+    )
     out = io.StringIO()
     aside = Aside("01-auth", (Drift("backend", "step", evil, "qa"),), (evil,), (("backend", evil),))
     draw_asides(console_for(out), [aside])

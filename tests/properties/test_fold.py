@@ -17,9 +17,8 @@ from tests.properties.stories import THREE, phases, whole
 from tests.rules.phases import facts
 from yolo_fs.protocol.workflow import STEPS
 from yolo_fs.rules.evidence.facts import PhaseFacts
-from yolo_fs.rules.phase.gates import gates_of, sentinels_of
+from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.rules.phase.progress import PhaseStatus, fold
-from yolo_fs.rules.phase.waits import waits_of
 from yolo_fs.rules.states.execution import next_execution_state
 
 ANY = phases() | phases(company=True)
@@ -45,8 +44,8 @@ def test_the_order_of_arrival_makes_no_difference(found: PhaseFacts, chance: Any
     before, after = fold(found), fold(other)
 
     assert after == before
-    assert gates_of(other, after) == gates_of(found, before)
-    assert waits_of(other, after) == waits_of(found, before)
+    assert Phase(other).gates == Phase(found).gates
+    assert Phase(other).waits == Phase(found).waits
 
 
 def test_artifacts_come_in_the_order_of_their_paths_however_they_were_listed() -> None:
@@ -64,7 +63,7 @@ def test_the_same_facts_come_to_the_same_however_often_they_are_folded(found: Ph
     once = fold(found)
 
     assert [fold(found) for _ in "123"] == [once] * 3
-    assert sentinels_of(found, once) == sentinels_of(found, fold(replace(found)))
+    assert Phase(found).sentinels == Phase(replace(found)).sentinels
 
 
 @tried(15)
@@ -80,13 +79,13 @@ def test_what_is_not_valid_is_no_evidence(found: PhaseFacts) -> None:
 def test_what_is_projected_settles_and_then_stays(found: PhaseFacts) -> None:
     state: dict[str, Any] | None = None
     for _ in range(40):
-        after = next_execution_state(found, fold(found), state)
+        after = next_execution_state(Phase(found), state)
         if after is None or after == state:
             break
         state = after
 
     assert state is not None
-    assert next_execution_state(found, fold(found), state) is None
+    assert next_execution_state(Phase(found), state) is None
 
 
 @tried(15)

@@ -17,10 +17,9 @@ from tests.properties.stories import OF_GATES, THREE, TURNS, phases, whole, with
 from tests.rules.phases import facts
 from yolo_fs.protocol.gates import GATES, Need
 from yolo_fs.rules.evidence.facts import PhaseFacts
-from yolo_fs.rules.phase.gates import gates_of, sentinels_of
-from yolo_fs.rules.phase.gateview import GateStatus
-from yolo_fs.rules.phase.needs import AGREED
-from yolo_fs.rules.phase.progress import fold
+from yolo_fs.rules.phase.gate_needs import AGREED
+from yolo_fs.rules.phase.gates import GateStatus
+from yolo_fs.rules.phase.phase import Phase
 
 COMPANY = phases(company=True)
 RESTS_ON = {
@@ -31,7 +30,7 @@ RESTS_ON = {
 
 
 def gates(found: PhaseFacts) -> dict[str, GateStatus]:
-    return {gate.name: gate for gate in gates_of(found, fold(found))}
+    return {gate.name: gate for gate in Phase(found).gates}
 
 
 @tried(20)
@@ -101,13 +100,12 @@ def test_the_contract_gate_says_what_the_last_word_on_each_contract_says(
 @tried(15)
 @given(COMPANY)
 def test_a_sentinel_stands_for_an_open_gate_alone_and_names_its_evidence(found: PhaseFacts) -> None:
-    progress = fold(found)
-    open_ = {gate.name: gate for gate in gates_of(found, progress) if gate.is_open}
-    for file, content in sentinels_of(found, progress).items():
+    open_ = {gate.name: gate for gate in Phase(found).gates if gate.is_open}
+    for file, content in Phase(found).sentinels.items():
         bound = json.loads(content)
         assert (bound["sentinel"], bound["phase"]) == (file, str(found.phase))
         assert bound["evidence"], file
-    assert ("ux-complete" in open_) == any("ux" in file for file in sentinels_of(found, progress))
+    assert ("ux-complete" in open_) == any("ux" in file for file in Phase(found).sentinels)
 
 
 @tried(15)

@@ -26,12 +26,12 @@ from yolo_fs.rules.crew.circuit import Patience, Told, breakers
 from yolo_fs.rules.crew.health import crew, instance_of, judged
 from yolo_fs.rules.crew.record import Seen, seen_in
 from yolo_fs.rules.crew.shutdown import shutdowns
-from yolo_fs.rules.crew.stalls import CAUSES, Scene, stalls
+from yolo_fs.rules.crew.stalls import CAUSES, StallInput, stalls
 from yolo_fs.rules.escalations.clock import Instant, Timers
 from yolo_fs.rules.escalations.log import logged
 from yolo_fs.rules.escalations.standing import escalations
 from yolo_fs.rules.evidence.facts import PhaseFacts
-from yolo_fs.rules.phase.progress import fold
+from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.rules.timestamps import iso
 from yolo_fs.schemas.base import Record
 from yolo_fs.schemas.config import Config
@@ -201,7 +201,7 @@ def test_a_step_stands_still_for_the_cause_that_the_scenario_has(case: dict[str,
     assert all(json.dumps(to_json(one)) for one in own)
 
 
-def scene(case: Mapping[str, Any], now: datetime) -> Scene:
+def scene(case: Mapping[str, Any], now: datetime) -> StallInput:
     known = phase(case)
     agents = judged(crew(seen(case)[0]), now, 600)
     told = [
@@ -210,7 +210,7 @@ def scene(case: Mapping[str, Any], now: datetime) -> Scene:
     ]
     circuits = breakers(told, [Dept.BACKEND], Patience(2, 300), now)
     asked = escalations(logged(known), now)
-    return Scene(known, fold(known), agents, circuits, asked, verdicts(case))
+    return StallInput(Phase(known), agents, circuits, asked, verdicts(case))
 
 
 def phase(case: Mapping[str, Any]) -> PhaseFacts:

@@ -28,7 +28,7 @@ from yolo_fs.rules.escalations.moves import advance
 from yolo_fs.rules.escalations.progress import EscalationProgress, Standing
 from yolo_fs.rules.escalations.resume import resumes
 from yolo_fs.rules.escalations.standing import due, escalations
-from yolo_fs.rules.phase.progress import fold
+from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.rules.states.execution import next_execution_state
 from yolo_fs.schemas.base import check
 from yolo_fs.schemas.config import EscalationRules
@@ -201,7 +201,7 @@ def settled(content: Content, before: dict[str, Any] | None = None) -> dict[str,
     """Return the execution state once it says all that the artifacts say."""
     found = facts(content)
     for _ in range(40):
-        after = next_execution_state(found, fold(found), before)
+        after = next_execution_state(Phase(found), before)
         if after is None and before is not None:
             return before
         before = after or before

@@ -19,7 +19,7 @@ from yolo_fs.rules.handoffs.lifecycle import (
     Moment,
     StageTime,
 )
-from yolo_fs.rules.phase.progress import fold
+from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.rules.phase.report import Asker
 from yolo_fs.rules.report import Brief, ReportSection, as_data, as_text, cut, listed, tokens
 from yolo_fs.rules.resume_report import LastHandoff, Situation, resume_report
@@ -35,7 +35,7 @@ THREE = Config.model_validate(
 
 
 def situation(*phases: PhaseFacts, **more: Any) -> Situation:
-    return Situation(phases=tuple((one, fold(one)) for one in phases), **more)
+    return Situation(phases=tuple(Phase(one) for one in phases), **more)
 
 
 def begun(*absent: str) -> PhaseFacts:

@@ -16,6 +16,7 @@ from yolo_fs.reasons import Level
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.naming import subject_of
 from yolo_fs.rules.evidence.facts import PhaseFacts
+from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.rules.phase.progress import StepStanding, fold
 from yolo_fs.rules.states.checksum import is_ours, renewed, sealed
 from yolo_fs.rules.states.execution import next_execution_state
@@ -54,7 +55,7 @@ def _name(commit: str) -> str:
 def written(content: PhaseFacts, before: State | None = None) -> list[State]:
     """Return every content that is written one after the other, each committed before the next."""
     found: list[State] = []
-    while (fresh := next_execution_state(content, fold(content), before)) is not None:
+    while (fresh := next_execution_state(Phase(content), before)) is not None:
         assert all(fault.level is Level.WARNING for fault in check(ExecutionState, fresh)[1]), fresh
         found.append(before := fresh)
         assert len(found) < 30
@@ -90,7 +91,7 @@ def test_the_last_write_says_what_the_fold_says() -> None:
     assert last["status"] == "complete"
     assert set(statuses(last).values()) == {"complete", "skipped"}
     assert [plan["status"] for plan in last["plans"]] == ["complete", "complete"]
-    assert next_execution_state(content, fold(content), last) is None
+    assert next_execution_state(Phase(content), last) is None
 
 
 def test_the_times_are_those_of_the_commits() -> None:
@@ -201,7 +202,7 @@ def test_a_step_that_somebody_began_keeps_running() -> None:
     assert statuses(state)["research"] == "pending"
     state = edited(state, research={"status": "running", "started_at": "2026-02-19T08:00:00Z"})
     content = known(1)
-    assert next_execution_state(content, fold(content), state) is None
+    assert next_execution_state(Phase(content), state) is None
 
 
 def test_what_nobody_can_derive_survives() -> None:
@@ -264,7 +265,7 @@ def test_what_says_the_same_already_is_not_written_again_whoever_wrote_it() -> N
 
 
 def project(content: PhaseFacts, before: State | None) -> State | None:
-    fresh = project_state([(content, fold(content))], before)
+    fresh = project_state([Phase(content)], before)
     assert fresh is None or check(StateFile, fresh)[1] == ()
     return fresh
 
@@ -297,7 +298,7 @@ def test_a_lead_who_signs_off_before_the_roadmap_is_there_is_left_alone_and_show
     }
     content = known(len(ORDER) - 2)
     assert project(content, said) is None
-    assert claims([(content, fold(content))], said)["st"] == ("complete", "verifying")
+    assert claims([Phase(content)], said)["st"] == ("complete", "verifying")
 
 
 def test_what_a_project_state_says_is_taken_over_once_the_evidence_is_further() -> None:
@@ -317,7 +318,7 @@ def test_what_a_project_state_says_is_taken_over_once_the_evidence_is_further() 
 
 def test_the_next_phase_is_current_once_this_one_is_signed_off() -> None:
     done, fresh = facts(complete()), replace(facts({}), phase=PhaseId("02", "page"))
-    found = project_state([(done, fold(done)), (fresh, fold(fresh))], None)
+    found = project_state([Phase(done), Phase(fresh)], None)
     assert found is not None
     assert (found["ph"], found["tt"], found["st"]) == (2, 2, "planning")
 
@@ -334,7 +335,7 @@ def test_a_phase_stays_signed_off_when_the_project_has_gone_on() -> None:
 
 def test_departments_gates_and_waves_are_as_the_evidence_has_them() -> None:
     content = known(len(ORDER), config=THREE)
-    found = orchestration(content, fold(content), None)
+    found = orchestration(Phase(content), None)
     assert found is not None
     assert check(Orchestration, found)[1] == ()
     assert list(found["departments"]) == ["uiux", "frontend", "backend"]
@@ -342,17 +343,17 @@ def test_departments_gates_and_waves_are_as_the_evidence_has_them() -> None:
         "ux-complete": "pending", "api-contract": "pending", "all-depts": "pending",
     }  # fmt: skip
     assert [wave["depts"] for wave in found["waves"]] == [["uiux"], ["frontend", "backend"]]
-    assert orchestration(content, fold(content), found) is None
+    assert orchestration(Phase(content), found) is None
 
 
 def test_a_gate_that_is_claimed_to_be_passed_stays_closed() -> None:
     content = facts(complete(), config=THREE)
-    found = orchestration(content, fold(content), None)
+    found = orchestration(Phase(content), None)
     assert found is not None
     forged = found | {
         "gates": found["gates"] | {"all-depts": {"status": "passed", "passed_at": iso(1)}}
     }
-    after = orchestration(content, fold(content), forged)
+    after = orchestration(Phase(content), forged)
     assert after is not None
     assert after["gates"]["all-depts"]["status"] == "pending"
     assert after["declared"] == {"gates.all-depts": "passed"}

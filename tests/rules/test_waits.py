@@ -21,18 +21,9 @@ from yolo_fs.reasons import errors
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.examine import shape_faults
 from yolo_fs.rules.evidence.facts import Filed, PhaseFacts, Switches, plans_of
-from yolo_fs.rules.phase.progress import fold
-from yolo_fs.rules.phase.waits import (
-    Alarm,
-    Deadlock,
-    Orphan,
-    Wait,
-    alarms,
-    cycles,
-    orphans,
-    suppliers,
-    waits_of,
-)
+from yolo_fs.rules.phase.phase import Phase
+from yolo_fs.rules.phase.wait_graph import Alarm, Deadlock, Orphan, Wait, cycles, orphans
+from yolo_fs.rules.phase.waits import suppliers
 from yolo_fs.schemas.base import Strictness
 from yolo_fs.schemas.config import Config
 
@@ -62,7 +53,7 @@ def read_artifact(file: Path) -> Filed:
 
 
 def raised(facts: PhaseFacts) -> tuple[Alarm, ...]:
-    return alarms(facts, fold(facts))
+    return Phase(facts).alarms
 
 
 def names_of(found: tuple[Alarm, ...]) -> dict[str, list[list[str]]]:
@@ -75,7 +66,7 @@ def names_of(found: tuple[Alarm, ...]) -> dict[str, list[list[str]]]:
 
 
 def waiting(facts: PhaseFacts) -> set[tuple[str, str]]:
-    return {(wait.waiter, wait.on) for wait in waits_of(facts, fold(facts))}
+    return {(wait.waiter, wait.on) for wait in Phase(facts).waits}
 
 
 # --- seeded phases ---
@@ -98,7 +89,7 @@ def test_twelve_deadlocks_and_each_kind_of_orphan_are_seeded() -> None:
 @pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("deadlock")])
 def test_a_named_deadlock_is_a_circle_of_waits_that_the_phase_has(name: str) -> None:
     facts = read(CASES / name)
-    found = set(waits_of(facts, fold(facts)))
+    found = set(Phase(facts).waits)
     for alarm in raised(facts):
         assert isinstance(alarm, Deadlock)
         assert_circle(alarm, found)
@@ -115,7 +106,7 @@ def test_each_alarm_of_a_phase_says_how_to_break_it(name: str) -> None:
 def test_the_order_of_arrival_makes_no_difference(name: str) -> None:
     facts = read(CASES / name)
     upside_down = PhaseFacts(facts.phase, facts.filed[::-1], facts.switches)
-    assert waits_of(upside_down, fold(upside_down)) == waits_of(facts, fold(facts))
+    assert Phase(upside_down).waits == Phase(facts).waits
     assert raised(upside_down) == raised(facts)
 
 
@@ -574,6 +565,6 @@ def test_whoever_waits_itself_is_no_orphan() -> None:
 
 def test_suppliers_are_those_that_the_phase_has() -> None:
     facts = phases.facts({"01-01.plan.jsonl": plan("01"), "fe-01-02.plan.jsonl": plan("02")})
-    found = suppliers(facts, fold(facts))
+    found = suppliers(Phase(facts))
     assert {"backend", "01-01", "lead", "owner", "user", "scout", "po", "gate:all-depts"} <= found
     assert not found & {"frontend", "01-02", "fe-lead", "gate:ux-complete"}

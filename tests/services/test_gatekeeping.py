@@ -158,7 +158,7 @@ def test_a_status_that_was_edited_is_named_and_opens_nothing(team: Team) -> None
     assert [(one.where, one.key, one.declared) for one in found.drift] == [
         ("frontend", "status", "complete")
     ]
-    assert not any(one.is_open for one in found.gates)
+    assert not any(one.is_open for one in found.phase.gates)
 
 
 def test_a_declared_failure_is_a_judgement_and_no_drift(team: Team) -> None:
@@ -178,8 +178,8 @@ def test_genuine_sentinels_are_not_called_forged_until_the_evidence_is_gone(team
 def test_forged_sentinels_of_a_phase_are_found_without_its_other_files(team: Team) -> None:
     team.artifact(".handoff-anything", "")
     with Repository(str(team.root)) as repository:
-        found = Facts(repository, load(repository.root)).folded(repository.head().tip)
-        assert forged_sentinels(repository.root, *found[0]) == (".handoff-anything",)
+        found = Facts(repository, load(repository.root)).phases(repository.head().tip)
+        assert forged_sentinels(repository.root, found[0]) == (".handoff-anything",)
 
 
 # --- what the daemon tells ---

@@ -16,7 +16,7 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Reason
 from yolo_fs.rules.handoffs.lifecycle import HandoffLifecycle, HandoffStage, overdue
 from yolo_fs.rules.handoffs.reading import Diagnosis, Read
-from yolo_fs.rules.phase.progress import fold
+from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.rules.timestamps import iso
 from yolo_fs.services.handoffs.lifecycle import lifecycles_of
 from yolo_fs.services.history.index import Chronicle
@@ -77,7 +77,7 @@ class Tree:
     def lives(self, *reads: Read) -> list[HandoffLifecycle]:
         with Repository(str(self.root)) as repository:
             team = Team(repository, load(repository.root))
-            phases = team.folded(repository.head().tip)
+            phases = team.phases(repository.head().tip)
             return list(lifecycles_of(repository.root, phases, team.chronicle, reads, 60))
 
 
@@ -175,11 +175,7 @@ def test_the_handoffs_of_a_complete_phase_are_history(
     content = complete() | {"dept-handoff.jsonl": [DEPT_HANDOFF]}
     known = facts({name: lines for name, lines in content.items() if name not in absent})
     assert (
-        len(
-            lifecycles_of(
-                str(tmp_path), [(known, fold(known))], cast("Chronicle", NoHistory()), (), 60
-            )
-        )
+        len(lifecycles_of(str(tmp_path), [Phase(known)], cast("Chronicle", NoHistory()), (), 60))
         == count
     )
 

@@ -159,8 +159,8 @@ def test_only_a_commit_of_that_plan_repairs_it(team: Team) -> None:
 def test_the_step_of_the_review_ends_where_its_loop_does(team: Team) -> None:
     def lacks() -> tuple[str, ...]:
         with Repository(str(team.root)) as repository:
-            ((_, progress),) = Facts(repository, load(repository.root)).folded(team.head())
-        steps = progress.departments[0].steps
+            (phase,) = Facts(repository, load(repository.root)).phases(team.head())
+        steps = phase.progress.departments[0].steps
         (missing,) = [one.missing for one in steps if one.step.key == "code_review"]
         return tuple(lack for lack in missing if "review" in lack)
 

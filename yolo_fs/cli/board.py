@@ -15,7 +15,8 @@ from yolo_fs.reasons import safe
 from yolo_fs.rules.crew.health import AT_WORK
 from yolo_fs.rules.escalations.progress import EscalationProgress
 from yolo_fs.rules.evidence.plans import PlanStanding, PlanStatus
-from yolo_fs.rules.phase.gateview import GateStatus, MissingEvidence
+from yolo_fs.rules.phase.gate_sources import MissingEvidence
+from yolo_fs.rules.phase.gates import GateStatus
 from yolo_fs.rules.phase.progress import (
     DepartmentStatus,
     Next,
@@ -141,7 +142,7 @@ def _draw_phase(console: Console, one: PhaseBoard, *, verbose: bool) -> None:
         _draw_escalation(console, escalation)
     for loop in one.loops:
         console.print(safe(f"  loop: {loop}", 500), style="yellow")
-    for finding in one.untrue:
+    for finding in one.false_claims:
         console.print(f"  handoff: {safe(str(finding), 500)}", style="yellow")
     for finding in one.out_of_lane:
         console.print(f"  out of lane: {safe(str(finding), 500)}", style="yellow")
@@ -264,7 +265,8 @@ def _draw_gates(console: Console, one: PhaseBoard, *, verbose: bool) -> None:
             f"  gate {gate.name}: {_standing(gate)}", style="green" if gate.is_open else "yellow"
         )
         _draw_few(console, "    lacks: ", [_lack(lack) for lack in gate.missing], verbose=verbose)
-    console.print(f"  sign-off: {one.decision} ({safe(one.why)})")
+    decision, why = one.sign_off
+    console.print(f"  sign-off: {decision} ({safe(why)})")
 
 
 def _lack(lack: MissingEvidence) -> str:

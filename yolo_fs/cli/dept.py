@@ -106,11 +106,11 @@ def cleanup(asked: Invocation, *, phase: str, reason: str) -> Reply:
 def _open_step(repository: Repository, phase: PhaseId) -> str:
     """Return the step that a phase is at by what is committed; empty when it is complete."""
     team = Team(repository, load(repository.root))
-    found = (one for _, one in team.folded(repository.head().tip) if one.phase == phase)
-    progress = next(found, None)
-    if progress is None:
+    found = (one for one in team.phases(repository.head().tip) if one.id == phase)
+    known = next(found, None)
+    if known is None:
         return "critique"
-    return "" if progress.is_complete else progress.step
+    return "" if known.is_complete else known.progress.step
 
 
 def _as_json(cleaned: Cleaned) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from yolo_fs.services.progress.gate_wait import wait as wait_for
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from yolo_fs.rules.phase.gateview import GateStatus
+    from yolo_fs.rules.phase.gates import GateStatus
     from yolo_fs.services.progress.gates import Gates
 
 _PHASE = click.option("--phase", required=True, help="Number or directory name of the phase.")
@@ -92,12 +92,13 @@ def _code(found: GateStatus) -> Exit:
 
 
 def _all_as_json(found: Gates) -> dict[str, Any]:
+    decision, why = found.phase.sign_off
     return {
-        "phase": found.phase,
-        "gates": found.gates,
+        "phase": found.phase.id,
+        "gates": found.phase.gates,
         "forged": found.forged,
         "drift": found.drift,
-        "sign_off": {"decision": found.decision, "why": found.why},
+        "sign_off": {"decision": decision, "why": why},
     }
 
 
@@ -117,12 +118,13 @@ def _show_each(console: Console, gates: list[GateStatus]) -> None:
 
 
 def _show_all(console: Console, found: Gates) -> None:
-    _show_each(console, list(found.gates))
+    _show_each(console, list(found.phase.gates))
     for name in found.forged:
         console.print(f"forged: {safe(name)} opens nothing", style="red")
     for drift in found.drift:
         console.print(f"drift: {safe(str(drift))}", style="yellow")
-    console.print(f"sign-off: {found.decision} ({safe(found.why)})")
+    decision, why = found.phase.sign_off
+    console.print(f"sign-off: {decision} ({safe(why)})")
 
 
 def _waited_as_json(waited: GateWaitResult) -> dict[str, Any]:

@@ -15,9 +15,9 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.json_form import to_json
 from yolo_fs.protocol.routes import ROUTES, ROUTING_RULES, Route
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
-from yolo_fs.rules.evidence.facts import PhaseFacts
 from yolo_fs.rules.loops.facts import LoopProgress
-from yolo_fs.rules.phase.progress import Next, PhaseStatus, fold
+from yolo_fs.rules.phase.phase import Phase
+from yolo_fs.rules.phase.progress import Next
 from yolo_fs.services.access import out_of_lane
 from yolo_fs.services.history.loops import loops_of
 from yolo_fs.services.history.team import Team
@@ -37,30 +37,29 @@ def workflow() -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Scene:
+class _PhaseLook:
     """One phase of one repository, as the branch has it."""
 
     repository: Repository
     team: Team
-    facts: PhaseFacts
-    progress: PhaseStatus
+    phase: Phase
 
     @property
     def looks(self) -> tuple[StepLook, ...]:
-        return tuple(looks(self.facts, self.progress))
+        return tuple(looks(self.phase))
 
     @property
     def loops(self) -> tuple[LoopProgress, ...]:
-        return loops_of(self.team, self.facts, int(time.time()))
+        return loops_of(self.team, self.phase.facts, int(time.time()))
 
 
 @contextmanager
-def _scene(asked: Invocation, phase: str) -> Iterator[_Scene]:
+def _scene(asked: Invocation, phase: str) -> Iterator[_PhaseLook]:
     with Repository(asked.start) as repository:
         settings = load(repository.root)
         team = Team(repository, settings)
         facts = facts_of(repository, settings, team, find_phase(repository.root, phase))
-        yield _Scene(repository, team, facts, fold(facts))
+        yield _PhaseLook(repository, team, Phase(facts))
 
 
 @verb("next", example="yolo-fs workflow next --phase 1", parent=workflow)
@@ -68,7 +67,7 @@ def _scene(asked: Invocation, phase: str) -> Iterator[_Scene]:
 def next_(asked: Invocation, *, phase: str) -> Reply:
     """Name the next agent of the phase and of each department, its inputs, and what its step still lacks."""
     with _scene(asked, phase) as scene:
-        progress, found = scene.progress, scene.looks
+        progress, found = scene.phase.progress, scene.looks
         loops = [one for one in scene.loops if not one.is_over]
     turns = [(one.department.value, one.next) for one in progress.departments]
     data = {
@@ -86,9 +85,9 @@ def show(asked: Invocation, *, phase: str) -> Reply:
     """Show every step with its entry and exit gates, every loop with its metrics, and what went out of its lane."""
     with _scene(asked, phase) as scene:
         found, loops = scene.looks, scene.loops
-        findings = out_of_lane(scene.facts)
+        findings = out_of_lane(scene.phase.facts)
     data = {
-        "phase": str(scene.facts.phase),
+        "phase": str(scene.phase.id),
         "steps": found,
         "loops": loops,
     }
@@ -110,7 +109,7 @@ def skip_(asked: Invocation, *, step: str, phase: str, because: str) -> Reply:
     """
     chosen = find_step(step)
     with _scene(asked, phase) as scene:
-        is_new = skip(scene.repository, scene.facts, chosen, because, time.time())
+        is_new = skip(scene.repository, scene.phase, chosen, because, time.time())
     said = "declared skipped" if is_new else "declared skipped already"
     data = {"step": chosen.key, "status": "skipped", "reason": because, "is_new": is_new}
     return Reply(data, show=lambda console: console.print(f"{chosen.key}: {said}"))

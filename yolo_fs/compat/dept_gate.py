@@ -11,7 +11,8 @@ from yolo_fs.compat.arguments import Given, UsageError, parse
 from yolo_fs.compat.folder import Folder
 from yolo_fs.protocol.gates import GATE_BY_NAME, Gate
 from yolo_fs.reasons import safe
-from yolo_fs.rules.phase.deptgates import lacking
+from yolo_fs.rules.phase.gate_needs import lacking
+from yolo_fs.rules.phase.gate_sources import FolderEvidence
 
 TIMEOUT_S = 1800.0
 POLL_S = 0.5
@@ -32,7 +33,7 @@ def run(arguments: Sequence[str]) -> int:
         _seconds(given, "--poll-interval", POLL_S),
     )
     if "--no-poll" in given.switches:
-        return 1 if lacking(GATE_BY_NAME[name], folder) else 0
+        return 1 if lacking(GATE_BY_NAME[name], FolderEvidence(folder)) else 0
     return _wait(GATE_BY_NAME[name], folder, timeout_s, poll_s)
 
 
@@ -64,6 +65,6 @@ def _wait(gate: Gate, folder: Folder, timeout_s: float, poll_s: float) -> int:
 def _lacking(gate: Gate, folder: Folder) -> Sequence[str]:
     """Return what is missing; everything, when the directory itself went away while we waited."""
     try:
-        return lacking(gate, folder)
+        return lacking(gate, FolderEvidence(folder))
     except OSError:
         return gate.needs

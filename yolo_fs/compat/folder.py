@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from yolo_fs.edges.files import read
 from yolo_fs.reasons import Finding, Reason, YoloError
-from yolo_fs.rules.phase.folder import Row
+from yolo_fs.rules.phase.gate_sources import Row
 
 LIMIT_BYTES = 8 << 20
 """Larger files are not read."""
@@ -29,7 +29,7 @@ _DECODER = json.JSONDecoder(parse_constant=_refuse)
 
 
 class Folder:
-    """One directory; see `rules.phase.folder.PhaseFolder`."""
+    """One directory; see `rules.phase.gate_sources.PhaseFolder`."""
 
     def __init__(self, path: str):
         self.path = path

@@ -14,7 +14,7 @@ from yolo_fs.compat.output import now
 from yolo_fs.edges.store import SHARED, write_json
 from yolo_fs.ids import PhaseId, PlanId
 from yolo_fs.reasons import Reason, YoloError
-from yolo_fs.rules.phase.folder import first, says
+from yolo_fs.rules.phase.gate_sources import first, says
 
 STEPS = (
     "critique", "architecture", "planning", "design_review", "test_authoring", "implementation", "code_review", "qa",

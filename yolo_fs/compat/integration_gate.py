@@ -13,7 +13,9 @@ from yolo_fs.compat.arguments import Given, UsageError, parse
 from yolo_fs.compat.folder import Folder, read_object
 from yolo_fs.compat.output import print_json
 from yolo_fs.protocol.gates import INTEGRATION_CHECKS
-from yolo_fs.rules.phase.deptgates import cross_checks, statuses
+from yolo_fs.protocol.names import Dept
+from yolo_fs.rules.phase.gate_needs import integration_checks
+from yolo_fs.rules.phase.gate_sources import STATUS, FolderEvidence
 from yolo_fs.rules.phase.waves import routing, section
 
 TIMEOUT_S = 300
@@ -28,9 +30,9 @@ def run(arguments: Sequence[str]) -> int:
         raise UsageError(f"--config: file not found: {path}")
     timeout_s = _timeout(given, section(config, "integration_gate"))
     departments = routing(config).departments
-    said = statuses(folder, departments)
+    said = _statuses(folder, departments)
     is_complete = all(status == "complete" for status in said.values())
-    checks = cross_checks(folder, departments, _off(config)) if is_complete else None
+    checks = _checks(folder, departments, config) if is_complete else None
     gate = "timeout" if checks is None else "fail" if "fail" in checks.values() else "pass"
     today = datetime.now(UTC).strftime("%Y-%m-%d")
     print_json(
@@ -43,6 +45,19 @@ def run(arguments: Sequence[str]) -> int:
         }
     )
     return 1 if checks is None else 0
+
+
+def _statuses(folder: Folder, departments: Sequence[Dept]) -> dict[str, str]:
+    """Return the status that each department gives itself; `pending` when it gives none."""
+    said = {dept.value: folder.object(f"{STATUS}{dept}.json").get("status") for dept in departments}
+    return {name: status if isinstance(status, str) else "pending" for name, status in said.items()}
+
+
+def _checks(
+    folder: Folder, departments: Sequence[Dept], config: Mapping[str, Any]
+) -> dict[str, str]:
+    checks = integration_checks(FolderEvidence(folder, departments), _off(config))
+    return {key: result for key, (result, _) in checks.items()}
 
 
 def _timeout(given: Given, settings: Mapping[str, Any]) -> int:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from yolo_fs.compat.arguments import UsageError, parse
 from yolo_fs.compat.folder import Folder
 from yolo_fs.compat.output import print_json
+from yolo_fs.ids import PlanId
 from yolo_fs.reasons import safe
-from yolo_fs.rules.phase.scriptgates import SCRIPT_GATES
+from yolo_fs.rules.phase.gate_sources import PhaseFolder, first, says
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -26,3 +27,104 @@ def _missing(step: str, path: str) -> Sequence[str]:
     if not os.path.isdir(path):
         return [f"phase directory {safe(path, 500)}"]
     return [safe(lack) for lack in SCRIPT_GATES[step](Folder(path))]
+
+
+# --- what the gate of each step asks for ---
+
+PLAN = ".plan.jsonl"
+
+Lacks = Callable[[PhaseFolder], Iterator[str]]
+
+
+def _status(folder: PhaseFolder, step: str) -> object:
+    steps = folder.object(".execution-state.json").get("steps")
+    state = steps.get(step) if isinstance(steps, dict) else None
+    return state.get("status") if isinstance(state, dict) else None
+
+
+def _nothing(_: PhaseFolder) -> Iterator[str]:
+    yield from ()
+
+
+def _file(name: str, unless_skipped: str) -> Lacks:
+    def lacks(folder: PhaseFolder) -> Iterator[str]:
+        if not folder.has(name) and _status(folder, unless_skipped) != "skipped":
+            yield name
+
+    return lacks
+
+
+def _some_plan(folder: PhaseFolder) -> Iterator[str]:
+    if not folder.names("", PLAN):
+        yield "*.plan.jsonl"
+
+
+def _specs(folder: PhaseFolder) -> Iterator[str]:
+    yield from _some_plan(folder)
+    for name in folder.names("", PLAN):
+        for number, row in enumerate(folder.rows(name)[1:], 2):
+            if row is None:
+                yield f"{name}: line {number} is no JSON object"
+            elif not row.get("spec"):
+                yield f"{name}: task {row.get('id', number)} has no spec"
+
+
+def _red_tests(folder: PhaseFolder) -> Iterator[str]:
+    yield from _specs(folder)
+    if _status(folder, "test_authoring") == "complete" and not folder.has("test-plan.jsonl"):
+        yield "test-plan.jsonl"
+
+
+def _summaries(folder: PhaseFolder) -> Iterator[str]:
+    yield from _some_plan(folder)
+    for name in folder.names("", PLAN):
+        header = first(folder.rows(name))
+        plan = PlanId.parse(f"{header.get('p')}-{header.get('n')}")
+        if plan is None:
+            yield f"{name}: its header names no plan"
+        elif not any(
+            map(folder.has, (f"{plan}.summary.jsonl", name.replace(PLAN, ".summary.jsonl")))
+        ):
+            yield f"{plan}.summary.jsonl"
+
+
+def _approved(folder: PhaseFolder) -> Iterator[str]:
+    if not folder.has("code-review.jsonl"):
+        yield "code-review.jsonl"
+    elif not says(first(folder.rows("code-review.jsonl")), "r", "approve"):
+        yield 'code-review.jsonl with r "approve" on line 1'
+
+
+def _signoff(folder: PhaseFolder) -> Iterator[str]:
+    yield from _file("security-audit.jsonl", "security")(folder)
+    yield from _approved(folder)
+
+
+def _recorded(level: str, step: str) -> Lacks:
+    name = ".qa-gate-results.jsonl"
+
+    def lacks(folder: PhaseFolder) -> Iterator[str]:
+        if not folder.has(name):
+            yield from _file(name, step)(folder)
+        elif not any(says(row, "gl", level) for row in folder.rows(name)):
+            yield f"{name} with a record of gl {level}"
+
+    return lacks
+
+
+SCRIPT_GATES: Mapping[str, Lacks] = {
+    "critique": _nothing,
+    "research": _file("research.jsonl", "research"),
+    "architecture": _file("critique.jsonl", "critique"),
+    "planning": _file("architecture.toon", "architecture"),
+    "design_review": _some_plan,
+    "test_authoring": _specs,
+    "implementation": _red_tests,
+    "code_review": _summaries,
+    "qa": _approved,
+    "security": _file("verification.jsonl", "qa"),
+    "signoff": _signoff,
+    "post_task_qa": _recorded("post-task", "post_task_qa"),
+    "post_plan_qa": _recorded("post-plan", "post_plan_qa"),
+}
+"""Step → what its gate asks for. The other steps of the workflow have no scripted gate."""

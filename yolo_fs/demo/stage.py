@@ -20,8 +20,7 @@ from yolo_fs.edges.git.runner import Git
 from yolo_fs.reasons import Reason, YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.artifacts.secrets import RULES
-from yolo_fs.rules.phase.gateview import GateView
-from yolo_fs.rules.phase.integration import integration_result
+from yolo_fs.rules.phase.gates import integration_result
 from yolo_fs.services.progress.board import board
 from yolo_fs.services.settings import load
 
@@ -164,7 +163,7 @@ class Stage:
         """Append the result of the integration gate, as the rules work it out."""
         with Repository(self.root) as repository:
             (phase,) = board(repository, load(self.root), repository.head().tip).phases
-        line = integration_result(GateView(phase.facts, phase.progress), DAY)
+        line = integration_result(phase, DAY)
         with open(os.path.join(self.root, path), "ab") as file:
             file.write(json.dumps(line).encode() + b"\n")
 

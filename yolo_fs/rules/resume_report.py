@@ -12,8 +12,8 @@ from typing import Any
 from yolo_fs.reasons import Reason, safe
 from yolo_fs.rules.artifacts.verdicts import Accepted, Held, Missing, Rejected, Verdict, Waiting
 from yolo_fs.rules.handoffs.lifecycle import HandoffLifecycle, HandoffStage
-from yolo_fs.rules.phase.progress import Folded
-from yolo_fs.rules.phase.report import SHORT, Asker, Scene
+from yolo_fs.rules.phase.phase import Phases
+from yolo_fs.rules.phase.report import SHORT, Asker, PhaseReport
 from yolo_fs.rules.report import Brief, Item, ReportSection, listed
 from yolo_fs.rules.states.execution import next_execution_state
 from yolo_fs.rules.states.project import claims, current, project_state
@@ -42,8 +42,7 @@ class Situation:
     """Why nothing may be committed now."""
     trouble: tuple[str, ...] = ()
     """What could not be looked at, and why."""
-    phases: Folded = ()
-    """Each phase and where it stands, in the order of their numbers."""
+    phases: Phases = ()
     verdicts: Mapping[str, Verdict] = field(default_factory=dict)
     """Path → verdict of each candidate of the work tree."""
     drift: tuple[str, ...] = ()
@@ -59,8 +58,8 @@ class Situation:
 
 def resume_report(situation: Situation, asker: Asker = Asker()) -> Brief:
     """Return the whole brief, the weightiest section first."""
-    scene = Scene.of(*current(situation.phases), asker) if situation.phases else None
-    found = {one.key: one for one in _sections(situation, scene) if one}
+    report = PhaseReport(current(situation.phases), asker) if situation.phases else None
+    found = {one.key: one for one in _sections(situation, report) if one}
     return tuple(found[key] for key in _WEIGHTS if key in found)
 
 
@@ -71,16 +70,16 @@ _WEIGHTS = (
 """Sections by their weight: what keeps somebody from going on comes first, what is over and done last."""
 
 
-def _sections(situation: Situation, scene: Scene | None) -> Iterator[ReportSection | None]:
-    yield _now(situation, scene)
-    yield from scene.sections() if scene else _without_phase(situation)
+def _sections(situation: Situation, report: PhaseReport | None) -> Iterator[ReportSection | None]:
+    yield _now(situation, report)
+    yield from report.sections() if report else _without_phase(situation)
     yield from _of_work_tree(situation)
 
 
-def _now(situation: Situation, scene: Scene | None) -> ReportSection:
+def _now(situation: Situation, report: PhaseReport | None) -> ReportSection:
     where = {"branch": situation.branch, "commit": situation.commit[:SHORT]}
     branch = f"branch: {safe(situation.branch) or 'detached HEAD'} at {situation.commit[:SHORT] or 'no commit yet'}"
-    lines = ["# yolo-fs resume", *_phase_line(scene), branch]
+    lines = ["# yolo-fs resume", *_phase_line(report), branch]
     if situation.obstacle:
         lines.append(
             f"nothing is committed now: {situation.obstacle.value}: {situation.obstacle.sentence}"
@@ -91,25 +90,25 @@ def _now(situation: Situation, scene: Scene | None) -> ReportSection:
         "trouble": [*situation.trouble],
     }
     return ReportSection(
-        "now", "", tuple(lines), {**_phase_data(scene), **where, **trouble}, is_vital=True
+        "now", "", tuple(lines), {**_phase_data(report), **where, **trouble}, is_vital=True
     )
 
 
-def _phase_data(scene: Scene | None) -> dict[str, Any]:
-    if scene is None:
+def _phase_data(report: PhaseReport | None) -> dict[str, Any]:
+    if report is None:
         return {"phase": None, "step": None, "status": "empty", "percent": 0}
-    progress = scene.progress
+    progress = report.phase.progress
     return {
         "phase": str(progress.phase),
         "step": progress.step,
-        "status": scene.status,
+        "status": report.status,
         "percent": progress.percent,
     }
 
 
-def _phase_line(scene: Scene | None) -> tuple[str, ...]:
-    said = _phase_data(scene)
-    if scene is None:
+def _phase_line(report: PhaseReport | None) -> tuple[str, ...]:
+    said = _phase_data(report)
+    if report is None:
         return ("phase: none yet",)
     return (
         f"phase: {said['phase']}  step: {said['step']}  status: {said['status']}  plans: {said['percent']} %",
@@ -195,8 +194,8 @@ def _handoffs(situation: Situation) -> Iterator[Item]:
             )
 
 
-def _phases(folded: Folded) -> Iterator[Item]:
-    for _, one in folded if len(folded) > 1 else ():
+def _phases(phases: Phases) -> Iterator[Item]:
+    for one in [phase.progress for phase in phases] if len(phases) > 1 else ():
         step = "complete" if one.is_complete else one.step
         yield (
             f"{one.phase}: {step}, {one.percent} %",
@@ -212,23 +211,23 @@ def _drift(situation: Situation) -> Iterator[Item]:
     yield from ((safe(one, 300), {"what": one}) for one in found)
 
 
-def _states(folded: Folded) -> Iterator[str]:
+def _states(phases: Phases) -> Iterator[str]:
     """Yield which committed state files are behind: each mends itself as soon as a daemon runs."""
-    if not folded:
+    if not phases:
         return
-    facts, progress = current(folded)
-    for said in facts.lines_of("state"):
-        if not claims(folded, said) and (fresh := project_state(folded, said)):
+    phase = current(phases)
+    for said in phase.facts.lines_of("state"):
+        if not claims(phases, said) and (fresh := project_state(phases, said)):
             was, is_ = (f"phase {one.get('ph')} at {one.get('step')}" for one in (said, fresh))
             yield f"state.json is behind: it says {was}, the evidence {is_}"
-    execution = facts.execution_state()
-    if execution and next_execution_state(facts, progress, execution) is not None:
-        yield f".execution-state.json is behind: it says {execution.get('step')}, the evidence {progress.step}"
+    execution = phase.facts.execution_state()
+    if execution and next_execution_state(phase, execution) is not None:
+        yield f".execution-state.json is behind: it says {execution.get('step')}, the evidence {phase.progress.step}"
 
 
 def _said_only(situation: Situation) -> Iterator[str]:
     """Yield commits that say they record a step of which the branch has no artifact."""
-    for facts, _ in situation.phases:
+    for facts in [phase.facts for phase in situation.phases]:
         there = {one.place.artifact.step for one in facts.filed if one.place.phase}
         for said, commit in sorted(situation.steps_said.items()):
             number, _, step = said.partition(" ")

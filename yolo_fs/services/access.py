@@ -23,7 +23,7 @@ from yolo_fs.rules.permits.actors import Actor, Answer, find_actor, mode_of
 from yolo_fs.rules.permits.authority import decisions_out_of_lane
 from yolo_fs.rules.permits.message_routes import routes_broken
 from yolo_fs.rules.permits.targets import GIT_DIFF, Target
-from yolo_fs.rules.phase.progress import fold
+from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.schemas.config import Config
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.settings import Settings, load
@@ -106,7 +106,7 @@ class Access:
         if plan:
             return self._plan_named(plan)
         for facts in self.facts:
-            if fold(facts).is_complete:
+            if Phase(facts).is_complete:
                 continue
             progress = {one.id: one for one in plan_progress(facts)}
             for one in plans_of(facts, department):

@@ -20,7 +20,7 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.lock import HeldLock
 from yolo_fs.edges.store import reap_temporaries
 from yolo_fs.reasons import Reason, YoloError
-from yolo_fs.rules.summary_line import summary_line
+from yolo_fs.rules.states.project import summary_line
 from yolo_fs.services.apply import Telling
 from yolo_fs.services.context.store import ContextStore
 from yolo_fs.services.coordinator import Coordinator
@@ -357,7 +357,7 @@ class Daemon:
 
     def _headline(self) -> str:
         try:
-            return summary_line(self._team.folded(self._told_of))
+            return summary_line(self._team.phases(self._told_of))
         except YoloError:
             return ""  # a damaged history is told by those who need more of it than this
 

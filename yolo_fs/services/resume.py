@@ -18,7 +18,7 @@ from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.artifacts.verdicts import Committed, Ignored, Verdict
 from yolo_fs.rules.evidence.facts import PhaseFacts, Switches
 from yolo_fs.rules.handoffs.lifecycle import HandoffLifecycle
-from yolo_fs.rules.phase.progress import Folded, fold
+from yolo_fs.rules.phase.phase import Phase, Phases
 from yolo_fs.rules.phase.report import Asker
 from yolo_fs.rules.report import Brief
 from yolo_fs.rules.resume_report import LastHandoff, Situation, resume_report
@@ -106,13 +106,12 @@ class _Look:
     def _with_team(
         self, seen: Situation, settings: Settings, team: Team, found: Board
     ) -> Situation:
-        phases = tuple((one.facts, one.progress) for one in found.phases)
         return replace(
             seen,
-            phases=self._with_empty(phases, settings),
+            phases=self._with_empty(found.phases, settings),
             drift=self._tried(lambda: tuple(self._drift(settings, found, team)), ()),
             steps_said=team.chronicle.by_step,
-            lives=self._tried(lambda: self._lives(settings, team, phases), ()),
+            lives=self._tried(lambda: self._lives(settings, team, found.phases), ()),
         )
 
     def _tried(self, look: Callable[[], _Answer], otherwise: _Answer) -> _Answer:
@@ -134,16 +133,16 @@ class _Look:
             obstacle,
         )
 
-    def _with_empty(self, phases: Folded, settings: Settings) -> Folded:
+    def _with_empty(self, phases: Phases, settings: Settings) -> Phases:
         """Return the phases with those that are only a directory: somebody is to begin them."""
-        known = {facts.phase for facts, _ in phases}
-        begun = phases[0][0].switches if phases else Switches(settings.config)
+        known = {phase.id for phase in phases}
+        begun = phases[0].facts.switches if phases else Switches(settings.config)
         shared = (
-            tuple(one for one in phases[0][0].filed if one.place.phase is None) if phases else ()
+            tuple(one for one in phases[0].facts.filed if one.place.phase is None) if phases else ()
         )
         empty = (phase for phase in phases_in(self.repository.root) if phase not in known)
-        fresh = ((one, fold(one)) for one in (PhaseFacts(phase, shared, begun) for phase in empty))
-        return sorted((*phases, *fresh), key=lambda one: one[0].phase)
+        fresh = (Phase(PhaseFacts(phase, shared, begun)) for phase in empty)
+        return sorted((*phases, *fresh), key=lambda one: one.id)
 
     def _drift(self, settings: Settings, found: Board, team: Team) -> Iterator[str]:
         """Yield what the work tree declares; how late a handoff is, is left out, for it changes by itself."""
@@ -174,7 +173,7 @@ class _Look:
         return LastHandoff(path, handed.role, wrong)
 
     def _lives(
-        self, settings: Settings, team: Team, phases: Folded
+        self, settings: Settings, team: Team, phases: Phases
     ) -> tuple[HandoffLifecycle, ...]:
         log = Reader(
             self.repository.root, self.repository.root, settings.limits, lambda *_: None

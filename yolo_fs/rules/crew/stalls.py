@@ -22,19 +22,18 @@ from yolo_fs.rules.crew.circuit import Breaker
 from yolo_fs.rules.crew.health import AgentHealth
 from yolo_fs.rules.crew.record import place_of
 from yolo_fs.rules.escalations.progress import EscalationProgress
-from yolo_fs.rules.evidence.facts import PhaseFacts, SourceCommit
+from yolo_fs.rules.evidence.facts import SourceCommit
 from yolo_fs.rules.evidence.plans import plan_progress
-from yolo_fs.rules.phase.progress import Next, PhaseStatus
-from yolo_fs.rules.phase.waits import waits_of
+from yolo_fs.rules.phase.phase import Phase
+from yolo_fs.rules.phase.progress import Next
 from yolo_fs.rules.timestamps import iso
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
-    """Everything that may tell why a phase stands still."""
+class StallInput:
+    """Everything that may explain why a phase makes no progress."""
 
-    facts: PhaseFacts
-    progress: PhaseStatus
+    phase: Phase
     agents: tuple[AgentHealth, ...] = ()
     """As they are by now, those that disappeared included."""
     breakers: tuple[Breaker, ...] = ()
@@ -89,23 +88,25 @@ class Stall:
     }
 
 
-def awaited(scene: Scene) -> tuple[Awaited, ...]:
+def awaited(known: StallInput) -> tuple[Awaited, ...]:
     """Return each step whose turn it is, with when something was last seen of it; those that nothing times are left."""
-    if scene.progress.is_complete:
+    if known.phase.progress.is_complete:
         return ()
     turns: list[tuple[Dept | None, Next]] = [
-        (one.department, one.next) for one in scene.progress.departments if one.next
+        (one.department, one.next) for one in known.phase.progress.departments if one.next
     ]
-    if scene.progress.next and scene.progress.next not in [turn for _, turn in turns]:
-        turns = [(None, scene.progress.next)]
-    moved = ((department, turn, _moved_at(scene, department, turn)) for department, turn in turns)
+    if known.phase.progress.next and known.phase.progress.next not in [turn for _, turn in turns]:
+        turns = [(None, known.phase.progress.next)]
+    moved = ((department, turn, _moved_at(known, department, turn)) for department, turn in turns)
     return tuple(
-        Awaited(scene.facts.phase, department, turn, at) for department, turn, at in moved if at
+        Awaited(known.phase.facts.phase, department, turn, at)
+        for department, turn, at in moved
+        if at
     )
 
 
 def stalls(
-    scene: Scene,
+    known: StallInput,
     now: datetime,
     stall_s: float,
     began: Mapping[str, datetime] = MappingProxyType({}),
@@ -115,11 +116,11 @@ def stalls(
     `began`: key of a wait → when it began, where a better clock than that of commits and signs knows.
     """
     found = []
-    for one in awaited(scene):
+    for one in awaited(known):
         since = began.get(one.key, min(one.moved_at, now))
         if now - since > timedelta(seconds=stall_s):
             cause, said = next(
-                (row, words) for row, why in CAUSES.items() if (words := why(scene, one))
+                (row, words) for row, why in CAUSES.items() if (words := why(known, one))
             )
             found.append(Stall(one, since, cause, said))
     return tuple(found)
@@ -128,27 +129,29 @@ def stalls(
 # --- when it last moved ---
 
 
-def _moved_at(scene: Scene, department: Dept | None, turn: Next) -> datetime | None:
-    return max((*_committed(scene, department), *_beats(scene, department, turn)), default=None)
+def _moved_at(known: StallInput, department: Dept | None, turn: Next) -> datetime | None:
+    return max((*_committed(known, department), *_beats(known, department, turn)), default=None)
 
 
-def _committed(scene: Scene, department: Dept | None) -> Iterator[datetime]:
+def _committed(known: StallInput, department: Dept | None) -> Iterator[datetime]:
     own = [
         one
-        for one in scene.facts.filed
+        for one in known.phase.facts.filed
         if one.place.phase and department in (None, one.place.department)
     ]
-    tasks = (task.commit for plan in plan_progress(scene.facts, department) for task in plan.tasks)
+    tasks = (
+        task.commit for plan in plan_progress(known.phase.facts, department) for task in plan.tasks
+    )
     for at_s in (
         *(one.at_s for one in own),
-        *(scene.done[oid].at_s for oid in tasks if oid in scene.done),
+        *(known.done[oid].at_s for oid in tasks if oid in known.done),
     ):
         if at_s:
             yield datetime.fromtimestamp(at_s, UTC)
 
 
-def _beats(scene: Scene, department: Dept | None, turn: Next) -> Iterator[datetime]:
-    for one in scene.agents:
+def _beats(known: StallInput, department: Dept | None, turn: Next) -> Iterator[datetime]:
+    for one in known.agents:
         if _is_asked(one, department, turn):
             yield one.seen
         elif (
@@ -165,9 +168,12 @@ def _is_asked(one: AgentHealth, department: Dept | None, turn: Next) -> bool:
 # --- why ---
 
 
-def _gate(scene: Scene, one: Awaited) -> str:
-    named = {one.department, *(str(plan.id) for plan in plan_progress(scene.facts, one.department))}
-    waits = [wait for wait in waits_of(scene.facts, scene.progress) if wait.waiter in named]
+def _gate(known: StallInput, one: Awaited) -> str:
+    named = {
+        one.department,
+        *(str(plan.id) for plan in plan_progress(known.phase.facts, one.department)),
+    }
+    waits = [wait for wait in known.phase.waits if wait.waiter in named]
     found = next((wait for wait in waits if wait.on.startswith("gate:")), None)
     return (
         f"waits at {found.on.removeprefix('gate:')}: {found.why}"
@@ -176,10 +182,10 @@ def _gate(scene: Scene, one: Awaited) -> str:
     )
 
 
-def _escalation(scene: Scene, one: Awaited) -> str:
+def _escalation(known: StallInput, one: Awaited) -> str:
     open_ = [
         each
-        for each in scene.escalations
+        for each in known.escalations
         if each.is_open and one.department in (None, each.department)
     ]
     levels = (
@@ -189,8 +195,8 @@ def _escalation(scene: Scene, one: Awaited) -> str:
     return "; ".join(levels)
 
 
-def _disappeared(scene: Scene, one: Awaited) -> str:
-    asked = [each for each in scene.agents if _is_asked(each, one.department, one.next)]
+def _disappeared(known: StallInput, one: Awaited) -> str:
+    asked = [each for each in known.agents if _is_asked(each, one.department, one.next)]
     if not asked or any(each.is_there for each in asked):
         return ""
     gone = [each for each in asked if each.health is Health.DISAPPEARED]
@@ -202,17 +208,17 @@ def _disappeared(scene: Scene, one: Awaited) -> str:
     )
 
 
-def _circuit(scene: Scene, one: Awaited) -> str:
+def _circuit(known: StallInput, one: Awaited) -> str:
     found = [
         each
-        for each in scene.breakers
+        for each in known.breakers
         if each.department is one.department and each.state is not Circuit.CLOSED
     ]
     return "".join(f"the circuit is {each.state}: {each.why}" for each in found)
 
 
-def _rejected(scene: Scene, one: Awaited) -> str:
-    for path, verdict in _near(scene, one):
+def _rejected(known: StallInput, one: Awaited) -> str:
+    for path, verdict in _near(known, one):
         if isinstance(verdict, Rejected) and errors(verdict.findings):
             return f"rejected: {errors(verdict.findings)[0]}"
         if isinstance(verdict, Rejected):
@@ -220,8 +226,8 @@ def _rejected(scene: Scene, one: Awaited) -> str:
     return ""
 
 
-def _held(scene: Scene, one: Awaited) -> str:
-    held = ((path, verdict) for path, verdict in _near(scene, one) if isinstance(verdict, Held))
+def _held(known: StallInput, one: Awaited) -> str:
+    held = ((path, verdict) for path, verdict in _near(known, one) if isinstance(verdict, Held))
     return next(
         (
             f"{path} is held: {verdict.reason.value}: {verdict.reason.sentence}"
@@ -231,23 +237,23 @@ def _held(scene: Scene, one: Awaited) -> str:
     )
 
 
-def _near(scene: Scene, one: Awaited) -> Iterator[tuple[str, Verdict]]:
+def _near(known: StallInput, one: Awaited) -> Iterator[tuple[str, Verdict]]:
     """Yield the candidates of the phase that are the department's own."""
-    for path, verdict in sorted(scene.verdicts.items()):
+    for path, verdict in sorted(known.verdicts.items()):
         place = classify(path)
         if place and place.phase == one.phase and one.department in (None, place.department):
             yield path, verdict
 
 
-def _unknown(scene: Scene, one: Awaited) -> str:
-    asked = [each for each in scene.agents if _is_asked(each, one.department, one.next)]
+def _unknown(known: StallInput, one: Awaited) -> str:
+    asked = [each for each in known.agents if _is_asked(each, one.department, one.next)]
     last = max(asked, key=lambda each: each.seen, default=None)
     if last is None:
         return f"no sign of {one.next.agent} is known"
     return f"nothing is known: {last.name} ({last.id}) is {last.health} since {iso(last.since.timestamp())}"
 
 
-CAUSES: Mapping[Cause, Callable[[Scene, Awaited], str]] = {
+CAUSES: Mapping[Cause, Callable[[StallInput, Awaited], str]] = {
     Cause.GATE: _gate,
     Cause.ESCALATION: _escalation,
     Cause.DISAPPEARED: _disappeared,

@@ -15,8 +15,8 @@ from yolo_fs.rules.crew.record import Seen
 from yolo_fs.rules.evidence.facts import PhaseFacts, SourceCommit, texts
 from yolo_fs.rules.evidence.plans import PlanStanding, PlanStatus
 from yolo_fs.rules.phase.gates import verdict_of
-from yolo_fs.rules.phase.gateview import GateView
-from yolo_fs.rules.phase.progress import DepartmentStatus, PhaseStatus, StepStanding
+from yolo_fs.rules.phase.phase import Phase
+from yolo_fs.rules.phase.progress import DepartmentStatus, StepStanding
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +131,7 @@ _WEAKEST_FIRST = ("no_tests", "green_only", "red_green")
 
 
 def tally(
-    facts: PhaseFacts,
-    progress: PhaseStatus,
+    phase: Phase,
     done: Mapping[str, SourceCommit],
     seen: Iterable[Seen] = (),
 ) -> tuple[DepartmentTally, ...]:
@@ -141,24 +140,23 @@ def tally(
     `done`: the commits of the phase's tasks. `seen`: the record of the crew, for what Devs told besides.
     """
     said = list(seen)
-    view = GateView(facts, progress)
     return tuple(
         DepartmentTally(
-            facts.phase.number,
+            phase.id.number,
             one,
-            tuple(_plan(facts, plan, done, said) for plan in one.plans),
-            _verdict(view, one, "qa", "verification"),
-            _verdict(view, one, "security", "security-audit"),
+            tuple(_plan(phase.facts, plan, done, said) for plan in one.plans),
+            _verdict(phase, one, "qa", "verification"),
+            _verdict(phase, one, "security", "security-audit"),
         )
-        for one in progress.departments
+        for one in phase.progress.departments
     )
 
 
-def _verdict(view: GateView, one: DepartmentStatus, step: str, kind: str) -> str:
+def _verdict(phase: Phase, one: DepartmentStatus, step: str, kind: str) -> str:
     is_skipped = any(
         each.step.key == step and each.standing is StepStanding.SKIPPED for each in one.steps
     )
-    return verdict_of(view, kind, one) or ("SKIPPED" if is_skipped else "")
+    return verdict_of(phase, kind, one) or ("SKIPPED" if is_skipped else "")
 
 
 def _plan(

@@ -1,4 +1,4 @@
-"""Gates between departments: open or closed by committed evidence alone, with each missing piece named.
+"""Gates between departments: open or closed by committed evidence alone, with each missing piece named. Pure.
 
 A sentinel file never opens anything here; it is a cache for others, bound to the evidence it rests
 on. See docs/sources.md#document-002.
@@ -7,10 +7,14 @@ on. See docs/sources.md#document-002.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from yolo_fs.protocol.gates import (
     GATES,
+    INTEGRATION,
+    INTEGRATION_CHECKS,
     SENTINELS,
     SIGN_OFFS,
     Decision,
@@ -18,102 +22,164 @@ from yolo_fs.protocol.gates import (
     Gate,
     Sentinel,
 )
-from yolo_fs.protocol.names import Dept
 from yolo_fs.rules.evidence.facts import PhaseFacts
-from yolo_fs.rules.phase.gateview import GateStatus, GateView, evidence_of
-from yolo_fs.rules.phase.integration import integration_checks, integration_gate
-from yolo_fs.rules.phase.needs import KINDS, NEEDS, all_departments
-from yolo_fs.rules.phase.progress import DepartmentStatus, PhaseStatus
+from yolo_fs.rules.phase.gate_needs import KINDS, NEEDS, CheckResult, integration_checks
+from yolo_fs.rules.phase.gate_sources import CommittedEvidence, MissingEvidence
+from yolo_fs.rules.phase.progress import DepartmentStatus
+
+if TYPE_CHECKING:
+    from yolo_fs.rules.phase.phase import Phase
 
 
-def gates_of(facts: PhaseFacts, progress: PhaseStatus) -> tuple[GateStatus, ...]:
+@dataclass(frozen=True, slots=True)
+class GateStatus:
+    """One gate of one phase."""
+
+    name: str
+    missing: tuple[MissingEvidence, ...]
+    evidence: tuple[tuple[str, str], ...]
+    """(path, commit) of what it rests on."""
+    blocking: bool = True
+
+    @property
+    def is_open(self) -> bool:
+        """Whether nothing is missing."""
+        return not self.missing
+
+    @property
+    def rests_on(self) -> list[dict[str, str]]:
+        """The evidence with its keys."""
+        return [{"path": path, "commit": commit} for path, commit in self.evidence]
+
+    JSON_KEYS: ClassVar = {
+        "gate": "name",
+        "open": "is_open",
+        "blocking": "blocking",
+        "missing": "missing",
+        "evidence": "rests_on",
+    }
+
+
+def gates_of(phase: Phase) -> tuple[GateStatus, ...]:
     """Return the gates that this phase has: those of its departments, and the integration gate."""
-    view = GateView(facts, progress)
-    active = facts.switches.departments
-    rows = [gate for gate in GATES if _concerns(gate, active)]
-    return (*(_gate(view, gate) for gate in rows), integration_gate(view))
+    active = phase.facts.switches.departments
+    rows = [gate for gate in GATES if set(gate.requires) <= set(active)]
+    return (*(_gate(phase, gate) for gate in rows), _integration_gate(phase))
 
 
-def _concerns(gate: Gate, active: tuple[Dept, ...]) -> bool:
-    return set(gate.requires) <= set(active)
-
-
-def _gate(view: GateView, gate: Gate) -> GateStatus:
-    missing = tuple(lack for need in gate.needs for lack in NEEDS[need](view))
+def _gate(phase: Phase, gate: Gate) -> GateStatus:
+    source = CommittedEvidence(phase)
+    missing = tuple(lack for need in gate.needs for lack in NEEDS[need](source))
     kinds = {kind for need in gate.needs for kind in KINDS.get(need, ())}
-    return GateStatus(gate.name, missing, evidence_of(view.facts, kinds), gate.blocking)
+    return GateStatus(gate.name, missing, _evidence(phase.facts, kinds), gate.blocking)
+
+
+def _evidence(facts: PhaseFacts, kinds: Collection[str]) -> tuple[tuple[str, str], ...]:
+    """Return (path, commit) of the committed artifacts of some kinds, in the order of the kinds."""
+    filed = [one for kind in sorted(kinds) for one in facts.of_kind(kind)]
+    return tuple((one.place.path, one.commit) for one in filed if one.commit)
+
+
+# --- integration ---
+
+
+def integration_checks_of(phase: Phase) -> dict[str, CheckResult]:
+    """Return each check across departments: pass, fail or skip, with what fails it."""
+    wanted = phase.facts.switches.config.integration_gate.checks
+    off = {row.key for row in INTEGRATION_CHECKS if not getattr(wanted, row.config)}
+    return integration_checks(CommittedEvidence(phase), off)
+
+
+def _integration_gate(phase: Phase) -> GateStatus:
+    """Return the integration gate: open once all departments are done and no check fails."""
+    waiting = tuple(CommittedEvidence(phase).lacks_completion())
+    failed = tuple(lack for _, lacks in phase.integration_checks.values() for lack in lacks)
+    kinds = ("api-contracts", "design-handoff", "dept-handoff", "test-results")
+    return GateStatus(INTEGRATION, waiting + failed, _evidence(phase.facts, kinds))
+
+
+def integration_result(phase: Phase, date: str) -> dict[str, Any]:
+    """Return the line of `integration-gate-result.jsonl`."""
+    failures = [
+        {"check": key, "detail": lack.what, "file": lack.file}
+        for key, (_, lacks) in phase.integration_checks.items()
+        for lack in lacks
+    ]
+    return {
+        "r": "FAIL" if failures else "PASS",
+        "checks": {key: result for key, (result, _) in phase.integration_checks.items()},
+        "failures": failures,
+        "dt": date,
+    }
 
 
 # --- the Owner's decision ---
 
 
-def sign_off(view: GateView) -> tuple[Decision, str]:
+def sign_off(phase: Phase) -> tuple[Decision, str]:
     """Return what the Owner is to decide by the matrix, and why."""
-    security = [verdict_of(view, "security-audit", one) for one in view.progress.departments]
-    quality = [verdict_of(view, "verification", one) for one in view.progress.departments]
-    failed = next((lack for _, lacks in integration_checks(view).values() for lack in lacks), None)
-    behind = next((lack.what for lack in all_departments(view)), "")
-    found = {
+    departments = phase.progress.departments
+    security = [verdict_of(phase, "security-audit", one) for one in departments]
+    quality = [verdict_of(phase, "verification", one) for one in departments]
+    failure = _first_failure(phase)
+    if not failure and "FAIL" in quality:
+        failure = "verification says FAIL"
+    if not failure:
+        failure = next((lack.what for lack in CommittedEvidence(phase).lacks_completion()), "")
+    reasons = {
         Evidence.SECURITY_FAIL: "security says FAIL" if "FAIL" in security else "",
-        Evidence.FAIL: str(failed)
-        if failed
-        else "verification says FAIL"
-        if "FAIL" in quality
-        else behind,
+        Evidence.FAIL: failure,
         Evidence.PARTIAL: "verification says PARTIAL" if "PARTIAL" in quality else "",
         Evidence.ALL_PASS: "all departments, the integration gate and security pass",
     }
-    return next((row.decision, found[row.when]) for row in SIGN_OFFS if found[row.when])
+    return next((row.decision, reasons[row.when]) for row in SIGN_OFFS if reasons[row.when])
 
 
-def verdict_of(view: GateView, kind: str, department: DepartmentStatus) -> str:
+def _first_failure(phase: Phase) -> str:
+    lacks = (lack for _, lacks in phase.integration_checks.values() for lack in lacks)
+    return str(next(lacks, ""))
+
+
+def verdict_of(phase: Phase, kind: str, department: DepartmentStatus) -> str:
     """Return `r` of a department's verification or audit; empty while there is none."""
-    lines = view.facts.lines_of(kind, department.department)
+    lines = phase.facts.lines_of(kind, department.department)
     return str(next((line.get("r") for line in lines if "r" in line), ""))
 
 
 # --- sentinels ---
 
 
-def sentinels_of(facts: PhaseFacts, progress: PhaseStatus) -> dict[str, str]:
-    """Return the sentinel files that the evidence bears out: file name → exact content.
+def sentinels_of(phase: Phase) -> dict[str, str]:
+    """Return the sentinel files that the evidence proves: file name → exact content.
 
     A sentinel on disk with any other content is stale or forged.
     """
-    open_gates = {gate.name: gate for gate in gates_of(facts, progress) if gate.is_open}
+    open_gates = {gate.name: gate for gate in phase.gates if gate.is_open}
     return {
-        row.file: _content(row, facts, open_gates, progress)
+        row.file: _content(row, phase, open_gates)
         for row in SENTINELS
-        if _is_borne_out(row, open_gates, progress)
+        if _is_proved(row, phase, open_gates)
     }
 
 
-def _is_borne_out(
-    row: Sentinel, open_gates: Mapping[str, GateStatus], progress: PhaseStatus
-) -> bool:
+def _is_proved(row: Sentinel, phase: Phase, open_gates: Mapping[str, GateStatus]) -> bool:
     if row.gate:
         return row.gate in open_gates
     return any(
         one.department is row.department and one.is_complete and one.plans
-        for one in progress.departments
+        for one in phase.progress.departments
     )
 
 
-def _content(
-    row: Sentinel,
-    facts: PhaseFacts,
-    open_gates: Mapping[str, GateStatus],
-    progress: PhaseStatus,
-) -> str:
+def _content(row: Sentinel, phase: Phase, open_gates: Mapping[str, GateStatus]) -> str:
     if row.gate:
         evidence = open_gates[row.gate].evidence
     else:
-        evidence = tuple(
-            (str(plan.id), plan.commit) for one in progress.departments for plan in one.plans
-        )
+        plans = (plan for one in phase.progress.departments for plan in one.plans)
+        evidence = tuple((str(plan.id), plan.commit) for plan in plans)
     bound = {
         "sentinel": row.file,
-        "phase": str(facts.phase),
+        "phase": str(phase.id),
         "evidence": [list(pair) for pair in evidence],
     }
     return json.dumps(bound, sort_keys=True) + "\n"

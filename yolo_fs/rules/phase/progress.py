@@ -5,7 +5,7 @@ See docs/sources.md#document-002.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -134,10 +134,6 @@ class PhaseStatus:
         """Share of all plans that are done, 0-100, rounded down."""
         plans = [plan for department in self.departments for plan in department.plans]
         return 100 * sum(plan.is_done for plan in plans) // len(plans) if plans else 0
-
-
-Folded = Sequence[tuple[PhaseFacts, PhaseStatus]]
-"""Phases in the order of their numbers, each with where it stands."""
 
 
 def fold(facts: PhaseFacts) -> PhaseStatus:

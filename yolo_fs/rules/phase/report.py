@@ -15,10 +15,10 @@ from yolo_fs.protocol.roster import AGENT_BY_NAME
 from yolo_fs.reasons import safe
 from yolo_fs.rules.evidence.facts import PhaseFacts
 from yolo_fs.rules.evidence.plans import PlanStanding, PlanStatus, TaskProgress
-from yolo_fs.rules.phase.gates import gates_of
-from yolo_fs.rules.phase.progress import DepartmentStatus, Next, PhaseStatus
+from yolo_fs.rules.phase.phase import Phase
+from yolo_fs.rules.phase.progress import DepartmentStatus, Next
 from yolo_fs.rules.phase.view import PHASE_STEPS, View
-from yolo_fs.rules.phase.waits import Wait, alarms, waits_of
+from yolo_fs.rules.phase.wait_graph import Wait
 from yolo_fs.rules.report import Item, ReportSection, listed
 
 SHORT = 12
@@ -37,22 +37,20 @@ class Asker:
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class PhaseReport:
     """The phase that the team is at, as the asker sees it."""
 
-    facts: PhaseFacts
-    progress: PhaseStatus
-    departments: tuple[DepartmentStatus, ...]
-    waits: tuple[Wait, ...]
+    phase: Phase
     asker: Asker
 
-    @classmethod
-    def of(cls, facts: PhaseFacts, progress: PhaseStatus, asker: Asker) -> Scene:
-        """Return what the asker sees of a phase."""
-        shown = tuple(
-            one for one in progress.departments if asker.department in (None, one.department)
+    @property
+    def departments(self) -> tuple[DepartmentStatus, ...]:
+        """The departments that the asker is shown."""
+        return tuple(
+            one
+            for one in self.phase.progress.departments
+            if self.asker.department in (None, one.department)
         )
-        return cls(facts, progress, shown, waits_of(facts, progress), asker)
 
     @property
     def plans(self) -> tuple[PlanStatus, ...]:
@@ -63,7 +61,7 @@ class Scene:
         return next(
             (
                 wait
-                for wait in self.waits
+                for wait in self.phase.waits
                 if wait.waiter == department and wait.on.startswith("gate:")
             ),
             None,
@@ -71,7 +69,7 @@ class Scene:
 
     def next(self) -> tuple[Next | None, DepartmentStatus | None]:
         """Return who goes on now and in which department: the asker, if it is its turn, and nobody behind a gate."""
-        asked = self.progress.next
+        asked = self.phase.progress.next
         if asked is None or asked.step in PHASE_STEPS:
             return asked, None
         able = [one for one in self.departments if one.next]
@@ -83,9 +81,9 @@ class Scene:
     @property
     def status(self) -> str:
         """Whether anybody can go on: `complete`, `running` or `waiting`."""
-        if self.progress.is_complete:
+        if self.phase.progress.is_complete:
             return "complete"
-        return "running" if self.progress.next else "waiting"
+        return "running" if self.phase.progress.next else "waiting"
 
     def sections(self) -> Iterator[ReportSection | None]:
         """Yield what is told of the phase."""
@@ -104,18 +102,18 @@ def _is_of(agent: str, role: str) -> bool:
     return bool(role) and (role == agent or (row is not None and role == row.role))
 
 
-def _next(scene: Scene) -> ReportSection:
-    asked, department = scene.next()
+def _next(report: PhaseReport) -> ReportSection:
+    asked, department = report.next()
     if asked is None:
         return ReportSection(
-            "next", "", (f"next: nobody; {_why_nobody(scene)}",), None, is_vital=True
+            "next", "", (f"next: nobody; {_why_nobody(report)}",), None, is_vital=True
         )
-    files = _input_files(scene.facts, asked, department)
+    files = _input_files(report.phase.facts, asked, department)
     task = next(
-        (one for plan in scene.plans for one in plan.tasks if str(one.ref) == asked.task), None
+        (one for plan in report.plans for one in plan.tasks if str(one.ref) == asked.task), None
     )
     plan = asked.task[:5]
-    waits = [wait for wait in scene.waits if wait.waiter == asked.task]
+    waits = [wait for wait in report.phase.waits if wait.waiter == asked.task]
     data = {
         "agent": asked.agent,
         "step": asked.step,
@@ -132,23 +130,23 @@ def _next(scene: Scene) -> ReportSection:
         *(f"but first: {wait}" for wait in waits),
         f"inputs: {', '.join(map(safe, asked.inputs))}",
         *([f"read: {', '.join(map(safe, files))}"] if files else []),
-        *_your_turn(scene, asked),
+        *_your_turn(report, asked),
     ]
     return ReportSection("next", "", tuple(lines), data, is_vital=True)
 
 
-def _why_nobody(scene: Scene) -> str:
-    if scene.progress.is_complete:
+def _why_nobody(report: PhaseReport) -> str:
+    if report.phase.progress.is_complete:
         return "the phase is complete"
-    if not scene.departments:
-        return f"department {scene.asker.department} takes no part in this phase"
-    if all(one.is_complete for one in scene.departments):
+    if not report.departments:
+        return f"department {report.asker.department} takes no part in this phase"
+    if all(one.is_complete for one in report.departments):
         return "this part of the phase is done"
     return "all that is left waits, see below"
 
 
-def _your_turn(scene: Scene, asked: Next) -> Iterator[str]:
-    role = scene.asker.role
+def _your_turn(report: PhaseReport, asked: Next) -> Iterator[str]:
+    role = report.asker.role
     if role and not _is_of(asked.agent, role):
         yield f"you: {safe(role)} has nothing to do now"
 
@@ -175,23 +173,23 @@ def _means(word: str, kind: str) -> bool:
     return kind in word and kind != "handoff"
 
 
-def _stops(scene: Scene) -> Iterator[Item]:
-    for one in scene.departments:
+def _stops(report: PhaseReport) -> Iterator[Item]:
+    for one in report.departments:
         for blocker in one.blockers:
             if not blocker.startswith("plan "):
                 yield (
                     f"{one.department}: {safe(blocker)}",
                     {"department": one.department.value, "why": blocker},
                 )
-    for alarm in alarms(scene.facts, scene.progress):
+    for alarm in report.phase.alarms:
         yield safe(str(alarm), 500), {"department": None, "why": str(alarm)}
 
 
-def _team(scene: Scene) -> Iterator[Item]:
-    if len(scene.progress.departments) < 2:
+def _team(report: PhaseReport) -> Iterator[Item]:
+    if len(report.phase.progress.departments) < 2:
         return
-    for one in scene.departments:
-        gate = scene.waits_at(one.department)
+    for one in report.departments:
+        gate = report.waits_at(one.department)
         step = one.current.step.key if one.current else "done"
         plans = f"{one.plans_complete} of {len(one.plans)} plans"
         yield (
@@ -216,14 +214,14 @@ def _turn(one: DepartmentStatus, gate: Wait | None) -> str:
     return f"next: {one.next.agent}{f' {safe(one.next.task)}' if one.next.task else ''}{behind}"
 
 
-def _escalations(scene: Scene) -> Iterator[Item]:
+def _escalations(report: PhaseReport) -> Iterator[Item]:
     since = {
         str(line.get("id")): str(line.get("dt"))
-        for line in reversed(scene.facts.lines_of("escalation"))
+        for line in reversed(report.phase.facts.lines_of("escalation"))
     }
-    for wait in scene.waits:
+    for wait in report.phase.waits:
         if EscalationId.parse(wait.waiter):
-            blocks = sorted(one.waiter for one in scene.waits if one.on == wait.waiter)
+            blocks = sorted(one.waiter for one in report.phase.waits if one.on == wait.waiter)
             begun = since.get(wait.waiter, "")
             yield (
                 f"{wait.waiter}: {safe(wait.on)} is to answer, since {safe(begun) or 'some time'}"
@@ -238,8 +236,8 @@ def _escalations(scene: Scene) -> Iterator[Item]:
             )
 
 
-def _gates(scene: Scene) -> Iterator[Item]:
-    for gate in gates_of(scene.facts, scene.progress):
+def _gates(report: PhaseReport) -> Iterator[Item]:
+    for gate in report.phase.gates:
         lacks = [str(lack) for lack in gate.missing]
         why = f"closed: {safe('; '.join(lacks[:2]), 300)}{f' and {len(lacks) - 2} more' if len(lacks) > 2 else ''}"
         yield (
@@ -252,8 +250,8 @@ def _can_go_on(plan: PlanStatus) -> bool:
     return not plan.is_done and not (plan.blocked_by and plan.standing is PlanStanding.PENDING)
 
 
-def _plans(scene: Scene, is_wanted: Callable[[PlanStatus], bool]) -> Iterator[Item]:
-    for plan in scene.plans:
+def _plans(report: PhaseReport, is_wanted: Callable[[PlanStatus], bool]) -> Iterator[Item]:
+    for plan in report.plans:
         if is_wanted(plan):
             tasks = ", ".join(_task(task) for task in plan.tasks)
             lacks = f"; lacks {safe('; '.join(plan.missing), 300)}" if plan.missing else ""
@@ -279,11 +277,11 @@ def _plan_data(plan: PlanStatus) -> dict[str, Any]:
     }
 
 
-def _blocked(scene: Scene) -> Iterator[Item]:
-    for plan in scene.plans:
+def _blocked(report: PhaseReport) -> Iterator[Item]:
+    for plan in report.plans:
         if not plan.is_done and plan.blocked_by:
             yield f"{plan.id} waits for {safe(', '.join(plan.blocked_by))}", _plan_data(plan)
-    shown = {str(task.ref) for plan in scene.plans for task in plan.tasks}
-    for wait in scene.waits:
+    shown = {str(task.ref) for plan in report.plans for task in plan.tasks}
+    for wait in report.phase.waits:
         if wait.waiter in shown:
             yield str(wait), {"task": wait.waiter, "blocked_by": [wait.on], "why": wait.why}

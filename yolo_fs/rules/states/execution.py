@@ -14,6 +14,7 @@ from typing import Any
 from yolo_fs.protocol.workflow import STEPS, Step
 from yolo_fs.rules.escalations.entries import NextEntries, borne_out, next_entries, said_of
 from yolo_fs.rules.evidence.facts import Filed, PhaseFacts
+from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.rules.phase.progress import PhaseStatus, StepStanding, StepStatus
 from yolo_fs.rules.phase.skips import BY_RULE, DECLARED_SKIP
 from yolo_fs.rules.states.checksum import DECLARED, declared_in, rank_of_status, renewed
@@ -34,15 +35,13 @@ class _Target:
     entry: Mapping[str, Any]
 
 
-def next_execution_state(
-    facts: PhaseFacts, progress: PhaseStatus, before: Mapping[str, Any] | None
-) -> dict[str, Any] | None:
+def next_execution_state(phase: Phase, before: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """Return the next content of a phase's execution state; None when it says already what the evidence says.
 
     `before`: the committed content. Called again after each commit, it records one transition at a time.
     """
-    old = dict(before or {})
-    targets = {target.step.key: target for target in _targets(facts, progress, old)}
+    facts, progress, old = phase.facts, phase.progress, dict(before or {})
+    targets = {target.step.key: target for target in _targets(phase, old)}
     written = _steps_of(old)
     escalated = next_entries(facts, before)
     due = [
@@ -59,21 +58,21 @@ def next_execution_state(
         if key not in LAZY or key in written or (one.status != "pending" and key not in later)
     }
     reached = now[0] if now else str(old.get("step") or progress.step)
-    fresh = _content(facts, progress, old, targets, steps, reached, escalated)
+    fresh = _content(phase, old, targets, steps, reached, escalated)
     if now or escalated.change or renewed(before, fresh) is None:
         return renewed(before, fresh)
     return renewed(before, fresh | {"step": _running(targets) or progress.step})
 
 
 def _content(
-    facts: PhaseFacts,
-    progress: PhaseStatus,
+    phase: Phase,
     old: Mapping[str, Any],
     targets: Mapping[str, _Target],
     shown: Mapping[str, Any],
     reached: str,
     escalated: NextEntries,
 ) -> dict[str, Any]:
+    facts, progress = phase.facts, phase.progress
     plans = _plans(progress)
     waves = [plan["wave"] for plan in plans if plan["status"] != "complete"]
     every = [plan["wave"] for plan in plans]
@@ -121,15 +120,15 @@ _OUTCOME = frozenset({"completed_at", "skipped_at", "artifact", "reason"})
 # --- steps ---
 
 
-def _targets(facts: PhaseFacts, progress: PhaseStatus, old: Mapping[str, Any]) -> Iterator[_Target]:
+def _targets(phase: Phase, old: Mapping[str, Any]) -> Iterator[_Target]:
     reached = True
     for step in STEPS:
-        found = _found(progress, step)
+        found = _found(phase.progress, step)
         status = _standing(found, said=_status(_steps_of(old), step.key))
         if status == "skipped" and not reached and not found[0].by.startswith(DECLARED_SKIP):
             status = "pending"  # a rule skips a step when its turn comes, not before
         reached = reached and (status in PASSED or not step.blocking)
-        yield _Target(step, status, _entry(facts, step, status, found))
+        yield _Target(step, status, _entry(phase.facts, step, status, found))
 
 
 def _found(progress: PhaseStatus, step: Step) -> list[StepStatus]:

@@ -11,33 +11,28 @@ from typing import Any
 from yolo_fs.protocol.gates import GATE_BY_NAME, GATE_TIMEOUT_MINUTES
 from yolo_fs.protocol.names import Dept
 from yolo_fs.rules.evidence.facts import Filed, PhaseFacts
-from yolo_fs.rules.phase.gates import gates_of, sign_off
-from yolo_fs.rules.phase.gateview import GateStatus, GateView
-from yolo_fs.rules.phase.integration import integration_result
-from yolo_fs.rules.phase.progress import DepartmentStatus, PhaseStatus
+from yolo_fs.rules.phase.gates import GateStatus, integration_result
+from yolo_fs.rules.phase.phase import Phase
+from yolo_fs.rules.phase.progress import DepartmentStatus
 from yolo_fs.rules.phase.waves import routing, waves
 from yolo_fs.rules.states.checksum import DECLARED, declared_in, rank_of_status, renewed
 from yolo_fs.rules.states.department import derived_status
 from yolo_fs.rules.timestamps import iso
 
 
-def orchestration(
-    facts: PhaseFacts, progress: PhaseStatus, before: Mapping[str, Any] | None
-) -> dict[str, Any] | None:
+def orchestration(phase: Phase, before: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """Return the content of a phase's orchestration state; None when it says already what the evidence says."""
-    old = dict(before or {})
-    gates = {gate.name: gate for gate in gates_of(facts, progress)}
+    facts, old = phase.facts, dict(before or {})
+    gates = {gate.name: gate for gate in phase.gates}
     first = {
         "phase": facts.phase.number,
         "multi_dept": facts.switches.several_departments,
         "workflow": facts.switches.config.department_workflow,
-        "departments": {
-            one.department.value: _department(facts, one) for one in _in_waves(facts, progress)
-        },
+        "departments": {one.department.value: _department(facts, one) for one in _in_waves(phase)},
         "gates": {name: _gate(facts, gates[name]) for name in GATE_BY_NAME if name in gates},
-        "integration_qa": {"status": _integration(facts, progress)},
+        "integration_qa": {"status": _integration(phase)},
         "security": {"status": _security(facts)},
-        "owner_signoff": {"status": _owner(facts, progress)},
+        "owner_signoff": {"status": _owner(phase)},
         "started_at": old.get("started_at") or iso(min(_moments(facts.filed), default=0)),
         "timeout_minutes": old.get("timeout_minutes") or GATE_TIMEOUT_MINUTES,
         "waves": _waves(facts),
@@ -56,9 +51,9 @@ def _waves(facts: PhaseFacts) -> list[dict[str, Any]]:
     ]
 
 
-def _in_waves(facts: PhaseFacts, progress: PhaseStatus) -> list[DepartmentStatus]:
-    order = [name for wave in _waves(facts) for name in wave["depts"]]
-    return sorted(progress.departments, key=lambda one: order.index(one.department.value))
+def _in_waves(phase: Phase) -> list[DepartmentStatus]:
+    order = [name for wave in _waves(phase.facts) for name in wave["depts"]]
+    return sorted(phase.progress.departments, key=lambda one: order.index(one.department.value))
 
 
 def _department(facts: PhaseFacts, one: DepartmentStatus) -> dict[str, str]:
@@ -84,10 +79,10 @@ def _gate(facts: PhaseFacts, gate: GateStatus) -> dict[str, str]:
     }
 
 
-def _integration(facts: PhaseFacts, progress: PhaseStatus) -> str:
-    if any(one.current for one in progress.departments):
+def _integration(phase: Phase) -> str:
+    if phase.behind:
         return "pending"
-    return str(integration_result(GateView(facts, progress), "")["r"])
+    return str(integration_result(phase, "")["r"])
 
 
 def _security(facts: PhaseFacts) -> str:
@@ -95,10 +90,10 @@ def _security(facts: PhaseFacts) -> str:
     return next((word for word in ("FAIL", "WARN", "PASS") if word in said), "pending")
 
 
-def _owner(facts: PhaseFacts, progress: PhaseStatus) -> str:
-    if any(one.current for one in progress.departments):
+def _owner(phase: Phase) -> str:
+    if phase.behind:
         return "pending"
-    return sign_off(GateView(facts, progress))[0].value
+    return phase.sign_off[0].value
 
 
 def _of(facts: PhaseFacts, department: Dept) -> Iterator[Filed]:

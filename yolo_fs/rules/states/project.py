@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from yolo_fs.protocol.workflow import STEP_BY_KEY
-from yolo_fs.rules.evidence.facts import PhaseFacts
-from yolo_fs.rules.phase.progress import Folded, PhaseStatus
+from yolo_fs.rules.phase.phase import Phase, Phases
 from yolo_fs.rules.states.checksum import declared_in, renewed
 from yolo_fs.rules.timestamps import day
 
@@ -31,7 +30,7 @@ _STATUS = {
 """What the project does while a phase is at a step."""
 
 
-def project_state(phases: Folded, before: Mapping[str, Any] | None) -> dict[str, Any] | None:
+def project_state(phases: Phases, before: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """Return the content of `state.json`; None when it says already what the evidence says, or there is no phase.
 
     A file in which somebody declares more than the evidence bears out is left as it is, and shown as drift: a Lead
@@ -52,29 +51,43 @@ def project_state(phases: Folded, before: Mapping[str, Any] | None) -> dict[str,
     return renewed(before, first | {key: value for key, value in old.items() if key not in first})
 
 
-def claims(phases: Folded, said: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+def claims(phases: Phases, said: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
     """Return what a `state.json` declares beyond the evidence: key → what it says, what the evidence says."""
     derived = {key: value for key, value in _derived(phases).items() if key != "tt"}
     ahead = declared_in(said, ((key, said[key]) for key in derived if key in said), derived, _rank)
     return {key: (value, derived[key]) for key, value in ahead.items()}
 
 
-def current(phases: Folded) -> tuple[PhaseFacts, PhaseStatus]:
+def current(phases: Phases) -> Phase:
     """Return the phase that the project is at: the first that is not complete, else the last."""
-    return next((one for one in phases if not one[1].is_complete), phases[-1])
+    return next((one for one in phases if not one.is_complete), phases[-1])
 
 
-def _derived(phases: Folded) -> dict[str, Any]:
-    facts, progress = current(phases)
+def summary_line(phases: Phases) -> str:
+    """Return the phase, its step and percentage, and who is next, for a status line; empty without a phase."""
+    if not phases:
+        return ""
+    progress = current(phases).progress
+    if progress.is_complete:
+        return f"{progress.phase} complete"
+    turn = f", next {progress.next.agent}" if progress.next else ""
+    return f"{progress.phase} {progress.step} {progress.percent}%{turn}"
+
+
+def _derived(phases: Phases) -> dict[str, Any]:
+    phase = current(phases)
     plans = [
-        plan for _, one in phases for department in one.departments for plan in department.plans
+        plan
+        for one in phases
+        for department in one.progress.departments
+        for plan in department.plans
     ]
     done = sum(plan.is_done for plan in plans)
     return {
-        "ph": int(facts.phase.number),
+        "ph": int(phase.id.number),
         "tt": len(phases),
-        "st": "complete" if progress.is_complete else _status(progress.step),
-        "step": progress.step,
+        "st": "complete" if phase.is_complete else _status(phase.progress.step),
+        "step": phase.progress.step,
         "pr": 100 * done // len(plans) if plans else 0,
     }
 
@@ -83,8 +96,8 @@ def _status(step: str) -> str:
     return next(status for status, steps in _STATUS.items() if step in steps)
 
 
-def _begin(phases: Folded) -> str:
-    moments = [filed.at_s for facts, _ in phases for filed in facts.filed if filed.commit]
+def _begin(phases: Phases) -> str:
+    moments = [filed.at_s for phase in phases for filed in phase.facts.filed if filed.commit]
     return day(min(moments, default=0))
 
 

@@ -216,10 +216,10 @@ class Gatherer:
     def _done_by(self, commit: str | None) -> Mapping[PhaseId, frozenset[PlanId]]:
         """Return for each phase the plans that nobody works on any more."""
         return {
-            facts.phase: frozenset(
-                plan.id for one in progress.departments for plan in one.plans if plan.is_done
+            phase.id: frozenset(
+                plan.id for one in phase.progress.departments for plan in one.plans if plan.is_done
             )
-            for facts, progress in self._team.folded(commit)
+            for phase in self._team.phases(commit)
         }
 
     def _last(self, commit: str) -> tuple[tuple[str, str], ...]:

@@ -137,11 +137,11 @@ class ContextStore:
         Raises:
             YoloError: NOT_INITIALISED when there is none.
         """
-        folded = self._team.folded(commit)
-        begun = {facts.phase for facts, _ in folded}
+        phases = self._team.phases(commit)
+        begun = {phase.id for phase in phases}
         empty = [phase for phase in self._phases() if phase not in begun]
-        if folded and (not current(folded)[1].is_complete or not empty):
-            return current(folded)[0].phase
+        if phases and (not current(phases).is_complete or not empty):
+            return current(phases).id
         if not empty:
             hint = "'yolo-fs phase new SLUG' makes one."
             raise YoloError(

@@ -10,7 +10,7 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.rules.crew.health import crew, instance_of
 from yolo_fs.rules.crew.tally import DepartmentTally, tally
 from yolo_fs.rules.evidence.facts import PhaseFacts
-from yolo_fs.rules.phase.progress import fold
+from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.services.crew.observing import task_commits
 from yolo_fs.services.crew.record import Record
 from yolo_fs.services.history.team import Team
@@ -41,4 +41,4 @@ def tally_of(
 ) -> tuple[DepartmentTally, ...]:
     """Return what each department of a phase comes to, what its Devs told included."""
     seen = Record(repository.own_dir, settings.limits).read(datetime.now(UTC)).seen
-    return tally(facts, fold(facts), task_commits(facts, team.chronicle), seen)
+    return tally(Phase(facts), task_commits(facts, team.chronicle), seen)

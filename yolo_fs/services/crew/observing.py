@@ -22,14 +22,14 @@ from yolo_fs.rules.crew.circuit import Breaker, Patience, as_of, left_by
 from yolo_fs.rules.crew.health import AT_WORK, AgentHealth, crew, judged
 from yolo_fs.rules.crew.outcomes import outcomes
 from yolo_fs.rules.crew.shutdown import Shutdown, shutdowns
-from yolo_fs.rules.crew.stalls import Scene, Stall, awaited, stalls
+from yolo_fs.rules.crew.stalls import Stall, StallInput, awaited, stalls
 from yolo_fs.rules.escalations.clock import Instant
 from yolo_fs.rules.escalations.log import logged
 from yolo_fs.rules.escalations.standing import escalations
 from yolo_fs.rules.evidence.facts import PhaseFacts, SourceCommit, Switches
 from yolo_fs.rules.evidence.plans import plan_progress
 from yolo_fs.rules.loops.facts import LoopFacts
-from yolo_fs.rules.phase.progress import PhaseStatus
+from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.schemas.config import Policy
 from yolo_fs.services.crew.record import Record, Recorded
 from yolo_fs.services.escalations.clock import note, read_clock, recall
@@ -72,11 +72,10 @@ class CrewLook:
 
 
 @dataclass(frozen=True, slots=True)
-class _Phase:
+class _OpenPhase:
     """What the branch says of a phase that is not complete."""
 
-    facts: PhaseFacts
-    progress: PhaseStatus
+    phase: Phase
     loops: LoopFacts
     done: Mapping[str, SourceCommit]
 
@@ -99,7 +98,7 @@ class CrewObserver:
         self._clock = clock
         self._timers = recall(repository.own_dir, CLOCK)
         self._tip: str | None = ""
-        self._phases: tuple[_Phase, ...] = ()
+        self._phases: tuple[_OpenPhase, ...] = ()
         self._said = Recorded()
         self._agents: tuple[AgentHealth, ...] = ()
         self._folded: tuple[object, tuple[Breaker, ...]] | None = None
@@ -122,7 +121,7 @@ class CrewObserver:
         began = self._time(phases, agents, asked, said, now, keep=keep)
         there = judged(agents, now.wall, self._policy.agent_silent_s, began)
         circuits = as_of(now.wall, self._left(phases, there, said), self._patience, began)
-        scenes = (_scene(one, there, circuits, verdicts, now.wall) for one in phases)
+        scenes = (_stall_input(one, there, circuits, verdicts, now.wall) for one in phases)
         return CrewLook(
             agents=there,
             breakers=circuits,
@@ -142,20 +141,20 @@ class CrewObserver:
 
     # --- the branch ---
 
-    def _read_phases(self) -> tuple[_Phase, ...]:
+    def _read_phases(self) -> tuple[_OpenPhase, ...]:
         tip = self._repository.head().tip
         if tip != self._tip:
-            open_ = (one for one in self._team.folded(tip) if not one[1].is_complete)
-            self._phases = tuple(self._phase(facts, progress) for facts, progress in open_)
+            open_ = (one for one in self._team.phases(tip) if not one.is_complete)
+            self._phases = tuple(self._open_phase(one) for one in open_)
             self._tip = tip
         return self._phases
 
-    def _phase(self, facts: PhaseFacts, progress: PhaseStatus) -> _Phase:
-        known = loop_facts(self._team, facts, 0)
-        return _Phase(facts, progress, known, task_commits(facts, self._team.chronicle))
+    def _open_phase(self, phase: Phase) -> _OpenPhase:
+        known = loop_facts(self._team, phase.facts, 0)
+        return _OpenPhase(phase, known, task_commits(phase.facts, self._team.chronicle))
 
     def _left(
-        self, phases: tuple[_Phase, ...], agents: Iterable[AgentHealth], said: Recorded
+        self, phases: tuple[_OpenPhase, ...], agents: Iterable[AgentHealth], said: Recorded
     ) -> tuple[Breaker, ...]:
         """Return the breakers as the last outcome left them; the fold is made again only where there are others."""
         basis = (phases, said, tuple(one for one in agents if one.health is Health.DISAPPEARED))
@@ -180,7 +179,7 @@ class CrewObserver:
 
     def _time(
         self,
-        phases: tuple[_Phase, ...],
+        phases: tuple[_OpenPhase, ...],
         agents: tuple[AgentHealth, ...],
         asked: Iterable[Shutdown],
         said: Recorded,
@@ -208,7 +207,7 @@ class CrewObserver:
             **{
                 turn.key: turn.moved_at
                 for one in phases
-                for turn in awaited(_scene(one, agents, (), {}, now.wall))
+                for turn in awaited(_stall_input(one, agents, (), {}, now.wall))
             },
         }
         self._timers = before.look(turns, now)
@@ -223,15 +222,15 @@ def task_commits(facts: PhaseFacts, chronicle: Chronicle) -> dict[str, SourceCom
     return {oid: commit for oid in named if (commit := chronicle.commit(oid))}
 
 
-def _scene(
-    one: _Phase,
+def _stall_input(
+    one: _OpenPhase,
     agents: tuple[AgentHealth, ...],
     circuits: tuple[Breaker, ...],
     verdicts: Mapping[str, Verdict],
     now: datetime,
-) -> Scene:
-    asked = escalations(logged(one.facts), now)
-    return Scene(one.facts, one.progress, agents, circuits, asked, verdicts, one.done)
+) -> StallInput:
+    asked = escalations(logged(one.phase.facts), now)
+    return StallInput(one.phase, agents, circuits, asked, verdicts, one.done)
 
 
 # --- for machines ---

@@ -27,7 +27,7 @@ from yolo_fs.rules.handoffs.lifecycle import (
     lifecycles,
 )
 from yolo_fs.rules.handoffs.reading import Read
-from yolo_fs.rules.phase.progress import Folded
+from yolo_fs.rules.phase.phase import Phases
 from yolo_fs.services.history.index import Chronicle
 
 _STATES = frozenset({"execution-state", "phase-orchestration"})
@@ -37,15 +37,15 @@ _FIRST_AGENTS = (Role.CRITIC, *(name_in(Role.ARCHITECT, row.name) for row in WOR
 
 
 def lifecycles_of(
-    root: str, phases: Folded, chronicle: Chronicle, reads: Iterable[Read], deadline_s: int
+    root: str, phases: Phases, chronicle: Chronicle, reads: Iterable[Read], deadline_s: int
 ) -> tuple[HandoffLifecycle, ...]:
     """Return the lifecycles of the handoffs of all phases that are not complete, and of those that lead into them."""
     known = _Known(root, chronicle, tuple(reads))
-    complete = {facts.phase for facts, progress in phases if progress.is_complete}
-    open_ = [facts for facts, progress in phases if not progress.is_complete]
+    complete = {phase.id for phase in phases if phase.is_complete}
+    open_ = [phase.facts for phase in phases if not phase.is_complete]
     deliveries: list[DeliveredHandoff] = []
     signs: list[ReceiverSign] = []
-    for one, _ in phases:
+    for one in [phase.facts for phase in phases]:
         deliveries += known.into_next(one, complete)
         signs += known.of_next(one)
     for one in open_:

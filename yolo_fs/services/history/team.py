@@ -27,7 +27,7 @@ from yolo_fs.rules.evidence.facts import (
 )
 from yolo_fs.rules.handoffs.contents import handoff_into
 from yolo_fs.rules.loops.facts import of_former
-from yolo_fs.rules.phase.progress import Folded, fold
+from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.services.history.cache import Chronicled
 from yolo_fs.services.history.index import Chronicle
 from yolo_fs.services.settings import Settings
@@ -53,20 +53,17 @@ class Team:
         self._settings = settings
         self._filed: dict[str, tuple[str, Filed]] = {}
         """Path → the blob that was read last, and what it says."""
-        self._folded: tuple[object, Folded] | None = None
+        self._phases: tuple[object, tuple[Phase, ...]] | None = None
         """What was asked last, and the answer."""
         self._pasts: dict[str, _Past] = {}
         self.chronicle = Chronicle(repository)
 
-    def folded(self, commit: str | None, switches: Switches | None = None) -> Folded:
-        """Return each phase with where it stands as of a commit; the last answer is kept, for several ask for it."""
+    def phases(self, commit: str | None, switches: Switches | None = None) -> tuple[Phase, ...]:
+        """Return the phases as of a commit; the last answer is kept, for several callers ask for it."""
         asked = (commit, switches)
-        if self._folded is None or self._folded[0] != asked:
-            self._folded = (
-                asked,
-                tuple((facts, fold(facts)) for facts in self.facts(commit, switches)),
-            )
-        return self._folded[1]
+        if self._phases is None or self._phases[0] != asked:
+            self._phases = asked, tuple(map(Phase, self.facts(commit, switches)))
+        return self._phases[1]
 
     def facts(self, commit: str | None, switches: Switches | None = None) -> tuple[PhaseFacts, ...]:
         """Return the facts of each phase as of a commit."""

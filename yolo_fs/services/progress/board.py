@@ -6,25 +6,20 @@ same code.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.lines import read_object
 from yolo_fs.json_form import to_json
-from yolo_fs.protocol.gates import Decision
 from yolo_fs.reasons import Finding
-from yolo_fs.rules.escalations.entries import as_committed
-from yolo_fs.rules.escalations.progress import EscalationProgress
 from yolo_fs.rules.escalations.shown import as_json
 from yolo_fs.rules.evidence.facts import PhaseFacts, Switches
 from yolo_fs.rules.evidence.plans import PlanStatus
-from yolo_fs.rules.handoffs.contents import faults_of_handoffs
 from yolo_fs.rules.loops.facts import LoopProgress
-from yolo_fs.rules.phase.gates import gates_of, sign_off
-from yolo_fs.rules.phase.gateview import GateStatus, GateView
-from yolo_fs.rules.phase.progress import DepartmentStatus, Next, PhaseStatus, StepStatus, fold
-from yolo_fs.rules.phase.waits import Alarm, Deadlock, alarms
+from yolo_fs.rules.phase.phase import Phase
+from yolo_fs.rules.phase.progress import DepartmentStatus, Next, StepStatus
+from yolo_fs.rules.phase.wait_graph import Alarm, Deadlock
 from yolo_fs.schemas.base import check
 from yolo_fs.schemas.config import Config
 from yolo_fs.services.access import out_of_lane
@@ -33,32 +28,12 @@ from yolo_fs.services.history.team import Team
 from yolo_fs.services.settings import CONFIG, Settings
 
 
-@dataclass(frozen=True, slots=True)
-class PhaseBoard:
-    """Where one phase stands."""
+@dataclass(frozen=True)
+class PhaseBoard(Phase):
+    """A phase with what else a board shows of it."""
 
-    facts: PhaseFacts
-    """What all the rest follows from."""
-    progress: PhaseStatus
-    gates: tuple[GateStatus, ...]
-    decision: Decision
-    """What the Owner is to decide at sign-off."""
-    why: str
-    """The evidence that the decision rests on."""
-    alarms: tuple[Alarm, ...]
-    """Waits that nothing will ever end."""
     loops: tuple[LoopProgress, ...] = ()
     """Reviews and repairs that somebody has to go on with, as of the commit's own time."""
-
-    @property
-    def escalations(self) -> tuple[EscalationProgress, ...]:
-        """Who holds which escalation, as of the commit's own time."""
-        return as_committed(self.facts)
-
-    @property
-    def untrue(self) -> tuple[Finding, ...]:
-        """What handoffs say and the branch does not bear out."""
-        return faults_of_handoffs(self.facts)
 
     @property
     def out_of_lane(self) -> tuple[Finding, ...]:
@@ -68,6 +43,7 @@ class PhaseBoard:
     def as_json(self) -> dict[str, Any]:
         """Return the phase as `status --json` shows it."""
         progress = self.progress
+        decision, why = self.sign_off
         return {
             "phase": str(progress.phase),
             "complete": progress.is_complete,
@@ -77,9 +53,9 @@ class PhaseBoard:
             "departments": [_department(one) for one in progress.departments],
             "steps": [_step(one) for one in progress.steps],
             "gates": to_json(self.gates),
-            "sign_off": {"decision": self.decision.value, "why": self.why},
+            "sign_off": {"decision": decision.value, "why": why},
             "alarms": [_alarm(one) for one in self.alarms],
-            "handoffs": [one.as_json() for one in self.untrue],
+            "handoffs": [one.as_json() for one in self.false_claims],
             "escalations": [as_json(one) for one in self.escalations],
             "loops": to_json(self.loops),
             "out_of_lane": [one.as_json() for one in self.out_of_lane],
@@ -121,7 +97,7 @@ def board(
     facts = gathered.facts(commit, switches)
     at_s = gathered.chronicle.at_s(commit) if commit else 0
     stands_in = commit is not None and config is None and settings.config != Config()
-    phases = tuple(_with_loops(gathered, _phase(one), at_s) for one in facts)
+    phases = tuple(_phase(gathered, one, at_s) for one in facts)
     return Board(commit, config, stands_in, phases)
 
 
@@ -134,17 +110,12 @@ def _config_at(repository: Repository, settings: Settings, commit: str | None) -
     return shaped if isinstance(shaped, Config) else None
 
 
-def _phase(facts: PhaseFacts) -> PhaseBoard:
-    progress = fold(facts)
-    decision, why = sign_off(GateView(facts, progress))
+def _phase(team: Team, facts: PhaseFacts, at_s: int) -> PhaseBoard:
+    if Phase(facts).is_complete:
+        return PhaseBoard(facts)
     return PhaseBoard(
-        facts, progress, gates_of(facts, progress), decision, why, alarms(facts, progress)
+        facts, tuple(loop for loop in loops_of(team, facts, at_s) if not loop.is_over)
     )
-
-
-def _with_loops(team: Team, one: PhaseBoard, at_s: int) -> PhaseBoard:
-    begun = () if one.progress.is_complete else loops_of(team, one.facts, at_s)
-    return replace(one, loops=tuple(loop for loop in begun if not loop.is_over))
 
 
 # --- for machines ---

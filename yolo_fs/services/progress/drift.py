@@ -15,10 +15,9 @@ from typing import Any
 
 from yolo_fs.edges.files import names_in
 from yolo_fs.edges.store import read_json
-from yolo_fs.rules.evidence.facts import PhaseFacts, Switches
+from yolo_fs.rules.evidence.facts import Switches
 from yolo_fs.rules.handoffs.lifecycle import overdue
-from yolo_fs.rules.phase.gates import sentinels_of
-from yolo_fs.rules.phase.progress import PhaseStatus, fold
+from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.rules.states.department import Drift, drift_of_department, drift_of_state
 from yolo_fs.rules.states.project import claims
 from yolo_fs.schemas.config import Config
@@ -83,16 +82,16 @@ def as_json(found: Iterable[Aside]) -> dict[str, Any]:
     }
 
 
-def drift_of_phase(root: str, facts: PhaseFacts, progress: PhaseStatus) -> Iterator[Drift]:
+def drift_of_phase(root: str, phase: Phase) -> Iterator[Drift]:
     """Yield where a status or state file of a phase disagrees with the evidence."""
     for source in SOURCES:
-        yield from source(root, facts, progress)
+        yield from source(root, phase)
 
 
-def forged_sentinels(root: str, facts: PhaseFacts, progress: PhaseStatus) -> tuple[str, ...]:
+def forged_sentinels(root: str, phase: Phase) -> tuple[str, ...]:
     """Return the sentinel files that are links, stale, made by hand, or of another phase (F58)."""
-    folder = phase_folder(root, facts.phase)
-    borne_out = sentinels_of(facts, progress)
+    folder = phase_folder(root, phase.id)
+    borne_out = phase.sentinels
     return tuple(
         name
         for name in names_in(folder)
@@ -108,14 +107,14 @@ def _is_borne_out(path: str, content: str | None) -> bool:
 
 
 def _of_phase(root: str, one: PhaseBoard, in_force: Switches) -> Aside:
-    facts = replace(one.facts, switches=in_force)
-    progress = one.progress if in_force == one.facts.switches else fold(facts)
-    forged = forged_sentinels(root, facts, progress)
+    phase: Phase = one
+    if in_force != one.facts.switches:
+        phase = Phase(replace(one.facts, switches=in_force))
     return Aside(
-        str(facts.phase),
-        tuple(drift_of_phase(root, facts, progress)),
-        forged,
-        tuple(_declared_blockers(root, facts)),
+        str(phase.id),
+        tuple(drift_of_phase(root, phase)),
+        forged_sentinels(root, phase),
+        tuple(_declared_blockers(root, phase)),
     )
 
 
@@ -131,45 +130,43 @@ def _of_config(committed: Config | None, in_force: Config) -> Iterator[Drift]:
 
 def _of_project(root: str, found: Board) -> Iterator[Drift]:
     said = read_json(os.path.join(root, PROJECT))
-    phases = [(one.facts, one.progress) for one in found.phases]
-    if isinstance(said, dict) and phases:
-        for key, (declared, derived) in claims(phases, said).items():
+    if isinstance(said, dict) and found.phases:
+        for key, (declared, derived) in claims(found.phases, said).items():
             yield Drift(PROJECT, key, declared, derived)
 
 
 def _of_handoffs(root: str, settings: Settings, found: Board, team: Team) -> Iterator[str]:
-    phases = [(one.facts, one.progress) for one in found.phases]
-    if phases:
+    if found.phases:
         reads = Reader(root, root, settings.limits, lambda *_: None).log().reads
         known = lifecycles_of(
-            root, phases, team.chronicle, reads, settings.policy.handoff_deadline_s
+            root, found.phases, team.chronicle, reads, settings.policy.handoff_deadline_s
         )
         yield from (str(one) for one in overdue(known, int(time.time())))
 
 
-def _of_states(root: str, facts: PhaseFacts, _: PhaseStatus) -> Iterator[Drift]:
+def _of_states(root: str, phase: Phase) -> Iterator[Drift]:
     for name in (".execution-state.json", ".phase-orchestration.json"):
-        state = read_json(os.path.join(phase_folder(root, facts.phase), name))
+        state = read_json(os.path.join(phase_folder(root, phase.id), name))
         if isinstance(state, dict):
             yield from drift_of_state(name, state)
 
 
-def _of_departments(root: str, facts: PhaseFacts, progress: PhaseStatus) -> Iterator[Drift]:
-    declared = shown(root, facts.phase)
-    for department in progress.departments:
+def _of_departments(root: str, phase: Phase) -> Iterator[Drift]:
+    declared = shown(root, phase.id)
+    for department in phase.progress.departments:
         if status := declared.get(department.department.value):
             yield from drift_of_department(department, status)
 
 
-SOURCES: tuple[Callable[[str, PhaseFacts, PhaseStatus], Iterator[Drift]], ...] = (
+SOURCES: tuple[Callable[[str, Phase], Iterator[Drift]], ...] = (
     _of_departments,
     _of_states,
 )
 """One row for each kind of file that declares what the fold derives."""
 
 
-def _declared_blockers(root: str, facts: PhaseFacts) -> Iterator[tuple[str, str]]:
-    for department, status in shown(root, facts.phase).items():
+def _declared_blockers(root: str, phase: Phase) -> Iterator[tuple[str, str]]:
+    for department, status in shown(root, phase.id).items():
         listed = status.get("blockers")
         for said in listed if isinstance(listed, list) else ():
             yield department, str(said)

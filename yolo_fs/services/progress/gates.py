@@ -20,9 +20,9 @@ from yolo_fs.json_form import to_json
 from yolo_fs.protocol.gates import GATE_TIMEOUT_MINUTES, INTEGRATION
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.rules.evidence.facts import PhaseFacts, Switches
-from yolo_fs.rules.phase.gates import gates_of, sign_off
-from yolo_fs.rules.phase.gateview import GateStatus, GateView
-from yolo_fs.rules.phase.progress import DepartmentStatus, PhaseStatus, fold
+from yolo_fs.rules.phase.gates import GateStatus
+from yolo_fs.rules.phase.phase import Phase
+from yolo_fs.rules.phase.progress import DepartmentStatus
 from yolo_fs.rules.states.department import Drift
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.places import find_phase, lock_path, notice_path, phase_folder, waiters_path
@@ -33,15 +33,11 @@ from yolo_fs.services.settings import CONFIG, Settings, load, user_config_path
 
 @dataclass(frozen=True, slots=True)
 class Gates:
-    """The gates of one phase, and what the Owner is to decide."""
+    """The gates of one phase, and what its files say otherwise."""
 
-    phase: PhaseId
-    progress: PhaseStatus
-    gates: tuple[GateStatus, ...]
-    decision: str
-    why: str
+    phase: Phase
     forged: tuple[str, ...]
-    """Sentinel files on disk that the evidence does not bear out, and status files that are none."""
+    """Sentinel files that the evidence does not prove, and status files that cannot be read."""
     drift: tuple[Drift, ...]
     """What status files on disk say and the evidence does not."""
 
@@ -51,10 +47,10 @@ class Gates:
         Raises:
             YoloError: UNKNOWN_NAME; the phase may lack a gate that others have.
         """
-        for gate in self.gates:
+        for gate in self.phase.gates:
             if gate.name == name:
                 return gate
-        hint = f"This phase has: {', '.join(gate.name for gate in self.gates)}."
+        hint = f"This phase has: {', '.join(gate.name for gate in self.phase.gates)}."
         raise YoloError(
             Reason.UNKNOWN_NAME, f"no gate {safe(name)!r}", hint=hint, exit_code=Exit.USAGE
         )
@@ -62,35 +58,17 @@ class Gates:
 
 def gates_at(repository: Repository, team: Team, phase: PhaseId, commit: str | None) -> Gates:
     """Return the gates of a phase as of a commit; all are closed while nothing of it is committed."""
-    present = (one for one in team.folded(commit) if one[0].phase == phase)
-    facts, progress = next(present, None) or _nothing_of(
-        phase, Switches(load(repository.root).config)
-    )
-    decision, why = sign_off(GateView(facts, progress))
-    return Gates(
-        phase=phase,
-        progress=progress,
-        gates=gates_of(facts, progress),
-        decision=decision.value,
-        why=why,
-        forged=(
-            *forged_sentinels(repository.root, facts, progress),
-            *_damaged(repository.root, progress),
-        ),
-        drift=tuple(drift_of_phase(repository.root, facts, progress)),
-    )
+    known = next((one for one in team.phases(commit) if one.id == phase), None)
+    found = known or Phase(PhaseFacts(phase, (), Switches(load(repository.root).config)))
+    forged = (*forged_sentinels(repository.root, found), *_damaged(repository.root, found))
+    return Gates(found, forged, tuple(drift_of_phase(repository.root, found)))
 
 
-def _nothing_of(phase: PhaseId, switches: Switches) -> tuple[PhaseFacts, PhaseStatus]:
-    facts = PhaseFacts(phase, (), switches)
-    return facts, fold(facts)
-
-
-def _damaged(root: str, progress: PhaseStatus) -> Iterator[str]:
+def _damaged(root: str, phase: Phase) -> Iterator[str]:
     """Yield the status files that hold no JSON object, or are links, pipes or directories."""
-    for one in progress.departments:
+    for one in phase.progress.departments:
         name = f".dept-status-{one.department}.json"
-        if isinstance(read_json(os.path.join(phase_folder(root, progress.phase), name)), Damaged):
+        if isinstance(read_json(os.path.join(phase_folder(root, phase.id), name)), Damaged):
             yield name
 
 
@@ -106,7 +84,7 @@ def look(start: str, spelled: str, names: Sequence[str]) -> GateLook:
         return GateLook(
             phase=str(phase),
             gates=[to_json(found.named(name)) for name in names],
-            departments=[_department(one) for one in found.progress.departments],
+            departments=[_department(one) for one in found.phase.progress.departments],
             commit=commit or "",
             stamps=stamps,
             notice=notice.id,

@@ -20,10 +20,10 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import SHARED, Damaged, read_json, reap_temporaries, update, write_json
 from yolo_fs.reasons import Reason, YoloError
 from yolo_fs.rules.artifacts.verdicts import Rejected, Verdict
-from yolo_fs.rules.evidence.facts import PhaseFacts, Switches
-from yolo_fs.rules.phase.gates import gates_of, sentinels_of
-from yolo_fs.rules.phase.gateview import GateStatus
-from yolo_fs.rules.phase.progress import DepartmentStatus, PhaseStatus
+from yolo_fs.rules.evidence.facts import Switches
+from yolo_fs.rules.phase.gates import GateStatus
+from yolo_fs.rules.phase.phase import Phase
+from yolo_fs.rules.phase.progress import DepartmentStatus
 from yolo_fs.rules.states.department import department_status
 from yolo_fs.rules.timestamps import iso
 from yolo_fs.services.apply import Telling
@@ -55,28 +55,28 @@ class Projector:
         if (commit, errors) == self._done:
             return
         self._done = (commit, errors)
-        phases = self._team.folded(commit)
-        gates = {str(facts.phase): gates_of(facts, progress) for facts, progress in phases}
+        phases = self._team.phases(commit)
+        gates = {str(phase.id): phase.gates for phase in phases}
         self._notices.write(
             _open_gates(gates), commit or ""
         )  # first and synced to no disk: whole teams wait for it
         if not writes:
             return
         self._note_gates(gates)
-        for facts, progress in phases:
-            with self._told(phase_folder(self._repository.root, progress.phase)):
-                self._departments(progress, errors)
-                self._sentinels(facts, progress)
+        for phase in phases:
+            with self._told(phase_folder(self._repository.root, phase.id)):
+                self._departments(phase, errors)
+                self._sentinels(phase)
 
     # --- department status ---
 
-    def _departments(self, progress: PhaseStatus, errors: Mapping[str, str]) -> None:
-        folder = self._folder(progress)
-        for department in progress.departments:
+    def _departments(self, phase: Phase, errors: Mapping[str, str]) -> None:
+        folder = self._folder(phase)
+        for department in phase.progress.departments:
             path = os.path.join(folder, f".dept-status-{department.department}.json")
-            if _is_over(progress, path):
+            if _is_over(phase, path):
                 continue
-            self._status(folder, path, department, errors.get(str(progress.phase), ""))
+            self._status(folder, path, department, errors.get(str(phase.id), ""))
 
     def _status(self, folder: str, path: str, department: DepartmentStatus, error: str) -> None:
         lock = os.path.join(folder, f".dept-lock-{department.department}")
@@ -106,10 +106,10 @@ class Projector:
             self._open.discard(key)
             self._tell("gate.closed", phase, {"gate": gate.name, "why": str(gate.missing[0])})
 
-    def _sentinels(self, facts: PhaseFacts, progress: PhaseStatus) -> None:
-        for name, content in sentinels_of(facts, progress).items():
-            path = os.path.join(self._folder(progress), name)
-            if not _is_over(progress, path):
+    def _sentinels(self, phase: Phase) -> None:
+        for name, content in phase.sentinels.items():
+            path = os.path.join(self._folder(phase), name)
+            if not _is_over(phase, path):
                 self._sentinel(path, content)
 
     def _sentinel(self, path: str, content: str) -> None:
@@ -123,8 +123,8 @@ class Projector:
 
     # --- around it ---
 
-    def _folder(self, progress: PhaseStatus) -> str:
-        return own_phase_folder(self._repository.root, progress.phase)
+    def _folder(self, phase: Phase) -> str:
+        return own_phase_folder(self._repository.root, phase.id)
 
     @contextlib.contextmanager
     def _told(self, path: str) -> Any:
@@ -147,9 +147,9 @@ def _open_gates(gates: Mapping[str, tuple[GateStatus, ...]]) -> dict[str, list[s
     }
 
 
-def _is_over(progress: PhaseStatus, path: str) -> bool:
+def _is_over(phase: Phase, path: str) -> bool:
     """Tell whether a phase is complete and somebody has cleaned this up already."""
-    return progress.is_complete and not os.path.lexists(path)
+    return phase.is_complete and not os.path.lexists(path)
 
 
 def _merge(department: DepartmentStatus, error: str) -> Callable[[Any], dict[str, Any] | None]:

@@ -17,8 +17,8 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import SHARED, write_json
 from yolo_fs.reasons import Reason
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
-from yolo_fs.rules.evidence.facts import PhaseFacts, Switches
-from yolo_fs.rules.phase.progress import Folded, PhaseStatus
+from yolo_fs.rules.evidence.facts import Switches
+from yolo_fs.rules.phase.phase import Phase, Phases
 from yolo_fs.rules.states.execution import next_execution_state
 from yolo_fs.rules.states.orchestration import orchestration
 from yolo_fs.rules.states.project import current, project_state
@@ -54,7 +54,7 @@ class States:
             return None
         kept = {
             path: content
-            for path, content in _rows(self._team.folded(commit))
+            for path, content in _rows(self._team.phases(commit))
             if self._is_ours_to_keep(path)
         }
         if (commit, [*kept]) == self._true:
@@ -94,27 +94,27 @@ class States:
 _IN_FLIGHT = object()
 
 
-def _rows(phases: Folded) -> Iterator[tuple[str, _Next]]:
+def _rows(phases: Phases) -> Iterator[tuple[str, _Next]]:
     """Yield each state file with what works out its next content.
 
     Execution states come first: once the project's state goes on to the next phase, they alone say that one is over.
     """
-    for facts, progress in phases:
-        folder = f"{PLANNING_ROOT}/phases/{facts.phase}"
-        yield f"{folder}/.execution-state.json", _execution(facts, progress)
-        if facts.switches.several_departments:
-            yield f"{folder}/.phase-orchestration.json", _orchestration(facts, progress)
+    for phase in phases:
+        folder = f"{PLANNING_ROOT}/phases/{phase.id}"
+        yield f"{folder}/.execution-state.json", _execution(phase)
+        if phase.facts.switches.several_departments:
+            yield f"{folder}/.phase-orchestration.json", _orchestration(phase)
     if phases:
-        yield RUNNING, _execution(*current(phases))
+        yield RUNNING, _execution(current(phases))
         yield PROJECT, lambda before: project_state(phases, before)
 
 
-def _execution(facts: PhaseFacts, progress: PhaseStatus) -> _Next:
-    return lambda before: next_execution_state(facts, progress, before)
+def _execution(phase: Phase) -> _Next:
+    return lambda before: next_execution_state(phase, before)
 
 
-def _orchestration(facts: PhaseFacts, progress: PhaseStatus) -> _Next:
-    return lambda before: orchestration(facts, progress, before)
+def _orchestration(phase: Phase) -> _Next:
+    return lambda before: orchestration(phase, before)
 
 
 def _some_exist(known: Iterable[str]) -> bool:

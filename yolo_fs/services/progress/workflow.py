@@ -17,7 +17,8 @@ from yolo_fs.protocol.names import Dept
 from yolo_fs.protocol.workflow import STEP_BY_KEY, STEPS, Step
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.rules.evidence.facts import PhaseFacts, Switches
-from yolo_fs.rules.phase.progress import PhaseStatus, StepStatus, fold
+from yolo_fs.rules.phase.phase import Phase
+from yolo_fs.rules.phase.progress import StepStatus
 from yolo_fs.rules.phase.skips import BY_RULE
 from yolo_fs.rules.phase.stepgates import entry_lacks, exit_lacks
 from yolo_fs.rules.phase.view import PHASE_STEPS, View
@@ -102,8 +103,9 @@ def find_step(key: str) -> Step:
     return found
 
 
-def looks(facts: PhaseFacts, progress: PhaseStatus) -> Iterator[StepLook]:
+def looks(phase: Phase) -> Iterator[StepLook]:
     """Yield every step with its gates, in the order of the workflow; departments side by side."""
+    facts, progress = phase.facts, phase.progress
     whole = {one.step.key: one for one in progress.steps}
     passed = frozenset(key for key, one in whole.items() if one.is_passed)
     everywhere = frozenset.intersection(*(_passed(one.steps) for one in progress.departments))
@@ -131,7 +133,7 @@ def _passed(steps: tuple[StepStatus, ...]) -> frozenset[str]:
 # --- skipping --------------------------------------------------------------------------------------------------------
 
 
-def skip(repository: Repository, facts: PhaseFacts, step: Step, because: str, now_s: float) -> bool:
+def skip(repository: Repository, phase: Phase, step: Step, because: str, now_s: float) -> bool:
     """Declare in the phase's execution state that a step is skipped; it counts once that file is committed.
 
     Returns False when the file says so already.
@@ -140,22 +142,21 @@ def skip(repository: Repository, facts: PhaseFacts, step: Step, because: str, no
         YoloError: STATE_CONFLICT for a mandatory step or one that is complete, EMPTY_VALUE, BAD_FORMAT;
             UNREADABLE when the file holds anything but a valid state; LOCK_TIMEOUT.
     """
-    progress = fold(facts)
-    _refuse(facts, progress, step, because)
-    folder = own_phase_folder(repository.root, facts.phase)
+    _refuse(phase, step, because)
+    folder = own_phase_folder(repository.root, phase.id)
     private_directory(repository.own_dir)
     path, lock = os.path.join(folder, _FILE), os.path.join(repository.own_dir, _LOCK)
 
     def skipped(before: dict[str, Any] | Damaged | None) -> dict[str, Any] | None:
         if isinstance(before, Damaged):
             raise _unreadable(path, before.detail)
-        state = before or next_execution_state(facts, progress, None) or {}
+        state = before or next_execution_state(phase, None) or {}
         return _with_skip(path, state, step, because, iso(now_s))
 
     return update(path, lock, skipped, mode=SHARED) is not None
 
 
-def _refuse(facts: PhaseFacts, progress: PhaseStatus, step: Step, because: str) -> None:
+def _refuse(phase: Phase, step: Step, because: str) -> None:
     if step.mandatory:
         message = f"step {step.key} is mandatory: nobody may skip it"
         raise YoloError(
@@ -170,7 +171,7 @@ def _refuse(facts: PhaseFacts, progress: PhaseStatus, step: Step, because: str) 
         raise YoloError(
             Reason.BAD_FORMAT, message, hint="Say why in other words.", exit_code=Exit.USAGE
         )
-    own = [look.progress for look in looks(facts, progress) if look.progress.step == step]
+    own = [look.progress for look in looks(phase) if look.progress.step == step]
     if all(one.is_passed and one.standing.value == "complete" for one in own):
         raise YoloError(
             Reason.STATE_CONFLICT, f"step {step.key} is complete", hint="There is nothing to skip."

@@ -1,0 +1,100 @@
+"""One phase of the branch: what history proves of it, and everything that follows from that. Pure.
+
+Whoever shows or decides where the team is asks a `Phase`. Each answer is computed when it is first
+asked for, and kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from yolo_fs.ids import PhaseId
+from yolo_fs.protocol.gates import Decision
+from yolo_fs.reasons import Finding
+from yolo_fs.rules.escalations.entries import as_committed
+from yolo_fs.rules.escalations.progress import EscalationProgress
+from yolo_fs.rules.evidence.facts import PhaseFacts
+from yolo_fs.rules.handoffs.contents import faults_of_handoffs
+from yolo_fs.rules.phase.gate_needs import CheckResult
+from yolo_fs.rules.phase.gates import (
+    GateStatus,
+    gates_of,
+    integration_checks_of,
+    sentinels_of,
+    sign_off,
+)
+from yolo_fs.rules.phase.progress import DepartmentStatus, PhaseStatus, fold
+from yolo_fs.rules.phase.wait_graph import Alarm, Wait, cycles, orphans
+from yolo_fs.rules.phase.waits import suppliers, waits_of
+
+
+@dataclass(frozen=True)
+class Phase:
+    """One phase as of one commit."""
+
+    facts: PhaseFacts
+
+    @property
+    def id(self) -> PhaseId:
+        return self.facts.phase
+
+    @cached_property
+    def progress(self) -> PhaseStatus:
+        """How far its steps, departments and plans are."""
+        return fold(self.facts)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the phase is signed off, and delivered where that is asked for."""
+        return self.progress.is_complete
+
+    @cached_property
+    def behind(self) -> tuple[DepartmentStatus, ...]:
+        """Departments whose part is not done."""
+        return tuple(one for one in self.progress.departments if not one.is_complete)
+
+    @cached_property
+    def gates(self) -> tuple[GateStatus, ...]:
+        """The gates of its departments, and the integration gate."""
+        return gates_of(self)
+
+    @cached_property
+    def integration_checks(self) -> dict[str, CheckResult]:
+        """Each check across departments: pass, fail or skip, with what fails it."""
+        return integration_checks_of(self)
+
+    @cached_property
+    def sign_off(self) -> tuple[Decision, str]:
+        """What the Owner is to decide by the matrix, and why."""
+        return sign_off(self)
+
+    @cached_property
+    def sentinels(self) -> dict[str, str]:
+        """The sentinel files that the evidence proves: file name → exact content."""
+        return sentinels_of(self)
+
+    @cached_property
+    def waits(self) -> tuple[Wait, ...]:
+        """Who waits for what, sorted."""
+        return waits_of(self)
+
+    @cached_property
+    def alarms(self) -> tuple[Alarm, ...]:
+        """Every deadlock, and every wait for something that nobody supplies."""
+        return (*cycles(self.waits), *orphans(self.waits, suppliers(self)))
+
+    @property
+    def escalations(self) -> tuple[EscalationProgress, ...]:
+        """Who holds which escalation, as of the commit's own time."""
+        return as_committed(self.facts)
+
+    @property
+    def false_claims(self) -> tuple[Finding, ...]:
+        """What handoffs claim and the branch does not have."""
+        return faults_of_handoffs(self.facts)
+
+
+Phases = Sequence[Phase]
+"""Phases in the order of their numbers."""
