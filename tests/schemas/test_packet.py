@@ -13,8 +13,7 @@ import yaml
 
 from yolo_fs.reasons import Level, Reason
 from yolo_fs.schemas.base import Strictness, Wire, check
-from yolo_fs.schemas.handoff_json import read_handoff_json
-from yolo_fs.schemas.packet import HandoffFile, Packet
+from yolo_fs.schemas.packet import HandoffFile, Packet, read_handoff_json
 
 EXAMPLES = Path(__file__).parents[2] / "fixtures" / "examples" / "handoffs"
 FIELDS = [

@@ -17,9 +17,8 @@ from yolo_fs.schemas.base import Fault, Format, Record, Strictness, Wire, check
 from yolo_fs.schemas.config import Config
 from yolo_fs.schemas.envelope import PAYLOADS, Envelope, payload_shape, read_envelope
 from yolo_fs.schemas.envelope.reports import ErrorReport
-from yolo_fs.schemas.handoff_json import HandoffJson, read_handoff_json
 from yolo_fs.schemas.messages import MESSAGES, read_message
-from yolo_fs.schemas.packet import HandoffFile, Packet
+from yolo_fs.schemas.packet import HandoffFile, HandoffJson, Packet, read_handoff_json
 
 Located = tuple[int, Fault]
 """A line number (0: the whole file) and what is wrong there."""

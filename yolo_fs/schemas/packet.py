@@ -1,17 +1,36 @@
-"""The handoff packet between roles, and the HANDOFF.md that holds one.
+"""The handoff packet between roles, the HANDOFF.md that holds one, and the handoff.json of an agent.
 
-See docs/sources.md#document-001.
+See docs/sources.md#document-001 and #document-004.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
 from yolo_fs.reasons import Reason
-from yolo_fs.schemas.base import AfterValidator, Field, OneLine, RelativePath, Wire, fault
+from yolo_fs.schemas.base import (
+    AfterValidator,
+    Fault,
+    Field,
+    OneLine,
+    RelativePath,
+    Wire,
+    check,
+    fault,
+)
 
-__all__ = ["BranchName", "DirectivePacket", "Guid", "HandoffFile", "Packet", "Role"]
+__all__ = [
+    "BranchName",
+    "DirectivePacket",
+    "Guid",
+    "HandoffFile",
+    "HandoffJson",
+    "Packet",
+    "Role",
+    "read_handoff_json",
+]
 
 Role = Literal["architect", "executor", "pair", "auditor"]
 """The four roles."""
@@ -128,3 +147,31 @@ class HandoffFile(Wire):
 
     handoff: DirectivePacket
     """The packet."""
+
+
+class HandoffJson(Wire):
+    """The `handoff.json` that an agent leaves for the orchestrator when it ends.
+
+    Its whole rule is the document's own filter:
+
+        (.status | type == "string") and (.artifacts | type == "array") and (has("next")) and (.summary | type == "string")
+
+    so an empty text passes, `next` may be any JSON value, null too, and further keys are free. See
+    docs/sources.md#document-004.
+    """
+
+    status: str
+    """How the agent ended."""
+    artifacts: list[Any]
+    """What it made."""
+    next: Any
+    """Who goes on; the key must stand there, its value may be null."""
+    summary: str
+    """What was done."""
+
+
+def read_handoff_json(value: Mapping[str, Any]) -> tuple[HandoffJson | None, tuple[Fault, ...]]:
+    """Return the handoff, or None, with its faults. Unknown keys are none in any mode: the filter ignores them."""
+    shaped, faults = check(HandoffJson, value)
+    kept = tuple(fault for fault in faults if fault.reason is not Reason.UNKNOWN_KEY)
+    return shaped if isinstance(shaped, HandoffJson) else None, kept

@@ -23,11 +23,9 @@ from yolo_fs.protocol.workflow import (
 )
 from yolo_fs.schemas.base import Format, Wire
 from yolo_fs.schemas.lines import (
-    critique,
-    debug,
-    decisions,
     design,
     escalation,
+    findings,
     integration,
     planning,
     product,
@@ -230,7 +228,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         file="{dept}critique.jsonl",
         subjects=(Subject("docs({phase}): critique and gap analysis"),),
         source="document 002, 11-Step Workflow (step 1)",
-        body=(critique.CritiqueFinding,),
+        body=(findings.CritiqueFinding,),
         checks=(Check.UNIQUE_IDS,),
         step="critique",
     ),
@@ -483,7 +481,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         file="decisions.jsonl",
         subjects=_OF_PHASE,
         source="the reference scripts",
-        body=(decisions.Decision,),
+        body=(findings.Decision,),
         append_only=True,
     ),
     Artifact(
@@ -500,7 +498,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         file="debug-report.jsonl",
         subjects=_OF_PHASE,
         source="document 002, Agent Roster; document 000, debugger_report",
-        body=(DebuggerReport, debug.DebugReport),
+        body=(DebuggerReport, findings.DebugReport),
     ),
     # State.
     Artifact(

@@ -28,7 +28,7 @@ from yolo_fs.rules.handoffs.reading import (
     parse_log,
 )
 from yolo_fs.schemas.base import Fault
-from yolo_fs.schemas.handoff_json import HandoffJson, read_handoff_json
+from yolo_fs.schemas.packet import HandoffJson, read_handoff_json
 from yolo_fs.services.apply import Telling
 
 LOG = f"{PLANNING_ROOT}/context_health.log"

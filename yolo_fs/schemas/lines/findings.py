@@ -1,11 +1,14 @@
-"""Findings of the Critic about a phase that is not designed yet."""
+"""What agents found, concluded and decided: critique, debug reports, decisions.
+
+See docs/sources.md#document-000 and #document-002.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal
 
-from yolo_fs.schemas.base import Field, FindingName, Text, Wire
+from yolo_fs.schemas.base import Field, FindingName, IsoInstant, OneLine, Text, Wire
 
 Confidence = Annotated[
     int, Field(ge=0, le=100, examples=[85], description="a whole number from 0 to 100")
@@ -14,7 +17,7 @@ Round = Annotated[int, Field(ge=1, le=3, examples=[1], description="round 1, 2 o
 
 
 class CritiqueFinding(Wire):
-    """One finding."""
+    """One finding of the Critic about a phase that is not designed yet."""
 
     renamed_keys: ClassVar[Mapping[str, str]] = {
         "category": "cat", "severity": "sev", "finding": "q", "desc": "q", "title": "q", "detail": "ctx",
@@ -39,3 +42,35 @@ class CritiqueFinding(Wire):
     """Confidence of the round in percent."""
     rd: Round | None = None
     """Round of the critique that found it."""
+
+
+class DebugReport(Wire):
+    """One hypothesis and what speaks for and against it: the message `debugger_report` without its envelope."""
+
+    hypothesis: Text
+    """Hypothesis."""
+    evidence_for: list[Text]
+    """What speaks for it."""
+    evidence_against: list[Text]
+    """What speaks against it."""
+    confidence: Literal["high", "medium", "low"]
+    """Confidence in it."""
+    recommended_fix: str
+    """Recommended fix; empty when the hypothesis was dropped."""
+
+
+class Decision(Wire):
+    """One decision that an agent took on the way."""
+
+    ts: IsoInstant
+    """Timestamp."""
+    agent: OneLine
+    """Agent that decided."""
+    dec: Text
+    """Decision."""
+    reason: Text
+    """Reason."""
+    task: str = ""
+    """Task that it was taken for."""
+    alts: list[Text] = Field(default_factory=list)
+    """Alternatives that were considered."""
