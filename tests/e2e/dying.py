@@ -20,8 +20,8 @@ from typing import Any
 from yolo_fs.cli.main import run
 from yolo_fs.edges.git import obstacles
 from yolo_fs.edges.git.commit import Committer
-from yolo_fs.services import coordinator
-from yolo_fs.services.coordinator import Coordinator
+from yolo_fs.services.daemon import coordinator
+from yolo_fs.services.daemon.coordinator import Coordinator
 from yolo_fs.services.progress import projector
 from yolo_fs.services.progress import state_files as states
 
@@ -84,7 +84,7 @@ def _child(order: dict[str, Any]) -> None:
     fate = Fate(order["dies_at"], order["notes"])
     fate.after(Committer, "commit")
     fate.around(states, "write_json")
-    fate.around(Coordinator, "round", _is_round_of_a_state_file)
+    fate.around(Coordinator, "process", _is_round_of_a_state_file)
     fate.after(projector, "update")
     fate.after(projector, "write_json")
     os._exit(run(["run", "--once", "--json"]))

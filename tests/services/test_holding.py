@@ -12,9 +12,9 @@ import pytest
 from yolo_fs.cli.main import run
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Reason
-from yolo_fs.services import tenure
-from yolo_fs.services.coordinator import Coordinator
-from yolo_fs.services.intake import Intake
+from yolo_fs.services.daemon import lock as daemon_lock
+from yolo_fs.services.daemon.coordinator import Coordinator
+from yolo_fs.services.daemon.pipeline import Pipeline
 from yolo_fs.services.settings import load
 
 LINE = '{"id":"C1","cat":"gap","sev":"major","q":"Who rotates keys?","ctx":"RS256","sug":"Name an owner","st":"open"}\n'
@@ -102,7 +102,7 @@ def test_a_defect_of_ours_costs_one_path_and_is_told(
         raise ZeroDivisionError
 
     told: list[str] = []
-    monkeypatch.setattr(Intake, "look", break_down)
+    monkeypatch.setattr(Pipeline, "look", break_down)
     with Repository(str(root)) as repository:
         coordinator = Coordinator(repository, load(str(root)), lambda event, *_: told.append(event))
         coordinator.reconcile()
@@ -115,6 +115,6 @@ def test_a_defect_of_ours_costs_one_path_and_is_told(
 def test_a_network_file_system_is_refused(
     root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(tenure, "filesystem_type", lambda _: "nfs4")
+    monkeypatch.setattr(daemon_lock, "filesystem_type", lambda _: "nfs4")
     assert run(["run", "--once", "-C", str(root)]) == 3
     assert "network_filesystem" in capsys.readouterr().err

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from yolo_fs.edges.files import Stamp
-from yolo_fs.services.patience import Patience
+from yolo_fs.services.daemon.verdict_store import QuietTimer
 
 HOUR_NS = 3_600_000_000_000
 
@@ -24,23 +24,23 @@ def stamp(tmp_path: Path) -> Stamp:
 
 
 def test_a_file_seen_for_the_first_time_is_as_old_as_it_says(stamp: Stamp) -> None:
-    assert 3599 < Patience().quiet_s("a", stamp) < 3700
+    assert 3599 < QuietTimer().quiet_s("a", stamp) < 3700
 
 
 def test_a_time_in_the_future_counts_as_now(stamp: Stamp) -> None:
-    assert Patience().quiet_s(
+    assert QuietTimer().quiet_s(
         "a", stamp._replace(mtime_ns=time.time_ns() + HOUR_NS)
     ) == pytest.approx(0, abs=5)
 
 
 def test_a_change_begins_anew_although_the_file_says_that_it_is_old(stamp: Stamp) -> None:
-    patience = Patience()
+    patience = QuietTimer()
     patience.quiet_s("a", stamp)
     assert patience.quiet_s("a", stamp._replace(size=stamp.size + 1)) < 60
 
 
 def test_no_stream_of_other_files_makes_one_wait(stamp: Stamp) -> None:
-    patience = Patience()
+    patience = QuietTimer()
     patience.quiet_s("a", stamp)
     for number in range(100):
         patience.quiet_s("b", stamp._replace(size=number, mtime_ns=time.time_ns()))
@@ -48,7 +48,7 @@ def test_no_stream_of_other_files_makes_one_wait(stamp: Stamp) -> None:
 
 
 def test_a_file_that_was_forgotten_is_seen_for_the_first_time(stamp: Stamp) -> None:
-    patience = Patience()
+    patience = QuietTimer()
     patience.quiet_s("a", stamp._replace(mtime_ns=time.time_ns()))
     patience.forget("a")
     assert patience.quiet_s("a", stamp) > 3599

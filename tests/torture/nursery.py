@@ -147,7 +147,7 @@ def _child(order: dict[str, Any], out: int, err: int) -> None:
 
 def _make_wrong(by_s: Callable[[], float]) -> None:
     """Let the wall clock be wrong, as after a jump; the monotonic one never jumps."""
-    from yolo_fs.services import coordinator
+    from yolo_fs.services.daemon import coordinator
 
     true_s, true_ns = time.time, time.time_ns
     time.time = lambda: true_s() + by_s()

@@ -15,8 +15,8 @@ import click
 from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.journal import Journal
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
-from yolo_fs.services.daemon import Daemon, stop_on_signals
-from yolo_fs.services.tenure import take_lock
+from yolo_fs.services.daemon.daemon import Daemon, stop_on_signals
+from yolo_fs.services.daemon.lock import acquire
 
 
 @verb("run", example="yolo-fs run --once")
@@ -30,7 +30,7 @@ def run(asked: Invocation, *, once: bool, unsafe_fs: bool) -> Reply:
     Runs until it is interrupted. With --json every event is one line on stdout.
     """
     try:
-        repository, lock = take_lock(asked.start, unsafe_fs=unsafe_fs)
+        repository, lock = acquire(asked.start, unsafe_fs=unsafe_fs)
     except YoloError as error:
         if error.reason is not Reason.ALREADY_RUNNING:
             raise

@@ -200,12 +200,11 @@ def _health(found: Report) -> str:
     scanned = (
         f", last scan {health.scanned_s_ago:.0f} s ago" if health.scanned_s_ago is not None else ""
     )
-    degraded = (
-        f", degraded: {health.degraded['reason']} {health.degraded['hint']}"
-        if health.degraded
-        else ""
-    )
-    return f"process {health.pid}{scanned}{safe(degraded, 400)}"
+    degraded = ""
+    if health.degraded:
+        degraded = f", degraded: {health.degraded.reason.value} {health.degraded.hint}"
+    troubles = "".join(f", {each.duty} fails: {each.what}" for each in health.troubles)
+    return f"process {health.pid}{scanned}{safe(degraded + troubles, 400)}"
 
 
 def _show_phases(console: Console, found: Report) -> None:

@@ -16,7 +16,7 @@ from yolo_fs.edges.files import walk
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.json_form import to_json
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
-from yolo_fs.services.health import health
+from yolo_fs.services.daemon.health import health
 
 LOOK_EVERY_S = 0.5
 """Between two looks at the stamps: HEAD, one listing of the planning tree, the daemon's lock."""

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from yolo_fs.compat.arguments import UsageError
 from yolo_fs.edges.git.conversation import GitOutput
 from yolo_fs.edges.git.runner import run_as_user
-from yolo_fs.services.serial import serialised
+from yolo_fs.services.commit_lock import commit_lock
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -21,7 +21,7 @@ def run(arguments: Sequence[str]) -> int:
     place = run_as_user(".", ["rev-parse", "--path-format=absolute", "--git-common-dir"])
     if place.code != 0:
         return _failed(place)
-    with serialised(os.fsdecode(place.out).rstrip("\n")):
+    with commit_lock(os.fsdecode(place.out).rstrip("\n")):
         made = run_as_user(".", ["commit", *arguments])
         if made.code != 0:
             return _failed(made)

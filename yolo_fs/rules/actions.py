@@ -1,11 +1,15 @@
-"""What is to be done about what was seen. Values only: `services.apply` carries them out."""
+"""What is to be done about what was seen. Values only: `services.daemon.apply` carries them out."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from yolo_fs.rules.artifacts.verdicts import Accepted
+
+EventSink = Callable[[str, str, Mapping[str, Any]], object]
+"""Takes an event's type, the path that it is about, and its data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +20,7 @@ class Commit:
 
 
 @dataclass(frozen=True, slots=True)
-class Tell:
+class Emit:
     """Write a fact to the journal, where agents and people follow it."""
 
     event: str
@@ -25,4 +29,4 @@ class Tell:
     data: dict[str, Any] = field(default_factory=dict)
 
 
-Action = Commit | Tell
+Action = Commit | Emit

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from yolo_fs.reasons import Reason
-from yolo_fs.rules.actions import Action, Commit, Tell
+from yolo_fs.rules.actions import Action, Commit, Emit
 from yolo_fs.rules.artifacts.verdicts import (
     Accepted,
     Committed,
@@ -48,7 +48,7 @@ def _actions(path: str, before: Verdict | None, now: Verdict) -> Iterator[Action
     if isinstance(now, Accepted):
         yield Commit(now)
     elif now != before and (event := _EVENTS.get(type(now))):
-        yield Tell(event, path, describe(now))
+        yield Emit(event, path, describe(now))
 
 
 _EVENTS: Mapping[type, str] = {

@@ -25,7 +25,7 @@ from yolo_fs.rules.resume_report import LastHandoff, Situation, resume_report
 from yolo_fs.schemas.config import Config
 from yolo_fs.schemas.policy import Policy
 from yolo_fs.services.context.store import ContextStore
-from yolo_fs.services.coordinator import Coordinator
+from yolo_fs.services.daemon.surveyor import Surveyor
 from yolo_fs.services.handoffs.accept import DirectiveHandoffs
 from yolo_fs.services.handoffs.lifecycle import lifecycles_of
 from yolo_fs.services.handoffs.reading import Reader
@@ -122,10 +122,8 @@ class _Look:
             return otherwise
 
     def _verdicts(self, settings: Settings) -> _Seen:
-        coordinator = Coordinator(self.repository, settings.without_patience, lambda *_: None)
-        paths = sorted(coordinator.candidates())
-        head, obstacle, seen = coordinator.judge(paths, None)
-        coordinator.close()
+        with Surveyor(self.repository, settings.without_patience) as surveyor:
+            head, obstacle, seen = surveyor.survey(sorted(surveyor.candidates()))
         verdicts = {path: glance.seen.verdict for path, glance in seen.items()}
         return (
             {p: one for p, one in verdicts.items() if not isinstance(one, Committed | Ignored)},

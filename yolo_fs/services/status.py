@@ -27,8 +27,8 @@ from yolo_fs.rules.artifacts.verdicts import (
     Waiting,
 )
 from yolo_fs.rules.decide import describe
-from yolo_fs.services.coordinator import Coordinator
-from yolo_fs.services.health import Health, health
+from yolo_fs.services.daemon.health import Health, health
+from yolo_fs.services.daemon.surveyor import Surveyor
 from yolo_fs.services.settings import Settings
 
 LAST_COMMITS = 10
@@ -115,10 +115,9 @@ class Report:
 
 def report(repository: Repository, settings: Settings) -> Report:
     """Look at everything once and return what was found. Changes nothing."""
-    coordinator = Coordinator(repository, settings, lambda *_: None)
-    head, obstacle, looks = coordinator.judge(sorted(coordinator.candidates()), None)
+    with Surveyor(repository, settings) as surveyor:
+        head, obstacle, looks = surveyor.survey(sorted(surveyor.candidates()))
     seen = [look.seen for look in looks.values()]
-    coordinator.close()
     entries = repository.staged(*settings.roots)
     staged = {entry.path: entry.oid for entry in entries if not entry.is_conflicted}
     found = tuple(

@@ -20,8 +20,8 @@ from yolo_fs.protocol.commits import SOURCE_FORMAT
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.services.claims import files_of
+from yolo_fs.services.commit_lock import commit_lock
 from yolo_fs.services.history.team import Team
-from yolo_fs.services.serial import serialised
 
 _TRIES = 5
 _BUSY = ("cannot lock ref", "index.lock")
@@ -55,7 +55,7 @@ def commit_task(
     """
     subject = subject_of(task, type_, text)
     wanted = _allowed(task, files_of(team.facts(repository.head().tip), task), paths)
-    with serialised(repository.common_dir):
+    with commit_lock(repository.common_dir):
         changed = changed_files(repository.root, wanted)
         if changed:
             _commit(repository.root, subject, changed)

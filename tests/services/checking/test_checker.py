@@ -30,9 +30,9 @@ from yolo_fs.services.checking.checker import Checker
 from yolo_fs.services.checking.snapshots import AtCommit, BlobReader, WorkTree
 from yolo_fs.services.checking.validate import Validator
 from yolo_fs.services.checking.verify import Verifier
+from yolo_fs.services.daemon.pipeline import Pipeline
 from yolo_fs.services.handoffs.accept import DirectiveHandoffs
 from yolo_fs.services.handoffs.sessions import PacketSource
-from yolo_fs.services.intake import Intake
 from yolo_fs.services.settings import Settings, load
 
 PHASE = ".yolo-planning/phases/01-auth"
@@ -109,7 +109,7 @@ def told(findings: tuple[Finding, ...]) -> Told:
 
 
 def by_daemon(repository: Repository) -> dict[str, tuple[Finding, ...]]:
-    intake = Intake(repository, load(repository.root).without_patience)
+    intake = Pipeline(repository, load(repository.root).without_patience)
     found = {}
     for file in ALL:
         match intake.look(file.path, repository.head(), None).verdict:

@@ -16,6 +16,7 @@ from yolo_fs.edges.store import read_json, write_json
 from yolo_fs.json_form import to_json
 from yolo_fs.protocol.crew import Circuit, Health
 from yolo_fs.reasons import YoloError, safe
+from yolo_fs.rules.actions import EventSink
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.artifacts.verdicts import Verdict
 from yolo_fs.rules.crew.circuit import Breaker
@@ -23,7 +24,6 @@ from yolo_fs.rules.crew.health import AgentHealth
 from yolo_fs.rules.crew.record import RECORD
 from yolo_fs.rules.crew.shutdown import Shutdown
 from yolo_fs.rules.crew.stalls import Stall
-from yolo_fs.services.apply import Telling
 from yolo_fs.services.claims import Claims
 from yolo_fs.services.crew.leavings import left_by
 from yolo_fs.services.crew.observing import (
@@ -59,7 +59,7 @@ class CrewWatch:
 
     repository: Repository
     observer: CrewObserver
-    tell: Telling
+    tell: EventSink
     notify: Notify = lambda note: None
     """Lets people know."""
     _told: dict[str, None] = field(default_factory=dict)

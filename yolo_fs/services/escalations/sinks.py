@@ -20,8 +20,8 @@ from urllib.parse import urlsplit
 from yolo_fs.edges.lines import read_object
 from yolo_fs.ids import PhaseId
 from yolo_fs.reasons import safe
+from yolo_fs.rules.actions import EventSink
 from yolo_fs.rules.escalations.progress import EscalationProgress
-from yolo_fs.services.apply import Telling
 from yolo_fs.services.settings import user_config_path
 
 TIMEOUT_S = 10.0
@@ -121,7 +121,7 @@ class Sinks:
     """Delivers in a thread of its own, which begins with the first note."""
 
     def __init__(
-        self, settings: SinkSettings, tell: Telling, clock: Callable[[], float] = time.monotonic
+        self, settings: SinkSettings, tell: EventSink, clock: Callable[[], float] = time.monotonic
     ) -> None:
         """`tell` hears of what could not be delivered."""
         self._settings = settings

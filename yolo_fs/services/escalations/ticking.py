@@ -16,6 +16,7 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.ids import EscalationId, PhaseId
 from yolo_fs.protocol.names import Role
 from yolo_fs.reasons import Finding, YoloError
+from yolo_fs.rules.actions import EventSink
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.escalations.clock import Instant
 from yolo_fs.rules.escalations.drafts import resumed, timed_out
@@ -23,7 +24,6 @@ from yolo_fs.rules.escalations.messages import warning_of
 from yolo_fs.rules.escalations.progress import EscalationProgress, Standing
 from yolo_fs.rules.escalations.resume import resumes
 from yolo_fs.rules.escalations.standing import Raise, due, escalations
-from yolo_fs.services.apply import Telling
 from yolo_fs.services.escalations.clock import note, read_clock, recall
 from yolo_fs.services.escalations.log import Found, PhaseLog, add_line, next_dt
 from yolo_fs.services.places import phases_in
@@ -51,7 +51,7 @@ class Ticker:
         self,
         repository: Repository,
         settings: Settings,
-        tell: Telling,
+        tell: EventSink,
         *,
         clock: Callable[[], Instant] = read_clock,
         notify: Callable[[EscalationProgress, PhaseId], object] = lambda one, phase: None,

@@ -15,6 +15,7 @@ from datetime import datetime
 from yolo_fs.edges.files import Content, names_in, read, stamp_of
 from yolo_fs.edges.lines import Limits, read_object
 from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError, errors, safe
+from yolo_fs.rules.actions import EventSink
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.handoffs.reading import (
     WORD,
@@ -29,7 +30,6 @@ from yolo_fs.rules.handoffs.reading import (
 )
 from yolo_fs.schemas.base import Fault
 from yolo_fs.schemas.packet import HandoffJson, read_handoff_json
-from yolo_fs.services.apply import Telling
 
 LOG = f"{PLANNING_ROOT}/context_health.log"
 LOG_LIMIT_BYTES = 256 * 1024 * 1024
@@ -77,7 +77,7 @@ class _Found:
 class Reader:
     """Reads handoffs of one repository and keeps its log."""
 
-    def __init__(self, root: str, start: str, limits: Limits, tell: Telling):
+    def __init__(self, root: str, start: str, limits: Limits, tell: EventSink):
         """`root`: the work tree. `start`: where paths begin. `tell`: takes the journal's event.
 
         Raises:

@@ -11,7 +11,7 @@ from yolo_fs.reasons import Finding, Reason, errors, safe
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.verdicts import Accepted, Held, Rejected, Waiting
 from yolo_fs.rules.hooks.answers import Told
-from yolo_fs.services.coordinator import PASSING
+from yolo_fs.services.daemon.coordinator import PASSING
 from yolo_fs.services.hooks.asked import Asked
 from yolo_fs.services.install.background import running
 from yolo_fs.services.status import Candidate, report

@@ -21,7 +21,7 @@ from yolo_fs.edges.store import reap_temporaries
 from yolo_fs.edges.system import NETWORK_FILESYSTEMS, filesystem_type
 from yolo_fs.reasons import Finding, Level, Reason, YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
-from yolo_fs.services.health import health
+from yolo_fs.services.daemon.health import health
 from yolo_fs.services.settings import CONFIG, load
 
 OLDEST_GIT = (2, 34)
@@ -184,11 +184,13 @@ def _daemon(repository: Repository) -> Iterator[Symptom]:
         yield _symptom(
             Reason.NOT_RUNNING, "", "", "Start it with 'yolo-fs start'.", level=Level.WARNING
         )
-    elif found.degraded:
-        reason = Reason.of(found.degraded["reason"])
-        yield _symptom(
-            reason, found.degraded["detail"], "", found.degraded["hint"], level=Level.WARNING
-        )
+    if found.degraded:
+        degraded = found.degraded
+        yield _symptom(degraded.reason, degraded.detail, "", degraded.hint, level=Level.WARNING)
+    for trouble in found.troubles:
+        hint = f"It is tried again by itself; 'yolo-fs events --type {trouble.event}' tells more."
+        message = f"the daemon's duty {trouble.duty!r} fails: {trouble.what}"
+        yield _symptom(trouble.reason, message, "", hint)
 
 
 LOOKS: tuple[Look, ...] = (

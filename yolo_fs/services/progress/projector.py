@@ -11,7 +11,7 @@ import contextlib
 import json
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from yolo_fs.edges import failpoint
@@ -19,6 +19,7 @@ from yolo_fs.edges.files import is_plain_file
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import SHARED, Damaged, read_json, reap_temporaries, update, write_json
 from yolo_fs.reasons import Reason, YoloError
+from yolo_fs.rules.actions import EventSink
 from yolo_fs.rules.artifacts.verdicts import Rejected, Verdict
 from yolo_fs.rules.evidence.facts import Switches
 from yolo_fs.rules.phase.gates import GateStatus
@@ -26,7 +27,6 @@ from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.rules.phase.progress import DepartmentStatus
 from yolo_fs.rules.states.department import department_status
 from yolo_fs.rules.timestamps import iso
-from yolo_fs.services.apply import Telling
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.places import notice_path, own_phase_folder, phase_folder, waiters_path
 from yolo_fs.services.progress.gate_wait import NoticeWriter
@@ -36,7 +36,7 @@ from yolo_fs.services.settings import Settings
 class Projector:
     """Keeps the projections of one work tree true."""
 
-    def __init__(self, repository: Repository, settings: Settings, team: Team, tell: Telling):
+    def __init__(self, repository: Repository, settings: Settings, team: Team, tell: EventSink):
         self._repository = repository
         self._switches = Switches(settings.config)
         self._team = team
@@ -45,6 +45,8 @@ class Projector:
         self._open: set[tuple[str, str]] = set()
         """(phase, gate) that were open at the last look."""
         self._done: object = None
+        """Commit and errors that everything was written for."""
+        self._has_failed = False
 
     def bring_up_to_date(self, commit: str | None, unsettled: Mapping[str, Verdict]) -> None:
         """Write every projection as of a commit; nothing is written that is true already."""
@@ -54,15 +56,18 @@ class Projector:
         errors = _first_errors(unsettled)
         if (commit, errors) == self._done:
             return
-        self._done = (commit, errors)
+        self._has_failed = False
         phases = self._team.phases(commit)
         gates = {str(phase.id): phase.gates for phase in phases}
         self._notices.write(
             _open_gates(gates), commit or ""
         )  # first and synced to no disk: whole teams wait for it
-        if not writes:
-            return
-        self._note_gates(gates)
+        if writes:
+            self._note_gates(gates)
+            self._write(phases, errors)
+        self._done = None if self._has_failed else (commit, errors)
+
+    def _write(self, phases: Iterable[Phase], errors: Mapping[str, str]) -> None:
         for phase in phases:
             with self._told(phase_folder(self._repository.root, phase.id)):
                 self._departments(phase, errors)
@@ -138,7 +143,7 @@ class Projector:
                 os.path.relpath(path, self._repository.root),
                 {"reason": reason.value},
             )
-            self._done = None
+            self._has_failed = True
 
 
 def _open_gates(gates: Mapping[str, tuple[GateStatus, ...]]) -> dict[str, list[str]]:

@@ -7,21 +7,16 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from yolo_fs.edges import failpoint
 from yolo_fs.edges.git.commit import CommitRequest, CommitResult, Committer
-from yolo_fs.edges.git.index import IndexSync
 from yolo_fs.edges.git.obstacles import Obstacles
 from yolo_fs.edges.git.repository import Head
 from yolo_fs.reasons import Reason, YoloError
-from yolo_fs.rules.actions import Action, Commit, Tell
+from yolo_fs.rules.actions import Action, Commit, Emit, EventSink
 from yolo_fs.rules.artifacts.verdicts import Accepted, Committed, Held, Verdict
-
-Telling = Callable[[str, str, Mapping[str, Any]], object]
-"""Takes an event's type, the path that it is about, and its data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,38 +56,23 @@ class Applier:
     def __init__(
         self,
         committer: Committer,
-        follower: IndexSync,
         obstacles: Obstacles,
         budget: Budget,
-        tell: Telling,
+        emit: EventSink,
     ):
         self._committer = committer
-        self._follower = follower
         self._obstacles = obstacles
         self._budget = budget
-        self._tell = tell
-        self._diverged: frozenset[str] = frozenset()
+        self._emit = emit
 
     def carry_out(self, actions: Sequence[Action], head: Head) -> Outcome:
         """Commit first, tell afterwards; a failed commit is told and leaves everything as it was."""
         accepted = [action.accepted for action in actions if isinstance(action, Commit)]
         outcome = self._commit(accepted, head)
         for action in actions:
-            if isinstance(action, Tell):
-                self._tell(action.event, action.path, action.data)
+            if isinstance(action, Emit):
+                self._emit(action.event, action.path, action.data)
         return outcome
-
-    def let_index_follow(self) -> bool:
-        """Bring the user's index up to date for our paths; False while somebody holds index.lock."""
-        if not self._follower.pending:
-            return True
-        followed = self._follower.follow()
-        if followed:
-            self._obstacles.index_rewritten()
-        for path in self._follower.diverged - self._diverged:
-            self._tell("index.diverged", path, {"reason": Reason.INDEX_DIVERGED.value})
-        self._diverged = frozenset(self._follower.diverged)
-        return followed
 
     def _commit(self, accepted: Sequence[Accepted], head: Head) -> Outcome:
         allowed = self._budget.allowance()
@@ -118,11 +98,11 @@ class Applier:
         for each, one in zip(accepted, made, strict=True):
             if one.commit:
                 self._budget.spend()
-                self._tell_commit(each, one, head)
+                self._emit_commit(each, one, head)
         failpoint.reach("apply.told")
         return Outcome(verdicts | {one.path: Committed(one.blob) for one in made}, made)
 
-    def _tell_commit(self, accepted: Accepted, made: CommitResult, head: Head) -> None:
+    def _emit_commit(self, accepted: Accepted, made: CommitResult, head: Head) -> None:
         data = {
             "commit": made.commit,
             "blob": made.blob,
@@ -131,4 +111,4 @@ class Applier:
             "kind": accepted.place.artifact.kind,
             "warnings": [warning.as_json() for warning in accepted.warnings],
         }
-        self._tell("artifact.committed", accepted.place.path, data)
+        self._emit("artifact.committed", accepted.place.path, data)

@@ -17,7 +17,7 @@ LOCK = "yolo-commit.lock"
 WAITS_S = tuple(0.2 * 2**try_ for try_ in range(5))
 
 
-def serialised(common_dir: str) -> HeldLock:
+def commit_lock(common_dir: str) -> HeldLock:
     """Take the lock. It is not handed to git: a hook that leaves a process behind would keep it for ever.
 
     Raises:

@@ -6,10 +6,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from yolo_fs.edges import failpoint
-from yolo_fs.edges.files import Content, Stamp, Writer, read
+from yolo_fs.edges.files import Content, Writer, read
 from yolo_fs.edges.git.paths import PathRules
 from yolo_fs.edges.git.repository import Head, Repository
 from yolo_fs.reasons import Finding, Reason, YoloError, errors
@@ -28,34 +27,24 @@ from yolo_fs.rules.artifacts.verdicts import (
 )
 from yolo_fs.services.checking.checker import Checker, previous_records
 from yolo_fs.services.checking.snapshots import WorkTree
-from yolo_fs.services.patience import Patience
+from yolo_fs.services.daemon.verdict_store import Observation, QuietTimer
 from yolo_fs.services.settings import Settings
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """One look at one path."""
-
-    path: str
-    verdict: Verdict
-    stamp: Stamp | None = None
-    """What the file was when it was read; None when it was not."""
-
-
-class Intake:
+class Pipeline:
     """Judges paths of one work tree."""
 
     def __init__(self, repository: Repository, settings: Settings):
         self._repository = repository
         self._settings = settings
         self._rules = PathRules(repository, commit_ignored=settings.policy.commit_ignored)
-        self._patience = Patience()
+        self._quiet_timer = QuietTimer()
         self._checker = Checker(settings)
         self._work_tree = WorkTree(
             repository.root, settings.policy.max_file_bytes, repository.commits_exist
         )
 
-    def look(self, path: str, head: Head, obstacle: Reason | None) -> Seen:
+    def look(self, path: str, head: Head, obstacle: Reason | None) -> Observation:
         """Return the verdict on a path.
 
         `obstacle`: why nothing may be committed now, if so; the file is examined all the same, so that
@@ -63,12 +52,12 @@ class Intake:
         """
         place = classify(path)
         if place is None:
-            return Seen(path, Ignored())
+            return Observation(path, Ignored())
         in_head = self._repository.blob_at(head.tip, path)
         content = read(self._repository.root, path, self._settings.policy.max_file_bytes)
         if isinstance(content, Finding):
-            return Seen(path, _unread(content, in_head))
-        return Seen(path, self._judge(place, content, in_head, obstacle), content.stamp)
+            return Observation(path, _unread(content, in_head))
+        return Observation(path, self._judge(place, content, in_head, obstacle), content.stamp)
 
     def prepare(self, paths: Iterable[str]) -> None:
         """Ask git about all the paths of a round at once; what it refuses to answer is asked again one by one."""
@@ -85,7 +74,7 @@ class Intake:
         blob = self._repository.objects.object_format.hash_object("blob", content.data).oid
         if blob == in_head:
             return Committed(blob)
-        quiet_s = self._patience.quiet_s(place.path, content.stamp)
+        quiet_s = self._quiet_timer.quiet_s(place.path, content.stamp)
         if content.being_written or content.writer is Writer.SOME:
             return Waiting(Reason.BEING_WRITTEN)
         checked = self._checker.check(place, content.data, self._work_tree)

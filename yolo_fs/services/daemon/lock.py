@@ -16,7 +16,7 @@ from yolo_fs.services.places import lock_path
 from yolo_fs.services.settings import load
 
 
-def take_lock(start: str, *, unsafe_fs: bool = False) -> tuple[Repository, HeldLock]:
+def acquire(start: str, *, unsafe_fs: bool = False) -> tuple[Repository, HeldLock]:
     """Become the one daemon of the work tree that `start` lies in.
 
     Raises:

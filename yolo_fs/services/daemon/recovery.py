@@ -19,7 +19,7 @@ from yolo_fs.edges.store import read_json, write_json
 from yolo_fs.edges.system import boot_id
 from yolo_fs.reasons import Finding, YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
-from yolo_fs.services.coordinator import Coordinator
+from yolo_fs.services.daemon.coordinator import Coordinator
 
 OWN_COMMITS = 1_000
 """How far back a start after a reboot looks for entries that the index did not follow."""
@@ -48,8 +48,8 @@ def _steps(repository: Repository, coordinator: Coordinator) -> Iterator[Repaire
         yield from _write_lost_blobs(repository)
         _expect_index_of_recent_commits(repository, coordinator)
         failpoint.reach("recovery.expected")
-    pending = tuple(coordinator.follower.pending)
-    if pending and coordinator.let_index_follow():
+    pending = tuple(coordinator.index.pending)
+    if pending and coordinator.sync_index():
         failpoint.reach("recovery.followed")
         for path in pending:
             yield Repaired(path, "let the index follow a commit of ours")
@@ -113,7 +113,7 @@ def _expect_index_of_recent_commits(repository: Repository, coordinator: Coordin
         commits = [
             commit for commit in log(repository, "HEAD", limit=OWN_COMMITS) if commit.is_ours
         ]
-        coordinator.follower.expect(
+        coordinator.index.expect(
             follow
             for commit in reversed(commits)
             if (follow := _follow_of(repository, commit)) is not None

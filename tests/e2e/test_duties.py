@@ -1,0 +1,38 @@
+"""Whichever duty of the daemon fails, the daemon lives, says so, and goes on committing."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.artifacts import artifact
+from tests.e2e.daemon import Daemon, until
+from tests.e2e.repo import SHIPPED, Repo
+from yolo_fs.services.daemon.daemon import DUTIES
+
+SCRIPT = str(Path(__file__).with_name("failing_duty.py"))
+
+
+@pytest.mark.parametrize("duty", [duty.name for duty in DUTIES])
+def test_a_failing_duty_costs_no_other(repo: Repo, start: Callable[..., Daemon], duty: str) -> None:
+    repo.configure(**SHIPPED)
+    daemon = start(repo, under=(sys.executable, SCRIPT, duty))
+    first, second = artifact("plan", 0), artifact("plan", 1)
+    repo.write(first)
+    daemon.wait_committed([first])
+    defect = daemon.wait_for("daemon.defect")["data"]
+    assert (defect["duty"], defect["what"]) == (duty, f"ZeroDivisionError('{duty}')")
+    assert "failing_duty.py" in defect["trace"]
+    repo.write(second)
+    daemon.wait_committed([second])
+    assert sum(event["event"] == "daemon.defect" for event in daemon.mailbox.events) == 1
+    if duty != "health":
+        until(lambda: bool(repo.status()["daemon"]["troubles"]), "status says so")
+        (trouble,) = repo.status()["daemon"]["troubles"]
+        assert (trouble["duty"], trouble["reason"]) == (duty, "internal_error")
+        assert f"{duty} fails: ZeroDivisionError" in repo.yolo_fs("status").stdout.decode()
+        assert f"{duty!r} fails".encode() in repo.yolo_fs("doctor", ok=(1,)).stderr
+    assert daemon.stop() == 0

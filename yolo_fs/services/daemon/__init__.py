@@ -1,0 +1,1 @@
+"""The daemon: watches a work tree, checks what agents write, commits it, and writes what follows."""

@@ -1,0 +1,176 @@
+"""One round of the coordinator: look at paths, decide, do, and remember. Used by the daemon and by `run --once`."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+
+from yolo_fs.edges.git.commit import CommitResult, Committer
+from yolo_fs.edges.git.index import IndexSync
+from yolo_fs.edges.git.obstacles import IN_PROGRESS
+from yolo_fs.edges.git.refs import RefUpdater
+from yolo_fs.edges.git.repository import Head, Repository
+from yolo_fs.reasons import Reason
+from yolo_fs.rules.actions import EventSink
+from yolo_fs.rules.artifacts.verdicts import Accepted, Held, Verdict, Waiting
+from yolo_fs.rules.decide import decide, describe
+from yolo_fs.services.daemon.apply import Applier, Budget, Outcome
+from yolo_fs.services.daemon.surveyor import Surveyor
+from yolo_fs.services.daemon.verdict_store import CachedVerdict, Observation, VerdictStore
+from yolo_fs.services.settings import Settings
+
+ATTEMPTS = 8
+"""In a row, when the branch is moved under each of them."""
+LARGEST_CHUNK = 500
+"""Paths checked before their commits are made; bounds memory and the length of a chain."""
+
+_PASSING = (
+    Reason.UNMERGED_INDEX, Reason.USER_COMMITTING, Reason.GC_RUNNING, Reason.DETACHED_HEAD, Reason.PROTECTED_BRANCH,
+    Reason.BRANCH_BROKEN,
+    Reason.REF_LOCKED, Reason.BRANCH_MOVED, Reason.NO_SPACE, Reason.STORAGE_FAILED, Reason.OBJECT_MISSING,
+    Reason.GIT_FAILED, Reason.GIT_TIMEOUT, Reason.COMMIT_BUDGET,
+)  # fmt: skip
+PASSING = frozenset({*IN_PROGRESS.values(), *_PASSING})
+"""Reasons to hold that pass by themselves; the others need somebody to change something."""
+
+
+class Coordinator:
+    """Knows every candidate of one work tree and brings each as far as it may go."""
+
+    def __init__(self, repository: Repository, settings: Settings, emit: EventSink):
+        """Coordinate one work tree; `emit` hears every fact worth remembering."""
+        self._repository = repository
+        self._emit = emit
+        durable = settings.policy.durability == "fsync"
+        self._branches = RefUpdater(repository, durable=durable)
+        self._surveyor = Surveyor(repository, settings, emit)
+        self._store = VerdictStore()
+        self.index = IndexSync(repository)
+        self._applier = Applier(
+            Committer(repository, self._branches, self.index, _now),
+            self._surveyor.obstacles,
+            Budget(settings.policy.commits_per_minute),
+            emit,
+        )
+        self._diverged: frozenset[str] = frozenset()
+
+    @property
+    def known(self) -> Mapping[str, CachedVerdict]:
+        """Path → the last look at each candidate."""
+        return self._store.cached
+
+    @property
+    def unsettled(self) -> Mapping[str, Verdict]:
+        """Path → verdict of the last look, of whatever is not committed."""
+        return self._store.unsettled
+
+    def waiting(self) -> tuple[str, ...]:
+        """Return the paths that could not be checked yet."""
+        return tuple(
+            path
+            for path, verdict in self.unsettled.items()
+            if isinstance(verdict, Waiting | Accepted)
+        )
+
+    def released(self) -> tuple[str, ...]:
+        """Return the held paths that nothing holds any more, or that something else holds by now."""
+        held = self._held_in_passing()
+        if not held:
+            return ()
+        obstacle = self._surveyor.obstacles.find(self._repository.head(), time.time_ns())
+        if obstacle is None:
+            return held
+        return tuple(path for path in held if self.unsettled[path] != Held(obstacle))
+
+    def unfinished(self) -> tuple[str, ...]:
+        """Return the paths that time alone will bring further."""
+        return self.waiting() + self._held_in_passing()
+
+    def reconcile(self) -> tuple[CommitResult, ...]:
+        """Look at whatever may have changed since the last look; return what was committed."""
+        stamps = self._surveyor.candidates()
+        for path in self.known.keys() - stamps.keys():
+            self._store.forget(path)
+        return self.process([*self._store.changed(stamps), *self.unsettled])
+
+    def process(self, paths: Iterable[str]) -> tuple[CommitResult, ...]:
+        """Check the paths and commit what is accepted; return what was committed."""
+        results: list[CommitResult] = []
+        pending = list(dict.fromkeys(paths))
+        for start in range(0, len(pending), LARGEST_CHUNK):
+            results += self._process_chunk(pending[start : start + LARGEST_CHUNK])
+        return tuple(results)
+
+    def sync_index(self) -> bool:
+        """Bring the user's index up to date for what was committed; False while somebody holds index.lock."""
+        if not self.index.pending:
+            return True
+        is_synced = self.index.follow()
+        if is_synced:
+            self._surveyor.obstacles.index_rewritten()
+        for path in self.index.diverged - self._diverged:
+            self._emit("index.diverged", path, {"reason": Reason.INDEX_DIVERGED.value})
+        self._diverged = frozenset(self.index.diverged)
+        return is_synced
+
+    def was_moved_by_others(self) -> bool:
+        """Return whether HEAD or its branch moved since we last looked, by another hand than ours."""
+        return self._repository.head() != self._surveyor.head
+
+    def clear_own_stale_locks(self) -> tuple[str, ...]:
+        """Remove ref locks that a dead helper of ours left. See docs/faults.md#f24."""
+        return self._branches.clear_own_stale_locks()
+
+    def close(self) -> None:
+        """End the helper processes that were started here; the repository stays open for whoever opened it."""
+        self._surveyor.close()
+        self._branches.close()
+
+    def _held_in_passing(self) -> tuple[str, ...]:
+        return tuple(
+            path
+            for path, verdict in self.unsettled.items()
+            if isinstance(verdict, Held) and verdict.reason in PASSING
+        )
+
+    def _process_chunk(self, paths: list[str]) -> list[CommitResult]:
+        results: list[CommitResult] = []
+        for attempt in range(ATTEMPTS):
+            outcome = self._attempt(paths)
+            results += [each for each in outcome.made if each.commit]
+            paths = [path for path in paths if _is_moved(outcome.verdicts.get(path))]
+            if not paths:
+                break
+            time.sleep(random.uniform(0, 0.002 * 2**attempt))
+        return results
+
+    def _attempt(self, paths: list[str]) -> Outcome:
+        head, _, seen = self._surveyor.survey(paths, time.time_ns())
+        before = {path: verdict for path in seen if (verdict := self._store.verdict(path))}
+        actions = decide(before, {path: look.seen.verdict for path, look in seen.items()})
+        outcome = self._applier.carry_out(actions, head)
+        self._emit_held(outcome)
+        for path, look in seen.items():
+            verdict = outcome.verdicts.get(path) or look.seen.verdict
+            observed = Observation(path, verdict, look.seen.stamp)
+            self._store.remember(path, CachedVerdict(observed, look.read_at_ns))
+        if commits := [each.commit for each in outcome.made if each.commit]:
+            self._surveyor.head = Head(head.ref, commits[-1])
+        return outcome
+
+    def _emit_held(self, outcome: Outcome) -> None:
+        """Emit what was accepted and could not be committed; a branch that moved is tried again at once."""
+        for path, verdict in outcome.verdicts.items():
+            is_held = isinstance(verdict, Held) and not _is_moved(verdict)
+            if is_held and verdict != self._store.verdict(path):
+                self._emit("artifact.held", path, describe(verdict))
+
+
+def _is_moved(verdict: Verdict | None) -> bool:
+    return isinstance(verdict, Held) and verdict.reason is Reason.BRANCH_MOVED
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

@@ -1,0 +1,352 @@
+"""The daemon: one per work tree, one worker, correct even when every event is lost.
+
+Events say "look at this path"; the periodic scan is the source of truth.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import signal
+import time
+from collections.abc import Callable, Iterable
+
+from yolo_fs.edges import failpoint
+from yolo_fs.edges.files import ignore_lease_breaks
+from yolo_fs.edges.git.commit import CommitResult
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.lock import HeldLock
+from yolo_fs.edges.store import reap_temporaries
+from yolo_fs.reasons import Reason, YoloError
+from yolo_fs.rules.actions import EventSink
+from yolo_fs.rules.states.project import summary_line
+from yolo_fs.services.context.store import ContextStore
+from yolo_fs.services.crew.observing import CrewObserver
+from yolo_fs.services.crew.watching import CrewWatch
+from yolo_fs.services.daemon.coordinator import Coordinator
+from yolo_fs.services.daemon.duties import Duty, Schedule
+from yolo_fs.services.daemon.health import write_health
+from yolo_fs.services.daemon.recovery import recover
+from yolo_fs.services.daemon.watch_set import EventQueue, WatchSet
+from yolo_fs.services.escalations.sinks import Sinks, load_sinks
+from yolo_fs.services.escalations.ticking import Ticker
+from yolo_fs.services.history.team import Team
+from yolo_fs.services.progress.projector import Projector
+from yolo_fs.services.progress.state_files import States
+from yolo_fs.services.settings import CONFIG, load, stamps_of
+
+RETRY_S = 0.05
+"""Between two looks at what cannot be committed yet; doubled while the same paths stay so."""
+LONGEST_RETRY_S = 0.8
+INDEX_EVERY_S = 0.1
+"""The longest rest between two updates of the user's index: until then what was committed looks deleted to git."""
+INDEX_REST = 9
+"""The rest is so many times as long as the update, for which the user's git has to wait."""
+CHECK_EVERY_S = 2.0
+"""Between two looks at the lock, the watchers and the repository itself."""
+ESCALATIONS_EVERY_S = 1.0
+CREW_EVERY_S = 5.0
+"""Between two looks at the crew without a sign of life: an agent counts as silent after minutes."""
+ONCE_PATIENCE_S = 2.0
+"""How long `run --once` waits for files that are being written."""
+
+
+class Daemon:
+    """Runs until told to stop, until its lock is lost, or until the repository is gone.
+
+    The lock and the repository belong to the caller, who closes them afterwards.
+    """
+
+    def __init__(self, repository: Repository, lock: HeldLock, emit: EventSink):
+        self._repository = repository
+        self._lock = lock
+        self._emit = emit
+        self._stamps = stamps_of(repository.root)
+        self._settings = load(repository.root)
+        self._sinks = Sinks(load_sinks(), emit)
+        self._build()
+        self._queue = EventQueue()
+        self._watch_set = WatchSet(repository.root, self._queue)
+        self._git_identity = _identity(repository.git_dir)
+        self._schedule = Schedule(DUTIES, self, emit)
+        self._is_stopping = False
+        self._due: dict[str, float] = {}
+        """Path that something was seen of → when it is to be checked, on the monotonic clock."""
+        self._committed_at: dict[str, float] = {}
+        """Path committed a moment ago → when, so that a run of appends is one commit."""
+        self._unfinished: tuple[str, ...] = ()
+        """What the last retry left."""
+        self._retry_s = RETRY_S
+        self._reported: object = None
+        """Tip and troubles that the health file tells of."""
+
+    def _build(self) -> None:
+        """Make the parts that work by the settings in force."""
+        repository, settings, emit = self._repository, self._settings, self._emit
+        team = Team(repository, settings)
+        observer = CrewObserver(repository, settings, team)
+        self._team = team
+        self._coordinator = Coordinator(repository, settings, emit)
+        self._projector = Projector(repository, settings, team, emit)
+        self._contexts = ContextStore(repository, settings, team)
+        self._states = States(repository, settings, team)
+        self._ticker = Ticker(repository, settings, emit, notify=self._sinks.notify)
+        self._crew = CrewWatch(repository, observer, emit, self._sinks.put)
+
+    # --- life ---
+
+    def run(self, ready: Callable[[], object] = lambda: None) -> None:
+        """Watch and commit until `stop` is called; `ready` is called once the first scan is done."""
+        self._start()
+        try:
+            self._schedule.run_due(self._is_running)
+            ready()
+            while self._is_running():
+                self._turn()
+        finally:
+            self._end()
+
+    def run_once(self) -> None:
+        """One full scan: commit what can be committed now, then end."""
+        self._start()
+        try:
+            self._recover()
+            self._rescan()
+            deadline = time.monotonic() + ONCE_PATIENCE_S
+            while (late := self._coordinator.unfinished()) and time.monotonic() < deadline:
+                time.sleep(RETRY_S)
+                self._coordinator.process(late)
+            self._hand_up_escalations()
+            self._write_derived()
+            self._watch_crew()
+        finally:
+            self._end()
+
+    def stop(self) -> None:
+        """Ask the daemon to finish the work in hand and end."""
+        self._is_stopping = True
+        self._queue.wake()
+
+    def _start(self) -> None:
+        """Begin; a lease that breaks, or a reader of ours that ends, must not end the process."""
+        ignore_lease_breaks()
+        signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+        self._emit("daemon.started", "", {"pid": os.getpid()})
+
+    def _end(self) -> None:
+        with contextlib.ExitStack() as parts:
+            for part in (self._coordinator, self._sinks):
+                parts.callback(part.close)
+            self._watch_set.stop()
+            if not self._is_gone():
+                self._coordinator.sync_index()
+                self._write_health(running=False)
+                self._emit("daemon.stopped", "", {"pid": os.getpid()})
+
+    def _is_running(self) -> bool:
+        return not self._is_stopping
+
+    def _is_gone(self) -> bool:
+        return _identity(self._repository.git_dir) != self._git_identity
+
+    # --- one turn ---
+
+    def _turn(self) -> None:
+        batch = self._queue.take(self._schedule.sleep_s())
+        now = time.monotonic()
+        for path in batch.paths:
+            is_young = now - self._committed_at.get(path, -math.inf) < self._settle_s
+            self._due[path] = now + self._settle_s if is_young else now
+        for why in batch.rescans:
+            self._emit("daemon.doubt", "", {"why": why})
+            self._schedule.hasten("rescan")
+        if troubles := self._schedule.troubles:
+            self._schedule.hasten("watches")  # a repository half deleted is soon gone
+            if batch.paths and any(one.duty == "artifacts" for one in troubles):
+                self._schedule.hasten("rescan")
+        self._schedule.run_due(self._is_running)
+
+    def _process(self, paths: Iterable[str]) -> tuple[CommitResult, ...]:
+        """Check paths and commit what is accepted, and return what was committed."""
+        return self._follow_up(self._coordinator.process(paths))
+
+    def _follow_up(self, results: tuple[CommitResult, ...]) -> tuple[CommitResult, ...]:
+        """Ask for what has to follow a look at paths, and return its results."""
+        now = time.monotonic()
+        young = {path: at for path, at in self._committed_at.items() if now - at < self._settle_s}
+        self._committed_at = young | {each.path: now for each in results}
+        self._schedule.ask("index", "projections", "states", "contexts")
+        if self._coordinator.unfinished():
+            self._schedule.ask("retries", in_s=RETRY_S)
+        return results
+
+    @property
+    def _settle_s(self) -> float:
+        return self._settings.policy.settle_ms / 1000
+
+    # --- the duties ---
+
+    def _check_watches(self) -> float:
+        """Stop when the lock or the repository is lost; watch what has come meanwhile."""
+        if self._is_gone():
+            self._is_stopping = True
+        elif not self._lock.still_mine():
+            self._emit("daemon.lock_lost", "", {"reason": Reason.LOCK_LOST.value})
+            self._is_stopping = True
+        else:
+            if self._watch_set.watch(self._settings.roots):
+                self._schedule.hasten("rescan")
+            self._watch_set.check()
+        return CHECK_EVERY_S
+
+    def _reload(self) -> None:
+        """Take over a changed configuration; an invalid one leaves the old in force and is reported."""
+        stamps = stamps_of(self._repository.root)
+        if stamps == self._stamps:
+            return
+        try:
+            self._settings = load(self._repository.root)
+        except YoloError as error:
+            self._stamps = stamps
+            self._emit("config.rejected", CONFIG, error.as_finding().as_json())
+            return
+        coordinator = self._coordinator
+        self._build()
+        coordinator.close()
+        self._stamps = stamps
+        self._watch_set.watch(self._settings.roots)
+        self._schedule.hasten("rescan")
+        self._emit("config.loaded", CONFIG, {})
+
+    def _recover(self) -> None:
+        reap_temporaries(self._repository.own_dir, 0)
+        for repair in recover(self._repository, self._coordinator):
+            self._emit("repository.repaired", repair.path, {"what": repair.what})
+
+    def _process_written(self) -> float | None:
+        """Check what something was seen of; a path just committed rests, for more may be appended."""
+        now = time.monotonic()
+        due = [path for path, at in self._due.items() if at <= now]
+        if due:
+            self._process(due)
+            for path in due:
+                del self._due[path]
+        return min(self._due.values()) - time.monotonic() if self._due else None
+
+    def _process_unfinished(self) -> float | None:
+        """Look again at what time alone brings further, ever more rarely: a disk may stay full for hours."""
+        if late := (*self._coordinator.waiting(), *self._coordinator.released()):
+            self._process(late)
+        unfinished = self._coordinator.unfinished()
+        is_same = unfinished == self._unfinished
+        self._retry_s = min(LONGEST_RETRY_S, 2 * self._retry_s) if is_same else RETRY_S
+        self._unfinished = unfinished
+        return self._retry_s if unfinished else None
+
+    def _rescan(self) -> float:
+        self._follow_up(self._coordinator.reconcile())
+        failpoint.reach("daemon.scanned")
+        self._reported = None
+        return self._settings.policy.rescan_s
+
+    def _sync_index(self) -> float | None:
+        """Let the user's index follow our commits: until it has, a `git commit` of theirs undoes ours."""
+        if not self._coordinator.index.pending:
+            return None
+        began = time.monotonic()
+        self._coordinator.sync_index()
+        return min(INDEX_EVERY_S, INDEX_REST * (time.monotonic() - began))
+
+    def _project(self) -> None:
+        self._projector.bring_up_to_date(self._tip, self._coordinator.unsettled)
+
+    def _write_states(self) -> None:
+        """Write and commit state files until they say what history says, one transition at a time."""
+        while path := self._states.write_next(self._tip, self._coordinator.known):
+            if not self._process((path,)):
+                return  # held like any artifact; the next is written once this one is committed
+
+    def _write_contexts(self) -> None:
+        self._contexts.keep(self._tip, self._coordinator.unsettled)
+
+    def _write_derived(self) -> None:
+        self._project()
+        self._write_states()
+        self._project()
+        self._write_contexts()
+
+    def _hand_up_escalations(self) -> float:
+        """Hand up what a level is silent about, and commit the lines that say so."""
+        if paths := dict.fromkeys(each.path for each in self._ticker.tick()):
+            self._process(paths)
+        return ESCALATIONS_EVERY_S
+
+    def _watch_crew(self) -> float:
+        self._crew.tick(self._coordinator.unsettled)
+        return CREW_EVERY_S
+
+    def _report_health(self) -> float:
+        state = (self._tip, self._schedule.troubles)
+        if state != self._reported:
+            self._write_health()
+            self._reported = state
+        return CHECK_EVERY_S
+
+    def _write_health(self, *, running: bool = True) -> None:
+        try:
+            summary = summary_line(self._team.phases(self._tip))
+        except YoloError:
+            summary = ""  # what is damaged in the history is reported by what needs more of it
+        write_health(
+            self._repository,
+            self._coordinator.unsettled.values(),
+            self._watch_set.degraded,
+            self._schedule.troubles,
+            summary,
+            running=running,
+        )
+
+    @property
+    def _tip(self) -> str | None:
+        return self._repository.head().tip
+
+
+DUTIES: tuple[Duty[Daemon], ...] = (
+    Duty("watches", Daemon._check_watches),
+    Duty("configuration", Daemon._reload, is_wanted=lambda _daemon: True),
+    Duty("recovery", Daemon._recover),
+    Duty("artifacts", Daemon._process_written, is_wanted=lambda daemon: bool(daemon._due)),
+    Duty("retries", Daemon._process_unfinished),
+    Duty(
+        "rescan", Daemon._rescan, is_wanted=lambda daemon: daemon._coordinator.was_moved_by_others()
+    ),
+    Duty("index", Daemon._sync_index),
+    Duty("projections", Daemon._project),
+    Duty("states", Daemon._write_states),
+    Duty("contexts", Daemon._write_contexts),
+    Duty("escalations", Daemon._hand_up_escalations),
+    Duty("crew", Daemon._watch_crew, is_wanted=lambda daemon: daemon._crew.is_pressing),
+    Duty("health", Daemon._report_health, is_wanted=lambda daemon: daemon._reported is None),
+)
+"""What the daemon does, in the order of a turn: commits first, then what follows from them."""
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    try:
+        facts = os.stat(path)
+    except OSError:
+        return None
+    return (facts.st_dev, facts.st_ino)
+
+
+def stop_on_signals(daemon: Daemon) -> None:
+    """Let TERM and INT end the daemon cleanly, and a second one at once."""
+
+    def stop(_number: int, _frame: object) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        daemon.stop()
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)

@@ -1,0 +1,119 @@
+"""How the daemon of a work tree is: what it says of itself in one file, and what its lock proves.
+
+See docs/faults.md#f13 and #f41.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.lock import holder
+from yolo_fs.edges.store import read_json, write_json
+from yolo_fs.edges.watch import Degraded
+from yolo_fs.json_form import to_json
+from yolo_fs.reasons import Reason, YoloError
+from yolo_fs.rules.artifacts.verdicts import Held, Rejected, Verdict
+from yolo_fs.services.daemon.duties import Trouble
+from yolo_fs.services.places import health_path, lock_path
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """How the daemon of this work tree is."""
+
+    pid: int | None
+    """None when none runs."""
+    scanned_s_ago: float | None = None
+    degraded: Degraded | None = None
+    troubles: tuple[Trouble, ...] = ()
+    """What it fails at, and tries again by itself."""
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a daemon runs."""
+        return self.pid is not None
+
+    JSON_KEYS: ClassVar = {
+        "running": "is_running",
+        "pid": "pid",
+        "degraded": "degraded",
+        "troubles": "troubles",
+    }
+    """Without what changes by itself."""
+
+
+def write_health(
+    repository: Repository,
+    verdicts: Iterable[Verdict],
+    degraded: Degraded | None,
+    troubles: Iterable[Trouble],
+    summary: str,
+    *,
+    running: bool,
+) -> None:
+    """Write how this daemon is. A full disk costs the report, never the work."""
+    judged = tuple(verdicts)
+    report: dict[str, Any] = {
+        "pid": os.getpid(),
+        "running": running,
+        "headline": summary,
+        "last_scan_at": time.time(),
+        "degraded": to_json(degraded),
+        "troubles": to_json(list(troubles)),
+        "held": sum(isinstance(verdict, Held) for verdict in judged),
+        "rejected": sum(isinstance(verdict, Rejected) for verdict in judged),
+    }
+    with contextlib.suppress(OSError, YoloError):
+        write_json(health_path(repository), report, durable=False)
+
+
+def health(repository: Repository) -> Health:
+    """Return how the daemon of this work tree is.
+
+    The lock is the truth and the file only adds to it: what is malformed in it counts as absent.
+    See docs/faults.md#f41.
+    """
+    held_by = holder(lock_path(repository))
+    if held_by is None:
+        return Health(None)
+    report = read_json(health_path(repository))
+    if not isinstance(report, dict) or report.get("pid") != held_by.pid:
+        return Health(held_by.pid)
+    return Health(held_by.pid, _age_s(report), _degraded(report), _troubles(report))
+
+
+def _age_s(report: Mapping[str, Any]) -> float | None:
+    at = report.get("last_scan_at")
+    return max(0.0, time.time() - at) if isinstance(at, int | float) else None
+
+
+def _degraded(report: Mapping[str, Any]) -> Degraded | None:
+    match report.get("degraded"):
+        case {"reason": str(reason), "detail": str(detail), "hint": str(hint)} if (
+            reason in _REASONS
+        ):
+            return Degraded(Reason.of(reason), detail, hint)
+    return None
+
+
+def _troubles(report: Mapping[str, Any]) -> tuple[Trouble, ...]:
+    listed = report.get("troubles")
+    return tuple(_read_troubles(listed)) if isinstance(listed, list) else ()
+
+
+def _read_troubles(listed: Iterable[Any]) -> Iterable[Trouble]:
+    for each in listed:
+        match each:
+            case {"duty": str(duty), "reason": str(reason), "what": str(what)} if (
+                reason in _REASONS
+            ):
+                yield Trouble(duty, Reason.of(reason), what)
+
+
+_REASONS = frozenset(reason.value for reason in Reason)
