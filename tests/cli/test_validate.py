@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from tests.examples import FAMILIES, kind_of_example
-from yolo_fs.cli.annotations import as_github, as_sarif
 from yolo_fs.cli.main import run
+from yolo_fs.cli.validate import as_github, as_sarif
 from yolo_fs.reasons import Exit, Finding, Reason
 from yolo_fs.rules.artifacts.catalogue import find_kind
 from yolo_fs.rules.artifacts.repair import diff, mended

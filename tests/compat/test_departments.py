@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.compat.shim import Done, call, fill, lines
-from yolo_fs.compat.resolve_departments import KEYS
+from yolo_fs.compat.departments import KEYS
 
 PARALLEL = {"departments": {"frontend": True, "uiux": True}, "department_workflow": "parallel"}
 ALL = ("backend", "frontend", "uiux")

@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from yolo_fs.cli.escalations_shown import show_all, show_done, show_fired
 from yolo_fs.cli.given import bytes_given
 from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.journal import Journal
 from yolo_fs.edges.lines import Limits, read_object
-from yolo_fs.ids import EscalationId
+from yolo_fs.ids import EscalationId, PhaseId
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, errors, safe
 from yolo_fs.rules.escalations.messages import Said, said_in
+from yolo_fs.rules.escalations.progress import EscalationProgress, Standing
 from yolo_fs.rules.escalations.shown import as_json
+from yolo_fs.rules.timestamps import iso
 from yolo_fs.schemas.messages import read_message
 from yolo_fs.services.escalations.moves import Done, Escalations
 from yolo_fs.services.escalations.sinks import Sinks, load_sinks
 from yolo_fs.services.escalations.ticking import Fired, Ticker
 from yolo_fs.services.places import find_phase, phases_in
 from yolo_fs.services.settings import load
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
 
 _SEVERITY = click.Choice(["blocking", "major", "minor"])
 
@@ -272,3 +278,67 @@ def _usage(reason: Reason, message: str) -> YoloError:
 
 def _fired(one: Fired) -> dict[str, Any]:
     return {"log": one.path, "id": str(one.id), "line": dict(one.line), "warning": one.warning}
+
+
+def show_done(console: Console, done: Done) -> None:
+    """Print what became of a move."""
+    if done.progress is None:
+        return
+    if done.is_refused:
+        console.print(safe(f"not done: {done.progress.id} stays with {done.progress.agent}"))
+        return
+    for line in (*_lines(done.progress), *(("already logged",) if done.already else ())):
+        console.print(line)
+    if done.message:
+        console.print(f"message to send: {json.dumps(done.message, ensure_ascii=True)}")
+
+
+def show_all(
+    console: Console, found: Mapping[PhaseId, tuple[tuple[EscalationProgress, ...], Any]]
+) -> None:
+    """Print each escalation of each phase with its history."""
+    shown = [(phase, one) for phase, (progress, _) in found.items() for one in progress]
+    for phase, one in shown:
+        head, *rest = _lines(one)
+        console.print(f"{phase} {head}", style="green" if not one.is_open else "yellow")
+        for line in (*rest, *_history(one)):
+            console.print(f"  {line}")
+    if not shown:
+        console.print("no escalation")
+
+
+def _lines(one: EscalationProgress) -> Iterator[str]:
+    if one.standing is Standing.RESOLVED:
+        yield safe(f"{one.id} resolved: {one.decision}")
+        return
+    since = f"since {iso(one.since.timestamp())}"
+    yield safe(
+        f"{one.id} {one.severity}, {one.standing}: {one.agent} holds it {since}, attempt {one.attempt}"
+    )
+    yield safe(
+        f"owed: {one.owed}"
+        + (f"; silent from {iso(one.deadline.timestamp())} on" if one.deadline else "")
+    )
+    if one.decision:
+        yield safe(f"decision: {one.decision}")
+
+
+def _history(one: EscalationProgress) -> Iterator[str]:
+    is_decided = False
+    for each in one.history:
+        down = "goes on" if each.shown_by else "passes on" if is_decided else "decides"
+        move = each.move or (
+            down if each.goes_down else "opens" if each.state == "open" else "raises"
+        )
+        is_decided = each.goes_down
+        yield safe(
+            f"{each.dt} {each.agent} -> {each.target} ({move}): {each.decision or each.reason}"
+        )
+
+
+def show_fired(console: Console, fired: Sequence[Fired]) -> None:
+    """Print what silence, and commits, have moved."""
+    for one in fired:
+        console.print(safe(f"{one.id}: {one.line['reason']}, {one.line['tgt']} has it"))
+    if not fired:
+        console.print("nothing is due")

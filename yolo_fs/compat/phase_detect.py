@@ -52,43 +52,47 @@ def _word(value: object) -> str:
 def _lines() -> Iterator[tuple[str, object]]:
     there = os.path.isdir(ROOT)
     root = Folder(ROOT)
-    project = root.content("PROJECT.md") if there else b""
     milestone, is_wrong = _milestone(root) if there else ("none", False)
     home = ROOT if milestone == "none" else f"{ROOT}/milestones/{milestone}"
-    phases = _phases(f"{home}/phases")
-    following = next((phase for phase in phases if not phase.is_done), None)
     yield "jq_available", shutil.which("jq") is not None
     yield "planning_dir_exists", there
-    yield (
-        "project_exists",
-        isinstance(project, bytes) and bool(project) and _PLACEHOLDER not in project,
-    )
+    yield "project_exists", there and _has_project(root)
     yield "active_milestone", milestone
     if there:
         yield "active_milestone_error", is_wrong
     yield "phases_dir", f"{home}/phases" if there else "none"
-    yield "phase_count", len(phases)
-    yield "next_phase", following.number if following else "none"
-    yield "next_phase_slug", following.name if following else "none"
-    yield (
-        "next_phase_state",
-        following.state if following else "all_done" if phases else "no_phases",
-    )
-    yield "next_phase_plans", following.plans if following else 0
-    yield "next_phase_summaries", following.summaries if following else 0
+    yield from _next_phase(_phases(f"{home}/phases"))
     yield from _config(root, there=there)
-    yield (
-        "has_codebase_map",
-        os.path.isdir(f"{ROOT}/codebase") and bool(Folder(f"{ROOT}/codebase").names("", ".md")),
-    )
+    codebase = f"{ROOT}/codebase"
+    yield "has_codebase_map", os.path.isdir(codebase) and bool(Folder(codebase).names("", ".md"))
     yield "brownfield", _tracks_files()
     if there:
         yield from _state(Folder(home))
-    execution = {
-        **root.object(".execution-state.json"),
-        **Folder(home).object(".execution-state.json"),
-    }
+    execution = root.object(".execution-state.json")
+    execution = {**execution, **Folder(home).object(".execution-state.json")}
     yield "execution_state", execution.get("status") or "none"
+
+
+def _has_project(root: Folder) -> bool:
+    project = root.content("PROJECT.md")
+    return isinstance(project, bytes) and bool(project) and _PLACEHOLDER not in project
+
+
+def _next_phase(phases: Sequence[_Phase]) -> Iterator[tuple[str, object]]:
+    following = next((phase for phase in phases if not phase.is_done), None)
+    yield "phase_count", len(phases)
+    if following is None:
+        yield "next_phase", "none"
+        yield "next_phase_slug", "none"
+        yield "next_phase_state", "all_done" if phases else "no_phases"
+        yield "next_phase_plans", 0
+        yield "next_phase_summaries", 0
+        return
+    yield "next_phase", following.number
+    yield "next_phase_slug", following.name
+    yield "next_phase_state", following.state
+    yield "next_phase_plans", following.plans
+    yield "next_phase_summaries", following.summaries
 
 
 # --- phases ----------------------------------------------------------------------------------------------------------

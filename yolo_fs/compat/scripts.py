@@ -1,60 +1,56 @@
 """The table of drop-in scripts, and the boundary where what goes wrong is said once.
 
-A script's module has `run(arguments) -> int`, prints what its contract says and returns the
-contract's exit code. It is imported only when it is called.
+A script is a function `(arguments) -> exit code` that prints what its contract says. Its module
+is imported only when it is called.
 """
 
 from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Mapping, Sequence
-from typing import Protocol, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import cast
 
 from yolo_fs.reasons import Reason, YoloError, safe
 
 SCRIPTS: Mapping[str, str] = {
-    "dept-status": "dept_status",
-    "dept-gate": "dept_gate",
-    "dept-cleanup": "dept_cleanup",
-    "dept-orchestrate": "dept_orchestrate",
-    "resolve-departments": "resolve_departments",
-    "validate": "validate",
-    "validate-plan": "validate_plan",
-    "validate-naming": "validate_naming",
-    "validate-config": "validate_config",
-    "validate-gates": "validate_gates",
-    "validate-summary": "validate_summary",
-    "validate-frontmatter": "validate_frontmatter",
-    "validate-commit": "validate_commit",
-    "validate-send-message": "validate_send_message",
-    "check-escalation-timeout": "check_escalation_timeout",
-    "generate-execution-state": "generate_execution_state",
-    "resolve-task-deps": "resolve_task_deps",
-    "integration-gate": "integration_gate",
-    "pre-integration-check": "pre_integration_check",
-    "git-commit-serialized": "git_commit_serialized",
-    "phase-detect": "phase_detect",
+    "dept-status": "dept_status.run",
+    "dept-gate": "gates.dept_gate",
+    "dept-cleanup": "dept_cleanup.run",
+    "dept-orchestrate": "departments.dept_orchestrate",
+    "resolve-departments": "departments.resolve_departments",
+    "validate": "validate.run",
+    "validate-plan": "validate_plan.run",
+    "validate-naming": "validate_naming.run",
+    "validate-config": "validate.validate_config",
+    "validate-gates": "validate_gates.run",
+    "validate-summary": "advisories.validate_summary",
+    "validate-frontmatter": "advisories.validate_frontmatter",
+    "validate-commit": "advisories.validate_commit",
+    "validate-send-message": "advisories.validate_send_message",
+    "check-escalation-timeout": "check_escalation_timeout.run",
+    "generate-execution-state": "generate_execution_state.run",
+    "resolve-task-deps": "resolve_task_deps.run",
+    "integration-gate": "gates.integration_gate",
+    "pre-integration-check": "gates.pre_integration_check",
+    "git-commit-serialized": "git_commit_serialized.run",
+    "phase-detect": "phase_detect.run",
 }
-"""Name of the script → its module in this room."""
+"""Name of the script → its function, `module.function` in this room."""
 
-
-class Script(Protocol):
-    """What a module of this room is."""
-
-    def run(self, arguments: Sequence[str]) -> int:
-        """Do what the script does and return its exit code."""
+Script = Callable[[Sequence[str]], int]
 
 
 def load(name: str) -> Script:
-    """Import the module of a script."""
-    return cast("Script", importlib.import_module(f"yolo_fs.compat.{SCRIPTS[name]}"))
+    """Import the function of a script."""
+    module, _, function = SCRIPTS[name].partition(".")
+    return cast("Script", getattr(importlib.import_module(f"yolo_fs.compat.{module}"), function))
 
 
 def run(name: str, arguments: Sequence[str]) -> int:
-    """Run one script. What is wrong with its arguments or its surroundings goes to stderr and gives 1."""
+    """Run one script; errors of its arguments or the environment go to stderr and give 1."""
     try:
-        return load(name).run(arguments)
+        return load(name)(arguments)
     except YoloError as error:
         complain(error)
     except OSError as error:
