@@ -17,7 +17,7 @@ from bench.rounds import Sample, Way, cost_goal, interleave
 from bench.table import Table, goal_table, ms, times
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.rules.report import BUDGET, as_text, cut, tokens
-from yolo_fs.services.history.index import FILE, Chronicle
+from yolo_fs.services.history.index import FILE, HistoryIndex
 from yolo_fs.services.resume import resume
 
 LOG = "git log, hashes and subjects"
@@ -64,7 +64,7 @@ def _ways(root: str) -> list[Way]:
     assert repository.own_dir  # asked for by every command, and known to a repository that is open
 
     def correlate(_round: int) -> None:
-        Chronicle(repository).read_up_to(tip)
+        HistoryIndex(repository).read_up_to(tip)
 
     return [
         Way(LOG, _run([*log, "--format=%H %s"])),
@@ -101,9 +101,9 @@ def _remember(root: str, tip: str) -> None:
     if not os.path.exists(kept):
         _forget(root)
         with Repository(root) as repository:
-            chronicle = Chronicle(repository)
-            chronicle.read_up_to(tip)
-            chronicle.keep()
+            history_index = HistoryIndex(repository)
+            history_index.read_up_to(tip)
+            history_index.keep()
         shutil.copy(_cache(root), kept)
     shutil.copy(kept, _cache(root))
 

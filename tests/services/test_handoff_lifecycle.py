@@ -19,7 +19,7 @@ from yolo_fs.rules.handoffs.reading import Diagnosis, Read
 from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.rules.timestamps import iso
 from yolo_fs.services.handoffs.lifecycle import lifecycles_of
-from yolo_fs.services.history.index import Chronicle
+from yolo_fs.services.history.index import HistoryIndex
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.settings import load
 
@@ -78,7 +78,7 @@ class Tree:
         with Repository(str(self.root)) as repository:
             team = Team(repository, load(repository.root))
             phases = team.phases(repository.head().tip)
-            return list(lifecycles_of(repository.root, phases, team.chronicle, reads, 60))
+            return list(lifecycles_of(repository.root, phases, team.history_index, reads, 60))
 
 
 @pytest.fixture
@@ -175,7 +175,7 @@ def test_the_handoffs_of_a_complete_phase_are_history(
     content = complete() | {"dept-handoff.jsonl": [DEPT_HANDOFF]}
     known = facts({name: lines for name, lines in content.items() if name not in absent})
     assert (
-        len(lifecycles_of(str(tmp_path), [Phase(known)], cast("Chronicle", NoHistory()), (), 60))
+        len(lifecycles_of(str(tmp_path), [Phase(known)], cast("HistoryIndex", NoHistory()), (), 60))
         == count
     )
 

@@ -281,7 +281,7 @@ def test_resuming_changes_nothing_but_its_own_cache(team: Team) -> None:
 
 
 def cache(team: Team) -> Path:
-    return team.root / ".git/yolo-fs/chronicle"
+    return team.root / ".git/yolo-fs/history.json"
 
 
 def contents(root: Path) -> dict[str, bytes]:

@@ -76,7 +76,7 @@ def _claims(asked: Invocation) -> Iterator[tuple[Claims, tuple[PhaseFacts, ...]]
     with Repository(asked.start) as repository:
         team = Team(repository, load(repository.root))
         facts = team.facts(repository.head().tip)
-        yield Claims(repository, team.chronicle.by_task), facts
+        yield Claims(repository, team.history_index.by_task), facts
 
 
 def _task(spelled: str) -> TaskRef:
@@ -123,7 +123,7 @@ def complete(asked: Invocation, *, file: str, agent: str) -> Reply:
         team = Team(repository, settings)
         facts = team.facts(repository.head().tip)
         plans = [plan for one in facts for plan in plan_progress(one)]
-        commit = team.chronicle.commit(str(heard.value["commit"]))
+        commit = team.history_index.commit(str(heard.value["commit"]))
         findings = (*heard.findings, *completion_faults(heard.value, commit, plans, file))
         if errors(findings):
             return Reply({"noted": False}, findings, Exit.FINDINGS)

@@ -26,7 +26,7 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from yolo_fs.reasons import Finding, Level, Reason
+from yolo_fs.reasons import Fault, Level, Reason
 
 __all__ = [
     "AfterValidator",
@@ -75,32 +75,6 @@ class Record(NamedTuple):
 
     line: int
     value: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """What is wrong with one value: a finding that does not know its file and line yet."""
-
-    reason: Reason
-    at: str = ""
-    """JSON pointer."""
-    message: str = ""
-    expected: str = ""
-    hint: str = ""
-    level: Level = Level.ERROR
-
-    def as_finding(self, path: str, line: int = 0) -> Finding:
-        """Return the fault as a finding in a file."""
-        return Finding(
-            self.reason,
-            path,
-            line,
-            self.at,
-            self.message,
-            self.expected,
-            self.hint,
-            self.level,
-        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,7 +99,7 @@ class _Look:
                 ),
             )
         if keep:
-            team.chronicle.keep()
+            team.history_index.keep()
         handoff = self._tried(lambda: self._handoff(in_force), None)
         return replace(seen, handoff=handoff, trouble=tuple(dict.fromkeys(self.trouble)))
 
@@ -110,7 +110,7 @@ class _Look:
             seen,
             phases=self._with_empty(found.phases, settings),
             drift=self._tried(lambda: tuple(self._drift(settings, found, team)), ()),
-            steps_said=team.chronicle.by_step,
+            steps_said=team.history_index.by_step,
             lives=self._tried(lambda: self._lives(settings, team, found.phases), ()),
         )
 
@@ -177,4 +177,6 @@ class _Look:
             self.repository.root, self.repository.root, settings.limits, lambda *_: None
         ).log()
         deadline_s = settings.policy.handoff_deadline_s
-        return lifecycles_of(self.repository.root, phases, team.chronicle, log.reads, deadline_s)
+        return lifecycles_of(
+            self.repository.root, phases, team.history_index, log.reads, deadline_s
+        )

@@ -41,4 +41,4 @@ def tally_of(
 ) -> tuple[DepartmentTally, ...]:
     """Return what each department of a phase comes to, what its Devs told included."""
     seen = Record(repository.own_dir, settings.limits).read(datetime.now(UTC)).seen
-    return tally(Phase(facts), task_commits(facts, team.chronicle), seen)
+    return tally(Phase(facts), task_commits(facts, team.history_index), seen)

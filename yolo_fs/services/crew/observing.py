@@ -33,7 +33,7 @@ from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.schemas.config import Policy
 from yolo_fs.services.crew.record import Record, Recorded
 from yolo_fs.services.escalations.clock import note, read_clock, recall
-from yolo_fs.services.history.index import Chronicle
+from yolo_fs.services.history.index import HistoryIndex
 from yolo_fs.services.history.loops import loop_facts
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.settings import Settings
@@ -151,7 +151,7 @@ class CrewObserver:
 
     def _open_phase(self, phase: Phase) -> _OpenPhase:
         known = loop_facts(self._team, phase.facts, 0)
-        return _OpenPhase(phase, known, task_commits(phase.facts, self._team.chronicle))
+        return _OpenPhase(phase, known, task_commits(phase.facts, self._team.history_index))
 
     def _left(
         self, phases: tuple[_OpenPhase, ...], agents: Iterable[AgentHealth], said: Recorded
@@ -216,10 +216,10 @@ class CrewObserver:
         return {key: self._timers.began(key, now) for key in turns}
 
 
-def task_commits(facts: PhaseFacts, chronicle: Chronicle) -> dict[str, SourceCommit]:
+def task_commits(facts: PhaseFacts, history_index: HistoryIndex) -> dict[str, SourceCommit]:
     """Return the commits of a phase's tasks under their full names."""
     named = {task.commit for plan in plan_progress(facts) for task in plan.tasks if task.commit}
-    return {oid: commit for oid in named if (commit := chronicle.commit(oid))}
+    return {oid: commit for oid in named if (commit := history_index.commit(oid))}
 
 
 def _stall_input(

@@ -28,7 +28,7 @@ from yolo_fs.rules.handoffs.lifecycle import (
 )
 from yolo_fs.rules.handoffs.reading import Read
 from yolo_fs.rules.phase.phase import Phases
-from yolo_fs.services.history.index import Chronicle
+from yolo_fs.services.history.index import HistoryIndex
 
 _STATES = frozenset({"execution-state", "phase-orchestration"})
 """Kinds that say that a phase was begun, and nothing of its work."""
@@ -37,10 +37,10 @@ _FIRST_AGENTS = (Role.CRITIC, *(name_in(Role.ARCHITECT, row.name) for row in WOR
 
 
 def lifecycles_of(
-    root: str, phases: Phases, chronicle: Chronicle, reads: Iterable[Read], deadline_s: int
+    root: str, phases: Phases, history_index: HistoryIndex, reads: Iterable[Read], deadline_s: int
 ) -> tuple[HandoffLifecycle, ...]:
     """Return the lifecycles of the handoffs of all phases that are not complete, and of those that lead into them."""
-    known = _Known(root, chronicle, tuple(reads))
+    known = _Known(root, history_index, tuple(reads))
     complete = {phase.id for phase in phases if phase.is_complete}
     open_ = [phase.facts for phase in phases if not phase.is_complete]
     deliveries: list[DeliveredHandoff] = []
@@ -57,10 +57,10 @@ def lifecycles_of(
 class _Known:
     """What there is to derive stages from."""
 
-    def __init__(self, root: str, chronicle: Chronicle, reads: tuple[Read, ...]):
+    def __init__(self, root: str, history_index: HistoryIndex, reads: tuple[Read, ...]):
         self._root = root
         self._reads = reads
-        self._touches = _touches(chronicle)
+        self._touches = _touches(history_index)
 
     # --- deliveries ---
 
@@ -183,19 +183,19 @@ class _Known:
                     yield filed.place, moment, commit
 
 
-def _touches(chronicle: Chronicle) -> dict[str, list[tuple[Moment, str]]]:
+def _touches(history_index: HistoryIndex) -> dict[str, list[tuple[Moment, str]]]:
     """Return path → (moment, commit) of each coordination commit that changed it, oldest first.
 
     A path whose last change somebody else committed has that commit as well.
     """
     found: dict[str, list[tuple[Moment, str]]] = {}
-    for order, commit in enumerate(chronicle.ours):
+    for order, commit in enumerate(history_index.ours):
         for _, path in commit.changes:
             found.setdefault(path, []).append((Moment(commit.at_s, order), commit.oid))
-    for path, oid in chronicle.by_path.items():
-        last = chronicle.commit(oid)
+    for path, oid in history_index.by_path.items():
+        last = history_index.commit(oid)
         if last and oid not in {known for _, known in found.get(path, ())}:
-            found.setdefault(path, []).append((Moment(last.at_s, len(chronicle.ours)), oid))
+            found.setdefault(path, []).append((Moment(last.at_s, len(history_index.ours)), oid))
     return found
 
 

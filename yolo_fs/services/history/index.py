@@ -1,19 +1,21 @@
-"""The history of a branch, read once and then only continued: which commit gave a path its content, which did a task.
+"""The history of a branch, indexed: which commit gave a path its content, which one did a task.
 
-What one process has read the next one finds in `.git/yolo-fs/chronicle`: it is only extended, and
-only while its tip is an ancestor of the branch; after a rebase, an amend or a switch of branches
-the log is read anew. Every answer is a function of the history alone, however it was read.
+What one process has read, the next one finds in `.git/yolo-fs/history.json`. The cache is only
+extended, and only while its tip is an ancestor of the branch; after a rebase, an amend or a switch
+of branches the log is read anew. Every answer is a function of the history alone.
 """
 
 from __future__ import annotations
 
 import contextlib
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping
+import json
+import zlib
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from itertools import chain
-from typing import TypeVar
+from typing import Any, NamedTuple, TypeVar
 
+from yolo_fs import __version__
 from yolo_fs.edges.files import Content, read
 from yolo_fs.edges.git.history import LoggedCommit, log
 from yolo_fs.edges.git.repository import Repository
@@ -24,19 +26,44 @@ from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.rules.evidence.commits import Purpose, alike, purpose_of
 from yolo_fs.rules.evidence.facts import SourceCommit
 from yolo_fs.rules.loops.facts import WITH_ROUNDS
-from yolo_fs.services.history.cache import Archive, Chronicled, pack, unpack
 
 _Key = TypeVar("_Key")
 
-FILE = "chronicle"
+FILE = "history.json"
 """Name of the cache below `.git/yolo-fs/`."""
+
+_FORMAT = f"yolo-fs history 4 {__version__}".encode()
+"""First words of the cache. What a subject means is derived, so it may change with the version."""
 
 _LARGEST_BYTES = 256 * 1024 * 1024
 _SHARE = 256
-"""The cache is written anew once the history has grown by such a part, so that writing costs less than reading."""
+"""The cache is written anew once the history has grown by this part, so that writing costs less than reading."""
+
+_INDEXES = ("by_path", "by_task", "by_step", "by_plan", "by_words", "signed_off", "past", "work")
+"""Attributes of `HistoryIndex` that the cache holds, beside the commits."""
 
 
-class Chronicle:
+class IndexedCommit(NamedTuple):
+    """One commit, as far as anybody asks for it."""
+
+    oid: str
+    at_s: int
+    """Committer time, seconds since the epoch."""
+    height: int
+    """Length of the longest way to a root: a descendant's is greater, whatever the clocks said."""
+    is_ours: bool
+    """Whether a coordinator made it."""
+    subject: str
+    changes: tuple[tuple[str, str], ...]
+    """(status letter, path) of each path that differs from the first parent."""
+
+    @property
+    def rank(self) -> tuple[int, int, str]:
+        """Its position in the one order of a history, however that was read."""
+        return (self.height, self.at_s, self.oid)
+
+
+class HistoryIndex:
     """What the commits up to one tip say."""
 
     def __init__(self, repository: Repository):
@@ -47,13 +74,12 @@ class Chronicle:
     def _forget(self) -> None:
         self._readings += 1
         self._tip = ""
-        self._archive = Archive()
-        self._fresh: dict[str, Chronicled] = {}
-        """Commits that the archive does not have."""
-        self._unpacked: dict[str, Chronicled | None] = {}
-        """Commits of the archive that somebody asked for: the same ones are asked for again and again."""
-        self._fresh_oids: list[str] = []
-        self._ours: tuple[Chronicled, ...] | None = None
+        self._commits: dict[str, IndexedCommit] = {}
+        self._cached = 0
+        """How many of them the cache on disk has."""
+        self._oids: list[str] | None = None
+        """Their names, sorted; None until somebody asks."""
+        self._ours: tuple[IndexedCommit, ...] | None = None
         """None until somebody asks."""
         self.by_path: dict[str, str] = {}
         """Path below the planning root → the last commit that changed it."""
@@ -63,11 +89,11 @@ class Chronicle:
         """`NN step` → the last commit whose subject says that it records that step."""
         self.by_plan: dict[str, str] = {}
         """`NN-MM` → the last source commit whose subject names that plan."""
-        self._by_words: dict[str, str] = {}
+        self.by_words: dict[str, str] = {}
         """`NN-MM words` → the last source commit that says so of a plan."""
-        self._past: dict[str, list[str]] = {}
+        self.past: dict[str, list[str]] = {}
         """Path of an artifact whose past tells of rounds → the commits that changed it, in the order of reading."""
-        self._work: dict[str, list[str]] = {}
+        self.work: dict[str, list[str]] = {}
         """`NN-MM` → the commits whose scope names that plan, in the order of reading."""
         self.signed_off: dict[int, str] = {}
         """Number of a phase → the commit that recorded its sign-off."""
@@ -87,140 +113,135 @@ class Chronicle:
             fresh = log(self._repository, tip)
         for commit in _parents_first(list(fresh)):
             self._take(commit)
-        self._tip, self._ours, self._fresh_oids = tip, None, sorted(self._fresh)
+        self._tip, self._ours = tip, None
 
     def commit(self, name: str) -> SourceCommit | None:
         """Return the commit of this history that an abbreviated hash names, or None when it names none or several."""
-        at = bisect_left(self._fresh_oids, name)
-        found = [self._fresh[oid] for oid in self._fresh_oids[at : at + 2] if oid.startswith(name)]
-        found += [self._archive.at_position(position) for position in self._archive.named(name)]
-        if len(found) != 1:
+        if self._oids is None:
+            self._oids = sorted(self._commits)
+        at = bisect_left(self._oids, name)
+        named = [oid for oid in self._oids[at : at + 2] if oid.startswith(name)]
+        if len(named) != 1:
             return None
-        one = found[0]
-        return SourceCommit(
-            one.oid, one.subject, frozenset(path for _, path in one.changes), one.at_s
-        )
+        one = self._commits[named[0]]
+        paths = frozenset(path for _, path in one.changes)
+        return SourceCommit(one.oid, one.subject, paths, one.at_s)
 
     def at_s(self, oid: str) -> int:
         """Return when a commit of this history was made, seconds since the epoch; 0 for one that is not in it."""
-        found = self._find(oid)
+        found = self._commits.get(oid)
         return found.at_s if found else 0
 
     def height(self, oid: str) -> int:
         """Return how far from a root a commit of this history is: what came after it is higher; 0 for none."""
-        found = self._find(oid)
+        found = self._commits.get(oid)
         return found.height if found else 0
 
     def of_words(self, plan: str, words: str) -> str:
         """Return the last source commit of a plan that says nothing but these words; nothing when there is none."""
-        return self._by_words.get(f"{plan} {alike(words)}", "")
+        return self.by_words.get(f"{plan} {alike(words)}", "")
 
-    def past_of(self, path: str) -> tuple[Chronicled, ...]:
+    def past_of(self, path: str) -> tuple[IndexedCommit, ...]:
         """Return the commits that changed an artifact of a kind that has rounds, oldest first."""
-        return self._in_order(self._past.get(path, ()))
+        return self._in_order(self.past.get(path, ()))
 
     def mark_of(self, path: str) -> object:
         """Return what is another value whenever `past_of` may say something else."""
-        return self._readings, len(self._past.get(path, ()))
+        return self._readings, len(self.past.get(path, ()))
 
-    def work_on(self, plan: str) -> tuple[Chronicled, ...]:
+    def work_on(self, plan: str) -> tuple[IndexedCommit, ...]:
         """Return the commits whose scope names a plan, oldest first."""
-        return self._in_order(self._work.get(plan, ()))
+        return self._in_order(self.work.get(plan, ()))
 
-    def _in_order(self, oids: Iterable[str]) -> tuple[Chronicled, ...]:
+    def _in_order(self, oids: Iterable[str]) -> tuple[IndexedCommit, ...]:
         return tuple(
-            sorted((one for oid in oids if (one := self._find(oid))), key=lambda one: one.rank)
+            sorted(
+                (one for oid in oids if (one := self._commits.get(oid))), key=lambda one: one.rank
+            )
         )
 
     @property
-    def ours(self) -> tuple[Chronicled, ...]:
+    def ours(self) -> tuple[IndexedCommit, ...]:
         """Coordination commits, oldest first."""
         if self._ours is None:
-            fresh = (one for one in self._fresh.values() if one.is_ours)
-            self._ours = tuple(sorted(chain(self._archive.own(), fresh), key=lambda one: one.rank))
+            own = (one for one in self._commits.values() if one.is_ours)
+            self._ours = tuple(sorted(own, key=lambda one: one.rank))
         return self._ours
 
     # --- taking in ---
 
     def _take(self, logged: LoggedCommit) -> None:
         height = 1 + max((self.height(parent) for parent in logged.parents), default=0)
-        one = Chronicled(
+        one = IndexedCommit(
             logged.oid, logged.at_s, height, logged.is_ours, logged.subject, logged.changes
         )
-        self._fresh[one.oid] = one
+        self._commits[one.oid] = one
+        if self._oids is not None:
+            insort(self._oids, one.oid)
         for _, path in one.changes:
             if path.startswith(PLANNING_ROOT + "/"):
                 self._put(self.by_path, path, one)
                 if _has_rounds(path):
-                    self._past.setdefault(path, []).append(one.oid)
+                    self.past.setdefault(path, []).append(one.oid)
         if purpose := purpose_of(one.subject):
             self._note(purpose, one)
         gaps = PHASE_COMPLETE.match(one.subject)
         if gaps and any(path == f"{PLANNING_ROOT}/state.json" for _, path in one.changes):
             self._put(self.signed_off, int(gaps["N"]), one)
 
-    def _note(self, purpose: Purpose, one: Chronicled) -> None:
+    def _note(self, purpose: Purpose, one: IndexedCommit) -> None:
         if purpose.plan and not purpose.step and not one.is_ours:
             self._put(self.by_plan, str(purpose.plan), one)
-            self._work.setdefault(str(purpose.plan), []).append(one.oid)
+            self.work.setdefault(str(purpose.plan), []).append(one.oid)
         if purpose.task:
             self._put(self.by_task, str(purpose.task), one)
         elif purpose.step:
             self._put(self.by_step, f"{purpose.phase} {purpose.step}", one)
         elif purpose.plan:
-            self._put(self._by_words, f"{purpose.plan} {purpose.words}", one)
+            self._put(self.by_words, f"{purpose.plan} {purpose.words}", one)
 
-    def _put(self, index: dict[_Key, str], key: _Key, one: Chronicled) -> None:
+    def _put(self, index: dict[_Key, str], key: _Key, one: IndexedCommit) -> None:
         """Enter a commit unless a later one stands there: parallel lines of history come in any order."""
-        before = self._find(index[key]) if key in index else None
+        before = self._commits[index[key]] if key in index else None
         if before is None or before.rank < one.rank:
             index[key] = one.oid
-
-    def _find(self, oid: str) -> Chronicled | None:
-        if oid in self._fresh:
-            return self._fresh[oid]
-        if oid not in self._unpacked:
-            positions = self._archive.named(oid) if oid else ()
-            self._unpacked[oid] = self._archive.at_position(positions[0]) if positions else None
-        return self._unpacked[oid]
 
     # --- from one process to the next ---
 
     def keep(self) -> None:
         """Leave what was read to the next process; where that cannot be done, the next one only needs longer."""
-        if not self._tip or len(self._fresh) * _SHARE <= len(self._archive):
+        fresh = len(self._commits) - self._cached
+        if not self._tip or fresh * _SHARE <= self._cached:
             return
-        names = {
-            "path": self.by_path,
-            "task": self.by_task,
-            "step": self.by_step,
-            "plan": self.by_plan,
-            "words": self._by_words,
-            "signed_off": {str(number): oid for number, oid in self.signed_off.items()},
-            "past": _numbered(self._past),
-            "work": _numbered(self._work),
+        content = {
+            "tip": self._tip,
+            "cut_off": self._cut_off(),
+            "commits": list(self._commits.values()),
+            **{name: getattr(self, name) for name in _INDEXES},
         }
-        data = pack(
-            self._tip, self._cut_off(), chain(self._archive.all(), self._fresh.values()), names
-        )
+        body = json.dumps(content, separators=(",", ":")).encode()
         with contextlib.suppress(YoloError):
             private_directory(self._repository.own_dir)
-            write_atomic(f"{self._repository.own_dir}/{FILE}", data, durable=False)
+            path = f"{self._repository.own_dir}/{FILE}"
+            write_atomic(path, _head(body) + body, durable=False)
 
     def _remember(self) -> None:
         found = read(self._repository.own_dir, FILE, _LARGEST_BYTES)
-        archive = unpack(found.data) if isinstance(found, Content) else None
-        if archive is None or archive.cut_off != self._cut_off():
+        content = _unpacked(found.data) if isinstance(found, Content) else None
+        # In a shallow clone that was deepened, commits come before those that were read.
+        if content is None or content["cut_off"] != self._cut_off():
             return
-        self._archive, self._tip = archive, archive.tip
-        self.by_path, self.by_task = dict(archive.names["path"]), dict(archive.names["task"])
-        self.by_step, self.by_plan = dict(archive.names["step"]), dict(archive.names["plan"])
-        self._by_words = dict(archive.names["words"])
-        self.signed_off = {int(number): oid for number, oid in archive.names["signed_off"].items()}
-        self._past, self._work = _gathered(archive.names["past"]), _gathered(archive.names["work"])
+        self._tip = content["tip"]
+        for oid, at_s, height, is_ours, subject, changes in content["commits"]:
+            pairs = tuple((letter, path) for letter, path in changes)
+            self._commits[oid] = IndexedCommit(oid, at_s, height, is_ours, subject, pairs)
+        self._cached = len(self._commits)
+        for name in _INDEXES:
+            setattr(self, name, content[name])
+        self.signed_off = {int(number): oid for number, oid in self.signed_off.items()}
 
     def _cut_off(self) -> str:
-        """Return where a shallow clone ends: a deeper one has commits that come before those that were read."""
+        """Return where a shallow clone ends; empty for a whole one."""
         found = read(self._repository.common_dir, "shallow", _LARGEST_BYTES)
         return found.data.decode("utf-8", "replace") if isinstance(found, Content) else ""
 
@@ -231,18 +252,17 @@ def _has_rounds(path: str) -> bool:
     return place is not None and place.artifact.kind in WITH_ROUNDS
 
 
-def _numbered(lists: Mapping[str, Iterable[str]]) -> dict[str, str]:
-    """Return lists of commits in the form of an index: one key for each."""
-    return {
-        f"{key}\0{number}": oid for key, oids in lists.items() for number, oid in enumerate(oids)
-    }
+def _head(body: bytes) -> bytes:
+    return b"%s %08x\n" % (_FORMAT, zlib.crc32(body))
 
 
-def _gathered(index: Mapping[str, str]) -> dict[str, list[str]]:
-    lists: dict[str, list[str]] = {}
-    for key, oid in index.items():
-        lists.setdefault(key.rpartition("\0")[0], []).append(oid)
-    return lists
+def _unpacked(data: bytes) -> dict[str, Any] | None:
+    """Return what a cache holds; None when it is torn, changed, or of another version."""
+    head, _, body = data.partition(b"\n")
+    if head + b"\n" != _head(body):
+        return None
+    content: dict[str, Any] = json.loads(body)
+    return content
 
 
 def _parents_first(commits: Iterable[LoggedCommit]) -> Iterator[LoggedCommit]:

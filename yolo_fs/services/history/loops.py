@@ -23,6 +23,8 @@ def loop_facts(team: Team, facts: PhaseFacts, now_s: int) -> LoopFacts:
     versions = {path: team.past_of(path) for path in paths}
     plans = [str(plan.id) for plan in plans_of(facts)]
     work = (
-        Work(plan, one.at_s, one.height) for plan in plans for one in team.chronicle.work_on(plan)
+        Work(plan, one.at_s, one.height)
+        for plan in plans
+        for one in team.history_index.work_on(plan)
     )
     return LoopFacts(facts, now_s, versions, tuple(sorted(work, key=lambda one: one.order)))

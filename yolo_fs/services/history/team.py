@@ -28,8 +28,7 @@ from yolo_fs.rules.evidence.facts import (
 from yolo_fs.rules.handoffs.contents import handoff_into
 from yolo_fs.rules.loops.facts import of_former
 from yolo_fs.rules.phase.phase import Phase
-from yolo_fs.services.history.cache import Chronicled
-from yolo_fs.services.history.index import Chronicle
+from yolo_fs.services.history.index import HistoryIndex, IndexedCommit
 from yolo_fs.services.settings import Settings
 
 
@@ -40,7 +39,7 @@ class _Past:
     mark: object = None
     count: int = 0
     """Commits that changed it."""
-    last: tuple[Chronicled, ...] = ()
+    last: tuple[IndexedCommit, ...] = ()
     blob: str = ""
     versions: tuple[Version, ...] = ()
 
@@ -56,7 +55,7 @@ class Team:
         self._phases: tuple[object, tuple[Phase, ...]] | None = None
         """What was asked last, and the answer."""
         self._pasts: dict[str, _Past] = {}
-        self.chronicle = Chronicle(repository)
+        self.history_index = HistoryIndex(repository)
 
     def phases(self, commit: str | None, switches: Switches | None = None) -> tuple[Phase, ...]:
         """Return the phases as of a commit; the last answer is kept, for several callers ask for it."""
@@ -69,7 +68,7 @@ class Team:
         """Return the facts of each phase as of a commit."""
         if commit is None:
             return ()
-        self.chronicle.read_up_to(commit)
+        self.history_index.read_up_to(commit)
         filed = [
             self._file(path, blob)
             for path, blob in self._repository.files_at(commit, PLANNING_ROOT).items()
@@ -86,7 +85,7 @@ class Team:
         A merge that only brings a version in from elsewhere makes none.
         """
         known = self._pasts.get(path, _Past())
-        if known.mark != self.chronicle.mark_of(path):
+        if known.mark != self.history_index.mark_of(path):
             known = self._pasts[path] = self._read_past(path, known)
         return known.versions
 
@@ -112,16 +111,16 @@ class Team:
             filed=own,
             switches=switches,
             commits=self._commits_named(own),
-            task_commits=ChainMap(dict(self._tasks_worded(own)), self.chronicle.by_task),
+            task_commits=ChainMap(dict(self._tasks_worded(own)), self.history_index.by_task),
             handed_over=handoff_into(phase, filed),
             earlier_plans=done,
-            signed_off=self.chronicle.signed_off.get(int(phase.number), ""),
+            signed_off=self.history_index.signed_off.get(int(phase.number), ""),
             versions={one.place.path: self.past_of(one.place.path) for one in asking},
             work=tuple(self._work_on(asking)),
         )
 
     def _read_past(self, path: str, known: _Past) -> _Past:
-        place, commits = classify(path), self.chronicle.past_of(path)
+        place, commits = classify(path), self.history_index.past_of(path)
         kind = place.artifact.kind if place else ""
         if commits[known.count - 1 : known.count] != known.last:
             known = _Past()
@@ -132,17 +131,17 @@ class Team:
                 versions.append(Version(of_former(kind, lines), one.at_s, one.height))
             blob = fresh or blob
         return _Past(
-            self.chronicle.mark_of(path), len(commits), commits[-1:], blob, tuple(versions)
+            self.history_index.mark_of(path), len(commits), commits[-1:], blob, tuple(versions)
         )
 
     def _work_on(self, reviews: Iterable[Filed]) -> Iterator[Work]:
         for plan in dict.fromkeys(str(line.get("plan")) for one in reviews for line in one.lines):
-            if oid := self.chronicle.by_plan.get(plan):
-                yield Work(plan, self.chronicle.at_s(oid), self.chronicle.height(oid))
+            if oid := self.history_index.by_plan.get(plan):
+                yield Work(plan, self.history_index.at_s(oid), self.history_index.height(oid))
 
     def _commits_named(self, filed: Iterable[Filed]) -> dict[str, SourceCommit]:
         names = {name for one in filed for line in one.lines for name in texts(line.get("ch"))}
-        return {name: commit for name in names if (commit := self.chronicle.commit(name))}
+        return {name: commit for name in names if (commit := self.history_index.commit(name))}
 
     def _tasks_worded(self, filed: Iterable[Filed]) -> Iterator[tuple[str, str]]:
         """Yield task and commit where no subject names the task's id, but one says its very
@@ -152,8 +151,8 @@ class Team:
             plan = one.place.plan if one.valid and one.place.artifact.kind == "plan" else None
             for task in one.lines[1:] if plan else ():
                 name = f"{plan}/{task.get('id')}"
-                if name not in self.chronicle.by_task and (
-                    oid := self.chronicle.of_words(str(plan), str(task.get("a")))
+                if name not in self.history_index.by_task and (
+                    oid := self.history_index.of_words(str(plan), str(task.get("a")))
                 ):
                     yield name, oid
 
@@ -164,8 +163,8 @@ class Team:
         known = self._filed.get(path)
         if known is None or known[0] != blob:
             known = self._filed[path] = blob, self._read(place, blob)
-        commit = self.chronicle.by_path.get(path, "")
-        return replace(known[1], commit=commit, at_s=self.chronicle.at_s(commit))
+        commit = self.history_index.by_path.get(path, "")
+        return replace(known[1], commit=commit, at_s=self.history_index.at_s(commit))
 
     def _read(self, place: Place, blob: str) -> Filed:
         found = self._repository.objects.read(blob)

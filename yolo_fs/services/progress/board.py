@@ -95,7 +95,7 @@ def board(
     switches = Switches(config or settings.config)
     gathered = team or Team(repository, settings)
     facts = gathered.facts(commit, switches)
-    at_s = gathered.chronicle.at_s(commit) if commit else 0
+    at_s = gathered.history_index.at_s(commit) if commit else 0
     stands_in = commit is not None and config is None and settings.config != Config()
     phases = tuple(_phase(gathered, one, at_s) for one in facts)
     return Board(commit, config, stands_in, phases)

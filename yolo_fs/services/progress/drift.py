@@ -139,7 +139,7 @@ def _of_handoffs(root: str, settings: Settings, found: Board, team: Team) -> Ite
     if found.phases:
         reads = Reader(root, root, settings.limits, lambda *_: None).log().reads
         known = lifecycles_of(
-            root, found.phases, team.chronicle, reads, settings.policy.handoff_deadline_s
+            root, found.phases, team.history_index, reads, settings.policy.handoff_deadline_s
         )
         yield from (str(one) for one in overdue(known, int(time.time())))
 

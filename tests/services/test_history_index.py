@@ -13,8 +13,7 @@ import pytest
 
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.services.history import index as module
-from yolo_fs.services.history.cache import pack, unpack
-from yolo_fs.services.history.index import FILE, Chronicle
+from yolo_fs.services.history.index import FILE, HistoryIndex
 
 PLAN = ".yolo-planning/phases/01-auth/01-01.plan.jsonl"
 START_S = 1_771_000_000
@@ -56,7 +55,7 @@ class History:
     def read(self, tip: str = "HEAD", *, keep: bool = True) -> dict[str, Any]:
         """Return all that a new process says of a tip; it leaves its cache."""
         with Repository(str(self.root)) as repository:
-            found = Chronicle(repository)
+            found = HistoryIndex(repository)
             found.read_up_to(self.git("rev-parse", tip))
             if keep:
                 found.keep()
@@ -72,7 +71,7 @@ class History:
         return found
 
 
-def answers(found: Chronicle, oids: list[str]) -> dict[str, Any]:
+def answers(found: HistoryIndex, oids: list[str]) -> dict[str, Any]:
     return {
         "paths": found.by_path,
         "tasks": found.by_task,
@@ -275,7 +274,7 @@ def test_the_past_of_an_artifact_and_the_work_on_a_plan_are_in_the_order_of_hist
     lambda data: data[: len(data) // 2],
     lambda data: data[:-1],
     lambda data: data + b"x",
-    lambda data: data.replace(b"chronicle 3", b"chronicle 0"),
+    lambda data: data.replace(b"history 4", b"history 0"),
     lambda data: data[:-20] + bytes([data[-20] ^ 1]) + data[-19:],
     lambda data: b"\0" * len(data),
 ])  # fmt: skip
@@ -325,11 +324,6 @@ def test_a_cache_is_not_written_anew_for_a_trifle(
     late = history.commit("feat(01-01): T9 late")
     assert history.read()["tasks"]["01-01/T9"] == late
     assert history.cache().read_bytes() == written
-
-
-def test_an_empty_archive_comes_back_empty() -> None:
-    found = unpack(pack("", "", (), {}))
-    assert found is not None and len(found) == 0 and found.named("a") == ()
 
 
 # --- tasks ---
