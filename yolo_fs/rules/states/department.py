@@ -79,7 +79,13 @@ def department_status(
     fresh = first | ({"declared": declared} if declared else {}) | others
     if fresh == dict(before):
         return fresh
-    return fresh | {"updated_at": now, "seq": int(before.get("seq") or 0) + 1}
+    return fresh | {"updated_at": now, "seq": seq_of(before) + 1}
+
+
+def seq_of(status: Mapping[str, Any]) -> int:
+    """Return how often a status file was written; 0 where it does not say so as a whole number."""
+    seq = status.get("seq")
+    return seq if type(seq) is int else 0
 
 
 def declarations(before: Mapping[str, Any], derived: Mapping[str, Any]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from yolo_fs.protocol.departments import WORKING_NAMES
 from yolo_fs.protocol.names import Dept
 from yolo_fs.protocol.workflow import STEP_BY_KEY
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
-from yolo_fs.rules.states.department import DECLARABLE, department_of
+from yolo_fs.rules.states.department import DECLARABLE, department_of, seq_of
 from yolo_fs.rules.timestamps import iso
 from yolo_fs.services.places import own_phase_folder, phase_folder
 
@@ -92,7 +92,7 @@ def _declared(
     department: Dept, before: dict[str, Any] | Damaged | None, said: Declaration
 ) -> dict[str, Any]:
     old = before if isinstance(before, dict) else {}
-    seq = int(old.get("seq") or 0)
+    seq = seq_of(old)
     if said.expect_seq is not None and said.expect_seq != seq:
         message = f"the status has number {seq}, not {said.expect_seq}"
         raise YoloError(Reason.STATE_CONFLICT, message, hint="Read it again, then decide anew.")
