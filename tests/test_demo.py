@@ -198,7 +198,7 @@ def test_each_refusal_says_where_what_and_what_was_expected(played: Played) -> N
     said = [one["said"] for one in played.envelope["data"]["refusals"]]
 
     assert said == [
-        'line 1 /w duplicate_key: the key "w" stands twice; expected each key once',
+        'line 1 /w duplicate_key: the key "w" is used twice; expected each key once',
         "line 2 /sev unknown_value: got 'high'; expected critical, major, minor or nit",
     ]
 

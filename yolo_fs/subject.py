@@ -1,4 +1,4 @@
-"""Commit subjects: one template renders what we write and matches what anybody wrote.
+"""Commit subjects: one template renders our subjects and matches those in history.
 
 A template is the sentence of the requirement document itself, such as `docs({phase}): plan {plan}`.
 We write `{phase}` as the directory's number; when reading, every spelling found in real histories
@@ -80,7 +80,7 @@ class Subject:
         return self.template.format(**gaps)
 
     def match(self, subject: str) -> dict[str, str] | None:
-        """Return what stands in the gaps of `subject`, or None when it is another sentence."""
+        """Return the values of the gaps in `subject`, or None when it does not match."""
         found = self._pattern.fullmatch(subject)
         return found.groupdict() if found else None
 

@@ -70,7 +70,7 @@ def test_nothing_changes_its_type() -> None:
         ("  a: |\n    b\n", "a block scalar `|`", 3, ""),
         ("  a: !x b\n", "a tag `!x`", 3, ""),
         ("  a: close #12\n", "a comment `#12`", 3, ""),
-        ("  a: b\n  a: c\n", "the key 'a' stands twice", 4, "/handoff/a"),
+        ("  a: b\n  a: c\n", "the key 'a' is used twice", 4, "/handoff/a"),
         ('  a: "\\e"\n', "U+001B in the value", 3, "/handoff/a"),
     ],
 )

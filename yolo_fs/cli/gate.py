@@ -30,7 +30,7 @@ _PHASE = click.option("--phase", required=True, help="Number or directory name o
 def gate() -> None:
     """Ask the gates between departments.
 
-    A gate is open when its evidence is committed. No file that somebody makes by hand opens it.
+    A gate is open when its evidence is committed. No file made by hand opens it.
     """
 
 
@@ -47,7 +47,7 @@ def check(asked: Invocation, *, name: str, phase: str) -> Reply:
 @click.argument("name")
 @_PHASE
 def why(asked: Invocation, *, name: str, phase: str) -> Reply:
-    """Name each piece of evidence that the gate lacks, its file and line, and the command that shows it."""
+    """Show each missing piece of evidence: its file and line, and the command that shows it."""
     found = _gates(asked, phase).named(name)
     return Reply(found, (), _code(found), lambda console: _show_why(console, found))
 
@@ -55,7 +55,7 @@ def why(asked: Invocation, *, name: str, phase: str) -> Reply:
 @verb("list", example="yolo-fs gate list --phase 1", parent=gate)
 @_PHASE
 def list_(asked: Invocation, *, phase: str) -> Reply:
-    """Show all gates of a phase, sentinels that nobody may trust, and what the Owner is to decide."""
+    """Show all gates of a phase, forged sentinels, and what the Owner is to decide."""
     found = _gates(asked, phase)
     return Reply(_all_as_json(found), show=lambda console: _show_all(console, found))
 

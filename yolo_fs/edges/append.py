@@ -20,7 +20,7 @@ _POLL_S = 0.005
 
 
 class Appending:
-    """A log that nobody else with the lock appends to meanwhile."""
+    """A log that is locked for appending."""
 
     def __init__(self, path: str, descriptor: int) -> None:
         """Take over an open descriptor that is locked."""
@@ -40,10 +40,10 @@ class Appending:
         return os.pread(self._descriptor, size_bytes, 0)
 
     def add(self, line: bytes) -> None:
-        """Append one line by one `write`, synced to the disk; nothing of it stays where there is no room for all.
+        """Append one line by one `write` and sync it; a partial write is removed again.
 
         Raises:
-            YoloError: UNTERMINATED when somebody left the last line torn; NO_SPACE, STORAGE_FAILED.
+            YoloError: UNTERMINATED when the last line is torn; NO_SPACE, STORAGE_FAILED.
         """
         with environment(self._path):
             size_bytes = os.fstat(self._descriptor).st_size
@@ -72,7 +72,7 @@ class Appending:
                 return b"\n"
         except (ValueError, RecursionError):
             pass
-        hint = "Whoever wrote it ends or removes that line; then try again."
+        hint = "Its author completes or removes that line; then try again."
         message = f"the last line of {safe(self._path)} is torn, or is being written"
         raise YoloError(Reason.UNTERMINATED, message, hint=hint, exit_code=Exit.TRY_AGAIN)
 

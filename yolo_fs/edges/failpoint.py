@@ -23,7 +23,7 @@ VARIABLE = "YOLO_FP"
 
 STAGES: Mapping[str, str] = {
     # One artifact, from its bytes to its verdict.
-    "files.read": "a file's bytes are read, and nobody has looked whether it changed meanwhile",
+    "files.read": "a file's bytes are read; whether it changed meanwhile is not yet checked",
     "intake.judged": "an artifact is found valid; nothing is decided",
     # One commit, up to where it exists.
     "commit.built": "a chain of commits is built in memory",
@@ -40,7 +40,7 @@ STAGES: Mapping[str, str] = {
     "refs.prepared": "the branch is locked, and nothing says by whom",
     "refs.noted": "the branch is locked and the lock is noted as ours; it has not moved",
     "refs.moved": "the branch has moved, and its folder is not synced",
-    "refs.durable": "the branch has moved for good; nobody was told",
+    "refs.durable": "the branch has moved durably; no event is emitted yet",
     # What follows a commit.
     "apply.told": "the commit was told; the index has not followed",
     "journal.begun": "an event is about to be written",
@@ -140,7 +140,7 @@ def _killing(part: str, value: str, _stage: str) -> Callable[[], object]:
 
 def _sleeping(part: str, value: str, _stage: str) -> Callable[[], object]:
     if not (value.isascii() and value.isdecimal()):
-        raise _refusal(part, f"{safe(value)!r} is no time", "milliseconds, such as sleep=250")
+        raise _refusal(part, f"{safe(value)!r} is not a time", "milliseconds, such as sleep=250")
     return lambda: time.sleep(int(value) / 1000)
 
 

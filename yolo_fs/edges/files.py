@@ -101,7 +101,7 @@ class Content:
 
 
 class FileEntry(NamedTuple):
-    """Something that stands in the work tree and is not a folder that can be entered."""
+    """Anything in the work tree that is not a folder to descend into."""
 
     path: str
     """POSIX path relative to the root; bytes that are not UTF-8 stand as lone surrogates (`os.fsencode` restores)."""
@@ -111,9 +111,9 @@ class FileEntry(NamedTuple):
 
 
 def read(root: Root, relative: str | bytes, limit_bytes: int) -> Content | Finding:
-    """Return the content of a regular file below `root`, or what stands in its place. Raises nothing.
+    """Return the content of a regular file below `root`, or what is in its place. Raises nothing.
 
-    A lease tells whether anybody is writing. It is given back at once; the signal that a writer
+    A lease shows whether a process is writing. It is released at once; the signal that a writer
     arriving in these two microseconds would cause is one that the system ignores by default.
     """
     path = os.fsdecode(relative)
@@ -128,7 +128,7 @@ def read(root: Root, relative: str | bytes, limit_bytes: int) -> Content | Findi
 
 
 def stamp_of(root: Root, relative: str | bytes) -> Stamp | Finding:
-    """Return the stamp of whatever stands at a path, without opening it. Raises nothing."""
+    """Return the stamp of whatever is at a path, without opening it. Raises nothing."""
     path = os.fsdecode(relative)
     if (parts := _parts(path)) is None:
         return _finding(Reason.PATH_ESCAPES, path, "not a relative path below the root")
@@ -140,7 +140,7 @@ def stamp_of(root: Root, relative: str | bytes) -> Stamp | Finding:
 
 
 def walk(root: Root, relative: str | bytes = "") -> Iterator[FileEntry]:
-    """Yield every file below a folder, sorted within each folder, and what is no file with its reason.
+    """Yield every file below a folder, sorted within each folder, and whatever is not a file, with the reason.
 
     Links are never followed. What vanishes during the walk is left out; a folder that cannot be
     entered is an entry itself, so that nothing is skipped in silence.
@@ -217,7 +217,7 @@ def _drained(fd: int, size: int, limit_bytes: int) -> bytes:
 
 
 def _writer(fd: int) -> Writer:
-    """Return whether anybody has the file open for writing, by asking for a read lease and giving it back."""
+    """Return whether a process has the file open for writing, by taking a read lease and releasing it."""
     if not hasattr(fcntl, "F_SETLEASE"):
         return Writer.UNKNOWN
     try:
@@ -235,7 +235,7 @@ def _writer(fd: int) -> Writer:
 def _refused(status: os.stat_result, path: str, owner_uid: int, limit_bytes: int) -> Finding | None:
     if not stat.S_ISREG(status.st_mode):
         return _finding(
-            Reason.NOT_REGULAR, path, f"a {_kind(status.st_mode)} stands where a file must be"
+            Reason.NOT_REGULAR, path, f"a {_kind(status.st_mode)} is where a file must be"
         )
     if status.st_nlink != 1:
         return _finding(Reason.HARD_LINKED, path, f"the file has {status.st_nlink} names")
@@ -329,7 +329,7 @@ def _said(error: OSError | ValueError) -> str:
     if not isinstance(error, OSError):
         return "the name holds a NUL or cannot be encoded"
     if error.errno in (errno.ENOTDIR, errno.ELOOP):
-        return "a link, or something that is no folder, stands on the way to the file"
+        return "a link, or something that is not a folder, is on the way to the file"
     return error.strerror or "the system gave no reason"
 
 
@@ -354,7 +354,7 @@ _ADVICE = {
         "correct the path",
     ),
     Reason.BAD_NAME: ("a name without NUL", "rename the file"),
-    Reason.BEING_WRITTEN: ("a file that nobody is writing", "nothing: it is looked at again"),
+    Reason.BEING_WRITTEN: ("a file that no process is writing", "nothing: it is checked again"),
 }
 
 
@@ -372,5 +372,5 @@ def names_in(folder: str) -> list[str]:
 
 
 def is_plain_file(path: str) -> bool:
-    """Return whether a regular file stands at a path itself, not behind a link."""
+    """Return whether a path is a regular file itself, not a link to one."""
     return os.path.isfile(path) and not os.path.islink(path)

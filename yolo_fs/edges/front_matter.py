@@ -78,7 +78,7 @@ def _end(lines: Sequence[str], report: FindingList) -> int:
 def _why_missing(lines: Sequence[str]) -> str:
     if lines[0].strip() == FENCE:
         return "there are blanks beside the `---` of the first line"
-    return "`---` stands further down" if FENCE in lines else "there is no `---`"
+    return "`---` comes further down" if FENCE in lines else "there is no `---`"
 
 
 def _why_unclosed(lines: Sequence[str]) -> str:
@@ -237,7 +237,7 @@ class _Packet:
             self._fault(
                 Reason.DUPLICATE_KEY,
                 _span(event).row,
-                f"the key {event.value!r} stands twice",
+                f"the key {event.value!r} is used twice",
                 event.value,
             )
         if self.depth == 1:

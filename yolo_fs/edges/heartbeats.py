@@ -35,7 +35,7 @@ _FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | 
 
 
 def own_folder(root: str) -> str:
-    """Return `.git/yolo-fs` of the work tree at `root`, also of a linked one; empty where that is no repository."""
+    """Return `.git/yolo-fs` of the work tree at `root`, also of a linked one; empty outside of a repository."""
     git = os.path.join(root, ".git")
     try:
         with open(git, "rb") as file:
@@ -85,7 +85,7 @@ def _open(folder: str) -> int:
     found = os.fstat(out)
     if not stat.S_ISREG(found.st_mode):
         os.close(out)
-        raise OSError(f"{path} is no regular file")
+        raise OSError(f"{path} is not a regular file")
     if found.st_size >= MOST_BYTES and _put_aside(folder, path, out):
         os.close(out)
         return os.open(path, _FLAGS, 0o600)

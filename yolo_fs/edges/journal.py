@@ -56,7 +56,7 @@ class Journal:
         self._seq: int | None = None
 
     def append(self, type_: str, subject: str, data: Mapping[str, Any] | None = None) -> bool:
-        """Write one fact with the next number; False when the system refuses, for which nobody must stop."""
+        """Write one event with the next number; False on a system error, which is never fatal."""
         with self._lock:
             try:
                 self._prepare()
@@ -129,7 +129,7 @@ class Journal:
         """Hold the right to write the next line: a lock on the directory itself, which no rotation replaces.
 
         Raises:
-            OSError: somebody else holds it for too long.
+            OSError: another process holds it for too long.
         """
         directory = wait_lock(self._directory, _open_directory, _TURN_S, _TURN_POLL_S)
         if directory is None:
@@ -222,7 +222,7 @@ class _Out:
         found = os.fstat(self._descriptor)
         if not stat.S_ISREG(found.st_mode):
             self.close()
-            raise OSError(f"{path} is no regular file")
+            raise OSError(f"{path} is not a regular file")
         self.identity, self.size_bytes = (found.st_dev, found.st_ino), found.st_size
         self._torn = (
             bool(found.st_size) and os.pread(self._descriptor, 1, found.st_size - 1) != b"\n"
@@ -265,7 +265,7 @@ class _In:
         found = os.fstat(self._descriptor)
         if not stat.S_ISREG(found.st_mode):
             self.close()
-            raise OSError(f"{path} is no regular file")
+            raise OSError(f"{path} is not a regular file")
         self.identity = (found.st_dev, found.st_ino)
         self.rest = b""
 

@@ -29,7 +29,7 @@ def open_locked(path: str, opener: Callable[[str], int]) -> int | None:
     try:
         descriptor = opener(path)
     except BlockingIOError:
-        return None  # somebody's lease on the file is being given back
+        return None  # a lease on the file is just being released
     try:
         if try_lock(descriptor) and is_same_file(descriptor, path):
             return descriptor
@@ -53,7 +53,7 @@ def wait_lock(
 
 
 def is_same_file(descriptor: int, path: str) -> bool:
-    """Return whether a path, if it is no link, names an open file."""
+    """Return whether a path, unless it is a link, names an open file."""
     try:
         return os.path.samestat(os.fstat(descriptor), os.lstat(path))
     except FileNotFoundError:

@@ -22,15 +22,13 @@ class ScratchRecord:
         self._path = path
 
     def write(self, value: object) -> None:
-        """Leave a value for whoever comes after a crash; a disk that refuses is passed over."""
+        """Keep a value for the next start after a crash. Disk errors are ignored."""
         text = json.dumps(value, separators=(",", ":")).encode()
         line = b"%08x %s\n" % (zlib.crc32(text), text)
         with contextlib.suppress(OSError, RefusedError):
             descriptor = open_regular(self._path, os.O_WRONLY | os.O_CREAT)
             try:
-                if (
-                    os.fstat(descriptor).st_nlink == 1
-                ):  # a file with another name is somebody else's too
+                if os.fstat(descriptor).st_nlink == 1:  # a hard link: the file is not ours alone
                     os.pwrite(descriptor, line, 0)
             finally:
                 os.close(descriptor)

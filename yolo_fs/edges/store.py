@@ -115,7 +115,7 @@ def _parsed(data: bytes) -> dict[str, Any]:
 
 
 def private_directory(path: str) -> None:
-    """Make the directory, or make it private; never its parents, for those are somebody else's.
+    """Make the directory, or make it private; never its parents, which are not ours.
 
     See docs/faults.md#f36.
     """
@@ -138,7 +138,7 @@ def private_directory(path: str) -> None:
 
 
 def write_json(path: str, value: dict[str, Any], *, durable: bool = True, mode: int = OWN) -> None:
-    """Replace the file by the value: whoever reads sees the old content or the new, also after a crash."""
+    """Replace the file by the value: readers see the old content or the new, also after a crash."""
     write_atomic(path, _text(value), durable=durable, mode=mode)
 
 
@@ -305,7 +305,7 @@ def _locked(lock: str, timeout_s: float, mode: int) -> Iterator[None]:
 
 
 def _take_free(lock: str, mode: int) -> Callable[[], object] | None:
-    """Take the lock when nobody has it, by the same flock(2) as filelock in a tenth of its time; else None."""
+    """Take a free lock by the same flock(2) as filelock, in a tenth of its time; None when it is held."""
     with contextlib.suppress(OSError):  # filelock explains a file system without locks
         descriptor = open_locked(
             lock, lambda path: open_regular(path, os.O_RDWR | os.O_CREAT, mode)

@@ -22,7 +22,7 @@ class NotVouchedForError(ValueError):
 
 
 class Located(NamedTuple):
-    """A fault and the row of the text that it stands on, from 0."""
+    """A fault and its row in the text, from 0."""
 
     row: int
     fault: Fault
@@ -112,7 +112,7 @@ _SHOWN_CHARS = 64
 
 
 def look_closely(text: str, limits: Limits) -> tuple[Any, list[Located]]:
-    """Return the object that a text spells, and every fault of it. With faults, there is no object."""
+    """Return the JSON object in a text, or None and every fault of it."""
     if known := debris(text) or _too_deep(text, limits.max_depth):
         return None, [Located(0, known)]
     try:
@@ -137,7 +137,7 @@ def look_closely(text: str, limits: Limits) -> tuple[Any, list[Located]]:
 
 
 def debris(line: str) -> Fault | None:
-    """Recognise what is no attempt at JSON at all."""
+    """Recognise text that is not meant as JSON at all."""
     if line.startswith(("```", "~~~")):
         return Fault(Reason.FENCED_JSON)
     if CONFLICT.match(line) or line == "=======":
@@ -180,7 +180,7 @@ def _faults(value: Any, at: str, limits: Limits) -> Iterator[Fault]:
             for index, item in enumerate(value):
                 yield from _faults(item, f"{at}/{index}", limits)
         case str() if found := _SURROGATE.search(value):
-            yield Fault(Reason.LONE_SURROGATE, at, f"\\u{ord(found[0]):04x} stands alone")
+            yield Fault(Reason.LONE_SURROGATE, at, f"\\u{ord(found[0]):04x} has no partner")
 
 
 def _faults_of_object(members: _Object, at: str, limits: Limits) -> Iterator[Fault]:
@@ -189,11 +189,13 @@ def _faults_of_object(members: _Object, at: str, limits: Limits) -> Iterator[Fau
         here = f"{at}/{key[:_SHOWN_CHARS].replace('~', '~0').replace('/', '~1')}"
         if key in seen:
             yield Fault(
-                Reason.DUPLICATE_KEY, here, f"the key {json.dumps(key[:_SHOWN_CHARS])} stands twice"
+                Reason.DUPLICATE_KEY,
+                here,
+                f"the key {json.dumps(key[:_SHOWN_CHARS])} is used twice",
             )
         if found := _SURROGATE.search(key):
             yield Fault(
-                Reason.LONE_SURROGATE, here, f"\\u{ord(found[0]):04x} stands alone in a key"
+                Reason.LONE_SURROGATE, here, f"\\u{ord(found[0]):04x} has no partner in a key"
             )
         seen.add(key)
         yield from _faults(item, here, limits)

@@ -1,4 +1,4 @@
-"""What every text file must be before anybody parses it: small, UTF-8, LF, without NUL, mark or merge debris.
+"""What every text file must be before it is parsed: small, UTF-8, LF, without NUL, mark or merge debris.
 
 See docs/faults.md#f16, #f53 and #f56.
 """

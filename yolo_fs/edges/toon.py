@@ -49,7 +49,7 @@ def write_toon(value: dict[str, Any]) -> str:
 
 
 def write_value(value: str | int | float | bool) -> str:
-    """Return a value as it stands in a row, an item or behind a key of a TOON document, on one line.
+    """Return a value as written in a row, an item or after a key of a TOON document, on one line.
 
     What a terminal would act upon or hide is escaped, so that `read_toon` finds no control character.
     """
@@ -57,7 +57,7 @@ def write_value(value: str | int | float | bool) -> str:
 
     plain = (
         value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
-    )  # half a pair is no text
+    )  # lone surrogates cannot be encoded
     text: str = toon_format.dumps([plain]).removeprefix("[1]: ")
     if text.isprintable():
         return text
@@ -89,7 +89,7 @@ def _value(text: str, limits: Limits, report: FindingList) -> Any:
         report.add(told, error.line or 0, "" if told is Reason.NUMBER_TOO_LARGE else error.msg)
         return None
     except Exception as error:
-        # A decoder of another house, over bytes that anybody may write: no way of failing may end the daemon.
+        # A third-party decoder on untrusted bytes: no exception of it may end the daemon.
         report.add(Reason.TOON_INVALID, 0, f"{type(error).__name__} while reading it")
         return None
     if value is None:

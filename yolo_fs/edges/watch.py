@@ -58,13 +58,13 @@ class Doubt(StrEnum):
     """Fewer directories are watched than exist."""
     ROOT_MISSING = "root_missing"
     ROOT_REPLACED = "root_replaced"
-    """Another directory stands at the root's path, or one has come back."""
+    """The root was replaced by another directory, or has come back."""
     EMITTER_DIED = "emitter_died"
     """A thread of the watcher ended, or failed on an event."""
     MOVED = "moved"
     """A directory was renamed; directories in it may have lost their watch."""
     MOVED_OUT = "moved_out"
-    """A directory left the tree; nothing is said of the files in it."""
+    """A directory left the tree; there are no events for the files in it."""
     CALLBACK_FAILED = "callback_failed"
     """`on_path` or `wants` raised, so a hint is lost."""
     RETRIED = "retried"
@@ -353,7 +353,7 @@ if sys.platform == "linux":
         def handle_event(self, event: InotifyEvent) -> None:
             if event.is_queue_overflow:
                 # watchdog would remove and add every watch right here, unread. Each removal queues an event, so
-                # that above `max_queued_events` directories its answer overflows the queue again, for ever.
+                # that above `max_queued_events` directories its answer overflows the queue again, forever.
                 self._on_loss(Doubt.OVERFLOW)
                 return
             try:

@@ -48,7 +48,7 @@ class CommitResult:
 
 @dataclass(frozen=True, slots=True)
 class _Chain:
-    """Commits built on a tip, not yet visible to anybody."""
+    """Commits built on a tip, not yet reachable from a branch."""
 
     tip: str | None
     made: tuple[CommitResult, ...]

@@ -87,7 +87,7 @@ class Abandoned:
 
     commits: tuple[str, ...]
     moved_at_s: int
-    """When the branch was last moved by somebody else."""
+    """When the branch was last moved by another process than ours."""
 
 
 def abandoned(repository: Repository, ref: str, tip: str) -> Abandoned:

@@ -63,7 +63,7 @@ class ObjectStore:
     # --- reading ---
 
     def read(self, name: str) -> GitObject | None:
-        """Return the object that a name (an id, or a revision) stands for, or None when there is none."""
+        """Return the object that a name (an id or a revision) refers to, or None when there is none."""
         try:
             return self._ask(name)
         except YoloError:

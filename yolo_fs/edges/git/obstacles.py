@@ -35,11 +35,11 @@ COMMITTING = "committing"
 SECTION = "YOLO-FS INTEGRATION v1"
 """What marks our part of a hook."""
 _QUIET_NS = 100_000_000
-"""Time after which a rewritten index is no sign of a git command at work any more."""
+"""Time after which a rewritten index no longer means that a git command is running."""
 
 
 class Obstacles:
-    """Looks for what stands in the way of a commit."""
+    """Finds what prevents a commit right now."""
 
     def __init__(
         self,
@@ -131,7 +131,7 @@ class Obstacles:
         self._index_seen = stamp_at(f"{self._repository.git_dir}/index")
 
     def _user_is_committing(self) -> bool:
-        """Return whether somebody is in the editor of a `git commit` of this work tree.
+        """Return whether the editor of a `git commit` of this work tree is open.
 
         git writes COMMIT_EDITMSG before it starts the editor, so as long as that file has not changed since
         the last look no process needs to be searched for. Only a pre-commit hook runs before that. Our own hooks, where
@@ -209,7 +209,7 @@ def collects_garbage(repository: Repository) -> bool:
 
 
 def _storage_refusal(folder: str) -> Reason | None:
-    """Return why the file system can store nothing at all, which whoever asks can see without trying (F06, F07)."""
+    """Return why the file system can store nothing at all. See docs/faults.md#f06 and docs/faults.md#f07."""
     facts = os.statvfs(folder)
     if facts.f_flag & os.ST_RDONLY:
         return Reason.STORAGE_FAILED

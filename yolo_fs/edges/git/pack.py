@@ -28,7 +28,7 @@ _SMALL = 4096
 
 
 def pack_of(objects: Iterable[GitObject], object_format: ObjectFormat) -> bytes:
-    """Return a pack that holds the objects; each object's base stands before it, or is left to the repository."""
+    """Return a pack that holds the objects; each object's base comes before it, or is in the repository."""
     pack = bytearray(12)
     offsets: dict[str, int] = {}
     depths: dict[str, int] = {}
@@ -121,7 +121,7 @@ def _size(size: int) -> bytes:
 
 
 def _distance(distance: int) -> bytes:
-    """Return how far back the base stands, most significant bits first, each continued byte counting from one more."""
+    """Return the distance back to the base: most significant bits first, each continued byte counting from one more."""
     said = [distance & 0x7F]
     while distance := distance >> 7:
         distance -= 1

@@ -48,7 +48,7 @@ class RefUpdater:
             self._transact(ref, new, old or self._repository.object_format.zero)
         except YoloError as error:
             self.close()
-            self.clear_own_stale_locks()  # a helper that was killed leaves them, and the next would wait for ever
+            self.clear_own_stale_locks()  # a killed helper leaves them, and the next would wait forever
             if self._repository.tip(ref) != new:
                 raise _told_apart(error) from None
         if self._durable:

@@ -1,4 +1,4 @@
-"""Where the repository is, which branch stands out, and what it holds: facts only, nothing is changed.
+"""Repository location, current branch and object lookup; read-only.
 
 See docs/faults.md#f26, #f27, #f29, #f30 and #f37.
 """
@@ -27,7 +27,7 @@ _BRANCHES = "refs/heads/"
 
 
 class Head(NamedTuple):
-    """What HEAD stands for."""
+    """What HEAD points at."""
 
     ref: str | None
     """Full name of the branch, such as `refs/heads/main`; None when HEAD is detached."""
@@ -104,7 +104,7 @@ class Repository:
         )
 
     def head(self) -> Head:
-        """Return the branch that HEAD stands for and its tip. A stale answer is caught by the compare-and-swap."""
+        """Return the branch that HEAD points at and its tip. The compare-and-swap catches a stale answer."""
         ref = self._head_ref()
         return Head(ref, self.tip(ref or "HEAD"))
 
@@ -288,7 +288,7 @@ class Repository:
 
 
 def _open_to_others(facts: os.stat_result) -> bool:
-    """Return whether others may write: anybody, or a group that is not the user's own."""
+    """Return whether others may write: everyone, or a group that is not the user's own."""
     return bool(facts.st_mode & 0o002) or bool(
         facts.st_mode & 0o020 and facts.st_gid != os.getegid()
     )

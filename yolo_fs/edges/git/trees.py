@@ -77,7 +77,7 @@ class Splice(NamedTuple):
     made: tuple[GitObject, ...]
     displaced: tuple[str | None, ...]
     """Ids of what had to give way: the file's former content (None: it is new), and before it, perhaps, a file where
-    a folder of the path comes to stand."""
+    a folder of the path is created."""
 
 
 class _Work(NamedTuple):

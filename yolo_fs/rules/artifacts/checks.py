@@ -123,7 +123,7 @@ def _repeated(records: Sequence[Record]) -> Iterator[Located]:
                 Fault(
                     Reason.DUPLICATE_ID,
                     "/id",
-                    f"{name!r} stands on line {first} already",
+                    f"{name!r} is already used on line {first}",
                     "an id of its own",
                 ),
             )

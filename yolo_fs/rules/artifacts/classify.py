@@ -1,4 +1,4 @@
-"""Path → place, by allow-list: what no row names is no artifact, and is never read."""
+"""Path → place, by allow-list: a path without a row is not an artifact, and is never read."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _names() -> tuple[_Name, ...]:
 
 @lru_cache(maxsize=_REMEMBERED)
 def classify(path: str, root: str = PLANNING_ROOT) -> Place | None:
-    """Return the place of a path (POSIX, relative to the repository), or None when it is no artifact."""
+    """Return the place of a path (POSIX, relative to the repository), or None when it is not an artifact."""
     if not path.isascii():
         return None
     if not path.startswith(root + "/"):
@@ -123,7 +123,7 @@ def _place(path: str, artifact: Artifact, found: dict[str, str | None]) -> Place
 
 
 def _place_of_document(path: str) -> Place | None:
-    """Return the place of a path of the handoff folder, or None when it is no handoff."""
+    """Return the place of a path of the handoff folder, or None when it is not a handoff."""
     folder, _, name = path.rpartition("/")
     if folder != HANDOFF_FOLDER:
         return None

@@ -1,6 +1,6 @@
 """The shapes as JSON Schema 2020-12, one schema for each shape that a line may have. Pure.
 
-Descriptions are the docstrings under the fields, read from the source when somebody asks.
+Descriptions are the docstrings under the fields, read from the source on demand.
 """
 
 from __future__ import annotations

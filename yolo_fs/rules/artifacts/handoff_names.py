@@ -55,7 +55,7 @@ class StoredName:
 
     row: Stored
     gaps: Mapping[str, str]
-    """What stands in the gaps of the row's name."""
+    """The values of the gaps of the row's name."""
 
 
 def read_name(path: str) -> StoredName | None:
@@ -130,7 +130,7 @@ def instant(timestamp: str) -> datetime:
     """
     found = _INSTANT.fullmatch(timestamp)
     if not found:
-        raise ValueError(f"{timestamp!r} is no moment with its zone")
+        raise ValueError(f"{timestamp!r} is not a timestamp with a time zone")
     year, month, day, hour, minute, second, fraction, zone = found.groups("")
     spelled = datetime.fromisoformat(
         f"{year}-{month}-{day}T{hour}:{minute}:{second}{fraction[:7]}{zone}"

@@ -17,7 +17,7 @@ from yolo_fs.schemas.catalogue import Kind
 from yolo_fs.schemas.messages import MESSAGES
 
 MAX_BYTES = 1 << 20
-"""Larger files are left alone: a diff of them helps nobody."""
+"""Larger files are left alone: a diff of them is of no use."""
 
 _MARK = b"\xef\xbb\xbf"
 _STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?'

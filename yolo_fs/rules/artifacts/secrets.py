@@ -31,7 +31,7 @@ class SecretPattern:
     anchors: tuple[bytes, ...]
     """Letters that stand at the start of every match, in lower case where `folded`."""
     pattern: re.Pattern[bytes]
-    """Matched where an anchor stands. The group `value`, if there is one, is the credential itself."""
+    """Matched at an anchor. The group `value`, if there is one, is the credential itself."""
     example: bytes
     """Put together from parts, so that this file holds no credential itself."""
     folded: bool = False

@@ -13,7 +13,7 @@ from yolo_fs.rules.artifacts.table import Artifact
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Which artifact a path is, and where in the protocol it stands."""
+    """Which artifact a path is, and its place in the protocol."""
 
     path: str
     """POSIX path relative to the repository root."""
@@ -53,7 +53,7 @@ class Surroundings:
     """Commit hash → whether the repository has it, for the hashes that the artifact mentions."""
 
 
-# A verdict is what one look at a path comes to. Every candidate has exactly one.
+# The verdict is the result of one look at a path. Every candidate has exactly one.
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Valid, but the moment or the place is not right; looked at again by itself."""
+    """Valid, but the moment or the place is not right; checked again automatically."""
 
     reason: Reason
     findings: tuple[Finding, ...] = ()

@@ -301,7 +301,7 @@ def look_aside(start: str, phase: str, names: Sequence[str]) -> GateLook:
     Raises:
         YoloError: what the look raised there; INTERNAL_ERROR when it ended without an answer.
     """
-    # -P: what lies in the user's repository must not be imported instead of us.
+    # -P: the user's repository must not shadow our modules.
     command = [sys.executable, "-P", "-m", "yolo_fs.services.progress.gates", start, phase, *names]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
     answer = json.loads(done.stdout) if done.stdout else {}
