@@ -55,6 +55,8 @@ def __getattr__(attribute: str) -> click.Command:
     def git_hook(name: str, arguments: tuple[str, ...]) -> int:
         """Answer one of git's hooks: exit 1 refuses, and stderr says why and what would be right.
 
+        git calls this; 'yolo-fs hooks install' installs it. For agent hosts see 'yolo-fs setup'.
+
         Hook managers call this; 'yolo-fs hooks install' needs none. ARGUMENTS are those that git gives.
         """
         return answer(name, arguments)

@@ -22,12 +22,13 @@ from yolo_fs.rules.hooks.input import said_of
     "--host",
     default="",
     metavar="HOST",
-    help=f"{', '.join(HOST_BY_NAME)}; by itself what the input tells.",
+    help=f"{', '.join(HOST_BY_NAME)}; detected from the input by default.",
 )
 def hook(asked: Invocation, *, event: str, host: str) -> Reply:
-    """Answer an EVENT of an agent's host, whose JSON comes on stdin, with one object for it.
+    """Answer one EVENT of an agent host: its JSON on stdin, our JSON on stdout.
 
-    Ends with 0 whatever happens, but for a refusal that a host takes by exit 2 alone. 'yolo-fs setup' installs it.
+    Hosts call this; 'yolo-fs setup' installs it. For git's hooks see 'yolo-fs hooks'. The exit code is 0 except for a
+    refusal that the host only understands as exit code 2.
     """
     arguments = [event, f"--host={host}", *(["-C", asked.start] if asked.start != "." else [])]
     code = hook_fast.main([word for word in arguments if word])

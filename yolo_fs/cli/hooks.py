@@ -32,7 +32,10 @@ if TYPE_CHECKING:
 
 @click.group("hooks", short_help="git hooks: install, uninstall, doctor")
 def hooks() -> None:
-    """Let git itself check what is staged, how commits are called, and what leaves."""
+    """Install, remove or check our hooks in git: staged files, commit subjects, pushes.
+
+    For the hooks of agent hosts see 'yolo-fs setup'.
+    """
 
 
 @verb("install", example="yolo-fs hooks install --dry-run", parent=hooks)

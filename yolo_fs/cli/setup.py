@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 @click.option("--check", is_flag=True, help="Change nothing; exit 1 when hooks are missing.")
 @click.option("--remove", is_flag=True, help="Take our hooks out again, and nothing else.")
 def setup(asked: Invocation, *, host: str, check: bool, remove: bool) -> Reply:
-    """Write our hooks into the settings that a HOST keeps in this repository, and say what you must still approve.
+    """Install our hooks in an agent HOST: they are written into its settings in this repository.
+
+    The output names what you still have to approve. For git's hooks see 'yolo-fs hooks'.
 
     Hooks of others stay as they are. Removing restores the file to the byte while nobody else has changed it.
     """
