@@ -45,7 +45,7 @@ _HEARD = frozenset({
 
 @click.group("agent", short_help="agents: who is there, who must stop, what stands still and why")
 def agent() -> None:
-    """Ask how the crew is. Its hosts' hooks tell; nobody is ever ended by these commands."""
+    """Show agent status as reported by host hooks. Never terminates an agent."""
 
 
 @dataclass(frozen=True, slots=True)

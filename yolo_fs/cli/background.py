@@ -147,11 +147,16 @@ def _died(repository: Repository, launched: Launched) -> Reply:
         message=f"the daemon ended with exit code {code} before its first scan was done",
         hint="What it said last stands above; 'yolo-fs run' shows it live.",
     )
-    known = code in Exit._value2member_map_ and code != Exit.DONE
+    if code == 0:
+        exit_code = Exit.NOT_HERE
+    elif code in Exit._value2member_map_:
+        exit_code = Exit(code)
+    else:
+        exit_code = Exit.DEFECT
     return Reply(
         {"state": "failed", "exit_code": code, "lines": lines},
         [finding],
-        Exit(code) if known else Exit.NOT_HERE if code == 0 else Exit.DEFECT,
+        exit_code,
         lambda _: _print(lines, "", stream=sys.stderr),
     )
 

@@ -68,7 +68,7 @@ def draw_board(console: Console, found: Board, *, verbose: bool = False) -> None
         _draw_legend(console)
     if found.stands_in:
         console.print(
-            "config.json is not in this commit: the configuration in force stands in for it",
+            "config.json is not in this commit: using the current configuration instead",
             style="dim",
         )
 
@@ -274,7 +274,9 @@ def _lack(lack: MissingEvidence) -> str:
 
 
 def _standing(gate: GateStatus) -> str:
-    return "open" if gate.is_open else "closed" if gate.blocking else "closed, not blocking"
+    if gate.is_open:
+        return "open"
+    return "closed" if gate.blocking else "closed, not blocking"
 
 
 def _draw_few(console: Console, mark: str, lines: Sequence[str], *, verbose: bool) -> None:

@@ -43,7 +43,7 @@ def dept() -> None:
 @click.option("--status", help="pending, running, complete or failed.")
 @click.option("--step", help="Step of the workflow, such as implementation.")
 @click.option("--plans-complete", type=click.IntRange(min=0), help="Plans that are done.")
-@click.option("--plans-total", type=click.IntRange(min=0), help="Plans there are.")
+@click.option("--plans-total", type=click.IntRange(min=0), help="Total number of plans.")
 @click.option("--error", help="First problem; empty takes it away.")
 @click.option("--eta", help="When it should be done, in free words.")
 @click.option("--blocker", "blockers", multiple=True, help="What holds it up; may be repeated.")

@@ -61,7 +61,11 @@ def new(asked: Invocation, *, draft: str, again: bool) -> Reply:
         if not reading.records:
             return Reply(None, reading.findings, Exit.FINDINGS)
         written = send(project.handoffs, reading.records[0].value, project.repository, again=again)
-    state = "created" if written.is_new else "already_there" if written.attempt else "refused"
+    state = "refused"
+    if written.is_new:
+        state = "created"
+    elif written.attempt:
+        state = "already_there"
     data = {"state": state, "path": written.path, "attempt": written.attempt}
     return Reply(
         data,

@@ -131,7 +131,7 @@ def raise_(
 )
 @_options(
     click.argument("name", metavar="ESC-NN-MM-Tk"),
-    click.option("--by", "agent", default="", help="Who speaks: whoever holds it."),
+    click.option("--by", "agent", default="", help="Acting agent; default: the current holder."),
     click.option(
         "--decision",
         default="",
@@ -326,10 +326,14 @@ def _lines(one: EscalationProgress) -> Iterator[str]:
 def _history(one: EscalationProgress) -> Iterator[str]:
     is_decided = False
     for each in one.history:
-        down = "goes on" if each.shown_by else "passes on" if is_decided else "decides"
-        move = each.move or (
-            down if each.goes_down else "opens" if each.state == "open" else "raises"
-        )
+        if each.move:
+            move = each.move
+        elif not each.goes_down:
+            move = "opens" if each.state == "open" else "raises"
+        elif each.shown_by:
+            move = "goes on"
+        else:
+            move = "passes on" if is_decided else "decides"
         is_decided = each.goes_down
         yield safe(
             f"{each.dt} {each.agent} -> {each.target} ({move}): {each.decision or each.reason}"

@@ -97,4 +97,7 @@ def _nodes(text: str) -> Iterator[str]:
     while pending:
         one = pending.pop()
         yield str(flat(one))
-        pending += one.values() if isinstance(one, dict) else one if isinstance(one, list) else ()
+        if isinstance(one, dict):
+            pending += one.values()
+        elif isinstance(one, list):
+            pending += one

@@ -186,7 +186,11 @@ def _figures(text: str) -> dict[str, set[tuple[str, float]]]:
     for figure in _FIGURE.finditer(text):
         sign = figure["sign"] or _CODES.get((figure["code"] or "").lower(), "")
         scale = (figure["scale"] or "").lower()
-        kind = "money" if sign else "percent" if scale in ("%", "percent") else "plain"
+        kind = "plain"
+        if sign:
+            kind = "money"
+        elif scale in ("%", "percent"):
+            kind = "percent"
         amount = _amount(figure["amount"]) * _SCALES.get(scale, 1)
         found.setdefault(kind, set()).add((sign, amount))
     return found

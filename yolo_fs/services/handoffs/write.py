@@ -136,14 +136,11 @@ def _decided(handoffs: ProductHandoffs, sent: Sent, *, again: bool) -> WrittenEn
     found = handoffs.session(sent.envelope.session_id)
     earlier = found.session.sent
     occupant = next((one for one in earlier if one.path == sent.path), None)
-    is_same = occupant is not None and occupant.value == sent.value
-    same = (
-        occupant
-        if is_same
-        else None
-        if again
-        else repeated_by(sent.value, sent.source, sent.target, earlier)
-    )
+    same = None
+    if occupant is not None and occupant.value == sent.value:
+        same = occupant
+    elif not again:
+        same = repeated_by(sent.value, sent.source, sent.target, earlier)
     if same is not None:
         return WrittenEnvelope(same.path, (), found.attempts[same.path].number)
     findings = (*_taken(handoffs, sent), *handoffs.examine_sent(sent, found.session))
