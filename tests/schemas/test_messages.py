@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from yolo_fs.protocol.departments import WORKING_NAMES
 from yolo_fs.reasons import Level, Reason
 from yolo_fs.schemas import messages
 from yolo_fs.schemas.base import Strictness, Wire
@@ -60,7 +61,7 @@ def test_keys_are_those_of_the_document(row):
 @pytest.mark.parametrize("row", SPEC, ids=lambda row: row["type"])
 def test_route_is_that_of_the_heading(row):
     shape = MESSAGES[row["type"]]
-    departments = ["backend", "frontend", "uiux"]
+    departments = [*WORKING_NAMES]
     assert [shape.sender, shape.via, shape.receiver] == [
         tuple(row["sender"]), tuple(row.get("via", ())), tuple(row["receiver"])
     ]  # fmt: skip
