@@ -95,6 +95,10 @@ ROOMS = {
         "timestamps", "report", "claims", "artifacts", "evidence", "escalations", "loops", "handoffs",
         "permits", "phase", "states", "crew", "context", "hooks", "actions", "decide", "resume_report",
     ),
+    "services": (
+        "places", "settings", "commit_lock", "claims", "history", "checking", "worktree", "escalations", "access",
+        "taskcommit", "context", "handoffs", "crew", "progress", "daemon", "status", "install", "resume", "hooks",
+    ),
 }  # fmt: skip
 """The rooms of a floor, lowest first: a module imports from its own room and from lower ones."""
 

@@ -25,7 +25,6 @@ from yolo_fs.rules.resume_report import LastHandoff, Situation, resume_report
 from yolo_fs.schemas.config import Config
 from yolo_fs.schemas.policy import Policy
 from yolo_fs.services.context.store import ContextStore
-from yolo_fs.services.daemon.surveyor import Surveyor
 from yolo_fs.services.handoffs.accept import DirectiveHandoffs
 from yolo_fs.services.handoffs.lifecycle import lifecycles_of
 from yolo_fs.services.handoffs.reading import Reader
@@ -34,6 +33,7 @@ from yolo_fs.services.places import phases_in
 from yolo_fs.services.progress.board import Board, board
 from yolo_fs.services.progress.drift import asides
 from yolo_fs.services.settings import Settings, load
+from yolo_fs.services.worktree.surveyor import Surveyor
 
 _Answer = TypeVar("_Answer")
 _Seen = tuple[dict[str, Verdict], Head, Reason | None]

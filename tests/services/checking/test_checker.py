@@ -30,10 +30,10 @@ from yolo_fs.services.checking.checker import Checker
 from yolo_fs.services.checking.snapshots import AtCommit, BlobReader, WorkTree
 from yolo_fs.services.checking.validate import Validator
 from yolo_fs.services.checking.verify import Verifier
-from yolo_fs.services.daemon.pipeline import Pipeline
 from yolo_fs.services.handoffs.accept import DirectiveHandoffs
 from yolo_fs.services.handoffs.sessions import PacketSource
 from yolo_fs.services.settings import Settings, load
+from yolo_fs.services.worktree.pipeline import Pipeline
 
 PHASE = ".yolo-planning/phases/01-auth"
 GAPS = {"dept": "", "plan": "01-02", "NN": "01", "department": "backend"}

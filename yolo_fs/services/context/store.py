@@ -19,7 +19,7 @@ from yolo_fs.protocol.departments import SHARED_NAMES
 from yolo_fs.protocol.roster import AGENT_BY_NAME
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
-from yolo_fs.rules.artifacts.verdicts import Verdict
+from yolo_fs.rules.artifacts.verdicts import Ignored, Verdict
 from yolo_fs.rules.context.audit import differences, unproved_lines
 from yolo_fs.rules.context.compiler import CompiledContext, agent_of, compile_context
 from yolo_fs.rules.evidence.facts import Switches
@@ -29,7 +29,7 @@ from yolo_fs.services.context.gather import Gatherer, SourceSnapshot
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.places import phase_folder, phases_in
 from yolo_fs.services.settings import Settings
-from yolo_fs.services.status import report
+from yolo_fs.services.worktree.surveyor import Surveyor
 
 _FILE = re.compile(r"\.ctx-(?P<agent>[a-z-]+)\.toon")
 _PLAN = re.compile(r"^plan: (?P<plan>[0-9]{2}-[0-9]{2})$", re.MULTILINE)
@@ -153,8 +153,11 @@ class ContextStore:
 
     def _look(self, commit: str | None) -> SourceSnapshot:
         """Judge every candidate, and look at all that may feed a context."""
-        judged = report(self._repository, self._settings.without_patience).candidates
-        return self._gatherer.look(commit, {one.path: one.verdict for one in judged})
+        with Surveyor(self._repository, self._settings.without_patience) as surveyor:
+            _, _, looks = surveyor.survey(sorted(surveyor.candidates()))
+        verdicts = {path: look.seen.verdict for path, look in looks.items()}
+        found = {path: one for path, one in verdicts.items() if not isinstance(one, Ignored)}
+        return self._gatherer.look(commit, found)
 
     def _actor(self, name: str) -> Actor:
         actor = find_actor(name, None, mode_of(Switches(self._settings.config)))

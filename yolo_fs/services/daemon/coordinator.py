@@ -17,9 +17,9 @@ from yolo_fs.rules.actions import EventSink
 from yolo_fs.rules.artifacts.verdicts import Accepted, Held, Verdict, Waiting
 from yolo_fs.rules.decide import decide, describe
 from yolo_fs.services.daemon.apply import Applier, Budget, Outcome
-from yolo_fs.services.daemon.surveyor import Surveyor
-from yolo_fs.services.daemon.verdict_store import CachedVerdict, Observation, VerdictStore
 from yolo_fs.services.settings import Settings
+from yolo_fs.services.worktree.surveyor import Surveyor
+from yolo_fs.services.worktree.verdict_store import CachedVerdict, Observation, VerdictStore
 
 ATTEMPTS = 8
 """In a row, when the branch is moved under each of them."""

@@ -17,9 +17,9 @@ from yolo_fs.reasons import Finding, Reason, YoloError
 from yolo_fs.rules.actions import EventSink
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.verdicts import Accepted, Held
-from yolo_fs.services.daemon.pipeline import Pipeline
-from yolo_fs.services.daemon.verdict_store import CachedVerdict, Observation
 from yolo_fs.services.settings import Settings
+from yolo_fs.services.worktree.pipeline import Pipeline
+from yolo_fs.services.worktree.verdict_store import CachedVerdict, Observation
 
 
 class Survey(NamedTuple):
