@@ -92,12 +92,12 @@ def test_imports_only_go_down(path: Path) -> None:
 
 ROOMS = {
     "rules": (
-        "timestamps", "report", "claims", "artifacts", "evidence", "escalations", "loops", "handoffs",
-        "permits", "phase", "states", "crew", "context", "hooks", "actions", "decide", "resume_report",
+        "timestamps", "turn_timers", "report", "claims", "artifacts", "evidence", "escalations", "loops", "handoffs",
+        "authz", "phase", "states", "agents", "context", "hooks", "actions", "decide", "resume_report",
     ),
     "services": (
         "places", "settings", "commit_lock", "claims", "history", "checking", "worktree", "escalations", "access",
-        "taskcommit", "context", "handoffs", "crew", "progress", "daemon", "status", "install", "resume", "hooks",
+        "taskcommit", "context", "handoffs", "agents", "progress", "daemon", "status", "install", "resume", "hooks",
     ),
 }  # fmt: skip
 """The rooms of a floor, lowest first: a module imports from its own room and from lower ones."""

@@ -18,7 +18,7 @@ from yolo_fs.protocol.hosts import HOSTS
 from yolo_fs.protocol.roster import AGENT_BY_NAME
 from yolo_fs.protocol.tools import TOOLS, Act
 from yolo_fs.reasons import Reason, YoloError
-from yolo_fs.rules.hooks.answers import LONGEST, Told, output_of
+from yolo_fs.rules.hooks.answers import LONGEST, HookAnswer, output_of
 from yolo_fs.services.hooks import agenthooks
 
 FIXTURES = Path(__file__).parents[2] / "fixtures/hooks"
@@ -96,16 +96,16 @@ def test_every_event_that_a_host_asks_has_a_recorded_input_and_a_schema(row: Any
 def test_no_answer_of_any_kind_leaves_its_schema(path: Path) -> None:
     event, host = path.stem, path.parent.name
     for told in (
-        Told(),
-        Told("no\nInstead: yes"),
-        Told(context="look"),
-        Told("x" * 20_000, "y" * 20_000, "z"),
+        HookAnswer(),
+        HookAnswer("no\nInstead: yes"),
+        HookAnswer(context="look"),
+        HookAnswer("x" * 20_000, "y" * 20_000, "z"),
     ):
         jsonschema.validate(output_of(event, host, told).said, schema_of(host, event))
 
 
 def test_a_long_answer_is_cut_below_what_hosts_take() -> None:
-    said = output_of("stop", "claude", Told("x" * 20_000)).said
+    said = output_of("stop", "claude", HookAnswer("x" * 20_000)).said
     assert LONGEST < len(said["reason"]) < 10_000
 
 
@@ -321,7 +321,7 @@ def test_a_failure_of_ours_breaks_no_session(
     capsys: pytest.CaptureFixture[str],
     error: Exception,
 ) -> None:
-    def fail(_: object) -> Told:
+    def fail(_: object) -> HookAnswer:
         raise error
 
     monkeypatch.setattr(agenthooks, "answer", fail)

@@ -22,10 +22,10 @@ from hypothesis.stateful import (
 
 from tests.properties.profile import profile, tried
 from yolo_fs.protocol.names import Mode, Role
-from yolo_fs.rules.escalations.log import Logged, by_id, station, stations
-from yolo_fs.rules.escalations.moves import advance
-from yolo_fs.rules.escalations.progress import EscalationProgress, Standing
-from yolo_fs.rules.escalations.standing import Raise, due, escalations
+from yolo_fs.rules.escalations.fold import Timeout, due, escalations
+from yolo_fs.rules.escalations.log import EscalationLog, by_id, station, stations
+from yolo_fs.rules.escalations.machine import advance
+from yolo_fs.rules.escalations.state import EscalationProgress, EscalationStage
 from yolo_fs.schemas.config import EscalationRules
 
 START = datetime(2026, 2, 19, 11, tzinfo=UTC)
@@ -52,9 +52,9 @@ LINES = some.lists(
 MODES = some.sampled_from(list(Mode))
 
 
-def known(lines: list[dict[str, Any]], mode: Mode) -> Logged:
+def known(lines: list[dict[str, Any]], mode: Mode) -> EscalationLog:
     dated = [line | {"dt": moment(minute)} for minute, line in enumerate(lines)]
-    return Logged(mode, RULES, dated)
+    return EscalationLog(mode, RULES, dated)
 
 
 def moment(minute: float) -> str:
@@ -96,19 +96,25 @@ def test_each_line_that_counts_moves_it_one_level_and_a_decision_only_down(
 
 
 def check_move(before: EscalationProgress, after: EscalationProgress) -> None:
-    if before.standing is Standing.DESCENDING and after.standing is not Standing.RISING:
+    if (
+        before.standing is EscalationStage.DESCENDING
+        and after.standing is not EscalationStage.RISING
+    ):
         assert after.path == before.path
         assert after.path.index(after.holder) in (
             step := before.path.index(before.holder),
             step - 1,
         )
-    if after.standing is Standing.DESCENDING and before.standing in (
-        Standing.RISING,
-        Standing.STOPPED,
+    if after.standing is EscalationStage.DESCENDING and before.standing in (
+        EscalationStage.RISING,
+        EscalationStage.STOPPED,
     ):
         assert after.path.index(after.holder) == before.path.index(before.holder) - 1
         assert after.decision or not before.decision
-    if before.standing is after.standing is Standing.RISING and after.attempt == before.attempt:
+    if (
+        before.standing is after.standing is EscalationStage.RISING
+        and after.attempt == before.attempt
+    ):
         assert after.path.index(after.holder) - before.path.index(before.holder) in (0, 1)
     assert after.attempt in (before.attempt, before.attempt + 1)
     assert after.round_trips in (before.round_trips, before.round_trips + 1)
@@ -137,7 +143,7 @@ def test_a_line_that_is_refused_says_why_and_changes_nothing(
 ) -> None:
     log = known(lines, mode)
     for found in by_id(stations(log)).values():
-        (one,) = escalations(Logged(mode, RULES, [log.lines[found[0].number - 1]]), LATER)
+        (one,) = escalations(EscalationLog(mode, RULES, [log.lines[found[0].number - 1]]), LATER)
         for line in found[1:]:
             moved, wrong = advance(one, line, log)
             assert moved is not one or wrong
@@ -163,7 +169,7 @@ def test_a_decision_sent_upward_is_refused_at_every_level() -> None:
         assert (
             (after.holder, after.standing)
             == (before.holder, before.standing)
-            == (holder, Standing.DESCENDING)
+            == (holder, EscalationStage.DESCENDING)
         )
         assert len(after.findings) == len(before.findings) + 1
 
@@ -186,7 +192,7 @@ class Silence(RuleBasedStateMachine):
         self.mode = mode
 
     def look(self) -> tuple[EscalationProgress, ...]:
-        return escalations(Logged(self.mode, RULES, self.lines), self.now)
+        return escalations(EscalationLog(self.mode, RULES, self.lines), self.now)
 
     def write(self, name: str, agent: str, target: str, state: str, **more: Any) -> None:
         self.now += timedelta(seconds=1)
@@ -203,9 +209,9 @@ class Silence(RuleBasedStateMachine):
     def act(self, data: some.DataObject) -> None:
         one = data.draw(some.sampled_from(self.look()))
         above, below = one.above(one.holder), one.below(one.holder)
-        if one.standing is Standing.RISING and above and data.draw(some.booleans()):
+        if one.standing is EscalationStage.RISING and above and data.draw(some.booleans()):
             self.write(str(one.id), one.holder, above, "escalated")
-        elif one.standing is Standing.DESCENDING and one.holder is one.origin:
+        elif one.standing is EscalationStage.DESCENDING and one.holder is one.origin:
             self.write(str(one.id), one.origin, one.path[1], "resolved", res="x", ref="abc1234")
         elif one.is_open:
             self.write(str(one.id), one.holder, below, "escalated", dec="x")
@@ -232,7 +238,7 @@ class Silence(RuleBasedStateMachine):
         assert after.keys() == before.keys()
         assert not due([after[name] for name in after], self.now)
 
-    def hand_up(self, one: EscalationProgress, late: Raise) -> None:
+    def hand_up(self, one: EscalationProgress, late: Timeout) -> None:
         assert one.key not in self.fired, f"{one.key} fired twice"
         assert self.now - one.since > timedelta(seconds=RULES.timeout_seconds), "fired early"
         self.fired.add(one.key)

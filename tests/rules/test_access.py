@@ -13,9 +13,9 @@ from yolo_fs.ids import PlanId
 from yolo_fs.protocol.departments import WORKING, WORKING_NAMES
 from yolo_fs.protocol.isolation import BORDERS, SCOPES, What
 from yolo_fs.protocol.names import Dept
-from yolo_fs.rules.permits.access import ActivePlan, may_read, may_write
-from yolo_fs.rules.permits.actors import find_actor
-from yolo_fs.rules.permits.targets import GIT_DIFF, MEANS, Target
+from yolo_fs.rules.authz.access import ActivePlan, may_read, may_write
+from yolo_fs.rules.authz.actors import find_actor
+from yolo_fs.rules.authz.targets import GIT_DIFF, MEANS, Target
 
 SPEC = Path(__file__).parents[2] / "fixtures/spec"
 ROOT = ".yolo-planning"

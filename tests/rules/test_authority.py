@@ -16,9 +16,9 @@ from yolo_fs.protocol.authority import AUTHORITY_BY_ROLE
 from yolo_fs.protocol.names import Dept, Mode, Role
 from yolo_fs.protocol.roster import ROSTER
 from yolo_fs.reasons import Level, Reason, YoloError
+from yolo_fs.rules.authz.actors import BRING, find_actor, meant_by, reports_to, superiors
+from yolo_fs.rules.authz.authority import decisions_out_of_lane, may_decide, may_use, topics_of
 from yolo_fs.rules.evidence.facts import PhaseFacts, Switches
-from yolo_fs.rules.permits.actors import BRING, find_actor, meant_by, reports_to, superiors
-from yolo_fs.rules.permits.authority import decisions_out_of_lane, may_decide, may_use, topics_of
 from yolo_fs.schemas.config import Config
 
 SPEC = Path(__file__).parents[2] / "fixtures/spec"

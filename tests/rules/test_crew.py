@@ -21,18 +21,17 @@ from yolo_fs.protocol.crew import SIGNS, TURNS, Cause, Circuit, Health
 from yolo_fs.protocol.hooks import AGENT_HOOK_BY_NAME
 from yolo_fs.protocol.names import Dept
 from yolo_fs.reasons import Finding, Reason
+from yolo_fs.rules.agents.circuit import BreakerPolicy, OutcomeEvent, breakers
+from yolo_fs.rules.agents.health import AgentSign, crew, instance_of, judged, seen_in
+from yolo_fs.rules.agents.shutdown import shutdowns
+from yolo_fs.rules.agents.stalls import CAUSES, StallInput, stalls
 from yolo_fs.rules.artifacts.verdicts import Held, Rejected, Verdict
-from yolo_fs.rules.crew.circuit import Patience, Told, breakers
-from yolo_fs.rules.crew.health import crew, instance_of, judged
-from yolo_fs.rules.crew.record import Seen, seen_in
-from yolo_fs.rules.crew.shutdown import shutdowns
-from yolo_fs.rules.crew.stalls import CAUSES, StallInput, stalls
-from yolo_fs.rules.escalations.clock import Instant, Timers
+from yolo_fs.rules.escalations.fold import escalations
 from yolo_fs.rules.escalations.log import logged
-from yolo_fs.rules.escalations.standing import escalations
 from yolo_fs.rules.evidence.facts import PhaseFacts
 from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.rules.timestamps import iso
+from yolo_fs.rules.turn_timers import Instant, Timers
 from yolo_fs.schemas.base import Record
 from yolo_fs.schemas.config import Config
 from yolo_fs.schemas.messages import MESSAGES, read_message
@@ -52,7 +51,7 @@ def cases(kind: str) -> Any:
     )
 
 
-def seen(case: Mapping[str, Any]) -> tuple[tuple[Seen, ...], tuple[Finding, ...]]:
+def seen(case: Mapping[str, Any]) -> tuple[tuple[AgentSign, ...], tuple[Finding, ...]]:
     records = [Record(number, line) for number, line in enumerate(case.get("lines", ()), 1)]
     return seen_in(records, datetime.fromisoformat(case["now"]), WRITTEN)
 
@@ -93,8 +92,8 @@ def test_every_change_is_an_event_that_document_000_knows() -> None:
 
 
 def test_who_only_gives_its_name_is_the_one_agent_that_is_called_so() -> None:
-    agents = crew([Seen(1, START, "subagent-start", "yolo-dev", "a1", "s"), Seen(2, START, "stop", "yolo-qa", "q1", "s"),
-                   Seen(3, START, "stop", "yolo-fe-dev", "f1", "s"), Seen(4, START, "stop", "yolo-fe-dev", "f2", "s")])  # fmt: skip
+    agents = crew([AgentSign(1, START, "subagent-start", "yolo-dev", "a1", "s"), AgentSign(2, START, "stop", "yolo-qa", "q1", "s"),
+                   AgentSign(3, START, "stop", "yolo-fe-dev", "f1", "s"), AgentSign(4, START, "stop", "yolo-fe-dev", "f2", "s")])  # fmt: skip
     assert [instance_of(name, agents) for name in ("dev-1", "qa", "f2", "fe-dev", "senior", "anybody")] == [
         "a1", "q1", "f2", "fe-dev", "senior", "anybody",
     ]  # fmt: skip
@@ -106,7 +105,7 @@ def test_who_only_gives_its_name_is_the_one_agent_that_is_called_so() -> None:
 @cases("circuit")
 def test_a_breaker_turns_as_the_scenario_says(case: dict[str, Any]) -> None:
     told = [outcome(*one) for one in case["outcomes"]]
-    patience = Patience(case["failures"], case["open_s"])
+    patience = BreakerPolicy(case["failures"], case["open_s"])
     (one,) = breakers(told, [Dept.BACKEND], patience, datetime.fromisoformat(case["now"]))
     said = one.as_message()
     assert {key: said[key] for key in ("state", "failure_count", "opened_at", "last_probe_at")} == {
@@ -116,8 +115,8 @@ def test_a_breaker_turns_as_the_scenario_says(case: dict[str, Any]) -> None:
     assert bool(one.why) == (one.state is not Circuit.CLOSED or bool(case["failure_count"]))
 
 
-def outcome(at: str, kind: str, once: str = "", department: str = "backend") -> Told:
-    return Told(datetime.fromisoformat(at), Dept(department), kind == "failure", kind, once)
+def outcome(at: str, kind: str, once: str = "", department: str = "backend") -> OutcomeEvent:
+    return OutcomeEvent(datetime.fromisoformat(at), Dept(department), kind == "failure", kind, once)
 
 
 def test_breakers_of_generated_histories_are_those_of_a_plain_machine() -> None:
@@ -126,12 +125,12 @@ def test_breakers_of_generated_histories_are_those_of_a_plain_machine() -> None:
     dice = random.Random(seed)
     reached = set()
     for _ in range(30 * HISTORIES):
-        patience = Patience(dice.randint(1, 4), dice.choice((1, 60, 300)))
+        patience = BreakerPolicy(dice.randint(1, 4), dice.choice((1, 60, 300)))
         at_s = sorted(dice.choices(range(2_000), k=dice.randint(0, 12)))
         history = [(second, dice.random() < 0.6) for second in at_s]
         now_s = dice.randint(0, 3_000) + (at_s[-1] if at_s else 0)
         told = [
-            Told(START + timedelta(seconds=second), Dept.BACKEND, failed, "x")
+            OutcomeEvent(START + timedelta(seconds=second), Dept.BACKEND, failed, "x")
             for second, failed in history
         ]
         dice.shuffle(told)
@@ -150,7 +149,7 @@ def test_breakers_of_generated_histories_are_those_of_a_plain_machine() -> None:
 
 
 def plain_machine(
-    history: Iterable[tuple[int, bool]], patience: Patience, now_s: int
+    history: Iterable[tuple[int, bool]], patience: BreakerPolicy, now_s: int
 ) -> tuple[str, int]:
     """Run the machine second by second, as document 000 has it in words."""
     state, count, opened_s = "closed", 0, 0
@@ -205,10 +204,10 @@ def scene(case: Mapping[str, Any], now: datetime) -> StallInput:
     known = phase(case)
     agents = judged(crew(seen(case)[0]), now, 600)
     told = [
-        Told(now - timedelta(seconds=9), Dept.BACKEND, failed=True, what=what)
+        OutcomeEvent(now - timedelta(seconds=9), Dept.BACKEND, failed=True, what=what)
         for what in case.get("failures", ())
     ]
-    circuits = breakers(told, [Dept.BACKEND], Patience(2, 300), now)
+    circuits = breakers(told, [Dept.BACKEND], BreakerPolicy(2, 300), now)
     asked = escalations(logged(known), now)
     return StallInput(Phase(known), agents, circuits, asked, verdicts(case))
 
@@ -250,7 +249,7 @@ def test_silence_is_told_once_whatever_the_clocks_do_and_however_often_it_is_ask
         agents, silent_s = 10, 600.0
         now = Instant(START, 1_000.0, "boot")
         timers = Timers()
-        lines: dict[str, Seen] = {}
+        lines: dict[str, AgentSign] = {}
         beat_s: dict[str, float] = {}
         gone: dict[str, float] = {}
         for _ in range(120):
@@ -269,7 +268,7 @@ def test_silence_is_told_once_whatever_the_clocks_do_and_however_often_it_is_ask
             for number in range(agents):
                 name = f"a{number}"
                 if name not in gone and dice.random() < 0.03:
-                    lines[name] = Seen(len(lines), now.wall, "pre-tool-use", "yolo-dev", name)
+                    lines[name] = AgentSign(len(lines), now.wall, "pre-tool-use", "yolo-dev", name)
                     beat_s[name] = now.steady_s
             by_signs = crew(lines.values())
             timers = timers.look({one.key: one.seen for one in by_signs}, now)

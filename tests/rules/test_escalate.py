@@ -21,15 +21,15 @@ from tests.rules.phases import Content, complete, facts
 from yolo_fs.ids import EscalationId
 from yolo_fs.protocol.names import Dept, Mode, Role
 from yolo_fs.reasons import Reason
-from yolo_fs.rules.escalations.clock import Instant, Timers
-from yolo_fs.rules.escalations.log import Logged, role_of, station
+from yolo_fs.rules.escalations.fold import due, escalations
+from yolo_fs.rules.escalations.lines import resumes
+from yolo_fs.rules.escalations.log import EscalationLog, role_of, station
+from yolo_fs.rules.escalations.machine import advance
 from yolo_fs.rules.escalations.messages import message_of, warning_of
-from yolo_fs.rules.escalations.moves import advance
-from yolo_fs.rules.escalations.progress import EscalationProgress, Standing
-from yolo_fs.rules.escalations.resume import resumes
-from yolo_fs.rules.escalations.standing import due, escalations
+from yolo_fs.rules.escalations.state import EscalationProgress, EscalationStage
 from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.rules.states.execution import next_execution_state
+from yolo_fs.rules.turn_timers import Instant, Timers
 from yolo_fs.schemas.base import check
 from yolo_fs.schemas.config import EscalationRules
 from yolo_fs.schemas.lines.escalation import EscalationLine
@@ -64,11 +64,11 @@ def round_trip(mode: Mode, minute: float = 0) -> list[dict[str, Any]]:
     return [*rising, *falling, end]
 
 
-def known(*lines: dict[str, Any], mode: Mode = Mode.SINGLE, **more: Any) -> Logged:
-    return Logged(mode, more.pop("rules", DEFAULT), lines, **more)
+def known(*lines: dict[str, Any], mode: Mode = Mode.SINGLE, **more: Any) -> EscalationLog:
+    return EscalationLog(mode, more.pop("rules", DEFAULT), lines, **more)
 
 
-def only(found: Logged, minute: float = 1000) -> EscalationProgress:
+def only(found: EscalationLog, minute: float = 1000) -> EscalationProgress:
     (one,) = escalations(found, START + timedelta(minutes=minute))
     return one
 
@@ -141,11 +141,13 @@ def test_everybody_begins_at_their_report_to_and_gets_the_answer_back(
 # --- what is refused ---
 
 
-def _case(path: Path) -> tuple[Logged, dict[str, Any]]:
+def _case(path: Path) -> tuple[EscalationLog, dict[str, Any]]:
     value = json.loads(path.read_text())
     mode = Mode.MULTI if value.get("multi") else Mode.SINGLE
     rules = EscalationRules.model_validate(value.get("rules", {}))
-    return Logged(mode, rules, value.get("lines", ()), value.get("entries", ()), START), value
+    return EscalationLog(
+        mode, rules, value.get("lines", ()), value.get("entries", ()), START
+    ), value
 
 
 @pytest.mark.parametrize(
@@ -269,7 +271,7 @@ def test_commit_shows_that_its_own_task_goes_on(subject: str, is_only: bool, goe
 def test_hand_written_resolution_counts_only_once_the_task_goes_on() -> None:
     lines = [line(0, "dev", "senior", "open"), line(1, "senior", "dev", "resolved", res="Path /")]
     one = only(known(*lines))
-    assert (one.standing, one.claimed, one.decision) == (Standing.DESCENDING, True, "Path /")
+    assert (one.standing, one.claimed, one.decision) == (EscalationStage.DESCENDING, True, "Path /")
     assert (
         only(
             known(*lines, line(2, "dev", "senior", "resolved", res="Path /", ref="abc1234"))
@@ -313,7 +315,7 @@ def test_silence_at_the_user_fires_nothing_and_decides_nothing() -> None:
     one = only(known(*round_trip(Mode.SINGLE)[:4]), minute=10**6)
     assert (one.holder, one.standing, one.deadline, one.decision) == (
         Role.USER,
-        Standing.RISING,
+        EscalationStage.RISING,
         None,
         "",
     )
@@ -400,9 +402,9 @@ class World:
         """Let whoever holds it do what is theirs to do."""
         one = self.cached[name]
         above, below = one.above(one.holder), one.below(one.holder)
-        if one.standing is Standing.RISING and above and self.rng.random() < 0.5:
+        if one.standing is EscalationStage.RISING and above and self.rng.random() < 0.5:
             self.write(name, one.holder, above, "escalated")
-        elif one.standing is Standing.DESCENDING and one.holder is one.origin:
+        elif one.standing is EscalationStage.DESCENDING and one.holder is one.origin:
             if one.round_trips < 1 and self.rng.random() < 0.3:
                 self.write(name, "dev", "senior", "open")
             else:

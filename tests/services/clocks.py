@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from yolo_fs.rules.escalations.clock import Instant
+from yolo_fs.rules.turn_timers import Instant
 
 START = datetime(2026, 2, 19, 11, tzinfo=UTC)
 

@@ -17,11 +17,11 @@ from yolo_fs.edges import heartbeats
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Reason
 from yolo_fs.rules.artifacts.verdicts import Verdict
-from yolo_fs.rules.escalations.clock import Instant
+from yolo_fs.rules.turn_timers import Instant
 from yolo_fs.schemas.messages import read_message
-from yolo_fs.services.crew.observing import CrewObserver
-from yolo_fs.services.crew.record import Record
-from yolo_fs.services.crew.watching import FILE, CrewWatch, News
+from yolo_fs.services.agents.alerts import FILE, AgentAlerts, Alert
+from yolo_fs.services.agents.recording import AgentJournal
+from yolo_fs.services.agents.snapshot import AgentsObserver
 from yolo_fs.services.settings import load
 from yolo_fs.services.status import report
 
@@ -49,8 +49,8 @@ class Crew:
 
     def restart(self) -> None:
         settings = load(self.repository.root)
-        observer = CrewObserver(self.repository, settings, clock=self.clock)
-        self.watch = CrewWatch(
+        observer = AgentsObserver(self.repository, settings, clock=self.clock)
+        self.watch = AgentAlerts(
             self.repository,
             observer,
             lambda event, _, data: self.told.append((event, data)),
@@ -62,12 +62,12 @@ class Crew:
 
     def says(self, agent: str, message: Mapping[str, Any], instance: str = "") -> None:
         assert read_message(message)[1] == ()
-        Record(self.repository.own_dir).add(agent, instance or agent, message)
+        AgentJournal(self.repository.own_dir).add(agent, instance or agent, message)
 
-    def tick(self) -> tuple[News, ...]:
+    def tick(self) -> tuple[Alert, ...]:
         return self.watch.tick(self.verdicts() if self.looks_at_files else {})
 
-    def after(self, seconds: float) -> tuple[News, ...]:
+    def after(self, seconds: float) -> tuple[Alert, ...]:
         self.clock.passes(seconds)
         return self.tick()
 
@@ -193,12 +193,14 @@ def test_a_record_that_was_put_aside_is_read_on(
 ) -> None:
     place = crew()
     monkeypatch.setattr(heartbeats, "MOST_BYTES", 400)
-    record = Record(place.repository.own_dir)
+    record = AgentJournal(place.repository.own_dir)
     for number in range(6):
         place.sign("stop", instance=f"a{number}")
         record.read(place.clock.now.wall)
     kept = [one.id for one in record.read(place.clock.now.wall).seen]
-    fresh = [one.id for one in Record(place.repository.own_dir).read(place.clock.now.wall).seen]
+    fresh = [
+        one.id for one in AgentJournal(place.repository.own_dir).read(place.clock.now.wall).seen
+    ]
     assert kept == fresh and kept[-1] == "a5" and len(kept) >= 3
 
 

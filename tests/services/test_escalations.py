@@ -22,15 +22,15 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.ids import EscalationId, PhaseId
 from yolo_fs.protocol.names import Role
 from yolo_fs.reasons import Reason, YoloError
-from yolo_fs.rules.escalations.clock import Instant
-from yolo_fs.rules.escalations.messages import Said
-from yolo_fs.rules.escalations.progress import Standing
+from yolo_fs.rules.escalations.messages import EscalationRequest
+from yolo_fs.rules.escalations.state import EscalationStage
+from yolo_fs.rules.turn_timers import Instant
 from yolo_fs.schemas.base import check
 from yolo_fs.schemas.lines.escalation import EscalationLine
 from yolo_fs.schemas.messages import read_message
-from yolo_fs.services.escalations.moves import Done, Escalations
+from yolo_fs.services.escalations.moves import Escalations, MoveResult
 from yolo_fs.services.escalations.sinks import Digest, Sinks, SinkSettings, load_sinks
-from yolo_fs.services.escalations.ticking import Fired, Ticker
+from yolo_fs.services.escalations.ticking import AddedLine, Ticker
 from yolo_fs.services.settings import load
 
 ROOT = Path(__file__).parents[2]
@@ -38,7 +38,7 @@ found_name = EscalationId.parse("ESC-01-02-T3")
 assert found_name is not None
 NAME = found_name
 PHASE = PhaseId("01", "auth")
-BLOCKER = Said("dev", "The gateway strips the path", evidence=("curl shows Path=/",), recommendation="Change it",
+BLOCKER = EscalationRequest("dev", "The gateway strips the path", evidence=("curl shows Path=/",), recommendation="Change it",
                task="01-02/T3")  # fmt: skip
 
 
@@ -77,7 +77,7 @@ class Office:
     def lines(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self.log.read_text().splitlines()]
 
-    def after(self, seconds: float) -> tuple[Fired, ...]:
+    def after(self, seconds: float) -> tuple[AddedLine, ...]:
         self.clock.passes(seconds)
         return self.ticker.tick()
 
@@ -85,13 +85,13 @@ class Office:
         (one,), _ = self.service.list(PHASE)
         return one.agent
 
-    def says(self, agent: str, **said: Any) -> Done:
+    def says(self, agent: str, **said: Any) -> MoveResult:
         self.clock.passes(1)
-        return self.service.resolve(NAME, Said(agent, **said))
+        return self.service.resolve(NAME, EscalationRequest(agent, **said))
 
-    def raises(self, agent: str, *options: str) -> Done:
+    def raises(self, agent: str, *options: str) -> MoveResult:
         self.clock.passes(1)
-        said = Said(
+        said = EscalationRequest(
             agent, "beyond me", evidence=("seen",), recommendation="decide", options=options
         )
         return self.service.raise_(NAME, said)
@@ -371,7 +371,7 @@ def test_dev_progress_ends_it_and_a_hash_that_is_none_does_not(
     refused = place.says("dev", shown_by="abc1234")
     assert [finding.reason for finding in refused.findings] == [Reason.UNKNOWN_COMMIT]
     done = place.says("dev", shown_by="dev_progress: partial")
-    assert done.progress is not None and done.progress.standing is Standing.RESOLVED
+    assert done.progress is not None and done.progress.standing is EscalationStage.RESOLVED
 
 
 def test_repeated_command_is_logged_once(office: Callable[..., Office]) -> None:
@@ -390,7 +390,7 @@ def test_round_trips_that_are_used_up_stop_the_work_with_a_report(
     place.says("senior", decision="Path /")
     place.clock.passes(1)
     done = place.service.open(replace(BLOCKER, reason="It still strips it"))
-    assert done.progress is not None and done.progress.standing is Standing.STOPPED
+    assert done.progress is not None and done.progress.standing is EscalationStage.STOPPED
     assert not done.is_refused and "Only the user's decision ends it" in done.findings[0].hint
     assert place.raises("senior").is_refused and place.after(10**6) == ()
     assert place.heard[-1] == "user stopped"
@@ -414,17 +414,20 @@ def test_security_fail_goes_past_the_chain_only_with_an_audit_that_fails(
 @pytest.mark.parametrize(
     "said, reason",
     [
-        (Said("senior", "no idea", recommendation="decide"), Reason.MISSING_KEY),
-        (Said("senior", "no idea", evidence=("seen",)), Reason.MISSING_KEY),
-        (Said("lead", "no idea", evidence=("seen",), recommendation="decide"), Reason.WRONG_LEVEL),
+        (EscalationRequest("senior", "no idea", recommendation="decide"), Reason.MISSING_KEY),
+        (EscalationRequest("senior", "no idea", evidence=("seen",)), Reason.MISSING_KEY),
         (
-            Said("janitor", "no idea", evidence=("seen",), recommendation="decide"),
+            EscalationRequest("lead", "no idea", evidence=("seen",), recommendation="decide"),
+            Reason.WRONG_LEVEL,
+        ),
+        (
+            EscalationRequest("janitor", "no idea", evidence=("seen",), recommendation="decide"),
             Reason.UNKNOWN_NAME,
         ),
     ],
 )
 def test_refused_raise_leaves_the_log_alone(
-    office: Callable[..., Office], said: Said, reason: Reason
+    office: Callable[..., Office], said: EscalationRequest, reason: Reason
 ) -> None:
     place = office()
     place.service.open(BLOCKER)

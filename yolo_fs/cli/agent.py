@@ -16,20 +16,18 @@ from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.json_form import to_json
 from yolo_fs.reasons import Exit, Reason, YoloError, errors, safe
+from yolo_fs.rules.agents.health import REQUEST, AgentHealth, place_of
+from yolo_fs.rules.agents.shutdown import Shutdown
 from yolo_fs.rules.artifacts.verdicts import Verdict
-from yolo_fs.rules.crew.health import AgentHealth
-from yolo_fs.rules.crew.record import REQUEST, place_of
-from yolo_fs.rules.crew.shutdown import Shutdown
 from yolo_fs.rules.timestamps import iso
-from yolo_fs.services.crew.noting import note_message
-from yolo_fs.services.crew.observing import (
-    CrewLook,
-    CrewObserver,
+from yolo_fs.services.agents.alerts import uncommitted
+from yolo_fs.services.agents.recording import AgentJournal, note_message
+from yolo_fs.services.agents.snapshot import (
+    AgentsObserver,
+    AgentsSnapshot,
     circuit_as_json,
     shutdown_as_json,
 )
-from yolo_fs.services.crew.record import Record
-from yolo_fs.services.crew.watching import uncommitted
 from yolo_fs.services.settings import Settings, load
 from yolo_fs.services.status import report
 
@@ -55,7 +53,7 @@ class _Scene:
     repository: Repository
     settings: Settings
     verdicts: Mapping[str, Verdict]
-    found: CrewLook
+    found: AgentsSnapshot
 
 
 @contextmanager
@@ -64,7 +62,7 @@ def _scene(asked: Invocation) -> Iterator[_Scene]:
         settings = load(repository.root)
         verdicts = {one.path: one.verdict for one in report(repository, settings).candidates}
         yield _Scene(
-            repository, settings, verdicts, CrewObserver(repository, settings).look(verdicts)
+            repository, settings, verdicts, AgentsObserver(repository, settings).look(verdicts)
         )
 
 
@@ -170,7 +168,7 @@ def shutdown(asked: Invocation, *, reason: str, deadline: int, name: str) -> Rep
             Reason.UNKNOWN_NAME, f"nobody is called {safe(name)!r}", hint=hint, exit_code=Exit.USAGE
         )
     with Repository(asked.start) as repository:
-        Record(repository.own_dir, load(repository.root).limits).add(
+        AgentJournal(repository.own_dir, load(repository.root).limits).add(
             name, f"SD-{secrets.token_hex(4)}", message
         )
     with _scene(asked) as scene:

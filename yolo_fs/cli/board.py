@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from yolo_fs.protocol.crew import Health
 from yolo_fs.protocol.workflow import STEPS
 from yolo_fs.reasons import safe
-from yolo_fs.rules.crew.health import AT_WORK
-from yolo_fs.rules.escalations.progress import EscalationProgress
+from yolo_fs.rules.agents.health import AT_WORK
+from yolo_fs.rules.escalations.state import EscalationProgress
 from yolo_fs.rules.evidence.plans import PlanStanding, PlanStatus
 from yolo_fs.rules.phase.gate_sources import MissingEvidence
 from yolo_fs.rules.phase.gates import GateStatus
@@ -25,7 +25,7 @@ from yolo_fs.rules.phase.progress import (
     StepStatus,
 )
 from yolo_fs.rules.timestamps import iso
-from yolo_fs.services.crew.observing import CrewLook
+from yolo_fs.services.agents.snapshot import AgentsSnapshot
 from yolo_fs.services.progress.board import Board, PhaseBoard, tasks_done
 from yolo_fs.services.progress.drift import Aside
 
@@ -87,7 +87,7 @@ def draw_asides(console: Console, asides: Iterable[Aside]) -> None:
             console.print(safe(f"blocker: {place}{department} says {blocker}"), style="yellow")
 
 
-def draw_crew(console: Console, found: CrewLook) -> None:
+def draw_crew(console: Console, found: AgentsSnapshot) -> None:
     """Draw who is at work or has disappeared, what is open, late or stands still; nothing where all is well."""
     for agent in found.agents:
         if agent.health in (*AT_WORK, Health.DISAPPEARED):

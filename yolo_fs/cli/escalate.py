@@ -17,14 +17,13 @@ from yolo_fs.edges.journal import Journal
 from yolo_fs.edges.lines import Limits, read_object
 from yolo_fs.ids import EscalationId, PhaseId
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, errors, safe
-from yolo_fs.rules.escalations.messages import Said, said_in
-from yolo_fs.rules.escalations.progress import EscalationProgress, Standing
-from yolo_fs.rules.escalations.shown import as_json
+from yolo_fs.rules.escalations.messages import EscalationRequest, request_of
+from yolo_fs.rules.escalations.state import EscalationProgress, EscalationStage, as_json
 from yolo_fs.rules.timestamps import iso
 from yolo_fs.schemas.messages import read_message
-from yolo_fs.services.escalations.moves import Done, Escalations
+from yolo_fs.services.escalations.moves import Escalations, MoveResult
 from yolo_fs.services.escalations.sinks import Sinks, load_sinks
-from yolo_fs.services.escalations.ticking import Fired, Ticker
+from yolo_fs.services.escalations.ticking import AddedLine, Ticker
 from yolo_fs.services.places import find_phase, phases_in
 from yolo_fs.services.settings import load
 
@@ -207,7 +206,7 @@ def tick(asked: Invocation) -> Reply:
 # --- what is asked ---
 
 
-def _act(asked: Invocation, act: Callable[[Escalations], Done]) -> Reply:
+def _act(asked: Invocation, act: Callable[[Escalations], MoveResult]) -> Reply:
     with Repository(asked.start) as repository:
         settings = load(repository.root)
         done = act(Escalations(repository, settings))
@@ -223,7 +222,7 @@ def _act(asked: Invocation, act: Callable[[Escalations], Done]) -> Reply:
     return _reply(done)
 
 
-def _reply(done: Done) -> Reply:
+def _reply(done: MoveResult) -> Reply:
     data = {
         "escalation": as_json(done.progress) if done.progress else None,
         "line": dict(done.line),
@@ -242,13 +241,13 @@ def _named(spelled: str) -> EscalationId:
     return found
 
 
-def _said(path: str | None, types: Sequence[str], given: Mapping[str, Any]) -> Said:
+def _said(path: str | None, types: Sequence[str], given: Mapping[str, Any]) -> EscalationRequest:
     """Return what the message says, and the options where they say something."""
-    said = _from_message(path, types) if path else Said()
+    said = _from_message(path, types) if path else EscalationRequest()
     return replace(said, **{key: value for key, value in given.items() if value})
 
 
-def _from_message(path: str, types: Sequence[str]) -> Said:
+def _from_message(path: str, types: Sequence[str]) -> EscalationRequest:
     limits = Limits()
     reading = read_object(bytes_given(path, limits.max_file_bytes), path, limits)
     if wrong := errors(reading.findings):
@@ -263,7 +262,7 @@ def _from_message(path: str, types: Sequence[str]) -> Said:
         raise _usage(
             Reason.UNKNOWN_TYPE, f"{value['type']} says nothing of that; {' or '.join(types)} does"
         )
-    return said_in(value)
+    return request_of(value)
 
 
 def _unreadable(finding: Finding) -> YoloError:
@@ -276,11 +275,11 @@ def _usage(reason: Reason, message: str) -> YoloError:
     )
 
 
-def _fired(one: Fired) -> dict[str, Any]:
+def _fired(one: AddedLine) -> dict[str, Any]:
     return {"log": one.path, "id": str(one.id), "line": dict(one.line), "warning": one.warning}
 
 
-def show_done(console: Console, done: Done) -> None:
+def show_done(console: Console, done: MoveResult) -> None:
     """Print what became of a move."""
     if done.progress is None:
         return
@@ -308,7 +307,7 @@ def show_all(
 
 
 def _lines(one: EscalationProgress) -> Iterator[str]:
-    if one.standing is Standing.RESOLVED:
+    if one.standing is EscalationStage.RESOLVED:
         yield safe(f"{one.id} resolved: {one.decision}")
         return
     since = f"since {iso(one.since.timestamp())}"
@@ -340,7 +339,7 @@ def _history(one: EscalationProgress) -> Iterator[str]:
         )
 
 
-def show_fired(console: Console, fired: Sequence[Fired]) -> None:
+def show_fired(console: Console, fired: Sequence[AddedLine]) -> None:
     """Print what silence, and commits, have moved."""
     for one in fired:
         console.print(safe(f"{one.id}: {one.line['reason']}, {one.line['tgt']} has it"))

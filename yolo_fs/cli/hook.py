@@ -12,8 +12,8 @@ from yolo_fs.cli import hook_fast
 from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.protocol.hosts import HOST_BY_NAME
 from yolo_fs.reasons import Exit, YoloError, safe
-from yolo_fs.rules.hooks.answers import Output, Told, output_of
-from yolo_fs.rules.hooks.input import said_of
+from yolo_fs.rules.hooks.answers import HookAnswer, HookOutput, output_of
+from yolo_fs.rules.hooks.input import parse_input
 
 
 @verb("hook", example="yolo-fs hook pre-tool-use < input.json")
@@ -43,13 +43,13 @@ def fully(
     return given.said, given.complaint, given.exit_code
 
 
-def _output(event: str, host: str, cwd: str, told: Mapping[str, Any]) -> Output:
+def _output(event: str, host: str, cwd: str, told: Mapping[str, Any]) -> HookOutput:
     from yolo_fs.services.hooks.agenthooks import answer
 
     try:
-        return output_of(event, host, answer(said_of(event, host, cwd, told, os.environ)))
+        return output_of(event, host, answer(parse_input(event, host, cwd, told, os.environ)))
     except YoloError as error:
         note = (
             f"yolo-fs hook: {error.reason.value}: {safe(error.message, 500)}; nothing was checked"
         )
-        return output_of(event, host, Told(note=note))
+        return output_of(event, host, HookAnswer(note=note))

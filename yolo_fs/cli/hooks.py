@@ -11,7 +11,7 @@ import click
 from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Exit, safe
-from yolo_fs.services.hooks.bypass import past_hooks
+from yolo_fs.services.hooks.bypassed import past_hooks
 from yolo_fs.services.hooks.doctor import examine
 from yolo_fs.services.hooks.githooks import (
     NAMES,

@@ -12,9 +12,9 @@ from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.protocol.isolation import SCOPES
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
-from yolo_fs.rules.permits.actors import Actor, Answer, meant_by
-from yolo_fs.rules.permits.authority import may_decide, may_use
-from yolo_fs.rules.permits.contact import escalation_of, may_contact, may_escalate
+from yolo_fs.rules.authz.actors import AccessDecision, Actor, meant_by
+from yolo_fs.rules.authz.authority import may_decide, may_use
+from yolo_fs.rules.authz.messaging import escalation_of, may_contact, may_escalate
 from yolo_fs.services.access import Access
 from yolo_fs.services.progress.departments import find_department
 
@@ -67,15 +67,17 @@ def may(
     return answered(f"{actor.name} {action} {what}", answer)
 
 
-def _of_path(access: Access, actor: Actor, action: str, path: str, plan: str, work: str) -> Answer:
+def _of_path(
+    access: Access, actor: Actor, action: str, path: str, plan: str, work: str
+) -> AccessDecision:
     return access.write(actor, path, plan) if action == "write" else access.read(actor, path, work)
 
 
-def _contact(access: Access, actor: Actor, name: str) -> Answer:
+def _contact(access: Access, actor: Actor, name: str) -> AccessDecision:
     return may_contact(*access.pair(actor, meant_by(actor, name)))
 
 
-def _escalate(access: Access, actor: Actor, what: str) -> Answer:
+def _escalate(access: Access, actor: Actor, what: str) -> AccessDecision:
     try:
         other = meant_by(actor, what)
     except YoloError:
@@ -83,7 +85,7 @@ def _escalate(access: Access, actor: Actor, what: str) -> Answer:
     return may_escalate(*access.pair(actor, other))
 
 
-_ANSWERS: Mapping[str, Callable[[Access, Actor, str], Answer]] = {
+_ANSWERS: Mapping[str, Callable[[Access, Actor, str], AccessDecision]] = {
     "decide": lambda _, actor, topic: may_decide(actor, topic),
     "use": lambda _, actor, tool: may_use(actor, tool),
     "contact": _contact,
@@ -105,7 +107,7 @@ def repository_of(start: str) -> Iterator[Repository | None]:
         yield repository
 
 
-def answered(question: str, answer: Answer) -> Reply:
+def answered(question: str, answer: AccessDecision) -> Reply:
     """Return an answer as a reply: 0 for yes, 1 for no."""
     data = {
         "question": question,
@@ -118,7 +120,7 @@ def answered(question: str, answer: Answer) -> Reply:
     return Reply(data, (), code, lambda console: _show(console, answer))
 
 
-def _show(console: Console, answer: Answer) -> None:
+def _show(console: Console, answer: AccessDecision) -> None:
     console.print(f"{'yes' if answer.allowed else 'no'}: {safe(answer.rule, 600)}")
     if answer.ask:
         console.print(

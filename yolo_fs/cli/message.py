@@ -12,9 +12,9 @@ from yolo_fs.cli.may import answered, repository_of
 from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.files import read
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, errors, safe
+from yolo_fs.rules.authz.actors import meant_by, mode_of
+from yolo_fs.rules.authz.message_routes import may_send
 from yolo_fs.rules.evidence.facts import Switches
-from yolo_fs.rules.permits.actors import meant_by, mode_of
-from yolo_fs.rules.permits.message_routes import may_send
 from yolo_fs.schemas.config import Config, Policy
 from yolo_fs.schemas.messages import MESSAGES
 from yolo_fs.services.access import Access

@@ -15,9 +15,9 @@ from yolo_fs.edges.git.history import LoggedCommit
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError, safe
 from yolo_fs.rules.decide import describe
-from yolo_fs.services.crew.observing import CrewLook, CrewObserver
+from yolo_fs.services.agents.snapshot import AgentsObserver, AgentsSnapshot
 from yolo_fs.services.history.team import Team
-from yolo_fs.services.hooks.bypass import past_hooks
+from yolo_fs.services.hooks.bypassed import past_hooks
 from yolo_fs.services.progress.board import Board, board
 from yolo_fs.services.progress.drift import Aside, as_json, asides
 from yolo_fs.services.settings import Settings, load
@@ -89,7 +89,7 @@ class _Look:
     team: Board | None
     """None when the history cannot be read."""
     beside: tuple[Aside, ...] = ()
-    crew: CrewLook | None = None
+    crew: AgentsSnapshot | None = None
     """None when the history cannot be read."""
     findings: tuple[Finding, ...] = ()
 
@@ -128,7 +128,7 @@ class _Observer:
         except YoloError as error:  # a clone without its trees has artifacts on disk all the same
             return _Look(found, None, findings=(replace(error.as_finding(), level=Level.WARNING),))
         verdicts = {one.path: one.verdict for one in found.candidates}
-        crew = CrewObserver(self._repository, settings, self._team).look(verdicts)
+        crew = AgentsObserver(self._repository, settings, self._team).look(verdicts)
         beside = asides(self._repository.root, settings, team, self._team)
         wrong = (replace(one, level=Level.WARNING) for one in crew.findings)
         return _Look(found, team, beside, crew, (*_past_hooks(self._repository, settings), *wrong))

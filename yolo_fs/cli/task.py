@@ -14,12 +14,13 @@ from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.ids import PlanId, TaskRef
 from yolo_fs.reasons import Exit, Reason, YoloError, errors, safe
-from yolo_fs.rules.crew.completion import completion_faults
-from yolo_fs.rules.crew.tally import DepartmentTally, PlanTally
+from yolo_fs.rules.agents.completion import completion_faults
+from yolo_fs.rules.agents.totals import DepartmentTotals, PlanTotals
 from yolo_fs.rules.evidence.facts import PhaseFacts
 from yolo_fs.rules.evidence.plans import plan_progress
+from yolo_fs.services.agents.recording import note_message
+from yolo_fs.services.agents.snapshot import tally_of
 from yolo_fs.services.claims import Claims, files_of
-from yolo_fs.services.crew.noting import note_message, tally_of
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.places import find_phase
 from yolo_fs.services.settings import Settings, load
@@ -160,7 +161,7 @@ def summary(asked: Invocation, *, plan: str | None, phase: str | None) -> Reply:
     )
 
 
-def _of_plan(name: str, plans: Sequence[PlanTally]) -> Reply:
+def _of_plan(name: str, plans: Sequence[PlanTotals]) -> Reply:
     one = next((each for each in plans if str(each.plan.id) == name), None)
     if one is None:
         hint = f"There are {', '.join(str(each.plan.id) for each in plans) or 'none'}."
@@ -172,7 +173,7 @@ def _of_plan(name: str, plans: Sequence[PlanTally]) -> Reply:
 
 def _plans_of(
     repository: Repository, settings: Settings, team: Team, facts: Iterable[PhaseFacts]
-) -> Iterator[PlanTally]:
+) -> Iterator[PlanTotals]:
     for one in facts:
         for department in tally_of(repository, settings, team, one):
             yield from department.plans
@@ -182,11 +183,11 @@ def _plan(said: Mapping[str, Any]) -> PlanId | None:
     return PlanId.parse(str(said.get("plan_id")))
 
 
-def _plan_as_json(one: PlanTally) -> dict[str, Any]:
+def _plan_as_json(one: PlanTotals) -> dict[str, Any]:
     return {**one.as_message(), "tests": dict(one.tests), "tdd_coverage": one.coverage or None}
 
 
-def _department_as_json(one: DepartmentTally) -> dict[str, Any]:
+def _department_as_json(one: DepartmentTotals) -> dict[str, Any]:
     return {
         "phase_progress": one.as_progress(),
         "department_result": one.as_result(),
@@ -195,7 +196,7 @@ def _department_as_json(one: DepartmentTally) -> dict[str, Any]:
     }
 
 
-def _show_tally(console: Console, found: Iterable[DepartmentTally]) -> None:
+def _show_tally(console: Console, found: Iterable[DepartmentTotals]) -> None:
     for one in found:
         progress = one.as_progress()
         done = f"{progress['plans_complete']} of {progress['plans_total']} plans"
@@ -208,7 +209,7 @@ def _show_tally(console: Console, found: Iterable[DepartmentTally]) -> None:
             _show_plan(console, plan)
 
 
-def _show_plan(console: Console, one: PlanTally) -> None:
+def _show_plan(console: Console, one: PlanTotals) -> None:
     tests = (
         f", tests {one.tests.get('ps', 0)} passed {one.tests.get('fl', 0)} failed"
         if one.tests

@@ -16,13 +16,13 @@ from yolo_fs.ids import PlanId
 from yolo_fs.protocol.names import Dept, Mode
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, safe
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
+from yolo_fs.rules.authz.access import ActivePlan, may_read, may_write, outside
+from yolo_fs.rules.authz.actors import AccessDecision, Actor, find_actor, mode_of
+from yolo_fs.rules.authz.authority import decisions_out_of_lane
+from yolo_fs.rules.authz.message_routes import routes_broken
+from yolo_fs.rules.authz.targets import GIT_DIFF, Target
 from yolo_fs.rules.evidence.facts import PhaseFacts, Plan, Switches, plans_of, texts
 from yolo_fs.rules.evidence.plans import PlanStanding, plan_progress
-from yolo_fs.rules.permits.access import ActivePlan, may_read, may_write, outside
-from yolo_fs.rules.permits.actors import Actor, Answer, find_actor, mode_of
-from yolo_fs.rules.permits.authority import decisions_out_of_lane
-from yolo_fs.rules.permits.message_routes import routes_broken
-from yolo_fs.rules.permits.targets import GIT_DIFF, Target
 from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.schemas.config import Config
 from yolo_fs.services.history.team import Team
@@ -65,12 +65,12 @@ class Access:
         mode = Mode.MULTI if Mode.MULTI in (sender.mode, receiver.mode) else Mode.SINGLE
         return replace(sender, mode=mode), replace(receiver, mode=mode)
 
-    def read(self, actor: Actor, path: str, work: str = "") -> Answer:
+    def read(self, actor: Actor, path: str, work: str = "") -> AccessDecision:
         """Tell whether somebody may read a path, spelled from where the caller stands or absolute."""
         target = self.target(path, by_name=True)
         return may_read(actor, target, work) if target else outside(actor, safe(path))
 
-    def write(self, actor: Actor, path: str, plan: str = "") -> Answer:
+    def write(self, actor: Actor, path: str, plan: str = "") -> AccessDecision:
         """Tell whether somebody may write a path. `plan`: the one he works on; empty for the department's active one.
 
         Raises:

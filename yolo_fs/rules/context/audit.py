@@ -10,13 +10,13 @@ from typing import Any
 
 from yolo_fs.ids import PLAN
 from yolo_fs.reasons import Finding, Reason
+from yolo_fs.rules.authz.access import may_read
+from yolo_fs.rules.authz.actors import Actor
+from yolo_fs.rules.authz.targets import Target
 from yolo_fs.rules.context.compiler import CompiledContext
 from yolo_fs.rules.context.extractors import Scalar, flat
 from yolo_fs.rules.context.render import Line
 from yolo_fs.rules.context.sources import Origin
-from yolo_fs.rules.permits.access import may_read
-from yolo_fs.rules.permits.actors import Actor
-from yolo_fs.rules.permits.targets import Target
 
 Fetch = Callable[[Origin], str | None]
 """Returns the source line that an origin names, or the file's name where it names the whole; None when it is gone."""

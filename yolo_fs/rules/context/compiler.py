@@ -12,14 +12,14 @@ from yolo_fs.protocol.contexts import CONTEXT_BY_ROLE, FOR_ALL, GOAL, Cut, Secti
 from yolo_fs.protocol.departments import DEPARTMENTS
 from yolo_fs.protocol.roster import AGENT_BY_NAME
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.rules.authz.access import may_read
+from yolo_fs.rules.authz.actors import Actor
+from yolo_fs.rules.authz.targets import Target
 from yolo_fs.rules.context.budget import Fitted, LeftOut, fit
 from yolo_fs.rules.context.extractors import ROADMAP, Row, rows_of
 from yolo_fs.rules.context.render import Block, Line, Write, text_of
 from yolo_fs.rules.context.selection import choose
 from yolo_fs.rules.context.sources import ContextSources, Withheld
-from yolo_fs.rules.permits.access import may_read
-from yolo_fs.rules.permits.actors import Actor
-from yolo_fs.rules.permits.targets import Target
 from yolo_fs.rules.report import tokens
 
 _HEADER = "the reference scripts"

@@ -11,10 +11,10 @@ from typing import Any
 from yolo_fs.protocol.contexts import Column, Feed, Section
 from yolo_fs.protocol.roster import AGENT_BY_NAME
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
+from yolo_fs.rules.authz.access import may_read
+from yolo_fs.rules.authz.targets import Target
 from yolo_fs.rules.context.selection import Chosen, records_of
 from yolo_fs.rules.context.sources import ContextSource, ContextSources, Origin
-from yolo_fs.rules.permits.access import may_read
-from yolo_fs.rules.permits.targets import Target
 
 _HEADING = re.compile(r"(#{1,6})\s+(.*)")
 _LABEL = re.compile(r"\s*(?:[-*]\s+)?\*\*(?P<label>[^*:]+):?\*\*:?\s*(?P<text>.*)")

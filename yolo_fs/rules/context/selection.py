@@ -16,10 +16,10 @@ from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT
 from yolo_fs.protocol.isolation import BORDERS, SCOPES
 from yolo_fs.protocol.names import Dept
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
+from yolo_fs.rules.authz.access import may_read
+from yolo_fs.rules.authz.actors import rule_of
+from yolo_fs.rules.authz.targets import Target, means
 from yolo_fs.rules.context.sources import ContextSource, ContextSources, Withheld
-from yolo_fs.rules.permits.access import may_read
-from yolo_fs.rules.permits.actors import rule_of
-from yolo_fs.rules.permits.targets import Target, means
 from yolo_fs.rules.phase.view import SHARED_KINDS
 from yolo_fs.schemas.base import Record
 

@@ -11,7 +11,7 @@ from functools import cached_property
 from yolo_fs.ids import PhaseId, PlanId
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.rules.artifacts.verdicts import Place
-from yolo_fs.rules.permits.actors import Actor
+from yolo_fs.rules.authz.actors import Actor
 from yolo_fs.schemas.base import Record
 
 SHORT = 12

@@ -13,9 +13,9 @@ from typing import Any
 from yolo_fs.protocol.escalation import LEVELS
 from yolo_fs.protocol.names import Role
 from yolo_fs.rules.artifacts.escalation_changes import Changed, Entry, changes, entries_in, without
-from yolo_fs.rules.escalations.log import Logged, logged
-from yolo_fs.rules.escalations.progress import EscalationProgress, Standing
-from yolo_fs.rules.escalations.standing import escalations
+from yolo_fs.rules.escalations.fold import escalations
+from yolo_fs.rules.escalations.log import EscalationLog, logged
+from yolo_fs.rules.escalations.state import EscalationProgress, EscalationStage
 from yolo_fs.rules.evidence.facts import PhaseFacts
 from yolo_fs.rules.timestamps import moment
 
@@ -75,15 +75,17 @@ def _merged(before: Mapping[str, Any], derived: Mapping[str, Any]) -> dict[str, 
     return {**before, **derived, **earlier}
 
 
-def _derived(known: Logged) -> Iterator[dict[str, Any]]:
-    logged_alone = Logged(known.mode, known.rules, known.lines, departments=known.departments)
+def _derived(known: EscalationLog) -> Iterator[dict[str, Any]]:
+    logged_alone = EscalationLog(
+        known.mode, known.rules, known.lines, departments=known.departments
+    )
     for one in escalations(logged_alone, _END):
         yield _entry(one)
 
 
 def _entry(one: EscalationProgress) -> dict[str, Any]:
     moved = [station for station in one.history if station.move != "remind"]
-    is_over = one.standing is Standing.RESOLVED
+    is_over = one.standing is EscalationStage.RESOLVED
     return {
         "id": str(one.id),
         "task": str(one.id.task),

@@ -25,7 +25,7 @@ ENTRIES = ".execution-state.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Logged:
+class EscalationLog:
     """What is known of the escalations of one phase."""
 
     mode: Mode
@@ -42,11 +42,11 @@ class Logged:
     """Line number of each line, where lines between them could not be read; else they are counted."""
 
 
-def logged(facts: PhaseFacts) -> Logged:
+def logged(facts: PhaseFacts) -> EscalationLog:
     """Return what the committed artifacts of a phase say of its escalations."""
     filed = facts.of_kind("escalation")
     at_s = max((one.at_s for one in filed), default=0)
-    return Logged(
+    return EscalationLog(
         mode=mode_of(several=facts.switches.several_departments),
         rules=facts.switches.config.escalation,
         lines=tuple(line for one in filed for line in one.lines),
@@ -89,7 +89,7 @@ _OUTSIDE = {"user": Role.USER, "go.md": Role.USER, "go": Role.USER}
 
 
 @dataclass(frozen=True, slots=True)
-class Station:
+class LogEntry:
     """One line of the log, taken apart."""
 
     number: int
@@ -125,7 +125,7 @@ class Station:
         return bool(self.decision) or self.state == "resolved"
 
 
-def stations(known: Logged) -> Iterator[Station]:
+def stations(known: EscalationLog) -> Iterator[LogEntry]:
     """Yield the lines that name an escalation, in the order of the log, which is the order of events."""
     numbers = known.numbers or range(1, len(known.lines) + 1)
     for number, line in zip(numbers, known.lines, strict=True):
@@ -134,10 +134,10 @@ def stations(known: Logged) -> Iterator[Station]:
             yield station(number, found, line)
 
 
-def station(number: int, name: EscalationId, line: Mapping[str, Any]) -> Station:
+def station(number: int, name: EscalationId, line: Mapping[str, Any]) -> LogEntry:
     """Return a line taken apart."""
     attempt = line.get("att")
-    return Station(
+    return LogEntry(
         number=number,
         id=name,
         dt=str(line.get("dt") or ""),
@@ -160,11 +160,11 @@ def station(number: int, name: EscalationId, line: Mapping[str, Any]) -> Station
     )
 
 
-def of_entry(name: EscalationId, entry: Mapping[str, Any]) -> Station:
+def of_entry(name: EscalationId, entry: Mapping[str, Any]) -> LogEntry:
     """Return an entry of the execution state as the one station that it tells of: who holds it, and since when."""
     since = str(entry.get("last_escalated_at") or entry.get("escalated_at") or "")
     is_over = entry.get("status") == "resolved"
-    return Station(
+    return LogEntry(
         number=0,
         id=name,
         dt=since,
@@ -180,9 +180,9 @@ def of_entry(name: EscalationId, entry: Mapping[str, Any]) -> Station:
     )
 
 
-def by_id(found: Iterable[Station]) -> dict[EscalationId, list[Station]]:
+def by_id(found: Iterable[LogEntry]) -> dict[EscalationId, list[LogEntry]]:
     """Return the stations of each escalation, in the order in which they were first named."""
-    grouped: dict[EscalationId, list[Station]] = {}
+    grouped: dict[EscalationId, list[LogEntry]] = {}
     for one in found:
         grouped.setdefault(one.id, []).append(one)
     return grouped

@@ -11,9 +11,9 @@ from typing import Any
 
 from yolo_fs.protocol.departments import name_in
 from yolo_fs.protocol.names import Role
-from yolo_fs.rules.escalations.log import Station
-from yolo_fs.rules.escalations.progress import EscalationProgress
-from yolo_fs.rules.escalations.standing import Raise
+from yolo_fs.rules.escalations.fold import Timeout
+from yolo_fs.rules.escalations.log import LogEntry
+from yolo_fs.rules.escalations.state import EscalationProgress
 from yolo_fs.rules.evidence.facts import texts
 
 _MAY_WARN = (Role.SENIOR, Role.LEAD, Role.ARCHITECT)
@@ -21,7 +21,7 @@ _RESOLVERS = (Role.USER, Role.OWNER, Role.ARCHITECT, Role.LEAD)
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class EscalationRequest:
     """What somebody says of an escalation, by command or by message."""
 
     agent: str = ""
@@ -46,11 +46,11 @@ class Said:
     """The message that said it, where only its sender can write it: it names files and lines, or a commit."""
 
 
-def said_in(message: Mapping[str, Any]) -> Said:
+def request_of(message: Mapping[str, Any]) -> EscalationRequest:
     """Return what a valid message of one of the types of an escalation says."""
     match message["type"]:
         case "dev_blocker":
-            return Said(
+            return EscalationRequest(
                 agent="dev",
                 reason=message["blocker"],
                 evidence=texts(message["attempted"]) or (message["blocker"],),
@@ -59,7 +59,7 @@ def said_in(message: Mapping[str, Any]) -> Said:
                 task=message["task"],
             )
         case "escalation":
-            return Said(
+            return EscalationRequest(
                 agent=message["from"],
                 reason=message["issue"],
                 evidence=texts(message["evidence"]),
@@ -68,7 +68,7 @@ def said_in(message: Mapping[str, Any]) -> Said:
                 severity=message["severity"],
             )
         case "escalation_resolution":
-            return Said(
+            return EscalationRequest(
                 agent=message["resolved_by"],
                 reason=message["rationale"],
                 decision=message["decision"],
@@ -77,17 +77,17 @@ def said_in(message: Mapping[str, Any]) -> Said:
             )
         case "code_review_changes":
             fixes = tuple(f"{one['f']}:{one['ln']}: {one['fix']}" for one in message["changes"])
-            return Said(
+            return EscalationRequest(
                 agent="senior", reason="code_review_changes", instructions=fixes, original=message
             )
         case _:
             shown_by = message["commit"] or f"dev_progress: {message['status']}"
-            return Said(
+            return EscalationRequest(
                 "dev", "dev_progress", shown_by=shown_by, task=message["task"], original=message
             )
 
 
-def message_of(one: EscalationProgress, line: Station) -> dict[str, Any] | None:
+def message_of(one: EscalationProgress, line: LogEntry) -> dict[str, Any] | None:
     """Return the message that leaves the level with this line; None where the document names none.
 
     The Senior's instructions name files and lines, which only a `code_review_changes` of its own can.
@@ -116,7 +116,7 @@ def message_of(one: EscalationProgress, line: Station) -> dict[str, Any] | None:
     }
 
 
-def _resolution(one: EscalationProgress, line: Station) -> dict[str, Any]:
+def _resolution(one: EscalationProgress, line: LogEntry) -> dict[str, Any]:
     resolvers = [
         station.role for station in one.history if station.goes_down and station.role in _RESOLVERS
     ]
@@ -130,7 +130,7 @@ def _resolution(one: EscalationProgress, line: Station) -> dict[str, Any]:
     }
 
 
-def warning_of(one: EscalationProgress, late: Raise) -> dict[str, Any] | None:
+def warning_of(one: EscalationProgress, late: Timeout) -> dict[str, Any] | None:
     """Return the `escalation_timeout_warning` of a silent level; None for levels that the message does not know."""
     if late.level not in _MAY_WARN:
         return None
@@ -144,7 +144,7 @@ def warning_of(one: EscalationProgress, late: Raise) -> dict[str, Any] | None:
     }
 
 
-def recommended(one: EscalationProgress, late: Raise) -> str:
+def recommended(one: EscalationProgress, late: Timeout) -> str:
     """Return what is to be done about a silent level."""
     if late.to is late.level:
         return f"Remind {name_in(late.level, one.department)}: {one.owed}"

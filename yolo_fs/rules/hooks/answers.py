@@ -23,7 +23,7 @@ _HEARD = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class HookAnswer:
     """What a hook answers."""
 
     refusal: str = ""
@@ -35,7 +35,7 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class HookOutput:
     """What the host is given."""
 
     said: Mapping[str, Any] = field(default_factory=dict)
@@ -45,15 +45,15 @@ class Output:
     exit_code: int = 0
 
 
-def output_of(event: str, host: str, told: Told) -> Output:
+def output_of(event: str, host: str, told: HookAnswer) -> HookOutput:
     """Return an answer in the form of a host."""
     refusal = _cut(told.refusal) if AGENT_HOOK_BY_NAME[event].may_block else ""
     context = _cut(told.context) if event in _HEARD else ""
     if host == "cursor":
-        return Output(_for_cursor(event, refusal, context), told.note)
+        return HookOutput(_for_cursor(event, refusal, context), told.note)
     if event == "task-completed" and refusal:
-        return Output({}, refusal, REFUSED)
-    return Output(_for_claude(event, refusal, context), told.note)
+        return HookOutput({}, refusal, REFUSED)
+    return HookOutput(_for_claude(event, refusal, context), told.note)
 
 
 def _for_claude(event: str, refusal: str, context: str) -> dict[str, Any]:

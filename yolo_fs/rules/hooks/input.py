@@ -15,7 +15,7 @@ from yolo_fs.rules.hooks.touches import Effect, Reading, Touch, read_command
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class HookInput:
     """One question of a host."""
 
     event: str
@@ -34,16 +34,16 @@ class Said:
     """What the task that is done was called."""
 
 
-def said_of(
+def parse_input(
     event: str,
     host: str,
     cwd: str,
     told: Mapping[str, Any],
     environment: Mapping[str, str] | None = None,
-) -> Said:
+) -> HookInput:
     """Return what an object of a host says. `environment`: variables that its shell has, too."""
     reading = _reading(told, environment or {})
-    return Said(
+    return HookInput(
         event=event,
         host=host,
         cwd=cwd,

@@ -14,7 +14,7 @@ from yolo_fs.ids import PhaseId
 from yolo_fs.protocol.gates import Decision
 from yolo_fs.reasons import Finding
 from yolo_fs.rules.escalations.entries import as_committed
-from yolo_fs.rules.escalations.progress import EscalationProgress
+from yolo_fs.rules.escalations.state import EscalationProgress
 from yolo_fs.rules.evidence.facts import PhaseFacts
 from yolo_fs.rules.handoffs.contents import faults_of_handoffs
 from yolo_fs.rules.phase.gate_needs import CheckResult

@@ -21,7 +21,7 @@ from yolo_fs.protocol.gates import GATE_BY_NAME, WAVE_GATES, Owed, WaveGate
 from yolo_fs.protocol.names import Dept, Role
 from yolo_fs.protocol.roster import AGENT_BY_NAME, plain_name
 from yolo_fs.rules.escalations.log import ENTRIES, LOG
-from yolo_fs.rules.escalations.progress import EscalationProgress, Standing
+from yolo_fs.rules.escalations.state import EscalationProgress, EscalationStage
 from yolo_fs.rules.evidence.facts import Filed, PhaseFacts, Plan, plans_of, texts
 from yolo_fs.rules.evidence.plans import PlanStanding, PlanStatus
 from yolo_fs.rules.phase.gate_sources import MissingEvidence
@@ -197,7 +197,11 @@ class _WaitSources:
             waiters = {str(one.id.task): "it is blocked until that is resolved"}
             if department in behind:
                 waiters[department] = "no escalation may be pending at the end of implementation"
-            if one.severity == "blocking" and one.standing is Standing.RISING and last.number:
+            if (
+                one.severity == "blocking"
+                and one.standing is EscalationStage.RISING
+                and last.number
+            ):
                 waiters[_agent(last.agent, department)] = "it escalated that and cannot go on"
             yield from (Wait(waiter, str(one.id), why, where) for waiter, why in waiters.items())
             remedy = f"resolve it: 'yolo-fs escalate resolve {one.id}'"
@@ -330,7 +334,9 @@ OWING: Mapping[Owed, Callable[[_WaitSources, str, tuple[MissingEvidence, ...]], 
 def _spoken_to(one: EscalationProgress, department: Dept) -> str:
     """Return whose answer is awaited: the holder; while it rises, whomever it was put to, though that be nobody."""
     asked = one.history[-1].target
-    return _agent(asked, department) if asked and one.standing is Standing.RISING else one.agent
+    return (
+        _agent(asked, department) if asked and one.standing is EscalationStage.RISING else one.agent
+    )
 
 
 def _agent(spelled: str, department: Dept) -> str:

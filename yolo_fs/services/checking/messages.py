@@ -8,8 +8,8 @@ from typing import Any
 from yolo_fs.edges.lines import Limits, read_object
 from yolo_fs.protocol.names import Mode
 from yolo_fs.reasons import Finding, Reason, errors
+from yolo_fs.rules.authz.message_routes import message_findings
 from yolo_fs.rules.handoffs.reading import cause_of
-from yolo_fs.rules.permits.message_routes import message_findings
 from yolo_fs.schemas.base import Strictness
 from yolo_fs.schemas.messages import read_message
 

@@ -22,8 +22,8 @@ from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.rules.artifacts.examine import shape_faults
 from yolo_fs.rules.artifacts.secrets import find_secrets
 from yolo_fs.rules.artifacts.verdicts import Accepted, Committed, Held, Verdict
+from yolo_fs.rules.authz.actors import Actor
 from yolo_fs.rules.context.sources import ContextSource, ContextSources, Origin
-from yolo_fs.rules.permits.actors import Actor
 from yolo_fs.schemas.base import Format
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.settings import Settings

@@ -20,10 +20,10 @@ from yolo_fs.protocol.roster import AGENT_BY_NAME
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.artifacts.verdicts import Ignored, Verdict
+from yolo_fs.rules.authz.actors import Actor, find_actor, mode_of
 from yolo_fs.rules.context.audit import differences, unproved_lines
 from yolo_fs.rules.context.compiler import CompiledContext, agent_of, compile_context
 from yolo_fs.rules.evidence.facts import Switches
-from yolo_fs.rules.permits.actors import Actor, find_actor, mode_of
 from yolo_fs.rules.states.project import current
 from yolo_fs.services.context.gather import Gatherer, SourceSnapshot
 from yolo_fs.services.history.team import Team

@@ -21,9 +21,9 @@ from yolo_fs.edges.store import reap_temporaries
 from yolo_fs.reasons import Reason, YoloError
 from yolo_fs.rules.actions import EventSink
 from yolo_fs.rules.states.project import summary_line
+from yolo_fs.services.agents.alerts import AgentAlerts
+from yolo_fs.services.agents.snapshot import AgentsObserver
 from yolo_fs.services.context.store import ContextStore
-from yolo_fs.services.crew.observing import CrewObserver
-from yolo_fs.services.crew.watching import CrewWatch
 from yolo_fs.services.daemon.coordinator import Coordinator
 from yolo_fs.services.daemon.duties import Duty, Schedule
 from yolo_fs.services.daemon.health import write_health
@@ -85,14 +85,14 @@ class Daemon:
         """Make the parts that work by the settings in force."""
         repository, settings, emit = self._repository, self._settings, self._emit
         team = Team(repository, settings)
-        observer = CrewObserver(repository, settings, team)
+        observer = AgentsObserver(repository, settings, team)
         self._team = team
         self._coordinator = Coordinator(repository, settings, emit)
         self._projector = Projector(repository, settings, team, emit)
         self._contexts = ContextStore(repository, settings, team)
         self._states = States(repository, settings, team)
         self._ticker = Ticker(repository, settings, emit, notify=self._sinks.notify)
-        self._crew = CrewWatch(repository, observer, emit, self._sinks.put)
+        self._crew = AgentAlerts(repository, observer, emit, self._sinks.put)
 
     # --- life ---
 

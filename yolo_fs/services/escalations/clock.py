@@ -15,7 +15,7 @@ from functools import cache
 from yolo_fs.edges.store import read_json, write_json
 from yolo_fs.edges.system import boot_id
 from yolo_fs.reasons import YoloError
-from yolo_fs.rules.escalations.clock import Instant, Timers
+from yolo_fs.rules.turn_timers import Instant, Timers
 
 FILE = "escalation-clock.json"
 

@@ -20,7 +20,7 @@ from yolo_fs.protocol.names import Dept
 from yolo_fs.reasons import Finding, Reason, errors
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.rules.artifacts.escalation_changes import entries_in
-from yolo_fs.rules.escalations.log import ENTRIES, LOG, Logged, mode_of
+from yolo_fs.rules.escalations.log import ENTRIES, LOG, EscalationLog, mode_of
 from yolo_fs.rules.evidence.facts import Switches
 from yolo_fs.schemas.base import check
 from yolo_fs.schemas.lines.escalation import EscalationLine
@@ -28,13 +28,13 @@ from yolo_fs.services.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class PhaseEscalations:
     """What the work tree says of the escalations of one phase."""
 
     phase: PhaseId
     stamps: Sequence[object]
     """What differs once a file of it was changed."""
-    known: Logged
+    known: EscalationLog
     findings: tuple[Finding, ...]
     """What could not be read."""
 
@@ -61,7 +61,7 @@ class PhaseLog:
         """Return what differs once a file changed that says anything of escalations."""
         return tuple(stamp_of(self._root, path) for path in (self.path, *self._states()))
 
-    def look(self) -> Found:
+    def look(self) -> PhaseEscalations:
         """Read everything anew."""
         stamps = self.stamps()
         content = read(self._root, self.path, self._settings.policy.max_file_bytes)
@@ -72,7 +72,7 @@ class PhaseLog:
         wrong = () if content.reason is Reason.FILE_MISSING else (content,)
         return self._found(Reading((), wrong, torn=False), None, stamps)
 
-    def locked(self, log: Appending, now: datetime) -> Found:
+    def locked(self, log: Appending, now: datetime) -> PhaseEscalations:
         """Read everything anew while nobody else appends."""
         data = log.read(self._settings.policy.max_file_bytes)
         return (
@@ -81,15 +81,17 @@ class PhaseLog:
             else self._found(Reading((), (), torn=False), None, ())
         )
 
-    def found(self, data: bytes, written_at: datetime, stamps: Sequence[object]) -> Found:
+    def found(
+        self, data: bytes, written_at: datetime, stamps: Sequence[object]
+    ) -> PhaseEscalations:
         """Return what the log says that holds these bytes."""
         return self._found(read_lines(data, self.path, self._limits), written_at, stamps)
 
     def _found(
         self, reading: Reading, written_at: datetime | None, stamps: Sequence[object]
-    ) -> Found:
+    ) -> PhaseEscalations:
         entries, wrong = self._read_entries()
-        known = Logged(
+        known = EscalationLog(
             mode=mode_of(several=Switches(self._settings.config).several_departments),
             rules=self._settings.config.escalation,
             lines=tuple(record.value for record in reading.records),
@@ -98,7 +100,7 @@ class PhaseLog:
             departments=self._departments(),
             numbers=tuple(record.line for record in reading.records),
         )
-        return Found(self.phase, stamps, known, (*errors(reading.findings), *wrong))
+        return PhaseEscalations(self.phase, stamps, known, (*errors(reading.findings), *wrong))
 
     @property
     def _limits(self) -> Limits:

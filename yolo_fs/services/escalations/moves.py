@@ -15,21 +15,26 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.ids import EscalationId, PhaseId, TaskRef
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT
 from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError, errors, safe
-from yolo_fs.rules.escalations.beginning import begin
-from yolo_fs.rules.escalations.drafts import called, opened, raised, resolved
-from yolo_fs.rules.escalations.log import LOG, Logged, Station, station
-from yolo_fs.rules.escalations.messages import Said, message_of
-from yolo_fs.rules.escalations.moves import advance, wanting
-from yolo_fs.rules.escalations.progress import EscalationProgress, Standing
-from yolo_fs.rules.escalations.standing import escalations
+from yolo_fs.rules.escalations.fold import escalations
+from yolo_fs.rules.escalations.lines import called, opened, raised, resolved
+from yolo_fs.rules.escalations.log import LOG, EscalationLog, LogEntry, station
+from yolo_fs.rules.escalations.machine import advance, begin, wanting
+from yolo_fs.rules.escalations.messages import EscalationRequest, message_of
+from yolo_fs.rules.escalations.state import EscalationProgress, EscalationStage
 from yolo_fs.services.escalations.clock import read_clock
-from yolo_fs.services.escalations.log import Found, PhaseLog, add_line, fails_audit, next_dt
+from yolo_fs.services.escalations.log import (
+    PhaseEscalations,
+    PhaseLog,
+    add_line,
+    fails_audit,
+    next_dt,
+)
 from yolo_fs.services.places import find_phase
 from yolo_fs.services.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class MoveResult:
     """What became of a move."""
 
     progress: EscalationProgress | None = None
@@ -48,7 +53,7 @@ class Done:
         return bool(errors(self.findings))
 
 
-_Draft = Callable[[EscalationProgress | None, Logged], dict[str, Any]]
+_Draft = Callable[[EscalationProgress | None, EscalationLog], dict[str, Any]]
 """Makes the line of a move, but for id and moment, from how the escalation stands."""
 
 
@@ -78,7 +83,7 @@ class Escalations:
 
     # --- moves ---
 
-    def open(self, said: Said, to: str = "") -> Done:
+    def open(self, said: EscalationRequest, to: str = "") -> MoveResult:
         """Report that a task is blocked; again, when what was decided did not help.
 
         Raises:
@@ -97,7 +102,7 @@ class Escalations:
             EscalationId(task), lambda one, known: opened(said, to, task, one, known), said
         )
 
-    def raise_(self, name: EscalationId, said: Said, to: str = "") -> Done:
+    def raise_(self, name: EscalationId, said: EscalationRequest, to: str = "") -> MoveResult:
         """Hand an escalation to the next level up.
 
         Raises:
@@ -105,7 +110,7 @@ class Escalations:
         """
         return self._move(name, lambda one, _: raised(said, to, one), said)
 
-    def resolve(self, name: EscalationId, said: Said, to: str = "") -> Done:
+    def resolve(self, name: EscalationId, said: EscalationRequest, to: str = "") -> MoveResult:
         """Decide, pass the decision on, or say that the task goes on, whichever is the turn of who speaks.
 
         Raises:
@@ -115,7 +120,7 @@ class Escalations:
 
     # --- one line ---
 
-    def _move(self, name: EscalationId, draft: _Draft, said: Said) -> Done:
+    def _move(self, name: EscalationId, draft: _Draft, said: EscalationRequest) -> MoveResult:
         log = self.phase_log(find_phase(self._repository.root, name.task.plan.phase))
         with appending(log.full_path) as file:
             found = log.locked(file, self._clock().wall)
@@ -125,11 +130,11 @@ class Escalations:
         self,
         file: Appending,
         log: PhaseLog,
-        found: Found,
+        found: PhaseEscalations,
         name: EscalationId,
         draft: _Draft,
-        said: Said,
-    ) -> Done:
+        said: EscalationRequest,
+    ) -> MoveResult:
         now = self._clock().wall
         one = _named(escalations(found.known, now), name)
         last = one.history[-1] if one else None
@@ -139,16 +144,16 @@ class Escalations:
         line["agent"] = called(said.agent, one, name, found.known)
         new = station(len(found.known.lines) + 1, name, line)
         if last is not None and one is not None and _says_the_same(last, new):
-            return Done(one, line, message_of(one, last), already=True, path=log.path)
+            return MoveResult(one, line, message_of(one, last), already=True, path=log.path)
         wrong = errors([*self._refusals(one, new, found, log), *self._unproved(new, said, log)])
         wrong = _located(wrong, log) or add_line(file, line, log.path, self._settings)
         if wrong:
-            return Done(one, findings=wrong, path=log.path)
+            return MoveResult(one, findings=wrong, path=log.path)
         after = _named(
             escalations(log.locked(file, self._clock().wall).known, self._clock().wall), name
         )
         assert after is not None
-        return Done(
+        return MoveResult(
             after,
             line,
             message_of(after, new) or said.original,
@@ -157,7 +162,7 @@ class Escalations:
         )
 
     def _refusals(
-        self, one: EscalationProgress | None, new: Station, found: Found, log: PhaseLog
+        self, one: EscalationProgress | None, new: LogEntry, found: PhaseEscalations, log: PhaseLog
     ) -> tuple[Finding, ...]:
         if one is None:
             if new.state != "open":
@@ -173,7 +178,9 @@ class Escalations:
         moved, wrong = advance(one, new, found.known)
         return wrong if moved is one else (*wrong, *wanting(one, new))
 
-    def _unproved(self, new: Station, said: Said, log: PhaseLog) -> tuple[Finding, ...]:
+    def _unproved(
+        self, new: LogEntry, said: EscalationRequest, log: PhaseLog
+    ) -> tuple[Finding, ...]:
         """Return what is claimed and not there: a commit, a failed audit."""
         shown_by = new.shown_by
         if _is_hash(shown_by) and not self._repository.commits_exist([shown_by]).get(
@@ -199,7 +206,7 @@ class Escalations:
         return ()
 
 
-def _says_the_same(last: Station, new: Station) -> bool:
+def _says_the_same(last: LogEntry, new: LogEntry) -> bool:
     """Tell whether a line repeats the one before it, as a caller does that does not know whether it was heard."""
     shown = [(one.agent, one.state, one.reason, one.decision, one.shown_by) for one in (last, new)]
     return shown[0] == shown[1]
@@ -218,7 +225,7 @@ def _located(findings: tuple[Finding, ...], log: PhaseLog) -> tuple[Finding, ...
 
 
 def _remarks(one: EscalationProgress, log: PhaseLog) -> tuple[Finding, ...]:
-    if one.standing is not Standing.STOPPED:
+    if one.standing is not EscalationStage.STOPPED:
         return ()
     message = f"{one.id} went up and came back {one.round_trips} times: the work on it stops"
     hint = f"Only the user's decision ends it: yolo-fs escalate resolve {one.id} --by user --decision …"

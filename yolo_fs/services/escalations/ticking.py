@@ -18,14 +18,13 @@ from yolo_fs.protocol.names import Role
 from yolo_fs.reasons import Finding, YoloError
 from yolo_fs.rules.actions import EventSink
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
-from yolo_fs.rules.escalations.clock import Instant
-from yolo_fs.rules.escalations.drafts import resumed, timed_out
+from yolo_fs.rules.escalations.fold import Timeout, due, escalations
+from yolo_fs.rules.escalations.lines import resumed, resumes, timed_out
 from yolo_fs.rules.escalations.messages import warning_of
-from yolo_fs.rules.escalations.progress import EscalationProgress, Standing
-from yolo_fs.rules.escalations.resume import resumes
-from yolo_fs.rules.escalations.standing import Raise, due, escalations
+from yolo_fs.rules.escalations.state import EscalationProgress, EscalationStage
+from yolo_fs.rules.turn_timers import Instant
 from yolo_fs.services.escalations.clock import note, read_clock, recall
-from yolo_fs.services.escalations.log import Found, PhaseLog, add_line, next_dt
+from yolo_fs.services.escalations.log import PhaseEscalations, PhaseLog, add_line, next_dt
 from yolo_fs.services.places import phases_in
 from yolo_fs.services.settings import Settings
 
@@ -33,7 +32,7 @@ _COMMITS_LOOKED_AT = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Fired:
+class AddedLine:
     """A line that the coordinator added of itself."""
 
     path: str
@@ -63,13 +62,13 @@ class Ticker:
         self._clock = clock
         self._notify = notify
         self._logs: dict[PhaseId, PhaseLog] = {}
-        self._found: dict[PhaseId, Found] = {}
+        self._found: dict[PhaseId, PhaseEscalations] = {}
         self._timers = recall(repository.own_dir)
         self._told: set[Finding] = set()
         self._looked_for: object = None
         """Tip and turns at the last look for commits that carry a task on."""
 
-    def tick(self) -> tuple[Fired, ...]:
+    def tick(self) -> tuple[AddedLine, ...]:
         """Hand up whatever is due and close what goes on; return the lines that were added."""
         open_ = self._open()
         fired = self._close()  # first: whoever went on need not be reminded
@@ -104,7 +103,7 @@ class Ticker:
         known = self._found[phase].known
         return escalations(known, now.wall) if known.lines or known.entries else ()
 
-    def _due(self, phase: PhaseId, now: Instant) -> tuple[Raise, ...]:
+    def _due(self, phase: PhaseId, now: Instant) -> tuple[Timeout, ...]:
         """Return the silent levels of a phase, timed by the clock that nobody sets."""
         progress = self._progress(phase, now)
         keys = {
@@ -132,7 +131,7 @@ class Ticker:
         if (before.boot, before.since_s) != (self._timers.boot, self._timers.since_s):
             note(self._repository.own_dir, self._timers)
 
-    def _tell_of(self, found: Found) -> None:
+    def _tell_of(self, found: PhaseEscalations) -> None:
         now = self._clock()
         for one in (
             *found.findings,
@@ -146,7 +145,7 @@ class Ticker:
 
     # --- the silent ---
 
-    def _fire(self, phase: PhaseId) -> list[Fired]:
+    def _fire(self, phase: PhaseId) -> list[AddedLine]:
         log = self._logs[phase]
         try:
             with appending(log.full_path) as file:
@@ -155,7 +154,7 @@ class Ticker:
             self._trouble(log, error)
             return []
 
-    def _raised(self, log: PhaseLog, file: Appending) -> Iterator[Fired]:
+    def _raised(self, log: PhaseLog, file: Appending) -> Iterator[AddedLine]:
         self._found[log.phase] = log.locked(file, self._clock().wall)
         now = self._clock()
         self._keep_time(now)
@@ -179,7 +178,7 @@ class Ticker:
                 log.path,
                 data | {"warning": warning, "elapsed_s": late.elapsed_s},
             )
-            yield Fired(log.path, one.id, line, warning)
+            yield AddedLine(log.path, one.id, line, warning)
         self._found[log.phase] = log.locked(file, self._clock().wall)
 
     def _trouble(self, log: PhaseLog, error: YoloError) -> None:
@@ -190,14 +189,15 @@ class Ticker:
 
     # --- those that go on ---
 
-    def _close(self) -> list[Fired]:
+    def _close(self) -> list[AddedLine]:
         """Resolve what waited for its Dev, once a commit carries the task on."""
         now = self._clock()
         waiting = [
             (phase, one)
             for phase in self._found
             for one in self._progress(phase, now)
-            if one.standing is Standing.DESCENDING and (one.holder is one.origin or one.claimed)
+            if one.standing is EscalationStage.DESCENDING
+            and (one.holder is one.origin or one.claimed)
         ]
         tip = self._repository.head().tip if waiting else None
         looked_for = (tip, tuple(_key(phase, one) for phase, one in waiting))
@@ -215,7 +215,7 @@ class Ticker:
         one: EscalationProgress,
         waiting: list[tuple[PhaseId, EscalationProgress]],
         tip: str,
-    ) -> list[Fired]:
+    ) -> list[AddedLine]:
         is_only = sum(other.id.task.plan == one.id.task.plan for _, other in waiting) == 1
         told_s = int(_told_at(one).timestamp())
         for commit in history(self._repository, tip, limit=_COMMITS_LOOKED_AT):
@@ -225,7 +225,7 @@ class Ticker:
                 return self._resolved(phase, one, commit.oid[:12])
         return []
 
-    def _resolved(self, phase: PhaseId, one: EscalationProgress, commit: str) -> list[Fired]:
+    def _resolved(self, phase: PhaseId, one: EscalationProgress, commit: str) -> list[AddedLine]:
         log = self._logs[phase]
         try:
             with appending(log.full_path) as file:
@@ -235,7 +235,7 @@ class Ticker:
                     for each in escalations(found.known, self._clock().wall)
                     if each.id == one.id
                 ]
-                if not still or still[0].standing is not Standing.DESCENDING:
+                if not still or still[0].standing is not EscalationStage.DESCENDING:
                     return []
                 line = resumed(
                     one, commit, next_dt(found.known.lines, str(one.id), self._clock().wall)
@@ -251,7 +251,7 @@ class Ticker:
             log.path,
             {"id": str(one.id), "commit": commit, "decision": one.decision},
         )
-        return [Fired(log.path, one.id, line)]
+        return [AddedLine(log.path, one.id, line)]
 
 
 def _key(phase: PhaseId, one: EscalationProgress) -> str:
@@ -260,7 +260,10 @@ def _key(phase: PhaseId, one: EscalationProgress) -> str:
 
 def _concerns_people(one: EscalationProgress) -> bool:
     """Tell whether a turn is the user's, or somebody was silent."""
-    asked = one.holder is Role.USER and one.standing in (Standing.RISING, Standing.STOPPED)
+    asked = one.holder is Role.USER and one.standing in (
+        EscalationStage.RISING,
+        EscalationStage.STOPPED,
+    )
     return asked or bool(one.history and one.history[-1].move in ("timeout", "remind"))
 
 

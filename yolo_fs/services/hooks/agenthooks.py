@@ -12,18 +12,18 @@ from yolo_fs.protocol.isolation import BORDERS, SCOPES, Border, Scope
 from yolo_fs.reasons import YoloError, errors, safe
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.repair import diff, mended
+from yolo_fs.rules.authz.actors import Actor
 from yolo_fs.rules.evidence.plans import TaskProgress, plan_progress
-from yolo_fs.rules.hooks.answers import Told
-from yolo_fs.rules.hooks.input import Said
-from yolo_fs.rules.permits.actors import Actor
+from yolo_fs.rules.hooks.answers import HookAnswer
+from yolo_fs.rules.hooks.input import HookInput
 from yolo_fs.rules.phase.report import Asker
 from yolo_fs.rules.report import as_text, cut
 from yolo_fs.services.checking.validate import HANDOFF, CheckedFile, Validator
 from yolo_fs.services.context.store import ContextStore
 from yolo_fs.services.history.team import Team
-from yolo_fs.services.hooks.asked import Asked
-from yolo_fs.services.hooks.guard import Guard
-from yolo_fs.services.hooks.leave import Leave
+from yolo_fs.services.hooks.pre_tool_use import Guard
+from yolo_fs.services.hooks.request import HookRequest
+from yolo_fs.services.hooks.stop_hook import Leave
 from yolo_fs.services.resume import resume
 
 BRIEF_TOKENS = 2000
@@ -33,22 +33,22 @@ MOST_CHARACTERS = 10_000
 _TASK = re.compile(r"\b([0-9]{2}-[0-9]{2})[\s/:)]+T([0-9]+)\b")
 
 
-def answer(said: Said) -> Told:
+def answer(said: HookInput) -> HookAnswer:
     """Answer one question of a host.
 
     Raises:
         YoloError: the environment is wrong; the host goes on as if it had not asked.
     """
     if said.event in ("session-start", "user-prompt-submit"):
-        return Told(context=_brief(said.cwd, Asker(said.agent.removeprefix("yolo-"))))
+        return HookAnswer(context=_brief(said.cwd, Asker(said.agent.removeprefix("yolo-"))))
     with Repository(said.cwd) as repository:
-        return _ANSWERS[said.event](Asked(repository, said))
+        return _ANSWERS[said.event](HookRequest(repository, said))
 
 
 # --- a tool ran ---
 
 
-def _after_tool(asked: Asked) -> Told:
+def _after_tool(asked: HookRequest) -> HookAnswer:
     """Judge the artifacts that were just written, and tell every fault with its repair."""
     root = asked.repository.root
     paths = [
@@ -59,7 +59,7 @@ def _after_tool(asked: Asked) -> Told:
     ]
     ours = [path for path in paths if _is_judged(path) and os.path.isfile(os.path.join(root, path))]
     if not ours:
-        return Told()
+        return HookAnswer()
     validator = Validator(root)
     try:
         judged = [one for one in validator.paths(dict.fromkeys(ours)) if one.findings]
@@ -67,8 +67,8 @@ def _after_tool(asked: Asked) -> Told:
         validator.close()
     wrong = [_faults(one) for one in judged if errors(one.findings)]
     if wrong:
-        return Told(refusal="\n".join(wrong))
-    return Told(context="\n".join(str(finding) for one in judged for finding in one.findings))
+        return HookAnswer(refusal="\n".join(wrong))
+    return HookAnswer(context="\n".join(str(finding) for one in judged for finding in one.findings))
 
 
 def _is_judged(path: str) -> bool:
@@ -89,14 +89,16 @@ def _faults(judged: CheckedFile) -> str:
 # --- a subagent starts ---
 
 
-def _subagent_starts(asked: Asked) -> Told:
+def _subagent_starts(asked: HookRequest) -> HookAnswer:
     """Tell an agent of the company where its own work stands, and what it may see."""
     actor = asked.actor
     if actor is None:
-        return Told()
+        return HookAnswer()
     brief = _brief(asked.said.cwd, Asker(actor.name, actor.department))
     told = "\n".join(part for part in (brief, *_scope_of(actor)) if part)
-    return Told(context=f"{told}\n{_given(asked, actor, MOST_CHARACTERS - len(told))}".strip("\n"))
+    return HookAnswer(
+        context=f"{told}\n{_given(asked, actor, MOST_CHARACTERS - len(told))}".strip("\n")
+    )
 
 
 def _brief(start: str, asker: Asker) -> str:
@@ -115,7 +117,7 @@ def _scope_of(actor: Actor) -> Iterator[str]:
         yield f"{actor.name} never receives: {'; '.join(dict.fromkeys(never))}"
 
 
-def _given(asked: Asked, actor: Actor, room: int) -> str:
+def _given(asked: HookRequest, actor: Actor, room: int) -> str:
     """Return the agent's compiled context where it fits the room that is left, else where it lies."""
     repository, settings = asked.repository, asked.settings
     if settings.policy.contexts == "never" or not settings.config.context_compiler:
@@ -133,17 +135,17 @@ def _given(asked: Asked, actor: Actor, room: int) -> str:
 # --- a task is done ---
 
 
-def _task_is_done(asked: Asked) -> Told:
+def _task_is_done(asked: HookRequest) -> HookAnswer:
     """Refuse to call a task of a plan done that no commit names."""
     open_ = [task for task in _tasks_said(asked) if not task.commit]
     if not open_:
-        return Told()
+        return HookAnswer()
     refs = ", ".join(str(task.ref) for task in open_)
     how = f"Commit the work as `feat({open_[0].ref.plan}): T{open_[0].ref.number} …`, then complete the task."
-    return Told(refusal=f"No commit names {refs}, so nothing proves that it is done. {how}")
+    return HookAnswer(refusal=f"No commit names {refs}, so nothing proves that it is done. {how}")
 
 
-def _tasks_said(asked: Asked) -> Iterator[TaskProgress]:
+def _tasks_said(asked: HookRequest) -> Iterator[TaskProgress]:
     named = (TaskRef.parse(f"{plan}/T{number}") for plan, number in _TASK.findall(asked.said.task))
     wanted = {ref for ref in named if ref}
     if wanted:
@@ -153,7 +155,7 @@ def _tasks_said(asked: Asked) -> Iterator[TaskProgress]:
             )
 
 
-_ANSWERS: Mapping[str, Callable[[Asked], Told]] = {
+_ANSWERS: Mapping[str, Callable[[HookRequest], HookAnswer]] = {
     "pre-tool-use": lambda asked: Guard(asked).answer(),
     "post-tool-use": _after_tool,
     "subagent-start": _subagent_starts,

@@ -23,7 +23,7 @@ from yolo_fs.edges.git.runner import run_as_user
 from yolo_fs.edges.store import private_directory, read_json, write_atomic, write_json
 from yolo_fs.protocol.hooks import GIT_HOOKS
 from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError
-from yolo_fs.services.hooks.bypass import NOTE
+from yolo_fs.services.hooks.bypassed import NOTE
 from yolo_fs.services.hooks.script import BEGIN, END, MADE_BY_US, script, section
 from yolo_fs.services.settings import load
 

@@ -185,7 +185,7 @@ def _comment_char() -> str:
 
 def post_commit(_: Sequence[str]) -> bool:
     """Say what is wrong with the commit that was just made: `--no-verify` keeps the other hooks from saying it."""
-    from yolo_fs.services.hooks.bypass import broken_rules
+    from yolo_fs.services.hooks.bypassed import broken_rules
 
     with _repository() as repository:
         found = [
@@ -230,7 +230,7 @@ def post_rewrite(_: Sequence[str]) -> bool:
 
 def pre_push(arguments: Sequence[str]) -> bool:
     """Refuse a push of commits that break the rules."""
-    from yolo_fs.services.hooks.bypass import broken_rules, hooks_since
+    from yolo_fs.services.hooks.bypassed import broken_rules, hooks_since
 
     remote = arguments[0] if arguments else ""
     found: list[Finding] = []

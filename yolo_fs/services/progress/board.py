@@ -13,7 +13,7 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.lines import read_object
 from yolo_fs.json_form import to_json
 from yolo_fs.reasons import Finding
-from yolo_fs.rules.escalations.shown import as_json
+from yolo_fs.rules.escalations.state import as_json
 from yolo_fs.rules.evidence.facts import PhaseFacts, Switches
 from yolo_fs.rules.evidence.plans import PlanStatus
 from yolo_fs.rules.loops.facts import LoopProgress

@@ -1,22 +1,107 @@
-"""How each agent is: there, at work, idle, gone, or gone without a word. Pure.
+"""The record of what agents and their hosts reported, and the health of each agent that follows from it. Pure.
 
-Only who was at work can disappear: whoever is idle waits to be asked, and owes no sign. See
-docs/sources.md#document-000.
+See docs/sources.md#document-000.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from yolo_fs.protocol.crew import Health
+from yolo_fs.protocol.crew import SIGN_BY_EVENT, Health
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT
+from yolo_fs.protocol.departments import department as department_row
 from yolo_fs.protocol.names import Dept, Role
-from yolo_fs.rules.crew.record import REQUEST, Seen, place_of
-from yolo_fs.rules.timestamps import iso
+from yolo_fs.protocol.roster import department_said
+from yolo_fs.reasons import Finding, Reason
+from yolo_fs.rules.escalations.log import role_of
+from yolo_fs.rules.timestamps import iso, moment, untimely
+from yolo_fs.schemas.base import Record
+
+RECORD = ".git/yolo-fs/agents.jsonl"
+REQUEST = "shutdown_request"
+RESPONSE = "shutdown_response"
+_KEYS = ("event", "id")
+"""What a line must say to be a sign of anybody."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSign:
+    """One line of the record, taken apart."""
+
+    number: int
+    at: datetime
+    """When it was written, as it says; it may lie, and even in the future."""
+    event: str
+    """A hook as in `yolo-fs hook EVENT`, or the type of a message."""
+    name: str
+    """What the agent is called, such as `yolo-fe-dev` or `dev-1`; empty for a session that nobody named."""
+    id: str
+    """The instance: an agent of a host, a session, or a name such as `dev-1`."""
+    session: str = ""
+    """The session that it belongs to."""
+    said: Mapping[str, Any] = field(default_factory=dict)
+    """The message; empty for an event of a host."""
+
+    @property
+    def health(self) -> Health:
+        """How an agent is that gives this sign."""
+        value = self.said.get("status") or self.said.get("state")
+        row = SIGN_BY_EVENT.get(f"{self.event}:{value}") or SIGN_BY_EVENT.get(self.event)
+        return row.health if row else Health.WORKING
+
+
+def place_of(name: str) -> tuple[Role | None, Dept | None]:
+    """Return what `fe-dev`, `yolo-fe-dev` or `fe-dev-1` does and where: no role for whoever is none of the company.
+
+    Those who belong to no single department have none.
+    """
+    role, backend = role_of(name), department_row(DEFAULT_DEPARTMENT)
+    return role, department_said(name) or (
+        DEFAULT_DEPARTMENT if backend and role in backend.roles else None
+    )
+
+
+def seen_in(
+    records: Iterable[Record], now: datetime, written_at: datetime
+) -> tuple[tuple[AgentSign, ...], tuple[Finding, ...]]:
+    """Return the signs of a record in the order of their lines, and what is wrong with it.
+
+    A line that has no moment of its own was written when the one before it was, and the first one at `written_at`.
+    """
+    seen: list[AgentSign] = []
+    findings: list[Finding] = []
+    for record in records:
+        line = record.value
+        if missing := next(
+            (key for key in _KEYS if not isinstance(line.get(key), str) or not line[key]), ""
+        ):
+            message = f"a sign without {missing!r}: nobody knows whose it is"
+            findings.append(
+                Finding(Reason.MISSING_KEY, RECORD, record.line, f"/{missing}", message)
+            )
+            continue
+        said = str(line.get("at"))
+        findings += untimely(str(line["id"]), said, now, RECORD, record.line, "/at")
+        seen.append(_seen(record.line, line, moment(said) or (seen[-1].at if seen else written_at)))
+    return tuple(seen), tuple(findings)
+
+
+def _seen(number: int, line: Mapping[str, Any], at: datetime) -> AgentSign:
+    said = line.get("said")
+    return AgentSign(
+        number=number,
+        at=at,
+        event=str(line["event"]),
+        name=str(line.get("agent") or ""),
+        id=str(line["id"]),
+        session=str(line.get("session") or ""),
+        said=said if isinstance(said, dict) else {},
+    )
+
 
 AT_WORK = frozenset({Health.STARTED, Health.WORKING})
 """Who is so, and is silent for too long, has disappeared."""
@@ -86,7 +171,7 @@ class Crew:
         """How each is by its signs alone."""
         return tuple(self._found.values())
 
-    def take(self, one: Seen) -> None:
+    def take(self, one: AgentSign) -> None:
         """Take in the next sign. Whoever asks others to stop, by a command, gives no sign of itself."""
         if one.event == REQUEST:
             return
@@ -97,7 +182,7 @@ class Crew:
         if one.event == "session-end":
             self._end_session(one)
 
-    def _end_session(self, one: Seen) -> None:
+    def _end_session(self, one: AgentSign) -> None:
         for agent in self.agents:
             if one.session and agent.session == one.session and agent.health is not Health.STOPPED:
                 self._found[agent.id] = replace(
@@ -105,7 +190,7 @@ class Crew:
                 )
 
 
-def crew(seen: Iterable[Seen]) -> tuple[AgentHealth, ...]:
+def crew(seen: Iterable[AgentSign]) -> tuple[AgentHealth, ...]:
     """Return how each agent is by its signs, whatever time it is."""
     found = Crew()
     for one in seen:
@@ -149,7 +234,7 @@ def _judged(
     return replace(one, health=Health.DISAPPEARED, previous=one.health, since=since, timed_out=True)
 
 
-def _after(before: AgentHealth | None, one: Seen) -> AgentHealth:
+def _after(before: AgentHealth | None, one: AgentSign) -> AgentHealth:
     name = one.name or (before.name if before else "")
     role, department = place_of(name)
     if before is None:

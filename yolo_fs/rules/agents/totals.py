@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from yolo_fs.protocol.names import Dept
-from yolo_fs.rules.crew.record import Seen
+from yolo_fs.rules.agents.health import AgentSign
 from yolo_fs.rules.evidence.facts import PhaseFacts, SourceCommit, texts
 from yolo_fs.rules.evidence.plans import PlanStanding, PlanStatus
 from yolo_fs.rules.phase.gates import verdict_of
@@ -20,7 +20,7 @@ from yolo_fs.rules.phase.progress import DepartmentStatus, StepStanding
 
 
 @dataclass(frozen=True, slots=True)
-class PlanTally:
+class PlanTotals:
     """What one plan comes to."""
 
     plan: PlanStatus
@@ -62,13 +62,13 @@ class PlanTally:
 
 
 @dataclass(frozen=True, slots=True)
-class DepartmentTally:
+class DepartmentTotals:
     """What one department comes to in a phase."""
 
     phase: str
     """Number of the phase."""
     progress: DepartmentStatus
-    plans: tuple[PlanTally, ...]
+    plans: tuple[PlanTotals, ...]
     quality: str
     """`r` of its verification, or SKIPPED; empty while there is none."""
     security: str
@@ -133,15 +133,15 @@ _WEAKEST_FIRST = ("no_tests", "green_only", "red_green")
 def tally(
     phase: Phase,
     done: Mapping[str, SourceCommit],
-    seen: Iterable[Seen] = (),
-) -> tuple[DepartmentTally, ...]:
+    seen: Iterable[AgentSign] = (),
+) -> tuple[DepartmentTotals, ...]:
     """Return what each department comes to.
 
     `done`: the commits of the phase's tasks. `seen`: the record of the crew, for what Devs told besides.
     """
     said = list(seen)
     return tuple(
-        DepartmentTally(
+        DepartmentTotals(
             phase.id.number,
             one,
             tuple(_plan(phase.facts, plan, done, said) for plan in one.plans),
@@ -160,8 +160,8 @@ def _verdict(phase: Phase, one: DepartmentStatus, step: str, kind: str) -> str:
 
 
 def _plan(
-    facts: PhaseFacts, plan: PlanStatus, done: Mapping[str, SourceCommit], seen: Iterable[Seen]
-) -> PlanTally:
+    facts: PhaseFacts, plan: PlanStatus, done: Mapping[str, SourceCommit], seen: Iterable[AgentSign]
+) -> PlanTotals:
     summary = _summary(facts, plan)
     of_tasks = [done[task.commit] for task in plan.tasks if task.commit in done]
     commits = {one.oid: one for one in (*of_tasks, *_named(facts, summary))}
@@ -170,7 +170,7 @@ def _plan(
         for one in seen
         if one.event == "task_complete" and one.said.get("plan_id") == str(plan.id)
     ]
-    return PlanTally(
+    return PlanTotals(
         plan=plan,
         commits=tuple(commits),
         files=tuple(sorted({path for commit in commits.values() for path in commit.files})),

@@ -12,16 +12,18 @@ from typing import Any
 
 from yolo_fs.edges import heartbeats
 from yolo_fs.edges.files import Content, read, stamp_of
+from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.lines import Limits, read_lines
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, errors
-from yolo_fs.rules.crew.record import RECORD, Seen, seen_in
+from yolo_fs.rules.agents.health import RECORD, AgentSign, crew, instance_of, seen_in
+from yolo_fs.services.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
     """What a record says."""
 
-    seen: tuple[Seen, ...] = ()
+    seen: tuple[AgentSign, ...] = ()
     findings: tuple[Finding, ...] = ()
 
     def __add__(self, other: Recorded) -> Recorded:
@@ -39,7 +41,7 @@ class _Part:
     said: Recorded = Recorded()
 
 
-class Record:
+class AgentJournal:
     """The record of one work tree; what was read once is not read again while it only grows."""
 
     def __init__(self, own_dir: str, limits: Limits = Limits()) -> None:
@@ -118,3 +120,22 @@ class Record:
         )
         said = before.said + Recorded(seen, (*wrong, *findings))
         return _Part(before.identity, end, number - 1, said)
+
+
+def note_message(
+    repository: Repository, settings: Settings, name: str, message: Mapping[str, Any]
+) -> str:
+    """Write a valid message down as said by an agent; return the instance that it is taken for.
+
+    An `agent_health_event` is of the agent that it names, whoever notes it.
+
+    Raises:
+        YoloError: STORAGE_FAILED.
+    """
+    record = AgentJournal(repository.own_dir, settings.limits)
+    whose = str(message.get("agent_id") or name)
+    agents = crew(record.read(datetime.now(UTC)).seen)
+    instance = instance_of(whose, agents)
+    known = next((one.name for one in agents if one.id == instance), "")
+    record.add(known or whose, instance, message)
+    return instance

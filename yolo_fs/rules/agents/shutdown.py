@@ -14,8 +14,15 @@ from typing import ClassVar
 from yolo_fs.protocol.crew import Health
 from yolo_fs.protocol.names import Dept
 from yolo_fs.reasons import Finding, Reason
-from yolo_fs.rules.crew.health import AgentHealth, Crew
-from yolo_fs.rules.crew.record import RECORD, REQUEST, RESPONSE, Seen, place_of
+from yolo_fs.rules.agents.health import (
+    RECORD,
+    REQUEST,
+    RESPONSE,
+    AgentHealth,
+    AgentSign,
+    Crew,
+    place_of,
+)
 from yolo_fs.rules.evidence.facts import texts
 
 GONE = "stopped"
@@ -23,7 +30,7 @@ GONE = "stopped"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedAgent:
     """One teammate that was asked to stop."""
 
     agent: AgentHealth
@@ -61,7 +68,7 @@ class Shutdown:
     asked_at: datetime
     deadline_s: float
     """Seconds that a teammate has to answer."""
-    asked: tuple[Asked, ...]
+    asked: tuple[AskedAgent, ...]
 
     @property
     def key(self) -> str:
@@ -69,12 +76,12 @@ class Shutdown:
         return f"shutdown {self.id}"
 
     @property
-    def silent(self) -> tuple[Asked, ...]:
+    def silent(self) -> tuple[AskedAgent, ...]:
         """Who has not answered."""
         return tuple(one for one in self.asked if not one.answer)
 
     @property
-    def unclean(self) -> tuple[Asked, ...]:
+    def unclean(self) -> tuple[AskedAgent, ...]:
         """Who has answered, and is not done."""
         return tuple(
             one
@@ -93,7 +100,7 @@ class Shutdown:
         return now - asked_at > timedelta(seconds=self.deadline_s)
 
 
-def shutdowns(seen: Iterable[Seen]) -> tuple[tuple[Shutdown, ...], tuple[Finding, ...]]:
+def shutdowns(seen: Iterable[AgentSign]) -> tuple[tuple[Shutdown, ...], tuple[Finding, ...]]:
     """Return the last request of each department, or of all, oldest first, and the answers that nobody asked for."""
     crew = Crew()
     found: dict[Dept | None, Shutdown] = {}
@@ -114,11 +121,11 @@ def shutdowns(seen: Iterable[Seen]) -> tuple[tuple[Shutdown, ...], tuple[Finding
     return tuple(found.values()), tuple(findings)
 
 
-def _request(one: Seen, agents: Iterable[AgentHealth]) -> Shutdown:
+def _request(one: AgentSign, agents: Iterable[AgentHealth]) -> Shutdown:
     deadline_s = one.said.get("deadline_seconds")
     asker, department = place_of(one.name)
     asked = tuple(
-        Asked(agent)
+        AskedAgent(agent)
         for agent in agents
         if agent.health is not Health.STOPPED
         and agent.role not in (None, asker)
@@ -130,19 +137,21 @@ def _request(one: Seen, agents: Iterable[AgentHealth]) -> Shutdown:
     )
 
 
-def _heard(request: Shutdown, one: Seen, crew: Crew) -> Shutdown:
+def _heard(request: Shutdown, one: AgentSign, crew: Crew) -> Shutdown:
     now = {agent.id: agent for agent in crew.agents}
     return replace(
         request, asked=tuple(_answered(each, one, now[each.agent.id]) for each in request.asked)
     )
 
 
-def _answered(asked: Asked, one: Seen, now: AgentHealth) -> Asked:
+def _answered(asked: AskedAgent, one: AgentSign, now: AgentHealth) -> AskedAgent:
     asked = replace(asked, agent=now)
     if one.event == RESPONSE and one.id == now.id:
         committed = one.said.get("artifacts_committed")
         said = committed if isinstance(committed, bool) else None
-        return Asked(now, str(one.said.get("status")), texts(one.said.get("pending_work")), said)
+        return AskedAgent(
+            now, str(one.said.get("status")), texts(one.said.get("pending_work")), said
+        )
     return (
         replace(asked, answer=GONE) if now.health is Health.STOPPED and not asked.answer else asked
     )
@@ -152,7 +161,7 @@ def _is_asked(request: Shutdown, agent: str) -> bool:
     return any(one.agent.id == agent for one in request.asked)
 
 
-def _unasked(one: Seen) -> Finding:
+def _unasked(one: AgentSign) -> Finding:
     message = f"{one.id} answers a request to stop that nobody sent it"
     hint = "'yolo-fs agent shutdown' sends one."
     return Finding(Reason.STATE_CONFLICT, RECORD, one.number, "/event", message, hint=hint)

@@ -12,25 +12,25 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.protocol.triggers import DirectiveRole
 from yolo_fs.reasons import Finding, safe
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
+from yolo_fs.rules.authz.actors import AccessDecision, Actor
+from yolo_fs.rules.authz.targets import Target, sealed
 from yolo_fs.rules.evidence.facts import Switches, plans_of
 from yolo_fs.rules.evidence.plans import PlanStanding, plan_progress
-from yolo_fs.rules.hooks.answers import Told
+from yolo_fs.rules.hooks.answers import HookAnswer
 from yolo_fs.rules.hooks.guarded import Guarded, guarded, holds_guarded
 from yolo_fs.rules.hooks.touches import Effect, Touch
-from yolo_fs.rules.permits.actors import Actor, Answer
-from yolo_fs.rules.permits.targets import Target, sealed
 from yolo_fs.services.handoffs.accept import DirectiveHandoffs
-from yolo_fs.services.hooks.asked import Asked
+from yolo_fs.services.hooks.request import HookRequest
 from yolo_fs.services.progress.state_files import RUNNING
 
 
 class Guard:
     """Judges each file that one use of a tool would touch."""
 
-    def __init__(self, asked: Asked):
+    def __init__(self, asked: HookRequest):
         self._asked = asked
 
-    def answer(self) -> Told:
+    def answer(self) -> HookAnswer:
         """Refuse what would be written or read against the rules, with the reason and what to do instead."""
         handed = self._handed()
         for touch in self._asked.said.touches:
@@ -39,11 +39,11 @@ class Guard:
                 if not refusal and touch.writes and not self._is_scratch(touch, path):
                     refusal = handed(path)
                 if refusal:
-                    return Told(refusal=refusal)
+                    return HookAnswer(refusal=refusal)
         undecided = "; ".join(safe(what) for what in self._asked.said.undecided)
         if not undecided:
-            return Told()
-        return Told(
+            return HookAnswer()
+        return HookAnswer(
             note=f"yolo-fs hook: undecided from its text: {undecided}. "
             "The daemon and 'yolo-fs verify' check what it leaves behind."
         )
@@ -100,7 +100,7 @@ class Guard:
         exists = os.path.lexists(os.path.join(self._asked.repository.root, path))
         return exists or ((wanted == "always" or several) and path != RUNNING)
 
-    def _may_write(self, actor: Actor, full: str) -> Answer:
+    def _may_write(self, actor: Actor, full: str) -> AccessDecision:
         """Ask for the department's active plan, then for each other one that is open: plans of a wave run at once."""
         access = self._asked.access
         first, target = access.write(actor, full), access.target(full)
@@ -137,7 +137,7 @@ class Guard:
         return why
 
 
-def _said_no(given: Answer) -> str:
+def _said_no(given: AccessDecision) -> str:
     ask = (
         f"\nInstead: ask {', then '.join(given.ask)}"
         if given.ask

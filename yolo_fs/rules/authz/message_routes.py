@@ -14,36 +14,40 @@ from typing import Any
 from yolo_fs.protocol.departments import WORKING_NAMES, barrier_between
 from yolo_fs.protocol.names import Dept, Mode, Role
 from yolo_fs.reasons import Finding, Reason, YoloError, safe
-from yolo_fs.rules.evidence.facts import PhaseFacts
-from yolo_fs.rules.permits.actors import (
+from yolo_fs.rules.authz.actors import (
+    AccessDecision,
     Actor,
-    Answer,
     find_actor,
     meant_by,
     mode_of,
     refusal,
     reports_to,
 )
-from yolo_fs.rules.permits.contact import LEADS_ONLY, NO_UX_TO_BACKEND, is_across, may_escalate
+from yolo_fs.rules.authz.messaging import LEADS_ONLY, NO_UX_TO_BACKEND, is_across, may_escalate
+from yolo_fs.rules.evidence.facts import PhaseFacts
 from yolo_fs.schemas.messages import MESSAGES, Direction, Message
 
 # --- with a message --------------------------------------------------------------------------------------------------
 
 
-def may_send(sender: Actor, receiver: Actor, kind: str, *, team_mode: str = "auto") -> Answer:
+def may_send(
+    sender: Actor, receiver: Actor, kind: str, *, team_mode: str = "auto"
+) -> AccessDecision:
     """Tell whether a message of a known type may go from one to the other."""
     shape = MESSAGES[kind]
     if shape.direction is Direction.INTERNAL:
-        return Answer(False, f"{kind} is the Lead's own record and never sent.")
+        return AccessDecision(False, f"{kind} is the Lead's own record and never sent.")
     if shape.team_mode and team_mode not in ("auto", shape.team_mode):
-        return Answer(False, f"{kind} occurs in team_mode={shape.team_mode} only.")
+        return AccessDecision(False, f"{kind} occurs in team_mode={shape.team_mode} only.")
     if not _is_leg(shape, sender.role, receiver.role):
         return _right_route(shape, kind, sender, receiver)
     if kind == "escalation":
         return may_escalate(sender, receiver)
     if kind == "escalation_resolution":
         return _downwards(sender, receiver)
-    return _between_departments(shape, kind, sender, receiver) or Answer(True, route_of(kind))
+    return _between_departments(shape, kind, sender, receiver) or AccessDecision(
+        True, route_of(kind)
+    )
 
 
 def route_of(kind: str) -> str:
@@ -77,13 +81,13 @@ def _is_one_of(role: Role, names: tuple[str, ...]) -> bool:
     return role.value in names or any(name in names for name in speaks_for)
 
 
-def _right_route(shape: type[Message], kind: str, sender: Actor, receiver: Actor) -> Answer:
+def _right_route(shape: type[Message], kind: str, sender: Actor, receiver: Actor) -> AccessDecision:
     onward = next(
         (high for low, high in pairwise(_stations(shape)) if _is_one_of(sender.role, low)), ()
     )
     near = replace(sender, department=sender.department or receiver.department)
     ask = tuple(_named(near, name) for name in onward)
-    return Answer(False, route_of(kind), ask) if ask else refusal(sender, route_of(kind))
+    return AccessDecision(False, route_of(kind), ask) if ask else refusal(sender, route_of(kind))
 
 
 def _named(sender: Actor, name: str) -> str:
@@ -95,12 +99,12 @@ def _named(sender: Actor, name: str) -> str:
     return sender.peer(role).name if role else name
 
 
-def _downwards(sender: Actor, receiver: Actor) -> Answer:
+def _downwards(sender: Actor, receiver: Actor) -> AccessDecision:
     """A resolution goes down the way that the issue came up, level by level."""
     above = reports_to(receiver)
     is_level = above is sender.role or (above is Role.USER and sender.role is Role.GO)
     if is_level and not is_across(sender, receiver):
-        return Answer(True, route_of("escalation_resolution"))
+        return AccessDecision(True, route_of("escalation_resolution"))
     rule = "A resolution goes down one level at a time, never up."
     below = {
         Role.USER: Role.GO,
@@ -109,22 +113,28 @@ def _downwards(sender: Actor, receiver: Actor) -> Answer:
         Role.ARCHITECT: Role.LEAD,
     }
     if sender.role is Role.GO and sender.mode is Mode.MULTI:
-        return Answer(False, rule, (Role.OWNER.value,), ())
-    return Answer(False, rule, (receiver.peer(below.get(sender.role, Role.SENIOR)).name,), ())
+        return AccessDecision(False, rule, (Role.OWNER.value,), ())
+    return AccessDecision(
+        False, rule, (receiver.peer(below.get(sender.role, Role.SENIOR)).name,), ()
+    )
 
 
 def _between_departments(
     shape: type[Message], kind: str, sender: Actor, receiver: Actor
-) -> Answer | None:
+) -> AccessDecision | None:
     """Return the no of a message that leaves its department, or does not, against its type; None when it may go."""
     leaves = is_across(sender, receiver)
     if shape.direction is not Direction.ACROSS:
-        return Answer(False, LEADS_ONLY, (sender.peer(receiver.role).name,)) if leaves else None
+        return (
+            AccessDecision(False, LEADS_ONLY, (sender.peer(receiver.role).name,))
+            if leaves
+            else None
+        )
     if leaves and _are_its_departments(shape, kind, sender, receiver):
         return None
     is_barred = barrier_between(sender.department, receiver.department)
     rule = NO_UX_TO_BACKEND if is_barred else route_of(kind)
-    return Answer(False, rule, tuple(_leads(shape, sender)))
+    return AccessDecision(False, rule, tuple(_leads(shape, sender)))
 
 
 def _are_its_departments(shape: type[Message], kind: str, sender: Actor, receiver: Actor) -> bool:
@@ -188,7 +198,7 @@ def _escalated(sender: str, receiver: str, path: str, line: int, mode: Mode) -> 
 
 
 def _as_finding(
-    answer: Answer, path: str, line: int, at: str, ends: tuple[str, str]
+    answer: AccessDecision, path: str, line: int, at: str, ends: tuple[str, str]
 ) -> Iterator[Finding]:
     if not answer.allowed:
         to = ", ".join(answer.ask)

@@ -10,9 +10,9 @@ from yolo_fs.protocol.departments import WORKING_NAMES, barrier_between
 from yolo_fs.protocol.escalation import ESCALATES_BY_ROLE, RULES, Rule
 from yolo_fs.protocol.names import Mode, Role
 from yolo_fs.protocol.routes import ROUTES, ROUTING_RULES
-from yolo_fs.rules.permits.actors import (
+from yolo_fs.rules.authz.actors import (
+    AccessDecision,
     Actor,
-    Answer,
     refusal,
     reports_to,
     rule_of,
@@ -41,18 +41,22 @@ def _rule(which: Rule) -> str:
 # --- freely ----------------------------------------------------------------------------------------------------------
 
 
-def may_contact(sender: Actor, receiver: Actor) -> Answer:
+def may_contact(sender: Actor, receiver: Actor) -> AccessDecision:
     """Tell whether somebody may write to somebody else at all, whatever the message."""
     if sender == receiver:
-        return Answer(True, "Nobody needs leave to note something down.")
+        return AccessDecision(True, "Nobody needs leave to note something down.")
     for forbidden in (_user_is_reached_by_proxy, _departments_are_apart):
         if answer := forbidden(sender, receiver):
             return answer
     if rule := _why_linked(sender, receiver) or _why_linked(receiver, sender):
-        return Answer(True, rule)
+        return AccessDecision(True, rule)
     rule = _why_not(sender.role, receiver.role)
     between = _between(sender, receiver)
-    return Answer(False, rule, (receiver.peer(between).name,)) if between else refusal(sender, rule)
+    return (
+        AccessDecision(False, rule, (receiver.peer(between).name,))
+        if between
+        else refusal(sender, rule)
+    )
 
 
 def _between(sender: Actor, receiver: Actor) -> Role | None:
@@ -64,33 +68,33 @@ def _between(sender: Actor, receiver: Actor) -> Role | None:
     return above[place - 1] if place else None
 
 
-def _user_is_reached_by_proxy(sender: Actor, receiver: Actor) -> Answer | None:
+def _user_is_reached_by_proxy(sender: Actor, receiver: Actor) -> AccessDecision | None:
     if Role.USER not in (sender.role, receiver.role):
         return None
     other = receiver if sender.role is Role.USER else sender
     rule = _rule(Rule.OWNER_TO_USER_ONLY)
     if other.role in _PROXIES:
-        return Answer(True, rule)
+        return AccessDecision(True, rule)
     is_last = other.role is Role.ARCHITECT and other.mode is Mode.SINGLE
     return refusal(sender, rule, *((Role.GO,) if is_last or sender.role is Role.USER else ()))
 
 
-def _departments_are_apart(sender: Actor, receiver: Actor) -> Answer | None:
+def _departments_are_apart(sender: Actor, receiver: Actor) -> AccessDecision | None:
     if not is_across(sender, receiver):
         return None
     if {sender.role, receiver.role} != {Role.LEAD}:
         ask = reports_to(sender) if sender.role is not Role.LEAD else Role.LEAD
         return _towards(sender, receiver, LEADS_ONLY, ask)
     if barrier := barrier_between(sender.department, receiver.department):
-        return Answer(False, NO_UX_TO_BACKEND, (Actor(Role.LEAD, barrier.relay).name,), ())
-    return Answer(True, LEADS_ONLY)
+        return AccessDecision(False, NO_UX_TO_BACKEND, (Actor(Role.LEAD, barrier.relay).name,), ())
+    return AccessDecision(True, LEADS_ONLY)
 
 
-def _towards(sender: Actor, receiver: Actor, rule: str, ask: Role | None) -> Answer:
+def _towards(sender: Actor, receiver: Actor, rule: str, ask: Role | None) -> AccessDecision:
     """Return a no with the way that is open: a Lead asks the other Lead, anybody else goes up to his own."""
     if ask is None or sender.role is not Role.LEAD:
         return refusal(sender, rule)
-    return Answer(False, rule, (receiver.peer(Role.LEAD).name,), ())
+    return AccessDecision(False, rule, (receiver.peer(Role.LEAD).name,), ())
 
 
 def is_across(one: Actor, other: Actor) -> bool:
@@ -136,7 +140,7 @@ def _why_not(sender: Role, receiver: Role) -> str:
 # --- to escalate -----------------------------------------------------------------------------------------------------
 
 
-def may_escalate(sender: Actor, receiver: Actor, *, is_fail: bool = False) -> Answer:
+def may_escalate(sender: Actor, receiver: Actor, *, is_fail: bool = False) -> AccessDecision:
     """Tell whether an issue may go from one to the other; `is_fail`: it is the FAIL of a security audit."""
     row = ESCALATES_BY_ROLE.get(sender.role)
     if row and row.on_fail:
@@ -149,7 +153,7 @@ def may_escalate(sender: Actor, receiver: Actor, *, is_fail: bool = False) -> An
             )
     above = reports_to(sender)
     if above is None:
-        return Answer(False, f"Nobody stands above the user. {_CHAIN}")
+        return AccessDecision(False, f"Nobody stands above the user. {_CHAIN}")
     if receiver.role is not above:
         return refusal(sender, _why_not(sender.role, receiver.role))
     if is_across(sender, receiver):
@@ -159,25 +163,31 @@ def may_escalate(sender: Actor, receiver: Actor, *, is_fail: bool = False) -> An
         if above is Role.USER and sender.role is not Role.GO
         else ""
     )
-    return Answer(True, f"{sender.role.label} escalates to {above.label}{way}. {_CHAIN}")
+    return AccessDecision(True, f"{sender.role.label} escalates to {above.label}{way}. {_CHAIN}")
 
 
-def escalation_of(sender: Actor, occasion: str) -> Answer:
+def escalation_of(sender: Actor, occasion: str) -> AccessDecision:
     """Tell to whom an occasion goes, such as `2 task failures`, and what is brought along."""
     row = ESCALATES_BY_ROLE.get(sender.role)
     is_fail = _FAIL in occasion.lower().split() and row is not None and row.on_fail is not None
     above = row.on_fail if is_fail and row else reports_to(sender)
     if above is None:
-        return Answer(False, f"Nobody stands above the user. {_CHAIN}")
+        return AccessDecision(False, f"Nobody stands above the user. {_CHAIN}")
     if is_fail:
         rule = _rule(Rule.SECURITY_FAIL_BYPASSES)
     elif row and occasion.lower() in (trigger.lower() for trigger in row.triggers):
         rule = f"{row.role.label} escalates to {above.label}: {', '.join(row.triggers)}. {rule_of(row.source)}"
     else:
         rule = _rule(Rule.LANE)
-    return Answer(True, rule, (sender.peer(above).name,), ("issue", "evidence", "recommendation"))
+    return AccessDecision(
+        True, rule, (sender.peer(above).name,), ("issue", "evidence", "recommendation")
+    )
 
 
-def _bypass(sender: Actor, receiver: Actor, to: Role) -> Answer:
+def _bypass(sender: Actor, receiver: Actor, to: Role) -> AccessDecision:
     rule = _rule(Rule.SECURITY_FAIL_BYPASSES)
-    return Answer(True, rule) if receiver.role in (to, *_PROXIES) else refusal(sender, rule, to)
+    return (
+        AccessDecision(True, rule)
+        if receiver.role in (to, *_PROXIES)
+        else refusal(sender, rule, to)
+    )

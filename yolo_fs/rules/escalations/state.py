@@ -1,4 +1,4 @@
-"""How one escalation stands: who holds it, since when, what is owed, and how it came there.
+"""The state of one escalation: who holds it, since when, what is owed, and how it came there. Pure.
 
 See docs/sources.md#document-002.
 """
@@ -8,16 +8,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 from yolo_fs.ids import EscalationId
 from yolo_fs.protocol.departments import name_in
 from yolo_fs.protocol.escalation import DOWNWARD, UPWARD
 from yolo_fs.protocol.names import Dept, Role
 from yolo_fs.reasons import Finding
-from yolo_fs.rules.escalations.log import Station
+from yolo_fs.rules.escalations.log import LogEntry
+from yolo_fs.rules.timestamps import iso
 
 
-class Standing(StrEnum):
+class EscalationStage(StrEnum):
     """How an escalation stands."""
 
     RISING = "rising"
@@ -37,7 +39,7 @@ class EscalationProgress:
     id: EscalationId
     department: Dept
     severity: str
-    standing: Standing
+    standing: EscalationStage
     path: tuple[Role, ...]
     """Its levels, from whoever reported it to the user."""
     holder: Role
@@ -55,7 +57,7 @@ class EscalationProgress:
     """The holder was silent, and nobody above may be asked: that was told, and is told once."""
     decision: str
     instructions: tuple[str, ...]
-    history: tuple[Station, ...]
+    history: tuple[LogEntry, ...]
     """The stations that counted, level by level."""
     asks_owner: bool = True
     """Whether the level above the Architect is asked when it is silent."""
@@ -67,7 +69,7 @@ class EscalationProgress:
     @property
     def is_open(self) -> bool:
         """Whether anything is still owed."""
-        return self.standing is not Standing.RESOLVED
+        return self.standing is not EscalationStage.RESOLVED
 
     @property
     def origin(self) -> Role:
@@ -84,7 +86,9 @@ class EscalationProgress:
         """Who gets it when the holder is silent; the holder itself where it is only reminded."""
         above = self.above(self.holder)
         may_rise = self.holder is not Role.ARCHITECT or self.asks_owner
-        return above if above and may_rise and self.standing is Standing.RISING else self.holder
+        return (
+            above if above and may_rise and self.standing is EscalationStage.RISING else self.holder
+        )
 
     @property
     def key(self) -> str:
@@ -96,12 +100,12 @@ class EscalationProgress:
         """What is owed next, in the words of the round trip; nothing once it is over."""
         if not self.is_open:
             return ""
-        rows = UPWARD if self.standing is Standing.RISING else DOWNWARD
+        rows = UPWARD if self.standing is EscalationStage.RISING else DOWNWARD
         role = Role.GO if self.holder is Role.USER else self.holder
         said = next((row.action for row in rows if row.role is role), "Passes the resolution on")
         return (
             f"stopped after {self.round_trips} round trips: decide"
-            if self.standing is Standing.STOPPED
+            if self.standing is EscalationStage.STOPPED
             else said
         )
 
@@ -113,3 +117,43 @@ class EscalationProgress:
     def below(self, role: Role) -> Role:
         """Return the next level down."""
         return self.path[max(0, self.path.index(role) - 1)] if role in self.path else self.origin
+
+
+def as_json(one: EscalationProgress) -> dict[str, Any]:
+    """Return an escalation with every station that it came by."""
+    return {
+        "id": str(one.id),
+        "task": str(one.id.task),
+        "department": one.department.value,
+        "severity": one.severity,
+        "standing": one.standing.value,
+        "holder": one.agent if one.is_open else "",
+        "path": [role.value for role in one.path],
+        "opened_at": iso(one.opened_at.timestamp()),
+        "since": iso(one.since.timestamp()),
+        "deadline": iso(one.deadline.timestamp()) if one.deadline else "",
+        "attempt": one.attempt,
+        "round_trips": one.round_trips,
+        "owed": one.owed,
+        "decision": one.decision,
+        "action_items": list(one.instructions),
+        "history": [_station(each) for each in one.history],
+    }
+
+
+def _station(one: LogEntry) -> dict[str, Any]:
+    said = {
+        "line": one.number,
+        "dt": one.dt,
+        "agent": one.agent,
+        "to": one.target,
+        "st": one.state,
+        "move": one.move,
+        "reason": one.reason,
+        "evidence": list(one.evidence),
+        "recommendation": one.recommendation,
+        "options": list(one.options),
+        "decision": one.decision,
+        "shown_by": one.shown_by,
+    }
+    return {key: value for key, value in said.items() if value}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from yolo_fs.edges.git.repository import Repository
@@ -17,21 +17,21 @@ from yolo_fs.json_form import to_json
 from yolo_fs.protocol.crew import Circuit, Health
 from yolo_fs.protocol.names import Dept
 from yolo_fs.reasons import Finding
+from yolo_fs.rules.agents.circuit import Breaker, BreakerPolicy, as_of, left_by, outcomes
+from yolo_fs.rules.agents.health import AT_WORK, AgentHealth, crew, judged
+from yolo_fs.rules.agents.shutdown import Shutdown, shutdowns
+from yolo_fs.rules.agents.stalls import Stall, StallInput, awaited, stalls
+from yolo_fs.rules.agents.totals import DepartmentTotals, tally
 from yolo_fs.rules.artifacts.verdicts import Verdict
-from yolo_fs.rules.crew.circuit import Breaker, Patience, as_of, left_by
-from yolo_fs.rules.crew.health import AT_WORK, AgentHealth, crew, judged
-from yolo_fs.rules.crew.outcomes import outcomes
-from yolo_fs.rules.crew.shutdown import Shutdown, shutdowns
-from yolo_fs.rules.crew.stalls import Stall, StallInput, awaited, stalls
-from yolo_fs.rules.escalations.clock import Instant
+from yolo_fs.rules.escalations.fold import escalations
 from yolo_fs.rules.escalations.log import logged
-from yolo_fs.rules.escalations.standing import escalations
 from yolo_fs.rules.evidence.facts import PhaseFacts, SourceCommit, Switches
 from yolo_fs.rules.evidence.plans import plan_progress
 from yolo_fs.rules.loops.facts import LoopFacts
 from yolo_fs.rules.phase.phase import Phase
+from yolo_fs.rules.turn_timers import Instant
 from yolo_fs.schemas.config import Policy
-from yolo_fs.services.crew.record import Record, Recorded
+from yolo_fs.services.agents.recording import AgentJournal, Recorded
 from yolo_fs.services.escalations.clock import note, read_clock, recall
 from yolo_fs.services.history.index import HistoryIndex
 from yolo_fs.services.history.loops import loop_facts
@@ -42,7 +42,7 @@ CLOCK = "crew-clock.json"
 
 
 @dataclass(frozen=True, slots=True)
-class CrewLook:
+class AgentsSnapshot:
     """The crew at one moment."""
 
     agents: tuple[AgentHealth, ...]
@@ -80,7 +80,7 @@ class _OpenPhase:
     done: Mapping[str, SourceCommit]
 
 
-class CrewObserver:
+class AgentsObserver:
     """Looks again and again, and reads only what has changed."""
 
     def __init__(
@@ -104,9 +104,9 @@ class CrewObserver:
         self._folded: tuple[object, tuple[Breaker, ...]] | None = None
         """What the breakers were folded from last, and as what."""
         self._asked: tuple[tuple[Shutdown, ...], tuple[Finding, ...]] = ((), ())
-        self.record = Record(repository.own_dir, settings.limits)
+        self.record = AgentJournal(repository.own_dir, settings.limits)
 
-    def look(self, verdicts: Mapping[str, Verdict], *, keep: bool = False) -> CrewLook:
+    def look(self, verdicts: Mapping[str, Verdict], *, keep: bool = False) -> AgentsSnapshot:
         """Return the crew as it is now. `keep`: let another run of the program know how long everything has lasted.
 
         Raises:
@@ -122,7 +122,7 @@ class CrewObserver:
         there = judged(agents, now.wall, self._policy.agent_silent_s, began)
         circuits = as_of(now.wall, self._left(phases, there, said), self._patience, began)
         scenes = (_stall_input(one, there, circuits, verdicts, now.wall) for one in phases)
-        return CrewLook(
+        return AgentsSnapshot(
             agents=there,
             breakers=circuits,
             shutdowns=asked,
@@ -168,8 +168,8 @@ class CrewObserver:
         return self._folded[1]
 
     @property
-    def _patience(self) -> Patience:
-        return Patience(self._policy.circuit_failures, self._policy.circuit_open_s)
+    def _patience(self) -> BreakerPolicy:
+        return BreakerPolicy(self._policy.circuit_failures, self._policy.circuit_open_s)
 
     @property
     def _departments(self) -> tuple[Dept, ...]:
@@ -253,3 +253,11 @@ def shutdown_as_json(one: Shutdown, *, is_late: bool) -> dict[str, Any]:
         "deadline_passed": is_late,
         "asked": to_json(one.asked),
     }
+
+
+def tally_of(
+    repository: Repository, settings: Settings, team: Team, facts: PhaseFacts
+) -> tuple[DepartmentTotals, ...]:
+    """Return the totals of each department of a phase, with what its Devs reported."""
+    seen = AgentJournal(repository.own_dir, settings.limits).read(datetime.now(UTC)).seen
+    return tally(Phase(facts), task_commits(facts, team.history_index), seen)

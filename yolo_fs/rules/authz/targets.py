@@ -16,7 +16,7 @@ from yolo_fs.protocol.isolation import BORDERS, SEALED, Item, Sealed, What
 from yolo_fs.protocol.names import Dept, Role
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.rules.artifacts.verdicts import Place
-from yolo_fs.rules.permits.actors import Actor
+from yolo_fs.rules.authz.actors import Actor
 
 GIT_DIFF = "git diff"
 """Stands for the changes themselves, which no path is."""

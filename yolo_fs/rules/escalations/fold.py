@@ -16,17 +16,24 @@ from yolo_fs.ids import EscalationId
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT
 from yolo_fs.protocol.names import Role
 from yolo_fs.reasons import Finding
-from yolo_fs.rules.escalations.beginning import begin
-from yolo_fs.rules.escalations.log import ENTRIES, LOG, Logged, Station, by_id, of_entry, stations
-from yolo_fs.rules.escalations.moves import advance
-from yolo_fs.rules.escalations.progress import EscalationProgress, Standing
+from yolo_fs.rules.escalations.log import (
+    ENTRIES,
+    LOG,
+    EscalationLog,
+    LogEntry,
+    by_id,
+    of_entry,
+    stations,
+)
+from yolo_fs.rules.escalations.machine import advance, begin
+from yolo_fs.rules.escalations.state import EscalationProgress, EscalationStage
 from yolo_fs.rules.timestamps import moment, untimely
 
 EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class Raise:
+class Timeout:
     """A level that was silent for too long."""
 
     id: EscalationId
@@ -38,7 +45,7 @@ class Raise:
     elapsed_s: int
 
 
-def escalations(known: Logged, now: datetime) -> tuple[EscalationProgress, ...]:
+def escalations(known: EscalationLog, now: datetime) -> tuple[EscalationProgress, ...]:
     """Return how each escalation of a phase stands, in the order of their names."""
     grouped = by_id(stations(known))
     entries = {
@@ -54,7 +61,7 @@ def due(
     found: Iterable[EscalationProgress],
     now: datetime,
     began: Mapping[str, datetime] = MappingProxyType({}),
-) -> tuple[Raise, ...]:
+) -> tuple[Timeout, ...]:
     """Return the levels that were silent for longer than allowed, the longest first.
 
     `began`: key of a turn → when it began, where a better clock than that of the lines knows.
@@ -65,7 +72,7 @@ def due(
             waited = now - began.get(one.key, one.since)
             if waited > one.deadline - one.since:
                 late.append(
-                    Raise(
+                    Timeout(
                         one.id, one.attempt, one.holder, one.silent_to, int(waited.total_seconds())
                     )
                 )
@@ -76,8 +83,8 @@ def due(
 
 
 def _fold(
-    known: Logged,
-    found: list[Station],
+    known: EscalationLog,
+    found: list[LogEntry],
     entry: Mapping[str, Any] | None,
     name: EscalationId,
     now: datetime,
@@ -105,7 +112,7 @@ def _fold(
     return _timed(one, known)
 
 
-def _clamped(found: Station, earliest: datetime, known: Logged, now: datetime) -> datetime:
+def _clamped(found: LogEntry, earliest: datetime, known: EscalationLog, now: datetime) -> datetime:
     """Return when a line was written: not after the log was, not after now, and not before the line before it."""
     latest = min(known.written_at or now, now)
     return (
@@ -115,13 +122,13 @@ def _clamped(found: Station, earliest: datetime, known: Logged, now: datetime) -
     )
 
 
-def _untimely(found: Station, now: datetime) -> Iterator[Finding]:
+def _untimely(found: LogEntry, now: datetime) -> Iterator[Finding]:
     path, at = (LOG, "/dt") if found.number else (ENTRIES, "/escalations")
     return untimely(str(found.id), found.dt, now, path, found.number, at)
 
 
-def _timed(one: EscalationProgress, known: Logged) -> EscalationProgress:
-    waits = one.standing in (Standing.RISING, Standing.DESCENDING)
+def _timed(one: EscalationProgress, known: EscalationLog) -> EscalationProgress:
+    waits = one.standing in (EscalationStage.RISING, EscalationStage.DESCENDING)
     may_be_late = waits and one.holder is not Role.USER and not one.reminded
     timeout = timedelta(seconds=known.rules.timeout_seconds)
     return replace(one, deadline=one.since + timeout) if may_be_late else one

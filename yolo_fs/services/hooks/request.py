@@ -10,10 +10,10 @@ from itertools import islice
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
-from yolo_fs.rules.hooks.input import Said
+from yolo_fs.rules.authz.actors import Actor
+from yolo_fs.rules.hooks.input import HookInput
 from yolo_fs.rules.hooks.shell import UNKNOWN
 from yolo_fs.rules.hooks.touches import Touch
-from yolo_fs.rules.permits.actors import Actor
 from yolo_fs.services.access import Access
 from yolo_fs.services.settings import load
 
@@ -21,10 +21,10 @@ _MOST_MATCHES = 1_000
 """Files that one pattern is replaced by; the rest is like them."""
 
 
-class Asked:
+class HookRequest:
     """One question of a host, asked in one repository."""
 
-    def __init__(self, repository: Repository, said: Said):
+    def __init__(self, repository: Repository, said: HookInput):
         self.repository = repository
         self.said = said
         self.settings = load(repository.root)

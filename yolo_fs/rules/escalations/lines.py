@@ -1,12 +1,12 @@
-"""The lines that moves and silence add to the log of escalations. Pure.
+"""The lines that moves, silence and commits add to the log of escalations. Pure.
 
-A move says neither its id nor its moment: both are known only once the log is locked.
-
+A move has neither id nor time yet: both are known only once the log is locked.
 See docs/sources.md#document-002.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -14,15 +14,43 @@ from yolo_fs.ids import EscalationId, TaskRef
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, name_in
 from yolo_fs.protocol.names import Role
 from yolo_fs.protocol.roster import department_said
-from yolo_fs.rules.escalations.beginning import path_of
-from yolo_fs.rules.escalations.log import Logged, role_of
-from yolo_fs.rules.escalations.messages import Said, recommended
-from yolo_fs.rules.escalations.progress import EscalationProgress, Standing
-from yolo_fs.rules.escalations.standing import Raise
+from yolo_fs.rules.escalations.fold import Timeout
+from yolo_fs.rules.escalations.log import EscalationLog, role_of
+from yolo_fs.rules.escalations.machine import path_of
+from yolo_fs.rules.escalations.messages import EscalationRequest, recommended
+from yolo_fs.rules.escalations.state import EscalationProgress, EscalationStage
+from yolo_fs.rules.evidence.commits import purpose_of
+from yolo_fs.subject import GRAMMAR
+
+_RESOLVED = re.compile(r"resolve blocker\b")
+
+
+def resumes(name: EscalationId, subject: str, *, is_only: bool) -> bool:
+    """Tell whether a commit carries on the task that is blocked.
+
+    `is_only`: no other escalation of the plan waits for its Dev, so that a resolved blocker can be no other.
+    """
+    if re.search(rf"\b{re.escape(str(name))}\b", subject):
+        return True
+    purpose = purpose_of(subject)
+    if purpose is None or purpose.step:
+        return False
+    if purpose.task:
+        return purpose.task == name.task
+    found = GRAMMAR.fullmatch(subject)
+    return (
+        is_only
+        and purpose.plan == name.task.plan
+        and bool(found and _RESOLVED.match(found["text"]))
+    )
 
 
 def opened(
-    said: Said, to: str, task: TaskRef, one: EscalationProgress | None, known: Logged
+    said: EscalationRequest,
+    to: str,
+    task: TaskRef,
+    one: EscalationProgress | None,
+    known: EscalationLog,
 ) -> dict[str, Any]:
     """Return the line that reports a task as blocked; past the last round trip it stops at the user."""
     is_over = (
@@ -37,14 +65,14 @@ def opened(
     return _line(said, "open", to or name_in(above, department)) | _given(mv=move, att=attempt)
 
 
-def raised(said: Said, to: str, one: EscalationProgress | None) -> dict[str, Any]:
+def raised(said: EscalationRequest, to: str, one: EscalationProgress | None) -> dict[str, Any]:
     """Return the line that hands an escalation to the next level up."""
     above = one.above(one.holder) if one else None
     target = to or (name_in(above, one.department) if one and above else Role.USER.value)
     return _line(said, "escalated", target) | _given(att=one.attempt if one else None)
 
 
-def resolved(said: Said, to: str, one: EscalationProgress | None) -> dict[str, Any]:
+def resolved(said: EscalationRequest, to: str, one: EscalationProgress | None) -> dict[str, Any]:
     """Return the line that decides, passes a decision on, or says that the task goes on."""
     decision = (one.decision if one else "") or said.decision
     attempt = _given(att=one.attempt if one else None)
@@ -61,7 +89,9 @@ def resolved(said: Said, to: str, one: EscalationProgress | None) -> dict[str, A
     return passed | attempt | _given(dec=new, todo=list(said.instructions))
 
 
-def called(spelled: str, one: EscalationProgress | None, name: EscalationId, known: Logged) -> str:
+def called(
+    spelled: str, one: EscalationProgress | None, name: EscalationId, known: EscalationLog
+) -> str:
     """Return how whoever speaks is called in the department of the task: plain `senior` may mean `fe-senior`."""
     role = role_of(spelled)
     department = (
@@ -75,15 +105,15 @@ def called(spelled: str, one: EscalationProgress | None, name: EscalationId, kno
 
 
 def _may_reopen(one: EscalationProgress) -> bool:
-    came_back = one.standing is Standing.DESCENDING and one.holder is one.origin
-    return came_back or one.standing is Standing.RESOLVED
+    came_back = one.standing is EscalationStage.DESCENDING and one.holder is one.origin
+    return came_back or one.standing is EscalationStage.RESOLVED
 
 
 _BEYOND = "beyond the authority of whoever asks"
 _WITHIN = "within the authority of whoever decides"
 
 
-def _line(said: Said, state: str, target: str) -> dict[str, Any]:
+def _line(said: EscalationRequest, state: str, target: str) -> dict[str, Any]:
     line = {
         "agent": said.agent,
         "reason": said.reason or said.decision or "as decided",
@@ -102,7 +132,7 @@ def _given(**values: Any) -> dict[str, Any]:
 # --- what nobody says, and is logged all the same ---
 
 
-def timed_out(one: EscalationProgress, late: Raise, dt: str) -> dict[str, Any]:
+def timed_out(one: EscalationProgress, late: Timeout, dt: str) -> dict[str, Any]:
     """Return the whole line that hands up what a level is silent about, or reminds it; `dt`: its moment."""
     silent = name_in(late.level, one.department)
     is_reminder = late.to is late.level

@@ -16,12 +16,11 @@ from yolo_fs.ids import PhaseId
 from yolo_fs.protocol.crew import Cause, Circuit, Health
 from yolo_fs.protocol.names import Dept
 from yolo_fs.reasons import errors
+from yolo_fs.rules.agents.circuit import Breaker
+from yolo_fs.rules.agents.health import AgentHealth, place_of
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.verdicts import Held, Rejected, Verdict
-from yolo_fs.rules.crew.circuit import Breaker
-from yolo_fs.rules.crew.health import AgentHealth
-from yolo_fs.rules.crew.record import place_of
-from yolo_fs.rules.escalations.progress import EscalationProgress
+from yolo_fs.rules.escalations.state import EscalationProgress
 from yolo_fs.rules.evidence.facts import SourceCommit
 from yolo_fs.rules.evidence.plans import plan_progress
 from yolo_fs.rules.phase.phase import Phase

@@ -14,16 +14,16 @@ from typing import Any
 from yolo_fs.protocol.authority import AUTHORITY, AUTHORITY_BY_ROLE, Authority, Topic
 from yolo_fs.protocol.names import Role
 from yolo_fs.reasons import Finding, Level, Reason, YoloError, safe
-from yolo_fs.rules.evidence.facts import PhaseFacts
-from yolo_fs.rules.permits.actors import (
+from yolo_fs.rules.authz.actors import (
+    AccessDecision,
     Actor,
-    Answer,
     find_actor,
     mode_of,
     refusal,
     rule_of,
     superiors,
 )
+from yolo_fs.rules.evidence.facts import PhaseFacts
 
 _MATRIX = "Rule: Decision Authority Matrix."
 LANE = (
@@ -47,10 +47,10 @@ class _Fit(IntEnum):
 # --- decisions -------------------------------------------------------------------------------------------------------
 
 
-def may_decide(actor: Actor, topic: str) -> Answer:
+def may_decide(actor: Actor, topic: str) -> AccessDecision:
     """Tell whether a role decides a topic itself."""
     if actor.role is Role.USER:
-        return Answer(True, f"The user decides what nobody else may. {_MATRIX}")
+        return AccessDecision(True, f"The user decides what nobody else may. {_MATRIX}")
     row = AUTHORITY_BY_ROLE.get(Role.OWNER if actor.role is Role.GO else actor.role)
     if row is None:
         return refusal(actor, f"The matrix gives {actor.role.label} no authority. {_MATRIX}")
@@ -60,7 +60,7 @@ def may_decide(actor: Actor, topic: str) -> Answer:
     if must and must_fit >= fit:
         return refusal(actor, f"MUST escalate: {must}. {_MATRIX}", *must.ask)
     if own:
-        return Answer(True, f"CAN decide: {own}. {_MATRIX}")
+        return AccessDecision(True, f"CAN decide: {own}. {_MATRIX}")
     return refusal(actor, f"{LANE}{_whose(asked, row)} {_MATRIX}")
 
 
@@ -136,14 +136,14 @@ def _whose(asked: frozenset[str], own: Authority) -> str:
 # --- tools -----------------------------------------------------------------------------------------------------------
 
 
-def may_use(actor: Actor, tool: str) -> Answer:
+def may_use(actor: Actor, tool: str) -> AccessDecision:
     """Tell whether the roster gives a role a tool."""
     agent = actor.agent
     rule = rule_of(agent.source) if agent else "Rule: Agent Roster."
     if agent is None or not agent.tools:
-        return Answer(True, f"The roster limits no tools of {actor.role.label}. {rule}")
+        return AccessDecision(True, f"The roster limits no tools of {actor.role.label}. {rule}")
     if has_tool(actor, tool):
-        return Answer(True, f"{agent.full_name} has {', '.join(agent.tools)}. {rule}")
+        return AccessDecision(True, f"{agent.full_name} has {', '.join(agent.tools)}. {rule}")
     reason = f"{agent.full_name} has {', '.join(agent.tools)} and no {safe(tool)} tool: it {ADVISORY}. {rule}"
     able = next((one.role for one in superiors(actor) if has_tool(one, tool)), None)
     return refusal(actor, reason, *((able,) if able else ()))
@@ -192,7 +192,7 @@ def decision_findings(
             )
 
 
-def _out_of_lane(actor: Actor, line: Mapping[str, Any]) -> Answer | None:
+def _out_of_lane(actor: Actor, line: Mapping[str, Any]) -> AccessDecision | None:
     row = AUTHORITY_BY_ROLE.get(actor.role)
     if row is None:
         return None

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from yolo_fs.reasons import Finding, Reason, errors, safe
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.verdicts import Accepted, Held, Rejected, Waiting
-from yolo_fs.rules.hooks.answers import Told
+from yolo_fs.rules.hooks.answers import HookAnswer
 from yolo_fs.services.daemon.coordinator import PASSING
-from yolo_fs.services.hooks.asked import Asked
+from yolo_fs.services.hooks.request import HookRequest
 from yolo_fs.services.install.background import running
 from yolo_fs.services.status import Candidate, report
 
@@ -25,17 +25,17 @@ _FEW = 20
 class Leave:
     """Judges what an agent would leave behind."""
 
-    def __init__(self, asked: Asked):
+    def __init__(self, asked: HookRequest):
         self._asked = asked
 
-    def answer(self) -> Told:
+    def answer(self) -> HookAnswer:
         """Send an agent back once while something of its own is wrong, or valid and in no commit."""
         if self._asked.said.is_repeated:
-            return Told()
+            return HookAnswer()
         lines = list(self._left())
         if not lines:
-            return Told()
-        return Told(
+            return HookAnswer()
+        return HookAnswer(
             refusal="\n".join(
                 ("Before you stop, this is not done yet:", *lines[:_FEW], *_more(lines))
             )

@@ -21,7 +21,7 @@ BRING = ("the question or blocker", "the relevant context of your work", "your r
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class AccessDecision:
     """Whether something is allowed, and why."""
 
     allowed: bool
@@ -121,11 +121,11 @@ def section_of(source: str) -> str:
     return section[1] if section else source
 
 
-def refusal(actor: Actor, rule: str, *ask: Role) -> Answer:
+def refusal(actor: Actor, rule: str, *ask: Role) -> AccessDecision:
     """Return a no: whom to ask is the direct report-to, unless somebody is named."""
     above = reports_to(actor)
     roles = ask or ((above,) if above else ())
-    return Answer(False, rule, tuple(actor.peer(role).name for role in roles), BRING)
+    return AccessDecision(False, rule, tuple(actor.peer(role).name for role in roles), BRING)
 
 
 def find_actor(name: str, department: Dept | None = None, mode: Mode = Mode.SINGLE) -> Actor:

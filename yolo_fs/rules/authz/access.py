@@ -15,10 +15,10 @@ from yolo_fs.ids import PlanId
 from yolo_fs.protocol.departments import DEPARTMENT_BY_NAME, barrier_between
 from yolo_fs.protocol.isolation import BORDERS, SCOPES, Border, Item, Scope
 from yolo_fs.protocol.names import Dept, Mode, Role
-from yolo_fs.rules.permits.actors import BRING, Actor, Answer, refusal, rule_of
-from yolo_fs.rules.permits.authority import has_tool, may_use
-from yolo_fs.rules.permits.contact import may_contact
-from yolo_fs.rules.permits.targets import Target, means, sealed
+from yolo_fs.rules.authz.actors import BRING, AccessDecision, Actor, refusal, rule_of
+from yolo_fs.rules.authz.authority import has_tool, may_use
+from yolo_fs.rules.authz.messaging import may_contact
+from yolo_fs.rules.authz.targets import Target, means, sealed
 
 NO_UX_FOR_BACKEND = (
     "Backend agents NEVER read UI/UX artifacts directly. Frontend relays relevant information via handoff artifacts "
@@ -33,15 +33,17 @@ _PLAN = "Rule: file-guard."
 # --- reading ---------------------------------------------------------------------------------------------------------
 
 
-def may_read(actor: Actor, target: Target, work: str = "") -> Answer:
+def may_read(actor: Actor, target: Target, work: str = "") -> AccessDecision:
     """Tell whether somebody may read a path. `work`: what he does, such as `Code Review`; empty for any of it."""
     if rule := _never(actor, target, work):
         return refusal(actor, rule)
     for item, source in _received(actor, work):
         if means(item, target, actor):
             only = f", of its lines {', '.join(item.fields)} alone" if item.fields else ""
-            return Answer(True, f"{actor.name} receives {item.text}{only}. {rule_of(source)}")
-    return Answer(True, f"Nothing keeps {actor.name} from it. {_ISOLATION}")
+            return AccessDecision(
+                True, f"{actor.name} receives {item.text}{only}. {rule_of(source)}"
+            )
+    return AccessDecision(True, f"Nothing keeps {actor.name} from it. {_ISOLATION}")
 
 
 def _never(actor: Actor, target: Target, work: str) -> str:
@@ -89,28 +91,30 @@ class ActivePlan:
     """Files, and directories, that it may touch; empty when it says nothing."""
 
 
-def may_write(actor: Actor, target: Target, plan: ActivePlan | None = None) -> Answer:
+def may_write(actor: Actor, target: Target, plan: ActivePlan | None = None) -> AccessDecision:
     """Tell whether somebody may write a path. `plan`: the active one; None when nothing is being implemented."""
     for refuse in (_repository, _tool, _hidden, _status_file, _department_area):
         if answer := refuse(actor, target):
             return answer
     if target.is_planning:
-        return Answer(True, f"It lies in the planning tree, in no other department's part. {_AREA}")
+        return AccessDecision(
+            True, f"It lies in the planning tree, in no other department's part. {_AREA}"
+        )
     return _plan_files(actor, target, plan)
 
 
-def outside(actor: Actor, shown: str) -> Answer:
+def outside(actor: Actor, shown: str) -> AccessDecision:
     """Return the no to a path that leads out of the repository."""
     return refusal(actor, f"{shown} lies outside of the repository. {_PLAN}")
 
 
-def _repository(actor: Actor, target: Target) -> Answer | None:
+def _repository(actor: Actor, target: Target) -> AccessDecision | None:
     if target.path.split("/")[0] == ".git" or target.path in ("", "."):
         return refusal(actor, f"{target.path or '.'} is git's own. Rule: security-filter.")
     return None
 
 
-def _tool(actor: Actor, target: Target) -> Answer | None:
+def _tool(actor: Actor, target: Target) -> AccessDecision | None:
     """A role without Write or Edit writes nothing but what it produces, and that through Bash if at all."""
     if (
         actor.agent is None
@@ -122,19 +126,19 @@ def _tool(actor: Actor, target: Target) -> Answer | None:
     return None if own and has_tool(actor, "Bash") else may_use(actor, "Write")
 
 
-def _hidden(actor: Actor, target: Target) -> Answer | None:
+def _hidden(actor: Actor, target: Target) -> AccessDecision | None:
     rule = _never(actor, target, "")
     return refusal(actor, rule) if rule else None
 
 
-def _status_file(actor: Actor, target: Target) -> Answer | None:
+def _status_file(actor: Actor, target: Target) -> AccessDecision | None:
     if not (target.is_planning and target.name.startswith(".dept-status-")):
         return None
     rule = "A department's status is written under its lock alone."
-    return Answer(False, rule, ("yolo-fs dept update",), ())
+    return AccessDecision(False, rule, ("yolo-fs dept update",), ())
 
 
-def _department_area(actor: Actor, target: Target) -> Answer | None:
+def _department_area(actor: Actor, target: Target) -> AccessDecision | None:
     own = actor.department
     if own is None:
         return None
@@ -153,24 +157,24 @@ def _department_area(actor: Actor, target: Target) -> Answer | None:
     return None
 
 
-def _lead_of(actor: Actor, owner: Dept, rule: str) -> Answer:
+def _lead_of(actor: Actor, owner: Dept, rule: str) -> AccessDecision:
     """Return a no that a Lead takes to the other Lead, where he may, and anybody else to his report-to."""
     other = Actor(Role.LEAD, owner, Mode.MULTI)
     is_open = (
         actor.role is Role.LEAD and may_contact(replace(actor, mode=Mode.MULTI), other).allowed
     )
-    return Answer(False, rule, (other.name,), BRING) if is_open else refusal(actor, rule)
+    return AccessDecision(False, rule, (other.name,), BRING) if is_open else refusal(actor, rule)
 
 
-def _plan_files(actor: Actor, target: Target, plan: ActivePlan | None) -> Answer:
+def _plan_files(actor: Actor, target: Target, plan: ActivePlan | None) -> AccessDecision:
     if plan is None or not plan.files:
-        return Answer(True, f"No active plan limits the files. {_PLAN}")
+        return AccessDecision(True, f"No active plan limits the files. {_PLAN}")
     if actor.role is Role.TESTER and target.is_test:
-        return Answer(True, "The Tester writes test files. Rule: 11-Step Workflow, step 6.")
+        return AccessDecision(True, "The Tester writes test files. Rule: 11-Step Workflow, step 6.")
     if any(
         target.path == file or target.path.startswith(f"{file.rstrip('/')}/") for file in plan.files
     ):
-        return Answer(True, f"{target.path} is among the files of plan {plan.id}. {_PLAN}")
+        return AccessDecision(True, f"{target.path} is among the files of plan {plan.id}. {_PLAN}")
     listed = ", ".join(sorted(plan.files)[:10])
     return refusal(
         actor, f"{target.path} is none of the files of plan {plan.id} ({listed}). {_PLAN}"

@@ -1,13 +1,11 @@
-"""Tells what becomes of the crew, each thing once, however often the daemon restarts; ends nobody.
-
-What was told stands on the disk before it is told: a crash in between costs the telling, which the
-board shows all the same, and never repeats one. See docs/faults.md#f19.
+"""Reports agents that disappear, circuits that open and departments that stall, each once, with the work that is in no
+commit.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,21 +15,50 @@ from yolo_fs.json_form import to_json
 from yolo_fs.protocol.crew import Circuit, Health
 from yolo_fs.reasons import YoloError, safe
 from yolo_fs.rules.actions import EventSink
-from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
-from yolo_fs.rules.artifacts.verdicts import Verdict
-from yolo_fs.rules.crew.circuit import Breaker
-from yolo_fs.rules.crew.health import AgentHealth
-from yolo_fs.rules.crew.record import RECORD
-from yolo_fs.rules.crew.shutdown import Shutdown
-from yolo_fs.rules.crew.stalls import Stall
-from yolo_fs.services.claims import Claims
-from yolo_fs.services.crew.leavings import left_by
-from yolo_fs.services.crew.observing import (
-    CrewLook,
-    CrewObserver,
+from yolo_fs.rules.agents.circuit import Breaker
+from yolo_fs.rules.agents.health import RECORD, AgentHealth
+from yolo_fs.rules.agents.shutdown import Shutdown
+from yolo_fs.rules.agents.stalls import Stall
+from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
+from yolo_fs.rules.artifacts.verdicts import Accepted, Held, Rejected, Verdict, Waiting
+from yolo_fs.rules.authz.actors import Actor
+from yolo_fs.rules.claims import Claim
+from yolo_fs.services.agents.snapshot import (
+    AgentsObserver,
+    AgentsSnapshot,
     circuit_as_json,
     shutdown_as_json,
 )
+from yolo_fs.services.claims import Claims
+from yolo_fs.services.taskcommit import changed_files
+
+UNCOMMITTED = (Accepted, Waiting, Held, Rejected)
+
+
+def left_by(
+    root: str, one: AgentHealth, verdicts: Mapping[str, Verdict], claims: Iterable[Claim]
+) -> tuple[str, ...]:
+    """Return the paths that an agent answers for and no commit has, sorted."""
+    artifacts = {
+        path
+        for path, verdict in verdicts.items()
+        if isinstance(verdict, UNCOMMITTED) and _is_of(one, path)
+    }
+    return tuple(sorted(artifacts | set(_claimed(root, one, claims))))
+
+
+def _is_of(one: AgentHealth, path: str) -> bool:
+    place = classify(path)
+    return bool(place and one.role and Actor(one.role, one.department).answers_for(place))
+
+
+def _claimed(root: str, one: AgentHealth, claims: Iterable[Claim]) -> list[str]:
+    wanted = [path for claim in claims if claim.agent in (one.id, one.name) for path in claim.files]
+    try:
+        return changed_files(root, wanted) if wanted else []
+    except YoloError:
+        return []  # a path that git will not look at is not known to be changed
+
 
 FILE = "crew-told.json"
 _MOST = 1_000
@@ -41,7 +68,7 @@ Notify = Callable[[Mapping[str, Any]], object]
 
 
 @dataclass(frozen=True, slots=True)
-class News:
+class Alert:
     """One thing to tell."""
 
     key: str
@@ -54,11 +81,11 @@ class News:
 
 
 @dataclass
-class CrewWatch:
+class AgentAlerts:
     """Watches over the crew of one work tree."""
 
     repository: Repository
-    observer: CrewObserver
+    observer: AgentsObserver
     tell: EventSink
     notify: Notify = lambda note: None
     """Lets people know."""
@@ -81,7 +108,7 @@ class CrewWatch:
         """Whether somebody gave a sign since the last look, or a deadline of seconds is running."""
         return self._is_asked or self.observer.record.stamp() != self._stamp
 
-    def tick(self, verdicts: Mapping[str, Verdict]) -> tuple[News, ...]:
+    def tick(self, verdicts: Mapping[str, Verdict]) -> tuple[Alert, ...]:
         """Look at the crew and tell what is new; return what was told."""
         self._stamp = self.observer.record.stamp()
         try:
@@ -105,7 +132,7 @@ class CrewWatch:
     def _path(self) -> str:
         return os.path.join(self.repository.own_dir, FILE)
 
-    def _remember(self, fresh: list[News]) -> None:
+    def _remember(self, fresh: list[Alert]) -> None:
         known = [*self._told, *(one.key for one in fresh)][-_MOST:]
         write_json(self._path, {"told": known})
         self._told = dict.fromkeys(known)
@@ -117,9 +144,9 @@ class CrewWatch:
 
     # --- what there is to tell ---
 
-    def _news(self, found: CrewLook, verdicts: Mapping[str, Verdict]) -> Iterator[News]:
+    def _news(self, found: AgentsSnapshot, verdicts: Mapping[str, Verdict]) -> Iterator[Alert]:
         for finding in found.findings:
-            yield News(f"finding {finding}", "crew.finding", RECORD, finding.as_json())
+            yield Alert(f"finding {finding}", "crew.finding", RECORD, finding.as_json())
         yield from (_of_agent(one) for one in found.agents)
         yield from (_of_circuit(one) for one in found.breakers if one.opened_at)
         for one in found.shutdowns:
@@ -128,7 +155,7 @@ class CrewWatch:
 
     def _of_shutdown(
         self, one: Shutdown, verdicts: Mapping[str, Verdict], *, is_late: bool
-    ) -> Iterator[News]:
+    ) -> Iterator[Alert]:
         key = f"{one.key} {'late' if is_late else 'over'}"
         if key in self._told or not (is_late or one.is_over):
             return
@@ -137,7 +164,7 @@ class CrewWatch:
         }
         owing = ", ".join(each.agent.name or each.agent.id for each in (*one.silent, *one.unclean))
         title = f"The deadline of {one.deadline_s:g} s to stop has passed: {owing} still owe an answer or their work"
-        yield News(
+        yield Alert(
             key, "shutdown.late" if is_late else "shutdown.over", "", data, title if is_late else ""
         )
 
@@ -153,20 +180,20 @@ def uncommitted(
     return {agent: list(paths) for agent, paths in left.items() if paths}
 
 
-def _of_agent(one: AgentHealth) -> News:
+def _of_agent(one: AgentHealth) -> Alert:
     key = (
         f"{one.key} {one.health}"
         if one.timed_out
         else f"agent {one.id} {one.health} {one.since.isoformat()}"
     )
     gone = f"{one.name or one.id} disappeared" if one.health is Health.DISAPPEARED else ""
-    return News(key, "agent.health", one.id, {**one.as_event(), "agent": one.name}, gone)
+    return Alert(key, "agent.health", one.id, {**one.as_event(), "agent": one.name}, gone)
 
 
-def _of_circuit(one: Breaker) -> News:
+def _of_circuit(one: Breaker) -> Alert:
     is_open = one.state is Circuit.OPEN
     title = f"The circuit of the {one.department} is open: {one.why}" if is_open else ""
-    return News(
+    return Alert(
         f"{one.key} {one.state}",
         "circuit.changed",
         one.department.value,
@@ -175,6 +202,6 @@ def _of_circuit(one: Breaker) -> News:
     )
 
 
-def _of_stall(one: Stall) -> News:
+def _of_stall(one: Stall) -> Alert:
     subject = f"{PLANNING_ROOT}/phases/{one.awaited.phase}"
-    return News(f"{one.awaited.key} stalled", "step.stalled", subject, to_json(one), str(one))
+    return Alert(f"{one.awaited.key} stalled", "step.stalled", subject, to_json(one), str(one))

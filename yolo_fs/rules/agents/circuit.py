@@ -1,0 +1,266 @@
+"""A circuit breaker for each department, and the outcomes that turn it: closed, open after failures in a row, half-open
+after a time. Pure; nothing of it is stored. See docs/sources.md#document-000.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
+from typing import Any
+
+from yolo_fs.ids import TaskRef
+from yolo_fs.protocol.crew import (
+    MEASURES,
+    MESSAGE_MEASURES,
+    NEXT_CIRCUIT,
+    Circuit,
+    Health,
+    Measure,
+    Outcome,
+)
+from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT
+from yolo_fs.protocol.names import Dept, Role
+from yolo_fs.rules.agents.health import AgentHealth, AgentSign
+from yolo_fs.rules.escalations.log import departments_of, logged, stations
+from yolo_fs.rules.evidence.facts import PhaseFacts, SourceCommit
+from yolo_fs.rules.evidence.plans import plan_progress
+from yolo_fs.rules.loops.facts import LoopFacts
+from yolo_fs.rules.timestamps import iso, moment
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeEvent:
+    """One thing that went well or failed in a department."""
+
+    at: datetime
+    department: Dept
+    failed: bool
+    what: str
+    """In words, with the file, task or agent."""
+    once: str = ""
+    """What two sources may tell of the same failure; it counts once until something goes well."""
+
+
+@dataclass(frozen=True, slots=True)
+class BreakerPolicy:
+    """When a breaker opens, and for how long."""
+
+    failures: int
+    """In a row, and it opens."""
+    open_s: float
+    """Seconds, and it is half-open."""
+
+
+@dataclass(frozen=True, slots=True)
+class Breaker:
+    """How the breaker of one department stands."""
+
+    department: Dept
+    state: Circuit = Circuit.CLOSED
+    failures: tuple[OutcomeEvent, ...] = ()
+    """Since something last went well."""
+    opened_at: datetime | None = None
+    probe_at: datetime | None = None
+    """Since when it may try again."""
+    last: OutcomeEvent | None = None
+    """What turned it last."""
+
+    @property
+    def key(self) -> str:
+        """Name of the time that it has been open, so that it is timed once."""
+        return (
+            f"circuit {self.department} open {self.opened_at.isoformat() if self.opened_at else ''}"
+        )
+
+    @property
+    def why(self) -> str:
+        """What it rests on, in words."""
+        failed = "; ".join(one.what for one in self.failures[-3:])
+        match self.state:
+            case Circuit.OPEN:
+                return f"{len(self.failures)} failures in a row: {failed}"
+            case Circuit.HALF_OPEN:
+                return f"it may try again, the next outcome decides; before: {failed}"
+        return failed and f"{len(self.failures)} failures in a row so far: {failed}"
+
+    def as_message(self) -> dict[str, Any]:
+        """Return the `circuit_breaker_state` that the Lead notes for itself."""
+        return {
+            "type": "circuit_breaker_state",
+            "dept": self.department.value,
+            "state": self.state.value,
+            "opened_at": _written(self.opened_at),
+            "failure_count": len(self.failures),
+            "last_probe_at": _written(self.probe_at),
+        }
+
+
+def breakers(
+    outcomes: Iterable[OutcomeEvent],
+    departments: Iterable[Dept],
+    patience: BreakerPolicy,
+    now: datetime,
+    began: Mapping[str, datetime] = MappingProxyType({}),
+) -> tuple[Breaker, ...]:
+    """Return the breaker of each department.
+
+    `began`: key of an open time → when it began, where a better clock than that of the outcomes knows.
+    """
+    return as_of(now, left_by(outcomes, departments, patience), patience, began)
+
+
+def left_by(
+    outcomes: Iterable[OutcomeEvent], departments: Iterable[Dept], patience: BreakerPolicy
+) -> tuple[Breaker, ...]:
+    """Return the breaker of each department as its last outcome left it."""
+    told = sorted(outcomes, key=lambda one: one.at)
+    return tuple(_left_by(told, one, patience) for one in departments)
+
+
+def as_of(
+    now: datetime, left: Iterable[Breaker], patience: BreakerPolicy, began: Mapping[str, datetime]
+) -> tuple[Breaker, ...]:
+    """Return what has become of the breakers since; `began`: as in `breakers`."""
+    return tuple(_waited(one, now, patience, began) for one in left)
+
+
+def _left_by(told: Iterable[OutcomeEvent], department: Dept, patience: BreakerPolicy) -> Breaker:
+    one = Breaker(department)
+    for outcome in told:
+        if outcome.department is department:
+            one = _after(_waited(one, outcome.at, patience, {}), outcome, patience)
+    return one
+
+
+def _waited(
+    one: Breaker, now: datetime, patience: BreakerPolicy, began: Mapping[str, datetime]
+) -> Breaker:
+    to = NEXT_CIRCUIT.get((one.state, Outcome.TIME))
+    if to is None or one.opened_at is None:
+        return one
+    due = began.get(one.key, min(one.opened_at, now)) + timedelta(seconds=patience.open_s)
+    return replace(one, state=to, probe_at=due) if now >= due else one
+
+
+def _after(one: Breaker, told: OutcomeEvent, patience: BreakerPolicy) -> Breaker:
+    if told.failed and told.once and any(each.once == told.once for each in one.failures):
+        return one
+    counted = (*one.failures, told) if told.failed else one.failures
+    to = NEXT_CIRCUIT.get((one.state, _kind(told, len(counted), patience)))
+    if not told.failed and Circuit.OPEN not in (one.state, to):
+        counted = ()
+    if to is None:
+        return replace(one, failures=counted)
+    opened_at = told.at if to is Circuit.OPEN else one.opened_at
+    return replace(one, state=to, failures=counted, opened_at=opened_at, last=told)
+
+
+def _kind(told: OutcomeEvent, failures: int, patience: BreakerPolicy) -> Outcome:
+    if not told.failed:
+        return Outcome.SUCCESS
+    return Outcome.LAST_FAILURE if failures >= patience.failures else Outcome.FAILURE
+
+
+def _written(at: datetime | None) -> str:
+    return iso(at.timestamp()) if at else ""
+
+
+BLOCKER = "dev_blocker"
+
+
+def outcomes(
+    facts: LoopFacts,
+    done: Mapping[str, SourceCommit],
+    seen: Iterable[AgentSign] = (),
+    agents: Iterable[AgentHealth] = (),
+) -> Iterator[OutcomeEvent]:
+    """Yield every outcome of a phase, in no order.
+
+    `done`: the commits of its tasks. `seen`: the record of the crew. `agents`: how they are by now.
+    """
+    yield from _of_artifacts(facts)
+    yield from _of_tasks(facts.phase, done)
+    yield from _of_blockers(facts.phase)
+    yield from _of_messages(facts.phase, seen)
+    yield from _of_agents(agents)
+
+
+def _of_artifacts(facts: LoopFacts) -> Iterator[OutcomeEvent]:
+    for row in MEASURES:
+        for filed in facts.phase.of_kind(row.of):
+            for version in facts.history(filed):
+                lines = [line for line in version.lines if row.key in line]
+                for line in lines if row.each else lines[:1]:
+                    at = (row.each and moment(line.get("dt"))) or datetime.fromtimestamp(
+                        version.at_s, UTC
+                    )
+                    yield from _measured(
+                        row, line, at, Dept(filed.place.department), filed.place.name
+                    )
+
+
+def _measured(
+    row: Measure, line: Mapping[str, Any], at: datetime, department: Dept, of: str
+) -> Iterator[OutcomeEvent]:
+    value = line.get(row.key)
+    if value in (*row.failing, *row.passing):
+        yield OutcomeEvent(at, department, value in row.failing, f"{of} says {value}")
+
+
+def _of_tasks(facts: PhaseFacts, done: Mapping[str, SourceCommit]) -> Iterator[OutcomeEvent]:
+    for plan in plan_progress(facts):
+        for task in plan.tasks:
+            if commit := done.get(task.commit):
+                at = datetime.fromtimestamp(commit.at_s, UTC)
+                yield OutcomeEvent(
+                    at, plan.department, failed=False, what=f"task {task.ref} is committed"
+                )
+
+
+def _of_blockers(facts: PhaseFacts) -> Iterator[OutcomeEvent]:
+    known = logged(facts)
+    for one in stations(known):
+        if one.state == "open" and one.role is Role.DEV and one.at:
+            department = known.departments.get(str(one.id.task.plan), DEFAULT_DEPARTMENT)
+            yield OutcomeEvent(
+                one.at,
+                department,
+                failed=True,
+                what=f"task {one.id.task} is blocked",
+                once=str(one.id.task),
+            )
+
+
+def _of_messages(facts: PhaseFacts, seen: Iterable[AgentSign]) -> Iterator[OutcomeEvent]:
+    departments = departments_of(facts)
+    rows = {row.of: row for row in MESSAGE_MEASURES}
+    for one in seen:
+        task = _task_said(one.said) if one.said else None
+        department = departments.get(str(task.plan)) if task else None
+        if department is None:
+            continue
+        if one.event == BLOCKER:
+            yield OutcomeEvent(
+                one.at, department, failed=True, what=f"task {task} is blocked", once=str(task)
+            )
+        elif row := rows.get(one.event):
+            yield from _measured(row, one.said, one.at, department, f"{one.event} of task {task}")
+
+
+def _task_said(said: Mapping[str, Any]) -> TaskRef | None:
+    """Return the task of a message: `task` names it, or `plan_id` and `task_id` do."""
+    return TaskRef.parse(str(said.get("task") or f"{said.get('plan_id')}/{said.get('task_id')}"))
+
+
+def _of_agents(agents: Iterable[AgentHealth]) -> Iterator[OutcomeEvent]:
+    for one in agents:
+        if one.health is Health.DISAPPEARED and one.department:
+            yield OutcomeEvent(
+                one.seen,
+                one.department,
+                failed=True,
+                what=f"{one.name} ({one.id}) disappeared",
+                once=one.key,
+            )
