@@ -57,18 +57,18 @@ def test_every_table_of_the_protocol_is_in_the_document(docs: ModuleType) -> Non
     text = docs.protocol()
     for module in (ROOT / "yolo_fs" / "protocol").glob("*.py"):
         assert module.stem in (*docs.CHAPTERS, "__init__")
-    for table in (
-        "ROSTER",
-        "STEPS",
-        "ESCALATIONS",
-        "SCOPES",
-        "GATES",
-        "TRIGGERS",
-        "COMMITS",
-        "STORAGE",
-        "GIT_HOOKS",
+    for anchor in (
+        "roster-roster",
+        "workflow-steps",
+        "escalation-escalations",
+        "isolation-scopes",
+        "gates-gates",
+        "triggers-triggers",
+        "commits-commits",
+        "storage-storage",
+        "hooks-git-hooks",
     ):
-        assert f"### {table}\n" in text
+        assert f'<a id="{anchor}"></a>' in text
 
 
 def test_tables_of_markdown_have_as_many_cells_in_each_row(docs: ModuleType) -> None:
