@@ -18,7 +18,7 @@ from bench.table import Table, goal_table, ms, times
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.rules.report import BUDGET, as_text, cut, tokens
 from yolo_fs.services.history.index import FILE, HistoryIndex
-from yolo_fs.services.resume import resume
+from yolo_fs.services.reports.resume import resume
 
 LOG = "git log, hashes and subjects"
 PATHS = "git log, with changed paths"

@@ -22,7 +22,7 @@ from yolo_fs.reasons import Finding, errors
 from yolo_fs.rules.artifacts.catalogue import KINDS
 from yolo_fs.schemas.config import Config, Policy
 from yolo_fs.services.checking.checker import Checker
-from yolo_fs.services.settings import Settings
+from yolo_fs.services.workspace.settings import Settings
 
 SMALL = Limits(max_line_bytes=4096, max_file_bytes=16384, max_lines=1000)
 """What the examples of the readers are read with, so that none of them has to be large."""

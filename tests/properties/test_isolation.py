@@ -21,7 +21,7 @@ from yolo_fs.edges.files import Content, read
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.protocol.departments import WORKING_NAMES
 from yolo_fs.protocol.names import Dept, Role
-from yolo_fs.services.access import Access
+from yolo_fs.services.agents.access import Access
 
 PHASE = ".yolo-planning/phases/01-auth"
 FILES = [

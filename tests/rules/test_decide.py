@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from yolo_fs.reasons import Finding, Reason
-from yolo_fs.rules.actions import Commit, Tell
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.verdicts import (
     Accepted,
@@ -14,7 +13,7 @@ from yolo_fs.rules.artifacts.verdicts import (
     Rejected,
     Waiting,
 )
-from yolo_fs.rules.decide import decide
+from yolo_fs.rules.decide import Commit, Emit, decide
 
 PATH = ".yolo-planning/phases/01-auth/critique.jsonl"
 REJECTED = Rejected((Finding(Reason.NUL_BYTE, PATH, 1),))
@@ -29,14 +28,14 @@ def test_an_accepted_artifact_is_committed_even_if_nothing_else_changed() -> Non
 
 def test_a_rejection_is_told_once() -> None:
     (told,) = decide({}, {PATH: REJECTED})
-    assert isinstance(told, Tell)
+    assert isinstance(told, Emit)
     assert (told.event, told.path, told.data["reason"]) == ("artifact.rejected", PATH, "nul_byte")
     assert decide({PATH: REJECTED}, {PATH: REJECTED}) == ()
 
 
 def test_a_changed_reason_is_told_again() -> None:
     (told,) = decide({PATH: Held(Reason.MERGE_IN_PROGRESS)}, {PATH: Held(Reason.DETACHED_HEAD)})
-    assert isinstance(told, Tell)
+    assert isinstance(told, Emit)
     assert (told.event, told.data["reason"]) == ("artifact.held", "detached_head")
 
 
@@ -47,13 +46,13 @@ def test_what_needs_no_word_gets_none() -> None:
 
 def test_a_deletion_is_told_and_never_committed() -> None:
     (told,) = decide({PATH: Committed("0" * 40)}, {PATH: Missing()})
-    assert isinstance(told, Tell)
+    assert isinstance(told, Emit)
     assert told.event == "artifact.missing"
 
 
 def test_actions_keep_the_order_of_arrival() -> None:
     actions = decide({}, {"b": REJECTED, "a": ACCEPTED, "c": Missing()})
-    assert [type(action) for action in actions] == [Tell, Commit, Tell]
+    assert [type(action) for action in actions] == [Emit, Commit, Emit]
 
 
 def test_a_plan_is_committed_after_those_of_earlier_waves_whatever_came_first() -> None:

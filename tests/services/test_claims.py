@@ -12,9 +12,9 @@ from yolo_fs.edges.store import write_json
 from yolo_fs.ids import PlanId, TaskRef
 from yolo_fs.reasons import Reason, YoloError
 from yolo_fs.rules.claims import Standing
-from yolo_fs.services.claims import Claims, files_of
 from yolo_fs.services.history.team import Team as Facts
-from yolo_fs.services.settings import load
+from yolo_fs.services.tasks.claims import Claims, files_of
+from yolo_fs.services.workspace.settings import load
 
 from tests.services.teams import Team  # isort: skip
 

@@ -28,8 +28,8 @@ from yolo_fs.rules.authz.targets import GIT_DIFF, Target
 from yolo_fs.rules.report import as_data
 from yolo_fs.services.context.store import ContextAudit, ContextStore
 from yolo_fs.services.history.team import Team as Facts
-from yolo_fs.services.resume import resume
-from yolo_fs.services.settings import load
+from yolo_fs.services.reports.resume import resume
+from yolo_fs.services.workspace.settings import load
 
 FIRST = PhaseId("01", "auth")
 

@@ -22,8 +22,8 @@ from yolo_fs.schemas.messages import read_message
 from yolo_fs.services.agents.alerts import FILE, AgentAlerts, Alert
 from yolo_fs.services.agents.recording import AgentJournal
 from yolo_fs.services.agents.snapshot import AgentsObserver
-from yolo_fs.services.settings import load
-from yolo_fs.services.status import report
+from yolo_fs.services.reports.status import report
+from yolo_fs.services.workspace.settings import load
 
 REQUEST = {"type": "shutdown_request", "reason": "phase_complete", "deadline_seconds": 30}
 CLEAN = {

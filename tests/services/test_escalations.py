@@ -31,7 +31,7 @@ from yolo_fs.schemas.messages import read_message
 from yolo_fs.services.escalations.moves import Escalations, MoveResult
 from yolo_fs.services.escalations.sinks import Digest, Sinks, SinkSettings, load_sinks
 from yolo_fs.services.escalations.ticking import AddedLine, Ticker
-from yolo_fs.services.settings import load
+from yolo_fs.services.workspace.settings import load
 
 ROOT = Path(__file__).parents[2]
 found_name = EscalationId.parse("ESC-01-02-T3")

@@ -21,7 +21,7 @@ from yolo_fs.services.history.team import Team as Facts
 from yolo_fs.services.progress.gate_wait import GateLook, _Presence
 from yolo_fs.services.progress.gates import Gates, forged_sentinels, gates_at, look
 from yolo_fs.services.progress.projector import Projector
-from yolo_fs.services.settings import load
+from yolo_fs.services.workspace.settings import load
 
 PHASE = PhaseId("01", "auth")
 STATUS = ".yolo-planning/phases/01-auth/.dept-status-frontend.json"

@@ -14,7 +14,7 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Reason
 from yolo_fs.services.daemon import lock as daemon_lock
 from yolo_fs.services.daemon.coordinator import Coordinator
-from yolo_fs.services.settings import load
+from yolo_fs.services.workspace.settings import load
 from yolo_fs.services.worktree.pipeline import Pipeline
 
 LINE = '{"id":"C1","cat":"gap","sev":"major","q":"Who rotates keys?","ctx":"RS256","sug":"Name an owner","st":"open"}\n'

@@ -14,7 +14,7 @@ import pytest
 from tests.services.teams import THREE, Team
 from yolo_fs.rules.phase.report import Asker
 from yolo_fs.rules.report import as_data, as_text
-from yolo_fs.services.resume import resume
+from yolo_fs.services.reports.resume import resume
 
 PHASE = ".yolo-planning/phases/01-auth"
 

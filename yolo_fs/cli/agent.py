@@ -28,8 +28,8 @@ from yolo_fs.services.agents.snapshot import (
     circuit_as_json,
     shutdown_as_json,
 )
-from yolo_fs.services.settings import Settings, load
-from yolo_fs.services.status import report
+from yolo_fs.services.reports.status import report
+from yolo_fs.services.workspace.settings import Settings, load
 
 if TYPE_CHECKING:
     from rich.console import Console

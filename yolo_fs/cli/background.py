@@ -24,8 +24,8 @@ from yolo_fs.services.install.background import (
     wait_ready,
 )
 from yolo_fs.services.install.background import stop as end
-from yolo_fs.services.places import log_path
 from yolo_fs.services.progress.phases import planning_root
+from yolo_fs.services.workspace.places import log_path
 
 _LINE_LENGTH = 4000
 

@@ -27,7 +27,7 @@ from yolo_fs.schemas.envelope.choice import NextState
 from yolo_fs.services.checking.envelopes import ProductHandoffs, StoredSession
 from yolo_fs.services.checking.snapshots import WorkTree
 from yolo_fs.services.handoffs.write import WrittenEnvelope, choose, send
-from yolo_fs.services.settings import load
+from yolo_fs.services.workspace.settings import load
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -24,8 +24,8 @@ from yolo_fs.schemas.messages import read_message
 from yolo_fs.services.escalations.moves import Escalations, MoveResult
 from yolo_fs.services.escalations.sinks import Sinks, load_sinks
 from yolo_fs.services.escalations.ticking import AddedLine, Ticker
-from yolo_fs.services.places import find_phase, phases_in
-from yolo_fs.services.settings import load
+from yolo_fs.services.workspace.places import find_phase, phases_in
+from yolo_fs.services.workspace.settings import load
 
 if TYPE_CHECKING:
     from rich.console import Console

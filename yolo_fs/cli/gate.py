@@ -76,9 +76,9 @@ def wait(asked: Invocation, *, names: tuple[str, ...], phase: str, timeout: floa
 def _gates(asked: Invocation, phase: str) -> Gates:
     from yolo_fs.edges.git.repository import Repository
     from yolo_fs.services.history.team import Team
-    from yolo_fs.services.places import find_phase
     from yolo_fs.services.progress.gates import gates_at
-    from yolo_fs.services.settings import load
+    from yolo_fs.services.workspace.places import find_phase
+    from yolo_fs.services.workspace.settings import load
 
     with Repository(asked.start) as repository:
         wanted = find_phase(repository.root, phase)

@@ -22,7 +22,7 @@ from yolo_fs.rules.handoffs.packets import packet_of, texts_of
 from yolo_fs.services.handoffs.accept import DirectiveHandoffs, ReceivedHandoff, written_in
 from yolo_fs.services.handoffs.emit import EmittedHandoff, emit
 from yolo_fs.services.handoffs.sessions import PacketSource
-from yolo_fs.services.settings import load
+from yolo_fs.services.workspace.settings import load
 
 if TYPE_CHECKING:
     from rich.console import Console

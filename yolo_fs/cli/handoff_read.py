@@ -16,7 +16,7 @@ from yolo_fs.edges.journal import Journal
 from yolo_fs.reasons import Exit, Level, Reason, YoloError, safe
 from yolo_fs.rules.handoffs.reading import Compliance, ComplianceReport, Log, compliance
 from yolo_fs.services.handoffs.reading import LOG, HandoffAnswer, Reader, Request
-from yolo_fs.services.settings import Settings, load
+from yolo_fs.services.workspace.settings import Settings, load
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -24,7 +24,7 @@ from yolo_fs.services.hooks.githooks import (
     plan_uninstall,
     work_trees,
 )
-from yolo_fs.services.settings import load
+from yolo_fs.services.workspace.settings import load
 
 if TYPE_CHECKING:
     from rich.console import Console

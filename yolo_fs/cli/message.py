@@ -17,10 +17,10 @@ from yolo_fs.rules.authz.message_routes import may_send
 from yolo_fs.rules.evidence.facts import Switches
 from yolo_fs.schemas.config import Config, Policy
 from yolo_fs.schemas.messages import MESSAGES
-from yolo_fs.services.access import Access
+from yolo_fs.services.agents.access import Access
 from yolo_fs.services.checking.messages import ParsedMessage, parse_message
 from yolo_fs.services.progress.departments import find_department
-from yolo_fs.services.settings import Settings, load
+from yolo_fs.services.workspace.settings import Settings, load
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -23,7 +23,7 @@ from yolo_fs.reasons import Finding, Level, Reason, YoloError, safe
 from yolo_fs.rules.phase.report import Asker
 from yolo_fs.rules.report import BUDGET, Brief, as_data, as_text, cut
 from yolo_fs.rules.states.department import department_of
-from yolo_fs.services.resume import resume as resume_from
+from yolo_fs.services.reports.resume import resume as resume_from
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -14,8 +14,8 @@ from yolo_fs.json_form import to_json
 from yolo_fs.services.install.units import System, Unit, unit_for
 from yolo_fs.services.install.units import install as write
 from yolo_fs.services.install.units import uninstall as remove
-from yolo_fs.services.places import log_path
 from yolo_fs.services.progress.phases import planning_root
+from yolo_fs.services.workspace.places import log_path
 
 
 @click.group("service")

@@ -20,8 +20,15 @@ from yolo_fs.services.history.team import Team
 from yolo_fs.services.hooks.bypassed import past_hooks
 from yolo_fs.services.progress.board import Board, board
 from yolo_fs.services.progress.drift import Aside, as_json, asides
-from yolo_fs.services.settings import Settings, load
-from yolo_fs.services.status import Candidate, Report, Standing, last_commits, listed, report
+from yolo_fs.services.reports.status import (
+    Candidate,
+    Report,
+    Standing,
+    last_commits,
+    listed,
+    report,
+)
+from yolo_fs.services.workspace.settings import Settings, load
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -20,10 +20,10 @@ from yolo_fs.rules.evidence.facts import PhaseFacts
 from yolo_fs.rules.evidence.plans import plan_progress
 from yolo_fs.services.agents.recording import note_message
 from yolo_fs.services.agents.snapshot import tally_of
-from yolo_fs.services.claims import Claims, files_of
 from yolo_fs.services.history.team import Team
-from yolo_fs.services.places import find_phase
-from yolo_fs.services.settings import Settings, load
+from yolo_fs.services.tasks.claims import Claims, files_of
+from yolo_fs.services.workspace.places import find_phase
+from yolo_fs.services.workspace.settings import Settings, load
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -14,7 +14,7 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Exit
 from yolo_fs.services.checking.verify import HEAD, CommitFault, VerifiedCommit, Verifier
 from yolo_fs.services.hooks.bypassed import past_hooks
-from yolo_fs.services.settings import load
+from yolo_fs.services.workspace.settings import load
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -18,12 +18,12 @@ from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.rules.loops.facts import LoopProgress
 from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.rules.phase.progress import Next
-from yolo_fs.services.access import out_of_lane
+from yolo_fs.services.agents.access import out_of_lane
 from yolo_fs.services.history.loops import loops_of
 from yolo_fs.services.history.team import Team
-from yolo_fs.services.places import find_phase
 from yolo_fs.services.progress.workflow import StepLook, facts_of, find_step, looks, skip
-from yolo_fs.services.settings import load
+from yolo_fs.services.workspace.places import find_phase
+from yolo_fs.services.workspace.settings import load
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -20,7 +20,7 @@ from yolo_fs.schemas.config import Config, Policy
 from yolo_fs.schemas.lines.planning import PlanHeader, PlanTask, TurboPlanHeader, TurboTask
 from yolo_fs.services.checking.checker import Checker
 from yolo_fs.services.checking.snapshots import WorkTree
-from yolo_fs.services.settings import Settings
+from yolo_fs.services.workspace.settings import Settings
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -22,7 +22,7 @@ from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.artifacts.secrets import RULES
 from yolo_fs.rules.phase.gates import integration_result
 from yolo_fs.services.progress.board import board
-from yolo_fs.services.settings import load
+from yolo_fs.services.workspace.settings import load
 
 _IDENTITY = {
     "GIT_AUTHOR_NAME": "Demo",

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from yolo_fs.reasons import Reason
-from yolo_fs.rules.actions import Action, Commit, Emit
 from yolo_fs.rules.artifacts.verdicts import (
     Accepted,
     Committed,
@@ -18,6 +18,29 @@ from yolo_fs.rules.artifacts.verdicts import (
     Verdict,
     Waiting,
 )
+
+EventSink = Callable[[str, str, Mapping[str, Any]], object]
+"""Takes an event's type, the path that it is about, and its data."""
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """Commit an accepted artifact, alone."""
+
+    accepted: Accepted
+
+
+@dataclass(frozen=True, slots=True)
+class Emit:
+    """Write a fact to the journal, where agents and people follow it."""
+
+    event: str
+    """Type of the event without our prefix, such as `artifact.rejected`."""
+    path: str
+    data: dict[str, Any] = field(default_factory=dict)
+
+
+Action = Commit | Emit
 
 
 def decide(before: Mapping[str, Verdict], seen: Mapping[str, Verdict]) -> tuple[Action, ...]:

@@ -32,7 +32,7 @@ from yolo_fs.services.checking.validate import Validator
 from yolo_fs.services.checking.verify import Verifier
 from yolo_fs.services.handoffs.accept import DirectiveHandoffs
 from yolo_fs.services.handoffs.sessions import PacketSource
-from yolo_fs.services.settings import Settings, load
+from yolo_fs.services.workspace.settings import Settings, load
 from yolo_fs.services.worktree.pipeline import Pipeline
 
 PHASE = ".yolo-planning/phases/01-auth"

@@ -14,7 +14,6 @@ from yolo_fs.edges.store import read_json, write_json
 from yolo_fs.json_form import to_json
 from yolo_fs.protocol.crew import Circuit, Health
 from yolo_fs.reasons import YoloError, safe
-from yolo_fs.rules.actions import EventSink
 from yolo_fs.rules.agents.circuit import Breaker
 from yolo_fs.rules.agents.health import RECORD, AgentHealth
 from yolo_fs.rules.agents.shutdown import Shutdown
@@ -23,14 +22,15 @@ from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.rules.artifacts.verdicts import Accepted, Held, Rejected, Verdict, Waiting
 from yolo_fs.rules.authz.actors import Actor
 from yolo_fs.rules.claims import Claim
+from yolo_fs.rules.decide import EventSink
 from yolo_fs.services.agents.snapshot import (
     AgentsObserver,
     AgentsSnapshot,
     circuit_as_json,
     shutdown_as_json,
 )
-from yolo_fs.services.claims import Claims
-from yolo_fs.services.taskcommit import changed_files
+from yolo_fs.services.tasks.claims import Claims
+from yolo_fs.services.tasks.commit import changed_files
 
 UNCOMMITTED = (Accepted, Waiting, Held, Rejected)
 

@@ -16,7 +16,7 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.lines import Limits, read_lines
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, errors
 from yolo_fs.rules.agents.health import RECORD, AgentSign, crew, instance_of, seen_in
-from yolo_fs.services.settings import Settings
+from yolo_fs.services.workspace.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)

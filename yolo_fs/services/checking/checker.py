@@ -23,7 +23,7 @@ from yolo_fs.schemas.base import Format, Record
 from yolo_fs.schemas.catalogue import Kind
 from yolo_fs.services.checking.envelopes import ProductHandoffs
 from yolo_fs.services.checking.snapshots import NoTree, Snapshot
-from yolo_fs.services.settings import Settings
+from yolo_fs.services.workspace.settings import Settings
 
 _PLAN_SUFFIX = ".plan.jsonl"
 

@@ -33,7 +33,7 @@ from yolo_fs.rules.handoffs.sessions import (
 from yolo_fs.schemas.base import Fault, check
 from yolo_fs.schemas.envelope.choice import Choice, Choices
 from yolo_fs.services.checking.snapshots import Snapshot
-from yolo_fs.services.settings import Settings
+from yolo_fs.services.workspace.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)

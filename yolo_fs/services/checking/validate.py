@@ -37,7 +37,7 @@ from yolo_fs.services.checking.snapshots import (
     WorkTree,
     assume_commits_exist,
 )
-from yolo_fs.services.settings import Settings, load
+from yolo_fs.services.workspace.settings import Settings, load
 
 HANDOFF = "HANDOFF.md"
 STDIN = "-"

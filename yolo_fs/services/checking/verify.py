@@ -17,7 +17,7 @@ from yolo_fs.rules.artifacts.naming import is_named_by_change, spellings_of, tra
 from yolo_fs.rules.artifacts.verdicts import Place
 from yolo_fs.services.checking.checker import Checked, Checker, previous_records
 from yolo_fs.services.checking.snapshots import AtCommit, BlobReader
-from yolo_fs.services.settings import Settings
+from yolo_fs.services.workspace.settings import Settings
 
 HEAD = "HEAD"
 

@@ -26,7 +26,7 @@ from yolo_fs.rules.authz.actors import Actor
 from yolo_fs.rules.context.sources import ContextSource, ContextSources, Origin
 from yolo_fs.schemas.base import Format
 from yolo_fs.services.history.team import Team
-from yolo_fs.services.settings import Settings
+from yolo_fs.services.workspace.settings import Settings
 
 _FED = frozenset(
     name for one in SECTIONS if one.feed not in (Feed.FILES, Feed.NAMES) for name in one.of

@@ -27,8 +27,8 @@ from yolo_fs.rules.evidence.facts import Switches
 from yolo_fs.rules.states.project import current
 from yolo_fs.services.context.gather import Gatherer, SourceSnapshot
 from yolo_fs.services.history.team import Team
-from yolo_fs.services.places import phase_folder, phases_in
-from yolo_fs.services.settings import Settings
+from yolo_fs.services.workspace.places import phase_folder, phases_in
+from yolo_fs.services.workspace.settings import Settings
 from yolo_fs.services.worktree.surveyor import Surveyor
 
 _FILE = re.compile(r"\.ctx-(?P<agent>[a-z-]+)\.toon")

@@ -15,8 +15,8 @@ from yolo_fs.edges.git.commit import CommitRequest, CommitResult, Committer
 from yolo_fs.edges.git.obstacles import Obstacles
 from yolo_fs.edges.git.repository import Head
 from yolo_fs.reasons import Reason, YoloError
-from yolo_fs.rules.actions import Action, Commit, Emit, EventSink
 from yolo_fs.rules.artifacts.verdicts import Accepted, Committed, Held, Verdict
+from yolo_fs.rules.decide import Action, Commit, Emit, EventSink
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,10 @@ from yolo_fs.edges.git.obstacles import IN_PROGRESS
 from yolo_fs.edges.git.refs import RefUpdater
 from yolo_fs.edges.git.repository import Head, Repository
 from yolo_fs.reasons import Reason
-from yolo_fs.rules.actions import EventSink
 from yolo_fs.rules.artifacts.verdicts import Accepted, Held, Verdict, Waiting
-from yolo_fs.rules.decide import decide, describe
+from yolo_fs.rules.decide import EventSink, decide, describe
 from yolo_fs.services.daemon.apply import Applier, Budget, Outcome
-from yolo_fs.services.settings import Settings
+from yolo_fs.services.workspace.settings import Settings
 from yolo_fs.services.worktree.surveyor import Surveyor
 from yolo_fs.services.worktree.verdict_store import CachedVerdict, Observation, VerdictStore
 

@@ -19,7 +19,7 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.lock import HeldLock
 from yolo_fs.edges.store import reap_temporaries
 from yolo_fs.reasons import Reason, YoloError
-from yolo_fs.rules.actions import EventSink
+from yolo_fs.rules.decide import EventSink
 from yolo_fs.rules.states.project import summary_line
 from yolo_fs.services.agents.alerts import AgentAlerts
 from yolo_fs.services.agents.snapshot import AgentsObserver
@@ -34,7 +34,7 @@ from yolo_fs.services.escalations.ticking import Ticker
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.progress.projector import Projector
 from yolo_fs.services.progress.state_files import States
-from yolo_fs.services.settings import CONFIG, load, stamps_of
+from yolo_fs.services.workspace.settings import CONFIG, load, stamps_of
 
 RETRY_S = 0.05
 """Between two looks at what cannot be committed yet; doubled while the same paths stay so."""

@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 
 from yolo_fs.json_form import to_json
 from yolo_fs.reasons import Reason, YoloError
-from yolo_fs.rules.actions import EventSink
+from yolo_fs.rules.decide import EventSink
 
 FIRST_PAUSE_S = 0.5
 """Before a failed duty is tried again; doubled with each further failure."""

@@ -20,7 +20,7 @@ from yolo_fs.json_form import to_json
 from yolo_fs.reasons import Reason, YoloError
 from yolo_fs.rules.artifacts.verdicts import Held, Rejected, Verdict
 from yolo_fs.services.daemon.duties import Trouble
-from yolo_fs.services.places import health_path, lock_path
+from yolo_fs.services.workspace.places import health_path, lock_path
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from yolo_fs.edges.store import private_directory
 from yolo_fs.edges.system import NETWORK_FILESYSTEMS, filesystem_type
 from yolo_fs.reasons import Exit, Reason, YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
-from yolo_fs.services.places import lock_path
-from yolo_fs.services.settings import load
+from yolo_fs.services.workspace.places import lock_path
+from yolo_fs.services.workspace.settings import load
 
 
 def acquire(start: str, *, unsafe_fs: bool = False) -> tuple[Repository, HeldLock]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from yolo_fs.edges.watch import Degraded, Watcher
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
-from yolo_fs.services.settings import CONFIG
+from yolo_fs.services.workspace.settings import CONFIG
 
 
 class Batch(NamedTuple):

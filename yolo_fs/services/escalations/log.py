@@ -24,7 +24,7 @@ from yolo_fs.rules.escalations.log import ENTRIES, LOG, EscalationLog, mode_of
 from yolo_fs.rules.evidence.facts import Switches
 from yolo_fs.schemas.base import check
 from yolo_fs.schemas.lines.escalation import EscalationLine
-from yolo_fs.services.settings import Settings
+from yolo_fs.services.workspace.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)

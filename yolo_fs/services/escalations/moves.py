@@ -29,8 +29,8 @@ from yolo_fs.services.escalations.log import (
     fails_audit,
     next_dt,
 )
-from yolo_fs.services.places import find_phase
-from yolo_fs.services.settings import Settings
+from yolo_fs.services.workspace.places import find_phase
+from yolo_fs.services.workspace.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)

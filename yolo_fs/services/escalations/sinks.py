@@ -20,9 +20,9 @@ from urllib.parse import urlsplit
 from yolo_fs.edges.lines import read_object
 from yolo_fs.ids import PhaseId
 from yolo_fs.reasons import safe
-from yolo_fs.rules.actions import EventSink
+from yolo_fs.rules.decide import EventSink
 from yolo_fs.rules.escalations.state import EscalationProgress
-from yolo_fs.services.settings import user_config_path
+from yolo_fs.services.workspace.settings import user_config_path
 
 TIMEOUT_S = 10.0
 """For the command and for the webhook."""

@@ -16,8 +16,8 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.ids import EscalationId, PhaseId
 from yolo_fs.protocol.names import Role
 from yolo_fs.reasons import Finding, YoloError
-from yolo_fs.rules.actions import EventSink
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
+from yolo_fs.rules.decide import EventSink
 from yolo_fs.rules.escalations.fold import Timeout, due, escalations
 from yolo_fs.rules.escalations.lines import resumed, resumes, timed_out
 from yolo_fs.rules.escalations.messages import warning_of
@@ -25,8 +25,8 @@ from yolo_fs.rules.escalations.state import EscalationProgress, EscalationStage
 from yolo_fs.rules.turn_timers import Instant
 from yolo_fs.services.escalations.clock import note, read_clock, recall
 from yolo_fs.services.escalations.log import PhaseEscalations, PhaseLog, add_line, next_dt
-from yolo_fs.services.places import phases_in
-from yolo_fs.services.settings import Settings
+from yolo_fs.services.workspace.places import phases_in
+from yolo_fs.services.workspace.settings import Settings
 
 _COMMITS_LOOKED_AT = 500
 

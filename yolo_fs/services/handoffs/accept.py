@@ -40,7 +40,7 @@ from yolo_fs.rules.timestamps import iso
 from yolo_fs.schemas.packet import Packet
 from yolo_fs.services.checking.checker import read_handoff_file
 from yolo_fs.services.handoffs.sessions import DirectiveSessions, PacketSource
-from yolo_fs.services.settings import Settings
+from yolo_fs.services.workspace.settings import Settings
 
 MOST = 1_000
 """Overrides that are remembered; the oldest go first."""

@@ -17,7 +17,7 @@ from yolo_fs.rules.handoffs.packets import TOP, ParsedPacket, as_chat, as_file, 
 from yolo_fs.schemas.packet import Packet
 from yolo_fs.services.handoffs.accept import DirectiveHandoffs, written_in
 from yolo_fs.services.handoffs.sessions import DirectiveSessions, PacketSource
-from yolo_fs.services.settings import Settings
+from yolo_fs.services.workspace.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)

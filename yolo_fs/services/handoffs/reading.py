@@ -15,8 +15,8 @@ from datetime import datetime
 from yolo_fs.edges.files import Content, names_in, read, stamp_of
 from yolo_fs.edges.lines import Limits, read_object
 from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError, errors, safe
-from yolo_fs.rules.actions import EventSink
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
+from yolo_fs.rules.decide import EventSink
 from yolo_fs.rules.handoffs.reading import (
     WORD,
     Diagnosis,

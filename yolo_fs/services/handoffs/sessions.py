@@ -23,7 +23,7 @@ from yolo_fs.rules.handoffs.acceptance import (
 )
 from yolo_fs.rules.handoffs.packets import FENCE
 from yolo_fs.schemas.packet import Packet
-from yolo_fs.services.settings import Settings
+from yolo_fs.services.workspace.settings import Settings
 
 _AT = "/meta/directive_branch"
 

@@ -29,7 +29,7 @@ from yolo_fs.rules.handoffs.contents import handoff_into
 from yolo_fs.rules.loops.facts import of_former
 from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.services.history.index import HistoryIndex, IndexedCommit
-from yolo_fs.services.settings import Settings
+from yolo_fs.services.workspace.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from yolo_fs.services.history.team import Team
 from yolo_fs.services.hooks.pre_tool_use import Guard
 from yolo_fs.services.hooks.request import HookRequest
 from yolo_fs.services.hooks.stop_hook import Leave
-from yolo_fs.services.resume import resume
+from yolo_fs.services.reports.resume import resume
 
 BRIEF_TOKENS = 2000
 """Leaves room for what a role may see."""

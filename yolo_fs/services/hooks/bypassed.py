@@ -18,7 +18,7 @@ from yolo_fs.services.checking.checker import Checker
 from yolo_fs.services.checking.snapshots import AtCommit, BlobReader
 from yolo_fs.services.checking.verify import CommitFault, Verifier
 from yolo_fs.services.hooks.subjects import subject_fault
-from yolo_fs.services.settings import Settings
+from yolo_fs.services.workspace.settings import Settings
 
 NOTE = "yolo-fs/hooks.json"
 """Below the common git directory: what `hooks install` remembers."""

@@ -25,7 +25,7 @@ from yolo_fs.protocol.hooks import GIT_HOOKS
 from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError
 from yolo_fs.services.hooks.bypassed import NOTE
 from yolo_fs.services.hooks.script import BEGIN, END, MADE_BY_US, script, section
-from yolo_fs.services.settings import load
+from yolo_fs.services.workspace.settings import load
 
 NAMES = tuple(row.name for row in GIT_HOOKS if row.installed)
 SCRIPT = "yolo-fs/git-hook"

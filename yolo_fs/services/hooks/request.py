@@ -14,8 +14,8 @@ from yolo_fs.rules.authz.actors import Actor
 from yolo_fs.rules.hooks.input import HookInput
 from yolo_fs.rules.hooks.shell import UNKNOWN
 from yolo_fs.rules.hooks.touches import Touch
-from yolo_fs.services.access import Access
-from yolo_fs.services.settings import load
+from yolo_fs.services.agents.access import Access
+from yolo_fs.services.workspace.settings import load
 
 _MOST_MATCHES = 1_000
 """Files that one pattern is replaced by; the rest is like them."""

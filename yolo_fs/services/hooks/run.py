@@ -17,7 +17,7 @@ from yolo_fs.rules.hooks.spelling import first_line, is_sound
 if TYPE_CHECKING:
     from yolo_fs.edges.git.repository import Repository
     from yolo_fs.services.checking.verify import CommitFault
-    from yolo_fs.services.settings import Settings
+    from yolo_fs.services.workspace.settings import Settings
 
 ROLE = "YOLO_FS_ROLE"
 """Variable by which an agent's session says who commits, such as `fe-dev`; else an agent's name as author does."""
@@ -76,7 +76,7 @@ def _of_role(repository: Repository, settings: Settings, paths: Sequence[str]) -
     name = _role()
     if not name:
         return
-    from yolo_fs.services.access import Access
+    from yolo_fs.services.agents.access import Access
 
     access = Access(repository, settings)
     actor = access.actor(name)
@@ -272,7 +272,7 @@ def _repository() -> Repository:
 
 
 def _settings(repository: Repository) -> Settings:
-    from yolo_fs.services.settings import load
+    from yolo_fs.services.workspace.settings import load
 
     return load(repository.root)
 

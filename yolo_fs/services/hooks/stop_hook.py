@@ -14,7 +14,7 @@ from yolo_fs.rules.hooks.answers import HookAnswer
 from yolo_fs.services.daemon.coordinator import PASSING
 from yolo_fs.services.hooks.request import HookRequest
 from yolo_fs.services.install.background import running
-from yolo_fs.services.status import Candidate, report
+from yolo_fs.services.reports.status import Candidate, report
 
 PATIENCE_S = 2.0
 """How long a stop waits for a daemon that is about to commit."""

@@ -19,8 +19,8 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.lock import Holder, holder
 from yolo_fs.edges.store import private_directory, read_json
 from yolo_fs.reasons import Exit, Reason, YoloError
-from yolo_fs.services.places import health_path, lock_path, log_path
-from yolo_fs.services.settings import load
+from yolo_fs.services.workspace.places import health_path, lock_path, log_path
+from yolo_fs.services.workspace.settings import load
 
 LOG_BYTES = 1 << 20
 """A log larger than this is set aside when a daemon starts."""

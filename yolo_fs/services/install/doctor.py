@@ -22,7 +22,7 @@ from yolo_fs.edges.system import NETWORK_FILESYSTEMS, filesystem_type
 from yolo_fs.reasons import Finding, Level, Reason, YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.services.daemon.health import health
-from yolo_fs.services.settings import CONFIG, load
+from yolo_fs.services.workspace.settings import CONFIG, load
 
 OLDEST_GIT = (2, 34)
 OLD_LOCK_S = 300.0

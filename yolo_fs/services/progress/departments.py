@@ -19,7 +19,7 @@ from yolo_fs.protocol.workflow import STEP_BY_KEY
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.rules.states.department import DECLARABLE, department_of, seq_of
 from yolo_fs.rules.timestamps import iso
-from yolo_fs.services.places import own_phase_folder, phase_folder
+from yolo_fs.services.workspace.places import own_phase_folder, phase_folder
 
 STATUSES = ("pending", "running", "complete", "failed")
 

@@ -24,11 +24,11 @@ from yolo_fs.schemas.config import Config
 from yolo_fs.services.handoffs.lifecycle import lifecycles_of
 from yolo_fs.services.handoffs.reading import Reader
 from yolo_fs.services.history.team import Team
-from yolo_fs.services.places import phase_folder
 from yolo_fs.services.progress.board import Board, PhaseBoard
 from yolo_fs.services.progress.departments import shown
 from yolo_fs.services.progress.state_files import PROJECT
-from yolo_fs.services.settings import CONFIG, Settings
+from yolo_fs.services.workspace.places import phase_folder
+from yolo_fs.services.workspace.settings import CONFIG, Settings
 
 
 @dataclass(frozen=True, slots=True)

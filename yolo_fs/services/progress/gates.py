@@ -25,10 +25,16 @@ from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.rules.phase.progress import DepartmentStatus
 from yolo_fs.rules.states.department import Drift
 from yolo_fs.services.history.team import Team
-from yolo_fs.services.places import find_phase, lock_path, notice_path, phase_folder, waiters_path
 from yolo_fs.services.progress.drift import drift_of_phase, forged_sentinels
 from yolo_fs.services.progress.gate_wait import GateLook, read_notice
-from yolo_fs.services.settings import CONFIG, Settings, load, user_config_path
+from yolo_fs.services.workspace.places import (
+    find_phase,
+    lock_path,
+    notice_path,
+    phase_folder,
+    waiters_path,
+)
+from yolo_fs.services.workspace.settings import CONFIG, Settings, load, user_config_path
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,8 @@ from yolo_fs.edges.files import is_plain_file
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import SHARED, Damaged, read_json, reap_temporaries, update, write_json
 from yolo_fs.reasons import Reason, YoloError
-from yolo_fs.rules.actions import EventSink
 from yolo_fs.rules.artifacts.verdicts import Rejected, Verdict
+from yolo_fs.rules.decide import EventSink
 from yolo_fs.rules.evidence.facts import Switches
 from yolo_fs.rules.phase.gates import GateStatus
 from yolo_fs.rules.phase.phase import Phase
@@ -28,9 +28,14 @@ from yolo_fs.rules.phase.progress import DepartmentStatus
 from yolo_fs.rules.states.department import department_status
 from yolo_fs.rules.timestamps import iso
 from yolo_fs.services.history.team import Team
-from yolo_fs.services.places import notice_path, own_phase_folder, phase_folder, waiters_path
 from yolo_fs.services.progress.gate_wait import NoticeWriter
-from yolo_fs.services.settings import Settings
+from yolo_fs.services.workspace.places import (
+    notice_path,
+    own_phase_folder,
+    phase_folder,
+    waiters_path,
+)
+from yolo_fs.services.workspace.settings import Settings
 
 
 class Projector:

@@ -23,7 +23,7 @@ from yolo_fs.rules.states.execution import next_execution_state
 from yolo_fs.rules.states.orchestration import orchestration
 from yolo_fs.rules.states.project import current, project_state
 from yolo_fs.services.history.team import Team
-from yolo_fs.services.settings import Settings
+from yolo_fs.services.workspace.settings import Settings
 
 STATE_FILES = ("state.json", ".execution-state.json", ".phase-orchestration.json")
 PROJECT = f"{PLANNING_ROOT}/state.json"

@@ -27,8 +27,8 @@ from yolo_fs.rules.timestamps import iso
 from yolo_fs.schemas.base import check
 from yolo_fs.schemas.state import ExecutionState
 from yolo_fs.services.history.team import Team
-from yolo_fs.services.places import own_phase_folder
-from yolo_fs.services.settings import Settings
+from yolo_fs.services.workspace.places import own_phase_folder
+from yolo_fs.services.workspace.settings import Settings
 
 _FILE = ".execution-state.json"
 _LOCK = "execution-state.lock"

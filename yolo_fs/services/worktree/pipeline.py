@@ -27,7 +27,7 @@ from yolo_fs.rules.artifacts.verdicts import (
 )
 from yolo_fs.services.checking.checker import Checker, previous_records
 from yolo_fs.services.checking.snapshots import WorkTree
-from yolo_fs.services.settings import Settings
+from yolo_fs.services.workspace.settings import Settings
 from yolo_fs.services.worktree.verdict_store import Observation, QuietTimer
 
 

@@ -14,10 +14,10 @@ from yolo_fs.edges.git.obstacles import Obstacles
 from yolo_fs.edges.git.repository import Head, Repository
 from yolo_fs.edges.scan_cache import ScanCache
 from yolo_fs.reasons import Finding, Reason, YoloError
-from yolo_fs.rules.actions import EventSink
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.verdicts import Accepted, Held
-from yolo_fs.services.settings import Settings
+from yolo_fs.rules.decide import EventSink
+from yolo_fs.services.workspace.settings import Settings
 from yolo_fs.services.worktree.pipeline import Pipeline
 from yolo_fs.services.worktree.verdict_store import CachedVerdict, Observation
 

@@ -15,13 +15,37 @@ from dataclasses import dataclass
 from yolo_fs.edges.git.conversation import GitOutput
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.git.runner import run_as_user
+from yolo_fs.edges.lock import HeldLock, hold
 from yolo_fs.ids import TaskRef
 from yolo_fs.protocol.commits import SOURCE_FORMAT
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
-from yolo_fs.services.claims import files_of
-from yolo_fs.services.commit_lock import commit_lock
 from yolo_fs.services.history.team import Team
+from yolo_fs.services.tasks.claims import files_of
+
+LOCK = "yolo-commit.lock"
+"""Below the common git directory, so that linked work trees share it."""
+WAITS_S = tuple(0.2 * 2**try_ for try_ in range(5))
+
+
+def commit_lock(common_dir: str) -> HeldLock:
+    """Take the lock. It is not handed to git: a hook that leaves a process behind would keep it for ever.
+
+    Raises:
+        YoloError: LOCK_TIMEOUT.
+    """
+    path = os.path.join(common_dir, LOCK)
+    for wait_s in (0.0, *WAITS_S):
+        time.sleep(wait_s)
+        if held := hold(path):
+            return held
+    raise YoloError(
+        Reason.LOCK_TIMEOUT,
+        f"Could not acquire commit lock: {path}",
+        hint="another commit runs, or was stopped; never delete the lock file",
+        exit_code=Exit.LOCK_TIMEOUT,
+    )
+
 
 _TRIES = 5
 _BUSY = ("cannot lock ref", "index.lock")

@@ -29,10 +29,10 @@ from yolo_fs.services.handoffs.accept import DirectiveHandoffs
 from yolo_fs.services.handoffs.lifecycle import lifecycles_of
 from yolo_fs.services.handoffs.reading import Reader
 from yolo_fs.services.history.team import Team
-from yolo_fs.services.places import phases_in
 from yolo_fs.services.progress.board import Board, board
 from yolo_fs.services.progress.drift import asides
-from yolo_fs.services.settings import Settings, load
+from yolo_fs.services.workspace.places import phases_in
+from yolo_fs.services.workspace.settings import Settings, load
 from yolo_fs.services.worktree.surveyor import Surveyor
 
 _Answer = TypeVar("_Answer")

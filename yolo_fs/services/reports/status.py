@@ -28,7 +28,7 @@ from yolo_fs.rules.artifacts.verdicts import (
 )
 from yolo_fs.rules.decide import describe
 from yolo_fs.services.daemon.health import Health, health
-from yolo_fs.services.settings import Settings
+from yolo_fs.services.workspace.settings import Settings
 from yolo_fs.services.worktree.surveyor import Surveyor
 
 LAST_COMMITS = 10

@@ -26,7 +26,7 @@ from yolo_fs.rules.evidence.plans import PlanStanding, plan_progress
 from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.schemas.config import Config
 from yolo_fs.services.history.team import Team
-from yolo_fs.services.settings import Settings, load
+from yolo_fs.services.workspace.settings import Settings, load
 
 
 class Access:

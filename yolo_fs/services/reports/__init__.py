@@ -1,0 +1,1 @@
+"""What people and new sessions are shown: `status` and `resume`."""

@@ -1,0 +1,1 @@
+"""The claims of tasks, and the commit of one."""
