@@ -194,6 +194,14 @@ def test_a_damaged_state_is_left_as_it_is(team: Team, ask: Any, text: str) -> No
     assert (team.root / STATE).read_text() == text
 
 
+def test_a_step_that_has_failed_is_not_skipped(team: Team, ask: Any) -> None:
+    team.example("security-audit/ok/fail.jsonl", "security-audit.jsonl")
+    team.once()
+    code, answer = skip(ask, "security", "we are late")
+    assert code == Exit.FINDINGS
+    assert "security says FAIL" in answer["findings"][0]["message"]
+
+
 # --- routes ---
 
 

@@ -14,6 +14,7 @@ from yolo_fs.protocol.departments import WORKING
 from yolo_fs.protocol.gates import GATES, SENTINELS, Need
 from yolo_fs.protocol.names import Dept
 from yolo_fs.reasons import errors
+from yolo_fs.rules.phase.failures import failing_tests
 from yolo_fs.rules.phase.progress import StepStanding
 
 if TYPE_CHECKING:
@@ -148,22 +149,15 @@ class CommittedEvidence:
         yield from self.false_claims("dept-handoff")
 
     def lacks_passing_tests(self) -> Iterator[MissingEvidence]:
-        last_run = {
-            line.get("plan"): (filed.place.name, number, line)
-            for filed in self.phase.facts.of_kind("test-results")
-            for number, line in enumerate(filed.lines, 1)
-        }
-        for plan, (name, number, line) in last_run.items():
-            if line.get("fl"):
-                what = f"{line['fl']} tests of plan {plan} fail"
-                yield MissingEvidence(what, name, number, SHOW)
+        for one in failing_tests(self.phase.facts):
+            yield MissingEvidence(one.what, one.file, one.line, SHOW)
         if self.phase.facts.switches.several_departments:
             yield from self._lacks_results()
 
     def _lacks_results(self) -> Iterator[MissingEvidence]:
         """Where several departments work, each that wrote tests says how they ended."""
         prefixes = {row.name: row.prefix for row in WORKING}
-        for one in self.phase.progress.departments:
+        for one in self.phase.folded.departments:
             wrote_tests = any(
                 step.step.key == "test_authoring" and step.standing is StepStanding.COMPLETE
                 for step in one.steps

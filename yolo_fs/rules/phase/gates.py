@@ -7,8 +7,9 @@ on. See docs/sources.md#document-002.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from yolo_fs.protocol.gates import (
@@ -23,8 +24,9 @@ from yolo_fs.protocol.gates import (
     Sentinel,
 )
 from yolo_fs.rules.evidence.facts import PhaseFacts
+from yolo_fs.rules.phase.failures import failures_of
 from yolo_fs.rules.phase.gate_needs import KINDS, NEEDS, CheckResult, integration_checks
-from yolo_fs.rules.phase.gate_sources import CommittedEvidence, MissingEvidence
+from yolo_fs.rules.phase.gate_sources import SHOW, CommittedEvidence, MissingEvidence
 from yolo_fs.rules.phase.progress import DepartmentStatus
 
 if TYPE_CHECKING:
@@ -94,8 +96,14 @@ def _integration_gate(phase: Phase) -> GateStatus:
     """Return the integration gate: open once all departments are done and no check fails."""
     waiting = tuple(CommittedEvidence(phase).lacks_completion())
     failed = tuple(lack for _, lacks in phase.integration_checks.values() for lack in lacks)
+    recorded = tuple(_recorded_failures(phase))
     kinds = ("api-contracts", "design-handoff", "dept-handoff", "test-results")
-    return GateStatus(INTEGRATION, waiting + failed, _evidence(phase.facts, kinds))
+    return GateStatus(INTEGRATION, waiting + failed + recorded, _evidence(phase.facts, kinds))
+
+
+def _recorded_failures(phase: Phase) -> Iterator[MissingEvidence]:
+    for one in failures_of(phase.facts, "integration_gate"):
+        yield MissingEvidence(one.what, one.file, one.line, SHOW)
 
 
 def integration_result(phase: Phase, date: str) -> dict[str, Any]:
@@ -118,12 +126,10 @@ def integration_result(phase: Phase, date: str) -> dict[str, Any]:
 
 def sign_off(phase: Phase) -> tuple[Decision, str]:
     """Return what the Owner is to decide by the matrix, and why."""
-    departments = phase.progress.departments
+    departments = phase.folded.departments
     security = [verdict_of(phase, "security-audit", one) for one in departments]
     quality = [verdict_of(phase, "verification", one) for one in departments]
     failure = _first_failure(phase)
-    if not failure and "FAIL" in quality:
-        failure = "verification says FAIL"
     if not failure:
         failure = next((lack.what for lack in CommittedEvidence(phase).lacks_completion()), "")
     reasons = {
@@ -137,7 +143,8 @@ def sign_off(phase: Phase) -> tuple[Decision, str]:
 
 def _first_failure(phase: Phase) -> str:
     lacks = (lack for _, lacks in phase.integration_checks.values() for lack in lacks)
-    return str(next(lacks, ""))
+    recorded = (one for one in failures_of(phase.facts) if one.step != "security")
+    return str(next(chain(lacks, recorded), ""))
 
 
 def verdict_of(phase: Phase, kind: str, department: DepartmentStatus) -> str:
@@ -167,7 +174,7 @@ def _is_proved(row: Sentinel, phase: Phase, open_gates: Mapping[str, GateStatus]
         return row.gate in open_gates
     return any(
         one.department is row.department and one.is_complete and one.plans
-        for one in phase.progress.departments
+        for one in phase.folded.departments
     )
 
 
@@ -175,7 +182,7 @@ def _content(row: Sentinel, phase: Phase, open_gates: Mapping[str, GateStatus]) 
     if row.gate:
         evidence = open_gates[row.gate].evidence
     else:
-        plans = (plan for one in phase.progress.departments for plan in one.plans)
+        plans = (plan for one in phase.folded.departments for plan in one.plans)
         evidence = tuple((str(plan.id), plan.commit) for plan in plans)
     bound = {
         "sentinel": row.file,

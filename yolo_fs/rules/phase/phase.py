@@ -41,9 +41,20 @@ class Phase:
         return self.facts.phase
 
     @cached_property
-    def progress(self) -> PhaseStatus:
-        """How far its steps, departments and plans are."""
+    def folded(self) -> PhaseStatus:
+        """How far its steps are, each by its own evidence: what the gates ask."""
         return fold(self.facts)
+
+    @cached_property
+    def progress(self) -> PhaseStatus:
+        """How far its steps, departments and plans are; never complete behind a closed gate."""
+        if not self.folded.is_complete:
+            return self.folded
+        return self.folded.behind_gates(
+            f"gate {gate.name} is closed: {gate.missing[0]}"
+            for gate in self.gates
+            if gate.blocking and not gate.is_open
+        )
 
     @property
     def is_complete(self) -> bool:
@@ -53,7 +64,7 @@ class Phase:
     @cached_property
     def behind(self) -> tuple[DepartmentStatus, ...]:
         """Departments whose part is not done."""
-        return tuple(one for one in self.progress.departments if not one.is_complete)
+        return tuple(one for one in self.folded.departments if not one.is_complete)
 
     @cached_property
     def gates(self) -> tuple[GateStatus, ...]:

@@ -13,7 +13,7 @@ from yolo_fs.ids import PhaseId
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, name_in
 from yolo_fs.protocol.gates import Outcome
 from yolo_fs.protocol.names import Dept
-from yolo_fs.protocol.workflow import STEPS, Skip, Step
+from yolo_fs.protocol.workflow import STEP_BY_KEY, STEPS, Skip, Step
 from yolo_fs.rules.evidence.facts import PhaseFacts
 from yolo_fs.rules.evidence.plans import PlanStanding, PlanStatus, plan_progress
 from yolo_fs.rules.loops.delivery import route_of_verdict
@@ -134,6 +134,21 @@ class PhaseStatus:
         """Share of all plans that are done, 0-100, rounded down."""
         plans = [plan for department in self.departments for plan in department.plans]
         return 100 * sum(plan.is_done for plan in plans) // len(plans) if plans else 0
+
+    def behind_gates(self, closed: Iterable[str]) -> PhaseStatus:
+        """Return the same phase with its sign-off open while gates are closed."""
+        missing = tuple(closed)
+        if not missing:
+            return self
+        key = "signoff"
+        steps = tuple(
+            StepStatus(one.step, StepStanding.RUNNING, missing=missing)
+            if one.step.key == key
+            else one
+            for one in self.steps
+        )
+        lead = _asked(STEP_BY_KEY[key], DEFAULT_DEPARTMENT, "")
+        return replace(self, steps=steps, next=lead)
 
 
 def fold(facts: PhaseFacts) -> PhaseStatus:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from yolo_fs.protocol.workflow import COMPLEXITIES, Skip, Step
+from yolo_fs.rules.phase.failures import failures_of
 from yolo_fs.rules.phase.view import View
 
 DECLARED_SKIP = "declared: "
@@ -19,6 +20,8 @@ BY_RULE = "rule: "
 def skip_rule(view: View, step: Step) -> str:
     """Return the rule that skips the step, as the tables print it; empty when none does."""
     if step.mandatory and not _outside_route(view, step):
+        return ""
+    if any(failures_of(view.facts, step.key, view.department)):
         return ""
     by_row = next((skip for skip in step.skips if SKIPS[skip](view, step)), None)
     if by_row is not None:

@@ -15,6 +15,7 @@ from yolo_fs.rules.escalations.entries import as_committed
 from yolo_fs.rules.evidence.facts import all_present
 from yolo_fs.rules.evidence.plans import PlanStanding
 from yolo_fs.rules.loops.reviews import unfinished_reviews
+from yolo_fs.rules.phase.failures import failures_of
 from yolo_fs.rules.phase.view import View
 
 Passed = frozenset[str]
@@ -107,6 +108,12 @@ def _post_phase_qa(view: View, _: Passed) -> Iterator[str]:
         yield "the post-phase QA gate failed"
 
 
+def _after_security(view: View, passed: Passed) -> Iterator[str]:
+    """The audit may be switched off while QA has yet to pass."""
+    yield from _after("qa")(view, passed)
+    yield from _after("security")(view, passed)
+
+
 def _signed_off(_: View, passed: Passed) -> Iterator[str]:
     """Document 002 puts the gate after security, the protocol after sign-off; both states open it (10 #6)."""
     if not (passed & {"security", "signoff"} and "code_review" in passed):
@@ -127,7 +134,7 @@ ENTRY: Mapping[EntryGate, Callable[[View, Passed], Iterator[str]]] = {
     EntryGate.REVIEW_APPROVED: _approved,
     EntryGate.POST_PHASE_QA: _post_phase_qa,
     EntryGate.QA_DONE: _after("qa"),
-    EntryGate.SECURITY_DONE: _after("security"),
+    EntryGate.SECURITY_DONE: _after_security,
     EntryGate.SIGNED_OFF: _signed_off,
     EntryGate.INTEGRATION_DONE: _after("integration_gate"),
 }
@@ -212,16 +219,15 @@ def _review_approved(view: View) -> Iterator[str]:
 def _qa(view: View) -> Iterator[str]:
     yield from _present("verification", "verification.jsonl")(view)
     yield from _present("qa-code", "qa-code.jsonl")(view)
-    for kind in ("verification", "qa-code"):
-        header = next(iter(view.lines(kind)), {})
-        if header.get("r") == "FAIL":
-            yield f"{kind} says FAIL"
+    yield from _failing(view, "qa")
 
 
 def _security_fail(view: View) -> Iterator[str]:
-    header = next(iter(view.lines("security-audit")), {})
-    if header.get("r") == "FAIL":
-        yield "security says FAIL: the user decides"
+    yield from _failing(view, "security")
+
+
+def _failing(view: View, step: str = "") -> Iterator[str]:
+    yield from dict.fromkeys(map(str, failures_of(view.facts, step, view.department)))
 
 
 def _security_may_pause(_: View) -> Iterator[str]:
@@ -237,6 +243,7 @@ def _state_complete(view: View) -> Iterator[str]:
     ended = any(_says_complete(line) and line.get("phase") == number for line in executions)
     if not (signed or ended or view.facts.signed_off):
         yield f"no state.json that says phase {number} is complete"
+    yield from _failing(view)
 
 
 def _says_complete(execution: Mapping[str, Any]) -> bool:
@@ -260,8 +267,7 @@ def _integration(view: View) -> Iterator[str]:
     last = next(reversed(view.facts.lines_of("integration-gate-result")), None)
     if last is None:
         yield "no integration-gate-result.jsonl"
-    elif last.get("r") == "FAIL":
-        yield "the integration gate says FAIL"
+    yield from _failing(view, "integration_gate")
 
 
 EXIT: Mapping[ExitGate, Callable[[View], Iterator[str]]] = {

@@ -17,6 +17,7 @@ from yolo_fs.protocol.names import Dept
 from yolo_fs.protocol.workflow import STEP_BY_KEY, STEPS, Step
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.rules.evidence.facts import PhaseFacts, Switches
+from yolo_fs.rules.phase.failures import failures_of
 from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.rules.phase.progress import StepStatus
 from yolo_fs.rules.phase.skips import BY_RULE
@@ -171,6 +172,10 @@ def _refuse(phase: Phase, step: Step, because: str) -> None:
         raise YoloError(
             Reason.BAD_FORMAT, message, hint="Say why in other words.", exit_code=Exit.USAGE
         )
+    if failure := next(failures_of(phase.facts, step.key), None):
+        message = f"{failure.what} ({failure.file}:{failure.line}): a failed step is not skipped"
+        hint = f"Mend what fails and have step {step.key} done again."
+        raise YoloError(Reason.STATE_CONFLICT, message, hint=hint)
     own = [look.progress for look in looks(phase) if look.progress.step == step]
     if all(one.is_passed and one.standing.value == "complete" for one in own):
         raise YoloError(
