@@ -43,7 +43,13 @@ CHECKED_LATER = frozenset({
     "reqs/duplicate_id__req_01_twice", "test-plan/duplicate_id__task_twice_in_a_plan",
     "user-flows/duplicate_id__uf_01_twice", "escalation/out_of_range__time_goes_back",
     "plan/dependency_cycle__two_tasks", "plan/self_reference__task_waits_for_itself",
-    "plan/unknown_reference__task_t9",
+    "plan/unknown_reference__task_t9", "code-review/state_conflict__approved_beside_critical",
+    "verification/state_conflict__pass_with_failed_check", "verification/state_conflict__pass_with_failed_count",
+    "qa-code/state_conflict__pass_with_critical_finding", "qa-code/state_conflict__pass_with_failed_tests",
+    "manual-qa/state_conflict__pass_with_failed_test", "qa-gate-results/state_conflict__pass_with_failed_must_have",
+    "qa-gate-results/state_conflict__pass_with_failed_tests", "security-audit/state_conflict__pass_with_critical_count",
+    "security-audit/state_conflict__pass_with_critical_finding",
+    "integration-gate-result/state_conflict__pass_with_failures",
 })  # fmt: skip
 """Faults between lines: every line is good, `rules.artifacts.checks` finds the fault."""
 

@@ -16,6 +16,7 @@ from yolo_fs.rules.artifacts.table import Check
 from yolo_fs.rules.artifacts.verdicts import Place, PlanFacts, Surroundings
 from yolo_fs.rules.timestamps import moment
 from yolo_fs.schemas.base import Fault, Record
+from yolo_fs.schemas.contradictions import contradicted
 from yolo_fs.schemas.envelope.envelope import payload_faults
 
 Located = tuple[int, Fault]
@@ -34,6 +35,7 @@ def run_checks(place: Place, records: Sequence[Record], around: Surroundings) ->
     """Yield what the artifact's cross-references get wrong."""
     for check in place.artifact.checks:
         yield from CHECKS[check](place, records, around)
+    yield from _contradictions(place, records)
 
 
 def commits_mentioned(place: Place, records: Sequence[Record]) -> tuple[str, ...]:
@@ -255,6 +257,14 @@ def _sections(_: Place, records: Sequence[Record], __: Surroundings) -> Iterator
                         level=Level.WARNING,
                     ),
                 )
+
+
+def _contradictions(place: Place, records: Sequence[Record]) -> Iterator[Located]:
+    """A verdict agrees with the evidence beside and below it, whatever the kind."""
+    lines = [record.value for record in records]
+    for one in contradicted(place.artifact.kind, lines):
+        expected = "a verdict that agrees with the evidence"
+        yield records[one.index].line, Fault(Reason.STATE_CONFLICT, one.at, one.what, expected)
 
 
 def _payload(_: Place, records: Sequence[Record], __: Surroundings) -> Iterator[Located]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from yolo_fs.protocol.names import Dept
 from yolo_fs.rules.evidence.facts import PhaseFacts
+from yolo_fs.schemas.contradictions import contradicted
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,8 @@ def failures_of(
             for number, line in enumerate(filed.lines, 1):
                 if line.get("r") == "FAIL":
                     yield Failure(key, what, filed.place.name, number)
+            for one in contradicted(kind, filed.lines):
+                yield Failure(key, f"{kind}: {one.what}", filed.place.name, one.index + 1)
     if step in ("", "integration_gate"):
         yield from _integration(facts)
     if not step:

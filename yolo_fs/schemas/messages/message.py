@@ -12,7 +12,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from yolo_fs.protocol.departments import WORKING_NAMES
 from yolo_fs.reasons import Reason
-from yolo_fs.schemas.base import Fault, Field, Text, Wire, fault
+from yolo_fs.schemas.base import Fault, Field, Text, Wire, fault, invariant
+from yolo_fs.schemas.contradictions import contradicted
 from yolo_fs.schemas.names import DepartmentName
 
 
@@ -70,6 +71,14 @@ class Message(Wire):
         and #c10).
         """
         return "type" in value
+
+    @invariant
+    def verdict_agrees_with_the_evidence(self) -> object:
+        """A verdict agrees with the counts and results beside it."""
+        for one in contradicted(self.type, [self.model_dump()]):
+            expected = "a verdict that agrees with the evidence"
+            return fault(Reason.STATE_CONFLICT, one.what, expected=expected, at=one.at)
+        return None
 
     @classmethod
     def rival(cls, value: Mapping[str, Any]) -> Fault | None:

@@ -1,0 +1,53 @@
+"""Every row of the contradictions is shown by a bad example, and contradicts no good one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from yolo_fs.schemas import contradictions
+from yolo_fs.schemas.contradictions import CONTRADICTIONS, Contradiction, contradicted
+
+EXAMPLES = Path(__file__).parents[2] / "fixtures/examples"
+
+
+def examples(of: str, folder: str) -> list[list[dict[str, Any]]]:
+    """Return the lines of each example of an artifact or a message."""
+    files = sorted(EXAMPLES.glob(f"*/{of}/{folder}/*"))
+    return [
+        [json.loads(file.read_text())]
+        if file.suffix == ".json"
+        else [json.loads(line) for line in file.read_text().splitlines()]
+        for file in files
+        if folder == "ok" or file.name.startswith("state_conflict__")
+    ]
+
+
+@pytest.mark.parametrize("row", CONTRADICTIONS, ids=str)
+def test_each_row_has_its_bad_example(row: Contradiction, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contradictions, "CONTRADICTIONS", (row,))
+
+    assert any(any(contradicted(row.of, lines)) for lines in examples(row.of, "bad"))
+
+
+@pytest.mark.parametrize("of", sorted({row.of for row in CONTRADICTIONS}))
+def test_no_good_example_contradicts_itself(of: str) -> None:
+    assert not [found for lines in examples(of, "ok") for found in contradicted(of, lines)]
+
+
+def test_a_finding_of_another_plan_does_not_contradict_an_approval() -> None:
+    lines = [
+        {"plan": "01-01", "r": "approve"},
+        {"plan": "01-02", "sev": "critical"},
+        {"plan": "01-02", "r": "changes_requested"},
+        {"sev": "critical"},
+    ]
+    assert not list(contradicted("code-review", lines))
+
+
+def test_both_sides_are_named() -> None:
+    (found,) = contradicted("qa-code", [{"r": "PASS", "tests": {"fl": 3}}])
+    assert (found.at, found.what) == ("/tests/fl", "PASS contradicts tests.fl 3")

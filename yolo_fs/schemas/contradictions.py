@@ -1,0 +1,112 @@
+"""Verdicts that contradict the evidence beside them: one table for artifacts and messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+
+@dataclass(frozen=True, slots=True)
+class Contradiction:
+    """A verdict, and what may not be said beside it."""
+
+    of: str
+    """Kind of artifact, or type of message."""
+    key: str
+    """Key of the verdict."""
+    verdict: str
+    against: str
+    """Place of what contradicts it: keys of the same object, or of the lines below it."""
+    values: tuple[str, ...] = ()
+    """What contradicts it there; empty: anything but zero or nothing."""
+    is_below: bool = False
+    """It is looked for in the lines below the verdict."""
+
+
+_FAILED = ("FAIL",)
+_CRITICAL = ("critical",)
+
+CONTRADICTIONS = (
+    Contradiction("code-review", "r", "approve", "sev", _CRITICAL, is_below=True),
+    Contradiction("verification", "r", "PASS", "fl"),
+    Contradiction("verification", "r", "PASS", "r", ("fail",), is_below=True),
+    Contradiction("qa-code", "r", "PASS", "tests/fl"),
+    Contradiction("qa-code", "r", "PASS", "sev", _CRITICAL, is_below=True),
+    Contradiction("manual-qa", "r", "PASS", "tests/r", ("fail",)),
+    Contradiction("qa-gate-results", "r", "PASS", "tst/fl"),
+    Contradiction("qa-gate-results", "r", "PASS", "mh/fl"),
+    Contradiction("security-audit", "r", "PASS", "critical"),
+    Contradiction("security-audit", "r", "PASS", "sev", _CRITICAL, is_below=True),
+    Contradiction("integration-gate-result", "r", "PASS", "failures"),
+    Contradiction("code_review_result", "result", "approve", "critical"),
+    Contradiction("qa_result", "result", "PASS", "checks/failed"),
+    Contradiction("qa_code_result", "result", "PASS", "tests/failed"),
+    Contradiction("qa_code_result", "result", "PASS", "critical"),
+    Contradiction("security_audit", "result", "PASS", "critical"),
+    Contradiction("department_result", "result", "PASS", "qa_result", _FAILED),
+    Contradiction("department_result", "result", "PASS", "security_result", _FAILED),
+    Contradiction("owner_signoff", "decision", "SHIP", "integration_qa", _FAILED),
+    Contradiction("po_qa_verdict", "verdict", "approve", "findings"),
+)
+
+
+class Contradicted(NamedTuple):
+    """A verdict that something contradicts."""
+
+    index: int
+    """Position of the line that contradicts it."""
+    at: str
+    """JSON pointer on that line."""
+    what: str
+    """Both, such as `PASS beside fl 3`."""
+
+
+def contradicted(of: str, lines: Sequence[Mapping[str, Any]]) -> Iterator[Contradicted]:
+    """Yield each contradiction in an artifact or a message, which is one line."""
+    for row in CONTRADICTIONS:
+        if row.of == of:
+            yield from _below(row, lines) if row.is_below else _beside(row, lines)
+
+
+def _beside(row: Contradiction, lines: Sequence[Mapping[str, Any]]) -> Iterator[Contradicted]:
+    for index, line in enumerate(lines):
+        if line.get(row.key) == row.verdict:
+            for value in _values(line, row.against):
+                if _speaks_against(row, value):
+                    yield _told(row, index, value)
+
+
+def _below(row: Contradiction, lines: Sequence[Mapping[str, Any]]) -> Iterator[Contradicted]:
+    """A line with the verdict's key begins a new verdict, unless that key is also the one of the findings."""
+    verdict: Mapping[str, Any] = {}
+    for index, line in enumerate(lines):
+        if row.key in line and (index == 0 or row.key != row.against):
+            verdict = line
+            continue
+        is_of_it = line.get("plan") in (None, verdict.get("plan"))
+        value = line.get(row.against)
+        if is_of_it and verdict.get(row.key) == row.verdict and _speaks_against(row, value):
+            yield _told(row, index, value)
+
+
+def _values(line: Mapping[str, Any], path: str) -> Iterator[Any]:
+    """Yield what is at a place; of a list on the way, each of its objects is looked at."""
+    key, _, rest = path.partition("/")
+    value = line.get(key)
+    if not rest:
+        yield value
+        return
+    for item in value if isinstance(value, list) else (value,):
+        if isinstance(item, Mapping):
+            yield from _values(item, rest)
+
+
+def _speaks_against(row: Contradiction, value: Any) -> bool:
+    return value in row.values if row.values else bool(value)
+
+
+def _told(row: Contradiction, index: int, value: Any) -> Contradicted:
+    shown = f"{len(value)} entries" if isinstance(value, list) else str(value)
+    what = f"{row.verdict} contradicts {row.against.replace('/', '.')} {shown[:40]}"
+    return Contradicted(index, f"/{row.against}", what)
