@@ -1,4 +1,5 @@
-"""The files in `fixtures/`: `<kind>/ok/…` is valid, `<kind>/bad/<reason>__<what>` has exactly that first error."""
+"""The files in `fixtures/`: `<kind>/ok/…` is valid, `<kind>/bad/<reason>__<what>` has that first error, and
+`<kind>/should/<reason>__<what>` that first warning and no error."""
 
 from __future__ import annotations
 
@@ -39,7 +40,12 @@ class Example:
     path: Path
     kind: Kind
     expected: Reason | None
-    """The first error; None for a valid file."""
+    """The first error, or warning; None for a valid file."""
+
+    @property
+    def is_untidy(self) -> bool:
+        """Whether it is accepted with warnings."""
+        return self.path.parent.name == "should"
 
     @property
     def name(self) -> str:
@@ -49,7 +55,8 @@ class Example:
 
 def expected_reason(path: Path) -> Reason | None:
     """Return the first error that the name of an example asks for."""
-    return Reason(path.name.partition("__")[0]) if path.parent.name == "bad" else None
+    is_good = path.parent.name == "ok"
+    return None if is_good else Reason(path.name.partition("__")[0])
 
 
 def kind_of_example(path: Path) -> Kind:

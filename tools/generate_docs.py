@@ -296,12 +296,24 @@ def _key_table(schema: Mapping[str, Any]) -> str:
             f"`{key}`",
             "yes" if key in required else "no",
             _type(value),
-            _escaped(value.get("description", "")),
+            _escaped(_meaning(value)),
         ]
         for key, value in schema.get("properties", {}).items()
         if not _is_refused(value)
     ]
     return _markdown(["key", "required", "type", "meaning"], rows)
+
+
+def _meaning(value: Mapping[str, Any]) -> str:
+    """Return what a key means, and what is accepted of it with a warning."""
+    parts = [value.get("description", "")]
+    if accepted := value.get("x-yolo-accepts"):
+        parts.append(f"*Should*; accepted with a warning: {accepted}.")
+    elif value.get("x-yolo-absent"):
+        parts.append("*Should*; its absence is a warning.")
+    elif "should" in (value.get("x-yolo-grade"), value.get("items", {}).get("x-yolo-grade")):
+        parts.append("*Should* have this form; another one is a warning.")
+    return " ".join(filter(None, parts))
 
 
 def _is_refused(value: Mapping[str, Any]) -> bool:

@@ -91,6 +91,7 @@ class Reason(StrEnum):
     TOO_LONG = "too_long", "a value is longer than the protocol allows"
     UNKNOWN_KEY = "unknown_key", "the protocol does not know this key"
     LEGACY_KEY = "legacy_key", "an old name of a key"
+    UNTIDY_FORM = "untidy_form", "another form than the documented one, with the same meaning"
     RIVAL_SHAPE = "rival_shape", "an older, rival shape of this artifact"
     UNKNOWN_TYPE = "unknown_type", "no message has this type"
     WRONG_LINE_COUNT = "wrong_line_count", "the artifact has too many or too few lines"
@@ -110,6 +111,7 @@ class Reason(StrEnum):
     SELF_REFERENCE = "self_reference", "something depends on itself"
     DEPENDENCY_CYCLE = "dependency_cycle", "the dependencies form a cycle"
     WAVE_ORDER = "wave_order", "a plan depends on a plan of the same or a later wave"
+    WAITS_FOR = "waits_for", "it refers to an artifact that is not there yet"
     UNKNOWN_COMMIT = "unknown_commit", "this repository has no commit with this hash"
     PATH_ESCAPES = "path_escapes", "a path is absolute, or leaves the repository"
     SECTION_MISSING = "section_missing", "a section that the protocol names is absent"
@@ -216,6 +218,15 @@ class Level(StrEnum):
     WARNING = "warning"
 
 
+class Grade(StrEnum):
+    """What a check asks of an artifact: `must` refuses it, `should` commits it with a warning."""
+
+    MUST = "must"
+    """A reader would draw a wrong conclusion, lose a value, or could not read it."""
+    SHOULD = "should"
+    """The form is not the documented one, and the meaning is clear."""
+
+
 class Exit(IntEnum):
     """Exit codes of every command."""
 
@@ -284,6 +295,8 @@ class Fault:
     expected: str = ""
     hint: str = ""
     level: Level = Level.ERROR
+    grade: Grade = Grade.MUST
+    """What the check asks; an artifact's `should` becomes a warning."""
 
     def as_finding(self, path: str, line: int = 0) -> Finding:
         """Return the fault as a finding in a file."""

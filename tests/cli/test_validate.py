@@ -125,7 +125,13 @@ def test_plans_are_checked_against_their_neighbours(
 ) -> None:
     write(root, f"{PHASE}/01-01.plan.jsonl", plan("01", 2))
     write(root, f"{PHASE}/01-02.plan.jsonl", plan("02", 2, "01-01"))
-    assert reasons(validate(root, capsys)[1]) == ["wave_order"]
+    code, answer = validate(root, capsys)
+    assert [(one["reason"], one["level"]) for one in answer["findings"]] == [
+        ("wave_order", "warning")
+    ]
+    assert code == Exit.DONE
+    write(root, f"{PHASE}/01-03.plan.jsonl", plan("03", 3, "01-04"))
+    assert reasons(validate(root, capsys)[1]) == ["waits_for"]
 
 
 def test_commits_of_a_summary_are_looked_up_in_the_own_repository_only(
@@ -507,4 +513,4 @@ def test_repair_is_done_after_one_pass_and_never_makes_good_examples_other(famil
         assert once is None or (
             mended(once, kind) is None and diff(data, once, path.name).startswith("--- a/")
         ), path
-        assert path.parts[-2] == "bad" or once is None, path
+        assert path.parts[-2] != "ok" or once is None, path

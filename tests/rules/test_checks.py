@@ -38,8 +38,8 @@ def place(name: str, phase: str = "01-auth") -> Place:
 def reasons(where: Place, *lines: dict[str, Any], **around: Any) -> list[tuple[Reason, int, str]]:
     records = [Record(number, line) for number, line in enumerate(lines, 1)]
     return [
-        (f.reason, f.line, f.at)
-        for f in examine(where, records, Surroundings(**around), Strictness())
+        (fault.reason, line, fault.at)
+        for line, fault in examine(where, records, Surroundings(**around), Strictness()).faults
     ]
 
 
@@ -64,7 +64,7 @@ def test_each_check_of_the_table_is_bound_to_a_predicate() -> None:
         ({"n": "03"}, (Reason.NAME_MISMATCH, 1, "/n")),
         ({"d": ["01-02"]}, (Reason.SELF_REFERENCE, 1, "/d/0")),
         ({"d": ["02"]}, (Reason.SELF_REFERENCE, 1, "/d/0")),
-        ({"d": ["01-09"]}, (Reason.UNKNOWN_REFERENCE, 1, "/d/0")),
+        ({"d": ["01-09"]}, (Reason.WAITS_FOR, 1, "/d/0")),
         ({"w": 1}, (Reason.WAVE_ORDER, 1, "/d/0")),
     ],
 )
@@ -168,8 +168,9 @@ def test_records_of_one_escalation_move_forward_in_time() -> None:
 def test_an_architecture_without_its_sections_is_warned_not_rejected() -> None:
     records = [Record(1, {"tech_decisions": ["JWT"]})]
     found = examine(place("architecture.toon"), records, Surroundings(), Strictness())
-    assert {(f.reason, f.level.value) for f in found} == {(Reason.SECTION_MISSING, "warning")}
-    assert len(found) == 4
+    told = {(fault.reason, fault.level.value) for _, fault in found.faults}
+    assert told == {(Reason.SECTION_MISSING, "warning")}
+    assert len(found.faults) == 4
 
 
 @pytest.mark.parametrize("header", [{}, {"w": "1"}, {"w": True}, {"w": None}])

@@ -55,10 +55,8 @@ def test_actions_keep_the_order_of_arrival() -> None:
     assert [type(action) for action in actions] == [Emit, Commit, Emit]
 
 
-def test_a_plan_is_committed_after_those_of_earlier_waves_whatever_came_first() -> None:
-    third, first, second = (
-        _plan(number, wave) for number, wave in (("01", 3), ("02", 1), ("03", 2))
-    )
+def test_a_plan_is_committed_after_those_it_needs_whatever_came_first() -> None:
+    third, first, second = _plan("01", "01-03"), _plan("02"), _plan("03", "01-02")
     seen = (
         {one.place.path: one for one in (third, first)}
         | {PATH: ACCEPTED}
@@ -67,9 +65,7 @@ def test_a_plan_is_committed_after_those_of_earlier_waves_whatever_came_first() 
     assert decide({}, seen) == (Commit(first), Commit(second), Commit(ACCEPTED), Commit(third))
 
 
-def _plan(number: str, wave: int) -> Accepted:
+def _plan(number: str, *needs: str) -> Accepted:
     place = classify(f".yolo-planning/phases/01-auth/01-{number}.plan.jsonl")
     assert place is not None
-    return Accepted(
-        place, b'{"w": %d}\n{"id": "T1"}\n' % wave, "0" * 40, f"docs(01): plan 01-{number}", ()
-    )
+    return Accepted(place, b"{}\n", "0" * 40, f"docs(01): plan 01-{number}", (), needs=needs)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,15 +43,15 @@ Action = Commit | Emit
 
 
 def decide(before: Mapping[str, Verdict], seen: Mapping[str, Verdict]) -> tuple[Action, ...]:
-    """Return what is to be done, in the order in which the paths were seen, but plans in the order of their waves."""
+    """Return what is to be done, in the order in which the paths were seen, but plans after those they need."""
     actions = [
         action
         for path, verdict in seen.items()
         for action in _actions(path, before.get(path), verdict)
     ]
     slots = [at for at, action in enumerate(actions) if _is_plan(action)]
-    for at, plan in zip(slots, sorted((actions[at] for at in slots), key=_wave), strict=True):
-        actions[at] = plan
+    for at, action in zip(slots, _by_needs([actions[at] for at in slots]), strict=True):
+        actions[at] = action
     return tuple(actions)
 
 
@@ -60,11 +59,25 @@ def _is_plan(action: Action) -> bool:
     return isinstance(action, Commit) and action.accepted.place.artifact.kind == "plan"
 
 
-def _wave(action: Action) -> float:
-    """Return the wave of a plan: it may name plans of earlier ones, which history then has to have."""
-    assert isinstance(action, Commit)
-    header = json.loads(action.accepted.data.partition(b"\n")[0])
-    return float(header.get("w", 1))
+def _by_needs(plans: Sequence[Action]) -> list[Action]:
+    """Return plans so that each follows those that it depends on, for history has to have them first."""
+    accepted = [action.accepted for action in plans if isinstance(action, Commit)]
+    by_name: dict[str, list[int]] = {}
+    for index, plan in enumerate(accepted):
+        by_name.setdefault(str(plan.place.plan), []).append(index)
+    order: dict[int, None] = {}
+
+    def put(index: int, asking: frozenset[int]) -> None:
+        if index in order or index in asking:
+            return
+        for name in accepted[index].needs:
+            for needed in by_name.get(name, ()):
+                put(needed, asking | {index})
+        order[index] = None
+
+    for index in range(len(accepted)):
+        put(index, frozenset())
+    return [plans[index] for index in order]
 
 
 def _actions(path: str, before: Verdict | None, now: Verdict) -> Iterator[Action]:

@@ -12,7 +12,7 @@ import typing
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
-from enum import StrEnum
+from enum import Enum, StrEnum
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar, Union
 
 from pydantic import (
@@ -26,9 +26,10 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from yolo_fs.reasons import Fault, Level, Reason
+from yolo_fs.reasons import Fault, Grade, Level, Reason
 
 __all__ = [
+    "SHOULD",
     "AfterValidator",
     "Commit",
     "Count",
@@ -36,6 +37,7 @@ __all__ = [
     "Fault",
     "Field",
     "FindingName",
+    "Form",
     "Format",
     "Fraction",
     "IsoDate",
@@ -57,6 +59,9 @@ __all__ = [
     "check",
     "fault",
     "invariant",
+    "may_lack",
+    "must_say_something",
+    "shapes_within",
 ]  # fmt: skip
 
 
@@ -68,6 +73,25 @@ class Format(StrEnum):
     FRONT_MATTER = "Markdown whose front matter is a handoff packet"
     TOON = "TOON"
     TEXT = "text"
+
+
+class Form(Enum):
+    """Another form of a value that says the same as the documented one; the value is what people read.
+
+    `rules.artifacts.forms` binds each to the function that reads it.
+    """
+
+    OBJECT_AS_TEXT = "an object of plain values in place of a text"
+    TEXT_AS_ARTIFACT = "a text in place of an object; it is kept as `pv`"
+    TEXT_AS_LINK = "a text in place of an object; it is kept as `vi`"
+    TEXT_AS_DEPENDENCY = "`NN-MM` in place of an object with `p` and `n`"
+    SHORT_PLAN = "`01` in place of `NN-01`, for a plan of the same phase"
+    SEVERAL_PLANS = "`NN-*`, or several plan ids: the review is of each of these plans"
+    OWN_PHASE = "another spelling of the phase, or the plan id, that agrees with the file's name"
+    OWN_PLAN = "another spelling of the plan, or the plan id, that agrees with the file's name"
+    LONG_TASK = "`NN-MM/Tk` in place of `Tk`, for a task of the same plan"
+    MOMENT_AS_DAY = "a moment in place of a day"
+    DAY_AS_MOMENT = "a day, or a moment without its zone: read as UTC"
 
 
 class Record(NamedTuple):
@@ -95,6 +119,9 @@ class Wire(BaseModel):
     renamed_keys: ClassVar[Mapping[str, str]] = {}
     """Old key → present key, as found in real planning trees."""
 
+    accepts: ClassVar[Mapping[str, Form]] = {}
+    """Key → another form of its value, or of the members of its list, that artifacts may use."""
+
     allows_extra: ClassVar[bool] = False
     """Further keys are the writer's own: only those that the protocol names are checked."""
 
@@ -107,18 +134,34 @@ class Wire(BaseModel):
 # --- formats ---------------------------------------------------------------------------------------------------------
 
 
-def fault(reason: Reason, message: str, *, expected: str = "", at: str = "") -> PydanticCustomError:
+SHOULD: Any = {"x-yolo-grade": Grade.SHOULD.value}
+"""Marks the constraints of a field beyond its type as `should`, here and in JSON Schema."""
+_MAY_LACK: Any = {"x-yolo-absent": Grade.SHOULD.value}
+
+
+def may_lack() -> Any:
+    """Return the field of a required key whose absence is a `should`."""
+    return Field(json_schema_extra=_MAY_LACK)
+
+
+def fault(
+    reason: Reason,
+    message: str,
+    *,
+    expected: str = "",
+    at: str = "",
+    grade: Grade = Grade.MUST,
+) -> PydanticCustomError:
     """Return the error that a validator raises so that `check` reports `reason` at `at`.
 
     `at` is a JSON pointer relative to the validated value, for invariants of a whole object.
     """
-    return PydanticCustomError(
-        reason.value, "{message}", {"message": message, "expected": expected, "at": at}
-    )
+    context = {"message": message, "expected": expected, "at": at, "grade": grade.value}
+    return PydanticCustomError(reason.value, "{message}", context)
 
 
-def _written_as(pattern: str, example: str, meaning: str) -> Any:
-    return Field(pattern=pattern, examples=[example], description=meaning)
+def _written_as(pattern: str, example: str, meaning: str, grade: Any = None) -> Any:
+    return Field(pattern=pattern, examples=[example], description=meaning, json_schema_extra=grade)
 
 
 def _real_date(text: str) -> str:
@@ -157,10 +200,13 @@ def _stays_inside(text: str) -> str:
     return text
 
 
-Text = Annotated[str, Field(min_length=1, examples=["a sentence"])]
+Text = Annotated[str, Field(min_length=1, examples=["a sentence"], json_schema_extra=SHOULD)]
 """A text that says something."""
 OneLine = Annotated[
-    str, _written_as(r"^[^\r\n]*\S[^\r\n]*$", "one line of text", "one line that says something")
+    str,
+    _written_as(
+        r"^[^\r\n]*\S[^\r\n]*$", "one line of text", "one line that says something", SHOULD
+    ),
 ]
 Summary500 = Annotated[
     str, Field(min_length=1, max_length=500, examples=["two or three sentences"])
@@ -174,11 +220,11 @@ Percent = Annotated[float, Field(ge=0, le=100, examples=[50])]
 Fraction = Annotated[float, Field(ge=0, le=1, examples=[0.92])]
 PhaseNumber = Annotated[str, _written_as(r"^[0-9]{2}$", "01", "phase number, two digits")]
 PlanName = Annotated[str, _written_as(r"^[0-9]{2}-[0-9]{2}$", "01-02", "plan id NN-MM")]
-TaskName = Annotated[str, _written_as(r"^T[1-9][0-9]*$", "T1", "task id within its plan")]
+TaskName = Annotated[str, _written_as(r"^T[1-9][0-9]*$", "T1", "task id within its plan", SHOULD)]
 TaskPath = Annotated[
     str, _written_as(r"^[0-9]{2}-[0-9]{2}/T[1-9][0-9]*$", "01-02/T3", "task reference NN-MM/Tk")
 ]
-FindingName = Annotated[str, _written_as(r"^C[1-9][0-9]*$", "C1", "finding id")]
+FindingName = Annotated[str, _written_as(r"^C[1-9][0-9]*$", "C1", "finding id", SHOULD)]
 EscalationName = Annotated[
     str,
     _written_as(
@@ -204,7 +250,12 @@ IsoInstant = Annotated[
 ]
 RelativePath = Annotated[
     str,
-    Field(min_length=1, examples=["src/auth.ts"], description="relative path"),
+    Field(
+        min_length=1,
+        examples=["src/auth.ts"],
+        description="relative path",
+        json_schema_extra=SHOULD,
+    ),
     AfterValidator(_stays_inside),
 ]
 
@@ -269,14 +320,42 @@ def _fault(shape: type[Wire], detail: ErrorDetails) -> Fault:
     at = _pointer(location) + context.get("at", "")
     seen = detail["input"]
     if own := _OWN_REASONS.get(detail["type"]):
-        return Fault(own, at, context["message"], context["expected"])
+        grade = Grade(context["grade"])
+        return Fault(own, at, context["message"], context["expected"], grade=grade)
     reason = _REASON_OF_TYPE.get(detail["type"], Reason.WRONG_TYPE)
     if seen == "" and reason in (Reason.BAD_FORMAT, Reason.UNKNOWN_VALUE):
         reason = Reason.EMPTY_VALUE
     message = (
         f"{location[-1]!r} is absent" if reason is Reason.MISSING_KEY else f"got {_shown(seen)}"
     )
-    return Fault(reason, at, message, _expected(field, detail))
+    return Fault(reason, at, message, _expected(field, detail), grade=_grade(field, detail, reason))
+
+
+_GRADED = frozenset({Reason.EMPTY_VALUE, Reason.TOO_LONG, Reason.BAD_FORMAT, Reason.OUT_OF_RANGE})
+"""Reasons of constraints beyond key, type and listed value; the field grades them."""
+
+
+def _grade(field: FieldInfo | None, detail: ErrorDetails, reason: Reason) -> Grade:
+    """Return the grade that the field, or for a member of a list the member, gives to a fault."""
+    if field is None or detail["type"] in ("literal_error", "enum"):
+        return Grade.MUST
+    if reason is Reason.MISSING_KEY:
+        return Grade.SHOULD if _says(field, _MAY_LACK) else Grade.MUST
+    if reason not in _GRADED:
+        return Grade.MUST
+    parts = (info for part in typing.get_args(field.annotation) for info in _infos(part))
+    own = () if isinstance(detail["loc"][-1], int) else (field,)
+    return Grade.SHOULD if any(_says(info, SHOULD) for info in (*own, *parts)) else Grade.MUST
+
+
+def must_say_something(field: FieldInfo) -> bool:
+    """Return whether an empty text is a `should` of the field."""
+    return _says(field, SHOULD) and field.annotation is str
+
+
+def _says(info: FieldInfo, extra: Mapping[str, Any]) -> bool:
+    written = info.json_schema_extra
+    return isinstance(written, dict) and extra.items() <= written.items()
 
 
 def _shown(value: Any) -> str:
@@ -409,11 +488,20 @@ def _unknown_keys(
     for key, item in value.items():
         if key not in keys:
             if not shape.allows_extra or key in shape.renamed_keys:
-                yield _unknown_key(shape, key, at + _pointer((key,)), mode)
+                yield _unknown_key(shape, key, value, at + _pointer((key,)), mode)
         elif (nested := keys[key]).shape is not None:
             place = at + _pointer((key,))
             for step, object_ in _objects_in(item, keyed=nested.keyed):
                 yield from _unknown_keys(nested.shape, object_, mode, place + step)
+
+
+def shapes_within(shape: type[Wire]) -> Mapping[str, type[Wire]]:
+    """Return the keys whose objects, or lists of objects, have one shape, with that shape."""
+    return {
+        key: nested.shape
+        for key, nested in _keys_of(shape).items()
+        if nested.shape is not None and not nested.keyed
+    }
 
 
 class _Nested(NamedTuple):
@@ -454,15 +542,19 @@ def _is_keyed(annotation: Any) -> bool:
     return typing.get_origin(annotation) is dict or any(_is_keyed(part) for part in parts)
 
 
-def _unknown_key(shape: type[Wire], key: str, at: str, mode: Strictness) -> Fault:
-    if key in shape.renamed_keys:
-        level = Level.WARNING if mode.legacy else Level.ERROR
+def _unknown_key(
+    shape: type[Wire], key: str, value: Mapping[str, Any], at: str, mode: Strictness
+) -> Fault:
+    if fresh := shape.renamed_keys.get(key):
+        # Beside the present key, or where that may be absent, nobody misses the value.
+        is_needed = shape.model_fields[fresh].is_required() and fresh not in value
         return Fault(
             Reason.LEGACY_KEY,
             at,
             f"{key!r} is the old name",
-            f"the key {shape.renamed_keys[key]!r}",
-            level=level,
+            f"the key {fresh!r}",
+            level=Level.WARNING if mode.legacy else Level.ERROR,
+            grade=Grade.MUST if is_needed else Grade.SHOULD,
         )
     level = Level.ERROR if mode.strict else Level.WARNING
     return Fault(Reason.UNKNOWN_KEY, at, f"{key!r} is not in the protocol", level=level)

@@ -11,7 +11,7 @@ from datetime import datetime
 from graphlib import CycleError, TopologicalSorter
 
 from yolo_fs.ids import PlanId
-from yolo_fs.reasons import Level, Reason
+from yolo_fs.reasons import Grade, Level, Reason
 from yolo_fs.rules.artifacts.table import Check
 from yolo_fs.rules.artifacts.verdicts import Place, PlanFacts, Surroundings
 from yolo_fs.rules.timestamps import moment
@@ -51,6 +51,13 @@ def plan_facts(header: Mapping[str, object]) -> PlanFacts | None:
     if not isinstance(wave, int | float) or isinstance(wave, bool):
         return None
     return PlanFacts(wave, tuple(_texts(header.get("d"))))
+
+
+def needs_of(place: Place, records: Sequence[Record]) -> tuple[str, ...]:
+    """Return the ids of the plans that a plan depends on."""
+    if Check.WAVES not in place.artifact.checks or not records:
+        return ()
+    return tuple(_texts(records[0].value.get("d")))
 
 
 def _plan_name(place: Place, records: Sequence[Record], _: Surroundings) -> Iterator[Located]:
@@ -183,23 +190,15 @@ def _waves(place: Place, records: Sequence[Record], around: Surroundings) -> Ite
                 line,
                 Fault(Reason.SELF_REFERENCE, at, f"plan {name} depends on itself", "another plan"),
             )
-        elif needed not in around.plans:
-            hint = "Write that plan first, or take it out of `d`."
-            yield (
-                line,
-                Fault(
-                    Reason.UNKNOWN_REFERENCE,
-                    at,
-                    f"no readable plan {needed!r} in this phase",
-                    _one_of(around.plans),
-                    hint,
-                ),
-            )
-        elif around.plans[needed].wave >= own.wave:
-            seen = (
-                f"plan {needed} is of wave {around.plans[needed].wave}, this one of wave {own.wave}"
-            )
-            yield line, Fault(Reason.WAVE_ORDER, at, seen, "a plan of an earlier wave")
+        elif needed in around.plans:
+            wave = around.plans[needed].wave
+            if wave >= own.wave:
+                # Whoever needs the order takes it from `d`.
+                seen = f"plan {needed} is of wave {wave}, this one of wave {own.wave}"
+                expected = "a plan of an earlier wave"
+                yield line, Fault(Reason.WAVE_ORDER, at, seen, expected, grade=Grade.SHOULD)
+        elif needed not in around.present:
+            yield line, _waits_for(needed, at, place, around)
     graph = {
         **{other: list(facts.needs) for other, facts in around.plans.items()},
         name: list(own.needs),
@@ -214,6 +213,27 @@ def _waves(place: Place, records: Sequence[Record], around: Surroundings) -> Ite
                 "an order in which plans can be done",
             ),
         )
+
+
+def _waits_for(needed: str, at: str, place: Place, around: Surroundings) -> Fault:
+    assert place.plan is not None
+    if not needed.startswith(f"{place.plan.phase}-"):
+        hint = "Name plans of other phases in `xd`."
+        return Fault(
+            Reason.UNKNOWN_REFERENCE,
+            at,
+            f"no plan {needed!r} in this phase",
+            _one_of(around.plans),
+            hint,
+        )
+    hint = "It is committed when that plan is there; or take it out of `d`."
+    return Fault(
+        Reason.WAITS_FOR,
+        at,
+        f"waits for plan {needed}, which is not there yet",
+        _one_of(around.plans),
+        hint,
+    )
 
 
 def _commits(_: Place, records: Sequence[Record], around: Surroundings) -> Iterator[Located]:
@@ -255,6 +275,7 @@ def _sections(_: Place, records: Sequence[Record], __: Surroundings) -> Iterator
                         f"no {section!r}",
                         "the section",
                         level=Level.WARNING,
+                        grade=Grade.SHOULD,
                     ),
                 )
 

@@ -4,22 +4,70 @@ Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
-from yolo_fs.reasons import Finding, Level, Reason
+from yolo_fs.reasons import Grade, Level, Reason
 from yolo_fs.rules.artifacts.checks import Located, run_checks
+from yolo_fs.rules.artifacts.forms import normalise
 from yolo_fs.rules.artifacts.table import Artifact
 from yolo_fs.rules.artifacts.verdicts import Place, Surroundings
 from yolo_fs.schemas.base import Fault, Record, Strictness, check
 
 
+class Understood(NamedTuple):
+    """What an artifact says, in the documented form, and what is wrong with its lines."""
+
+    records: tuple[Record, ...]
+    faults: tuple[Located, ...]
+    """In the order of the lines."""
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether no fault rejects the artifact."""
+        return all(fault.level is not Level.ERROR for _, fault in self.faults)
+
+
+def understand(
+    place: Place, records: Sequence[Record], mode: Strictness, plans: Collection[str] = ()
+) -> Understood:
+    """Return what the lines say, each by itself; `plans`: ids of those in the same folder."""
+    normal, told = normalise(place, records, plans)
+    places = {(line, fault.at) for line, fault in told}
+    faults = [
+        (line, fault)
+        for line, fault in shape_faults(place.artifact, normal, mode)
+        if not any((line, at) in places for at in _around(fault.at))
+    ]
+    return Understood(normal, _graded([*told, *faults], mode))
+
+
 def examine(
     place: Place, records: Sequence[Record], around: Surroundings, mode: Strictness
-) -> tuple[Finding, ...]:
-    """Return every fault of the artifact, in the order of its lines."""
-    located = [*shape_faults(place.artifact, records, mode), *run_checks(place, records, around)]
-    located.sort(key=lambda pair: pair[0])
-    return tuple(fault.as_finding(place.path, line) for line, fault in located)
+) -> Understood:
+    """Return what the artifact says among its neighbours, with every fault in the order of its lines."""
+    understood = understand(place, records, mode, around.present | around.plans.keys())
+    references = tuple(run_checks(place, understood.records, around))
+    return Understood(understood.records, _graded([*understood.faults, *references], mode))
+
+
+def _graded(faults: Iterable[Located], mode: Strictness) -> tuple[Located, ...]:
+    """Return the faults in the order of the lines; a `should` only warns, unless the mode is strict."""
+    graded = [
+        (line, replace(fault, level=Level.WARNING))
+        if fault.grade is Grade.SHOULD and not mode.strict
+        else (line, fault)
+        for line, fault in dict.fromkeys(faults)
+    ]
+    return tuple(sorted(graded, key=lambda located: located[0]))
+
+
+def _around(at: str) -> Iterator[str]:
+    """Yield a place within a line and those that it lies in."""
+    while at:
+        yield at
+        at = at.rpartition("/")[0]
 
 
 def shape_faults(
@@ -46,6 +94,7 @@ def _count_faults(artifact: Artifact, records: Sequence[Record]) -> Iterator[Loc
                 f"{len(records)} lines",
                 "exactly one line",
                 level=Level.WARNING,
+                grade=Grade.SHOULD,
             ),
         )
     if artifact.needs_body and len(records) == 1:

@@ -68,6 +68,8 @@ def _schema(kind: Kind, line: LineShape, name: str) -> dict[str, Any]:
         _carry(body, kind.payload)
     if kind.route is not None:
         body["allOf"] = [_from_to(*kind.route)]
+    if not kind.name.startswith("artifact/"):
+        _leave_out_grades(body)  # nothing but an artifact is taken with warnings
     title = " ".join([kind.own_name.replace("_", " "), line.name.replace("-", " ")]).strip()
     body.pop("title", None)
     said = inspect.cleandoc(body.pop("description", ""))
@@ -124,6 +126,8 @@ def _describe(schema: dict[str, Any], shape: type[Wire]) -> None:
         )
         if described:
             property_["description"] = described
+        if accepted := shape.accepts.get(name):
+            property_["x-yolo-accepts"] = accepted.value
     for old, new in shape.renamed_keys.items():
         properties[old] = {
             "not": {},
@@ -148,6 +152,17 @@ def _wires_in(annotation: Any) -> Iterator[type[Wire]]:
         yield annotation
     for part in getattr(annotation, "__args__", ()):
         yield from _wires_in(part)
+
+
+def _leave_out_grades(schema: Any) -> None:
+    if isinstance(schema, list):
+        for part in schema:
+            _leave_out_grades(part)
+    elif isinstance(schema, dict):
+        for key in [key for key in schema if key.startswith("x-yolo-")]:
+            del schema[key]
+        for part in schema.values():
+            _leave_out_grades(part)
 
 
 # --- envelopes -------------------------------------------------------------------------------------------------------

@@ -59,8 +59,13 @@ def _of_escalation(
     return {Change.RECEIVED: received, Change.RESOLVED: resolved}[first.change] if first else None
 
 
-def trailers_of(place: Place) -> tuple[tuple[str, str], ...]:
+WARNINGS = "Yolo-Warnings"
+"""Trailer: how many warnings the artifact had when it was committed; absent when there were none."""
+
+
+def trailers_of(place: Place, warning_count: int = 0) -> tuple[tuple[str, str], ...]:
     """Return the trailers that let machines find the commit again."""
+    warned = ((WARNINGS, str(warning_count)),) if warning_count else ()
     trailers = [("Yolo-Artifact", place.artifact.kind)]
     if place.phase:
         trailers.append(("Yolo-Phase", str(place.phase)))
@@ -70,6 +75,7 @@ def trailers_of(place: Place) -> tuple[tuple[str, str], ...]:
         *trailers,
         ("Yolo-Dept", place.department),
         ("Yolo-Schema", f"artifact/{place.artifact.kind}/1"),
+        *warned,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ from yolo_fs.rules.artifacts.verdicts import Place
 from yolo_fs.schemas.catalogue import ANY_ENVELOPE, ANY_MESSAGE
 from yolo_fs.schemas.messages import MESSAGES
 
+PLAN_SUFFIX = ".plan.jsonl"
 _STATUS_FILE = re.compile(rf"\.dept-status-{NAME.pattern}\.json")
 _OTHER_NAMES = {"config.json": "config", "handoff.json": "handoff/handoff-json"}
 
@@ -45,6 +46,12 @@ def place_of_name(path: str) -> Place | None:
         if place := classify(stand_in):
             return replace(place, path=path, phase=None, artifact=_alone(place.artifact))
     return None
+
+
+def plans_named(names: Iterable[str]) -> frozenset[str]:
+    """Return the ids of the plans among the names of a folder's files."""
+    places = (place_of_name(name) for name in names if name.endswith(PLAN_SUFFIX))
+    return frozenset(str(place.plan) for place in places if place)
 
 
 def _alone(artifact: Artifact) -> Artifact:

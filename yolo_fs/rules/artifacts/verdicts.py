@@ -51,6 +51,8 @@ class Surroundings:
     """Plan id → facts, of every readable plan of the phase but this one."""
     commits: Mapping[str, bool] = field(default_factory=dict)
     """Commit hash → whether the repository has it, for the hashes that the artifact mentions."""
+    present: frozenset[str] = frozenset()
+    """Ids of the plans that have a file beside it, readable or not."""
 
 
 # The verdict is the result of one look at a path. Every candidate has exactly one.
@@ -66,6 +68,8 @@ class Accepted:
     subject: str
     trailers: tuple[tuple[str, str], ...]
     warnings: tuple[Finding, ...] = ()
+    needs: tuple[str, ...] = ()
+    """Ids of the plans that it depends on."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,16 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from yolo_fs.schemas.base import Field, Text, Wire
+from yolo_fs.schemas.base import SHOULD, Field, Text, Wire
 
 FlowName = Annotated[
-    str, Field(pattern=r"^UF-[0-9]{2,}$", examples=["UF-01"], description="user flow id UF-NN")
+    str,
+    Field(
+        pattern=r"^UF-[0-9]{2,}$",
+        examples=["UF-01"],
+        description="user flow id UF-NN",
+        json_schema_extra=SHOULD,
+    ),
 ]
 
 
@@ -57,7 +63,7 @@ class UserFlow(Wire):
     """Flow id."""
     name: Text
     """Name."""
-    steps: list[Any] = Field(min_length=1)
+    steps: list[Any] = Field(min_length=1, json_schema_extra=SHOULD)
     """Steps."""
     err: list[Any]
     """What can go wrong, and where it leads."""

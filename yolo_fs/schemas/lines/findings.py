@@ -8,12 +8,31 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal
 
-from yolo_fs.schemas.base import Field, FindingName, IsoInstant, OneLine, Text, Wire
+from yolo_fs.schemas.base import (
+    SHOULD,
+    Field,
+    FindingName,
+    Form,
+    IsoInstant,
+    OneLine,
+    Text,
+    Wire,
+)
 
 Confidence = Annotated[
-    int, Field(ge=0, le=100, examples=[85], description="a whole number from 0 to 100")
+    int,
+    Field(
+        ge=0,
+        le=100,
+        examples=[85],
+        description="a whole number from 0 to 100",
+        json_schema_extra=SHOULD,
+    ),
 ]
-Round = Annotated[int, Field(ge=1, le=3, examples=[1], description="round 1, 2 or 3")]
+Round = Annotated[
+    int,
+    Field(ge=1, le=3, examples=[1], description="round 1, 2 or 3", json_schema_extra=SHOULD),
+]
 
 
 class CritiqueFinding(Wire):
@@ -61,6 +80,11 @@ class DebugReport(Wire):
 
 class Decision(Wire):
     """One decision that an agent took on the way."""
+
+    accepts: ClassVar[Mapping[str, Form]] = {
+        "ts": Form.DAY_AS_MOMENT,
+        "alts": Form.OBJECT_AS_TEXT,
+    }
 
     ts: IsoInstant
     """Timestamp."""

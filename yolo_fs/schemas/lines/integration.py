@@ -5,10 +5,10 @@ document 000's message.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from yolo_fs.reasons import Reason
-from yolo_fs.schemas.base import IsoDate, Text, Wire, fault, invariant
+from yolo_fs.schemas.base import Form, IsoDate, Text, Wire, fault, invariant
 from yolo_fs.schemas.messages.product import PoQaVerdict
 
 Outcome = Literal["pass", "fail", "skip"]
@@ -50,6 +50,8 @@ class IntegrationFailure(Wire):
 
 class IntegrationResult(Wire):
     """The result of one run."""
+
+    accepts: ClassVar[Mapping[str, Form]] = {"dt": Form.MOMENT_AS_DAY}
 
     r: Literal["PASS", "FAIL", "PARTIAL"]
     """Result."""

@@ -6,15 +6,21 @@ from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 from yolo_fs.schemas.base import (
+    SHOULD,
     Field,
+    Form,
     PhaseNumber,
     PlanName,
-    Positive,
     RelativePath,
     TaskName,
     Text,
     Wire,
+    may_lack,
 )
+
+WaveNumber = Annotated[
+    int, Field(ge=1, examples=[1], description="wave from 1", json_schema_extra=SHOULD)
+]
 
 PlanNumber = Annotated[
     str,
@@ -29,27 +35,33 @@ PlanNumber = Annotated[
 class RequiredArtifact(Wire):
     """A file that must exist when the plan is done."""
 
-    p: RelativePath
+    p: RelativePath = may_lack()
     """Path."""
-    pv: Text
+    pv: Text = may_lack()
     """What it provides."""
-    c: str
+    c: str = may_lack()
     """What it contains; empty when its existence is enough."""
 
 
 class KeyLink(Wire):
     """A connection that must hold between two parts."""
 
-    fr: Text
+    fr: Text = may_lack()
     """From: the part that refers."""
-    to: Text
+    to: Text = may_lack()
     """To: the part that is referred to."""
-    vi: Text
+    vi: Text = may_lack()
     """Via: how it refers."""
 
 
 class MustHaves(Wire):
     """What QA verifies when the plan is done."""
+
+    accepts: ClassVar[Mapping[str, Form]] = {
+        "tr": Form.OBJECT_AS_TEXT,
+        "ar": Form.TEXT_AS_ARTIFACT,
+        "kl": Form.TEXT_AS_LINK,
+    }
 
     tr: list[Text]
     """Truths: statements that must hold."""
@@ -66,9 +78,9 @@ class CrossDependency(Wire):
     """Phase."""
     n: PlanNumber
     """Plan number in that phase."""
-    a: RelativePath
+    a: RelativePath = may_lack()
     """Artifact."""
-    r: Text
+    r: Text = may_lack()
     """Reason."""
 
 
@@ -78,6 +90,12 @@ class TurboPlanHeader(Wire):
     renamed_keys: ClassVar[Mapping[str, str]] = {
         "phase": "p", "plan": "n", "title": "t", "wave": "w", "depends_on": "d", "must_haves": "mh",
     }  # fmt: skip
+    accepts: ClassVar[Mapping[str, Form]] = {
+        "p": Form.OWN_PHASE,
+        "n": Form.OWN_PLAN,
+        "d": Form.SHORT_PLAN,
+        "xd": Form.TEXT_AS_DEPENDENCY,
+    }
 
     p: PhaseNumber
     """Phase."""
@@ -85,7 +103,7 @@ class TurboPlanHeader(Wire):
     """Plan number: `p` and `n` together are the plan id."""
     t: Text
     """Title."""
-    w: Positive
+    w: WaveNumber
     """Wave in which the plan runs."""
     d: list[PlanName]
     """Depends on: plans that must be complete first."""
@@ -128,6 +146,7 @@ class TurboTask(Wire):
     renamed_keys: ClassVar[Mapping[str, str]] = {
         "action": "a", "n": "a", "title": "a", "desc": "a", "file": "f", "files": "f", "ac": "v", "tests": "ts",
     }  # fmt: skip
+    accepts: ClassVar[Mapping[str, Form]] = {"td": Form.LONG_TASK}
 
     id: TaskName
     """Task id within the plan."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
-from yolo_fs.reasons import Reason
+from yolo_fs.reasons import Grade, Reason
 from yolo_fs.schemas.base import (
     Count,
     Field,
+    Form,
     IsoDate,
     IsoInstant,
     Number,
@@ -27,6 +28,8 @@ from yolo_fs.schemas.base import (
 
 class Verification(Wire):
     """Line 1 of a verification: the counts of its checks."""
+
+    accepts: ClassVar[Mapping[str, Form]] = {"dt": Form.MOMENT_AS_DAY}
 
     tier: Literal["quick", "standard", "deep"]
     """Depth of the verification."""
@@ -51,6 +54,7 @@ class Verification(Wire):
             f"{self.ps} passed + {self.fl} failed of {self.tt}",
             expected="ps + fl ≤ tt",
             at="/tt",
+            grade=Grade.SHOULD,
         )
 
 
@@ -106,6 +110,8 @@ class TddCoverage(Wire):
 class CodeQuality(Wire):
     """Line 1 of a code quality review."""
 
+    accepts: ClassVar[Mapping[str, Form]] = {"dt": Form.MOMENT_AS_DAY}
+
     r: Literal["PASS", "FAIL", "PARTIAL"]
     """Result."""
     tests: SuiteRun
@@ -128,6 +134,7 @@ class CodeQuality(Wire):
             message,
             expected="covered no larger than total",
             at="/tdd/covered",
+            grade=Grade.SHOULD,
         )
 
 
@@ -151,6 +158,8 @@ class QualityFinding(Wire):
 
 class SecurityAudit(Wire):
     """Line 1 of a security audit."""
+
+    accepts: ClassVar[Mapping[str, Form]] = {"dt": Form.MOMENT_AS_DAY}
 
     r: Literal["PASS", "FAIL", "WARN"]
     """Result; FAIL stops everything until the user decides."""
@@ -210,6 +219,8 @@ class PassFailTotal(PassFail):
 
 class GateRecord(Wire):
     """What every record of a gate says; reads the records whose level `gl` no gate has."""
+
+    accepts: ClassVar[Mapping[str, Form]] = {"dt": Form.DAY_AS_MOMENT, "plan": Form.SHORT_PLAN}
 
     gl: Literal["post-task", "post-plan", "post-phase"]
     """Gate level."""
@@ -300,6 +311,8 @@ class PostPhaseGate(GateRecord):
 
 class ScriptGate(Wire):
     """A record as the gate script itself writes it, told apart by its `gate`, `steps` or `tm`."""
+
+    accepts: ClassVar[Mapping[str, Form]] = {"dt": Form.MOMENT_AS_DAY}
 
     gl: Literal["post-task", "post-plan", "post-phase"]
     """Gate level."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
-from yolo_fs.schemas.base import IsoDate, IsoInstant, OneLine, Text, Wire
+from yolo_fs.schemas.base import Form, IsoDate, IsoInstant, OneLine, Text, Wire
 
 Confidence = Literal["high", "medium", "low"]
 Requester = Literal["dev", "senior", "tester", "lead", "architect", "critic", "orchestrator"]
@@ -19,6 +19,10 @@ class ResearchFinding(Wire):
     renamed_keys: ClassVar[Mapping[str, str]] = {
         "directive": "q", "source": "src", "findings": "finding", "relevance": "rel",
     }  # fmt: skip
+    accepts: ClassVar[Mapping[str, Form]] = {
+        "dt": Form.MOMENT_AS_DAY,
+        "resolved_at": Form.DAY_AS_MOMENT,
+    }
 
     q: Text
     """Question."""
@@ -48,6 +52,8 @@ class ResearchFinding(Wire):
 
 class ResearchRequest(Wire):
     """A request that waits for its Scout: the router appends it without an answer."""
+
+    accepts: ClassVar[Mapping[str, Form]] = {"dt": Form.MOMENT_AS_DAY}
 
     q: Text
     """Question."""
@@ -80,6 +86,8 @@ class ResearchRequest(Wire):
 
 class ArchivedFinding(Wire):
     """A finding kept for the phases to come."""
+
+    accepts: ClassVar[Mapping[str, Form]] = {"dt": Form.DAY_AS_MOMENT}
 
     q: Text
     """Question."""

@@ -5,11 +5,37 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from yolo_fs.schemas.base import Count, Field, IsoDate, OneLine, PlanName, RelativePath, Text, Wire
+from yolo_fs.schemas.base import (
+    SHOULD,
+    Count,
+    Field,
+    Form,
+    IsoDate,
+    OneLine,
+    PlanName,
+    RelativePath,
+    Text,
+    Wire,
+)
 
-Cycle = Annotated[int, Field(ge=1, le=3, examples=[1], description="review cycle 1, 2 or 3")]
+Cycle = Annotated[
+    int,
+    Field(
+        ge=1,
+        le=3,
+        examples=[1],
+        description="review cycle 1, 2 or 3",
+        json_schema_extra=SHOULD,
+    ),
+]
 ManualTestName = Annotated[
-    str, Field(pattern=r"^MQ-[1-9][0-9]*$", examples=["MQ-1"], description="manual test id")
+    str,
+    Field(
+        pattern=r"^MQ-[1-9][0-9]*$",
+        examples=["MQ-1"],
+        description="manual test id",
+        json_schema_extra=SHOULD,
+    ),
 ]
 
 
@@ -17,6 +43,11 @@ class ReviewVerdict(Wire):
     """The first line of a review. Several reviews may share a file, each with its own verdict line."""
 
     renamed_keys: ClassVar[Mapping[str, str]] = {"plans": "plan"}
+    accepts: ClassVar[Mapping[str, Form]] = {
+        "plan": Form.SEVERAL_PLANS,
+        "dt": Form.MOMENT_AS_DAY,
+        "sg_promoted": Form.OBJECT_AS_TEXT,
+    }
 
     plan: PlanName
     """Plan that was reviewed."""
@@ -48,6 +79,7 @@ class ReviewFinding(Wire):
         "finding": "issue",
         "fix": "sug",
     }
+    accepts: ClassVar[Mapping[str, Form]] = {"plan": Form.SHORT_PLAN}
 
     plan: PlanName | None = None
     """Plan of the finding, where several share the file."""
@@ -94,9 +126,11 @@ class ManualTest(Wire):
 class ManualQa(Wire):
     """The only line of a manual QA: what the user tried, and how it went."""
 
+    accepts: ClassVar[Mapping[str, Form]] = {"dt": Form.MOMENT_AS_DAY}
+
     r: Literal["PASS", "FAIL", "PARTIAL"]
     """Result."""
-    tests: list[ManualTest] = Field(min_length=1)
+    tests: list[ManualTest] = Field(min_length=1, json_schema_extra=SHOULD)
     """What was tried."""
     dt: IsoDate
     """Day of the test."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar, Literal
 
-from yolo_fs.reasons import Reason
+from yolo_fs.reasons import Grade, Reason
 from yolo_fs.schemas.base import (
     Commit,
     Count,
     Field,
+    Form,
     IsoDate,
     PhaseNumber,
     RelativePath,
@@ -29,6 +30,14 @@ class Summary(Wire):
         "tasks": "tc",
         "dev": "dv",
         "sum": "built",
+    }
+    accepts: ClassVar[Mapping[str, Form]] = {
+        "p": Form.OWN_PHASE,
+        "n": Form.OWN_PLAN,
+        "dt": Form.MOMENT_AS_DAY,
+        "dv": Form.OBJECT_AS_TEXT,
+        "built": Form.OBJECT_AS_TEXT,
+        "sg": Form.OBJECT_AS_TEXT,
     }
 
     p: PhaseNumber
@@ -68,4 +77,5 @@ class Summary(Wire):
             f"{self.tc} tasks completed of {self.tt}",
             expected="tc no larger than tt",
             at="/tc",
+            grade=Grade.SHOULD,
         )

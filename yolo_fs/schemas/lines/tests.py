@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import ClassVar, Literal
 
 from yolo_fs.reasons import Reason
 from yolo_fs.schemas.base import (
     Count,
     Field,
+    Form,
     IsoDate,
     PlanName,
     RelativePath,
@@ -22,6 +24,8 @@ from yolo_fs.schemas.names import DepartmentName
 
 class PlannedTests(Wire):
     """The RED tests of one task."""
+
+    accepts: ClassVar[Mapping[str, Form]] = {"plan": Form.SHORT_PLAN}
 
     id: TaskName
     """Task id."""
@@ -52,6 +56,11 @@ class TaskTests(Wire):
 
 class PlanTests(Wire):
     """How the tests of one plan went."""
+
+    accepts: ClassVar[Mapping[str, Form]] = {
+        "plan": Form.SHORT_PLAN,
+        "dt": Form.MOMENT_AS_DAY,
+    }
 
     plan: PlanName
     """Plan."""

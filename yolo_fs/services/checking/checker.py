@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.lines import read_lines
 from yolo_fs.edges.readers import READERS
 from yolo_fs.edges.text_checks import FindingList, Limits, Reading, decode
-from yolo_fs.reasons import Finding, errors
+from yolo_fs.reasons import Finding, Level, Reason, errors
 from yolo_fs.rules.artifacts.catalogue import artifact_of
 from yolo_fs.rules.artifacts.checks import commits_mentioned, plan_facts
-from yolo_fs.rules.artifacts.examine import examine
+from yolo_fs.rules.artifacts.examine import Understood, examine
+from yolo_fs.rules.artifacts.forms import needs_plans, normalise
 from yolo_fs.rules.artifacts.naming import is_named_by_change
-from yolo_fs.rules.artifacts.recognise import place_of_name
+from yolo_fs.rules.artifacts.recognise import PLAN_SUFFIX, place_of_name, plans_named
 from yolo_fs.rules.artifacts.secrets import find_secrets
 from yolo_fs.rules.artifacts.table import Check, Home
 from yolo_fs.rules.artifacts.verdicts import Place, PlanFacts, Surroundings
@@ -24,8 +25,6 @@ from yolo_fs.schemas.catalogue import Kind
 from yolo_fs.services.checking.envelopes import ProductHandoffs
 from yolo_fs.services.checking.snapshots import NoTree, Snapshot
 from yolo_fs.services.workspace.settings import Settings
-
-_PLAN_SUFFIX = ".plan.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +55,22 @@ class Checker:
         """Check the bytes of an artifact among its neighbours in a snapshot."""
         path, settings = place.path, self._settings
         reading = READERS[place.artifact.format](data, path, settings.limits)
+        records = reading.records
         if place.artifact.home is Home.DOCUMENTS:
             faults = ProductHandoffs(snapshot, settings).check_reading(path, reading)
         elif place.artifact.format is Format.FRONT_MATTER:
             faults = self._packet_faults(data, path, reading)
         else:
-            faults = (*reading.findings, *self._faults(place, reading.records, snapshot))
+            understood = self._examined(place, reading.records, snapshot)
+            records = understood.records
+            located = tuple(fault.as_finding(path, line) for line, fault in understood.faults)
+            faults = (*reading.findings, *located)
+            if settings.mode.strict:
+                faults = tuple(map(_refused, faults))
         secrets: tuple[Finding, ...] = ()
         if not errors(faults):
             secrets = tuple(find_secrets(data, path, frozenset(settings.policy.secrets_allowed)))
-        return Checked(reading.records, faults, secrets, reading.torn)
+        return Checked(records, faults, secrets, reading.torn)
 
     def check_kind(self, kind: Kind, path: str, data: bytes) -> Checked:
         """Check the bytes of a file of a kind; nothing is known about its surroundings."""
@@ -86,7 +91,7 @@ class Checker:
         """Return the facts of the other plans in the folder of a plan, by their ids."""
         plans: dict[str, PlanFacts] = {}
         for name in snapshot.names(place.folder):
-            if name == place.name or not name.endswith(_PLAN_SUFFIX):
+            if name == place.name or not name.endswith(PLAN_SUFFIX):
                 continue
             other = place_of_name(name)
             path = f"{place.folder}/{name}" if place.folder else name
@@ -94,16 +99,17 @@ class Checker:
                 plans[str(other.plan)] = facts
         return plans
 
-    def _faults(
-        self, place: Place, records: Sequence[Record], snapshot: Snapshot
-    ) -> tuple[Finding, ...]:
+    def _examined(self, place: Place, records: Sequence[Record], snapshot: Snapshot) -> Understood:
         if not records:
-            return ()
+            return Understood((), ())
         mentioned = commits_mentioned(place, records)
         commits = snapshot.commits_exist(mentioned) if mentioned else {}
-        needs_plans = Check.WAVES in place.artifact.checks and place.plan is not None
-        plans = self.plans_beside(place, snapshot) if needs_plans else {}
-        return examine(place, records, Surroundings(plans, commits), self._settings.mode)
+        asks_waves = Check.WAVES in place.artifact.checks and place.plan is not None
+        asks_names = asks_waves or needs_plans(place.artifact)
+        plans = self.plans_beside(place, snapshot) if asks_waves else {}
+        present = plans_named(snapshot.names(place.folder)) if asks_names else frozenset()
+        around = Surroundings(plans, commits, present)
+        return examine(place, records, around, self._settings.mode)
 
     def _packet_faults(self, data: bytes, path: str, reading: Reading) -> tuple[Finding, ...]:
         parsed = _placed_packet(data, path, reading, self._settings.limits)
@@ -119,10 +125,18 @@ class Checker:
         if isinstance(data, bytes):
             first_line = data[: data.find(b"\n") + 1]
             records = read_lines(first_line, path, self._settings.limits).records
-            facts = plan_facts(records[0].value) if records else None
+            place = place_of_name(path.rpartition("/")[2])
+            if place and records:
+                facts = plan_facts(normalise(place, records).records[0].value)
         if key is not None:
             self._plans[path] = key, facts
         return facts
+
+
+def _refused(finding: Finding) -> Finding:
+    """Return a finding as a repository sees it that tightens every `should` to a `must`."""
+    is_known = finding.reason in (Reason.LEGACY_KEY, Reason.UNTERMINATED)
+    return finding if is_known else replace(finding, level=Level.ERROR)
 
 
 def read_handoff_file(data: bytes, path: str, limits: Limits) -> ParsedPacket:

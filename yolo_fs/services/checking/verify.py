@@ -13,7 +13,7 @@ from yolo_fs.edges.git.history import LoggedCommit, log
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Finding, Reason, YoloError, errors
 from yolo_fs.rules.artifacts.classify import classify
-from yolo_fs.rules.artifacts.naming import is_named_by_change, spellings_of, trailers_of
+from yolo_fs.rules.artifacts.naming import WARNINGS, is_named_by_change, spellings_of, trailers_of
 from yolo_fs.rules.artifacts.verdicts import Place
 from yolo_fs.services.checking.checker import Checked, Checker, previous_records
 from yolo_fs.services.checking.snapshots import AtCommit, BlobReader
@@ -105,7 +105,12 @@ class Verifier:
             yield data
             return
         checked = self._checker.check(place, data, snapshot)
-        wrong = errors(checked.findings)
+        # A plan that was there, and is not committed yet, may have been enough for the daemon.
+        wrong = tuple(
+            finding
+            for finding in errors(checked.findings)
+            if finding.reason is not Reason.WAITS_FOR
+        )
         yield from wrong
         # What is not valid prescribes no subject; the trailers come from the path alone.
         if not wrong:
@@ -143,7 +148,9 @@ def _several(commit: LoggedCommit) -> Finding:
 
 def _trailer_faults(commit: LoggedCommit, place: Place) -> Iterator[Finding]:
     prescribed = trailers_of(place)
-    if commit.trailers != prescribed:
+    # How much was warned of depends on the neighbours and the settings of that moment.
+    written = tuple(pair for pair in commit.trailers if pair[0] != WARNINGS)
+    if written != prescribed:
         yield Finding(
             Reason.TRAILER_MISMATCH,
             place.path,

@@ -6,22 +6,25 @@ branch has of it may.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
-from yolo_fs.edges.files import Content, FileEntry, Stamp, read, stamp_of, walk
+from yolo_fs.edges.files import Content, FileEntry, Stamp, names_in, read, stamp_of, walk
 from yolo_fs.edges.git.history import log
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.readers import FORMAT_BY_SUFFIX, READERS
 from yolo_fs.ids import PhaseId, PlanId
 from yolo_fs.protocol.contexts import CONTEXT_BY_ROLE, CONTEXTS, FOR_ALL, SECTIONS, Feed
-from yolo_fs.reasons import Level, Reason, errors
+from yolo_fs.reasons import Reason, errors
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
-from yolo_fs.rules.artifacts.examine import shape_faults
+from yolo_fs.rules.artifacts.examine import understand
+from yolo_fs.rules.artifacts.forms import needs_plans
+from yolo_fs.rules.artifacts.recognise import plans_named
 from yolo_fs.rules.artifacts.secrets import find_secrets
-from yolo_fs.rules.artifacts.verdicts import Accepted, Committed, Held, Verdict
+from yolo_fs.rules.artifacts.verdicts import Accepted, Committed, Held, Place, Verdict
 from yolo_fs.rules.authz.actors import Actor
 from yolo_fs.rules.context.sources import ContextSource, ContextSources, Origin
 from yolo_fs.schemas.base import Format
@@ -199,17 +202,19 @@ class Gatherer:
         ]
         if wrong:
             return None
+        records = reading.records
         if place:
-            faults = (
-                fault
-                for _, fault in shape_faults(place.artifact, reading.records, self._settings.mode)
-            )
-            if any(fault.level is Level.ERROR for fault in faults):
+            understood = understand(place, records, self._settings.mode, self._plans_beside(place))
+            if not understood.is_sound:
                 return None
+            records = understood.records
         has_text = place.artifact.format in _TEXTS if place else not path.endswith(".jsonl")
-        return ContextSource(
-            path, reading.records, tuple(data.decode().split("\n")) if has_text else ()
-        )
+        return ContextSource(path, records, tuple(data.decode().split("\n")) if has_text else ())
+
+    def _plans_beside(self, place: Place) -> frozenset[str]:
+        if not needs_plans(place.artifact):
+            return frozenset()
+        return plans_named(names_in(os.path.join(self._repository.root, place.folder)))
 
     # --- what else there is to know ---
 

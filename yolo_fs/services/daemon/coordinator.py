@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from yolo_fs.edges.git.commit import CommitResult, Committer
@@ -100,6 +100,8 @@ class Coordinator:
         pending = list(dict.fromkeys(paths))
         for start in range(0, len(pending), LARGEST_CHUNK):
             results += self._process_chunk(pending[start : start + LARGEST_CHUNK])
+        if followers := self._waiting_for(pending):
+            results += self._process_chunk(followers)
         return tuple(results)
 
     def sync_index(self) -> bool:
@@ -126,6 +128,19 @@ class Coordinator:
         """End the helper processes that were started here; the repository stays open for whoever opened it."""
         self._surveyor.close()
         self._branches.close()
+
+    def _waiting_for(self, arrived: Sequence[str]) -> list[str]:
+        """Return the held paths that wait for an artifact of a folder in which one has just been looked at."""
+        looked_at = frozenset(arrived)
+        folders = {path.rpartition("/")[0] for path in arrived if path.endswith(".plan.jsonl")}
+        return [
+            path
+            for path, verdict in self.unsettled.items()
+            if isinstance(verdict, Held)
+            and verdict.reason is Reason.WAITS_FOR
+            and path.rpartition("/")[0] in folders
+            and path not in looked_at
+        ]
 
     def _held_in_passing(self) -> tuple[str, ...]:
         return tuple(

@@ -12,9 +12,11 @@ from typing import Any
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.readers import READERS
 from yolo_fs.ids import PhaseId
-from yolo_fs.reasons import Level, errors
+from yolo_fs.reasons import errors
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
-from yolo_fs.rules.artifacts.examine import shape_faults
+from yolo_fs.rules.artifacts.examine import understand
+from yolo_fs.rules.artifacts.forms import needs_plans
+from yolo_fs.rules.artifacts.recognise import plans_named
 from yolo_fs.rules.artifacts.verdicts import Place
 from yolo_fs.rules.evidence.facts import (
     Filed,
@@ -50,8 +52,10 @@ class Team:
     def __init__(self, repository: Repository, settings: Settings):
         self._repository = repository
         self._settings = settings
-        self._filed: dict[str, tuple[str, Filed]] = {}
-        """Path → the blob that was read last, and what it says."""
+        self._filed: dict[str, tuple[object, Filed]] = {}
+        """Path → what was read last, the blob and the plans that matter to it, and what it says."""
+        self._names: tuple[str, ...] = ()
+        """Paths of the commit that was asked for last."""
         self._phases: tuple[object, tuple[Phase, ...]] | None = None
         """What was asked last, and the answer."""
         self._pasts: dict[str, _Past] = {}
@@ -69,10 +73,9 @@ class Team:
         if commit is None:
             return ()
         self.history_index.read_up_to(commit)
-        filed = [
-            self._file(path, blob)
-            for path, blob in self._repository.files_at(commit, PLANNING_ROOT).items()
-        ]
+        files = self._repository.files_at(commit, PLANNING_ROOT)
+        self._names = tuple(files)
+        filed = [self._file(path, blob) for path, blob in files.items()]
         present = [one for one in filed if one]
         phases = sorted({one.place.phase for one in present if one.place.phase})
         chosen = switches or Switches(self._settings.config)
@@ -94,7 +97,8 @@ class Team:
         place, known = classify(path), self._filed.get(path)
         if place is None:
             return ()
-        filed = known[1] if known and known[0] == blob else self._read(place, blob)
+        plans = self._plans_beside(place)
+        filed = known[1] if known and known[0] == (blob, plans) else self._read(place, blob, plans)
         return filed.lines if filed.valid else ()
 
     def _phase(
@@ -160,24 +164,30 @@ class Team:
         place = classify(path)
         if place is None:
             return None
-        known = self._filed.get(path)
-        if known is None or known[0] != blob:
-            known = self._filed[path] = blob, self._read(place, blob)
+        known, plans = self._filed.get(path), self._plans_beside(place)
+        if known is None or known[0] != (blob, plans):
+            known = self._filed[path] = (blob, plans), self._read(place, blob, plans)
         commit = self.history_index.by_path.get(path, "")
         return replace(known[1], commit=commit, at_s=self.history_index.at_s(commit))
 
-    def _read(self, place: Place, blob: str) -> Filed:
+    def _plans_beside(self, place: Place) -> frozenset[str]:
+        """Return the ids of the plans in the folder of an artifact whose form depends on them."""
+        if not needs_plans(place.artifact):
+            return frozenset()
+        folder = f"{place.folder}/"
+        return plans_named(
+            path.removeprefix(folder) for path in self._names if path.startswith(folder)
+        )
+
+    def _read(self, place: Place, blob: str, plans: frozenset[str]) -> Filed:
         found = self._repository.objects.read(blob)
         if found is None:
             return Filed(place, (), valid=False)
         reading = READERS[place.artifact.format](found.body, place.path, self._settings.limits)
-        faults = [
-            fault for _, fault in shape_faults(place.artifact, reading.records, self._settings.mode)
-        ]
-        sound = not errors(reading.findings) and not any(
-            fault.level is Level.ERROR for fault in faults
-        )
-        return Filed(place, tuple(record.value for record in reading.records), valid=sound)
+        mode = replace(self._settings.mode, strict=False)  # what is committed was good enough then
+        understood = understand(place, reading.records, mode, plans)
+        is_valid = not errors(reading.findings) and understood.is_sound
+        return Filed(place, tuple(record.value for record in understood.records), valid=is_valid)
 
 
 def _asks(review: Filed) -> bool:

@@ -34,7 +34,8 @@ def prescribed_for(path: str) -> tuple[str, tuple[tuple[str, str], ...]] | None:
     with Repository(".") as repository:
         blob = repository.blob_at(repository.head().tip, path)
         before = previous_records(repository, place, blob)
-    return subject_of(place, valid[0].records, before), trailers_of(place)
+    trailers = trailers_of(place, len(valid[0].findings))
+    return subject_of(place, valid[0].records, before), trailers
 
 
 def subject_fault(subject: str, root: str = ".") -> Finding:

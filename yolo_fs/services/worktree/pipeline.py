@@ -12,6 +12,7 @@ from yolo_fs.edges.files import Content, Writer, read
 from yolo_fs.edges.git.paths import PathRules
 from yolo_fs.edges.git.repository import Head, Repository
 from yolo_fs.reasons import Finding, Reason, YoloError, errors
+from yolo_fs.rules.artifacts.checks import needs_of
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.naming import subject_of, trailers_of
 from yolo_fs.rules.artifacts.verdicts import (
@@ -84,6 +85,8 @@ class Pipeline:
         provably_complete = content.writer is Writer.NONE and not wrong
         if not provably_complete and quiet_s * 1000 < self._settings.policy.settle_ms:
             return Waiting(Reason.SETTLING)
+        if wrong and all(finding.reason is Reason.WAITS_FOR for finding in wrong):
+            return Held(Reason.WAITS_FOR, checked.faults)
         if wrong:
             return Rejected(checked.faults)
         if checked.secrets:
@@ -93,7 +96,9 @@ class Pipeline:
         before = previous_records(self._repository, place, in_head)
         subject = subject_of(place, checked.records, before)
         failpoint.reach("intake.judged")
-        return Accepted(place, content.data, blob, subject, trailers_of(place), checked.faults)
+        trailers = trailers_of(place, len(checked.faults))
+        needs = needs_of(place, checked.records)
+        return Accepted(place, content.data, blob, subject, trailers, checked.faults, needs)
 
     def _reason_to_hold(
         self, path: str, in_head: str | None, obstacle: Reason | None

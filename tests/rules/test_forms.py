@@ -1,0 +1,109 @@
+"""Other forms with the same meaning are read as the documented one, in one place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from yolo_fs.reasons import Grade, Reason
+from yolo_fs.rules.artifacts.classify import classify
+from yolo_fs.rules.artifacts.forms import FORMS, normalise
+from yolo_fs.schemas.base import Form, Record
+
+PHASE = ".yolo-planning/phases/03-search"
+HEADER = {"p": "03", "n": "05", "t": "Index", "w": 1, "d": [], "obj": "Search answers."}
+MUST_HAVES = {"tr": [], "ar": [], "kl": []}
+
+
+def read(name: str, *lines: dict[str, Any], plans: tuple[str, ...] = ()) -> tuple[Any, Any]:
+    place = classify(f"{PHASE}/{name}")
+    assert place
+    records = [Record(number, line) for number, line in enumerate(lines, 1)]
+    normal = normalise(place, records, plans)
+    told = [(fault.reason, fault.at) for _, fault in normal.faults]
+    return [record.value for record in normal.records], told
+
+
+def test_every_form_is_bound_to_its_reader() -> None:
+    assert FORMS.keys() == set(Form)
+
+
+@pytest.mark.parametrize(
+    ("written", "normal", "at"),
+    [
+        ({"n": "03-05"}, {"n": "05"}, "/n"),
+        ({"n": "5"}, {"n": "05"}, "/n"),
+        ({"p": "03-05"}, {"p": "03"}, "/p"),
+        ({"p": "03-search"}, {"p": "03"}, "/p"),
+        ({"p": "phase 3"}, {"p": "03"}, "/p"),
+        ({"d": ["01"]}, {"d": ["03-01"]}, "/d/0"),
+        ({"mh": MUST_HAVES | {"tr": [{"a": "x", "b": 2}]}}, {"mh": MUST_HAVES | {"tr": ["x: 2"]}}, "/mh/tr/0"),
+        (
+            {"mh": MUST_HAVES | {"ar": ["src/a.ts serves"]}},
+            {"mh": MUST_HAVES | {"ar": [{"p": "", "pv": "src/a.ts serves", "c": ""}]}},
+            "/mh/ar/0",
+        ),
+        (
+            {"mh": MUST_HAVES | {"kl": ["a calls b"]}},
+            {"mh": MUST_HAVES | {"kl": [{"fr": "", "to": "", "vi": "a calls b"}]}},
+            "/mh/kl/0",
+        ),
+        ({"xd": ["01-02"]}, {"xd": [{"p": "01", "n": "02", "a": "", "r": ""}]}, "/xd/0"),
+    ],
+)  # fmt: skip
+def test_a_plan_header_is_read_in_its_documented_form(
+    written: dict[str, Any], normal: dict[str, Any], at: str
+) -> None:
+    (header,), told = read("03-05.plan.jsonl", {"mh": MUST_HAVES} | HEADER | written)
+    assert header == {"mh": MUST_HAVES} | HEADER | normal
+    assert told == [(Reason.UNTIDY_FORM, at)]
+
+
+@pytest.mark.parametrize(
+    "written", [{"n": "03-06"}, {"n": "6"}, {"p": "04-05"}, {"p": "03-06"}, {"p": "3 or 4"}]
+)
+def test_what_disagrees_with_the_name_of_the_file_stays_as_it_is(written: dict[str, Any]) -> None:
+    (header,), told = read("03-05.plan.jsonl", {"mh": MUST_HAVES} | HEADER | written)
+    assert header == {"mh": MUST_HAVES} | HEADER | written
+    assert told == []
+
+
+def test_a_plan_of_another_phase_is_read_as_a_cross_dependency() -> None:
+    (header,), _ = read("03-05.plan.jsonl", HEADER | {"d": ["01-02", "03-04"]})
+    assert header["d"] == ["03-04"]
+    assert header["xd"] == [{"p": "01", "n": "02", "a": "", "r": ""}]
+
+
+def test_an_empty_optional_text_is_no_text() -> None:
+    (_, task), told = read("03-05.plan.jsonl", HEADER, {"id": "T1", "spec": "", "v": ""})
+    assert task == {"id": "T1", "v": ""}
+    assert told == [(Reason.EMPTY_VALUE, "/spec")]
+
+
+@pytest.mark.parametrize(
+    ("plan", "plans"),
+    [
+        ("03-*", ["03-01", "03-02"]),
+        ("03-01, 03-02", ["03-01", "03-02"]),
+        ("01", ["03-01"]),
+    ],
+)
+def test_a_review_of_several_plans_is_one_of_each(plan: str, plans: list[str]) -> None:
+    verdict = {"plan": plan, "r": "approve", "cycle": 1, "dt": "2026-02-19"}
+    lines, _ = read("code-review.jsonl", verdict, plans=("03-01", "03-02"))
+    assert [line["plan"] for line in lines] == plans
+
+
+def test_a_review_of_plans_that_are_not_there_waits_for_them() -> None:
+    verdict = {"plan": "03-01, 03-09", "r": "approve", "cycle": 1, "dt": "2026-02-19"}
+    lines, told = read("code-review.jsonl", verdict, plans=("03-01",))
+    assert (lines, told) == ([verdict], [(Reason.WAITS_FOR, "/plan")])
+
+
+def test_what_is_read_in_another_form_is_a_should() -> None:
+    place = classify(f"{PHASE}/decisions.jsonl")
+    assert place
+    normal = normalise(place, [Record(1, {"ts": "2026-02-19 08:30"})])
+    assert normal.records[0].value == {"ts": "2026-02-19T08:30:00Z"}
+    assert [fault.grade for _, fault in normal.faults] == [Grade.SHOULD]

@@ -1,0 +1,330 @@
+"""The one place where records get their documented form, before anybody else reads them. Pure.
+
+Real agents write some values in other forms with the same meaning. Which of them are accepted is
+data of the shapes (`Wire.accepts`); each is read here and told as a `should`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from yolo_fs.ids import PLAN
+from yolo_fs.reasons import Grade, Reason
+from yolo_fs.rules.artifacts.table import Artifact
+from yolo_fs.rules.artifacts.verdicts import Place
+from yolo_fs.schemas.base import (
+    Fault,
+    Form,
+    Record,
+    Wire,
+    must_say_something,
+    shapes_within,
+)
+
+Located = tuple[int, Fault]
+"""A line number (0: the whole file) and what is wrong there."""
+
+
+class Normal(NamedTuple):
+    """Records in their documented form."""
+
+    records: tuple[Record, ...]
+    """Several of one line where a line speaks of several plans."""
+    faults: tuple[Located, ...]
+    """What was read in another form."""
+
+
+class _Value(NamedTuple):
+    """What a value of another form says in the documented one."""
+
+    value: Any
+    missing: tuple[str, ...] = ()
+    """Plans that it needs and that are not there yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What the readers of forms may ask about."""
+
+    place: Place
+    plans: Collection[str]
+    """Ids of the plans in the artifact's folder."""
+
+    @property
+    def phase(self) -> str:
+        """The number of the artifact's phase, two digits; empty when its path does not say it."""
+        if self.place.plan:
+            return self.place.plan.phase
+        return self.place.phase.number if self.place.phase else ""
+
+
+def normalise(place: Place, records: Sequence[Record], plans: Collection[str] = ()) -> Normal:
+    """Return the records as everybody reads them. `plans`: ids of those in the same folder."""
+    known = _Known(place, plans)
+    faults: list[Located] = []
+    normal: list[Record] = []
+    first = next((record.value for record in records if record.line == 1), {})
+    for record in records:
+        shape = place.artifact.shape_of(record.value, position=record.line - 1, first=first)
+        value = record.value
+        if shape is not None:
+            told: list[Fault] = []
+            value = _read(shape, record.value, known, told, "")
+            faults += [(record.line, fault) for fault in told]
+        normal += [Record(record.line, each) for each in _of_each_plan(value)]
+    return Normal(tuple(normal), tuple(faults))
+
+
+def needs_plans(artifact: Artifact) -> bool:
+    """Return whether the form of such an artifact depends on the plans beside it."""
+    header = artifact.header
+    return header is not None and Form.SEVERAL_PLANS in header.accepts.values()
+
+
+def _of_each_plan(value: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    plans = value.get("plan")
+    if not isinstance(plans, tuple):
+        yield value
+    for plan in plans if isinstance(plans, tuple) else ():
+        yield {**value, "plan": plan}
+
+
+def _read(
+    shape: type[Wire], value: Mapping[str, Any], known: _Known, told: list[Fault], at: str
+) -> dict[str, Any]:
+    """Return an object in its documented form."""
+    fresh = dict(value)
+    _read_old_names(shape, fresh)
+    if "plans" in fresh and isinstance(fresh.get("plan"), str):
+        _join_plans(shape, fresh, known)
+    for key in [key for key, item in fresh.items() if item == ""]:
+        field = shape.model_fields.get(key)
+        if field is not None and not field.is_required() and must_say_something(field):
+            # An optional text that is empty says the same as its absence.
+            del fresh[key]
+            told.append(_told(f"{at}/{key}", Reason.EMPTY_VALUE, "", "a text, or no such key"))
+    for key, form in shape.accepts.items():
+        if key in fresh:
+            fresh[key] = _read_value(form, fresh[key], known, told, f"{at}/{key}")
+    if "xd" in shape.accepts and known.phase:
+        _move_foreign(fresh, known.phase, told, at)
+    for key, inner in shapes_within(shape).items():
+        item = fresh.get(key)
+        if isinstance(item, dict):
+            fresh[key] = _read(inner, item, known, told, f"{at}/{key}")
+        elif isinstance(item, list) and inner.accepts:
+            fresh[key] = [
+                _read(inner, part, known, told, f"{at}/{key}/{index}")
+                if isinstance(part, dict)
+                else part
+                for index, part in enumerate(item)
+            ]
+    return fresh
+
+
+def _read_old_names(shape: type[Wire], value: dict[str, Any]) -> None:
+    """Give an optional key that has only its old name, and a text, its present name; `check` tells of it."""
+    for old, new in shape.renamed_keys.items():
+        field = shape.model_fields[new]
+        if (
+            old in value
+            and new not in value
+            and not field.is_required()
+            and isinstance(value[old], str)
+        ):
+            value[new] = value[old]
+
+
+def _join_plans(shape: type[Wire], value: dict[str, Any], known: _Known) -> None:
+    """Take the plans that a review lists beside its `plan` into it."""
+    several = value["plans"]
+    if shape.accepts.get("plan") is not Form.SEVERAL_PLANS or not isinstance(several, list):
+        return
+    names = [_plan_id(str(name), known) for name in several]
+    if names and all(name in known.plans for name in names) and PLAN.fullmatch(value["plan"]):
+        value["plan"] = ", ".join(dict.fromkeys([value["plan"], *map(str, names)]))
+
+
+def _move_foreign(value: dict[str, Any], phase: str, told: list[Fault], at: str) -> None:
+    """Read the plans of other phases in `d` as members of `xd`."""
+    needs, foreign = value.get("d"), value.get("xd", [])
+    if not isinstance(needs, list) or not isinstance(foreign, list):
+        return
+    own = []
+    for index, name in enumerate(needs):
+        is_foreign = isinstance(name, str) and PLAN.fullmatch(name) and name[:2] != phase
+        read = _text_as_dependency(name, None) if is_foreign else None
+        if read is None:
+            own.append(name)
+            continue
+        foreign = [*foreign, read.value]
+        message = f"plan {name} is of another phase; it is read as a member of `xd`"
+        told.append(_told(f"{at}/d/{index}", Reason.UNTIDY_FORM, message, _shown(read.value)))
+    if len(own) < len(needs):
+        value["d"], value["xd"] = own, foreign
+
+
+def _read_value(form: Form, value: Any, known: _Known, told: list[Fault], at: str) -> Any:
+    if not isinstance(value, list):
+        return _read_item(form, value, known, told, at)
+    return [
+        _read_item(form, item, known, told, f"{at}/{index}") for index, item in enumerate(value)
+    ]
+
+
+def _read_item(form: Form, value: Any, known: _Known, told: list[Fault], at: str) -> Any:
+    read = FORMS[form](value, known)
+    if read is None:
+        return value
+    if read.missing:
+        message = f"waits for plan {', '.join(read.missing)}"
+        told.append(Fault(Reason.WAITS_FOR, at, message, "plans of this phase"))
+        return value
+    told.append(_told(at, Reason.UNTIDY_FORM, form.value, _shown(read.value)))
+    return read.value
+
+
+def _told(at: str, reason: Reason, message: str, expected: str) -> Fault:
+    return Fault(reason, at, message, expected, grade=Grade.SHOULD)
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 120 else text[:120] + "…"
+
+
+# --- the forms -------------------------------------------------------------------------------------------------------
+
+
+def _object_as_text(value: Any, _: _Known) -> _Value | None:
+    if not isinstance(value, dict) or not value:
+        return None
+    parts = list(value.values())
+    if not all(isinstance(part, str | int | float) for part in parts):
+        return None
+    return _Value(": ".join(str(part) for part in parts))
+
+
+def _text_as_artifact(value: Any, _: _Known) -> _Value | None:
+    return _Value({"p": "", "pv": value, "c": ""}) if isinstance(value, str) else None
+
+
+def _text_as_link(value: Any, _: _Known) -> _Value | None:
+    return _Value({"fr": "", "to": "", "vi": value}) if isinstance(value, str) else None
+
+
+def _text_as_dependency(value: Any, _: _Known | None) -> _Value | None:
+    if not isinstance(value, str) or not PLAN.fullmatch(value):
+        return None
+    phase, _dash, plan = value.partition("-")
+    return _Value({"p": phase, "n": plan, "a": "", "r": ""})
+
+
+_NUMBERS = re.compile(r"(?:plan[- ]?)?(?:([0-9]{1,2})-)?([0-9]{1,2})", re.IGNORECASE)
+
+
+def _plan_id(text: str, known: _Known) -> str | None:
+    """Return the id of a plan of the artifact's own phase, or a whole id; None for other texts."""
+    if PLAN.fullmatch(text):
+        return text
+    found = _NUMBERS.fullmatch(text)
+    if not found:
+        return None
+    phase = found[1] or known.phase
+    return f"{int(phase):02}-{int(found[2]):02}" if phase else None
+
+
+def _short_plan(value: Any, known: _Known) -> _Value | None:
+    if not isinstance(value, str) or PLAN.fullmatch(value):
+        return None
+    name = _plan_id(value, known)
+    return _Value(name) if name else None
+
+
+def _several_plans(value: Any, known: _Known) -> _Value | None:
+    if not isinstance(value, str) or PLAN.fullmatch(value):
+        return None
+    if value in (f"{known.phase}-*", "*"):
+        present = tuple(sorted(known.plans))
+        return _Value(present, () if present else (f"{known.phase}-*",))
+    names = [_plan_id(part, known) for part in re.split(r"[ ,;+&]+", value.strip())]
+    if not all(names):
+        return None
+    plans = tuple(dict.fromkeys(str(name) for name in names))
+    if len(plans) == 1:
+        return _Value(plans[0])
+    return _Value(plans, tuple(name for name in plans if name not in known.plans))
+
+
+_PHASE = re.compile(r"(?:phase[- ]?)?0*([0-9]{1,2})(?:-(.+))?", re.IGNORECASE)
+
+
+def _own_phase(value: Any, known: _Known) -> _Value | None:
+    plan = known.place.plan
+    if plan is None or value == plan.phase or not isinstance(value, str):
+        return None
+    found = _PHASE.fullmatch(value)
+    if not found or int(found[1]) != int(plan.phase):
+        return None
+    same = ("", plan.number, *((known.place.phase.slug,) if known.place.phase else ()))
+    return _Value(plan.phase) if (found[2] or "") in same else None
+
+
+def _own_plan(value: Any, known: _Known) -> _Value | None:
+    plan = known.place.plan
+    if plan is None or value == plan.number or not isinstance(value, str):
+        return None
+    return _Value(plan.number) if _plan_id(value, known) == str(plan) else None
+
+
+def _long_task(value: Any, known: _Known) -> _Value | None:
+    if not isinstance(value, str) or known.place.plan is None:
+        return None
+    plan, slash, task = value.rpartition("/")
+    return _Value(task) if slash and plan == str(known.place.plan) else None
+
+
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_MOMENT = re.compile(
+    rf"({_DAY.pattern})[T ]([0-9]{{2}}:[0-9]{{2}})(:[0-9]{{2}}(?:\.[0-9]+)?)? ?(Z|[+-][0-9]{{2}}:?[0-9]{{2}})?"
+)
+
+
+def _moment_as_day(value: Any, _: _Known) -> _Value | None:
+    found = _MOMENT.fullmatch(value) if isinstance(value, str) else None
+    return _Value(found[1]) if found else None
+
+
+def _day_as_moment(value: Any, _: _Known) -> _Value | None:
+    if not isinstance(value, str):
+        return None
+    if _DAY.fullmatch(value):
+        return _Value(f"{value}T00:00:00Z")
+    found = _MOMENT.fullmatch(value)
+    if not found:
+        return None
+    day, minute, second, zone = found.groups()
+    if zone and zone != "Z" and ":" not in zone:
+        zone = f"{zone[:3]}:{zone[3:]}"
+    moment = f"{day}T{minute}{second or ':00'}{zone or 'Z'}"
+    return _Value(moment) if moment != value else None
+
+
+FORMS: Mapping[Form, Callable[[Any, _Known], _Value | None]] = {
+    Form.OBJECT_AS_TEXT: _object_as_text,
+    Form.TEXT_AS_ARTIFACT: _text_as_artifact,
+    Form.TEXT_AS_LINK: _text_as_link,
+    Form.TEXT_AS_DEPENDENCY: _text_as_dependency,
+    Form.SHORT_PLAN: _short_plan,
+    Form.SEVERAL_PLANS: _several_plans,
+    Form.OWN_PHASE: _own_phase,
+    Form.OWN_PLAN: _own_plan,
+    Form.LONG_TASK: _long_task,
+    Form.MOMENT_AS_DAY: _moment_as_day,
+    Form.DAY_AS_MOMENT: _day_as_moment,
+}
+"""Form → its reader: the documented value, or None where the value is not of that form."""
