@@ -22,7 +22,7 @@ from yolo_fs.edges.git import obstacles
 from yolo_fs.edges.git.commit import Committer
 from yolo_fs.services.daemon import coordinator
 from yolo_fs.services.daemon.coordinator import Coordinator
-from yolo_fs.services.progress import projector
+from yolo_fs.services.progress import state_files as projector
 from yolo_fs.services.progress import state_files as states
 
 KILLED = 137

@@ -10,8 +10,7 @@ from tests.rules.phases import complete, facts
 from yolo_fs.protocol.gates import Decision
 from yolo_fs.protocol.workflow import STEP_BY_KEY
 from yolo_fs.rules.phase.phase import Phase
-from yolo_fs.rules.phase.skips import skip_rule
-from yolo_fs.rules.phase.view import View
+from yolo_fs.rules.phase.view import View, skip_rule
 from yolo_fs.rules.states.project import claims
 from yolo_fs.schemas.config import Config
 

@@ -15,8 +15,8 @@ from yolo_fs.protocol.workflow import STEPS, EntryGate, ExitGate, Skip
 from yolo_fs.rules.evidence.facts import SourceCommit, Version, Work
 from yolo_fs.rules.evidence.plans import PlanStanding, layers
 from yolo_fs.rules.phase.progress import PhaseStatus, StepStanding, StepStatus, fold
-from yolo_fs.rules.phase.skips import SKIPS
 from yolo_fs.rules.phase.stepgates import ENTRY, EXIT
+from yolo_fs.rules.phase.view import SKIPS
 from yolo_fs.schemas.config import Config
 
 

@@ -20,8 +20,7 @@ from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.rules.phase.progress import StepStanding, fold
 from yolo_fs.rules.states.checksum import is_ours, renewed, sealed
 from yolo_fs.rules.states.execution import next_execution_state
-from yolo_fs.rules.states.orchestration import orchestration
-from yolo_fs.rules.states.project import claims, project_state
+from yolo_fs.rules.states.project import claims, orchestration, project_state
 from yolo_fs.rules.timestamps import iso
 from yolo_fs.schemas.base import Record, check
 from yolo_fs.schemas.config import Config

@@ -20,7 +20,7 @@ from yolo_fs.reasons import Exit, Reason, YoloError
 from yolo_fs.services.history.team import Team as Facts
 from yolo_fs.services.progress.gate_wait import GateLook, _Presence
 from yolo_fs.services.progress.gates import Gates, forged_sentinels, gates_at, look
-from yolo_fs.services.progress.projector import Projector
+from yolo_fs.services.progress.state_files import Projector
 from yolo_fs.services.workspace.settings import load
 
 PHASE = PhaseId("01", "auth")
@@ -209,7 +209,8 @@ def test_waiters_are_told_before_anything_slow_is_written(
     notice.unlink()
     seen: list[bool] = []
     monkeypatch.setattr(
-        "yolo_fs.services.progress.projector.update", lambda *_, **__: seen.append(notice.exists())
+        "yolo_fs.services.progress.state_files.update",
+        lambda *_, **__: seen.append(notice.exists()),
     )
     projector.bring_up_to_date(team.head(), {})
     assert seen == [True, True, True]

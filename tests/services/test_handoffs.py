@@ -14,7 +14,7 @@ from yolo_fs.reasons import Level, Reason, YoloError, errors
 from yolo_fs.schemas.config import Config
 from yolo_fs.schemas.policy import Policy
 from yolo_fs.services.handoffs.accept import DirectiveHandoffs, ReceivedHandoff
-from yolo_fs.services.handoffs.emit import EmittedHandoff, emit
+from yolo_fs.services.handoffs.write import EmittedHandoff, emit
 from yolo_fs.services.workspace.settings import Settings
 
 GUID = "4f1d2c7a-93b8-4c0e-a6d5-2f8e7b1c9d30"

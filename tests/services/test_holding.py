@@ -15,7 +15,7 @@ from yolo_fs.reasons import Reason
 from yolo_fs.services.daemon import lock as daemon_lock
 from yolo_fs.services.daemon.coordinator import Coordinator
 from yolo_fs.services.workspace.settings import load
-from yolo_fs.services.worktree.pipeline import Pipeline
+from yolo_fs.services.worktree.surveyor import Pipeline
 
 LINE = '{"id":"C1","cat":"gap","sev":"major","q":"Who rotates keys?","ctx":"RS256","sug":"Name an owner","st":"open"}\n'
 ARTIFACT = ".yolo-planning/phases/01-auth/critique.jsonl"

@@ -15,8 +15,8 @@ from tests.services.teams import CLAIM, Team
 from yolo_fs.cli.main import run
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.rules.loops.facts import Loop, LoopProgress
-from yolo_fs.services.history.loops import loop_facts, loops_of
 from yolo_fs.services.history.team import Team as Facts
+from yolo_fs.services.history.team import loop_facts, loops_of
 from yolo_fs.services.progress.board import board
 from yolo_fs.services.workspace.settings import load
 

@@ -20,8 +20,8 @@ from yolo_fs.reasons import Exit, Finding, Reason, errors, safe
 from yolo_fs.rules.handoffs.acceptance import HANDOFF
 from yolo_fs.rules.handoffs.packets import packet_of, texts_of
 from yolo_fs.services.handoffs.accept import DirectiveHandoffs, ReceivedHandoff, written_in
-from yolo_fs.services.handoffs.emit import EmittedHandoff, emit
 from yolo_fs.services.handoffs.sessions import PacketSource
+from yolo_fs.services.handoffs.write import EmittedHandoff, emit
 from yolo_fs.services.workspace.settings import load
 
 if TYPE_CHECKING:

@@ -19,8 +19,7 @@ from yolo_fs.rules.loops.facts import LoopProgress
 from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.rules.phase.progress import Next
 from yolo_fs.services.agents.access import out_of_lane
-from yolo_fs.services.history.loops import loops_of
-from yolo_fs.services.history.team import Team
+from yolo_fs.services.history.team import Team, loops_of
 from yolo_fs.services.progress.workflow import StepLook, facts_of, find_step, looks, skip
 from yolo_fs.services.workspace.places import find_phase
 from yolo_fs.services.workspace.settings import load

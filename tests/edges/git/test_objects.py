@@ -17,9 +17,8 @@ from pathlib import Path
 import pytest
 
 from tests.edges.git.conftest import Engines, Make, User
-from yolo_fs.edges.git.object_format import GitObject, ObjectFormat
+from yolo_fs.edges.git.object_format import GitObject, ObjectFormat, pack_of
 from yolo_fs.edges.git.objects import ObjectStore
-from yolo_fs.edges.git.pack import pack_of
 from yolo_fs.edges.git.runner import Git
 from yolo_fs.reasons import Reason, YoloError
 

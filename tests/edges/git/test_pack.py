@@ -7,8 +7,7 @@ import random
 
 import pytest
 
-from yolo_fs.edges.git.object_format import GitObject, ObjectFormat
-from yolo_fs.edges.git.pack import pack_of
+from yolo_fs.edges.git.object_format import GitObject, ObjectFormat, pack_of
 
 from .conftest import Make
 

@@ -1,8 +1,15 @@
-"""git objects, named by their content: with SHA-1, or with SHA-256 where the repository says so."""
+"""git objects, named by their content with SHA-1 or SHA-256, and packs of them, built in process.
+
+In a pack each tree is the difference to the tree that it replaces, the rest is whole: a chain of
+commits changes one name in the same few trees again and again. See gitformat-pack(5).
+"""
 
 from __future__ import annotations
 
 import hashlib
+import struct
+import zlib
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 
@@ -39,3 +46,119 @@ class ObjectFormat(NamedTuple):
         )
         digest.update(body)
         return GitObject(digest.hexdigest(), kind, body, base)
+
+
+_TYPES = {"commit": 1, "tree": 2, "blob": 3}
+_OFFSET_DELTA = 6
+_LONGEST_CHAIN = 50
+"""Differences upon differences; the depth at which git itself stops."""
+_LONGEST_INSERT = 127
+_LONGEST_COPY = 0xFFFF
+_COPY = bytes([0b1011_1111])
+"""Copy, with four bytes of offset and two of size."""
+_TINY = 128
+"""Bytes up to which compressing gains nothing: half of a tree's entry is a hash."""
+_SMALL = 4096
+"""Bytes up to which a window of that size compresses as well as zlib's 32 KB, which cost 40 µs to set up."""
+
+
+def pack_of(objects: Iterable[GitObject], object_format: ObjectFormat) -> bytes:
+    """Return a pack that holds the objects; each object's base comes before it, or is in the repository."""
+    pack = bytearray(12)
+    offsets: dict[str, int] = {}
+    depths: dict[str, int] = {}
+    bodies: dict[str, bytes] = {}
+    for each in objects:
+        at, depth = len(pack), depths.get(each.base, _LONGEST_CHAIN) + 1
+        if (
+            depth <= _LONGEST_CHAIN and each.body
+        ):  # git takes a difference of less than four bytes for a broken one
+            pack += _difference(each.body, bodies[each.base], at - offsets[each.base])
+        else:
+            depth = 0
+            pack += _head(_TYPES[each.kind], len(each.body)) + deflated(each.body)
+        offsets[each.oid], depths[each.oid], bodies[each.oid] = at, depth, each.body
+    pack[:12] = b"PACK" + struct.pack(">II", 2, len(offsets))
+    return bytes(pack) + hashlib.new(object_format.algorithm, pack, usedforsecurity=False).digest()
+
+
+def deflated(data: bytes) -> bytes:
+    """Return data as zlib stores it, fast."""
+    if len(data) <= _TINY:
+        return (
+            b"\x78\x01\x01"
+            + struct.pack("<HH", len(data), 0xFFFF - len(data))
+            + data
+            + _checksum(data)
+        )
+    if len(data) > _SMALL:
+        return zlib.compress(data, 1)
+    small_window = zlib.compressobj(1, zlib.DEFLATED, 12, 5)
+    return small_window.compress(data) + small_window.flush()
+
+
+def _checksum(data: bytes) -> bytes:
+    return struct.pack(">I", zlib.adler32(data))
+
+
+def _difference(body: bytes, base: bytes, distance: int) -> bytes:
+    said = _size(len(base)) + _size(len(body)) + _instructions(body, base)
+    return _head(_OFFSET_DELTA, len(said)) + _distance(distance) + deflated(said)
+
+
+def _instructions(body: bytes, base: bytes) -> bytes:
+    """Say: copy what both begin with, insert what is new, copy what both end with."""
+    shorter = min(len(body), len(base))
+    begin = _agree(lambda size: body[:size] == base[:size], shorter)
+    end = _agree(lambda size: body[len(body) - size :] == base[len(base) - size :], shorter - begin)
+    fresh = body[begin : len(body) - end]
+    pieces = [fresh[at : at + _LONGEST_INSERT] for at in range(0, len(fresh), _LONGEST_INSERT)]
+    inserts = b"".join(bytes([len(piece)]) + piece for piece in pieces)
+    return _copy(0, begin) + inserts + _copy(len(base) - end, end)
+
+
+def _agree(holds: Callable[[int], bool], most: int) -> int:
+    """Return the largest size, 0 to `most`, at which two bodies agree; they do at every smaller one."""
+    least = 0
+    while least < most:
+        middle = (least + most + 1) // 2
+        if holds(middle):
+            least = middle
+        else:
+            most = middle - 1
+    return least
+
+
+def _copy(offset: int, size: int) -> bytes:
+    """Return the instructions that copy from the base; one copies 65,535 bytes at most."""
+    said = b""
+    while size:
+        some = min(size, _LONGEST_COPY)
+        said += _COPY + struct.pack("<IH", offset, some)
+        offset, size = offset + some, size - some
+    return said
+
+
+def _head(type_: int, size: int) -> bytes:
+    head, byte, size = bytearray(), (type_ << 4) | (size & 0x0F), size >> 4
+    while size:
+        head.append(byte | 0x80)
+        byte, size = size & 0x7F, size >> 7
+    return bytes(head) + bytes([byte])
+
+
+def _size(size: int) -> bytes:
+    said = bytearray()
+    while size > 0x7F:
+        said.append(0x80 | (size & 0x7F))
+        size >>= 7
+    return bytes(said) + bytes([size])
+
+
+def _distance(distance: int) -> bytes:
+    """Return the distance back to the base: most significant bits first, each continued byte counting from one more."""
+    said = [distance & 0x7F]
+    while distance := distance >> 7:
+        distance -= 1
+        said.append(0x80 | (distance & 0x7F))
+    return bytes(reversed(said))

@@ -17,8 +17,7 @@ from typing import Any, NamedTuple
 
 from yolo_fs.edges import failpoint
 from yolo_fs.edges.git.conversation import Conversation, GitError
-from yolo_fs.edges.git.object_format import GitObject, ObjectFormat
-from yolo_fs.edges.git.pack import deflated, pack_of
+from yolo_fs.edges.git.object_format import GitObject, ObjectFormat, deflated, pack_of
 from yolo_fs.edges.git.runner import Git
 from yolo_fs.edges.store import sync_directory
 from yolo_fs.reasons import Exit, Reason, YoloError

@@ -15,9 +15,8 @@ from itertools import pairwise
 from typing import Any
 
 from yolo_fs.reasons import Reason
-from yolo_fs.rules.artifacts.catalogue import KINDS, Kind
+from yolo_fs.rules.artifacts.catalogue import KINDS, Kind, LineShape, in_words
 from yolo_fs.schemas.base import Wire
-from yolo_fs.schemas.catalogue import LineShape, in_words
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 

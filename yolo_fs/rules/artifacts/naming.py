@@ -7,17 +7,66 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
 from yolo_fs.ids import PLAN
 from yolo_fs.protocol.departments import WORKING_NAMES
 from yolo_fs.protocol.names import Dept
-from yolo_fs.rules.artifacts.escalation_changes import Change, changes, entries_in
 from yolo_fs.rules.artifacts.handoff_names import commit_subject
 from yolo_fs.rules.artifacts.table import Naming
 from yolo_fs.rules.artifacts.verdicts import Place
 from yolo_fs.schemas.base import Record
 from yolo_fs.subject import Subject
+
+Entry = Mapping[str, Any]
+"""One escalation of an execution state."""
+
+
+class Change(Enum):
+    """What became of an escalation."""
+
+    RECEIVED = "received"
+    """It was not there, or was closed, and is open."""
+    RESOLVED = "resolved"
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """One escalation that a version of the state takes in or closes."""
+
+    id: str
+    change: Change
+
+
+def entries_in(state: Mapping[str, Any]) -> tuple[Entry, ...]:
+    """Return the escalations of an execution state that are objects."""
+    found = state.get("escalations")
+    return tuple(one for one in found if isinstance(one, dict)) if isinstance(found, list) else ()
+
+
+def changes(before: Iterable[Entry], after: Iterable[Entry]) -> Iterator[Changed]:
+    """Yield which escalations were taken in or closed between two versions, in the order of the later one."""
+    was_open = {str(one.get("id")): _is_open(one) for one in before}
+    for one in after:
+        name = str(one.get("id"))
+        if _is_open(one) is not was_open.get(name):
+            yield Changed(name, Change.RECEIVED if _is_open(one) else Change.RESOLVED)
+
+
+def without(
+    after: Iterable[Entry], before: Iterable[Entry], late: Sequence[Changed]
+) -> list[Entry]:
+    """Return the later version as if some of its changes had not come yet."""
+    known = {str(one.get("id")): one for one in before}
+    kept = {one.id: known.get(one.id) for one in late}
+    found = (kept.get(str(one.get("id")), one) for one in after)
+    return [one for one in found if one is not None]
+
+
+def _is_open(entry: Entry) -> bool:
+    return entry.get("status") != "resolved"
 
 
 def subject_of(place: Place, records: Sequence[Record], before: Sequence[Record]) -> str:

@@ -8,12 +8,11 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from yolo_fs.ids import NAME
-from yolo_fs.rules.artifacts.catalogue import Kind, kind_named
+from yolo_fs.rules.artifacts.catalogue import ANY_ENVELOPE, ANY_MESSAGE, Kind, kind_named
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.rules.artifacts.handoff_names import HANDOFF_FOLDER
 from yolo_fs.rules.artifacts.table import Artifact, Check
 from yolo_fs.rules.artifacts.verdicts import Place
-from yolo_fs.schemas.catalogue import ANY_ENVELOPE, ANY_MESSAGE
 from yolo_fs.schemas.messages import MESSAGES
 
 PLAN_SUFFIX = ".plan.jsonl"

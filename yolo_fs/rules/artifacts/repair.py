@@ -11,9 +11,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from yolo_fs.rules.artifacts.catalogue import artifact_of
+from yolo_fs.rules.artifacts.catalogue import Kind, artifact_of
 from yolo_fs.schemas.base import Format
-from yolo_fs.schemas.catalogue import Kind
 from yolo_fs.schemas.messages import MESSAGES
 
 MAX_BYTES = 1 << 20

@@ -12,7 +12,7 @@ from typing import Any
 
 from yolo_fs.protocol.escalation import LEVELS
 from yolo_fs.protocol.names import Role
-from yolo_fs.rules.artifacts.escalation_changes import Changed, Entry, changes, entries_in, without
+from yolo_fs.rules.artifacts.naming import Changed, Entry, changes, entries_in, without
 from yolo_fs.rules.escalations.fold import escalations
 from yolo_fs.rules.escalations.log import EscalationLog, logged
 from yolo_fs.rules.escalations.state import EscalationProgress, EscalationStage

@@ -15,7 +15,7 @@ from typing import Any
 from yolo_fs.ids import EscalationId
 from yolo_fs.protocol.names import Dept, Mode, Role
 from yolo_fs.protocol.roster import AGENT_BY_NAME, plain_name
-from yolo_fs.rules.artifacts.escalation_changes import entries_in
+from yolo_fs.rules.artifacts.naming import entries_in
 from yolo_fs.rules.evidence.facts import PhaseFacts, plans_of, texts
 from yolo_fs.rules.timestamps import moment
 from yolo_fs.schemas.config import EscalationRules

@@ -16,10 +16,9 @@ from yolo_fs.protocol.names import Dept
 from yolo_fs.protocol.workflow import STEP_BY_KEY, STEPS, Skip, Step
 from yolo_fs.rules.evidence.facts import PhaseFacts
 from yolo_fs.rules.evidence.plans import PlanStanding, PlanStatus, plan_progress
-from yolo_fs.rules.loops.delivery import route_of_verdict
-from yolo_fs.rules.phase.skips import skip_rule
+from yolo_fs.rules.loops.repairs import route_of_verdict
 from yolo_fs.rules.phase.stepgates import Passed, entry_lacks, exit_lacks, stage_outcome
-from yolo_fs.rules.phase.view import PHASE_STEPS, View
+from yolo_fs.rules.phase.view import PHASE_STEPS, View, skip_rule
 
 
 class StepStanding(StrEnum):

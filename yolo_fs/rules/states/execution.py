@@ -16,7 +16,7 @@ from yolo_fs.rules.escalations.entries import NextEntries, borne_out, next_entri
 from yolo_fs.rules.evidence.facts import Filed, PhaseFacts
 from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.rules.phase.progress import PhaseStatus, StepStanding, StepStatus
-from yolo_fs.rules.phase.skips import BY_RULE, DECLARED_SKIP
+from yolo_fs.rules.phase.view import BY_RULE, DECLARED_SKIP
 from yolo_fs.rules.states.checksum import DECLARED, declared_in, rank_of_status, renewed
 from yolo_fs.rules.states.department import derived_status
 from yolo_fs.rules.timestamps import iso

@@ -34,8 +34,7 @@ from yolo_fs.schemas.config import Policy
 from yolo_fs.services.agents.recording import AgentJournal, Recorded
 from yolo_fs.services.escalations.clock import note, read_clock, recall
 from yolo_fs.services.history.index import HistoryIndex
-from yolo_fs.services.history.loops import loop_facts
-from yolo_fs.services.history.team import Team
+from yolo_fs.services.history.team import Team, loop_facts
 from yolo_fs.services.workspace.settings import Settings
 
 CLOCK = "crew-clock.json"

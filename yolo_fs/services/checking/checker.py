@@ -10,7 +10,7 @@ from yolo_fs.edges.lines import read_lines
 from yolo_fs.edges.readers import READERS
 from yolo_fs.edges.text_checks import FindingList, Limits, Reading, decode
 from yolo_fs.reasons import Finding, Level, Reason, errors
-from yolo_fs.rules.artifacts.catalogue import artifact_of
+from yolo_fs.rules.artifacts.catalogue import Kind, artifact_of
 from yolo_fs.rules.artifacts.checks import commits_mentioned, plan_facts
 from yolo_fs.rules.artifacts.examine import Understood, examine
 from yolo_fs.rules.artifacts.forms import needs_plans, normalise
@@ -21,7 +21,6 @@ from yolo_fs.rules.artifacts.table import Check, Home
 from yolo_fs.rules.artifacts.verdicts import Place, PlanFacts, Surroundings
 from yolo_fs.rules.handoffs.packets import ParsedPacket, from_front_matter, packet_of
 from yolo_fs.schemas.base import Format, Record
-from yolo_fs.schemas.catalogue import Kind
 from yolo_fs.services.checking.envelopes import ProductHandoffs
 from yolo_fs.services.checking.snapshots import NoTree, Snapshot
 from yolo_fs.services.workspace.settings import Settings

@@ -14,7 +14,7 @@ from yolo_fs.edges.files import FileEntry, walk
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.lines import read_object
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, errors
-from yolo_fs.rules.artifacts.catalogue import find_kind
+from yolo_fs.rules.artifacts.catalogue import ANY_MESSAGE, Kind, find_kind
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.rules.artifacts.recognise import (
     InTree,
@@ -26,7 +26,6 @@ from yolo_fs.rules.artifacts.recognise import (
 )
 from yolo_fs.rules.artifacts.verdicts import Place
 from yolo_fs.schemas.base import Record
-from yolo_fs.schemas.catalogue import ANY_MESSAGE, Kind
 from yolo_fs.schemas.config import Config, Policy
 from yolo_fs.services.checking.checker import Checker
 from yolo_fs.services.checking.snapshots import (

@@ -32,8 +32,7 @@ from yolo_fs.services.daemon.watch_set import EventQueue, WatchSet
 from yolo_fs.services.escalations.sinks import Sinks, load_sinks
 from yolo_fs.services.escalations.ticking import Ticker
 from yolo_fs.services.history.team import Team
-from yolo_fs.services.progress.projector import Projector
-from yolo_fs.services.progress.state_files import States
+from yolo_fs.services.progress.state_files import Projector, States
 from yolo_fs.services.workspace.settings import CONFIG, load, stamps_of
 
 RETRY_S = 0.05

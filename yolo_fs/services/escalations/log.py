@@ -19,7 +19,7 @@ from yolo_fs.ids import PhaseId
 from yolo_fs.protocol.names import Dept
 from yolo_fs.reasons import Finding, Reason, errors
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
-from yolo_fs.rules.artifacts.escalation_changes import entries_in
+from yolo_fs.rules.artifacts.naming import entries_in
 from yolo_fs.rules.escalations.log import ENTRIES, LOG, EscalationLog, mode_of
 from yolo_fs.rules.evidence.facts import Switches
 from yolo_fs.schemas.base import check

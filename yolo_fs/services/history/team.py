@@ -1,6 +1,4 @@
-"""The facts of every phase, gathered from one commit: the same for now and for any moment of the
-past.
-"""
+"""The facts of every phase and of its loops, gathered from one commit: now, or any moment of the past."""
 
 from __future__ import annotations
 
@@ -25,10 +23,12 @@ from yolo_fs.rules.evidence.facts import (
     Switches,
     Version,
     Work,
+    plans_of,
     texts,
 )
 from yolo_fs.rules.handoffs.contents import handoff_into
-from yolo_fs.rules.loops.facts import of_former
+from yolo_fs.rules.loops.facts import WITH_ROUNDS, LoopFacts, LoopProgress, of_former
+from yolo_fs.rules.loops.rounds import loops
 from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.services.history.index import HistoryIndex, IndexedCommit
 from yolo_fs.services.workspace.settings import Settings
@@ -201,3 +201,23 @@ def _plans_done(filed: Iterable[Filed]) -> dict[str, bool]:
         for one in filed
         if one.place.artifact.kind == "summary" and one.lines
     }
+
+
+def loops_of(team: Team, facts: PhaseFacts, now_s: int) -> tuple[LoopProgress, ...]:
+    """Return where the loops of a phase stand, whose facts `team` has gathered last."""
+    return loops(loop_facts(team, facts, now_s))
+
+
+def loop_facts(team: Team, facts: PhaseFacts, now_s: int) -> LoopFacts:
+    """Return the facts of a phase's loops, as of the commit whose facts `team` has gathered last."""
+    paths = sorted(
+        filed.place.path for filed in facts.filed if filed.place.artifact.kind in WITH_ROUNDS
+    )
+    versions = {path: team.past_of(path) for path in paths}
+    plans = [str(plan.id) for plan in plans_of(facts)]
+    work = (
+        Work(plan, one.at_s, one.height)
+        for plan in plans
+        for one in team.history_index.work_on(plan)
+    )
+    return LoopFacts(facts, now_s, versions, tuple(sorted(work, key=lambda one: one.order)))

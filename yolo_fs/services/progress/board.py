@@ -23,8 +23,7 @@ from yolo_fs.rules.phase.wait_graph import Alarm, Deadlock
 from yolo_fs.schemas.base import check
 from yolo_fs.schemas.config import Config
 from yolo_fs.services.agents.access import out_of_lane
-from yolo_fs.services.history.loops import loops_of
-from yolo_fs.services.history.team import Team
+from yolo_fs.services.history.team import Team, loops_of
 from yolo_fs.services.workspace.settings import CONFIG, Settings
 
 

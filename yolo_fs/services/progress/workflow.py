@@ -20,9 +20,8 @@ from yolo_fs.rules.evidence.facts import PhaseFacts, Switches
 from yolo_fs.rules.phase.failures import failures_of
 from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.rules.phase.progress import StepStatus
-from yolo_fs.rules.phase.skips import BY_RULE
 from yolo_fs.rules.phase.stepgates import entry_lacks, exit_lacks
-from yolo_fs.rules.phase.view import PHASE_STEPS, View
+from yolo_fs.rules.phase.view import BY_RULE, PHASE_STEPS, View
 from yolo_fs.rules.states.execution import next_execution_state
 from yolo_fs.rules.timestamps import iso
 from yolo_fs.schemas.base import check
