@@ -39,6 +39,7 @@ handoff:
 
 @pytest.fixture
 def hooked(repo: Repo) -> Repo:
+    repo.configure(hooks_hold_people=True)
     repo.yolo_fs("hooks", "install")
     return repo
 

@@ -223,7 +223,6 @@ def a_link(hook: Path) -> None:
 
 FOREIGN: list[tuple[Callable[[Path], None], str]] = [
     (a_link, "no file of its own"),
-    (lambda hook: write(hook, "#!/usr/bin/env python3\n"), "no shell script"),
     (lambda hook: write(hook, "#!/bin/sh\n", 0o644), "not executable"),
     (lambda hook: write(hook, f"#!/bin/sh\n{BEGIN}\n"), "torn"),
 ]

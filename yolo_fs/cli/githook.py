@@ -65,4 +65,5 @@ def __getattr__(attribute: str) -> click.Command:
 
 
 if __name__ == "__main__":
-    sys.exit(answer(sys.argv[1], sys.argv[2:]))
+    refused = answer(sys.argv[1], sys.argv[2:]) == 1
+    sys.exit(75 if refused else 0)  # REFUSED of the script, whose every import would cost time

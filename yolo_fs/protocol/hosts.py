@@ -22,6 +22,8 @@ class Host:
     """Our hook → the host's event, for those that it asks."""
     approve: tuple[str, ...]
     """What the user must still do before the host runs the hooks."""
+    announced_by: tuple[str, ...] = ()
+    """Environment variables that the host sets for the commands of its agents, and only for those."""
     has_groups: bool = True
     """An event holds groups of hooks, each with its matcher; otherwise the hooks themselves."""
 
@@ -36,6 +38,7 @@ HOSTS = (
         ".claude/settings.json",
         _all_but("post-compact"),  # its SessionStart is called after a compaction
         ("Trust this folder when the host asks, and look at the hooks with /hooks.",),
+        announced_by=("CLAUDECODE",),
     ),
     Host(
         "codex",
@@ -46,6 +49,7 @@ HOSTS = (
             "Approve each hook with /hooks in an interactive session: one that is not approved is skipped silently, "
             "and `codex exec` never asks.",
         ),
+        announced_by=("CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED", "CODEX_THREAD_ID"),
     ),
     Host(
         "cursor",
@@ -60,8 +64,12 @@ HOSTS = (
             "session-end": "sessionEnd",
         },
         ("Trust this workspace: in one that is not trusted no hook runs.",),
+        announced_by=("CURSOR_AGENT",),
         has_groups=False,
     ),
 )
+
+ANNOUNCED_BY = tuple(name for row in HOSTS for name in row.announced_by)
+"""Environment variables by which a command knows that an agent runs it."""
 
 HOST_BY_NAME = {row.name: row for row in HOSTS}

@@ -79,5 +79,7 @@ text has it. Tightens: true."""
     contexts: Literal["existing", "always", "never"] = "existing"
     """Which compiled contexts the daemon keeps true: those that exist, those of every agent of the phase that is worked
     on as well, or none. `context_compiler: false` means `never`. Neither way."""
+    hooks_hold_people: bool = False
+    """Git's hooks refuse a person's commit or push as they do an agent's, instead of only warning. Tightens: true."""
     commits_per_minute: Count = 0
     """Most commits in a minute; 0 sets no limit. Tightens: any other number."""

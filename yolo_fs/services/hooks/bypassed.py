@@ -50,14 +50,17 @@ def broken_rules(
     *revisions: str,
     limit: int | None = None,
     ours: bool = True,
+    by_agent: bool = False,
 ) -> Iterator[CommitFault]:
     """Yield what is wrong with commits, newest first: a coordinator's as `verify` does, a person's by what they break.
 
     `revisions`: commits, and those before them that are left out as `^commit`. `ours`: a coordinator's as well.
+    `by_agent`: an agent made them. A person's subject is a fault only where the team wants people held.
     """
     verifier = Verifier(repository, settings)
     blobs = BlobReader(repository, settings.policy.max_file_bytes)
     checker = Checker(settings)
+    is_held = by_agent or settings.policy.hooks_hold_people
     try:
         for commit in log(repository, *revisions, limit=limit):
             if commit.is_ours:
@@ -66,7 +69,7 @@ def broken_rules(
             elif len(commit.parents) < 2:
                 yield from (
                     CommitFault(commit.oid, one)
-                    for one in _of_person(repository, commit, checker, blobs)
+                    for one in _of_person(repository, commit, checker, blobs, is_held=is_held)
                 )
     finally:
         blobs.close()
@@ -74,9 +77,15 @@ def broken_rules(
 
 
 def _of_person(
-    repository: Repository, commit: LoggedCommit, checker: Checker, blobs: BlobReader
+    repository: Repository,
+    commit: LoggedCommit,
+    checker: Checker,
+    blobs: BlobReader,
+    *,
+    is_held: bool,
 ) -> Iterator[Finding]:
-    if not is_sound(commit.subject):
+    is_held = is_held or any(key == "Executed-By" for key, _ in commit.trailers)
+    if is_held and not is_sound(commit.subject):
         yield subject_fault(commit.subject, repository.root)
     snapshot = AtCommit(repository, commit.oid, blobs)
     for status, path in commit.changes:

@@ -1,7 +1,8 @@
 """Puts our section into git's hooks beside whatever is there, takes it out without a trace.
 
 Never sets `core.hooksPath`, and never writes over a byte of somebody else: a section goes in after
-the first line, so that nothing that stands there can end the hook before it.
+the first line, so that nothing that stands there can end the hook before it. A hook that is no shell
+script is moved aside, and called by the script that takes its place.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import stat
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 import yolo_fs
 from yolo_fs import __version__
@@ -24,7 +26,7 @@ from yolo_fs.edges.store import private_directory, read_json, write_atomic, writ
 from yolo_fs.protocol.hooks import GIT_HOOKS
 from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError
 from yolo_fs.services.hooks.bypassed import NOTE
-from yolo_fs.services.hooks.script import BEGIN, END, MADE_BY_US, script, section
+from yolo_fs.services.hooks.script import BEGIN, END, HINTED, MADE_BY_US, script, section
 from yolo_fs.services.workspace.settings import load
 
 NAMES = tuple(row.name for row in GIT_HOOKS if row.installed)
@@ -37,6 +39,12 @@ _SECTION = re.compile(
 )
 _SHEBANG = b"#!/bin/sh\n"
 _LARGEST_BYTES = 1 << 20
+_CHAINED = "yolo-fs-chained"
+"""Folder beside the hooks: those of the user that are no shell scripts, each under its own name."""
+_CHAIN = """\
+# Calls your own hook: 'yolo-fs hooks install' moved it, 'yolo-fs hooks uninstall' moves it back.
+if [ -x "${0%/*}/@FOLDER@/@NAME@" ]; then exec "${0%/*}/@FOLDER@/@NAME@" "$@"; fi
+"""
 
 # --- the plan --------------------------------------------------------------------------------------------------------
 
@@ -87,7 +95,18 @@ class Refuse:
     did = "refused"
 
 
-Deed = Change | Keep | Refuse
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A user's hook that is put aside to be called by ours, or put back."""
+
+    source: str
+    path: str
+    """Where it goes; nothing may lie there."""
+
+    did = "moved"
+
+
+Deed = Change | Keep | Move | Refuse
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,22 +156,24 @@ def plan_install(repository: Repository) -> tuple[Deed, ...]:
     return (
         ours,
         *(
-            _with_section(repository, place, name)
-            for place in _places(repository)
-            for name in NAMES
+            deed
+            for place, name in product(_places(repository), NAMES)
+            for deed in _with_section(repository, place, name)
         ),
     )
 
 
 def plan_uninstall(repository: Repository) -> tuple[Deed, ...]:
     """Return what takes out all that `plan_install` puts in."""
-    deeds = [_without_section(place.file(name)) for place in _places(repository) for name in NAMES]
+    deeds: list[Deed] = []
+    for place, name in product(_places(repository), NAMES):
+        deeds += _without_section(place.file(name))
     own = [
         os.path.join(repository.common_dir, name)
-        for name in (SCRIPT, NOTE, f"yolo-fs/{COMMITTING}")
+        for name in (SCRIPT, NOTE, HINTED, f"yolo-fs/{COMMITTING}")
     ]
     deeds += [Change(path, data, None, 0) for path in own if (data := content_of(path)) is not None]
-    return tuple(deed for deed in deeds if deed)
+    return tuple(deeds)
 
 
 def _places(repository: Repository) -> tuple[Layout, ...]:
@@ -173,20 +194,39 @@ def work_trees(repository: Repository) -> tuple[str, ...]:
     return (repository.root, *(root for root in others if root != repository.common_dir))
 
 
-def _with_section(repository: Repository, place: Layout, name: str) -> Deed:
+def _with_section(repository: Repository, place: Layout, name: str) -> tuple[Deed, ...]:
     path = place.file(name)
     if wrong := _untouchable(repository, place, path):
-        return Refuse(path, broken(path, wrong, f'Let it call: yolo-fs git-hook {name} "$@"'))
+        return (Refuse(path, broken(path, wrong, f'Let it call: yolo-fs git-hook {name} "$@"')),)
     before = content_of(path)
     mode = 0o644 if place.is_husky else 0o755
+    if not place.is_husky and _is_foreign(path, before):
+        chain = _SHEBANG + section(name, made_by_us=True) + _chain(name)
+        return (Move(path, _aside(path)), Change(path, None, chain, mode))
     if before is None:
         start = b"" if place.is_husky else _SHEBANG
-        return Change(path, None, start + section(name, made_by_us=True), mode)
+        return (Change(path, None, start + section(name, made_by_us=True), mode),)
     bare = _SECTION.sub(b"", before)
     made_by_us = MADE_BY_US.encode() in before
     first, rest = split_first(bare)
     after = first + section(name, made_by_us=made_by_us) + rest
-    return Keep(path) if after == before else Change(path, before, after, mode)
+    return (Keep(path) if after == before else Change(path, before, after, mode),)
+
+
+def _is_foreign(path: str, content: bytes | None) -> bool:
+    """Whether a hook is there that no line of shell can be put into."""
+    if content is None:  # absent, or too large for a script
+        return os.path.isfile(path)
+    return b"\0" in content or (content.startswith(b"#!") and not _SHELL.match(content))
+
+
+def _aside(path: str) -> str:
+    folder, name = os.path.split(path)
+    return os.path.join(folder, _CHAINED, name)
+
+
+def _chain(name: str) -> bytes:
+    return _CHAIN.replace("@FOLDER@", _CHAINED).replace("@NAME@", name).encode()
 
 
 def _untouchable(repository: Repository, place: Layout, path: str) -> str:
@@ -202,21 +242,28 @@ def _untouchable(repository: Repository, place: Layout, path: str) -> str:
         return "it is no file of its own but a link or a folder"
     if not place.is_husky and not facts.st_mode & 0o111:
         return "it is not executable, so git skips it; to make it so would wake it"
-    content = content_of(path) or b""
-    if content.startswith(b"#!") and not _SHELL.match(content):
-        return "it is no shell script"
+    content = content_of(path)
+    if _is_foreign(path, content):
+        if place.is_husky:
+            return "it is no shell script"
+        taken = os.path.lexists(_aside(path))
+        return f"it is no shell script, and {_aside(path)} is there already" if taken else ""
+    content = content or b""
     if content.count(BEGIN.encode()) != len(_SECTION.findall(content)):
         return "the section in it was torn: its end is gone"
     return ""
 
 
-def _without_section(path: str) -> Change | None:
+def _without_section(path: str) -> tuple[Deed, ...]:
     before = content_of(path)
     if before is None or not _SECTION.search(before):
-        return None
+        return ()
     after = _SECTION.sub(b"", before)
+    if after == _SHEBANG + _chain(os.path.basename(path)):
+        back = (Move(_aside(path), path),) if os.path.lexists(_aside(path)) else ()
+        return (Change(path, before, None, 0), *back)
     is_ours = MADE_BY_US.encode() in before and after in (b"", _SHEBANG)
-    return Change(path, before, None if is_ours else after, 0)
+    return (Change(path, before, None if is_ours else after, 0),)
 
 
 def split_first(data: bytes) -> tuple[bytes, bytes]:
@@ -292,8 +339,11 @@ def carry_out(repository: Repository, deeds: Sequence[Deed]) -> None:
     is_leaving = any(isinstance(deed, Change) and deed.path == note for deed in deeds)
     for deed in deeds:
         if isinstance(deed, Change):
-            made += _missing_folder(deed)
+            made += _missing_folder(deed.path) if deed.after is not None else []
             _write(deed)
+        elif isinstance(deed, Move):
+            made += _missing_folder(deed.path)
+            _move(deed)
     if is_leaving:
         _leave(repository, made)
     else:
@@ -301,9 +351,9 @@ def carry_out(repository: Repository, deeds: Sequence[Deed]) -> None:
         write_json(note, {"since": since, "folders": made, "version": __version__})
 
 
-def _missing_folder(deed: Change) -> list[str]:
-    folder = os.path.dirname(deed.path)
-    if deed.after is None or os.path.isdir(folder):
+def _missing_folder(path: str) -> list[str]:
+    folder = os.path.dirname(path)
+    if os.path.isdir(folder):
         return []
     os.makedirs(folder)
     return [folder]
@@ -314,6 +364,15 @@ def _leave(repository: Repository, made: Sequence[str]) -> None:
     for folder in (*made, os.path.join(repository.common_dir, "yolo-fs")):
         with contextlib.suppress(OSError):
             os.rmdir(folder)
+
+
+def _move(deed: Move) -> None:
+    try:
+        os.link(deed.source, deed.path)  # unlike a rename it replaces nothing
+        os.unlink(deed.source)
+    except OSError as error:
+        message = f"{deed.source} could not be moved to {deed.path}: {error.strerror or error}"
+        raise YoloError(Reason.STORAGE_FAILED, message, exit_code=Exit.TRY_AGAIN) from error
 
 
 def _write(deed: Change) -> None:

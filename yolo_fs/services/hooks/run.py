@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from yolo_fs.protocol.hosts import ANNOUNCED_BY
 from yolo_fs.reasons import Finding, Level, Reason, errors, safe
 from yolo_fs.rules.hooks.spelling import first_line, is_sound
 
@@ -23,6 +25,7 @@ ROLE = "YOLO_FS_ROLE"
 """Variable by which an agent's session says who commits, such as `fe-dev`; else an agent's name as author does."""
 
 _SHOWN = 20
+_DAY_S = 86_400
 
 
 def _tell(findings: Iterable[Finding], conclusion: str = "") -> bool:
@@ -60,7 +63,7 @@ def pre_commit(_: Sequence[str]) -> bool:
     with _repository() as repository:
         settings = _settings(repository)
         found += [*_of_role(repository, settings, paths), *_of_branch(repository, settings)]
-    return _tell(found, "the commit is refused; what is staged is as it was")
+    return _conclude(found, settings, "the commit is refused; what is staged is as it was")
 
 
 def staged_paths() -> tuple[str, ...]:
@@ -101,6 +104,18 @@ def _role() -> str:
 
 _AUTHOR = os.environ.get("GIT_AUTHOR_NAME", "")
 """Read now: whoever opens the repository drops what git says of it in the environment."""
+
+
+def _is_agent() -> bool:
+    """Whether an agent runs this git: its host, or its name, says so."""
+    return any(os.environ.get(name) for name in ANNOUNCED_BY) or bool(_role())
+
+
+def _conclude(findings: Sequence[Finding], settings: Settings, refusal: str) -> bool:
+    """Refuse what is wrong to an agent, and to people where their team wants that; warn everybody else."""
+    if _is_agent() or settings.policy.hooks_hold_people:
+        return _tell(findings, refusal)
+    return _warn(findings)
 
 
 def _of_branch(repository: Repository, settings: Settings) -> Iterable[Finding]:
@@ -158,7 +173,7 @@ def prepare_commit_msg(arguments: Sequence[str]) -> bool:
 
 
 def commit_msg(arguments: Sequence[str]) -> bool:
-    """Refuse a subject that does not follow the grammar, and say the nearest one that does."""
+    """Refuse an agent's subject that does not follow the grammar; give people a hint, once a day."""
     from yolo_fs.services.hooks.subjects import subject_fault
 
     with open(arguments[0], encoding="utf-8", errors="replace") as file:
@@ -166,11 +181,34 @@ def commit_msg(arguments: Sequence[str]) -> bool:
     subject = first_line(message, _comment_char() if message.lstrip()[:1] not in ("", "#") else "#")
     if not subject or is_sound(subject):
         return True
-    finding = subject_fault(subject)
-    return _tell(
-        [finding],
-        "the commit is refused; 'git commit --edit -F " + arguments[0] + "' goes on with your text",
-    )
+    fault = subject_fault(subject)
+    refusal = f"the commit is refused; 'git commit --edit -F {arguments[0]}' goes on with your text"
+    if _is_agent():
+        return _tell([fault], refusal)
+    with _repository() as repository:
+        if _settings(repository).policy.hooks_hold_people:
+            return _tell([fault], refusal)
+        if _hint_is_due(repository):
+            print(f"yolo-fs: a hint, once a day: {fault.hint}", file=sys.stderr)
+    return True
+
+
+def _hint_is_due(repository: Repository) -> bool:
+    from yolo_fs.services.hooks.script import HINTED
+
+    note = os.path.join(repository.common_dir, HINTED)
+    try:
+        if time.time() - os.stat(note).st_mtime < _DAY_S:
+            return False
+    except OSError:
+        pass
+    try:
+        os.makedirs(os.path.dirname(note), mode=0o700, exist_ok=True)
+        with open(note, "w", encoding="utf-8"):
+            os.utime(note)
+    except OSError:  # it could not be said only once
+        return False
+    return True
 
 
 def _comment_char() -> str:
@@ -188,10 +226,10 @@ def post_commit(_: Sequence[str]) -> bool:
     from yolo_fs.services.hooks.bypassed import broken_rules
 
     with _repository() as repository:
-        found = [
-            fault.finding
-            for fault in broken_rules(repository, _settings(repository), "HEAD", limit=1)
-        ]
+        broken = broken_rules(
+            repository, _settings(repository), "HEAD", limit=1, by_agent=_is_agent()
+        )
+        found = [fault.finding for fault in broken]
     if found:
         _warn(found)
         print(
@@ -245,7 +283,7 @@ def pre_push(arguments: Sequence[str]) -> bool:
                     repository, settings, fields[1], *(f"^{oid}" for oid in sorted(beyond))
                 )
                 found += [_named(fault) for fault in broken]
-    return _tell(found, "the push is refused; nothing has left")
+    return _conclude(found, settings, "the push is refused; nothing has left")
 
 
 def _known_there(repository: Repository, tip: str, remote: str) -> Sequence[str]:

@@ -10,6 +10,7 @@ import shlex
 from collections.abc import Sequence
 
 from yolo_fs.edges.git.obstacles import COMMITTING, SECTION
+from yolo_fs.protocol.hosts import ANNOUNCED_BY
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.artifacts.handoff_names import HANDOFF_FOLDER
 from yolo_fs.rules.hooks.spelling import GITS_OWN
@@ -21,12 +22,17 @@ MADE_BY_US = "# This file was made by yolo-fs and goes with the section."
 PROBED = 77
 """With which a hook ends that was only asked whether it runs, so that the user's part does not."""
 
+HINTED = "yolo-fs/hinted"
+"""Below the common git directory: written when a person was last told of the grammar of subjects."""
+REFUSED = 75
+"""Exit code of our module for a refusal: any other is a failure of ours, which lets git go on."""
+
 _WITH_INPUT = ("pre-push", "post-rewrite")
 """Hooks that git tells something on stdin, which the user's part must hear as well."""
 
 _CALL = """\
 # Kept by 'yolo-fs hooks install', taken out by 'yolo-fs hooks uninstall'. What stands around it is yours.
-yolo_fs_hook=$(git rev-parse --git-common-dir 2>/dev/null)/yolo-fs/git-hook
+yolo_fs_hook=$(git rev-parse --git-common-dir 2>/dev/null || :)/yolo-fs/git-hook
 if [ -x "$yolo_fs_hook" ]; then
 """
 
@@ -60,15 +66,19 @@ _SCRIPT = r"""#!/bin/sh
 # What yolo-fs does in a git hook: git-hook NAME ARGUMENT...
 # Written by 'yolo-fs hooks install'; a change is undone by the next one.
 unset GIT_LITERAL_PATHSPECS GIT_GLOB_PATHSPECS GIT_NOGLOB_PATHSPECS GIT_ICASE_PATHSPECS
+PATH=${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin
 python=@PYTHON@
 module=@MODULE@
 name=$1
 
+# Only a refusal ends this script with a failure: what breaks in here keeps nobody from committing.
 ask() {
 	if [ -x "$python" ] && [ -f "$module" ]; then
-		"$python" -P "$module" "$@"
+		"$python" -E -P "$module" "$@"
+		[ $? -ne @REFUSED@ ]
 	elif command -v yolo-fs >/dev/null 2>&1; then
 		yolo-fs git-hook "$@"
+		[ $? -ne 1 ]
 	else
 		echo "yolo-fs: $python is gone, so $name was not checked; 'yolo-fs hooks install' mends it" >&2
 	fi
@@ -100,13 +110,20 @@ stages_ours() {
 	! git diff --cached --quiet -- @OURS@
 }
 
-# Whether the name of a committer is one that an agent could have.
+# Whether it may be an agent that commits: its host says so, or the name is one that an agent could have.
 is_agent() {
-	[ -n "${YOLO_FS_ROLE-}" ] && return 0
+	[ -n "${YOLO_FS_ROLE-}@ANNOUNCED@" ] && return 0
 	case ${GIT_AUTHOR_NAME-} in
 	'' | *[!a-z0-9-]*) return 1 ;;
 	esac
 	return 0
+}
+
+# Whether a person has had the hint of today, and the team leaves people alone.
+is_hinted() {
+	is_agent && return 1
+	grep -qs hooks_hold_people @PLANNING@/config.json "${XDG_CONFIG_HOME:-${HOME-}/.config}/yolo-fs/config.json" && return 1
+	[ -n "$(find "$(git rev-parse --git-common-dir)/@HINTED@" -mtime -1 2>/dev/null)" ]
 }
 
 is_handed_over() {
@@ -188,11 +205,11 @@ commit-msg)
 		*) subject=$line; break ;;
 		esac
 	done <"$2"
-	is_sound "$subject" || ask "$@"
+	is_sound "$subject" || is_hinted || ask "$@"
 	;;
 post-commit)
 	rm -f "$(git rev-parse --git-path yolo-fs)/@COMMITTING@"
-	if ! is_sound "$(git log -1 --format=%s)" || ! git diff --quiet HEAD~1 HEAD -- @OURS@ 2>/dev/null; then
+	if { ! is_sound "$(git log -1 --format=%s)" && ! is_hinted; } || ! git diff --quiet HEAD~1 HEAD -- @OURS@ 2>/dev/null; then
 		ask "$@"
 	fi
 	;;
@@ -233,6 +250,9 @@ def script(python: str, module: str, directive_roots: Sequence[str]) -> bytes:
         "HANDOFFS": " ".join("*".join(map(_quoted, glob.split("*"))) for glob in handoffs),
         "PLANNING": PLANNING_ROOT,
         "COMMITTING": COMMITTING,
+        "HINTED": HINTED,
+        "ANNOUNCED": "".join(f"${{{name}-}}" for name in ANNOUNCED_BY),
+        "REFUSED": str(REFUSED),
         "PROBED": str(PROBED),
     }
     text = _SCRIPT
