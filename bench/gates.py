@@ -169,7 +169,7 @@ def _asleep(root: str, number: int, waiters: int) -> list[subprocess.Popen[bytes
 
 
 def _has_looked(one: subprocess.Popen[bytes]) -> bool:
-    """Tell whether the process sleeps by itself: not for its look, which is a process of its own."""
+    """Return whether the process sleeps by itself: not for its look, which is a process of its own."""
     if one.poll() is not None:
         raise RuntimeError(f"a waiter ended: {one.communicate()[0]!r}")
     with open(f"/proc/{one.pid}/wchan") as file:

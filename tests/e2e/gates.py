@@ -80,7 +80,7 @@ class Waiter:
         )  # fmt: skip
 
     def is_asleep(self) -> bool:
-        """Tell whether it has looked and sleeps; its look is a child of it."""
+        """Return whether it has looked and sleeps; its look is a child of it."""
         pid = self.process.pid
         assert self.process.poll() is None, self.process.communicate()
         place = Path(f"/proc/{pid}/wchan").read_text()

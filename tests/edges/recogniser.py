@@ -15,7 +15,7 @@ class RefusedError(Exception):
 
 
 def accepts(line: bytes, max_depth: int = 64, max_digits: int = 20) -> bool:
-    """Tell whether one line, without its newline, is a strict JSON object."""
+    """Return whether one line, without its newline, is a strict JSON object."""
     try:
         text = line.decode()
         at = _value(text, _skip(text, 0), max_depth, max_digits)

@@ -58,7 +58,7 @@ def read_lines(data: bytes, rules: Rules = Rules()) -> Opinion:
 
 
 def is_object(data: bytes, rules: Rules = Rules()) -> bool:
-    """Tell whether a JSON file is one strict object, on as many lines as it likes; the last may lack its LF."""
+    """Return whether a JSON file is one strict object, on as many lines as it likes; the last may lack its LF."""
     if _is_out_of_bounds(data, rules) or data.startswith(MARK) or b"\r" in data:
         return False
     lines = data.split(b"\n")
@@ -82,7 +82,7 @@ def _object(line: bytes, rules: Rules) -> Iterator[dict[str, Any]]:
 
 
 def _is_one_value(lines: list[bytes], rules: Rules) -> bool:
-    """Tell whether the file is a value that somebody spread over its lines: one fault, and no record."""
+    """Return whether the file is a value that somebody spread over its lines: one fault, and no record."""
     if len(lines) < 2 or lines[0].strip(b" \t\r") not in (b"{", b"["):
         return False
     text = b"\n".join(line.removesuffix(b"\r") for line in lines)

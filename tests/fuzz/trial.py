@@ -202,7 +202,7 @@ def compare(
 
 
 def _has_whole_float(value: Any) -> bool:
-    """Tell whether a value holds a number such as 1.0, an integer to JSON Schema and none to the protocol."""
+    """Return whether a value holds a number such as 1.0, an integer to JSON Schema and none to the protocol."""
     if isinstance(value, dict | list):
         return any(
             _has_whole_float(part)

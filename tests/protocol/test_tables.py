@@ -438,7 +438,7 @@ def test_skips_begin_with_those_of_document_002(cells: Cells) -> None:
 
 
 def abbreviates(short: str, template: str) -> bool:
-    """Tell whether `docs plan` stands for `docs({phase}): plan {plan}`."""
+    """Return whether `docs plan` stands for `docs({phase}): plan {plan}`."""
     if short.startswith("`"):
         return template == templates(short.split("`")[1])
     kind, _, text = (

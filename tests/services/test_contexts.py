@@ -86,7 +86,7 @@ def check(root: Path, proof: ContextAudit) -> int:
 
 
 def cited(root: Path, line: Any) -> bool:
-    """Tell whether a line cites lines of files, after checking that they say every value of it."""
+    """Return whether a line cites lines of files, after checking that they say every value of it."""
     sources = [
         (root / one.path).read_text().split("\n")[one.line - 1] for one in line.origins if one.line
     ]

@@ -242,7 +242,7 @@ def settled(daemon: Daemon, within_s: float = 20.0) -> None:
 
 
 def is_settled(repo: Repo) -> bool:
-    """Tell whether nothing is behind: what is computed from commits is no artifact, and is never committed."""
+    """Return whether nothing is behind: what is computed from commits is no artifact, and is never committed."""
     shown = repo.look("status", "--porcelain", "-uall", "--", PLANNING).splitlines()
     behind = [line for line in shown if not line.rpartition("/")[2].startswith(COMPUTED)]
     return not behind and not os.path.exists(repo.root / ".git/index.lock")

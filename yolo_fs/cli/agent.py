@@ -48,7 +48,7 @@ def agent() -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Scene:
-    """The crew of one work tree at one moment."""
+    """The agents of one work tree at one time."""
 
     repository: Repository
     settings: Settings
@@ -113,9 +113,9 @@ def stalls(asked: Invocation) -> Reply:
 @click.argument("file")
 @click.option("--as", "name", required=True, help="Agent that sends it, such as fe-dev or dev-1.")
 def note(asked: Invocation, *, file: str, name: str) -> Reply:
-    """Write a message down in the record of the crew: dev_progress, dev_blocker, shutdown_response and the like.
+    """Record a message about an agent: dev_progress, dev_blocker, shutdown_response and the like.
 
-    It is checked as by 'message check'; what is no such message is not written down, and that is exit 1.
+    It is checked as by 'message check'; an invalid message is not recorded, exit 1.
     """
     with Repository(asked.start) as repository:
         settings = load(repository.root)
@@ -125,8 +125,8 @@ def note(asked: Invocation, *, file: str, name: str) -> Reply:
                 {"noted": False, "type": heard.type or None}, heard.findings, Exit.FINDINGS
             )
         if heard.type not in _HEARD:
-            hint = f"Noted are {', '.join(sorted(_HEARD))}; 'task complete' takes task_complete."
-            message = f"{heard.type} says nothing of how its sender is"
+            hint = f"Recorded are {', '.join(sorted(_HEARD))}; 'task complete' takes task_complete."
+            message = f"{heard.type} carries no agent status"
             raise YoloError(Reason.UNKNOWN_TYPE, message, hint=hint, exit_code=Exit.USAGE)
         found = note_message(repository, settings, name, heard.value)
     data = {"noted": True, "type": heard.type, "id": found}
@@ -163,9 +163,9 @@ def shutdown(asked: Invocation, *, reason: str, deadline: int, name: str) -> Rep
     """
     message = {"type": REQUEST, "reason": reason, "deadline_seconds": deadline}
     if place_of(name)[0] is None:
-        hint = "A Lead, such as lead or fe-lead; owner or go.md for everybody."
+        hint = "A Lead, such as lead or fe-lead; owner or go.md for all agents."
         raise YoloError(
-            Reason.UNKNOWN_NAME, f"nobody is called {safe(name)!r}", hint=hint, exit_code=Exit.USAGE
+            Reason.UNKNOWN_NAME, f"unknown agent {safe(name)!r}", hint=hint, exit_code=Exit.USAGE
         )
     with Repository(asked.start) as repository:
         AgentJournal(repository.own_dir, load(repository.root).limits).add(
@@ -174,7 +174,7 @@ def shutdown(asked: Invocation, *, reason: str, deadline: int, name: str) -> Rep
     with _scene(asked) as scene:
         found = scene.found.shutdowns[-1]
     data = {"message": message, **shutdown_as_json(found, is_late=False)}
-    names = ", ".join(_named(one.agent) for one in found.asked) or "nobody is there to be asked"
+    names = ", ".join(_named(one.agent) for one in found.asked) or "no agent to ask"
     lines = [f"send to {names}:" if found.asked else names, json.dumps(message)]
     return Reply(data, show=lambda console: _show(console, lines))
 

@@ -145,7 +145,7 @@ def _died(repository: Repository, launched: Launched) -> Reply:
         Reason.NOT_RUNNING,
         log_path(repository),
         message=f"the daemon ended with exit code {code} before its first scan was done",
-        hint="What it said last stands above; 'yolo-fs run' shows it live.",
+        hint="Its last output is above; 'yolo-fs run' shows it live.",
     )
     if code == 0:
         exit_code = Exit.NOT_HERE

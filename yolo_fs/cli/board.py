@@ -74,7 +74,7 @@ def draw_board(console: Console, found: Board, *, verbose: bool = False) -> None
 
 
 def draw_asides(console: Console, asides: Iterable[Aside]) -> None:
-    """Draw what the work tree says otherwise than history."""
+    """Show where the work tree differs from history."""
     for aside in asides:
         place = f"{aside.phase}: " if aside.phase else ""
         for one in aside.drifts:
@@ -119,7 +119,7 @@ def draw_crew(console: Console, found: AgentsSnapshot) -> None:
 
 
 def _is_finished(progress: PhaseStatus) -> bool:
-    """Tell whether nobody has to look at the phase: a sign-off over the head of a department is worth a look."""
+    """Return whether the phase needs no attention; a sign-off that overrides a department does."""
     return progress.is_complete and all(one.is_complete for one in progress.departments)
 
 

@@ -39,7 +39,7 @@ def commit(asked: Invocation, *, wanted: str, type_: str, text: str, paths: Sequ
     """
     task = TaskRef.parse(wanted)
     if task is None:
-        message = f"{safe(wanted)!r} is no task"
+        message = f"{safe(wanted)!r} is not a task id"
         raise YoloError(
             Reason.BAD_NAME,
             message,

@@ -62,7 +62,7 @@ def compile_(
 def prove(asked: Invocation, *, role: str, phase: str) -> Reply:
     """Show where every line of a context comes from, and that the file on disk is exactly that.
 
-    Exit 1 when the file is missing or older than its sources, when a line is not borne out by what it cites, or when
+    Exit 1 when the file is missing or older than its sources, when a line does not match its source, or when
     something contributed that the role may not read.
     """
     with _contexts(asked, phase) as (contexts, wanted):
@@ -86,7 +86,7 @@ def _plan(spelled: str | None) -> PlanId | None:
     if spelled and plan is None:
         raise YoloError(
             Reason.UNKNOWN_NAME,
-            f"{safe(spelled)!r} is no plan",
+            f"{safe(spelled)!r} is not a plan id",
             hint="A plan is NN-MM.",
             exit_code=Exit.USAGE,
         )

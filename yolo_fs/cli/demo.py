@@ -39,7 +39,7 @@ _SIGNS = {
     Mark.OWN: ("·", "--", "dim"),
     Mark.DIFFERENT: ("✘", "!!", "bold red"),
 }
-"""Mark → sign, what stands for it where the sign cannot be printed, and style."""
+"""Mark → sign, its replacement in plain letters, and style."""
 
 NEXT = (
     ("yolo-fs init", "make a repository of yours ready"),

@@ -84,7 +84,7 @@ def show(asked: Invocation, *, phase: str) -> Reply:
     "--reason",
     required=True,
     type=click.Choice(REASONS),
-    help="Why nobody needs the files any more.",
+    help="Why the files are no longer needed.",
 )
 def cleanup(asked: Invocation, *, phase: str, reason: str) -> Reply:
     """Remove the files that departments coordinate by; never an artifact that no commit has.

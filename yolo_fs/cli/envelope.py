@@ -113,7 +113,7 @@ def show(asked: Invocation, *, session: str) -> Reply:
 def choose_(asked: Invocation, *, session: str, way: str) -> Reply:
     """Record what the orchestrator does after an error: retry, ask, skip or abort.
 
-    The same choice again changes nothing. Another one replaces it, until somebody has acted upon it.
+    The same choice again changes nothing. A different one replaces it until it has been acted upon.
     """
     with _project(asked) as project:
         chosen = choose(
@@ -155,7 +155,7 @@ def _file(asked: Invocation, project: _Project, name: str) -> _File:
     full, root = os.path.join(os.path.realpath(folder), base), project.repository.root
     is_inside = full.startswith(f"{root}/")
     path = os.path.relpath(full, root) if is_inside else full
-    # A link on the way from the project's root is refused; whoever names a file outside means the one it leads to.
+    # A link on the way from the project's root is refused; a file outside may be named through links.
     found = (
         read(root, path, limit_bytes)
         if is_inside

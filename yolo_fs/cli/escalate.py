@@ -57,7 +57,7 @@ _MESSAGE = click.option(
 )
 _TO = click.option("--to", default="", help="Who gets it; the next level by default.")
 _REASON = click.option(
-    "--reason", default="", help="What stands in the way, or why it is decided so."
+    "--reason", default="", help="What blocks the work, or the reason for the decision."
 )
 _EVIDENCE = click.option(
     "--evidence", multiple=True, help="What was seen or tried; may be repeated."
@@ -101,7 +101,7 @@ def open_(asked: Invocation, *, message_path: str | None, to: str, **given: Any)
 )
 @_options(
     click.argument("name", metavar="ESC-NN-MM-Tk"),
-    click.option("--by", "agent", default="", help="Who raises it: whoever holds it."),
+    click.option("--by", "agent", default="", help="Acting agent; default: the current holder."),
     _REASON,
     _EVIDENCE,
     _RECOMMENDATION,
@@ -190,7 +190,7 @@ def list_(asked: Invocation, *, phase: str) -> Reply:
 def tick(asked: Invocation) -> Reply:
     """Hand up what a level is silent about for too long, and close what goes on; the daemon does so every second.
 
-    Whoever ticks, and how many do: each level of each attempt is handed up once.
+    Safe to run several times at once: each level of each attempt is handed up once.
     """
     with Repository(asked.start) as repository:
         journal = Journal(repository.own_dir, source=repository.root, now=lambda: datetime.now(UTC))
@@ -237,7 +237,7 @@ def _reply(done: MoveResult) -> Reply:
 def _named(spelled: str) -> EscalationId:
     found = EscalationId.parse(spelled)
     if found is None:
-        raise _usage(Reason.BAD_NAME, f"{safe(spelled)!r} is no escalation")
+        raise _usage(Reason.BAD_NAME, f"{safe(spelled)!r} is not an escalation id")
     return found
 
 

@@ -1,7 +1,7 @@
 """`yolo-fs git-hook`: what one of git's hooks asks. The hooks of `hooks install` run this file itself.
 
 Only the standard library is imported before it is known what is asked. Whatever goes wrong in here
-is said and lets git go on: a defect of ours must never keep somebody from committing.
+is said and lets git go on: a defect of ours must never block a commit.
 """
 
 from __future__ import annotations

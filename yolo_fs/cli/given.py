@@ -18,7 +18,7 @@ def from_stdin(limit_bytes: int) -> bytes:
 
 
 def bytes_given(path: str, limit_bytes: int) -> bytes:
-    """Return what stands in a file, or on stdin, up to one byte more than the limit.
+    """Return the content of a file, or of stdin, up to one byte more than the limit.
 
     Raises:
         YoloError: UNREADABLE.

@@ -34,7 +34,7 @@ _ROLE = click.Choice([role.value for role in DirectiveRole])
 def handoff() -> None:
     """Hand work over, and take it over.
 
-    A packet is accepted whole or not at all: whoever receives one that is not accepted stops before any edit.
+    A packet is accepted whole or not at all: the receiver of a rejected one stops before any edit.
     """
 
 
@@ -102,13 +102,13 @@ def check(
     "--branch",
     "directive_branch",
     metavar="NAME",
-    help="By itself the session's, else the current one.",
+    help="Default: the session's branch, else the current one.",
 )
 @click.option(
     "--reading",
     "required_reading",
     metavar="PATH",
-    help="By itself what the configuration requires.",
+    help="Default: what the configuration requires.",
 )
 def emit_(asked: Invocation, **fields: str | None) -> Reply:
     """Write a complete packet or nothing: HANDOFF.md of the session, and the text for the chat on stdout."""
@@ -156,7 +156,7 @@ def _source(
 
 
 def _file(full: str, shown: str) -> PacketSource | Finding:
-    """Read a text that is no file of the repository."""
+    """Read a text that is not a file of the repository."""
     folder, name = os.path.split(os.path.abspath(full))
     found = read(folder, name, Limits().max_file_bytes)
     return found if isinstance(found, Finding) else PacketSource(shown, found.data)
@@ -204,7 +204,7 @@ def _show(console: Console, handed: ReceivedHandoff) -> None:
             "stop: the handoff is not accepted; make no edit until it is mended", style="red"
         )
         return
-    console.print(f"accepted: you are {handed.role} now; nobody needs to confirm it", style="green")
+    console.print(f"accepted: you are {handed.role} now; no confirmation is needed", style="green")
     if handed.override:
         console.print(
             safe(f"overridden by {handed.override.by}: {handed.override.because}", 500),
@@ -222,7 +222,7 @@ def _show(console: Console, handed: ReceivedHandoff) -> None:
 
 
 def _show_emitted(console: Console, emitted: EmittedHandoff) -> None:
-    # The packet is data for whoever pastes or pipes it; the reader has refused every control character.
+    # The packet is meant to be pasted or piped; the reader has refused every control character.
     console.file.write(emitted.text)
     if emitted.path:
         state = "written" if emitted.is_new else "already written"

@@ -57,7 +57,9 @@ def read(asked: Invocation, *, path: str, agent: str, phase: str, text_path: str
 def report(asked: Invocation) -> Reply:
     """Show how often agents left a usable handoff.json, and why not, by agent and by phase."""
     with Repository(asked.start) as repository:
-        log = Reader(repository.root, asked.start, load(repository.root).limits, _tell_nobody).log()
+        log = Reader(
+            repository.root, asked.start, load(repository.root).limits, _ignore_event
+        ).log()
     found = compliance(log.reads)
     return Reply(
         _report_as_json(found, log), show=lambda console: _show_report(console, found, log)
@@ -68,7 +70,7 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-def _tell_nobody(_event: str, _path: str, _data: object) -> None:
+def _ignore_event(_event: str, _path: str, _data: object) -> None:
     pass
 
 
@@ -88,7 +90,7 @@ def _text(path: str, limit_bytes: int) -> bytes:
 
 def _reply(answer: HandoffAnswer, settings: Settings) -> Reply:
     fails = answer.read.diagnosis.fails(strict=settings.policy.strict_handoffs)
-    # What a fallback made good, and the policy lets pass, is worth a warning and stops nobody.
+    # What a fallback made good, and the policy lets pass, is a warning and blocks nothing.
     findings = (
         answer.findings if fails else [replace(one, level=Level.WARNING) for one in answer.findings]
     )

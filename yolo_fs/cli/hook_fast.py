@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # typing itself would cost a third of what an answer may cost
     Question = Mapping[str, Any]
 
 LIMIT_BYTES = 64 << 20
-"""More than this is no question of a host."""
+"""Longest input that an agent host may send."""
 PLANNING = ".yolo-planning"
 HANDOFF = "HANDOFF.md"
 DIRECTIVES = "apps/web/.local/directives"
@@ -60,7 +60,7 @@ def main(arguments: Sequence[str]) -> int:
         if complaint:
             print(complaint.encode("ascii", "backslashreplace").decode(), file=sys.stderr)
         print(json.dumps(said), flush=True)
-    except OSError:  # nobody listens any more
+    except OSError:  # the daemon is not listening
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     return code
 
@@ -72,9 +72,9 @@ def answer(
     try:
         told = json.loads(data) if data.strip() else {}
     except (ValueError, RecursionError):
-        return {}, "yolo-fs hook: stdin is no JSON object; nothing was checked", 0
+        return {}, "yolo-fs hook: stdin is not a JSON object; nothing was checked", 0
     if not isinstance(told, dict):
-        return {}, "yolo-fs hook: stdin is no JSON object; nothing was checked", 0
+        return {}, "yolo-fs hook: stdin is not a JSON object; nothing was checked", 0
     named = _event(event) or _event(told.get("hook_event_name"))
     if named not in NEEDS:
         return (
@@ -149,7 +149,7 @@ def _root(folder: str) -> str:
 
 
 def _note_life(told: Question, named: str, root: str) -> None:
-    """Note that this agent lives: whoever is silent for long has disappeared."""
+    """Record a heartbeat of this agent; one without any for long counts as disappeared."""
     session = _first(told, "session_id", "conversation_id")
     agent = _first(told, "agent_type", "subagent_type", "teammate_name") or _active_agent(root)
     instance = _first(told, "agent_id") or session or agent
@@ -200,7 +200,7 @@ def _given(told: Question) -> Question:
 
 
 def _is_named(given: Question, cwd: str) -> bool:
-    """Tell whether a path leads into the planning tree, or a command speaks of it."""
+    """Return whether a path leads into the planning tree, or a command speaks of it."""
     for key in _PATHS:
         path = given.get(key)
         if isinstance(path, str) and path:
@@ -220,7 +220,7 @@ def _is_named(given: Question, cwd: str) -> bool:
 
 
 def _is_one_of_ours(told: Question, root: str) -> bool:
-    """Tell whether an agent of the company asks, for whom rules hold everywhere."""
+    """Return whether an agent of the company asks, for whom rules hold everywhere."""
     if not os.path.isdir(os.path.join(root, PLANNING)):
         return False
     name = told.get("agent_type") or told.get("subagent_type")
@@ -231,7 +231,7 @@ def _is_one_of_ours(told: Question, root: str) -> bool:
 
 
 def _is_handed_over(root: str) -> bool:
-    """Tell whether some handoff lies about, or may lie where only the configuration tells."""
+    """Return whether some handoff lies about, or may lie where only the configuration tells."""
     folders = (os.path.join(root, PLANNING), os.path.join(root, DIRECTIVES))
     return any(
         HANDOFF in names for folder in folders for _, _, names in os.walk(folder)

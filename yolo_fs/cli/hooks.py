@@ -43,7 +43,7 @@ def hooks() -> None:
 def install(asked: Invocation, *, dry_run: bool) -> Reply:
     """Put a marked section into each hook, beside whatever is there, wherever git looks for hooks in any work tree.
 
-    A second time it does nothing. Exit 1 when a hook is somebody's that must not be touched; the others are installed.
+    A second time it does nothing. Exit 1 when a foreign hook must not be touched; the others are installed.
     """
     with Repository(asked.start) as repository:
         deeds = plan_install(repository)

@@ -51,7 +51,7 @@ VERBS = (
     Verb("dept", "declare or show how a department stands"),
     Verb("gate", "gates between departments: open or closed, and why not"),
     Verb("workflow", "the steps: who is next, what is missing, what may be skipped"),
-    Verb("task", "tasks: who has which files, whose turn is next, what a plan comes to"),
+    Verb("task", "tasks: claimed files, the next task, the totals of a plan"),
     Verb("agent", "agents: who is there, who must stop, what stands still and why"),
     Verb("commit", "a source commit of a task, alone and in the prescribed form"),
     Verb("may", "whether a role may do something, and whom to ask instead"),
@@ -130,7 +130,7 @@ def run(arguments: Sequence[str]) -> int:
     except YoloError as error:
         complain(error, as_json=as_json)
         return error.exit_code
-    except BrokenPipeError:  # whoever read us has heard enough, as `head` does
+    except BrokenPipeError:  # the reader closed the pipe, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Exit.DONE
     except KeyboardInterrupt:

@@ -50,7 +50,7 @@ def may(
     plan: str,
     work: str | None,
 ) -> Reply:
-    """Tell whether a ROLE may do something, by which rule, and whom to ask instead.
+    """Return whether a ROLE may do something, by which rule, and whom to ask instead.
 
     SUBJECT is a path, a topic, a tool, whom to contact, or what to escalate: an occasion, or the role to go to.
     Exit 0 for yes, 1 for no.

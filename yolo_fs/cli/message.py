@@ -64,7 +64,7 @@ def check(asked: Invocation, *, file: str) -> Reply:
 def route(
     asked: Invocation, *, sender: str, receiver: str, kind: str, dept: str, to_dept: str
 ) -> Reply:
-    """Tell whether a message may go there; 1 with the right route when it may not."""
+    """Return whether a message may go there; 1 with the right route when it may not."""
     if kind not in MESSAGES:
         hint = f"The types are {', '.join(MESSAGES)}."
         raise YoloError(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """What every command is told: where, and how to answer."""
+    """Where a command runs, and how it answers."""
 
     start: str
     """Directory that the command works from."""

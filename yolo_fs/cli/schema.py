@@ -57,7 +57,7 @@ def export(asked: Invocation, *, folder: str) -> Reply:
 
 
 def _instead(kind: Kind) -> str:
-    """Return what is said of a kind without a schema of its own."""
+    """Return the message for a kind without a schema of its own."""
     if members := [one.name for one in KINDS if one.name.startswith(f"{kind.name}/")]:
         return f"{kind.name}: one of {', '.join(members)}"
     return f"{kind.name}: {kind.format.value}, read as such; no JSON Schema describes it. Source: {kind.source}."

@@ -26,7 +26,7 @@ def setup(asked: Invocation, *, host: str, check: bool, remove: bool) -> Reply:
 
     The output names what you still have to approve. For git's hooks see 'yolo-fs hooks'.
 
-    Hooks of others stay as they are. Removing restores the file to the byte while nobody else has changed it.
+    Hooks of others stay as they are. Removing restores the file to the byte unless it was changed in between.
     """
     if check and remove:
         raise click.UsageError("--check and --remove exclude each other")

@@ -157,7 +157,7 @@ def _watch(repository: Repository, asked: Invocation) -> None:
     def look() -> tuple[str, bool]:
         try:
             seen = observer.look()
-        except YoloError as error:  # a configuration that somebody is editing ends no watch
+        except YoloError as error:  # a configuration being edited must not end the watch
             return _text(Reply(None, [error.as_finding()], Exit.FINDINGS), asked), True
         timeless = replace(
             seen, found=replace(seen.found, health=replace(seen.found.health, scanned_s_ago=None))

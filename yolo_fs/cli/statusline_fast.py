@@ -78,7 +78,7 @@ def _health(root: str) -> dict[str, Any]:
 
 
 def _is_alive(said: dict[str, Any]) -> bool:
-    """Tell whether the daemon that wrote this still runs, as far as a process number tells."""
+    """Return whether the daemon that wrote this still runs, as far as a process number tells."""
     try:
         os.kill(int(said["pid"]), 0)
     except (KeyError, ValueError, TypeError, OSError):

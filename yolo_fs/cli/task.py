@@ -29,9 +29,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-@click.group(
-    "task", short_help="tasks: who has which files, whose turn is next, what a plan comes to"
-)
+@click.group("task", short_help="tasks: claimed files, the next task, the totals of a plan")
 def task() -> None:
     """Claim tasks, so that no two Devs change the same file at once; complete them, and see what they come to."""
 
@@ -43,7 +41,7 @@ def task() -> None:
     "--file", "files", multiple=True, help="File that the task changes; default: those of its plan."
 )
 def claim(asked: Invocation, *, wanted: str, agent: str, files: tuple[str, ...]) -> Reply:
-    """Claim a task and its files. Exit 1 with the holder and the file while somebody else has one of them.
+    """Claim a task and its files. Exit 1 with the holder and the file while another agent has one of them.
 
     Ask again to learn that the turn has come: claims are met in the order in which they were made.
     """
@@ -66,7 +64,7 @@ def claims_(asked: Invocation) -> Reply:
 @click.argument("wanted", metavar="[TASK]", required=False)
 @click.option("--as", "agent", required=True, help="Agent instance whose claim it is.")
 def release(asked: Invocation, *, wanted: str | None, agent: str) -> Reply:
-    """Give a task back, or without TASK all that an agent has claimed. A committed task is released by itself."""
+    """Give a task back, or without TASK all that an agent has claimed. A committed task is released automatically."""
     with _claims(asked) as (claims, _):
         found = claims.release(agent, _task(wanted) if wanted else None)
     return Reply(found, show=lambda console: _show_lines(console, found))
@@ -83,7 +81,7 @@ def _claims(asked: Invocation) -> Iterator[tuple[Claims, tuple[PhaseFacts, ...]]
 def _task(spelled: str) -> TaskRef:
     found = TaskRef.parse(spelled)
     if found is None:
-        message = f"{safe(spelled)!r} is no task"
+        message = f"{safe(spelled)!r} is not a task id"
         raise YoloError(
             Reason.BAD_NAME,
             message,
@@ -114,7 +112,7 @@ def complete(asked: Invocation, *, file: str, agent: str) -> Reply:
         settings = load(repository.root)
         heard = hear_message(asked.start, file, settings)
         if heard.type != "task_complete":
-            message = f"{heard.type or 'plain text'} is no task_complete"
+            message = f"{heard.type or 'plain text'} is not a task_complete"
             raise YoloError(
                 Reason.UNKNOWN_TYPE,
                 message,

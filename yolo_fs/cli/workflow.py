@@ -32,7 +32,7 @@ _PHASE = click.option("--phase", required=True, help="Number or directory name o
 
 @click.group("workflow", short_help="the steps: who is next, what is missing, what may be skipped")
 def workflow() -> None:
-    """Ask the workflow. A step is complete when the evidence says so, and by nobody's word."""
+    """Ask the workflow. A step is complete when the evidence shows it, not when an agent says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ def skip_(asked: Invocation, *, step: str, phase: str, because: str) -> Reply:
 @click.argument("step")
 @_PHASE
 def complete(asked: Invocation, *, step: str, phase: str) -> Reply:
-    """Tell whether a step is complete by evidence; nothing is marked. Exit 1 with each missing piece."""
+    """Return whether a step is complete by evidence; nothing is marked. Exit 1 with each missing piece."""
     chosen = find_step(step)
     with _scene(asked, phase) as scene:
         found = [one for one in scene.looks if one.progress.step == chosen]

@@ -16,7 +16,7 @@ from yolo_fs.subject import GRAMMAR, TYPES
 
 
 def read_input() -> Mapping[str, Any]:
-    """Return what the host says; nothing when that is no JSON object."""
+    """Return what the host says; nothing when it is not a JSON object."""
     return object_of(sys.stdin.buffer.read(LIMIT_BYTES)) or {}
 
 

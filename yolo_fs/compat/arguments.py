@@ -27,7 +27,7 @@ class Given:
     switches: frozenset[str]
     """Flags without a value."""
     rest: tuple[str, ...]
-    """What is no flag, in order."""
+    """Arguments that are not flags, in order."""
 
     def need(self, flag: str) -> str:
         """Return the value of a flag that must say something.

@@ -52,7 +52,7 @@ def _entries(path: str) -> Sequence[Mapping[str, Any]]:
     if found is None:
         return ()
     if not isinstance(found, list):
-        raise YoloError(Reason.WRONG_TYPE, f"{path}: escalations is no list")
+        raise YoloError(Reason.WRONG_TYPE, f"{path}: escalations is not a list")
     return [entry for entry in found if isinstance(entry, dict)]
 
 
@@ -65,14 +65,14 @@ def _waiting(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _moment(entry: Mapping[str, Any], name: str) -> int:
-    """Return when it came to its level, seconds since the epoch; 0 when that cannot be read: silence is no consent."""
+    """Return when it came to its level, seconds since the epoch; 0 when unreadable, so that it counts as overdue."""
     said = entry.get("last_escalated_at") or ""
     try:
         at = datetime.fromisoformat(said)
         return int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp())
     except (ValueError, TypeError, OverflowError):
         if said:
-            _warn(f"{name}: last_escalated_at is no moment: {said}")
+            _warn(f"{name}: last_escalated_at is not a timestamp: {said}")
         return 0
 
 

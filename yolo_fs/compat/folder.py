@@ -35,7 +35,7 @@ class Folder:
         self.path = path
 
     def content(self, name: str) -> bytes | Finding:
-        """Return the bytes of a file, or what stands in its place."""
+        """Return the bytes of a file, or what takes its place."""
         found = read(self.path, name, LIMIT_BYTES)
         return found if isinstance(found, Finding) else found.data
 
@@ -79,7 +79,7 @@ def object_of(data: bytes) -> dict[str, Any] | None:
 
 
 def _is_stream(data: bytes) -> bool:
-    """Tell whether the bytes are JSON values one after the other, as `jq empty` asks."""
+    """Return whether the bytes are JSON values one after the other, as `jq empty` asks."""
     try:
         text = data.decode("utf-8").strip(_BLANKS)
         at = 0

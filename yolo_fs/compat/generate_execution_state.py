@@ -66,7 +66,9 @@ def _plans(folder: Folder) -> Iterator[dict[str, Any]]:
         plan = PlanId.parse(f"{header.get('p')}-{header.get('n')}")
         wave = header.get("w")
         if plan is None or type(wave) is not int or wave < 1:
-            raise YoloError(Reason.BAD_FORMAT, f"{file}: line 1 is no plan header with p, n and w")
+            raise YoloError(
+                Reason.BAD_FORMAT, f"{file}: line 1 is not a plan header with p, n and w"
+            )
         summaries = (f"{plan}{_SUMMARY}", file.removesuffix(_PLAN) + _SUMMARY)
         is_done = any(
             says(row, "s", "complete") for name in summaries for row in folder.rows(name)[:1]

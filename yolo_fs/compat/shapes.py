@@ -57,7 +57,7 @@ def _unreadable(finding: Finding) -> str:
 
 
 def is_asked(fault: Fault, shape: type[Wire], value: Mapping[str, Any], *, is_header: bool) -> bool:
-    """Tell whether the reference's validators ask what this fault is about."""
+    """Return whether the reference's validators ask what this fault is about."""
     key = fault.at.removeprefix("/")
     if (
         fault.level is not Level.ERROR

@@ -64,7 +64,7 @@ def _specs(folder: PhaseFolder) -> Iterator[str]:
     for name in folder.names("", PLAN):
         for number, row in enumerate(folder.rows(name)[1:], 2):
             if row is None:
-                yield f"{name}: line {number} is no JSON object"
+                yield f"{name}: line {number} is not a JSON object"
             elif not row.get("spec"):
                 yield f"{name}: task {row.get('id', number)} has no spec"
 

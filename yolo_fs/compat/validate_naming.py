@@ -43,16 +43,18 @@ def run(arguments: Sequence[str]) -> int:
     target = given.rest[0]
     kind = given.choose("--type", KINDS) if "--type" in given.values else ""
     scope = given.choose("--scope", SCOPES) if "--scope" in given.values else "active"
-    judged = _everything(target, kind, scope, given)
-    print_json({"valid": not judged.errors, "errors": judged.errors, "warnings": judged.warnings})
-    return 1 if judged.errors else 0
+    verdict = _everything(target, kind, scope, given)
+    print_json(
+        {"valid": not verdict.errors, "errors": verdict.errors, "warnings": verdict.warnings}
+    )
+    return 1 if verdict.errors else 0
 
 
 def judge(path: str, kind: str, *, is_turbo: bool = False) -> NamingVerdict:
     """Return what the naming rules say of one file of a kind."""
     row, name = _ROWS[kind], os.path.basename(path)
     records, unreadable = read_records(path)
-    judged = NamingVerdict(list(unreadable))
+    verdict = NamingVerdict(list(unreadable))
     if is_turbo and records:
         records = (Record(records[0].line, {**records[0].value, "eff": "turbo"}), *records[1:])
     first = records[0].value if records else {}
@@ -61,26 +63,26 @@ def judge(path: str, kind: str, *, is_turbo: bool = False) -> NamingVerdict:
         is_header = row.header is not None and line == records[0].line
         shape = row.shape_of(values[line], position=line - 1, first=first)
         asked = shape is not None and is_asked(fault, shape, values[line], is_header=is_header)
-        told = judged.errors if asked else judged.warnings
+        told = verdict.errors if asked else verdict.warnings
         if asked or fault.level is Level.ERROR or fault.reason is Reason.WRONG_LINE_COUNT:
             told.append(placed(name, line, fault))
-    return judged
+    return verdict
 
 
 def _everything(target: str, kind: str, scope: str, given: Given) -> NamingVerdict:
     is_turbo = "--turbo" in given.switches
-    judged = NamingVerdict()
+    verdict = NamingVerdict()
     for path, found in _files(target, kind):
         if not found:
-            judged.warnings.append(f"Unknown artifact type: {safe(os.path.basename(path))}")
+            verdict.warnings.append(f"Unknown artifact type: {safe(os.path.basename(path))}")
             continue
         one = judge(path, found, is_turbo=is_turbo)
-        judged.errors.extend(one.errors)
-        judged.warnings.extend(one.warnings)
+        verdict.errors.extend(one.errors)
+        verdict.warnings.extend(one.warnings)
     for path, found in _milestones(target, kind) if scope == "all" else ():
         one = judge(path, found, is_turbo=is_turbo)
-        judged.warnings.extend(f"milestone: {said}" for said in (*one.errors, *one.warnings))
-    return judged
+        verdict.warnings.extend(f"milestone: {said}" for said in (*one.errors, *one.warnings))
+    return verdict
 
 
 def _files(target: str, kind: str) -> Iterator[tuple[str, str]]:

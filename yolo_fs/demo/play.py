@@ -2,7 +2,7 @@
 
 A scene says who does what (`do`, a list of actions, see `stage.ACTIONS`) and what must come of it
 (`expect`, see `player.EXPECTATIONS`). The path and subject of a commit that an action leads to
-stand with the action, as `commits`. `{name}` in any string stands for an entry of `[names]`.
+stand with the action, as `commits`. `{name}` in any string is replaced by an entry of `[names]`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FILES = ("company", "hold", "login", "product", "escalation_single", "escalation
 
 @dataclass(frozen=True, slots=True)
 class PlayScene:
-    """Somebody does something, and something must come of it."""
+    """One actor does something, with an expected result."""
 
     who: str
     """Role as it is shown, such as `FE Dev`."""

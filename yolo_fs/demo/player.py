@@ -331,7 +331,7 @@ class Player:
     def _sleeps(self, _: bool) -> SceneResult:
         waiter = self._stage.waiter
         if waiter is None or not waiter.is_waiting:
-            raise DifferentError("nobody waits at the gate")
+            raise DifferentError("no process waits at the gate")
         return SceneResult(Mark.WAITING, "asleep until the gate opens")
 
     def _wakes(self, _: bool) -> SceneResult:

@@ -104,7 +104,7 @@ class PacketField:
 
     @property
     def may_be_absent(self) -> bool:
-        """Tell whether a chat packet may say `n/a`."""
+        """Return whether a chat packet may say `n/a`."""
         return self.packet.endswith("or n/a>")
 
 

@@ -127,7 +127,7 @@ class Wire(BaseModel):
 
     @classmethod
     def matches(cls, value: Mapping[str, Any]) -> bool:
-        """Tell whether a record is meant to have this shape, where a line may have one of several."""
+        """Return whether a record is meant to have this shape, where a line may have one of several."""
         return True
 
 
@@ -169,7 +169,7 @@ def _real_date(text: str) -> str:
         date.fromisoformat(text)
     except ValueError:
         raise fault(
-            Reason.BAD_FORMAT, f"{text!r} is no day of the calendar", expected="2026-02-19"
+            Reason.BAD_FORMAT, f"{text!r} is not a valid date", expected="2026-02-19"
         ) from None
     return text
 
@@ -179,7 +179,7 @@ def _real_instant(text: str) -> str:
         datetime.fromisoformat(text)
     except ValueError:
         raise fault(
-            Reason.BAD_FORMAT, f"{text!r} is no moment", expected="2026-02-19T08:00:00Z"
+            Reason.BAD_FORMAT, f"{text!r} is not a timestamp", expected="2026-02-19T08:00:00Z"
         ) from None
     return text
 
@@ -244,7 +244,7 @@ IsoInstant = Annotated[
     _written_as(
         r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})$",
         "2026-02-19T08:00:00Z",
-        "a moment with its zone",
+        "a timestamp with its time zone",
     ),
     AfterValidator(_real_instant),
 ]
@@ -388,7 +388,7 @@ _BRANCHES = frozenset({"str", "int", "float", "bool", "constrained-str", "constr
 
 
 def _names_a_branch(part: str | int) -> bool:
-    """Tell whether pydantic put a union branch (a class or type name) into the location."""
+    """Return whether pydantic put a union branch (a class or type name) into the location."""
     return isinstance(part, str) and (part[:1].isupper() or "[" in part or part in _BRANCHES)
 
 
@@ -537,7 +537,7 @@ def _objects_in(item: Any, *, keyed: bool) -> Iterator[tuple[str, Mapping[str, A
 
 
 def _is_keyed(annotation: Any) -> bool:
-    """Tell whether a field maps free names to objects."""
+    """Return whether a field maps free names to objects."""
     parts = typing.get_args(annotation)
     return typing.get_origin(annotation) is dict or any(_is_keyed(part) for part in parts)
 

@@ -49,7 +49,7 @@ def _names_a_branch(text: str) -> str:
     if text == "n/a" or _NOT_IN_A_BRANCH.search(text):
         raise fault(
             Reason.BAD_FORMAT,
-            f"{text!r} names no git branch",
+            f"{text!r} is not a git branch name",
             expected="a branch name such as feature/login",
         )
     return text
@@ -106,7 +106,7 @@ BranchName = Annotated[
 ]
 """A branch that git would accept. `n/a` would be one, yet here it only ever means that the branch is absent."""
 FilledLine = Annotated[OneLine, AfterValidator(_filled_in)]
-"""One line that is no `<placeholder>` of the packet's template."""
+"""One line that is not a `<placeholder>` of the packet's template."""
 FilledPath = Annotated[RelativePath, AfterValidator(_filled_in)]
 
 

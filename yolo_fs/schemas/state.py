@@ -44,7 +44,7 @@ def _real_moment(text: str) -> str:
             datetime.fromisoformat(text)
     except ValueError:
         raise fault(
-            Reason.BAD_FORMAT, f"{text!r} is no moment", expected="2026-02-19T08:00:00Z"
+            Reason.BAD_FORMAT, f"{text!r} is not a timestamp", expected="2026-02-19T08:00:00Z"
         ) from None
     return text
 
@@ -54,7 +54,7 @@ Moment = Annotated[
     Field(
         pattern=r"^([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2}))?$",
         examples=["2026-02-19T08:00:00Z"],
-        description="a moment with its zone, or nothing",
+        description="a timestamp with its time zone, or nothing",
     ),
     AfterValidator(_real_moment),
 ]
@@ -73,9 +73,9 @@ class Projected(Wire):
     """What yolo_fs adds to a file that it keeps true."""
 
     declared: dict[str, Any] = Field(default_factory=dict)
-    """What somebody declared in the file and the evidence does not bear out, by key; shown as drift."""
+    """Declared values that the evidence does not confirm, by key; shown as drift."""
     projected: str = ""
-    """Checksum of the rest of the file: as long as it fits, nobody changed the file since we wrote it."""
+    """Checksum of the rest of the file: while it matches, the file is as we wrote it."""
 
 
 class DeptStatus(Wire):

@@ -95,7 +95,7 @@ class Shutdown:
         return not self.silent and not self.unclean
 
     def is_late(self, now: datetime, began: Mapping[str, datetime] = MappingProxyType({})) -> bool:
-        """Tell whether the deadline has passed. `began`: key → when it was asked, where a better clock knows."""
+        """Return whether the deadline has passed. `began`: key → when it was asked, where a better clock knows."""
         asked_at = began.get(self.key, min(self.asked_at, now))
         return now - asked_at > timedelta(seconds=self.deadline_s)
 

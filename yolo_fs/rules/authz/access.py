@@ -34,7 +34,7 @@ _PLAN = "Rule: file-guard."
 
 
 def may_read(actor: Actor, target: Target, work: str = "") -> AccessDecision:
-    """Tell whether somebody may read a path. `work`: what he does, such as `Code Review`; empty for any of it."""
+    """Return whether somebody may read a path. `work`: what he does, such as `Code Review`; empty for any of it."""
     if rule := _never(actor, target, work):
         return refusal(actor, rule)
     for item, source in _received(actor, work):
@@ -92,7 +92,7 @@ class ActivePlan:
 
 
 def may_write(actor: Actor, target: Target, plan: ActivePlan | None = None) -> AccessDecision:
-    """Tell whether somebody may write a path. `plan`: the active one; None when nothing is being implemented."""
+    """Return whether somebody may write a path. `plan`: the active one; None when nothing is being implemented."""
     for refuse in (_repository, _tool, _hidden, _status_file, _department_area):
         if answer := refuse(actor, target):
             return answer

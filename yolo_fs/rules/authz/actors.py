@@ -53,7 +53,7 @@ class Actor:
         return AGENT_BY_NAME.get(self.name)
 
     def answers_for(self, place: Place) -> bool:
-        """Tell whether an artifact is what this agent produces, in its own department."""
+        """Return whether an artifact is what this agent produces, in its own department."""
         produced = self.agent.produces if self.agent else ()
         return self.department in (None, place.department) and any(
             place.name.endswith(one) for one in produced

@@ -48,7 +48,7 @@ class _Fit(IntEnum):
 
 
 def may_decide(actor: Actor, topic: str) -> AccessDecision:
-    """Tell whether a role decides a topic itself."""
+    """Return whether a role decides a topic itself."""
     if actor.role is Role.USER:
         return AccessDecision(True, f"The user decides what nobody else may. {_MATRIX}")
     row = AUTHORITY_BY_ROLE.get(Role.OWNER if actor.role is Role.GO else actor.role)
@@ -137,7 +137,7 @@ def _whose(asked: frozenset[str], own: Authority) -> str:
 
 
 def may_use(actor: Actor, tool: str) -> AccessDecision:
-    """Tell whether the roster gives a role a tool."""
+    """Return whether the roster gives a role a tool."""
     agent = actor.agent
     rule = rule_of(agent.source) if agent else "Rule: Agent Roster."
     if agent is None or not agent.tools:
@@ -150,7 +150,7 @@ def may_use(actor: Actor, tool: str) -> AccessDecision:
 
 
 def has_tool(actor: Actor, tool: str) -> bool:
-    """Tell whether the roster lists the tool."""
+    """Return whether the roster lists the tool."""
     tools = actor.agent.tools if actor.agent else ()
     return _ALL in tools or tool.lower() in (one.lower() for one in tools)
 

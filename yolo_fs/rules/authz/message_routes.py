@@ -33,7 +33,7 @@ from yolo_fs.schemas.messages import MESSAGES, Direction, Message
 def may_send(
     sender: Actor, receiver: Actor, kind: str, *, team_mode: str = "auto"
 ) -> AccessDecision:
-    """Tell whether a message of a known type may go from one to the other."""
+    """Return whether a message of a known type may go from one to the other."""
     shape = MESSAGES[kind]
     if shape.direction is Direction.INTERNAL:
         return AccessDecision(False, f"{kind} is the Lead's own record and never sent.")

@@ -42,7 +42,7 @@ def _rule(which: Rule) -> str:
 
 
 def may_contact(sender: Actor, receiver: Actor) -> AccessDecision:
-    """Tell whether somebody may write to somebody else at all, whatever the message."""
+    """Return whether somebody may write to somebody else at all, whatever the message."""
     if sender == receiver:
         return AccessDecision(True, "Nobody needs leave to note something down.")
     for forbidden in (_user_is_reached_by_proxy, _departments_are_apart):
@@ -141,7 +141,7 @@ def _why_not(sender: Role, receiver: Role) -> str:
 
 
 def may_escalate(sender: Actor, receiver: Actor, *, is_fail: bool = False) -> AccessDecision:
-    """Tell whether an issue may go from one to the other; `is_fail`: it is the FAIL of a security audit."""
+    """Return whether an issue may go from one to the other; `is_fail`: it is the FAIL of a security audit."""
     row = ESCALATES_BY_ROLE.get(sender.role)
     if row and row.on_fail:
         if is_fail:

@@ -195,5 +195,5 @@ def sealed(target: Target) -> Sealed | None:
 
 
 def means(item: Item, target: Target, actor: Actor) -> bool:
-    """Tell whether an entry of the tables speaks of a target."""
+    """Return whether an entry of the tables speaks of a target."""
     return MEANS[item.what](target, item, actor)

@@ -26,7 +26,7 @@ _RESOLVED = re.compile(r"resolve blocker\b")
 
 
 def resumes(name: EscalationId, subject: str, *, is_only: bool) -> bool:
-    """Tell whether a commit carries on the task that is blocked.
+    """Return whether a commit carries on the task that is blocked.
 
     `is_only`: no other escalation of the plan waits for its Dev, so that a resolved blocker can be no other.
     """

@@ -336,7 +336,7 @@ def _resume(one: EscalationProgress, line: LogEntry) -> Step:
 
 
 def _was_asked(one: EscalationProgress, line: LogEntry) -> bool:
-    """Tell whether the level had its say: what was decided is decided once."""
+    """Return whether the level had its say: what was decided is decided once."""
     above = one.path[one.path.index(one.holder) :]
     return one.standing is EscalationStage.DESCENDING and line.role in above
 

@@ -191,6 +191,6 @@ def texts(value: object) -> tuple[str, ...]:
 
 
 def all_present(lines: Iterable[Mapping[str, Any]], key: str) -> bool:
-    """Tell whether there are lines and each says something under `key`."""
+    """Return whether there are lines and each says something under `key`."""
     listed = list(lines)
     return bool(listed) and all(line.get(key) for line in listed)

@@ -170,7 +170,7 @@ def _lacking(facts: PhaseFacts, plan: Plan, summary: Mapping[str, Any]) -> Itera
 
 
 def _touches(wanted: frozenset[str], touched: set[str]) -> bool:
-    """Tell whether a changed path is one of the wanted files or lies below a wanted directory."""
+    """Return whether a changed path is one of the wanted files or lies below a wanted directory."""
     return any(
         path == file or path.startswith(file.rstrip("/") + "/")
         for file in wanted

@@ -86,7 +86,7 @@ class StageTime:
     """What shows it."""
 
     def is_overdue(self, now_s: int) -> bool:
-        """Tell whether it is due and has not been reached."""
+        """Return whether it is due and has not been reached."""
         return self.at_s is None and self.due_s is not None and now_s > self.due_s
 
 

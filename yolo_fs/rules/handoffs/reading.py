@@ -66,7 +66,7 @@ class Diagnosis:
         return self.cause is None or self.outcome is Reason.TEXT_FALLBACK_OK
 
     def fails(self, *, strict: bool) -> bool:
-        """Tell whether the phase has to stop. Strict: on any reason other than `handoff_json`."""
+        """Return whether the phase has to stop. Strict: on any reason other than `handoff_json`."""
         return self.cause is not None if strict else not self.is_usable
 
 
@@ -80,7 +80,7 @@ _ALIKE = re.compile(r"hand[-_ ]?off([-_ ]?json)?(\.(jsonl?|txt|md|bak|tmp))*", r
 
 
 def is_alike(name: str) -> bool:
-    """Tell whether a file name is `handoff.json` or a slip of it, such as `Handoff.json` or `handoff.json.txt`.
+    """Return whether a file name is `handoff.json` or a slip of it, such as `Handoff.json` or `handoff.json.txt`.
 
     `HANDOFF.md` is another document's file.
     """

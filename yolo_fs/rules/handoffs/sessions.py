@@ -158,7 +158,7 @@ def _nearest(own: _Mention, origin: list[_Mention]) -> list[_Mention]:
 
 
 def _is_strange(text: str, earlier: str) -> bool:
-    """Tell whether a text speaks of something else: hardly a word of the shorter one stands in the other."""
+    """Return whether a text speaks of something else: hardly a word of the shorter one stands in the other."""
     own, others = _words(text), _words(earlier)
     return bool(own and others) and len(own & others) <= min(len(own), len(others)) * _KINSHIP
 
@@ -175,7 +175,7 @@ _CODES = {"usd": "$", "eur": "€", "gbp": "£"}
 
 
 def _figures_differ(text: str, earlier: str) -> bool:
-    """Tell whether a text has a figure that an earlier text, which has figures of this kind, has not."""
+    """Return whether a text has a figure that an earlier text, which has figures of this kind, has not."""
     own, others = _figures(text), _figures(earlier)
     return any(kind in others and not amounts <= others[kind] for kind, amounts in own.items())
 

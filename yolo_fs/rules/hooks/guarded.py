@@ -67,6 +67,6 @@ def guarded(path: str) -> Guarded | None:
 
 
 def holds_guarded(folder: str) -> bool:
-    """Tell whether a folder of the planning tree is one that such files lie in: the tree, `phases/`, a phase."""
+    """Return whether a folder of the planning tree is one that such files lie in: the tree, `phases/`, a phase."""
     parts = folder.rstrip("/*").split("/")
     return parts[0] == PLANNING_ROOT and len(parts) <= 3 and classify(folder) is None

@@ -29,7 +29,7 @@ _PLAN = re.compile(r"\b[0-9]{2}-[0-9]{2}\b")
 
 
 def is_sound(subject: str) -> bool:
-    """Tell whether a subject follows the grammar, or is one that git writes itself."""
+    """Return whether a subject follows the grammar, or is one that git writes itself."""
     return subject.startswith(GITS_OWN) or GRAMMAR.fullmatch(subject) is not None
 
 

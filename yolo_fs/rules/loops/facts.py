@@ -117,9 +117,9 @@ class LoopFacts:
             yield from self.history(filed)
 
     def is_after(self, order: int, kind: str, department: Dept | None = None) -> bool:
-        """Tell whether an artifact of a kind was written after a moment of history."""
+        """Return whether an artifact of a kind was written after a moment of history."""
         return any(version.order > order for version in self.of(kind, department))
 
     def is_worked_on(self, order: int, plan: str) -> bool:
-        """Tell whether somebody committed source of a plan (of any plan, if empty) after a moment of history."""
+        """Return whether somebody committed source of a plan (of any plan, if empty) after a moment of history."""
         return any(one.order > order and plan in ("", one.plan) for one in self.work)

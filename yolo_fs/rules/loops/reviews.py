@@ -38,7 +38,7 @@ class Review:
         return Weight.MAJOR if grave or not self.findings else Weight.MINOR
 
     def is_same(self, other: Review) -> bool:
-        """Tell whether a later version of the file only repeats this review."""
+        """Return whether a later version of the file only repeats this review."""
         return (self.verdict, self.cycle, self.findings, self.day) == (
             other.verdict, other.cycle, other.findings, other.day,
         )  # fmt: skip
@@ -69,7 +69,7 @@ def reviews_of(facts: LoopFacts, plan: str, department: Dept | None) -> list[Rev
 
 
 def _is_revised(facts: LoopFacts, before: Review, after: Review, plan: str) -> bool:
-    """Tell whether a review was only written anew: its cycle is the same, and nobody worked in between."""
+    """Return whether a review was only written anew: its cycle is the same, and nobody worked in between."""
     between = any(one.plan == plan and before.order < one.order < after.order for one in facts.work)
     return before.cycle == after.cycle and before.order != after.order and not between
 
@@ -158,7 +158,7 @@ def _accepts(line: Mapping[str, Any], plan: str) -> bool:
 
 
 def was_escalated(facts: LoopFacts, plan: str, to: Role) -> bool:
-    """Tell whether the log has an escalation of a task of this plan that went up to a role."""
+    """Return whether the log has an escalation of a task of this plan that went up to a role."""
     for line in facts.phase.lines_of("escalation"):
         name = EscalationId.parse(str(line.get("id")))
         target = str(line.get("tgt", "")).lower().removeprefix("yolo-")

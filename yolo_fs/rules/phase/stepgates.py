@@ -247,7 +247,7 @@ def _state_complete(view: View) -> Iterator[str]:
 
 
 def _says_complete(execution: Mapping[str, Any]) -> bool:
-    """Tell whether the phase is called complete: by evidence, or by a Lead whose word is kept until it comes."""
+    """Return whether the phase is called complete: by evidence, or by a Lead whose word is kept until it comes."""
     declared = execution.get("declared")
     return "complete" in (
         execution.get("status"),

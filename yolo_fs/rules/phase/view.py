@@ -91,7 +91,7 @@ def skip_rule(view: View, step: Step) -> str:
 
 
 def _outside_route(view: View, step: Step) -> bool:
-    """Tell whether the complexity routing of this phase leaves the step out."""
+    """Return whether the complexity routing of this phase leaves the step out."""
     complexity = view.facts.switches.complexity
     route = next((row for row in COMPLEXITIES if row.name == complexity), None)
     return route is not None and step.key not in route.runs + route.inline

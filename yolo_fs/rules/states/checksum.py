@@ -30,7 +30,7 @@ def renewed(before: Mapping[str, Any] | None, fresh: Mapping[str, Any]) -> dict[
 
 
 def is_ours(content: Mapping[str, Any]) -> bool:
-    """Tell whether nobody changed the content since we wrote it."""
+    """Return whether nobody changed the content since we wrote it."""
     return content.get(SEAL) == _checksum(content)
 
 

@@ -23,7 +23,7 @@ class NextState(Wire):
     status: Literal["running", "waiting", "complete", "aborted"]
     """What the workflow does."""
     agent_type: AgentType | None
-    """Who acts; null when nobody does."""
+    """Who acts next, if anyone."""
     phase_to_execute: Text | None
     """What is executed; null when nothing is."""
     attempt: Positive

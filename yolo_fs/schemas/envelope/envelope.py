@@ -148,7 +148,7 @@ def read_envelope(
 
 
 def payload_shape(value: Mapping[str, Any]) -> type[Wire] | None:
-    """Return the shape that an envelope's payload must have, or None when its route is no route."""
+    """Return the shape that an envelope's payload must have, or None when its route is unknown."""
     payload = value.get("payload")
     if isinstance(payload, Mapping) and "error" in payload:
         return reports.ErrorReport

@@ -46,7 +46,7 @@ class EscalationLine(Wire):
     """Attempt: how many times the task was reported as blocked under this id, this time included."""
     mv: Literal["timeout", "remind", "fail", "stop"] | None = None
     """Move that the other keys do not tell: `timeout` when a level was silent and the next is asked, `remind` when
-    nobody else may be asked, `fail` for a security FAIL, which goes past the chain, `stop` when the round trips are
+    no other level may be asked, `fail` for a security FAIL, which goes past the chain, `stop` when the round trips are
     used up."""
     ev: list[Text] | None = None
     """Evidence: what was seen or tried."""
@@ -63,7 +63,7 @@ class EscalationLine(Wire):
 
     @invariant
     def options_are_few(self) -> object:
-        """Whoever decides gets two or three options."""
+        """The deciding level gets two or three options."""
         if self.opts is None or len(self.opts) in (2, 3):
             return None
         return fault(
@@ -102,7 +102,7 @@ class EscalationMessageLine(Wire):
 
     @classmethod
     def matches(cls, value: Mapping[str, Any]) -> bool:
-        """Tell whether a line is the message."""
+        """Return whether a line is the message."""
         return "issue" in value and "reason" not in value
 
     @invariant

@@ -124,7 +124,7 @@ class TurboPlanHeader(Wire):
 
     @classmethod
     def matches(cls, value: Mapping[str, Any]) -> bool:
-        """Tell whether the turbo relaxation applies. An old spelling of `mh` is not its absence."""
+        """Return whether the turbo relaxation applies. An old spelling of `mh` is not its absence."""
         return value.get("eff") == "turbo" or not ("mh" in value or "must_haves" in value)
 
 
@@ -136,7 +136,7 @@ class PlanHeader(TurboPlanHeader):
 
     @classmethod
     def matches(cls, value: Mapping[str, Any]) -> bool:
-        """Tell whether the turbo relaxation does not apply."""
+        """Return whether the turbo relaxation does not apply."""
         return not TurboPlanHeader.matches(value)
 
 

@@ -67,7 +67,7 @@ class RoadmapPlan(Wire):
             if phase.id in seen:
                 return fault(
                     Reason.DUPLICATE_ID,
-                    f"phase {phase.id!r} stands twice",
+                    f"phase {phase.id!r} is used more than once",
                     at=f"/phases/{index}/id",
                 )
             seen.add(phase.id)

@@ -80,7 +80,7 @@ class ResearchRequest(Wire):
 
     @classmethod
     def matches(cls, value: Mapping[str, Any]) -> bool:
-        """Tell whether the line is a request rather than a finding."""
+        """Return whether the line is a request rather than a finding."""
         return value.get("src") == "pending"
 
 

@@ -66,7 +66,7 @@ class ReviewVerdict(Wire):
 
     @classmethod
     def matches(cls, value: Mapping[str, Any]) -> bool:
-        """Tell whether a line begins a review rather than reports a finding."""
+        """Return whether a line begins a review rather than reports a finding."""
         return "r" in value or "cycle" in value
 
 

@@ -62,7 +62,7 @@ class DesignHandoff(
 
     @invariant
     def deferred_components_are_not_ready(self) -> object:
-        """No component stands in both `ready_components` and `deferred`."""
+        """No component is in both `ready_components` and `deferred`."""
         for index, component in enumerate(self.deferred):
             if component in self.ready_components:
                 return fault(

@@ -86,7 +86,7 @@ class PoQaVerdict(Message, sender="po", receiver="orchestrator"):
         Field(
             pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9:.]+(Z|[+-][0-9]{2}:[0-9]{2}))?$",
             examples=["2026-02-19T08:00:00Z"],
-            description="a day, or a moment with its zone",
+            description="a day, or a timestamp with its time zone",
         ),
     ] = ""
     """Optional: when the verdict was given."""

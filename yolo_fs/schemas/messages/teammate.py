@@ -39,7 +39,7 @@ InstantOrEmpty = Annotated[
         pattern=r"^([0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
         r"T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2}))?$",
         examples=["2026-02-17T10:30:00Z"],
-        description="a moment with its zone, or empty",
+        description="a timestamp with its time zone, or empty",
     ),
 ]
 
@@ -89,7 +89,7 @@ class CircuitBreakerState(
         return fault(
             Reason.EMPTY_VALUE,
             f"the breaker is {self.state}, but was never opened",
-            expected="a moment with its zone, such as 2026-02-17T10:30:00Z",
+            expected="a timestamp with its time zone, such as 2026-02-17T10:30:00Z",
             at="/opened_at",
         )
 
@@ -177,7 +177,7 @@ class PhaseProgress(Message, sender="lead", receiver="orchestrator"):
     percent_complete: Percent
     """Share of the phase that is done, 0 to 100."""
     blockers: Texts
-    """What stands in the way."""
+    """What blocks the work."""
     eta: str
     """When the phase should be done, in any form; empty when unknown."""
 

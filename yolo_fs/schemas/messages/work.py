@@ -182,7 +182,7 @@ class DevBlocker(Message, sender="dev", receiver="senior"):
     plan_id: PlanName
     """Plan of the task."""
     blocker: Text
-    """What stands in the way."""
+    """What blocks the work."""
     needs: Text
     """What would remove it."""
     attempted: Texts

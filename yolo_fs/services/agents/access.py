@@ -66,12 +66,12 @@ class Access:
         return replace(sender, mode=mode), replace(receiver, mode=mode)
 
     def read(self, actor: Actor, path: str, work: str = "") -> AccessDecision:
-        """Tell whether somebody may read a path, spelled from where the caller stands or absolute."""
+        """Return whether somebody may read a path, spelled from where the caller stands or absolute."""
         target = self.target(path, by_name=True)
         return may_read(actor, target, work) if target else outside(actor, safe(path))
 
     def write(self, actor: Actor, path: str, plan: str = "") -> AccessDecision:
-        """Tell whether somebody may write a path. `plan`: the one he works on; empty for the department's active one.
+        """Return whether somebody may write a path. `plan`: the one he works on; empty for the department's active one.
 
         Raises:
             YoloError: UNKNOWN_NAME when there is no such plan.

@@ -152,7 +152,7 @@ class ProductHandoffs:
         if os.path.dirname(sent.path) == HANDOFF_FOLDER and not names_same_handoff(
             sent.path, right
         ):
-            message = "the name does not say what the handoff says"
+            message = "the file name does not match the handoff"
             yield Finding(
                 Reason.NAME_MISMATCH, sent.path, 0, "", message, right, "Rename the file."
             )
@@ -201,7 +201,7 @@ def _choice_faults(said: Choices, session_id: str) -> Iterator[Fault]:
         yield Fault(
             Reason.OUT_OF_RANGE,
             f"/choices/{index}/chosen_at",
-            f"{one.chosen_at!r} is no moment in UTC",
+            f"{one.chosen_at!r} is not a UTC timestamp",
         )
 
 

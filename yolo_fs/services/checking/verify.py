@@ -1,6 +1,6 @@
 """Verifies committed history offline: every commit of a coordinator still is what the protocol prescribes.
 
-Each is judged by what it holds itself: one path, the content in the strict reader, the references
+Each commit is checked on its own: one path, the content in the strict reader, the references
 in its own tree, the subject and the trailers that path and content give. See docs/faults.md#f55.
 """
 
@@ -73,7 +73,7 @@ class Verifier:
         try:
             return tuple(self._findings(commit))
         except YoloError as error:
-            # Damaged or lacking objects are a fault of this commit; the others can still be judged.
+            # Damaged or lacking objects are a fault of this commit; the others can still be checked.
             return (
                 replace(error.as_finding(), path=commit.changes[0][1] if commit.changes else ""),
             )

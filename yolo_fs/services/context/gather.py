@@ -69,7 +69,7 @@ class SourceSnapshot:
     """Wall clock, to be compared with the times of files."""
 
     def is_racy(self, stamps: Iterable[Stamp]) -> bool:
-        """Tell whether a file may have changed since without its stamp showing it. See
+        """Return whether a file may have changed since without its stamp showing it. See
         docs/faults.md#f18.
         """
         return any(one.is_racy(self.at_ns) for one in stamps)
@@ -245,7 +245,7 @@ def _feeds(path: str) -> bool:
 
 
 def _counts_on_disk(path: str, verdict: Verdict | None, *, is_committed: bool) -> bool:
-    """Tell whether a file counts as it stands: committed, about to be, or held for a reason that is not its own."""
+    """Return whether a file counts as it stands: committed, about to be, or held for a reason that is not its own."""
     if classify(path) is None:
         return True
     match verdict:
@@ -259,7 +259,7 @@ def _counts_on_disk(path: str, verdict: Verdict | None, *, is_committed: bool) -
 
 
 def _is_near(source: ContextSource, phase: PhaseId) -> bool:
-    """Tell whether a source is of a phase or of none, or sums up an earlier one."""
+    """Return whether a source is of a phase or of none, or sums up an earlier one."""
     of = source.place.phase if source.place else None
     return of in (None, phase) or source.kind == "summary"
 

@@ -57,7 +57,7 @@ def _steps(repository: Repository, coordinator: Coordinator) -> Iterator[Repaire
 
 
 def _has_rebooted(repository: Repository) -> bool:
-    """Tell whether no start since this boot got through; a note that is missing may have been lost with the power."""
+    """Return whether no start since this boot got through; a note that is missing may have been lost with the power."""
     return read_json(_boot_path(repository)) != {"boot": boot_id()}
 
 

@@ -140,7 +140,7 @@ class PhaseLog:
 
 
 def fails_audit(root: str, folder: str, limits: Limits) -> bool:
-    """Tell whether a security audit of a phase says FAIL."""
+    """Return whether a security audit of a phase says FAIL."""
     for name in names_in(os.path.join(root, folder)):
         place = classify(f"{folder}/{name}")
         if place and place.artifact.kind == "security-audit":

@@ -259,7 +259,7 @@ def _key(phase: PhaseId, one: EscalationProgress) -> str:
 
 
 def _concerns_people(one: EscalationProgress) -> bool:
-    """Tell whether a turn is the user's, or somebody was silent."""
+    """Return whether a turn is the user's, or somebody was silent."""
     asked = one.holder is Role.USER and one.standing in (
         EscalationStage.RISING,
         EscalationStage.STOPPED,

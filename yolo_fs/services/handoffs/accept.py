@@ -66,7 +66,7 @@ class Override:
     """When, in UTC."""
 
     def covers(self, digest: str, branch: str, wrong: Sequence[Finding]) -> bool:
-        """Tell whether the operator has seen all of this."""
+        """Return whether the operator has seen all of this."""
         return (self.digest, self.branch) == (digest, branch) and set(_faults(wrong)) <= set(
             self.faults
         )
@@ -242,7 +242,7 @@ class DirectiveHandoffs:
     def may_edit(
         self, now: datetime, *, receiver: str = "", session_id: str = "", editing: str = ""
     ) -> Permission:
-        """Tell whether files may be edited now: nothing has been handed over, or what has been is accepted.
+        """Return whether files may be edited now: nothing has been handed over, or what has been is accepted.
 
         `session_id`: the directive session that the agent executes, whose HANDOFF.md must be there.
         `editing`: the file, relative to the repository; the HANDOFF.md itself may always be mended.

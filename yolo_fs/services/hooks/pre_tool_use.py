@@ -92,7 +92,7 @@ class Guard:
         return None if row and row.is_state and not self._is_kept(path) else row
 
     def _is_kept(self, path: str) -> bool:
-        """Tell whether the daemon keeps a state file; where it does not, the team begins it by writing it."""
+        """Return whether the daemon keeps a state file; where it does not, the team begins it by writing it."""
         settings = self._asked.settings
         wanted, several = settings.policy.state_files, Switches(settings.config).several_departments
         if wanted == "never":

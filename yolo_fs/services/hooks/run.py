@@ -137,7 +137,7 @@ def _of_branch(repository: Repository, settings: Settings) -> Iterable[Finding]:
 
 
 def _is_history(repository: Repository, path: str, branch: str) -> bool:
-    """Tell whether a handoff came here with all of its branch: the directive is over and was merged."""
+    """Return whether a handoff came here with all of its branch: the directive is over and was merged."""
     tip, directive = repository.head().tip, repository.tip(f"refs/heads/{branch}")
     if tip is None or repository.blob_at(tip, path) is None:
         return False

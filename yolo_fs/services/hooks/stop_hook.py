@@ -82,7 +82,7 @@ class Leave:
         return [one for one in found if self._is_own(one.path)]
 
     def _is_own(self, path: str) -> bool:
-        """Tell whether an agent answers for an artifact; the session itself answers for all of them."""
+        """Return whether an agent answers for an artifact; the session itself answers for all of them."""
         actor, place = self._asked.actor, classify(path)
         return actor is None or actor.agent is None or place is None or actor.answers_for(place)
 

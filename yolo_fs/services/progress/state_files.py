@@ -257,7 +257,7 @@ def _open_gates(gates: Mapping[str, tuple[GateStatus, ...]]) -> dict[str, list[s
 
 
 def _is_over(phase: Phase, path: str) -> bool:
-    """Tell whether a phase is complete and somebody has cleaned this up already."""
+    """Return whether a phase is complete and somebody has cleaned this up already."""
     return phase.is_complete and not os.path.lexists(path)
 
 
