@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from tests.compat.shim import Done, call, fill, lines
-from yolo_fs.compat.departments import KEYS
 
 PARALLEL = {"departments": {"frontend": True, "uiux": True}, "department_workflow": "parallel"}
 ALL = ("backend", "frontend", "uiux")
@@ -38,7 +37,7 @@ def setting(workflow: str, *, fe: bool, ux: bool) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("workflow", "fe", "ux", "active", "leads", "order"),
     [
-        ("backend_only", True, True, "backend", "lead", "single"),
+        ("backend_only", True, True, "backend,frontend,uiux", "lead", "single"),
         ("parallel", True, False, "backend,frontend", "fe-lead,lead", "wave"),
         ("parallel", False, True, "backend,uiux", "ux-lead|lead", "wave"),
         ("parallel", True, True, "backend,frontend,uiux", "ux-lead|fe-lead,lead", "wave"),
@@ -51,7 +50,7 @@ def test_the_rows_of_the_routing(
     tmp_path: Path, workflow: str, fe: bool, ux: bool, active: str, leads: str, order: str
 ) -> None:
     said, done = resolved(tmp_path, setting(workflow, fe=fe, ux=ux))
-    several = "true" if "," in active else "false"
+    several = "true" if order != "single" else "false"
     assert done.err == ""
     assert list(said.items()) == [
         ("multi_dept", several), ("workflow", workflow), ("active_depts", active), ("leads_to_spawn", leads),
@@ -83,19 +82,31 @@ def test_no_configuration_means_the_defaults(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ['{"departments": ', "[]", ""])
-def test_a_torn_or_foreign_configuration_gives_empty_values_and_a_warning(
+def test_a_torn_or_foreign_configuration_gives_the_backend_and_a_warning(
     tmp_path: Path, text: str
 ) -> None:
     said, done = resolved(tmp_path, text)
-    assert said == dict.fromkeys(KEYS, "")
+    assert said == {
+        "multi_dept": "false",
+        "workflow": "",
+        "active_depts": "backend",
+        "leads_to_spawn": "lead",
+        "spawn_order": "single",
+        "owner_active": "false",
+        "fe_active": "",
+        "ux_active": "",
+    }
     assert "config.json" in done.err
 
 
 # --- dept-orchestrate ------------------------------------------------------------------------------------------------
 
 
-def orchestrate(folder: Path, value: object) -> Any:
-    done = call("dept-orchestrate", config(folder, value), folder, cwd=folder)
+TEAMS = {"CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS": "1"}
+
+
+def orchestrate(folder: Path, value: object, env: Mapping[str, str] = TEAMS) -> Any:
+    done = call("dept-orchestrate", config(folder, value), folder, cwd=folder, env=env)
     assert (done.code, done.err) == (0, "")
     return done.json
 
@@ -127,16 +138,27 @@ def test_the_waves_and_the_gates_behind_them(tmp_path: Path, value: object, wave
     assert said["timeout_minutes"] == 30
 
 
-def test_teammates_are_spawned_as_teams(tmp_path: Path) -> None:
-    said = orchestrate(tmp_path, {**PARALLEL, "team_mode": "teammate"})
+@pytest.mark.parametrize("mode", [{"team_mode": "teammate"}, {"team_mode": "auto"}, {}])
+def test_teammates_are_spawned_as_teams(tmp_path: Path, mode: Mapping[str, str]) -> None:
+    said = orchestrate(tmp_path, {**PARALLEL, **mode})
     assert said["team_mode"] == "teammate"
     assert said["waves"][0]["depts"] == [
         {"dept": "uiux", "spawn_strategy": "spawnTeam", "team_name": "yolo-uiux"}
     ]
 
 
-def test_tasks_have_no_team(tmp_path: Path) -> None:
-    assert orchestrate(tmp_path, {})["waves"][0]["depts"] == [
+@pytest.mark.parametrize(
+    ("value", "env"),
+    [
+        ({"team_mode": "task"}, TEAMS),
+        ({"team_mode": "teammate"}, {}),
+        ({"team_mode": "teammate", "agent_teams": False}, TEAMS),
+    ],
+)
+def test_tasks_have_no_team(
+    tmp_path: Path, value: Mapping[str, object], env: Mapping[str, str]
+) -> None:
+    assert orchestrate(tmp_path, value, env)["waves"][0]["depts"] == [
         {"dept": "backend", "spawn_strategy": "task"}
     ]
 
@@ -157,6 +179,19 @@ WHOLE: Mapping[str, str] = {
     "design-handoff.jsonl": lines({"component": "login", "status": "ready"}),
     "test-results.jsonl": lines(*({"dept": dept, "fl": 0} for dept in ALL)),
 }
+
+
+def test_the_flags_say_which_departments_are_awaited(tmp_path: Path) -> None:
+    value = {"departments": {"frontend": True}}
+    done = integrate(tmp_path, {".dept-status-backend.json": '{"status": "complete"}'}, value)
+    assert (done.code, done.json["gate"]) == (1, "timeout")
+    assert done.json["departments"] == {"backend": "complete", "frontend": "pending"}
+    assert done.err.startswith("[warn] department_workflow=backend_only")
+
+
+def test_a_status_file_without_a_status_is_unknown(tmp_path: Path) -> None:
+    done = integrate(tmp_path, {".dept-status-backend.json": "{}"}, {})
+    assert done.json["departments"] == {"backend": "unknown"}
 
 
 def integrate(
@@ -253,7 +288,7 @@ def test_the_timeout_is_told_back(
     [
         (("--phase-dir", ".", "--config", "none.json"), "none.json"),
         (("--phase-dir", "nowhere", "--config", "config.json"), "nowhere"),
-        (("--phase-dir", "."), "--config is required"),
+        (("--phase-dir", "."), "Usage: integration-gate.sh "),
         (("--phase-dir", ".", "--config", "config.json"), "config.json"),
         (("--phase-dir", ".", "--config", "good.json", "--timeout", "long"), "--timeout"),
     ],
@@ -269,7 +304,10 @@ def test_what_is_missing_or_torn_is_named(
 # --- pre-integration-check -------------------------------------------------------------------------------------------
 
 
-def precheck(folder: Path, files: Mapping[str, str], value: object = PARALLEL) -> Done:
+ENABLED = {"departments": dict.fromkeys(ALL, True)}
+
+
+def precheck(folder: Path, files: Mapping[str, str], value: object = ENABLED) -> Done:
     phase = fill(folder / "01-auth", files)
     path = config(folder, value)
     return call("pre-integration-check", "--phase-dir", phase, "--config", path, cwd=folder)

@@ -139,8 +139,10 @@ def test_coordination_files_go_and_artifacts_stay(tmp_path: Path) -> None:
     assert (done.code, done.err) == (0, "")
     first, *removed = done.out.splitlines()
     assert first == "Cleaned up 5 coordination files (reason: complete):"
+    order = (".dept-status-", ".handoff-", ".dept-lock-", ".phase-")
+    names = sorted((*COORDINATION, ".dept-lock-uiux.d"))
     assert removed == [
-        f"  removed: {name}" for name in sorted((*COORDINATION, ".dept-lock-uiux.d"))
+        f"  removed: {name}" for start in order for name in names if name.startswith(start)
     ]
     assert sorted(os.listdir(tmp_path)) == sorted(ARTIFACTS)
 

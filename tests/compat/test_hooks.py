@@ -121,46 +121,59 @@ def test_without_a_sender_there_is_silence(tmp_path: Path) -> None:
     [
         (lines(SUMMARY), ""),
         (lines({"p": "01", "s": "complete", "fm": []}), ""),
-        (lines({"p": "01", "fm": [], "sg": ["a"]}), "missing required key: s"),
-        (lines({**SUMMARY, "sg": [""]}), "sg must be an array of non-empty strings"),
-        (lines({**SUMMARY, "sg": "text"}), "sg must be an array of non-empty strings"),
-        ('{"p": "01", "s": "comp', "Line 1: invalid JSON"),
-        (lines(SUMMARY) + "torn", "Line 2: invalid JSON"),
+        (lines({"p": "01", "fm": [], "sg": ["a"]}), "Missing 's' (status) field."),
+        (lines({**SUMMARY, "sg": [""]}), "Field 'sg' must be an array of non-empty strings."),
+        (lines({**SUMMARY, "sg": "text"}), "Field 'sg' must be an array of non-empty strings."),
+        ('{"p": "01", "s": "comp', "Line 1: invalid JSON."),
+        (lines(SUMMARY) + "torn", "Line 2: invalid JSON."),
     ],
 )
 def test_what_a_summary_lacks_is_told(tmp_path: Path, text: str, said: str) -> None:
-    fill(tmp_path, {"01 auth/01-01.summary.jsonl": text})
-    advice = told(
-        "validate-summary", tmp_path, file_path=str(tmp_path / "01 auth/01-01.summary.jsonl")
-    )
+    phase = fill(tmp_path / ".yolo-planning/01 auth", {"01-01.summary.jsonl": text})
+    advice = told("validate-summary", tmp_path, file_path=str(phase / "01-01.summary.jsonl"))
     assert advice == (f"SUMMARY validation: {said}" if said else "")
 
 
 def test_a_command_that_writes_a_summary_is_looked_at(tmp_path: Path) -> None:
-    fill(tmp_path, {"p/01-01.summary.jsonl": "{}"})
-    assert "fm" in told(
-        "validate-summary", tmp_path, command="echo '{}' > p/01-01.summary.jsonl; ls"
+    fill(tmp_path, {".yolo-planning/p/01-01.summary.jsonl": "{}"})
+    command = "echo '{}' > .yolo-planning/p/01-01.summary.jsonl; ls"
+    assert told("validate-summary", tmp_path, command=command) == (
+        "SUMMARY validation: Missing 'p' (phase) field. Missing 's' (status) field."
+        " Missing 'fm' (files_modified) field."
     )
 
 
 @pytest.mark.parametrize(
     ("text", "lacks"),
     [
-        ("---\nphase: 1\n---\n## What Was Built\n## Files Modified\n", 0),
-        ("## What Was Built\n## Files Modified\n", 1),
-        ("---\nnever closed\n", 3),
+        ("---\nphase: 1\n---\n## What Was Built\n## Files Modified\n", []),
+        ("## What Was Built\n## Files Modified\n", ["Missing YAML frontmatter."]),
+        (
+            "---\nnever closed\n",
+            [
+                "Missing YAML frontmatter.",
+                "Missing '## What Was Built'.",
+                "Missing '## Files Modified'.",
+            ],
+        ),
     ],
 )
-def test_a_markdown_summary_has_its_sections(tmp_path: Path, text: str, lacks: int) -> None:
-    fill(tmp_path, {"01-SUMMARY.md": text})
-    advice = told("validate-summary", tmp_path, file_path="01-SUMMARY.md")
-    assert advice.count("missing") == lacks
+def test_a_markdown_summary_has_its_sections(tmp_path: Path, text: str, lacks: list[str]) -> None:
+    fill(tmp_path, {".yolo-planning/01-SUMMARY.md": text})
+    advice = told("validate-summary", tmp_path, file_path=".yolo-planning/01-SUMMARY.md")
+    assert advice == (f"SUMMARY validation: {' '.join(lacks)}" if lacks else "")
+
+
+def test_the_summary_of_a_book_is_met_with_silence(tmp_path: Path) -> None:
+    """mdBook and GitBook keep their table of contents in `SUMMARY.md`."""
+    fill(tmp_path, {"src/SUMMARY.md": "# Summary"})
+    assert told("validate-summary", tmp_path, file_path="src/SUMMARY.md") == ""
 
 
 def test_a_file_that_is_no_summary_or_not_there_is_met_with_silence(tmp_path: Path) -> None:
-    fill(tmp_path, {"a.jsonl": "torn"})
-    assert told("validate-summary", tmp_path, file_path="a.jsonl") == ""
-    assert told("validate-summary", tmp_path, file_path="gone.summary.jsonl") == ""
+    fill(tmp_path, {".yolo-planning/a.jsonl": "torn"})
+    for name in ("a.jsonl", "gone.summary.jsonl"):
+        assert told("validate-summary", tmp_path, file_path=f".yolo-planning/{name}") == ""
 
 
 # --- validate-frontmatter --------------------------------------------------------------------------------------------
@@ -172,17 +185,20 @@ def test_a_file_that_is_no_summary_or_not_there_is_met_with_silence(tmp_path: Pa
         ("---\ndescription: one line\nname: x\n---\n", ""),
         ("---\nname: x\n---\ndescription:\n", ""),
         ("no front matter\n", ""),
-        ("---\ndescription:\n---\n", "description is empty"),
-        ('---\ndescription: ""\n---\n', "description is empty"),
-        ("---\ndescription: |\n  two\n  lines\n---\n", "description must be on one line"),
-        ("---\ndescription: >-\n---\n", "description must be on one line"),
-        ("---\ndescription: first\n  second\n---\n", "description must be on one line"),
+        ("---\ndescription:\n---\n", "is empty. "),
+        ('---\ndescription: ""\n---\n', "is empty. "),
+        ("---\ndescription: |\n  two\n  lines\n---\n", "must be a single line. "),
+        ("---\ndescription: >-\n---\n", "must be a single line. "),
+        ("---\ndescription:\n  below\n---\n", "must be a single line. "),
+        ("---\ndescription:\n", "is empty. "),
+        ("---\ndescription: first\n  second\n---\n", "must be a single line. "),
     ],
 )
 def test_a_description_stands_on_one_line(tmp_path: Path, text: str, said: str) -> None:
     fill(tmp_path, {"agent.md": text})
     advice = told("validate-frontmatter", tmp_path, file_path="agent.md")
-    assert advice == (f"Frontmatter validation: agent.md: {said}" if said else "")
+    phrase = f"Frontmatter warning: description field in agent.md {said}"
+    assert advice.startswith(phrase) if said else advice == ""
 
 
 def test_only_markdown_has_front_matter(tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.compat.shim import call, fill
+from yolo_fs.compat.phase_detect import DEFAULTS
+from yolo_fs.schemas.config import Config
 
 CONFIG = (
     "effort", "autonomy", "auto_commit", "verification_tier", "agent_teams", "max_tasks_per_plan", "context_compiler",
@@ -42,7 +44,7 @@ def test_without_a_planning_tree_the_list_is_shorter(tmp_path: Path) -> None:
     assert (said["planning_dir_exists"], said["phases_dir"], said["config_team_mode"]) == (
         "false",
         "none",
-        "task",
+        "auto",
     )
 
 
@@ -53,7 +55,7 @@ def test_with_a_planning_tree_every_key_stands_in_order(tmp_path: Path) -> None:
     )
     assert list(said) == ORDER
     assert [said[key] for key in ("current_phase", "total_phases", "workflow_status", "workflow_step", "progress")] == [
-        "2", "3", "executing", "none", "40",
+        "2", "3", "executing", "", "40",
     ]  # fmt: skip
     assert said["config_team_mode"] == "auto"
 
@@ -80,6 +82,38 @@ def test_the_next_phase(tmp_path: Path, files: Mapping[str, str], state: str, ph
     said = detected(tmp_path, files)
     assert (said["next_phase_state"], said["next_phase"]) == (state, phase)
     assert said["next_phase_slug"].startswith(phase)
+
+
+def test_the_thresholds_are_those_of_the_configuration(tmp_path: Path) -> None:
+    routing = {"trivial_confidence_threshold": 0.9, "medium": 0.6}
+    said = detected(tmp_path, {"config.json": json.dumps({"complexity_routing": routing})})
+    assert (said["config_trivial_threshold"], said["config_medium_threshold"]) == ("0.9", "0.6")
+
+
+def test_the_defaults_are_those_of_the_configuration_but_for_what_the_reference_turns_off() -> None:
+    config = Config().model_dump()
+    differing = {key for key, value in DEFAULTS.items() if config[key] != value}
+    assert differing <= {"agent_teams", "security_audit"}
+
+
+def test_a_milestone_without_phases_is_an_error(tmp_path: Path) -> None:
+    said = detected(tmp_path, {"ACTIVE": "v1", "milestones/v1/a": ""})
+    assert (said["active_milestone"], said["active_milestone_error"]) == ("none", "true")
+
+
+def test_the_state_is_that_of_the_milestone_and_then_of_the_project(tmp_path: Path) -> None:
+    files = {
+        "ACTIVE": "v1",
+        "milestones/v1/phases/01-x/a": "",
+        "milestones/v1/state.json": '{"ph": 3}',
+        "state.json": '{"ph": 2, "tt": 4}',
+    }
+    said = detected(tmp_path, files)
+    assert (said["current_phase"], said["total_phases"]) == ("3", "4")
+
+
+def test_a_hidden_directory_is_not_a_phase(tmp_path: Path) -> None:
+    assert detected(tmp_path, {"phases/.hid/a": "", "phases/01-a/a": ""})["phase_count"] == "1"
 
 
 def test_what_is_turned_off_is_off(tmp_path: Path) -> None:
@@ -138,7 +172,7 @@ def test_the_active_milestone(tmp_path: Path, active: str, milestone: str, error
 
 
 @pytest.mark.parametrize(
-    ("text", "there"), [("# Shop", "true"), ("{project-description}", "false"), ("", "false")]
+    ("text", "there"), [("# Shop", "true"), ("{project-description}", "false"), ("", "true")]
 )
 def test_a_project_is_one_when_it_is_described(tmp_path: Path, text: str, there: str) -> None:
     assert detected(tmp_path, {"PROJECT.md": text})["project_exists"] == there
@@ -146,7 +180,7 @@ def test_a_project_is_one_when_it_is_described(tmp_path: Path, text: str, there:
 
 def test_code_that_is_there_already_is_seen(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
-    fill(tmp_path, {"main.c": "", ".yolo-planning/codebase/INDEX.md": "#"})
+    fill(tmp_path, {"main.c": "", ".yolo-planning/codebase/META.md": "#"})
     before = detected(tmp_path)
     subprocess.run(["git", "-C", str(tmp_path), "add", "main.c"], check=True)
     after = detected(tmp_path, {".execution-state.json": '{"status": "running"}'})

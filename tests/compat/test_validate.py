@@ -91,11 +91,11 @@ def test_the_keys_of_a_header_have_their_types(tmp_path: Path) -> None:
     [
         ({"v": MISSING}, "Task T1: missing required key: v"),
         ({"tp": MISSING}, "Task T1: missing required key: tp"),
-        ({"id": MISSING}, "Task on line 2: missing required key: id"),
-        ({"id": "one"}, "Task one: id does not match ^T[0-9]+$"),
-        ({"f": ["/etc/passwd"]}, "Task T1: path is not relative"),
-        ({"f": ["../outside"]}, "Task T1: path is not relative"),
-        ({"ac": "old"}, "Naming: 01-01.plan.jsonl:2 at /ac: legacy_key"),
+        ({"id": MISSING}, "Task unknown: missing required key: id (line 2)"),
+        ({"id": "one"}, "Task one: id must match ^T[0-9]+$ pattern"),
+        ({"f": ["/etc/passwd"]}, "Task T1: absolute path in f: /etc/passwd"),
+        ({"f": ["../outside"]}, "Task T1: absolute path in f: ../outside"),
+        ({"ac": "old", "v": MISSING}, "Naming: Task T1: uses legacy key 'ac' instead of 'v'"),
     ],
 )
 def test_a_wrong_task_is_named(tmp_path: Path, change: Mapping[str, Any], said: str) -> None:
@@ -118,10 +118,27 @@ def test_what_is_no_plan_is_said_by_its_line(tmp_path: Path, text: str, said: st
     assert any(error.startswith(said) for error in errors), errors
 
 
-def test_a_plan_that_is_not_there_is_invalid(tmp_path: Path) -> None:
-    assert validate("plan", "none.plan.jsonl", cwd=tmp_path).json["errors"] == [
-        "File not found: none.plan.jsonl"
+@pytest.mark.parametrize("kind", ["plan", "config"])
+def test_a_file_that_is_not_there_is_a_matter_of_usage(tmp_path: Path, kind: str) -> None:
+    usage, error = call(f"validate-{kind}", "none", cwd=tmp_path).err.splitlines()
+    assert usage.startswith(f"Usage: validate.sh --type {kind} ")
+    assert error == "Error: File not found: none"
+
+
+def test_after_a_torn_first_line_there_is_no_header(tmp_path: Path) -> None:
+    errors = plan(tmp_path, "{torn\n" + lines(changed(TASK, {"v": MISSING}))).json["errors"]
+    assert [error.partition(" (")[0] for error in errors] == [
+        "Line 1: invalid JSON",
+        "Task T1: missing required key: v",
+        "Naming: Task T1: missing required key: v",
     ]
+
+
+def test_crlf_is_a_warning(tmp_path: Path) -> None:
+    (tmp_path / "01-01.plan.jsonl").write_bytes(lines(HEADER, TASK).replace("\n", "\r\n").encode())
+    said = validate("plan", "01-01.plan.jsonl", cwd=tmp_path).json
+    assert said["valid"]
+    assert any("CRLF" in warning for warning in said["warnings"])
 
 
 @pytest.mark.parametrize(
@@ -129,7 +146,7 @@ def test_a_plan_that_is_not_there_is_invalid(tmp_path: Path) -> None:
     [
         (["01-01"], 2, ""),
         (["01-01"], 1, "Plan depends on same-or-higher wave plan: "),
-        (["01-02"], 2, "Circular dependency: "),
+        (["01-02"], 2, "Circular dependency: plan depends on itself"),
         (["01-09"], 2, ""),
         (["../../etc/passwd"], 2, ""),
     ],
@@ -163,31 +180,117 @@ def naming(target: Path, *more: object) -> Any:
     return validate("naming", target, *more, cwd=target.parent).json
 
 
+NAMES: list[tuple[str, Mapping[str, Any], str]] = [
+    (
+        "01-01.plan.jsonl",
+        {"p": "01-01"},
+        "Header p field is compound '01-01' -- must be phase-only",
+    ),
+    ("01-01.plan.jsonl", {"p": "1"}, "Header p field '1' is not valid -- must be zero-padded"),
+    ("01-01.plan.jsonl", {"n": "Login"}, "Header n field 'Login' is not a plan number -- "),
+    ("01-01.plan.jsonl", {"t": 3}, "Header t field is a number '3' -- must be title string"),
+    ("01-01.plan.jsonl", {"t": "3"}, "Header t field is a number '3' -- must be title string"),
+    (
+        "01-02.plan.jsonl",
+        {},
+        "File name 01-02.plan.jsonl does not match header p='01' n='01'",
+    ),
+    ("01-01.summary.jsonl", {"p": "01-01"}, "Summary p field is compound '01-01' -- "),
+    ("01-01.summary.jsonl", {"n": "one"}, "Summary n field 'one' is not a plan number -- "),
+    (
+        "01-01.summary.jsonl",
+        {"ch": MISSING, "commits": []},
+        "Summary uses legacy key 'commits' -- use 'ch' (",
+    ),
+    (
+        "01-01.summary.jsonl",
+        {"tc": MISSING, "tasks": 1},
+        "Summary uses legacy key 'tasks' -- use 'tc' (",
+    ),
+    (
+        "01-01.summary.jsonl",
+        {"dv": MISSING, "dev": []},
+        "Summary uses legacy key 'dev' -- use 'dv' (",
+    ),
+    ("01-01.summary.jsonl", {"built": MISSING, "sum": "x"}, "Summary uses legacy key 'sum' -- "),
+    (
+        "01-01.summary.jsonl",
+        {"tst": MISSING},
+        "Summary 01-01.summary.jsonl: missing required key: tst",
+    ),
+    (
+        "01-01.summary.jsonl",
+        {"tst": "green"},
+        "Summary tst field 'green' not valid -- must be red_green|green_only|no_tests",
+    ),
+    ("01-01.summary.jsonl", {"s": "done"}, "Summary s field 'done' not valid -- must be complete|"),
+    (
+        "01-02.summary.jsonl",
+        {},
+        "Summary file name 01-02.summary.jsonl does not match header p='01' n='01'",
+    ),
+    ("reqs.jsonl", {"pri": MISSING, "p": "must"}, "Reqs REQ-1: uses legacy key 'p' -- use 'pri'"),
+    ("reqs.jsonl", {"d": "x"}, "Reqs REQ-1: uses legacy key 'd' -- use 'ac'"),
+    ("reqs.jsonl", {"pri": MISSING}, "Reqs REQ-1: missing required key: pri"),
+    ("reqs.jsonl", {"id": MISSING}, "Reqs unknown: missing required key: id"),
+    (
+        "reqs.jsonl",
+        {"pri": "p1"},
+        "Reqs REQ-1: pri field 'p1' not valid -- must be must|should|nice",
+    ),
+    ("reqs.jsonl", {"st": "later"}, "Reqs REQ-1: st field 'later' not valid -- must be open|done"),
+]
+"""File, change to a valid one, and how the error begins; other programs' tests pin these phrases."""
+
+
+@pytest.mark.parametrize(("name", "change", "said"), NAMES)
+def test_names_are_those_of_the_protocol(
+    tmp_path: Path, name: str, change: Mapping[str, Any], said: str
+) -> None:
+    if "plan" in name:
+        text = lines(changed(HEADER, change), TASK)
+    elif "summary" in name:
+        text = lines(changed(SUMMARY, change))
+    else:
+        text = lines(changed({"id": "REQ-1", "t": "x", "pri": "must"}, change))
+    errors = naming(fill(tmp_path, {name: text}) / name)["errors"]
+    assert any(error.startswith(said) for error in errors), errors
+
+
 @pytest.mark.parametrize(
-    ("name", "value", "at"),
+    ("change", "said"),
     [
-        ("01-01.plan.jsonl", changed(HEADER, {"p": "01-01"}), "/p"),
-        ("01-01.plan.jsonl", changed(HEADER, {"n": "Login"}), "/n"),
-        ("01-01.plan.jsonl", changed(HEADER, {"t": 3}), "/t"),
-        ("01-01.summary.jsonl", {**SUMMARY, "commits": []}, "/commits"),
-        ("01-01.summary.jsonl", {**SUMMARY, "tasks": 1}, "/tasks"),
-        ("01-01.summary.jsonl", {**SUMMARY, "dev": []}, "/dev"),
-        ("01-01.summary.jsonl", {**SUMMARY, "sum": "x"}, "/sum"),
-        ("01-01.summary.jsonl", changed(SUMMARY, {"tst": MISSING}), "/tst"),
-        ("reqs.jsonl", {"id": "REQ-1", "t": "x", "p": "must"}, "/pri"),
-        ("reqs.jsonl", {"id": "REQ-1", "t": "x", "pri": "must", "d": "x"}, "/d"),
+        ({"a": MISSING}, "Task T1: missing required key: a"),
+        ({"a": MISSING, "n": "x"}, "Task T1: uses legacy key 'n' instead of 'a'"),
+        ({"v": MISSING, "ac": "x"}, "Task T1: uses legacy key 'ac' instead of 'v'"),
+        ({"f": ["/etc/passwd"]}, "Task T1: absolute path in f: /etc/passwd"),
     ],
 )
-def test_names_are_those_of_the_protocol(tmp_path: Path, name: str, value: object, at: str) -> None:
-    text = lines(value, TASK) if "plan" in name else lines(value)
-    errors = naming(fill(tmp_path, {name: text}) / name)["errors"]
-    assert any(f" at {at}: " in error for error in errors), errors
+def test_the_tasks_of_a_plan_have_their_keys(
+    tmp_path: Path, change: Mapping[str, Any], said: str
+) -> None:
+    text = lines(HEADER, changed(TASK, change))
+    assert said in naming(fill(tmp_path, {"x.plan.jsonl": text}) / "x.plan.jsonl")["errors"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("01-01.plan.jsonl", lines({"p": "01"}, TASK)),
+        ("01-01.plan.jsonl", lines(HEADER, {**TASK, "n": "old", "ac": "old"})),
+        ("fe-01-07.plan.jsonl", lines(HEADER, TASK)),
+        ("01-01.summary.jsonl", lines({**SUMMARY, "dt": "2026-02-19T08:00:00Z"})),
+    ],
+)
+def test_what_the_naming_rules_do_not_ask_is_no_error(tmp_path: Path, name: str, text: str) -> None:
+    assert naming(fill(tmp_path, {name: text}) / name)["errors"] == []
 
 
 @pytest.mark.parametrize("name", ["critique.jsonl", "decisions.jsonl", "code-review.jsonl"])
 def test_other_artifacts_are_not_checked(tmp_path: Path, name: str) -> None:
     said = naming(fill(tmp_path, {name: "torn {"}) / name)
-    assert said == {"valid": True, "errors": [], "warnings": [f"Unknown artifact type: {name}"]}
+    assert said == {"valid": True, "errors": [], "warnings": [said["warnings"][0]]}
+    assert said["warnings"][0].startswith("Unknown artifact type for ")
 
 
 def test_a_summary_of_several_lines_is_a_warning(tmp_path: Path) -> None:
@@ -234,11 +337,34 @@ def test_a_directory_is_looked_through(
 
 
 @pytest.mark.parametrize(
-    "arguments", [("nowhere",), (), (".", "--scope=some"), (".", "--type=critique")]
+    ("arguments", "said"),
+    [
+        (("nowhere",), "Error: nowhere is not a file or directory"),
+        ((), "Usage: validate.sh --type naming "),
+        ((".", "--bogus"), "Usage: validate.sh --type naming "),
+    ],
 )
-def test_naming_names_what_it_cannot_take(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+def test_naming_names_what_it_cannot_take(
+    tmp_path: Path, arguments: tuple[str, ...], said: str
+) -> None:
     done = call("validate-naming", *arguments, cwd=tmp_path)
-    assert (done.code, done.out, done.err.startswith("ERROR: ")) == (1, "", True)
+    assert (done.code, done.out, done.err.startswith(said)) == (1, "", True)
+
+
+@pytest.mark.parametrize("argument", ["--scope=some", "--type=critique"])
+def test_an_unknown_scope_is_active_and_an_unknown_type_a_warning(
+    tmp_path: Path, argument: str
+) -> None:
+    done = call("validate-naming", ".", argument, cwd=tmp_path)
+    warning = "Unknown artifact type for ."
+    assert (done.code, done.json["warnings"]) == (0, [warning] if "type" in argument else [])
+
+
+def test_the_milestones_of_the_project_are_looked_through_from_a_phase(tmp_path: Path) -> None:
+    tree = fill(tmp_path / ".yolo-planning", TREE)
+    said = naming(tree / "phases/01-auth", "--scope=all")
+    assert len(said["errors"]) == 3
+    assert [warning.partition(" ")[0] for warning in said["warnings"]] == ["Milestone:"]
 
 
 # --- config ----------------------------------------------------------------------------------------------------------
@@ -251,6 +377,8 @@ def test_naming_names_what_it_cannot_take(tmp_path: Path, arguments: tuple[str, 
         {"qa_gates": {"post_task": False, "timeout_seconds": 1, "failure_threshold": "minor"}},
         {"integration_gate": {"timeout_seconds": 60}, "delivery": {"mode": "manual"}},
         {"complexity_routing": {"force_analyze_model": "balanced"}},
+        {"complexity_routing": {"trivial_confidence_threshold": 0.6, "max_trivial_files": 2.0}},
+        {"qa_gates": {"timeout_seconds": 90.5}},
         {"effort": "no effort that is known"},
     ],
 )
@@ -260,29 +388,66 @@ def test_a_configuration_that_the_contract_accepts(tmp_path: Path, value: object
 
 
 @pytest.mark.parametrize(
-    ("value", "key"),
+    ("value", "said"),
     [
-        ({"qa_gates": {"post_task": "yes"}}, "qa_gates.post_task"),
-        ({"qa_gates": {"timeout_seconds": 0}}, "qa_gates.timeout_seconds"),
-        ({"qa_gates": []}, "qa_gates"),
-        ({"integration_gate": {"timeout_seconds": 3601}}, "integration_gate.timeout_seconds"),
-        ({"integration_gate": {"checks": {"tests": 1}}}, "integration_gate.checks.tests"),
-        ({"po": {"default_rejection": "minor"}}, "po.default_rejection"),
-        ({"delivery": {"mode": "later"}}, "delivery.mode"),
-        ({"complexity_routing": {"trivial": 0.5}}, "complexity_routing.trivial"),
+        ({"qa_gates": {"post_task": "yes"}}, "qa_gates.post_task must be boolean, got string"),
+        (
+            {"qa_gates": {"timeout_seconds": 0}},
+            "qa_gates.timeout_seconds must be a positive number",
+        ),
+        (
+            {"qa_gates": {"failure_threshold": "all"}},
+            "qa_gates.failure_threshold must be one of: critical, major, minor",
+        ),
+        ({"qa_gates": []}, "qa_gates must be an object, got array"),
+        (
+            {"integration_gate": {"timeout_seconds": 3601}},
+            "integration_gate.timeout_seconds must be a number between 60 and 3600",
+        ),
+        (
+            {"integration_gate": {"checks": {"tests": 1, "mine": "yes"}}},
+            "integration_gate.checks values must all be booleans",
+        ),
+        (
+            {"po": {"default_rejection": "minor"}},
+            "po.default_rejection must be one of: patch, major",
+        ),
+        ({"delivery": {"mode": "later"}}, "delivery.mode must be one of: auto, manual"),
+        (
+            {"complexity_routing": {"trivial_confidence_threshold": 1.5}},
+            "complexity_routing.trivial_confidence_threshold must be a number between 0.0 and 1.0",
+        ),
+        (
+            {
+                "complexity_routing": {
+                    "trivial_confidence_threshold": 0.5,
+                    "medium_confidence_threshold": 0.5,
+                }
+            },
+            "complexity_routing.trivial_confidence_threshold"
+            " must be greater than medium_confidence_threshold",
+        ),
+        (
+            {"complexity_routing": {"trivial": 0.5, "medium": 0.6}},
+            "complexity_routing.trivial_confidence_threshold"
+            " must be greater than medium_confidence_threshold",
+        ),
+        (
+            {"complexity_routing": {"max_trivial_files": 1.5}},
+            "complexity_routing.max_trivial_files must be a positive integer",
+        ),
     ],
 )
-def test_a_wrong_value_is_named(tmp_path: Path, value: object, key: str) -> None:
+def test_a_wrong_value_is_named(tmp_path: Path, value: object, said: str) -> None:
     fill(tmp_path, {"config.json": json.dumps(value)})
-    (error,) = validate("config", "config.json", cwd=tmp_path).json["errors"]
-    assert error.startswith(f"{key}: ")
+    assert validate("config", "config.json", cwd=tmp_path).json["errors"] == [said]
 
 
 @pytest.mark.parametrize("text", ['{"torn', "[]", ""])
 def test_a_torn_configuration_is_invalid(tmp_path: Path, text: str) -> None:
     fill(tmp_path, {"config.json": text})
     (error,) = call("validate-config", "config.json", cwd=tmp_path).json["errors"]
-    assert "config.json" in error
+    assert error.startswith("Config file is not valid JSON: config.json")
 
 
 def test_defaults_stand_behind_the_configuration(tmp_path: Path) -> None:
@@ -355,12 +520,12 @@ def test_a_gate_passes(tmp_path: Path, step: str, files: Mapping[str, str]) -> N
         (
             "test_authoring",
             {"a.plan.jsonl": lines(HEADER, {**TASK, "spec": ""})},
-            "a.plan.jsonl: task T1 has no spec",
+            "a.plan.jsonl: tasks missing spec field (T1)",
         ),
         (
             "test_authoring",
             {"a.plan.jsonl": lines(HEADER) + "torn"},
-            "a.plan.jsonl: line 2 is no JSON object",
+            "a.plan.jsonl: tasks missing spec field (line 2",
         ),
         ("implementation", {**PLAN, STATE: state(test_authoring="complete")}, "test-plan.jsonl"),
         ("code_review", PLAN, "01-01.summary.jsonl"),
@@ -373,16 +538,16 @@ def test_a_gate_passes(tmp_path: Path, step: str, files: Mapping[str, str]) -> N
         (
             "qa",
             {"code-review.jsonl": lines({"r": "changes_requested"}, {"r": "approve"})},
-            "code-review.jsonl with",
+            "code-review.jsonl: r must be 'approve' (got 'changes_requested')",
         ),
-        ("qa", {"code-review.jsonl": '{"r": "appr'}, "code-review.jsonl with"),
+        ("qa", {"code-review.jsonl": '{"r": "appr'}, "code-review.jsonl: r must be"),
         ("security", {}, "verification.jsonl"),
         ("signoff", {"security-audit.jsonl": "{}"}, "code-review.jsonl"),
         ("signoff", APPROVED, "security-audit.jsonl"),
         (
             "post_task_qa",
             {".qa-gate-results.jsonl": lines({"gl": "post-plan"})},
-            ".qa-gate-results.jsonl with",
+            "post-task gate results in .qa-gate-results.jsonl",
         ),
         ("post_plan_qa", {}, ".qa-gate-results.jsonl"),
     ],
@@ -423,31 +588,43 @@ def phases(*rows: tuple[str, list[str]], critical: tuple[str, ...] = ()) -> Any:
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        (phases(("01", ["09"])), "unknown_reference"),
-        (phases(("01", ["02"]), ("02", ["01"])), "dependency_cycle"),
-        (phases(("01", ["01"])), "dependency_cycle"),
-        ({"phases": []}, "empty_value"),
-        ({"phases": {}}, "wrong_type"),
-        ({}, "missing_key"),
-        ("torn", "r.json"),
+        (
+            phases(("01", ["09"])),
+            "Phase '01' depends on '09' which does not exist in phases array",
+        ),
+        (
+            phases(("02", ["01"]), ("01", ["02"]), ("03", [])),
+            "Circular dependency detected involving phases: 02,01",
+        ),
+        (phases(("01", ["01"])), "Circular dependency detected involving phases: 01"),
+        (phases(("01", []), ("01", [])), "Phase '01' is listed more than once"),
+        ({"phases": []}, "Phases array is empty"),
+        ({"phases": {}}, "Missing or invalid phases array"),
+        ({}, "Missing or invalid phases array"),
+        ("torn", "Roadmap file is not valid JSON: r.json"),
     ],
 )
 def test_a_roadmap_without_an_order_is_invalid(tmp_path: Path, value: object, said: str) -> None:
     fill(tmp_path, {"r.json": json.dumps(value) if value != "torn" else "{torn"})
     errors = validate("deps", "--roadmap-json", "r.json", cwd=tmp_path).json["errors"]
-    assert any(said in error for error in errors)
+    assert any(error.startswith(said) for error in errors)
 
 
 @pytest.mark.parametrize(
     ("value", "warnings"),
     [
         (phases(("01", [])), []),
+        ({"phases": [{"id": "01"}, {"id": "02", "depends_on": ["01"]}]}, []),
+        ({"phases": [{"id": "01", "depends_on": None}]}, []),
         (phases(("01", []), ("02", ["01"])), []),
-        (phases(("01", []), ("02", ["01"]), ("03", [])), ["Orphan phase: 03"]),
+        (
+            phases(("01", []), ("02", ["01"]), ("03", [])),
+            ["Phase '03' is orphaned (no dependencies and nothing depends on it)"],
+        ),
         (phases(("01", []), ("02", ["01"]), ("03", ["02"]), critical=("01", "02")), []),
         (
             phases(("01", []), ("02", ["01"]), ("03", ["02"]), critical=("01", "03")),
-            ["Critical phase is not connected to another critical phase: 01"] * 2,
+            ["Critical phase '01' is not", "Critical phase '03' is not"],
         ),
     ],
 )
@@ -459,10 +636,7 @@ def test_what_is_odd_in_a_roadmap_is_a_warning(
     assert said["valid"]
     assert [
         warning[: len(start)] for warning, start in zip(said["warnings"], warnings, strict=True)
-    ] == [
-        start if index == 0 else start.replace(": 01", ": 03")
-        for index, start in enumerate(warnings)
-    ]
+    ] == warnings
 
 
 # --- the door --------------------------------------------------------------------------------------------------------
@@ -474,8 +648,17 @@ def test_the_type_may_be_joined(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [("--type", "poem"), ("--type",), (), ("--type=",), ("--type", "commit")]
+    ("arguments", "said"),
+    [
+        (("--type", "poem"), "Unknown validation type: poem\nValid types: plan, naming, config"),
+        (("--type=",), "Unknown validation type: \nValid types: "),
+        (
+            ("--type",),
+            "Usage: validate.sh --type plan|naming|config|gates|deps|summary|frontmatter",
+        ),
+        ((), "Usage: validate.sh --type plan|naming|config|gates|deps|summary|frontmatter"),
+    ],
 )
-def test_an_unknown_type_is_refused(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+def test_an_unknown_type_is_refused(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
     done = call("validate", *arguments, cwd=tmp_path)
-    assert (done.code, done.out, "plan, naming, config" in done.err) == (1, "", True)
+    assert (done.code, done.out, done.err.startswith(said)) == (1, "", True)

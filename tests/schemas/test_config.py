@@ -76,7 +76,11 @@ def test_documented_numbers_are_the_defaults() -> None:
         85,
     )
     assert (config.integration_gate.timeout_seconds, config.po.confidence_threshold) == (600, 0.85)
-    assert (config.complexity_routing.trivial, config.complexity_routing.medium) == (0.85, 0.7)
+    routing = config.complexity_routing
+    assert (routing.trivial_confidence_threshold, routing.medium_confidence_threshold) == (
+        0.85,
+        0.7,
+    )
 
 
 def test_policy_is_inert_by_default() -> None:

@@ -83,14 +83,16 @@ def validate_frontmatter(_: Sequence[str]) -> int:
     data = content(path) if path.endswith(".md") else None
     lines = _front_matter(data.decode("utf-8", "replace")) if data is not None else ()
     if fault := _fault(lines):
-        advise(f"Frontmatter validation: {safe(path)}: {fault}")
+        advise(f"Frontmatter warning: description field in {safe(path)} {fault}")
     return 0
 
 
 def _front_matter(text: str) -> Sequence[str]:
-    """Return the lines between the fences; none when there is no front matter."""
+    """Return the lines between the fences; none when there is no front matter. The second may be missing."""
     first, *rest = [line.rstrip() for line in text.split("\n")]
-    return rest[: rest.index("---")] if first == "---" and "---" in rest else ()
+    if not first.startswith("---"):
+        return ()
+    return rest[: rest.index("---")] if "---" in rest else rest
 
 
 def _fault(lines: Sequence[str]) -> str:
@@ -100,8 +102,8 @@ def _fault(lines: Sequence[str]) -> str:
     value = lines[at].removeprefix(_KEY).strip()
     goes_on = at + 1 < len(lines) and lines[at + 1][:1] in (" ", "\t")
     if _BLOCK.fullmatch(value) or goes_on:
-        return "description must be on one line"
-    return "description is empty" if value in _EMPTY else ""
+        return "must be a single line. Put the whole text behind `description:`."
+    return "is empty. Say in one line what it is for." if value in _EMPTY else ""
 
 
 ACTIVE_AGENT = ".yolo-planning/.active-agent"
@@ -146,7 +148,7 @@ def _department(name: str) -> str:
     )
 
 
-KEYS = ("p", "s", "fm")
+KEYS = {"p": "phase", "s": "status", "fm": "files_modified"}
 HEADINGS = ("## What Was Built", "## Files Modified")
 _FILE = re.compile(r"[^\s'\"<>|;&]*(?:\.summary\.jsonl|SUMMARY\.md)(?![\w.])")
 
@@ -158,11 +160,14 @@ def validate_summary(_: Sequence[str]) -> int:
     found = _FILE.search(path)
     if found is None:
         return 0
-    data = content(path if path.endswith(("SUMMARY.md", ".summary.jsonl")) else found[0])
+    path = path if path.endswith(("SUMMARY.md", ".summary.jsonl")) else found[0]
+    if ".yolo-planning/" not in os.path.abspath(path):
+        return 0
+    data = content(path)
     if data is not None:
-        lacks = list(_of_markdown(data) if found[0].endswith(".md") else _of_lines(data))
+        lacks = list(_of_markdown(data) if path.endswith(".md") else _of_lines(data))
         if lacks:
-            advise(f"SUMMARY validation: {'; '.join(lacks)}")
+            advise(f"SUMMARY validation: {' '.join(lacks)}")
     return 0
 
 
@@ -170,15 +175,15 @@ def _of_lines(data: bytes) -> Iterator[str]:
     rows = [object_of(line) for line in data.split(b"\n") if line.strip()]
     for number, row in enumerate(rows, 1):
         if row is None:
-            yield f"Line {number}: invalid JSON"
+            yield f"Line {number}: invalid JSON."
     header = rows[0] if rows else {}
     if header is None:
         return
-    for key in KEYS:
+    for key, meaning in KEYS.items():
         if key not in header:
-            yield f"missing required key: {key}"
+            yield f"Missing '{key}' ({meaning}) field."
     if "sg" in header and not _are_texts(header["sg"]):
-        yield "sg must be an array of non-empty strings"
+        yield "Field 'sg' must be an array of non-empty strings."
 
 
 def _are_texts(value: object) -> bool:
@@ -188,7 +193,7 @@ def _are_texts(value: object) -> bool:
 def _of_markdown(data: bytes) -> Iterator[str]:
     lines = [line.rstrip() for line in data.decode("utf-8", "replace").split("\n")]
     if lines[0] != "---" or "---" not in lines[1:]:
-        yield "missing front matter"
+        yield "Missing YAML frontmatter."
     for heading in HEADINGS:
         if heading not in lines:
-            yield f"missing section: {safe(heading)}"
+            yield f"Missing '{heading}'."

@@ -12,16 +12,18 @@ from yolo_fs.reasons import Exit, Reason, YoloError
 
 
 class UsageError(YoloError):
-    """The arguments are not what the script takes."""
+    """The arguments are not what the script takes. The message is printed as it is."""
 
-    def __init__(self, message: str, *, hint: str = ""):
-        super().__init__(Reason.BAD_NAME, message, hint=hint, exit_code=Exit.USAGE)
+    def __init__(self, message: str, *, more: str = ""):
+        super().__init__(Reason.BAD_NAME, message, hint=more, exit_code=Exit.USAGE)
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
     """The arguments of one call."""
 
+    usage: str
+    """The script's name and what it takes."""
     values: Mapping[str, str]
     """Flag → its value; the last one counts."""
     switches: frozenset[str]
@@ -29,81 +31,79 @@ class Given:
     rest: tuple[str, ...]
     """Arguments that are not flags, in order."""
 
-    def need(self, flag: str) -> str:
+    def need(self, flag: str, message: str = "") -> str:
         """Return the value of a flag that must say something.
 
         Raises:
-            UsageError: it is absent or empty.
+            UsageError: it is absent or empty; `message` replaces the line with the usage.
         """
         if value := self.values.get(flag, ""):
             return value
-        raise UsageError(f"{flag} is required")
+        raise UsageError(message or f"Usage: {self.usage} ({flag} is missing)")
 
-    def need_folder(self, flag: str) -> str:
-        """Return the value of a flag that must name a directory.
-
-        Raises:
-            UsageError: it is absent, or there is no such directory.
-        """
-        path = self.need(flag)
-        if os.path.isdir(path):
-            return path
-        raise UsageError(f"{flag}: directory not found: {path}")
-
-    def choose(self, flag: str, choices: Collection[str]) -> str:
+    def choose(self, flag: str, choices: Sequence[str]) -> str:
         """Return the value of a flag that must be one of a closed list.
 
         Raises:
-            UsageError: it is absent, or none of them.
+            UsageError: it is absent, or not in the list.
         """
         value = self.need(flag)
         if value in choices:
             return value
-        raise UsageError(
-            f"{flag}: unknown name: {value}", hint=f"it is one of {', '.join(choices)}"
-        )
+        comma = "," if len(choices) > 2 else ""
+        listed = f"{', '.join(choices[:-1])}{comma} or {choices[-1]}"
+        raise UsageError(f"ERROR: {flag} must be {listed} (got {value})")
+
+
+def require_folder(path: str, message: str) -> str:
+    """Return the path of a directory.
+
+    Raises:
+        UsageError: there is none; `message` is followed by the path.
+    """
+    if os.path.isdir(path):
+        return path
+    raise UsageError(f"{message}: {path}")
 
 
 def parse(
     arguments: Sequence[str],
+    usage: str,
     *,
     valued: Collection[str] = (),
     switches: Collection[str] = (),
     joined: Collection[str] = (),
     most: int = 0,
+    names_flag: bool = True,
 ) -> Given:
     """Return the arguments by their meaning.
 
-    `joined`: those of `valued` that may be written `--name=value` as well. `most`: how many arguments that are no
-    flags are taken.
+    `joined`: those of `valued` that may be written `--name=value` as well. `most`: how many
+    arguments that are no flags are taken. `names_flag`: an unknown flag is answered by its name,
+    and not by the usage.
 
     Raises:
         UsageError: an unknown flag, a flag without its value, too many other arguments.
     """
     values: dict[str, str] = {}
-    found: set[str] = set()
+    switched: set[str] = set()
     rest: list[str] = []
     left = list(arguments)
     while left:
         argument = left.pop(0)
         name, equals, value = argument.partition("=")
         if argument in switches:
-            found.add(argument)
+            switched.add(argument)
         elif equals and name in joined:
             values[name] = value
         elif argument in valued:
             if not left:
-                raise UsageError(f"{argument}: its value is missing")
+                raise UsageError(f"Usage: {usage} ({argument} has no value)")
             values[argument] = left.pop(0)
-        elif argument.startswith("-") and argument != "-":
-            raise UsageError(f"unknown flag: {argument}", hint=_known(valued, switches))
+        elif (argument.startswith("-") and argument != "-") or len(rest) == most:
+            if names_flag:
+                raise UsageError(f"Unknown flag: {argument}")
+            raise UsageError(f"Usage: {usage} (unknown flag: {argument})")
         else:
             rest.append(argument)
-    if len(rest) > most:
-        raise UsageError(f"unexpected argument: {rest[most]}", hint=_known(valued, switches))
-    return Given(values, frozenset(found), tuple(rest))
-
-
-def _known(valued: Collection[str], switches: Collection[str]) -> str:
-    names = [*(f"{name} VALUE" for name in valued), *switches]
-    return f"it takes {', '.join(names)}" if names else ""
+    return Given(usage, values, frozenset(switched), tuple(rest))

@@ -7,16 +7,18 @@ import sys
 from collections.abc import Sequence
 
 from yolo_fs.compat.arguments import parse
-from yolo_fs.edges.git.repository import Repository
-from yolo_fs.reasons import YoloError, safe
+from yolo_fs.reasons import Reason, YoloError, safe
 from yolo_fs.services.install.cleanup import REASONS, Cleaned, clean, is_unique_in
+
+ORCHESTRATION = ".phase-orchestration.json"
+USAGE = "dept-cleanup.sh --phase-dir PATH --reason complete|failure|timeout"
 
 
 def run(arguments: Sequence[str]) -> int:
-    given = parse(arguments, valued=("--phase-dir", "--reason"))
+    given = parse(arguments, USAGE, valued=("--phase-dir", "--reason"))
     folder, reason = given.need("--phase-dir"), given.choose("--reason", REASONS)
     if not os.path.isdir(folder):
-        print(f"WARNING: phase directory not found: {safe(folder, 500)}", file=sys.stderr)
+        print(f"WARNING: Phase dir does not exist: {safe(folder, 500)}", file=sys.stderr)
         return 0
     cleaned = _cleaned(os.path.realpath(folder), reason)
     for name, why in cleaned.left:
@@ -31,10 +33,16 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _cleaned(folder: str, reason: str) -> Cleaned:
-    """Clean a phase; outside of a repository no branch could have an artifact, so the allow-list alone decides."""
+    """Clean a phase; outside of a repository no branch could have an artifact, so the allow-list alone decides.
+
+    Where git does not work, the one artifact of the list stays.
+    """
     try:
-        repository = Repository(folder)
-    except YoloError:
-        return clean(folder, reason, lambda _: False)
-    with repository:
-        return clean(folder, reason, is_unique_in(repository))
+        from yolo_fs.edges.git.repository import Repository  # fails where git does not work
+
+        with Repository(folder) as repository:
+            is_unique = is_unique_in(repository)
+            return clean(folder, reason, is_unique)
+    except YoloError as error:
+        is_outside = error.reason is Reason.NOT_A_REPOSITORY
+    return clean(folder, reason, lambda path: not is_outside and path.endswith(ORCHESTRATION))

@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from yolo_fs.compat.arguments import Given, UsageError, parse
+from yolo_fs.compat.arguments import Given, UsageError, parse, require_folder
 from yolo_fs.compat.output import now
 from yolo_fs.compat.scripts import complain
 from yolo_fs.edges.store import SHARED, Damaged, update
 from yolo_fs.protocol.departments import WORKING
 from yolo_fs.protocol.workflow import STEP_BY_KEY
-from yolo_fs.reasons import Reason, YoloError
+from yolo_fs.reasons import Reason, YoloError, safe
 
 STATUSES = ("pending", "running", "complete", "failed")
 """As `schemas.state.DeptStatus` has them, which costs 100 ms to import."""
@@ -23,16 +23,26 @@ DECLARED = ("status", "step", "plans_complete", "plans_total")
 LOCK_TIMEOUT_S = 10.0
 LOCKED = 2
 
+USAGE = (
+    "dept-status.sh --dept DEPT --phase-dir PATH --action read|write [--status STATUS --step STEP]"
+    " [--error TEXT] [--plans-complete N] [--plans-total N]"
+)
 _FLAGS = (
     "--dept", "--phase-dir", "--action", "--status", "--step", "--error", "--plans-complete", "--plans-total",
 )  # fmt: skip
 
 
 def run(arguments: Sequence[str]) -> int:
-    given = parse(arguments, valued=_FLAGS)
+    given = parse(arguments, USAGE, valued=_FLAGS)
+    for flag in ("--dept", "--phase-dir", "--action"):
+        given.need(flag)
     dept = given.choose("--dept", [row.name.value for row in WORKING])
-    folder = given.need_folder("--phase-dir")
-    if given.choose("--action", ("read", "write")) == "read":
+    action = given.choose("--action", ("read", "write"))
+    if action == "write":
+        for flag in ("--status", "--step"):
+            given.need(flag, f"ERROR: {flag} required for write action")
+    folder = require_folder(given.values["--phase-dir"], "ERROR: --phase-dir: directory not found")
+    if action == "read":
         return _read(folder, f".dept-status-{dept}.json")
     return _write(folder, dept, given)
 
@@ -44,18 +54,16 @@ def _read(folder: str, name: str) -> int:
     if isinstance(data, bytes):
         sys.stdout.buffer.write(data)
         return 0
-    missing = data.reason is Reason.FILE_MISSING
-    raise YoloError(
-        data.reason,
-        f"status file {'not found' if missing else 'refused'}: {folder}/{name}: {data.message}",
-    )
+    if data.reason is Reason.FILE_MISSING:
+        raise UsageError(f"ERROR: Status file not found: {folder}/{name}")
+    raise YoloError(data.reason, f"Status file refused: {folder}/{name}: {data.message}")
 
 
 def _write(folder: str, dept: str, given: Given) -> int:
     fresh = {
         "dept": dept,
         "status": given.choose("--status", STATUSES),
-        "step": given.choose("--step", STEP_BY_KEY),
+        "step": _step(given.values["--step"]),
         "started_at": "",
         "updated_at": now(),
         "plans_complete": _count(given, "--plans-complete"),
@@ -74,12 +82,19 @@ def _write(folder: str, dept: str, given: Given) -> int:
     return 0
 
 
+def _step(step: str) -> str:
+    """Return the step as it is: a refused write would leave a stale status for all the others."""
+    if step not in STEP_BY_KEY:
+        print(f"[warn] --step: not a step of the workflow: {safe(step)}", file=sys.stderr)
+    return step
+
+
 def _count(given: Given, flag: str) -> int:
     """Return a counter; 0 when it is omitted, whatever the file said before."""
     text = given.values.get(flag, "0")
     if text.isascii() and text.isdigit() and len(text) < 10:
         return int(text)
-    raise UsageError(f"{flag}: not a count: {text}")
+    raise UsageError(f"ERROR: {flag}: not a count: {text}")
 
 
 def _merged(

@@ -51,12 +51,14 @@ class Folder:
         return isinstance(data, bytes) and bool(data) and _is_stream(data)
 
     def names(self, beginning: str, ending: str) -> Sequence[str]:
-        found = sorted(
+        if not os.path.isdir(self.path):
+            return ()
+        matching = sorted(
             name
             for name in os.listdir(self.path)
             if name.startswith(beginning) and name.endswith(ending)
         )
-        return [name for name in found if os.path.isfile(os.path.join(self.path, name))]
+        return [name for name in matching if os.path.isfile(os.path.join(self.path, name))]
 
     def rows(self, name: str) -> Sequence[Row]:
         data = self.content(name)

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import math
+import os
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from yolo_fs.compat.arguments import Given, UsageError, parse
-from yolo_fs.compat.departments import CONFIG
-from yolo_fs.compat.folder import Folder, read_object
-from yolo_fs.compat.output import print_json
+from yolo_fs.compat.arguments import Given, UsageError, parse, require_folder
+from yolo_fs.compat.departments import CONFIG, active_departments
+from yolo_fs.compat.folder import Folder, object_of, read_object
+from yolo_fs.compat.output import print_json, warn
+from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, WORKING_NAMES
 from yolo_fs.protocol.gates import GATE_BY_NAME, INTEGRATION_CHECKS, Gate
 from yolo_fs.protocol.names import Dept
-from yolo_fs.reasons import safe
+from yolo_fs.reasons import YoloError, safe
 from yolo_fs.rules.phase.gate_needs import integration_checks, lacking
 from yolo_fs.rules.phase.gate_sources import STATUS, FolderEvidence, has_handed_over, says
 from yolo_fs.rules.phase.waves import routing, section
@@ -23,18 +26,30 @@ from yolo_fs.rules.phase.waves import routing, section
 TIMEOUT_S = 1800.0
 POLL_S = 0.5
 
+DEPT_GATE = (
+    "dept-gate.sh --gate ux-complete|api-contract|all-depts --phase-dir PATH [--timeout SECONDS]"
+    " [--poll-interval SECONDS] [--no-poll]"
+)
+INTEGRATION_GATE = "integration-gate.sh --phase-dir PATH --config PATH [--timeout SECONDS]"
+PRE_CHECK = "pre-integration-check.sh --phase-dir PATH [--config PATH]"
+
 
 def dept_gate(arguments: Sequence[str]) -> int:
     """`dept-gate`: whether a gate between departments is open, now or within a time."""
     given = parse(
         arguments,
+        DEPT_GATE,
         valued=("--gate", "--phase-dir", "--timeout", "--poll-interval"),
         switches=("--no-poll",),
     )
     name = given.need("--gate")
+    given.need("--phase-dir")
     if name not in GATE_BY_NAME:
-        raise UsageError(f"Unknown gate: {name}", hint=f"it is one of {', '.join(GATE_BY_NAME)}")
-    folder = Folder(given.need_folder("--phase-dir"))
+        raise UsageError(
+            f"ERROR: Unknown gate: {name}", more=f"Valid gates: {', '.join(GATE_BY_NAME)}"
+        )
+    path = require_folder(given.need("--phase-dir"), "ERROR: --phase-dir: directory not found")
+    folder = Folder(path)
     timeout_s, poll_s = (
         _seconds(given, "--timeout", TIMEOUT_S),
         _seconds(given, "--poll-interval", POLL_S),
@@ -52,7 +67,7 @@ def _seconds(given: Given, flag: str, default: float) -> float:
         value = -1
     if math.isfinite(value) and value >= 0:
         return value
-    raise UsageError(f"{flag}: not a number of seconds: {text}")
+    raise UsageError(f"ERROR: {flag}: not a number of seconds: {text}")
 
 
 def _wait(gate: Gate, folder: Folder, timeout_s: float, poll_s: float) -> int:
@@ -85,14 +100,22 @@ def integration_gate(arguments: Sequence[str]) -> int:
 
     `timeout` only means that not all departments are complete; it never waits.
     """
-    given = parse(arguments, valued=("--phase-dir", "--config", "--timeout"))
-    folder = Folder(given.need_folder("--phase-dir"))
-    path = given.need("--config")
+    flags = ("--phase-dir", "--config", "--timeout")
+    given = parse(arguments, INTEGRATION_GATE, valued=flags, names_flag=False)
+    folder, path = Folder(given.need("--phase-dir")), given.need("--config")
+    if not os.path.isdir(folder.path):
+        raise UsageError(json.dumps({"error": f"Phase directory not found: {folder.path}"}))
     config = read_object(path)
     if config is None:
-        raise UsageError(f"--config: file not found: {path}")
+        raise UsageError(json.dumps({"error": f"Config file not found: {path}"}))
     timeout_s = _timeout(given, section(config, "integration_gate"))
-    departments = routing(config).departments
+    route = routing(config)
+    departments = active_departments(route)
+    if unscheduled := [dept for dept in departments if dept not in route.departments]:
+        warn(
+            f"department_workflow={route.workflow}, and yet departments are enabled:"
+            f" {', '.join(unscheduled)}; the gate waits for them"
+        )
     said = _statuses(folder, departments)
     is_complete = all(status == "complete" for status in said.values())
     checks = _checks(folder, departments, config) if is_complete else None
@@ -113,9 +136,17 @@ def integration_gate(arguments: Sequence[str]) -> int:
 
 
 def _statuses(folder: Folder, departments: Sequence[Dept]) -> dict[str, str]:
-    """Return the status that each department gives itself; `pending` when it gives none."""
-    said = {dept.value: folder.object(f"{STATUS}{dept}.json").get("status") for dept in departments}
-    return {name: status if isinstance(status, str) else "pending" for name, status in said.items()}
+    """Return the status that each department gives itself.
+
+    It is `pending` without a file that can be read, and `unknown` when the file gives none.
+    """
+    statuses: dict[str, str] = {}
+    for dept in departments:
+        data = folder.content(f"{STATUS}{dept}.json")
+        value = object_of(data) if isinstance(data, bytes) else None
+        status = value.get("status", "unknown") if value is not None else "pending"
+        statuses[dept.value] = status if isinstance(status, str) else "unknown"
+    return statuses
 
 
 def _checks(
@@ -132,7 +163,7 @@ def _timeout(given: Given, settings: Mapping[str, Any]) -> int:
     )
     if text.isascii() and text.isdigit() and len(text) < 10:
         return int(text)
-    raise UsageError(f"--timeout: not a whole number of seconds: {text}")
+    raise UsageError(f"ERROR: --timeout: not a whole number of seconds: {text}")
 
 
 def _off(config: Mapping[str, Any]) -> frozenset[str]:
@@ -143,9 +174,13 @@ def _off(config: Mapping[str, Any]) -> frozenset[str]:
 
 def pre_integration_check(arguments: Sequence[str]) -> int:
     """`pre-integration-check`: what each department still lacks for the integration gate."""
-    given = parse(arguments, valued=("--phase-dir", "--config"))
-    folder = Folder(given.need_folder("--phase-dir"))
-    departments = routing(read_object(given.values.get("--config", CONFIG)) or {}).departments
+    given = parse(arguments, PRE_CHECK, valued=("--phase-dir", "--config"), names_flag=False)
+    path = require_folder(
+        given.need("--phase-dir", "Error: --phase-dir is required"),
+        "Error: phase directory does not exist",
+    )
+    folder = Folder(path)
+    departments = _enabled(given.values.get("--config", CONFIG))
     found = {dept: list(_issues(folder, dept, departments)) for dept in departments}
     blocking = [f"{dept}: {issue}" for dept, listed in found.items() for issue in listed]
     print_json(
@@ -161,6 +196,17 @@ def pre_integration_check(arguments: Sequence[str]) -> int:
     return 1 if blocking else 0
 
 
+def _enabled(path: str) -> Sequence[Dept]:
+    """Return the departments that a configuration turns on, in its order; else the default one."""
+    try:
+        flags = section(read_object(path) or {}, "departments")
+    except YoloError as error:
+        warn(error.message)
+        flags = {}
+    enabled = [Dept(name) for name, flag in flags.items() if name in WORKING_NAMES and flag is True]
+    return enabled or [DEFAULT_DEPARTMENT]
+
+
 def _status(found: Sequence[str]) -> str:
     return "not_ready" if found else "ready"
 
@@ -168,13 +214,21 @@ def _status(found: Sequence[str]) -> str:
 def _issues(folder: Folder, department: Dept, departments: Sequence[Dept]) -> Iterator[str]:
     """Yield what keeps a department from the integration gate."""
     if not has_handed_over(folder, department):
-        yield f"handoff sentinel missing: .handoff-{department}-complete"
+        yield f"missing handoff sentinel: .handoff-{department}-complete"
     results = folder.rows("test-results.jsonl")
-    if len(departments) > 1 and not any(says(row, "dept", department.value) for row in results):
-        yield "no test results in test-results.jsonl"
+    if len(departments) > 1 and not folder.has("test-results.jsonl"):
+        yield "test-results.jsonl not found"
+    elif len(departments) > 1 and not any(says(row, "dept", department.value) for row in results):
+        yield f"no test results for department: {department}"
     latest = {str(row.get("id")): row for row in folder.rows("escalation.jsonl") if row is not None}
-    for name, row in latest.items():
-        # The reference looks for severity `critical`, which no escalation can have.
-        blocks = says(row, "sev", "blocking", "critical") and says(row, "st", "open", "escalated")
-        if blocks and row.get("dept") in (None, "", department.value):
-            yield f"blocking escalation is not resolved: {name}"
+    # The reference looks for severity `critical`, which no escalation can have.
+    blocking = [
+        name
+        for name, row in latest.items()
+        if says(row, "sev", "blocking", "critical")
+        and says(row, "st", "open", "escalated")
+        and row.get("dept") in (None, "", department.value)
+    ]
+    if blocking:
+        listed = ", ".join(map(safe, blocking))
+        yield f"{len(blocking)} open critical escalation(s) for {department}: {listed}"

@@ -8,9 +8,9 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from yolo_fs.compat.arguments import UsageError, parse
+from yolo_fs.compat.arguments import UsageError, parse, require_folder
 from yolo_fs.compat.folder import Folder, read_object
-from yolo_fs.compat.output import now
+from yolo_fs.compat.output import now, warn
 from yolo_fs.edges.store import SHARED, write_json
 from yolo_fs.ids import PhaseId, PlanId
 from yolo_fs.reasons import Reason, YoloError
@@ -22,20 +22,22 @@ STEPS = (
 )  # fmt: skip
 """Those that the reference writes; readers accept any subset."""
 _EARLIER = {"critique": "critique.jsonl", "architecture": "architecture.toon"}
+USAGE = "generate-execution-state.sh --phase-dir PATH --phase NN [--force]"
 _PLAN, _SUMMARY = ".plan.jsonl", ".summary.jsonl"
 
 
 def run(arguments: Sequence[str]) -> int:
-    given = parse(arguments, valued=("--phase-dir", "--phase"), switches=("--force",))
-    path = given.need_folder("--phase-dir")
+    given = parse(arguments, USAGE, valued=("--phase-dir", "--phase"), switches=("--force",))
+    path, phase = given.need("--phase-dir"), given.need("--phase")
+    require_folder(path, "Error: Phase directory does not exist")
     name = os.path.basename(os.path.abspath(path))
-    number = _number(given.need("--phase"), name)
+    number = _number(phase, name)
     target = os.path.join(path, ".execution-state.json")
     if "--force" not in given.switches:
         _refuse_existing(target)
     plans = list(_plans(Folder(path)))
     if not plans:
-        raise UsageError(f"no plans found in {path}")
+        raise UsageError(f"Error: No plan.jsonl files found in {path}")
     write_json(target, _state(Folder(path), number, name, plans), mode=SHARED)
     print(target)
     return 0
@@ -44,37 +46,48 @@ def run(arguments: Sequence[str]) -> int:
 def _number(text: str, directory: str) -> int:
     phase = PhaseId.parse(directory)
     if not (text.isascii() and text.isdigit() and len(text) <= 4):
-        raise UsageError(f"--phase: not a phase number: {text}")
+        raise UsageError(f"Error: --phase: not a phase number: {text}")
     if phase and int(phase.number) != int(text):
-        raise UsageError(f"--phase: {text} is not the phase of {directory}")
+        raise UsageError(f"Error: --phase: {text} is not the phase of {directory}")
     return int(text)
 
 
 def _refuse_existing(target: str) -> None:
     status = (read_object(target) or {}).get("status")
-    if status in ("running", "complete"):
-        raise YoloError(
-            Reason.STATE_CONFLICT,
-            f"{target} exists already, with status {status}",
-            hint="--force replaces it",
-        )
+    if status == "complete":
+        raise UsageError("Phase already complete. Use --force to regenerate.")
+    if status == "running":
+        raise UsageError("Existing state found (status: running). Use --force to regenerate.")
 
 
 def _plans(folder: Folder) -> Iterator[dict[str, Any]]:
     for file in folder.names("", _PLAN):
         header = first(folder.rows(file))
-        plan = PlanId.parse(f"{header.get('p')}-{header.get('n')}")
-        wave = header.get("w")
-        if plan is None or type(wave) is not int or wave < 1:
-            raise YoloError(
-                Reason.BAD_FORMAT, f"{file}: line 1 is not a plan header with p, n and w"
-            )
-        summaries = (f"{plan}{_SUMMARY}", file.removesuffix(_PLAN) + _SUMMARY)
-        is_done = any(
-            says(row, "s", "complete") for name in summaries for row in folder.rows(name)[:1]
-        )
-        title, status = str(header.get("t", "")), "complete" if is_done else "pending"
-        yield {"id": str(plan), "title": title, "wave": wave, "status": status}
+        if not header:
+            raise YoloError(Reason.BAD_FORMAT, f"{file}: line 1 is not the header of a plan")
+        plan = f"{header.get('p', '')}-{header.get('n', '')}"
+        if not PlanId.parse(plan):
+            warn(f"{file}: p and n of its header do not name a plan: {plan}")
+        names = [file.removesuffix(_PLAN) + _SUMMARY]
+        if "/" not in plan:
+            names.append(plan + _SUMMARY)
+        summaries = [first(folder.rows(name)) for name in names]
+        is_done = any(says(summary, "s", "complete") for summary in summaries)
+        yield {
+            "id": plan,
+            "title": str(header.get("t", "")),
+            "wave": _wave(file, header.get("w")),
+            "status": "complete" if is_done else "pending",
+        }
+
+
+def _wave(file: str, wave: object) -> int:
+    """Return the wave of a plan: 1 where the header gives none."""
+    text = str(wave)
+    if text.isascii() and text.isdigit() and 0 < len(text) < 10 and int(text) > 0:
+        return int(text)
+    warn(f"{file}: its header has no wave; taken for wave 1")
+    return 1
 
 
 def _state(

@@ -12,13 +12,18 @@ from collections.abc import Sequence
 from yolo_fs.compat.arguments import UsageError
 from yolo_fs.edges.git.conversation import GitOutput
 from yolo_fs.edges.git.runner import run_as_user
+from yolo_fs.reasons import YoloError
 from yolo_fs.services.tasks.commit import commit_lock
 
 
 def run(arguments: Sequence[str]) -> int:
     if not arguments:
-        raise UsageError("it takes the arguments of git commit: git-commit-serialized -m MESSAGE")
-    place = run_as_user(".", ["rev-parse", "--path-format=absolute", "--git-common-dir"])
+        raise UsageError("Usage: git-commit-serialized.sh -m MESSAGE [GIT_COMMIT_ARGUMENT]...")
+    try:
+        place = run_as_user(".", ["rev-parse", "--path-format=absolute", "--git-common-dir"])
+    except YoloError as error:
+        # Its hint names our flag -C, which means something else to git commit.
+        raise YoloError(error.reason, error.message) from None
     if place.code != 0:
         return _failed(place)
     with commit_lock(os.fsdecode(place.out).rstrip("\n")):

@@ -8,35 +8,43 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from yolo_fs.compat.arguments import parse
 from yolo_fs.compat.folder import Folder
 from yolo_fs.ids import NAME
 from yolo_fs.reasons import YoloError, safe
+from yolo_fs.rules.phase.waves import section
 
 ROOT = ".yolo-planning"
 _PLACEHOLDER = b"{project-description}"
 _PLANS, _SUMMARIES = (".plan.jsonl", "-PLAN.md"), (".summary.jsonl", "-SUMMARY.md")
-_CONFIG = (
-    "effort", "autonomy", "auto_commit", "verification_tier", "agent_teams", "max_tasks_per_plan", "context_compiler",
-    "security_audit",
-)  # fmt: skip
-_ROUTING = {
-    "config_complexity_routing": "enabled",
-    "config_trivial_threshold": "trivial",
-    "config_medium_threshold": "medium",
-    "config_fallback_path": "fallback_path",
+DEFAULTS: Mapping[str, object] = {
+    "effort": "balanced",
+    "autonomy": "standard",
+    "auto_commit": True,
+    "verification_tier": "standard",
+    "agent_teams": False,
+    "max_tasks_per_plan": 5,
+    "context_compiler": True,
+    "security_audit": False,
 }
+"""As the reference answers; `schemas.config.Config`, which differs in a few, costs 80 ms to import."""
+_APPROVALS = ("qa_fail", "security_warn")
+_ROUTING: Mapping[str, tuple[str, str, object]] = {
+    "config_complexity_routing": ("enabled", "enabled", True),
+    "config_trivial_threshold": ("trivial_confidence_threshold", "trivial", 0.85),
+    "config_medium_threshold": ("medium_confidence_threshold", "medium", 0.7),
+    "config_fallback_path": ("fallback_path", "fallback_path", "high"),
+}
+"""Line → its key, how earlier versions of yolo_fs called the key, and its default."""
 _STATE = {
-    "current_phase": ("ph", "none"),
-    "total_phases": ("tt", "0"),
-    "workflow_status": ("st", "none"),
-    "workflow_step": ("step", "none"),
+    "current_phase": ("ph", ""),
+    "total_phases": ("tt", ""),
+    "workflow_status": ("st", ""),
+    "workflow_step": ("step", ""),
     "progress": ("pr", "0"),
 }
 
 
-def run(arguments: Sequence[str]) -> int:
-    parse(arguments)
+def run(_: Sequence[str]) -> int:
     for key, value in _lines():
         print(f"{key}={_word(value)}")
     return 0
@@ -63,11 +71,10 @@ def _lines() -> Iterator[tuple[str, object]]:
     yield "phases_dir", f"{home}/phases" if there else "none"
     yield from _next_phase(_phases(f"{home}/phases"))
     yield from _config(root, there=there)
-    codebase = f"{ROOT}/codebase"
-    yield "has_codebase_map", os.path.isdir(codebase) and bool(Folder(codebase).names("", ".md"))
+    yield "has_codebase_map", os.path.isfile(f"{ROOT}/codebase/META.md")
     yield "brownfield", _tracks_files()
     if there:
-        yield from _state(Folder(home))
+        yield from _state({**root.object("state.json"), **Folder(home).object("state.json")})
     execution = root.object(".execution-state.json")
     execution = {**execution, **Folder(home).object(".execution-state.json")}
     yield "execution_state", execution.get("status") or "none"
@@ -75,7 +82,7 @@ def _lines() -> Iterator[tuple[str, object]]:
 
 def _has_project(root: Folder) -> bool:
     project = root.content("PROJECT.md")
-    return isinstance(project, bytes) and bool(project) and _PLACEHOLDER not in project
+    return isinstance(project, bytes) and _PLACEHOLDER not in project
 
 
 def _next_phase(phases: Sequence[_Phase]) -> Iterator[tuple[str, object]]:
@@ -120,7 +127,11 @@ class _Phase:
 def _phases(folder: str) -> Sequence[_Phase]:
     if not os.path.isdir(folder):
         return ()
-    names = sorted(name for name in os.listdir(folder) if os.path.isdir(f"{folder}/{name}"))
+    names = sorted(
+        name
+        for name in os.listdir(folder)
+        if not name.startswith(".") and os.path.isdir(f"{folder}/{name}")
+    )
     return [
         _Phase(name, _count(f"{folder}/{name}", _PLANS), _count(f"{folder}/{name}", _SUMMARIES))
         for name in names
@@ -141,7 +152,7 @@ def _milestone(root: Folder) -> tuple[str, bool]:
     )
     if not name:
         return "none", False
-    if NAME.fullmatch(name) and os.path.isdir(f"{ROOT}/milestones/{name}"):
+    if NAME.fullmatch(name) and os.path.isdir(f"{ROOT}/milestones/{name}/phases"):
         return name, False
     return "none", True
 
@@ -150,26 +161,17 @@ def _milestone(root: Folder) -> tuple[str, bool]:
 
 
 def _config(root: Folder, *, there: bool) -> Iterator[tuple[str, object]]:
-    from yolo_fs.schemas.config import Config
-
     has_file = there and root.has("config.json")
-    defaults = Config().model_dump()
-    said = root.object("config.json") if has_file else {}
-    gates, routing = (
-        {**defaults[key], **_section(said, key)} for key in ("approval_gates", "complexity_routing")
-    )
-    for key in _CONFIG:
-        yield f"config_{key}", _plain(said.get(key), defaults[key])
-    for key in ("qa_fail", "security_warn"):
-        yield f"config_approval_{key}", gates[key]
-    yield "config_team_mode", _plain(said.get("team_mode"), "auto" if has_file else "task")
-    for key, name in _ROUTING.items():
-        yield key, _plain(routing[name], defaults["complexity_routing"][name])
-
-
-def _section(said: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    found = said.get(key)
-    return found if isinstance(found, dict) else {}
+    config = root.object("config.json") if has_file else {}
+    gates, routing = (section(config, key) for key in ("approval_gates", "complexity_routing"))
+    for key, default in DEFAULTS.items():
+        yield f"config_{key}", _plain(config.get(key), default)
+    for key in _APPROVALS:
+        yield f"config_approval_{key}", _plain(gates.get(key), False)
+    team_mode = "task" if there and not has_file else "auto"
+    yield "config_team_mode", _plain(config.get("team_mode"), team_mode)
+    for key, (name, earlier_name, default) in _ROUTING.items():
+        yield key, _plain(routing.get(name, routing.get(earlier_name)), default)
 
 
 def _plain(value: object, default: object) -> object:
@@ -177,16 +179,15 @@ def _plain(value: object, default: object) -> object:
     return value if isinstance(value, str | int | float) else default
 
 
-def _state(home: Folder) -> Iterator[tuple[str, object]]:
-    state = home.object("state.json")
+def _state(state: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
     for key, (name, default) in _STATE.items():
         yield key, _plain(state.get(name), default)
 
 
 def _tracks_files() -> bool:
-    from yolo_fs.edges.git.runner import Git
-
     try:
+        from yolo_fs.edges.git.runner import Git  # fails where git does not work
+
         return bool(Git(".").text("ls-files", "-z"))
     except YoloError:
         return False

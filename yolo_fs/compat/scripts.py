@@ -7,10 +7,12 @@ is imported only when it is called.
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
+from yolo_fs.compat.arguments import UsageError
 from yolo_fs.reasons import Reason, YoloError, safe
 
 SCRIPTS: Mapping[str, str] = {
@@ -22,7 +24,7 @@ SCRIPTS: Mapping[str, str] = {
     "validate": "validate.run",
     "validate-plan": "validate_plan.run",
     "validate-naming": "validate_naming.run",
-    "validate-config": "validate.validate_config",
+    "validate-config": "validate_config.run",
     "validate-gates": "validate_gates.run",
     "validate-summary": "advisories.validate_summary",
     "validate-frontmatter": "advisories.validate_frontmatter",
@@ -50,15 +52,22 @@ def load(name: str) -> Script:
 def run(name: str, arguments: Sequence[str]) -> int:
     """Run one script; errors of its arguments or the environment go to stderr and give 1."""
     try:
-        return load(name)(arguments)
+        code = load(name)(arguments)
+        sys.stdout.flush()
     except YoloError as error:
         complain(error)
+    except BrokenPipeError:  # nobody reads on, as in `phase-detect.sh | head -1`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
         complain(YoloError(Reason.UNREADABLE, f"{error.filename}: {error.strerror}"))
+    else:
+        return code
     return 1
 
 
 def complain(error: YoloError) -> None:
     """Say what went wrong, in the reference's form."""
-    hint = f"\nHint: {safe(error.hint, 500)}" if error.hint else ""
-    print(f"ERROR: {safe(error.message, 500)}{hint}", file=sys.stderr)
+    is_usage = isinstance(error, UsageError)
+    print(f"{'' if is_usage else 'ERROR: '}{safe(error.message, 500)}", file=sys.stderr)
+    if error.hint:
+        print(f"{'' if is_usage else 'Hint: '}{safe(error.hint, 500)}", file=sys.stderr)

@@ -12,21 +12,26 @@ from yolo_fs.ids import PlanId
 from yolo_fs.reasons import safe
 from yolo_fs.rules.phase.gate_sources import PhaseFolder, first, says
 
+USAGE = "validate.sh --type gates --step STEP --phase-dir PATH"
+
 
 def run(arguments: Sequence[str]) -> int:
-    given = parse(arguments, valued=("--step", "--phase-dir"))
+    given = parse(arguments, USAGE, valued=("--step", "--phase-dir"))
     step, path = given.need("--step"), given.need("--phase-dir")
     if step not in SCRIPT_GATES:
-        raise UsageError(f"Unknown step: {step}", hint=f"it is one of {', '.join(SCRIPT_GATES)}")
+        raise UsageError(
+            f"ERROR: Unknown step: {step}", more=f"Valid steps: {', '.join(SCRIPT_GATES)}"
+        )
     missing = _missing(step, path)
     print_json({"gate": "fail" if missing else "pass", "step": step, "missing": missing})
     return 1 if missing else 0
 
 
 def _missing(step: str, path: str) -> Sequence[str]:
-    if not os.path.isdir(path):
+    missing = [safe(lack) for lack in SCRIPT_GATES[step](Folder(path))]
+    if not missing and not os.path.isdir(path):
         return [f"phase directory {safe(path, 500)}"]
-    return [safe(lack) for lack in SCRIPT_GATES[step](Folder(path))]
+    return missing
 
 
 # --- what the gate of each step asks for ---
@@ -62,17 +67,21 @@ def _some_plan(folder: PhaseFolder) -> Iterator[str]:
 def _specs(folder: PhaseFolder) -> Iterator[str]:
     yield from _some_plan(folder)
     for name in folder.names("", PLAN):
-        for number, row in enumerate(folder.rows(name)[1:], 2):
-            if row is None:
-                yield f"{name}: line {number} is not a JSON object"
-            elif not row.get("spec"):
-                yield f"{name}: task {row.get('id', number)} has no spec"
+        tasks = folder.rows(name)[1:]
+        torn = [
+            f"line {number} is not a JSON object"
+            for number, row in enumerate(tasks, 2)
+            if row is None
+        ]
+        lacking = [str(row.get("id")) for row in tasks if row is not None and not row.get("spec")]
+        if torn or lacking:
+            yield f"{name}: tasks missing spec field ({', '.join([*lacking, *torn])})"
 
 
 def _red_tests(folder: PhaseFolder) -> Iterator[str]:
     yield from _specs(folder)
     if _status(folder, "test_authoring") == "complete" and not folder.has("test-plan.jsonl"):
-        yield "test-plan.jsonl"
+        yield "test-plan.jsonl (test_authoring step completed)"
 
 
 def _summaries(folder: PhaseFolder) -> Iterator[str]:
@@ -89,10 +98,11 @@ def _summaries(folder: PhaseFolder) -> Iterator[str]:
 
 
 def _approved(folder: PhaseFolder) -> Iterator[str]:
+    verdict = first(folder.rows("code-review.jsonl")).get("r", "")
     if not folder.has("code-review.jsonl"):
         yield "code-review.jsonl"
-    elif not says(first(folder.rows("code-review.jsonl")), "r", "approve"):
-        yield 'code-review.jsonl with r "approve" on line 1'
+    elif verdict != "approve":
+        yield f"code-review.jsonl: r must be 'approve' (got '{verdict}')"
 
 
 def _signoff(folder: PhaseFolder) -> Iterator[str]:
@@ -107,7 +117,7 @@ def _recorded(level: str, step: str) -> Lacks:
         if not folder.has(name):
             yield from _file(name, step)(folder)
         elif not any(says(row, "gl", level) for row in folder.rows(name)):
-            yield f"{name} with a record of gl {level}"
+            yield f"{level} gate results in {name}"
 
     return lacks
 

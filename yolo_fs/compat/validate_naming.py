@@ -3,104 +3,205 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
-from yolo_fs.compat.arguments import Given, UsageError, parse
-from yolo_fs.compat.output import print_json
-from yolo_fs.compat.shapes import is_asked, placed, read_records
-from yolo_fs.reasons import Level, Reason, safe
-from yolo_fs.rules.artifacts.examine import shape_faults
-from yolo_fs.rules.artifacts.table import ARTIFACTS, Artifact
-from yolo_fs.schemas.base import Record, Strictness
+from yolo_fs.compat.arguments import UsageError, parse
+from yolo_fs.compat.output import print_verdict
+from yolo_fs.compat.shapes import ROWS, Lines, Wrong, beyond_the_contract, read_artifact
+from yolo_fs.reasons import safe
+from yolo_fs.schemas.lines.planning import Requirement, TurboTask
+from yolo_fs.schemas.lines.summary import Summary
 
-KINDS = ("plan", "summary", "reqs")
-SCOPES = ("active", "all")
+USAGE = "validate.sh --type naming FILE_OR_DIR [--scope=active|all] [--type=plan|summary|reqs] [--turbo]"
 DEPTH = 2
 """Levels of directories that are looked at below the target."""
-_MILESTONE_DEPTH = 4
-_ROWS = {row.kind: row for row in ARTIFACTS if row.kind in KINDS}
-
-
-@dataclass(frozen=True, slots=True)
-class NamingVerdict:
-    """What is wrong with the names in one file."""
-
-    errors: list[str] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
+_MILESTONES = ("../../../milestones", "../../milestones", "milestones", "../milestones")
+_ANY_DEPTH = 64
 
 
 def run(arguments: Sequence[str]) -> int:
+    flags = ("--scope", "--type")
     given = parse(
         arguments,
-        valued=("--scope", "--type"),
-        joined=("--scope", "--type"),
+        USAGE,
+        valued=flags,
+        joined=flags,
         switches=("--turbo",),
         most=1,
+        names_flag=False,
     )
-    if not given.rest or not os.path.exists(given.rest[0]):
-        raise UsageError(f"no such file or directory: {(given.rest or ('TARGET',))[0]}")
-    target = given.rest[0]
-    kind = given.choose("--type", KINDS) if "--type" in given.values else ""
-    scope = given.choose("--scope", SCOPES) if "--scope" in given.values else "active"
-    verdict = _everything(target, kind, scope, given)
-    print_json(
-        {"valid": not verdict.errors, "errors": verdict.errors, "warnings": verdict.warnings}
-    )
-    return 1 if verdict.errors else 0
-
-
-def judge(path: str, kind: str, *, is_turbo: bool = False) -> NamingVerdict:
-    """Return what the naming rules say of one file of a kind."""
-    row, name = _ROWS[kind], os.path.basename(path)
-    records, unreadable = read_records(path)
-    verdict = NamingVerdict(list(unreadable))
-    if is_turbo and records:
-        records = (Record(records[0].line, {**records[0].value, "eff": "turbo"}), *records[1:])
-    first = records[0].value if records else {}
-    values = {record.line: record.value for record in records}
-    for line, fault in shape_faults(row, records, Strictness()):
-        is_header = row.header is not None and line == records[0].line
-        shape = row.shape_of(values[line], position=line - 1, first=first)
-        asked = shape is not None and is_asked(fault, shape, values[line], is_header=is_header)
-        told = verdict.errors if asked else verdict.warnings
-        if asked or fault.level is Level.ERROR or fault.reason is Reason.WRONG_LINE_COUNT:
-            told.append(placed(name, line, fault))
-    return verdict
-
-
-def _everything(target: str, kind: str, scope: str, given: Given) -> NamingVerdict:
+    if not given.rest:
+        raise UsageError(f"Usage: {USAGE}")
+    target, kind = given.rest[0], given.values.get("--type", "")
+    if not os.path.isfile(target) and not os.path.isdir(target):
+        raise UsageError(f"Error: {target} is not a file or directory")
     is_turbo = "--turbo" in given.switches
-    verdict = NamingVerdict()
+    errors, warnings = [], []
     for path, found in _files(target, kind):
-        if not found:
-            verdict.warnings.append(f"Unknown artifact type: {safe(os.path.basename(path))}")
-            continue
-        one = judge(path, found, is_turbo=is_turbo)
-        verdict.errors.extend(one.errors)
-        verdict.warnings.extend(one.warnings)
-    for path, found in _milestones(target, kind) if scope == "all" else ():
-        one = judge(path, found, is_turbo=is_turbo)
-        verdict.warnings.extend(f"milestone: {said}" for said in (*one.errors, *one.warnings))
-    return verdict
+        wrong, odd = judge(path, found, is_turbo=is_turbo)
+        errors += [fault.text for fault in wrong]
+        warnings += odd
+    if given.values.get("--scope") == "all" and os.path.isdir(target):
+        for path, found in _milestones(target, kind):
+            wrong, odd = judge(path, found, is_turbo=is_turbo)
+            warnings += [f"Milestone: {text}" for text in (*(fault.text for fault in wrong), *odd)]
+    return print_verdict(errors, warnings)
+
+
+def judge(path: str, kind: str, *, is_turbo: bool = False) -> tuple[list[Wrong], list[str]]:
+    """Return what the naming rules refuse in one file, and what only the coordinator refuses."""
+    if kind not in _RULES:
+        return [], [f"Unknown artifact type for {safe(path, 500)}"]
+    name, lines = os.path.basename(path), read_artifact(path)
+    if kind == "plan":
+        wrong = [*lines.torn, *plan_naming(name, lines, is_turbo=is_turbo)]
+    else:
+        wrong = [*lines.torn, *_RULES[kind](name, lines)]
+    return wrong, list(beyond_the_contract(kind, name, lines, wrong, is_turbo=is_turbo))
+
+
+# --- the rules ---
+
+
+def plan_naming(name: str, lines: Lines, *, is_turbo: bool = False) -> Iterator[Wrong]:
+    """Yield what the naming rules refuse in a plan."""
+    header = lines.header
+    if header is not None:
+        yield from _numbers("Header", header, lines.records[0].line)
+        title = header.get("t")
+        if re.fullmatch("[0-9]+", str(title)):
+            text = f"Header t field is a number '{title}' -- must be title string"
+            yield Wrong(lines.records[0].line, "t", text)
+        yield from _file_name("File name", name, header, lines.records[0].line)
+    for record in lines.body:
+        label = task_label(record.value)
+        for key in TASK_KEYS:
+            if key not in record.value and not (is_turbo and key == "tp"):
+                yield Wrong(record.line, key, f"{label}: missing required key: {key}")
+        for old, new in _old_keys(TurboTask.renamed_keys, record.value):
+            yield Wrong(record.line, old, f"{label}: uses legacy key '{old}' instead of '{new}'")
+        for path in paths_outside(record.value):
+            yield Wrong(record.line, "f", f"{label}: absolute path in f: {safe(path)}")
+
+
+TASK_KEYS = ("id", "tp", "a", "f", "v", "done")
+
+
+def task_label(task: Mapping[str, Any]) -> str:
+    """Return how messages call a task."""
+    return f"Task {safe(str(task.get('id') or 'unknown'))}"
+
+
+def paths_outside(task: Mapping[str, Any]) -> Sequence[str]:
+    """Return the paths of a task that are absolute, or leave the repository."""
+    files = task.get("f")
+    if not isinstance(files, list):
+        return ()
+    return [
+        file
+        for file in files
+        if isinstance(file, str) and (file.startswith("/") or ".." in file.split("/"))
+    ]
+
+
+_MEANINGS = {"ch": "commit hashes", "tc": "tasks completed", "dv": "deviations"}
+
+
+def _of_summary(name: str, lines: Lines) -> Iterator[Wrong]:
+    header = lines.header
+    if header is None:
+        return
+    line = lines.records[0].line
+    for key, field in Summary.model_fields.items():
+        if field.is_required() and key not in header:
+            yield Wrong(line, key, f"Summary {safe(name)}: missing required key: {key}")
+    for old, new in _old_keys(Summary.renamed_keys, header):
+        meaning = f" ({_MEANINGS[new]})" if new in _MEANINGS else " (not canonical)"
+        yield Wrong(line, old, f"Summary uses legacy key '{old}' -- use '{new}'{meaning}")
+    yield from _numbers("Summary", header, line)
+    yield from _choice("Summary", header, "tst", ("red_green", "green_only", "no_tests"), line)
+    yield from _choice("Summary", header, "s", ("complete", "partial", "failed"), line)
+    yield from _file_name("Summary file name", name, header, line)
+
+
+def _of_reqs(_: str, lines: Lines) -> Iterator[Wrong]:
+    for line, value in lines.records:
+        label = f"Reqs {safe(str(value.get('id') or 'unknown'))}"
+        for key, field in Requirement.model_fields.items():
+            if field.is_required() and key not in value:
+                yield Wrong(line, key, f"{label}: missing required key: {key}")
+        for old, new in _old_keys(Requirement.renamed_keys, value):
+            yield Wrong(line, old, f"{label}: uses legacy key '{old}' -- use '{new}'")
+        yield from _choice(f"{label}:", value, "pri", ("must", "should", "nice"), line)
+        yield from _choice(f"{label}:", value, "st", ("open", "done"), line)
+
+
+_RULES = {"plan": plan_naming, "summary": _of_summary, "reqs": _of_reqs}
+
+
+def _numbers(what: str, header: Mapping[str, Any], line: int) -> Iterator[Wrong]:
+    """Yield what is wrong with the number of the phase and of the plan."""
+    phase, plan = header.get("p"), header.get("n")
+    shown = safe(str(phase))
+    if isinstance(phase, str) and "-" in phase:
+        text = f"{what} p field is compound '{shown}' -- must be phase-only (e.g. '01')"
+        yield Wrong(line, "p", text)
+    elif phase is not None and not _is_number(phase):
+        text = f"{what} p field '{shown}' is not valid -- must be zero-padded number (e.g. '01')"
+        yield Wrong(line, "p", text)
+    if plan is not None and not _is_number(plan):
+        shown = safe(str(plan))
+        text = f"{what} n field '{shown}' is not a plan number -- must be zero-padded (e.g. '01')"
+        yield Wrong(line, "n", text)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, str) and re.fullmatch("[0-9]{2}", value) is not None
+
+
+def _file_name(what: str, name: str, header: Mapping[str, Any], line: int) -> Iterator[Wrong]:
+    """Yield that a file `NN-MM.plan.jsonl` is named unlike its header; other names are free."""
+    phase, plan = header.get("p"), header.get("n")
+    match = re.fullmatch(r"([0-9]{2})-([0-9]{2})\.(?:plan|summary)\.jsonl", name)
+    if match and None not in (phase, plan) and match.groups() != (phase, plan):
+        numbers = f"p='{safe(str(phase))}' n='{safe(str(plan))}'"
+        yield Wrong(line, "", f"{what} {name} does not match header {numbers}")
+
+
+def _choice(
+    what: str, value: Mapping[str, Any], key: str, choices: Sequence[str], line: int
+) -> Iterator[Wrong]:
+    if key in value and value[key] not in choices:
+        text = f"{what} {key} field '{safe(str(value[key]))}' not valid"
+        yield Wrong(line, key, f"{text} -- must be {'|'.join(choices)}")
+
+
+def _old_keys(renamed: Mapping[str, str], value: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the old keys that stand where the new one is missing."""
+    for old, new in renamed.items():
+        if old in value and new not in value:
+            yield old, new
+
+
+# --- the files ---
 
 
 def _files(target: str, kind: str) -> Iterator[tuple[str, str]]:
     """Yield files with their kinds; of a directory those of a known kind, and a single file whatever it is."""
-    if os.path.isdir(target):
+    if os.path.isdir(target) and kind in ("", *ROWS):
         yield from _below(target, kind, DEPTH)
     else:
         yield target, kind or _kind_of(os.path.basename(target))
 
 
 def _milestones(target: str, kind: str) -> Iterator[tuple[str, str]]:
-    """Yield files of milestones, which stand beside `phases` or below the planning root."""
-    beside = os.path.join(os.path.dirname(os.path.abspath(target)), "milestones")
-    below = os.path.join(target, "milestones")
-    for root in (below, beside):
-        if os.path.isdir(root):
-            yield from _below(root, kind, _MILESTONE_DEPTH)
-            return
+    """Yield the files of the milestones: the first place that exists counts."""
+    places = [os.path.join(os.path.abspath(target), place) for place in _MILESTONES]
+    root = next((place for place in places if os.path.isdir(place)), None)
+    if root is not None:
+        yield from _below(os.path.normpath(root), kind, _ANY_DEPTH)
 
 
 def _below(root: str, kind: str, depth: int) -> Iterator[tuple[str, str]]:
@@ -116,8 +217,5 @@ def _below(root: str, kind: str, depth: int) -> Iterator[tuple[str, str]]:
 
 
 def _kind_of(name: str) -> str:
-    return next((row.kind for row in _ROWS.values() if name.endswith(_ending(row))), "")
-
-
-def _ending(row: Artifact) -> str:
-    return row.file.rpartition("}")[2]
+    endings = ((kind, row.file.rpartition("}")[2]) for kind, row in ROWS.items())
+    return next((kind for kind, ending in endings if name.endswith(ending)), "")

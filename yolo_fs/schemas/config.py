@@ -144,9 +144,9 @@ class ComplexityRouting(Wire):
 
     enabled: bool = True
     """Whether small work takes a shorter path."""
-    trivial: Fraction = 0.85
+    trivial_confidence_threshold: Fraction = 0.85
     """Confidence from which work counts as trivial."""
-    medium: Fraction = 0.7
+    medium_confidence_threshold: Fraction = 0.7
     """Confidence from which work counts as medium."""
     fallback_path: Literal["trivial", "medium", "high"] = "high"
     """Path when the confidence is too low."""
@@ -159,14 +159,16 @@ class ComplexityRouting(Wire):
 
     @invariant
     def trivial_is_surer_than_medium(self) -> object:
-        """Calling work trivial needs more confidence than calling it medium."""
-        if self.trivial > self.medium:
+        """Calling work trivial needs more confidence than calling it medium, where both are given."""
+        keys = {"trivial_confidence_threshold", "medium_confidence_threshold"}
+        trivial, medium = self.trivial_confidence_threshold, self.medium_confidence_threshold
+        if trivial > medium or not keys <= self.model_fields_set:
             return None
         return fault(
             Reason.OUT_OF_RANGE,
-            f"trivial {self.trivial} is not above medium {self.medium}",
-            expected=f"a number above {self.medium}",
-            at="/trivial",
+            f"{trivial} is not above medium_confidence_threshold {medium}",
+            expected=f"a number above {medium}",
+            at="/trivial_confidence_threshold",
         )
 
 

@@ -50,7 +50,15 @@ def _inherited_environment_set_aside() -> Iterator[None]:
 
 os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
 with _inherited_environment_set_aside():  # as it is imported, GitPython runs `git version`
-    import git
+    try:
+        import git
+    except ImportError:
+        raise YoloError(
+            Reason.GIT_MISSING,
+            "the git on the path does not work: `git version` fails",
+            hint="Install git 2.34 or newer.",
+            exit_code=Exit.GIT_FAILED,
+        ) from None
 
 ENVIRONMENT = {
     "LANG": "C.UTF-8",

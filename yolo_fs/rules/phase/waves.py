@@ -73,10 +73,12 @@ def routing(config: Mapping[str, Any]) -> Routing:
     )
     wanted = config.get("department_workflow", BACKEND_ONLY)
     if wanted not in WORKFLOWS:
-        warning = f"department_workflow {wanted!r} is none of {', '.join(WORKFLOWS)}: falling back to backend_only"
+        warning = (
+            f"department_workflow={wanted} is not {', '.join(WORKFLOWS)}; behaving as backend_only"
+        )
         return Routing(BACKEND_ONLY, active, warning)
     if wanted != BACKEND_ONLY and not active:
-        warning = f"department_workflow is {wanted}, but no other department is on: falling back to backend_only"
+        warning = f"department_workflow={wanted} but no non-backend departments enabled; behaving as backend_only"
         return Routing(BACKEND_ONLY, active, warning)
     return Routing(wanted, active)
 

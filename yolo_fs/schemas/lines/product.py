@@ -47,8 +47,8 @@ class RoadmapPhase(Wire):
 
     id: Text
     """Phase id."""
-    depends_on: list[Text]
-    """Phases that come first."""
+    depends_on: list[Text] | None = None
+    """Phases that come first; absent or null for none."""
     critical: bool = False
     """The phase lies on the critical path."""
 
@@ -78,7 +78,7 @@ class RoadmapPlan(Wire):
         """Phases depend on phases of this roadmap."""
         known = {phase.id for phase in self.phases}
         for index, phase in enumerate(self.phases):
-            for position, needed in enumerate(phase.depends_on):
+            for position, needed in enumerate(phase.depends_on or ()):
                 if needed not in known:
                     at = f"/phases/{index}/depends_on/{position}"
                     return fault(
@@ -93,7 +93,7 @@ class RoadmapPlan(Wire):
     def dependencies_end(self) -> object:
         """The dependencies do not run in a circle."""
         try:
-            TopologicalSorter({phase.id: phase.depends_on for phase in self.phases}).prepare()
+            TopologicalSorter({phase.id: phase.depends_on or () for phase in self.phases}).prepare()
         except CycleError as error:
             return fault(
                 Reason.DEPENDENCY_CYCLE, " needs ".join(reversed(error.args[1])), at="/phases"

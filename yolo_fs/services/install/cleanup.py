@@ -12,12 +12,15 @@ import stat
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
 
 from yolo_fs.edges.files import Content, read
-from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.locking import try_lock
 from yolo_fs.reasons import Reason, YoloError
 from yolo_fs.rules.artifacts.classify import classify
+
+if TYPE_CHECKING:
+    from yolo_fs.edges.git.repository import Repository
 
 REASONS = ("complete", "failure", "timeout")
 REMOVED = (".dept-status-*.json", ".handoff-*", ".dept-lock-*", ".phase-orchestration.json")
@@ -80,7 +83,7 @@ def _named(folder: str, patterns: Sequence[str]) -> list[str]:
         names = sorted(os.listdir(folder))
     except OSError as error:
         raise YoloError(Reason.STORAGE_FAILED, f"{folder}: {error.strerror}") from error
-    return [name for name in names if any(fnmatchcase(name, pattern) for pattern in patterns)]
+    return [name for pattern in patterns for name in names if fnmatchcase(name, pattern)]
 
 
 def _why_left(path: str, is_unique: Callable[[str], bool]) -> str:
