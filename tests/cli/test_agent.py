@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.services.teams import CLAIM, Team
+from tests.support.teams import CLAIM, Team
 from yolo_fs.cli.main import run
 from yolo_fs.edges import heartbeats
 from yolo_fs.edges.git.repository import Repository

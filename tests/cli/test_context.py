@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.services.teams import Team
+from tests.support.teams import Team
 from yolo_fs.cli.main import run
 
 PHASE = ".yolo-planning/phases/01-auth"

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.services.teams import THREE, Team
+from tests.support.teams import THREE, Team
 from yolo_fs.cli.gate import _standing
 from yolo_fs.cli.main import run
 from yolo_fs.reasons import Exit

@@ -11,7 +11,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from tests.services.teams import EXAMPLES, Team
+from tests.support.teams import EXAMPLES, Team
 from yolo_fs.cli import hook_fast
 from yolo_fs.protocol.hooks import AGENT_HOOK_BY_NAME
 from yolo_fs.protocol.hosts import HOSTS

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.services.teams import Team
+from tests.support.teams import Team
 from yolo_fs.cli.main import run
 from yolo_fs.reasons import Exit
 

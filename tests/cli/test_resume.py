@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.services.teams import Team
+from tests.support.teams import Team
 from yolo_fs.cli import resume as module
 from yolo_fs.cli.main import run
 from yolo_fs.edges.toon import read_toon

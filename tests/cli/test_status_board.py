@@ -18,8 +18,8 @@ from typing import Any
 
 import pytest
 
-from tests.rules.phases import CONFIG, complete, facts
-from tests.services.teams import THREE, Team
+from tests.support.phases import CONFIG, complete, facts
+from tests.support.teams import THREE, Team
 from yolo_fs.cli.board import SIGNS, draw_asides, draw_board
 from yolo_fs.cli.main import run
 from yolo_fs.cli.reply import console_for

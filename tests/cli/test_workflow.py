@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.services.teams import THREE, Team
+from tests.support.teams import THREE, Team
 from yolo_fs.cli.main import run
 from yolo_fs.protocol.routes import ROUTES
 from yolo_fs.protocol.workflow import STEPS

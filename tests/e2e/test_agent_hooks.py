@@ -16,7 +16,7 @@ import pytest
 from tests.e2e.artifacts import artifact
 from tests.e2e.daemon import Daemon
 from tests.e2e.repo import DEADLINE_S, Repo
-from tests.services.teams import THREE, Team
+from tests.support.teams import THREE, Team
 from yolo_fs.cli import hook_fast
 
 GUID = "4f1d2c7a-93b8-4c0e-a6d5-2f8e7b1c9d30"

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.company import BACKEND, CONFIG, PHASE, Agents, Label, Write, deeds
-from tests.services.teams import Team
+from tests.support.teams import Team
 from yolo_fs.cli.main import run
 
 WRITES = [(label, write) for label, writes in deeds() for write in writes or (None,)]

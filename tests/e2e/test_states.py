@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.e2e.dying import KILLED
+from tests.e2e.crash_before_projection import KILLED
 from tests.e2e.repo import Repo, make_repo
 
 PHASE = ".yolo-planning/phases/01-auth"
@@ -53,7 +53,7 @@ class Coordinator:
     def __init__(self, home: Path, env: dict[str, str]) -> None:
         self._notes = home / "moments"
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.e2e.dying"], env={**env, "PYTHONPATH": os.getcwd()},
+            [sys.executable, "-m", "tests.e2e.crash_before_projection"], env={**env, "PYTHONPATH": os.getcwd()},
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
 

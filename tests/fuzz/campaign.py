@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from tests.fuzz import breeding
+from tests.fuzz import mutations
 from tests.fuzz.reference import Rules
 from tests.fuzz.trial import SMALL, Difference, Sort, try_handoff, try_lines, try_others
 
@@ -64,7 +64,7 @@ def _until(name: str, wanted: int, tally: Tally, try_one: Callable[[], None]) ->
 
 
 def _lines(chance: random.Random, tally: Tally) -> None:
-    specimen = (breeding.mutant if chance.random() < 0.5 else breeding.made_up)(chance)
+    specimen = (mutations.mutant if chance.random() < 0.5 else mutations.made_up)(chance)
     rules = SMALL if chance.random() < 0.05 else Rules()
     tally.trials["lines"] += max(1, specimen.data.count(b"\n"))
     tally.take(try_lines(specimen, rules, lambda name: tally.trials.update((name,))))
@@ -74,7 +74,9 @@ def _lines(chance: random.Random, tally: Tally) -> None:
 
 
 def _handoff(chance: random.Random, tally: Tally) -> None:
-    data = (breeding.handoff_mutant if chance.random() < 0.5 else breeding.handoff_made_up)(chance)
+    data = (mutations.handoff_mutant if chance.random() < 0.5 else mutations.handoff_made_up)(
+        chance
+    )
     rules = SMALL if chance.random() < 0.05 else Rules()
     tally.trials["front matters"] += 1
     tally.take(try_handoff(data, rules, lambda name: tally.trials.update((name,))))

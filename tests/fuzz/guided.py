@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from tests.fuzz.breeding import Specimen, bad_handoffs, valid_handoffs, valid_lines
+from tests.fuzz.mutations import Specimen, bad_handoffs, valid_handoffs, valid_lines
 
 TARGETS = ("lines", "front-matter")
 

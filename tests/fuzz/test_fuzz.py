@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from tests.edges import recogniser
-from tests.fuzz import breeding, handoff, reference
-from tests.fuzz.breeding import Specimen
+from tests.fuzz import handoff, mutations, reference
 from tests.fuzz.campaign import Share, Tally, run_share, shares
 from tests.fuzz.growth import slope
 from tests.fuzz.handoff import read_handoff
+from tests.fuzz.mutations import Specimen
 from tests.fuzz.reference import Rules, is_object, read_lines
 from tests.fuzz.trial import Sort, compare, try_handoff, try_lines
 from yolo_fs.edges import front_matter, lines
@@ -101,7 +101,7 @@ def test_a_shape_that_the_schema_refuses_is_found_out() -> None:
 
 
 def test_a_seed_gives_the_same_trials_again() -> None:
-    bred = [[one(random.Random(7)) for one in (breeding.mutant, breeding.made_up)] for _ in "12"]
+    bred = [[one(random.Random(7)) for one in (mutations.mutant, mutations.made_up)] for _ in "12"]
 
     assert bred[0] == bred[1]
 

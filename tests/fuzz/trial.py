@@ -14,8 +14,8 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
-from tests.fuzz.breeding import Specimen, schemas
 from tests.fuzz.handoff import read_handoff
+from tests.fuzz.mutations import Specimen, schemas
 from tests.fuzz.reference import Rules, is_object, read_lines
 from yolo_fs.edges import front_matter, lines, toon
 from yolo_fs.reasons import Level, Reason, errors

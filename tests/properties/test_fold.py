@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from tests.properties.profile import tried
-from tests.properties.stories import THREE, phases, whole
-from tests.rules.phases import facts
+from tests.properties.random_phases import THREE, phases, whole
+from tests.support.phases import facts
 from yolo_fs.protocol.workflow import STEPS
 from yolo_fs.rules.evidence.facts import PhaseFacts
 from yolo_fs.rules.phase.phase import Phase

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from tests.properties.profile import tried
-from tests.properties.stories import OF_GATES, THREE, TURNS, phases, whole, with_file
-from tests.rules.phases import facts
+from tests.properties.random_phases import OF_GATES, THREE, TURNS, phases, whole, with_file
+from tests.support.phases import facts
 from yolo_fs.protocol.gates import GATES, Need
 from yolo_fs.rules.evidence.facts import PhaseFacts
 from yolo_fs.rules.phase.gate_needs import AGREED

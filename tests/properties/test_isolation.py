@@ -16,7 +16,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as some
 
 from tests.properties.profile import tried
-from tests.services.teams import Team
+from tests.support.teams import Team
 from yolo_fs.edges.files import Content, read
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.protocol.departments import WORKING_NAMES

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from tests.fuzz import breeding
-from tests.fuzz.breeding import Specimen
+from tests.fuzz import mutations
+from tests.fuzz.mutations import Specimen
 from tests.fuzz.trial import compare, judge
 from tests.properties.profile import tried
 from yolo_fs.rules.artifacts.catalogue import KINDS, find_kind
@@ -23,10 +23,10 @@ from yolo_fs.schemas.base import Record
 
 JSON_KINDS = [kind for kind in KINDS if schemas_of(kind) and "front matter" not in kind.format]
 GOOD = {
-    kind.name: [one for one in breeding.valid_lines() if one.kind == kind.name]
+    kind.name: [one for one in mutations.valid_lines() if one.kind == kind.name]
     for kind in JSON_KINDS
 }
-SCHEMAS = dict(breeding.schemas())
+SCHEMAS = dict(mutations.schemas())
 SEEDS = some.integers(0, 2**64 - 1)
 
 
@@ -36,7 +36,7 @@ def agree(kind_name: str, specimen: Specimen, chance: random.Random) -> bool | N
     assert kind is not None
     lines = [json.loads(line) for line in specimen.data.splitlines()]
     at = chance.randrange(len(lines))
-    value = breeding.change(chance, lines[at]) if chance.random() < 0.7 else lines[at]
+    value = mutations.change(chance, lines[at]) if chance.random() < 0.7 else lines[at]
     if not isinstance(value, dict):
         return None
     verdict = judge(kind, Record(at + 1, value), value if at == 0 else lines[0])
@@ -61,7 +61,7 @@ def test_a_line_made_up_from_a_schema_has_one_verdict(name: str, seed: int) -> N
     chance = random.Random(seed)
     kind = find_kind(name) or find_kind(name.rpartition("/")[0])
     assert kind is not None
-    value = breeding.from_schema(chance, SCHEMAS[name])
+    value = mutations.from_schema(chance, SCHEMAS[name])
     if isinstance(value, dict) and "front matter" not in kind.format:
         agree(kind.name, Specimen(kind.name, json.dumps(value).encode()), chance)
 

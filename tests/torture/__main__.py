@@ -21,7 +21,7 @@ from pathlib import Path
 
 from bench.table import Table, machine, render
 from tests.torture.families import FAMILIES, Family, tried
-from tests.torture.ground import Tally
+from tests.torture.surroundings import Tally
 
 
 def main() -> int:

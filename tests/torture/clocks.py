@@ -7,8 +7,8 @@ from __future__ import annotations
 from datetime import datetime
 
 from tests.e2e.artifacts import artifact
-from tests.torture.ground import Ground, Writelog, settled
-from tests.torture.nursery import CLOCK
+from tests.torture.forked_daemons import CLOCK
+from tests.torture.surroundings import Ground, Writelog, settled
 
 JUMPS_S = (3600, -3600, 86_400, -86_400, 10 * 31_557_600, -10 * 31_557_600, 0, 1, -1)
 PER_REPOSITORY = 20

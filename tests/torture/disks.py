@@ -13,7 +13,7 @@ from pathlib import Path
 from tests.e2e.artifacts import mixed
 from tests.e2e.daemon import until
 from tests.e2e.repo import Repo
-from tests.torture.ground import Ground, Writelog, settled, unmount
+from tests.torture.surroundings import Ground, Writelog, settled, unmount
 
 _SIZE_KIB = 2048
 

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.torture import beside, clocks, disks, flood, gitfaults, kills, power, raises, users
-from tests.torture.ground import Ground, SkipError, Tally
+from tests.torture import clocks, disks, flood, gitfaults, kills, power, raises, users
+from tests.torture import neighbours as beside
+from tests.torture.surroundings import Ground, SkipError, Tally
 
 
 class Family(NamedTuple):

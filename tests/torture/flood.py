@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.e2e.artifacts import PLANNING, Artifact, artifact
 from tests.e2e.repo import Repo
 from tests.e2e.test_watching import _may_unshare, without_inotify
-from tests.torture.ground import Ground, SkipError, Writelog, many
+from tests.torture.surroundings import Ground, SkipError, Writelog, many
 
 WITHIN_S = 60.0
 """The promise, from the moment at which the daemon goes on."""

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from tests.e2e.artifacts import mixed
 from tests.e2e.test_kills import start_again
-from tests.torture.ground import Ground, SkipError, Writelog
 from tests.torture.kills import settles
+from tests.torture.surroundings import Ground, SkipError, Writelog
 
 COMMANDS = ("update-ref", "update-index", "index-pack", "cat-file", "ls-files")
 """The git commands that a commit of a pack runs."""

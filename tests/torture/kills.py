@@ -18,8 +18,8 @@ from tests.e2e.repo import Repo
 from tests.e2e.test_kills import start_again
 from tests.e2e.test_staging import stage_something_of_every_kind
 from tests.e2e.test_states import TIMES
-from tests.torture.ground import Ground, Writelog, settled
-from tests.torture.nursery import ForkedDaemon
+from tests.torture.forked_daemons import ForkedDaemon
+from tests.torture.surroundings import Ground, Writelog, settled
 from yolo_fs.edges.failpoint import STAGES
 from yolo_fs.services.progress.state_files import STATE_FILES
 

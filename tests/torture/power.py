@@ -17,8 +17,8 @@ from typing import NamedTuple
 from tests.e2e.artifacts import Artifact, mixed
 from tests.e2e.repo import Repo
 from tests.e2e.test_kills import start_again
-from tests.torture.ground import Ground, SkipError, Writelog, settled
 from tests.torture.recording import STRACE, Disk, Op, copied, operations
+from tests.torture.surroundings import Ground, SkipError, Writelog, settled
 
 PER_RECORDING = 100
 

@@ -9,9 +9,9 @@ import threading
 
 from tests.e2e.artifacts import artifact
 from tests.e2e.daemon import until
-from tests.torture.ground import FIRED, Ground, Writelog
+from tests.torture.forked_daemons import ForkedDaemon
 from tests.torture.kills import SITUATIONS, Situation, comes_back, settles, stages_of
-from tests.torture.nursery import ForkedDaemon
+from tests.torture.surroundings import FIRED, Ground, Writelog
 
 ERRORS = ("ENOSPC", "EIO")
 _REFUSED_S = 0.3

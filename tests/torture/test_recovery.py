@@ -18,10 +18,10 @@ from tests.e2e.artifacts import artifact, mixed
 from tests.e2e.daemon import descendants, until
 from tests.e2e.history import locks
 from tests.torture.disks import full, read_only, with_git_dir_on
-from tests.torture.ground import FIRED, Ground, SkipError, Writelog, settled
 from tests.torture.kills import after_a_reboot, comes_back, kill_recovery
 from tests.torture.power import recorded
 from tests.torture.recording import Op
+from tests.torture.surroundings import FIRED, Ground, SkipError, Writelog, settled
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import pytest
 
 from tests.e2e.artifacts import Artifact, artifact, mixed
 from tests.e2e.repo import Repo, make_repo
-from tests.torture.ground import VALIDATOR, Writelog
+from tests.torture.surroundings import VALIDATOR, Writelog
 
 Spoil = Callable[[Repo, Writelog, list[Artifact]], object]
 

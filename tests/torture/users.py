@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from tests.e2e.artifacts import PLANNING, Artifact, artifact, mixed
 from tests.e2e.daemon import until
 from tests.e2e.repo import Repo
-from tests.torture.ground import Ground, Writelog, is_settled, settled
-from tests.torture.nursery import CALM
+from tests.torture.forked_daemons import CALM
+from tests.torture.surroundings import Ground, Writelog, is_settled, settled
 
 # --- states ----------------------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.services.teams import THREE, Team
+from tests.support.teams import THREE, Team
 from yolo_fs.cli import hook_fast
 from yolo_fs.protocol.roster import AGENT_BY_NAME
 

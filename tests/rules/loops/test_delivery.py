@@ -1,0 +1,55 @@
+"""Whom a verdict of the Product Owner sends the work to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support.phases import complete, facts
+from yolo_fs.rules.phase.progress import fold
+from yolo_fs.schemas.config import Config
+
+CONFIG = Config.model_validate({"security_audit": True, "po": {"enabled": True}})
+SCOPE = {"analysis.json": [{}], "scope-document.json": [{"status": "PO-APPROVED"}]}
+
+
+def verdict(said: str, **more: Any) -> dict[str, Any]:
+    return {
+        "type": "po_qa_verdict",
+        "verdict": said,
+        "target_dept": "",
+        "re_scope_items": [],
+    } | more
+
+
+PATCH = verdict("patch", target_dept="frontend")
+MAJOR = verdict("major", re_scope_items=["login", "search"])
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "agent", "last_input"),
+    [
+        ([], "po", "scope-document.json"),
+        ([PATCH], "fe-senior", "patch_request: at most 2 tasks"),
+        ([PATCH, PATCH | {"target_dept": "backend"}], "senior", "patch_request: at most 2 tasks"),
+        ([PATCH, PATCH, PATCH], "po", "major_rejection: what the patches left"),
+        ([MAJOR], "po", "major_rejection: login, search"),
+        ([MAJOR, PATCH], "fe-senior", "patch_request: at most 2 tasks"),
+        ([MAJOR, MAJOR], "owner", "every cycle is used up: the user decides"),
+    ],
+)
+def test_a_verdict_sends_the_work_where_the_document_says(
+    verdicts: list[dict[str, Any]], agent: str, last_input: str
+) -> None:
+    content = complete() | SCOPE | ({"po-qa-verdict.jsonl": verdicts} if verdicts else {})
+    asked = fold(facts(content, config=CONFIG)).next
+    assert asked is not None
+    assert (asked.step, asked.agent, asked.inputs[-1]) == ("delivery", agent, last_input)
+
+
+def test_an_approval_delivers() -> None:
+    content = complete() | SCOPE | {"po-qa-verdict.jsonl": [PATCH, verdict("approve")]}
+    found = fold(facts(content, config=CONFIG))
+    assert found.next is None
+    assert found.is_complete

@@ -1,0 +1,239 @@
+"""Loops read from a real history: each version of a file is a round, each source commit in between a repair."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.teams import CLAIM, Team
+from yolo_fs.cli.main import run
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.rules.loops.facts import Loop, LoopProgress
+from yolo_fs.services.history.team import Team as Facts
+from yolo_fs.services.history.team import loop_facts, loops_of
+from yolo_fs.services.progress.board import board
+from yolo_fs.services.workspace.settings import load
+
+
+@pytest.fixture
+def team(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Team:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "no config"))
+    found = Team(tmp_path / "work tree")
+    found.begin()
+    found.plan_one()
+    return found
+
+
+def of(team: Team, kind: Loop) -> LoopProgress:
+    with Repository(str(team.root)) as repository:
+        facts = Facts(repository, load(repository.root))
+        (phase,) = facts.facts(team.head())
+        return next(one for one in loops_of(facts, phase, 0) if one.kind is kind)
+
+
+def works(team: Team, subject: str, text: str) -> str:
+    team.file("src/auth/tokens.ts", text)
+    return team.user_commits(subject, "src/auth/tokens.ts")
+
+
+def summarise(team: Team) -> None:
+    done = works(team, "feat(01-01): T1 load the keys", "1\n")
+    team.artifact("01-01.summary.jsonl", json.dumps(CLAIM | {"ch": [done[:12]]}) + "\n")
+    team.once()
+
+
+def review(team: Team, verdict: str, cycle: int, *severities: str) -> None:
+    lines: list[dict[str, Any]] = [
+        {"plan": "01-01", "r": verdict, "cycle": cycle, "dt": "2026-02-19"}
+    ]
+    lines += [
+        {"f": "src/auth/tokens.ts", "ln": 1, "sev": each, "issue": f"{each} {cycle}", "sug": "x"}
+        for each in severities
+    ]
+    team.artifact("code-review.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
+    team.once()
+
+
+def test_the_board_shows_open_loops_and_decisions_out_of_lane_now_and_at_any_commit(
+    team: Team,
+) -> None:
+    summarise(team)
+    review(team, "changes_requested", 1, "major", "nit")
+    decided = {
+        "ts": "2026-02-19T08:00:00Z",
+        "agent": "dev",
+        "dec": "use Redis",
+        "reason": "fast",
+        "task": "01-01/T1",
+    }
+    team.artifact(
+        "decisions.jsonl", json.dumps(decided | {"topic": "architectural choices"}) + "\n"
+    )
+    team.once()
+    then = team.head()
+    (before,) = on_board(team, then)["phases"]
+    assert [(one["loop"], one["next"]) for one in before["loops"]] == [("code review", "dev")]
+    (found,) = before["out_of_lane"]
+    assert (found["reason"], found["path"].rpartition("/")[2], found["line"]) == (
+        "out_of_lane",
+        "decisions.jsonl",
+        1,
+    )
+    text = shown(team, "--at", then)
+    assert (
+        "\n  loop: code review 01-01: " in text
+        and "\n  out of lane: .yolo-planning/phases/01-auth/decisions" in text
+    )
+    works(team, "fix(01-01): T1 load them again", "2\n")
+    (after,) = on_board(team, team.head())["phases"]
+    assert [one["next"] for one in after["loops"]] == ["senior"]
+    assert on_board(team, then)["phases"] == [before]
+    assert shown(team, "--at", then) == text
+
+
+def shown(team: Team, *words: str) -> str:
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        assert run(["status", *words, "-C", str(team.root)]) == 0
+    return out.getvalue()
+
+
+def on_board(team: Team, commit: str) -> dict[str, Any]:
+    with Repository(str(team.root)) as repository:
+        return board(repository, load(repository.root), commit).as_json()
+
+
+def test_what_a_merge_brings_in_is_no_round_of_its_own(team: Team) -> None:
+    summarise(team)
+    team.git("checkout", "-q", "-b", "side")
+    review(team, "changes_requested", 1, "major")
+    team.git("checkout", "-q", "main")
+    team.file("src/other.ts", "1\n")
+    team.user_commits("chore: elsewhere", "src/other.ts")
+    team.git("merge", "-q", "--no-ff", "-m", "chore: merge", "side")
+    with Repository(str(team.root)) as repository:
+        facts = Facts(repository, load(repository.root))
+        (phase,) = facts.facts(team.head())
+        found = loop_facts(facts, phase, 0)
+    assert [
+        len(found.versions[path]) for path in found.versions if path.endswith("code-review.jsonl")
+    ] == [1]
+
+
+def test_a_review_goes_through_its_cycles_although_the_file_is_written_anew(team: Team) -> None:
+    summarise(team)
+    assert (of(team, Loop.CODE_REVIEW).round, of(team, Loop.CODE_REVIEW).next) == (0, "senior")
+    review(team, "changes_requested", 1, "major", "nit")
+    assert of(team, Loop.CODE_REVIEW).next == "dev"
+    works(team, "fix(01-01): T1 end the session", "2\n")
+    assert of(team, Loop.CODE_REVIEW).next == "senior"
+    review(team, "changes_requested", 2, "critical")
+    found = of(team, Loop.CODE_REVIEW)
+    assert (found.state, found.round, found.rounds_left, found.next) == (
+        "escalated to the Lead",
+        2,
+        0,
+        "lead",
+    )
+    assert found.metrics is not None
+    assert found.metrics.finding_severity_distribution == {"major": 1, "nit": 1, "critical": 1}
+    assert len(found.metrics.time_per_cycle) == found.metrics.cycle_count == 2
+    assert found.metrics.escalation_triggered
+
+
+def test_only_a_commit_of_that_plan_repairs_it(team: Team) -> None:
+    summarise(team)
+    review(team, "changes_requested", 1, "nit")
+    works(team, "fix(01-02): T1 elsewhere", "2\n")
+    assert of(team, Loop.CODE_REVIEW).state == "minor findings"
+    works(team, "fix(01-01): T1 here", "3\n")
+    assert of(team, Loop.CODE_REVIEW).state == "approved after the fix"
+
+
+def test_the_step_of_the_review_ends_where_its_loop_does(team: Team) -> None:
+    def lacks() -> tuple[str, ...]:
+        with Repository(str(team.root)) as repository:
+            (phase,) = Facts(repository, load(repository.root)).phases(team.head())
+        steps = phase.progress.departments[0].steps
+        (missing,) = [one.missing for one in steps if one.step.key == "code_review"]
+        return tuple(lack for lack in missing if "review" in lack)
+
+    summarise(team)
+    review(team, "changes_requested", 1, "nit")
+    asked = ("the review of plan 01-01 says changes_requested: minor findings",)
+    assert lacks() == asked
+    works(team, "fix(01-02): T1 elsewhere", "2\n")
+    assert lacks() == asked
+    works(team, "fix(01-01): name it well", "3\n")
+    assert lacks() == ()
+    path = team.root / ".yolo-planning/phases/01-auth/code-review.jsonl"
+    path.write_text(
+        path.read_text() + '{"plan":"01-02","r":"approve","cycle":1,"dt":"2026-02-19"}\n'
+    )
+    team.once()
+    assert lacks() == () and of(team, Loop.CODE_REVIEW).state == "approved after the fix"
+
+
+def test_three_failures_of_qa_are_counted_over_one_file(team: Team) -> None:
+    quality = json.loads(
+        (team.examples / "qa-code/ok").joinpath(_first(team)).read_text().splitlines()[0]
+    )
+    for number in range(3):
+        team.artifact(
+            "qa-code.jsonl", json.dumps(quality | {"r": "FAIL", "dt": f"2026-02-1{number}"}) + "\n"
+        )
+        team.once()
+        works(team, f"fix(01-01): T1 try {number}", f"{number + 7}\n")
+    found = of(team, Loop.QA)
+    assert (found.state, found.round, found.rounds_left, found.next) == (
+        "3rd QA FAIL",
+        3,
+        0,
+        "lead",
+    )
+
+
+def _first(team: Team) -> str:
+    return min((team.examples / "qa-code/ok").iterdir()).name
+
+
+def test_seconds_between_reviews_are_those_of_the_commits(
+    team: Team, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    summarise(team)
+    review(team, "changes_requested", 1, "major")
+    tip = team.head()
+    at_s = int(team.git("log", "-1", "--format=%ct", tip)) + 3600
+    monkeypatch.setenv("GIT_COMMITTER_DATE", f"@{at_s} +0000")
+    works(team, "fix(01-01): T1 later", "2\n")
+    review_path = ".yolo-planning/phases/01-auth/code-review.jsonl"
+    team.file(review_path, '{"plan":"01-01","r":"approve","cycle":2,"dt":"2026-02-20"}\n')
+    team.user_commits("docs(01): code review 01-01", review_path)
+    found = of(team, Loop.CODE_REVIEW)
+    assert found.metrics is not None
+    assert found.metrics.time_per_cycle[1] == 3600
+    assert (found.state, found.metrics.escalation_triggered) == ("approved", False)
+
+
+def test_versions_follow_the_order_of_history(team: Team) -> None:
+    summarise(team)
+    review(team, "changes_requested", 1, "nit")
+    with Repository(str(team.root)) as repository:
+        facts = Facts(repository, load(repository.root))
+        (phase,) = facts.facts(team.head())
+        found = loop_facts(facts, phase, 0)
+    orders = [version.order for versions in found.versions.values() for version in versions]
+    count = subprocess.run(
+        ["git", "-C", team.root, "rev-list", "--count", "HEAD"],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    assert len(set(orders)) == len(orders) and max(orders) == int(count)
+    assert [one.plan for one in found.work] == ["01-01"]
