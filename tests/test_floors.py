@@ -14,6 +14,7 @@ PACKAGE = ROOT / "yolo_fs"
 FLOORS = {
     "reasons": 0,
     "ids": 0,
+    "credentials": 0,
     "json_form": 0,
     "subject": 0,
     "protocol": 1,

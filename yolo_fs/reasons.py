@@ -262,6 +262,9 @@ class Finding:
     """What to do next."""
     level: Level = Level.ERROR
 
+    def __post_init__(self) -> None:
+        _redact(self)
+
     def __str__(self) -> str:
         place = ":".join(part for part in (safe(self.path), str(self.line or "")) if part)
         pointer = f" at {safe(self.at)}" if self.at else ""
@@ -312,6 +315,16 @@ class Fault:
         )
 
 
+def _redact(told: Finding) -> None:
+    """Hide the credentials that a text quotes: whatever shows or keeps a finding shows none."""
+    from yolo_fs.credentials import redact  # compiles patterns that few processes need
+
+    for name in ("at", "message", "expected", "hint"):
+        text = getattr(told, name)
+        if text and (shown := redact(text)) != text:
+            object.__setattr__(told, name, shown)
+
+
 def errors(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Return the findings that reject, leaving the warnings out."""
     return tuple(finding for finding in findings if finding.level is Level.ERROR)
@@ -323,6 +336,9 @@ class YoloError(Exception):
     def __init__(
         self, reason: Reason, message: str = "", *, hint: str = "", exit_code: Exit = Exit.FINDINGS
     ):
+        from yolo_fs.credentials import redact  # compiles patterns that few processes need
+
+        message = redact(message)
         super().__init__(message or reason.sentence)
         self.reason = reason
         self.message = message or reason.sentence

@@ -5,14 +5,14 @@ from __future__ import annotations
 import functools
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from yolo_fs.json_form import to_json
-from yolo_fs.reasons import Exit, Finding, Level, YoloError, safe
+from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError, safe
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -53,6 +53,7 @@ def verb(
         @functools.wraps(function)
         def answer(start: str, as_json: bool, quiet: bool, verbose: bool, **options: Any) -> int:
             asked = Invocation(start, as_json, quiet, verbose)
+            refuse_secrets(options)
             family = parent.name if parent is not None else group
             return emit(f"{family}-{name}" if family else name, function(asked, **options), asked)
 
@@ -72,6 +73,23 @@ _COMMON = (
     click.option("--json", "as_json", is_flag=True, help="Print one JSON envelope."),
     click.option("-C", "start", default=".", metavar="DIR", help="Run as if started there."),
 )
+
+
+def refuse_secrets(options: Mapping[str, Any]) -> None:
+    """Refuse options that look like credentials: what a command is given may be kept, and shown to agents."""
+    from yolo_fs.credentials import is_secret
+
+    for name, value in options.items():
+        for text in value if isinstance(value, tuple) else (value,):
+            if isinstance(text, str) and len(text) >= _SHORTEST_SECRET and is_secret(text):
+                raise YoloError(
+                    Reason.SECRET,
+                    f"{name} looks like it holds a credential",
+                    hint="Name where the credential is kept instead of the credential.",
+                )
+
+
+_SHORTEST_SECRET = 12
 
 
 def emit(command: str, reply: Reply, asked: Invocation) -> int:

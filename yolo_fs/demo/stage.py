@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
+from yolo_fs.credentials import RULES
 from yolo_fs.demo.play import Play
 from yolo_fs.demo.processes import DaemonProcess, GateWaiter, command, environment
 from yolo_fs.demo.writing import Rest, write
@@ -19,7 +20,6 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.git.runner import Git
 from yolo_fs.reasons import Reason, YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
-from yolo_fs.rules.artifacts.secrets import RULES
 from yolo_fs.rules.phase.gates import integration_result
 from yolo_fs.services.progress.board import board
 from yolo_fs.services.workspace.settings import load

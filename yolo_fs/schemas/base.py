@@ -359,7 +359,9 @@ def _says(info: FieldInfo, extra: Mapping[str, Any]) -> bool:
 
 
 def _shown(value: Any) -> str:
-    text = repr(value)
+    from yolo_fs.credentials import redact  # compiles patterns that few processes need
+
+    text = redact(repr(value))  # before it is cut: a part of a credential is not recognised
     return text if len(text) <= 80 else text[:80] + "…"
 
 

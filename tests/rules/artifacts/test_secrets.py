@@ -10,14 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from yolo_fs.reasons import Reason
-from yolo_fs.rules.artifacts.secrets import (
-    MAX_FINDINGS,
-    RULES,
-    SecretPattern,
-    find_secrets,
-    fingerprint,
-)
+from yolo_fs.credentials import HIDDEN, RULES, SecretPattern, fingerprint, redact
+from yolo_fs.reasons import Fault, Finding, Reason, YoloError
+from yolo_fs.rules.artifacts.secrets import MAX_FINDINGS, find_secrets
 
 PROJECT = Path(__file__).parents[3]
 WORD = string.ascii_letters + string.digits
@@ -200,3 +195,61 @@ def test_this_project_holds_no_credential() -> None:
 )
 def test_four_mebibytes_of_almost_credentials_end(unit: bytes) -> None:
     assert len(find_secrets(unit * ((4 << 20) // len(unit)), "x")) <= MAX_FINDINGS
+
+
+def escaped(text: str) -> str:
+    return "".join(f"\\u{ord(char):04x}" for char in text)
+
+
+DISGUISES = {
+    "first letter": lambda text: f'{{"a": "{escaped(text[0])}{text[1:]}"}}',
+    "all letters": lambda text: f'{{"a": "{escaped(text)}"}}',
+    "key": lambda text: f'{{"{escaped(text[:3])}{text[3:]}": 1}}',
+    "slashes": lambda text: json.dumps({"a": text}).replace("/", "\\/"),
+    "equals": lambda text: json.dumps({"a": text}).replace("=", "\\u003d"),
+    "form feed": lambda text: f'{{"a": "see\\f{text}"}}',
+    "backspace": lambda text: f'{{"a": "see\\b{text}"}}',
+    "line feed": lambda text: f'{{"a": "see\\u000a{text}\\u000a"}}',
+    "underscores": lambda text: f'{{"a": "GH_{text}_"}}',
+    "JSON in JSON": lambda text: json.dumps({"a": json.dumps({"b": escaped(text)})}),
+    "no JSON": lambda text: f'{{"a": {escaped(text)}',
+    "an array": lambda text: f'{{"a": [["{text[0]}{escaped(text[1])}{text[2:]}"]]}}',
+}
+WORDS = {rule.name: rule for rule in RULES if rule.name != "private_key"}
+
+
+@pytest.mark.parametrize("disguise", DISGUISES)
+@pytest.mark.parametrize("name", WORDS)
+def test_a_credential_is_found_in_what_json_means(name: str, disguise: str) -> None:
+    if disguise == "underscores" and name in UNDERSCORED:
+        pytest.skip("the token may itself hold an underscore, or is as long as it must be")
+    text = DISGUISES[disguise](WORDS[name].example.decode())
+    assert name in rules_hit(text.encode() + b"\n")
+
+
+UNDERSCORED = {"azure_client_secret", "telegram_bot_token", "google_oauth_secret", "password_value"}
+
+
+@pytest.mark.parametrize("name", WORDS)
+def test_no_finding_and_no_error_quotes_a_credential(name: str) -> None:
+    text = WORDS[name].example.decode()
+    told = f"got {text!r}, which is wrong"
+    finding = Finding(Reason.UNKNOWN_KEY, "x", 1, f"/{text}", told, told, told)
+    fault = Fault(Reason.UNKNOWN_KEY, f"/{text}", told).as_finding("x")
+    error = YoloError(Reason.BAD_CONFIG, told)
+    value = text.rpartition(" ")[2]
+    for shown in (
+        str(finding),
+        str(fault),
+        str(error),
+        error.message,
+        json.dumps(finding.as_json()),
+    ):
+        assert value not in shown
+        assert HIDDEN in shown
+
+
+def test_ordinary_text_is_told_as_it_is() -> None:
+    assert redact("got 'not a secret at all', expected a number") == (
+        "got 'not a secret at all', expected a number"
+    )

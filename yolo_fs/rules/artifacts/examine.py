@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import NamedTuple
 
 from yolo_fs.reasons import Grade, Level, Reason
@@ -14,6 +15,8 @@ from yolo_fs.rules.artifacts.forms import normalise
 from yolo_fs.rules.artifacts.table import Artifact
 from yolo_fs.rules.artifacts.verdicts import Place, Surroundings
 from yolo_fs.schemas.base import Fault, Record, Strictness, check
+
+MAX_FINDINGS = 100
 
 
 class Understood(NamedTuple):
@@ -35,12 +38,29 @@ def understand(
     """Return what the lines say, each by itself; `plans`: ids of those in the same folder."""
     normal, told = normalise(place, records, plans)
     places = {(line, fault.at) for line, fault in told}
-    faults = [
+    faults = (
         (line, fault)
         for line, fault in shape_faults(place.artifact, normal, mode)
         if not any((line, at) in places for at in _around(fault.at))
-    ]
-    return Understood(normal, _graded([*told, *faults], mode))
+    )
+    return Understood(normal, _graded(_bounded(chain(told, faults), mode), mode))
+
+
+def _bounded(faults: Iterable[Located], mode: Strictness) -> Iterator[Located]:
+    """Yield the first faults, and one for all the rest: a large wrong file costs the others nothing."""
+    warnings = errors = 0
+    for line, fault in faults:
+        is_error = fault.level is Level.ERROR and (fault.grade is not Grade.SHOULD or mode.strict)
+        warnings, errors = warnings + (not is_error), errors + is_error
+        told = errors if is_error else warnings
+        if told <= MAX_FINDINGS:
+            yield line, fault
+        elif told == MAX_FINDINGS + 1:
+            message = f"more than {MAX_FINDINGS} findings; the others are not listed"
+            hint = "correct what is listed, then look again"
+            yield line, replace(fault, at="", message=message, expected="", hint=hint)
+        if errors > MAX_FINDINGS:
+            return
 
 
 def examine(

@@ -1,247 +1,29 @@
-"""Finds credentials in content before it is committed, because a commit makes a leak permanent.
-
-Each rule knows the fixed letters that its provider gives to every token; there is no entropy rule,
-so commit hashes, UUIDs and ids never match. Every pattern is tried only where its letters stand and
-begins at a boundary, so that the cost is linear.
-"""
+"""Finds credentials in content before it is committed, because a commit makes a leak permanent."""
 
 from __future__ import annotations
 
-import hashlib
-import re
-from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
-from typing import NamedTuple
 
+from yolo_fs.credentials import Hit, find_hits
 from yolo_fs.reasons import Finding, Reason
 
 MAX_FINDINGS = 100
-
-_START = rb"(?:(?<![A-Za-z0-9_])|(?<=\\[nrt]))"
-"""Nothing of a word before it, except the letter of an escape in a JSON string."""
-_END = rb"(?![A-Za-z0-9_])"
-
-
-@dataclass(frozen=True, slots=True)
-class SecretPattern:
-    """One kind of credential."""
-
-    name: str
-    anchors: tuple[bytes, ...]
-    """Letters that stand at the start of every match, in lower case where `folded`."""
-    pattern: re.Pattern[bytes]
-    """Matched at an anchor. The group `value`, if there is one, is the credential itself."""
-    example: bytes
-    """Put together from parts, so that this file holds no credential itself."""
-    folded: bool = False
-    """Anchors are found in either case."""
-
-
-def _token(name: str, anchors: str, rest: str, example: str) -> SecretPattern:
-    """Return the rule of a token: one of the anchors (separated by blanks), then `rest`, as a whole word."""
-    starts = tuple(anchor.encode() for anchor in anchors.split())
-    either = b"|".join(re.escape(start) for start in starts)
-    pattern = re.compile(_START + b"(?:" + either + b")" + rest.encode() + _END)
-    return SecretPattern(name, starts, pattern, starts[0] + example.encode())
-
-
-_PLACEHOLDERS = b"password|passwd|pass|pwd|secret|token|example|changeme|placeholder|redacted|xxx+"
-_QUOTE = rb"""\\{0,4}["']"""
-"""Text within JSON within JSON has its quotes escaped more than once."""
-_PASSWORD = re.compile(
-    rb"""(?i:password|passwd|pwd)(?:%s)?[ ]?(?:=[ ]?(?:%s)?|:[ ]?%s)"""  # after a colon only in quotes: prose
-    rb"""(?=[^\s"'\\]{0,63}[0-9])(?=[^\s"'\\]{0,63}[A-Za-z])"""
-    rb"""(?!(?i:your|my|some|the|min|max|test|example|changeme|placeholder|redacted|xxx))"""
-    rb"""(?![0-9a-f-]{7,64}(?:["'\s,;\\]|$))"""  # hashes and UUIDs
-    rb"""(?P<value>[A-Za-z0-9!@#%%^&*+=~_-]{8,64})(?=%s|[\s,;]|\\{1,4}n|$)""" % ((_QUOTE,) * 4)
-)
-
-RULES: tuple[SecretPattern, ...] = (
-    SecretPattern(
-        "private_key",
-        (b"-----BEGIN ",),
-        re.compile(
-            rb"-----BEGIN [A-Z0-9 ]{0,24}PRIVATE KEY(?: BLOCK)?-----(?:\\{1,4}[rn]|\s){1,8}"
-            rb"(?:Proc-Type|Version|Comment|[A-Za-z0-9+/=]{24})"
-        ),
-        b"-----BEGIN " + b"RSA PRIVATE KEY-----\n" + b"MIIEow" * 6,
-    ),
-    _token("aws_access_key_id", "AKIA ASIA ABIA ACCA", "[A-Z2-7]{16}(?<!EXAMPLE)", "Z7" * 8),
-    SecretPattern(
-        "aws_secret_access_key",
-        (b"aws_secret_access_key", b"secretaccesskey"),
-        re.compile(
-            rb"(?i:aws_secret_access_key|secretaccesskey)(?:%s)?[ ]?[:=][ ]?(?:%s)?(?P<value>[A-Za-z0-9/+]{40})"
-            rb"(?<!EXAMPLEKEY)(?![A-Za-z0-9/+])" % (_QUOTE, _QUOTE)
-        ),
-        b"aws_secret_access_key" + b" = " + b"aB3/" * 10,
-        folded=True,
-    ),
-    _token("google_api_key", "AIza", "[A-Za-z0-9_-]{35}", "Sy0aB" * 7),
-    _token("google_oauth_secret", "GOCSPX-", "[A-Za-z0-9_-]{28}", "aB3d" * 7),
-    _token("google_oauth_token", "ya29.", "[A-Za-z0-9_-]{30,1024}", "a0Af" * 12),
-    SecretPattern(
-        "azure_storage_key",
-        (b"AccountKey=",),
-        re.compile(rb"AccountKey=(?P<value>[A-Za-z0-9+/]{86}==)"),
-        b"AccountKey" + b"=" + b"aB" * 43 + b"==",
-    ),
-    SecretPattern(
-        "azure_client_secret",
-        (b"Q~",),
-        re.compile(rb"(?<=[A-Za-z0-9_~.-]{3}[0-9])Q~[A-Za-z0-9_~.-]{31,34}(?![A-Za-z0-9_~.-])"),
-        b"abc8" + b"Q~" + b"aB3_" * 8,
-    ),
-    _token("digitalocean_token", "dop_v1_ doo_v1_ dor_v1_", "[a-f0-9]{64}", "0a1b" * 16),
-    _token("github_token", "ghp_ gho_ ghu_ ghs_ ghr_", "[A-Za-z0-9]{36,255}", "aB3d" * 9),
-    _token(
-        "github_fine_grained_token",
-        "github_pat_",
-        "[A-Za-z0-9]{22}_[A-Za-z0-9]{59}",
-        "aB" * 11 + "_" + "c" * 59,
-    ),
-    _token(
-        "gitlab_token", "glpat- gldt- glrt- glptt- glcbt-", "[A-Za-z0-9_.-]{20,128}", "aB3d" * 5
-    ),
-    _token(
-        "slack_token",
-        "xoxa- xoxb- xoxe- xoxp- xoxr- xoxs-",
-        "[A-Za-z0-9-]{20,255}",
-        "1234567890-" * 3 + "aB",
-    ),
-    _token(
-        "slack_app_token",
-        "xapp-",
-        "[0-9]-[A-Z0-9]{8,16}-[0-9]{8,16}-[a-f0-9]{64}",
-        f"1-{'A1' * 5}-{'2' * 9}-{'a' * 64}",
-    ),
-    SecretPattern(
-        "slack_webhook",
-        (b"hooks.slack.com/",),
-        re.compile(
-            rb"hooks\.slack\.com/(?:services|workflows)/T[A-Z0-9]{7,12}/[AB][A-Z0-9]{7,12}/[A-Za-z0-9/]{20,64}"
-        ),
-        b"hooks.slack.com" + b"/services/T" + b"0" * 8 + b"/B" + b"1" * 8 + b"/" + b"aB" * 12,
-    ),
-    SecretPattern(
-        "discord_webhook",
-        (b"/api/webhooks/",),
-        re.compile(rb"/api/webhooks/[0-9]{17,20}/[A-Za-z0-9_-]{60,80}"),
-        b"/api/" + b"webhooks/" + b"1" * 18 + b"/" + b"aB" * 34,
-    ),
-    SecretPattern(
-        "telegram_bot_token",
-        (b":AA",),
-        re.compile(rb"(?<=[0-9]{8}):AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-])"),
-        b"12345678" + b":AA" + b"aB3" * 11,
-    ),
-    _token("stripe_key", "sk_live_ sk_test_ rk_live_ rk_test_", "[A-Za-z0-9]{16,255}", "aB3d" * 6),
-    _token("shopify_token", "shpat_ shpca_ shppa_ shpss_", "[A-Fa-f0-9]{32}", "0a1B" * 8),
-    _token(
-        "sendgrid_key", "SG.", r"[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}", "aB" * 11 + "." + "c" * 43
-    ),
-    _token("twilio_key", "SK", "[a-f0-9]{32}", "0a1b" * 8),
-    _token("npm_token", "npm_", "[A-Za-z0-9]{36}", "aB3d" * 9),
-    _token("pypi_token", "pypi-AgE", "[A-Za-z0-9_-]{50,512}", "aB3d" * 15),
-    _token("rubygems_key", "rubygems_", "[a-f0-9]{48}", "0a1b" * 12),
-    _token("docker_token", "dckr_pat_ dckr_oat_", "[A-Za-z0-9_-]{27,40}", "aB3" * 9),
-    _token("vault_token", "hvs. hvb.", "[A-Za-z0-9_-]{24,255}", "aB3d" * 8),
-    _token("hf_token", "hf_", "[A-Za-z]{34}", "aB" * 17),
-    _token(
-        "sk_api_key",
-        "sk-proj- sk-svcacct- sk-admin- sk-or-v1- sk-ant-",
-        "[A-Za-z0-9_-]{40,255}",
-        "aB3d" * 12,
-    ),
-    _token("sk_api_key_plain", "sk-", "[A-Za-z0-9]{32,64}", "aB3d" * 12),
-    _token("linear_key", "lin_api_", "[A-Za-z0-9]{40}", "aB3d" * 10),
-    _token("age_secret_key", "AGE-SECRET-KEY-1", "[A-Z0-9]{58}", "QP" * 29),
-    _token(
-        "json_web_token",
-        "eyJ",
-        r"[A-Za-z0-9_-]{10,4096}\.eyJ[A-Za-z0-9_-]{10,8192}\.[A-Za-z0-9_-]{16,2048}",
-        f"{'aB' * 8}.eyJ{'cD' * 8}.{'eF' * 12}",
-    ),
-    SecretPattern(
-        "authorization_header",
-        (b"authorization",),
-        re.compile(
-            rb"(?i:authorization)(?:%s)?[ ]?[:=][ ]?(?:%s)?(?i:bearer|basic|token)[ ]{1,4}"
-            rb"(?P<value>[A-Za-z0-9._~+/-]{20,4096}=*)" % (_QUOTE, _QUOTE)
-        ),
-        b"Authorization: " + b"Bearer " + b"aB3d" * 8,
-        folded=True,
-    ),
-    SecretPattern(
-        "password_value",
-        (b"password", b"passwd", b"pwd"),
-        _PASSWORD,
-        b"password" + b"=" + b"hunter2x!",
-        folded=True,
-    ),
-    SecretPattern(
-        "url_with_password",
-        (b"://",),
-        re.compile(
-            rb"""(?<=[A-Za-z])://[^\s/:@"'<>{}$\\]{0,64}:(?!(?i:%s)@)"""
-            rb"""(?P<value>[^\s/:@"'<>{}$*\\]{3,128})@[A-Za-z0-9\[][A-Za-z0-9.:\[\]-]{0,253}"""
-            % _PLACEHOLDERS
-        ),
-        b"postgres" + b"://app:" + b"S3cr3tly" + b"@db.internal/app",
-    ),
-)
-
-
-class Hit(NamedTuple):
-    """A place that a rule recognises."""
-
-    offset: int
-    rule: str
-    fingerprint: str
-    """Names the credential without telling it: what a configuration lists to allow it."""
 
 
 def find_secrets(
     data: bytes, path: str, allowed: frozenset[str] = frozenset()
 ) -> tuple[Finding, ...]:
     """Return a finding for each credential whose fingerprint is not allowed. The credential itself is never shown."""
-    hits = islice((hit for hit in _hits(data) if hit.fingerprint not in allowed), MAX_FINDINGS)
-    return tuple(_finding(data, path, hit) for hit in sorted(hits))
+    refused = (pair for pair in find_hits(data) if pair[1].fingerprint not in allowed)
+    hits = sorted(islice(refused, MAX_FINDINGS))
+    return tuple(_finding(path, line, hit) for line, hit in hits)
 
 
-def fingerprint(rule: str, value: bytes) -> str:
-    """Return 16 hexadecimal digits that stand for a credential."""
-    return hashlib.sha256(rule.encode() + b"\0" + value).hexdigest()[:16]
-
-
-def _hits(data: bytes) -> Iterator[Hit]:
-    lowered = data.lower()
-    for rule in RULES:
-        haystack = lowered if rule.folded else data
-        for anchor in rule.anchors:
-            if (
-                anchor not in haystack
-            ):  # nearly always; spares a generator for each of some seventy anchors
-                continue
-            for offset in _places(haystack, anchor):
-                if found := rule.pattern.match(data, offset):
-                    value = found["value"] if "value" in rule.pattern.groupindex else found[0]
-                    yield Hit(offset, rule.name, fingerprint(rule.name, value))
-
-
-def _places(haystack: bytes, needle: bytes) -> Iterator[int]:
-    offset = haystack.find(needle)
-    while offset >= 0:
-        yield offset
-        offset = haystack.find(needle, offset + 1)
-
-
-def _finding(data: bytes, path: str, hit: Hit) -> Finding:
+def _finding(path: str, line: int, hit: Hit) -> Finding:
     return Finding(
         Reason.SECRET,
         path,
-        data.count(b"\n", 0, hit.offset) + 1,
+        line,
         message=f"rule {hit.rule}, fingerprint {hit.fingerprint}",
         expected="no credential in a file that is committed",
         hint="remove it and have it replaced by its provider; if it is harmless, allow the fingerprint",

@@ -9,7 +9,7 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.lines import read_lines
 from yolo_fs.edges.readers import READERS
 from yolo_fs.edges.text_checks import FindingList, Limits, Reading, decode
-from yolo_fs.reasons import Finding, Level, Reason, errors
+from yolo_fs.reasons import Finding, Level, Reason
 from yolo_fs.rules.artifacts.catalogue import Kind, artifact_of
 from yolo_fs.rules.artifacts.checks import commits_mentioned, plan_facts
 from yolo_fs.rules.artifacts.examine import Understood, examine
@@ -34,7 +34,7 @@ class Checked:
     faults: tuple[Finding, ...]
     """What is wrong by the protocol: errors and warnings."""
     secrets: tuple[Finding, ...] = ()
-    """Credentials in it; looked for only when there is no other error."""
+    """Credentials in it."""
     torn: bool = False
     """Its last line has no newline: it is still being written, or was cut."""
 
@@ -66,9 +66,7 @@ class Checker:
             faults = (*reading.findings, *located)
             if settings.mode.strict:
                 faults = tuple(map(_refused, faults))
-        secrets: tuple[Finding, ...] = ()
-        if not errors(faults):
-            secrets = tuple(find_secrets(data, path, frozenset(settings.policy.secrets_allowed)))
+        secrets = find_secrets(data, path, frozenset(settings.policy.secrets_allowed))
         return Checked(records, faults, secrets, reading.torn)
 
     def check_kind(self, kind: Kind, path: str, data: bytes) -> Checked:
