@@ -10,7 +10,7 @@ from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.ids import PHASE_DIRECTORY
 from yolo_fs.reasons import safe
-from yolo_fs.services.progress.phases import Phase, make_phase, misnamed, phases
+from yolo_fs.services.progress.phases import PhaseDirectory, make_phase, misnamed, phases
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -76,7 +76,7 @@ def list_(asked: Invocation) -> Reply:
     )
 
 
-def _show(console: Console, found: Sequence[Phase]) -> None:
+def _show(console: Console, found: Sequence[PhaseDirectory]) -> None:
     if not found:
         console.print("There are no phases yet. Make one with 'yolo-fs phase new SLUG'.")
     width = max((len(each.name) for each in found), default=0)

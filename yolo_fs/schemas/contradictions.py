@@ -54,7 +54,7 @@ CONTRADICTIONS = (
 class Contradicted(NamedTuple):
     """A verdict that something contradicts."""
 
-    index: int
+    position: int
     """Position of the line that contradicts it."""
     at: str
     """JSON pointer on that line."""

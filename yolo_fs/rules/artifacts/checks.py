@@ -285,7 +285,7 @@ def _contradictions(place: Place, records: Sequence[Record]) -> Iterator[Located
     lines = [record.value for record in records]
     for one in contradicted(place.artifact.kind, lines):
         expected = "a verdict that agrees with the evidence"
-        yield records[one.index].line, Fault(Reason.STATE_CONFLICT, one.at, one.what, expected)
+        yield records[one.position].line, Fault(Reason.STATE_CONFLICT, one.at, one.what, expected)
 
 
 def _payload(_: Place, records: Sequence[Record], __: Surroundings) -> Iterator[Located]:

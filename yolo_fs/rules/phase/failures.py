@@ -45,7 +45,7 @@ def failures_of(
                 if line.get("r") == "FAIL":
                     yield Failure(key, what, filed.place.name, number)
             for one in contradicted(kind, filed.lines):
-                yield Failure(key, f"{kind}: {one.what}", filed.place.name, one.index + 1)
+                yield Failure(key, f"{kind}: {one.what}", filed.place.name, one.position + 1)
     if step in ("", "integration_gate"):
         yield from _integration(facts)
     if not step:

@@ -5,7 +5,7 @@ See docs/sources.md#document-002.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -103,36 +103,46 @@ def _is_of(agent: str, role: str) -> bool:
 
 
 def _next(report: PhaseReport) -> ReportSection:
-    asked, department = report.next()
-    if asked is None:
-        return ReportSection(
-            "next", "", (f"next: nobody; {_why_nobody(report)}",), None, is_vital=True
-        )
-    files = _input_files(report.phase.facts, asked, department)
-    task = next(
-        (one for plan in report.plans for one in plan.tasks if str(one.ref) == asked.task), None
-    )
-    plan = asked.task[:5]
-    waits = [wait for wait in report.phase.waits if wait.waiter == asked.task]
+    following, department = report.next()
+    if following is None:
+        nobody = (f"next: nobody; {_why_nobody(report)}",)
+        return ReportSection("next", "", nobody, None, is_vital=True)
+    files = _input_files(report.phase.facts, following, department)
+    tasks = (task for plan in report.plans for task in plan.tasks)
+    task = next((task for task in tasks if str(task.ref) == following.task), None)
+    waits = [wait for wait in report.phase.waits if wait.waiter == following.task]
     data = {
-        "agent": asked.agent,
-        "step": asked.step,
-        "task": asked.task,
+        "agent": following.agent,
+        "step": following.step,
+        "task": following.task,
         "department": department.department.value if department else None,
         "action": safe(task.action) if task else "",
-        "inputs": list(asked.inputs),
+        "inputs": list(following.inputs),
         "files": files,
         "waits_for": [wait.on for wait in waits],
     }
-    lines = [
-        f"next: {asked.agent} does {asked.step}{f' {safe(asked.task)}' if asked.task else ''}",
-        *([f"task: {safe(task.action)} (plan {plan})"] if task else []),
-        *(f"but first: {wait}" for wait in waits),
-        f"inputs: {', '.join(map(safe, asked.inputs))}",
-        *([f"read: {', '.join(map(safe, files))}"] if files else []),
-        *_your_turn(report, asked),
-    ]
-    return ReportSection("next", "", tuple(lines), data, is_vital=True)
+    lines = tuple(_next_lines(report, following, task, waits, files))
+    return ReportSection("next", "", lines, data, is_vital=True)
+
+
+def _next_lines(
+    report: PhaseReport,
+    following: Next,
+    task: TaskProgress | None,
+    waits: Sequence[Wait],
+    files: Sequence[str],
+) -> Iterator[str]:
+    of_task = f" {safe(following.task)}" if following.task else ""
+    yield f"next: {following.agent} does {following.step}{of_task}"
+    if task:
+        yield f"task: {safe(task.action)} (plan {following.task[:5]})"
+    yield from (f"but first: {wait}" for wait in waits)
+    yield f"inputs: {', '.join(map(safe, following.inputs))}"
+    if files:
+        yield f"read: {', '.join(map(safe, files))}"
+    role = report.asker.role
+    if role and not _is_of(following.agent, role):
+        yield f"you: {safe(role)} has nothing to do now"
 
 
 def _why_nobody(report: PhaseReport) -> str:
@@ -143,12 +153,6 @@ def _why_nobody(report: PhaseReport) -> str:
     if all(one.is_complete for one in report.departments):
         return "this part of the phase is done"
     return "all that is left waits, see below"
-
-
-def _your_turn(report: PhaseReport, asked: Next) -> Iterator[str]:
-    role = report.asker.role
-    if role and not _is_of(asked.agent, role):
-        yield f"you: {safe(role)} has nothing to do now"
 
 
 def _input_files(facts: PhaseFacts, asked: Next, department: DepartmentStatus | None) -> list[str]:

@@ -22,7 +22,7 @@ _LOCK_TRIES = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Phase:
+class PhaseDirectory:
     """One phase directory and how far its plans are."""
 
     name: str
@@ -70,7 +70,7 @@ def planning_root(root: str) -> str:
     return milestone if known else PLANNING_ROOT
 
 
-def phases(root: str) -> tuple[Phase, ...]:
+def phases(root: str) -> tuple[PhaseDirectory, ...]:
     """Return the phases in force, in order."""
     folder = f"{planning_root(root)}/phases"
     return tuple(
@@ -162,7 +162,7 @@ def _folders(root: str, folder: str) -> tuple[str, ...]:
         return ()
 
 
-def _phase(root: str, path: str) -> Phase:
+def _phase(root: str, path: str) -> PhaseDirectory:
     # An empty file is no artifact yet.
     files = [
         os.path.split(entry.path)
@@ -173,4 +173,4 @@ def _phase(root: str, path: str) -> Phase:
     plans, summaries = (
         sum(name.endswith(suffix) for name in names) for suffix in (".plan.jsonl", ".summary.jsonl")
     )
-    return Phase(os.path.basename(path), path, plans, summaries)
+    return PhaseDirectory(os.path.basename(path), path, plans, summaries)
