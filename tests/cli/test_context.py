@@ -103,10 +103,10 @@ def reasons(answer: tuple[int, Any]) -> tuple[int, list[str]]:
     [
         (["compile"], 2, None),
         (["compile", "dev", "--all"], 2, None),
-        (["compile", "nobody"], 2, "nobody is called 'nobody'"),
+        (["compile", "nobody"], 2, "unknown agent 'nobody'"),
         (["compile", "user"], 2, "no context is compiled for user"),
         (["compile", "dev", "--phase", "7"], 2, "no phase '7'"),
-        (["compile", "dev", "--plan", "one"], 2, "'one' is no plan"),
+        (["compile", "dev", "--plan", "one"], 2, "'one' is not a plan id"),
         (["compile", "dev", "--plan", "01-09"], 2, "phase 01-auth has no plan 01-09"),
         (["prove", "go"], 2, "no context is compiled for go.md"),
     ],

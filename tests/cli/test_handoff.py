@@ -157,7 +157,7 @@ def test_people_are_told_what_to_do_next(root: Path, capsys: pytest.CaptureFixtu
     handoff(root, capsys, "emit", *SENDER)
     assert run(["handoff", "check", "-C", str(root)]) == Exit.DONE
     assert capsys.readouterr().out.splitlines() == [
-        "accepted: you are executor now; nobody needs to confirm it",
+        "accepted: you are executor now; no confirmation is needed",
         f"read first: {READING}",
         f"session:    {SESSION}/README.md",
         "task:       tasks/02.md",

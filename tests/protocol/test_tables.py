@@ -169,7 +169,7 @@ def printed_complexity(row: workflow.Complexity) -> Cells:
     }
 
 
-def printed_committed(row: commits.Committed) -> Cells:
+def printed_committed(row: commits.StepCommit) -> Cells:
     return {
         "Step": row.name,
         "Agent": noted(" + ".join(role.label for role in row.agents), row.note),

@@ -15,8 +15,8 @@ from yolo_fs.services.hooks.bypassed import past_hooks
 from yolo_fs.services.hooks.doctor import examine
 from yolo_fs.services.hooks.githooks import (
     NAMES,
-    Change,
     Deed,
+    HookFileChange,
     Refuse,
     advice,
     carry_out,
@@ -109,5 +109,5 @@ def _show(console: Console, deeds: Sequence[Deed], *, dry_run: bool) -> None:
         console.print("Nothing is changed. This would be done:")
     for deed in deeds:
         console.print(f"{deed.did:9} {safe(os.path.relpath(deed.path), 500)}", soft_wrap=True)
-    if not any(isinstance(deed, Change) for deed in deeds):
+    if not any(isinstance(deed, HookFileChange) for deed in deeds):
         console.print("nothing to do")

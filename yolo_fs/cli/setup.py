@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 @verb("setup", example="yolo-fs setup claude")
 @click.argument("host", type=click.Choice(list(HOST_BY_NAME)))
-@click.option("--check", is_flag=True, help="Change nothing; exit 1 when hooks are missing.")
+@click.option(
+    "--check", is_flag=True, help="HookFileChange nothing; exit 1 when hooks are missing."
+)
 @click.option("--remove", is_flag=True, help="Take our hooks out again, and nothing else.")
 def setup(asked: Invocation, *, host: str, check: bool, remove: bool) -> Reply:
     """Install our hooks in an agent HOST: they are written into its settings in this repository.

@@ -22,8 +22,8 @@ from yolo_fs.services.progress.board import Board, board
 from yolo_fs.services.progress.drift import Aside, as_json, asides
 from yolo_fs.services.reports.status import (
     Candidate,
+    CandidateState,
     Report,
-    Standing,
     last_commits,
     listed,
     report,
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _COLOUR = {
-    Standing.COMMITTED: "green",
-    Standing.PENDING: "cyan",
-    Standing.HELD: "yellow",
-    Standing.REJECTED: "red",
+    CandidateState.COMMITTED: "green",
+    CandidateState.PENDING: "cyan",
+    CandidateState.HELD: "yellow",
+    CandidateState.REJECTED: "red",
 }
 
 
@@ -162,7 +162,9 @@ def _watch(repository: Repository, asked: Invocation) -> None:
         timeless = replace(
             seen, found=replace(seen.found, health=replace(seen.found.health, scanned_s_ago=None))
         )
-        return _text(timeless.reply(asked), asked), bool(seen.found.with_standing(Standing.PENDING))
+        return _text(timeless.reply(asked), asked), bool(
+            seen.found.with_standing(CandidateState.PENDING)
+        )
 
     follow(repository, look)
 
@@ -180,7 +182,7 @@ def show(console: Console, found: Report) -> None:
     """Print a report for people."""
     _show_head(console, found)
     _show_phases(console, found)
-    for standing in (Standing.REJECTED, Standing.HELD, Standing.PENDING):
+    for standing in (CandidateState.REJECTED, CandidateState.HELD, CandidateState.PENDING):
         _show_candidates(console, standing, found.with_standing(standing))
     _show_last(console, found.last)
 
@@ -220,14 +222,15 @@ def _show_phases(console: Console, found: Report) -> None:
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("phase")
-    for standing in Standing:
+    for standing in CandidateState:
         table.add_column(standing.value, justify="right")
     for phase in sorted({candidate.phase for candidate in found.candidates}):
         counts = found.counts(
             candidate for candidate in found.candidates if candidate.phase == phase
         )
         cells = [
-            Text(str(counts[standing] or "-"), style=_COLOUR[standing]) for standing in Standing
+            Text(str(counts[standing] or "-"), style=_COLOUR[standing])
+            for standing in CandidateState
         ]
         table.add_row(phase or "(planning root)", *cells)
     console.print()
@@ -238,7 +241,7 @@ def _show_phases(console: Console, found: Report) -> None:
 
 
 def _show_candidates(
-    console: Console, standing: Standing, candidates: tuple[Candidate, ...]
+    console: Console, standing: CandidateState, candidates: tuple[Candidate, ...]
 ) -> None:
     if not candidates:
         return

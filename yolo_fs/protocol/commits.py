@@ -15,7 +15,7 @@ SOURCE_FORMAT = Subject("{type}({plan}): {task}")
 
 
 @dataclass(frozen=True, slots=True)
-class Committed:
+class StepCommit:
     """What one step commits."""
 
     name: str
@@ -33,25 +33,25 @@ class Committed:
 
 
 COMMITS = (
-    Committed(
+    StepCommit(
         "Critique", "critique", (Role.CRITIC,), ("critique.jsonl",), "via Lead", via=Role.LEAD
     ),
-    Committed("Architecture", "architecture", (Role.ARCHITECT,), ("architecture.toon",)),
-    Committed("Planning", "planning", (Role.LEAD,), ("{plan}.plan.jsonl",)),
-    Committed(
+    StepCommit("Architecture", "architecture", (Role.ARCHITECT,), ("architecture.toon",)),
+    StepCommit("Planning", "planning", (Role.LEAD,), ("{plan}.plan.jsonl",)),
+    StepCommit(
         "Design Review", "design_review", (Role.SENIOR,), ("enriched plan.jsonl (spec + ts)",)
     ),
-    Committed(
+    StepCommit(
         "Test Authoring", "test_authoring", (Role.TESTER,), ("test files", "test-plan.jsonl")
     ),
-    Committed(
+    StepCommit(
         "Implementation", "implementation", (Role.DEV,), ("source code per task", "summary.jsonl")
     ),
-    Committed("Code Review", "code_review", (Role.SENIOR,), ("code-review.jsonl",)),
-    Committed(
+    StepCommit("Code Review", "code_review", (Role.SENIOR,), ("code-review.jsonl",)),
+    StepCommit(
         "Documentation", "documentation", (Role.DOCUMENTER,), ("docs.jsonl",), "config-gated"
     ),
-    Committed("QA", "qa", (Role.QA, Role.QA_CODE), ("verification.jsonl", "qa-code.jsonl")),
-    Committed("Security", "security", (Role.SECURITY,), ("security-audit.jsonl",)),
-    Committed("Sign-off", "signoff", (Role.LEAD,), ("state.json", "ROADMAP.md")),
+    StepCommit("QA", "qa", (Role.QA, Role.QA_CODE), ("verification.jsonl", "qa-code.jsonl")),
+    StepCommit("Security", "security", (Role.SECURITY,), ("security-audit.jsonl",)),
+    StepCommit("Sign-off", "signoff", (Role.LEAD,), ("state.json", "ROADMAP.md")),
 )

@@ -32,7 +32,7 @@ class Cut(IntEnum):
     """What the documents leave open: the four steps alone guarantee no budget."""
 
 
-class Form(StrEnum):
+class SectionForm(StrEnum):
     """How a section is written."""
 
     VALUE = "one line"
@@ -104,7 +104,7 @@ class Section:
     of: tuple[str, ...] = ()
     """Kinds of artifacts, files of the planning tree, or what else the feed looks for."""
     columns: tuple[Column, ...] = ()
-    form: Form = Form.TABLE
+    form: SectionForm = SectionForm.TABLE
     only: Only = Only.ALL
     reach: Reach = Reach.PHASE
     departments: tuple[Dept, ...] = ()
@@ -138,8 +138,8 @@ _RECEIVES = 'document 002 ("Per-Agent Context Scoping", column "Receives")'
 _OWN = Column("plan", ("plan",))
 _DOC_002_STEP_2 = 'document 002 ("11-Step Workflow", step 2)'
 
-GOAL = Section("goal", Feed.PHASE, ("roadmap", "Goal"), form=Form.VALUE, cut=Cut.PROSE)
-_SUCCESS = Section("success_criteria", Feed.PHASE, ("roadmap", "Success"), form=Form.LIST)
+GOAL = Section("goal", Feed.PHASE, ("roadmap", "Goal"), form=SectionForm.VALUE, cut=Cut.PROSE)
+_SUCCESS = Section("success_criteria", Feed.PHASE, ("roadmap", "Success"), form=SectionForm.LIST)
 _REQS = Section(
     "reqs", Feed.REQUIREMENTS, ("reqs", "REQUIREMENTS.md"),
     (Column("id", ("id",)), Column("title", ("t",), Cut.REQUIREMENTS)),
@@ -153,31 +153,31 @@ _RESEARCH = Section(
 )
 _CODEBASE = Section(
     "codebase", Feed.FILES,
-    ("codebase/INDEX.md", "codebase/ARCHITECTURE.md", "codebase/PATTERNS.md", "codebase/CONCERNS.md"), form=Form.LIST,
+    ("codebase/INDEX.md", "codebase/ARCHITECTURE.md", "codebase/PATTERNS.md", "codebase/CONCERNS.md"), form=SectionForm.LIST,
 )  # fmt: skip
-_MAPPING = Section("codebase", Feed.FILES, _CODEBASE.of, form=Form.LIST, source=_RECEIVES)
-_PATTERNS = Section("patterns", Feed.FILES, ("codebase/PATTERNS.md",), form=Form.VALUE)
-_PROJECT = Section("project", Feed.FILES, ("PROJECT.md",), form=Form.VALUE)
-_ROADMAP = Section("roadmap", Feed.FILES, ("ROADMAP.md",), form=Form.VALUE)
+_MAPPING = Section("codebase", Feed.FILES, _CODEBASE.of, form=SectionForm.LIST, source=_RECEIVES)
+_PATTERNS = Section("patterns", Feed.FILES, ("codebase/PATTERNS.md",), form=SectionForm.VALUE)
+_PROJECT = Section("project", Feed.FILES, ("PROJECT.md",), form=SectionForm.VALUE)
+_ROADMAP = Section("roadmap", Feed.FILES, ("ROADMAP.md",), form=SectionForm.VALUE)
 _REQUIREMENTS = Section(
-    "requirements", Feed.FILES, ("REQUIREMENTS.md", "reqs.jsonl"), form=Form.LIST
+    "requirements", Feed.FILES, ("REQUIREMENTS.md", "reqs.jsonl"), form=SectionForm.LIST
 )
 _DEPT_CONTEXT = Section(
-    "context", Feed.FILES, ("{phase}/{NN}-CONTEXT-{department}.md", "{phase}/{NN}-CONTEXT.md"), form=Form.VALUE,
+    "context", Feed.FILES, ("{phase}/{NN}-CONTEXT-{department}.md", "{phase}/{NN}-CONTEXT.md"), form=SectionForm.VALUE,
     source=_RECEIVES,
 )  # fmt: skip
 _DESIGN_REF = Section(
     "design_handoff",
     Feed.FILES,
     ("{phase}/design-handoff.jsonl",),
-    form=Form.VALUE,
+    form=SectionForm.VALUE,
     departments=(Dept.FRONTEND,),
 )
 _API_REF = Section(
     "api_contracts",
     Feed.FILES,
     ("{phase}/api-contracts.jsonl",),
-    form=Form.VALUE,
+    form=SectionForm.VALUE,
     departments=(Dept.FRONTEND,),
 )
 _TOKENS = Section(
@@ -231,7 +231,7 @@ _DEPT_CONVENTIONS = Section(
     "dept_conventions",
     Feed.TEXT,
     ("departments/{department}.toon",),
-    form=Form.NESTED,
+    form=SectionForm.NESTED,
     cut=Cut.PROSE,
 )
 _TASKS = (
@@ -273,20 +273,20 @@ CONTEXTS = (
     Context(
         Role.LEAD,
         (
-            Section("architecture", Feed.TEXT, ("architecture",), form=Form.LIST, cut=Cut.PROSE, most=5, is_vital=True),
+            Section("architecture", Feed.TEXT, ("architecture",), form=SectionForm.LIST, cut=Cut.PROSE, most=5, is_vital=True),
             _REQS,
             Section(
                 "decisions", Feed.RECORDS, ("decisions",),
                 (*_columns("agent", "dec"), *_columns("reason", cut=Cut.PROSE)),
             ),
-            Section("key_decisions", Feed.HEADING, ("STATE.md", "Key Decisions", "decisions"), form=Form.LIST, most=5),
+            Section("key_decisions", Feed.HEADING, ("STATE.md", "Key Decisions", "decisions"), form=SectionForm.LIST, most=5),
             _DESIGN_REF,
             _API_REF,
             _TEST_RESULTS,
             _SUCCESS,
             _LEADS_SUMMARIES,
             _DEPT_CONTEXT,
-            Section("roadmap", Feed.FILES, ("ROADMAP.md",), form=Form.VALUE, source=_RECEIVES),
+            Section("roadmap", Feed.FILES, ("ROADMAP.md",), form=SectionForm.VALUE, source=_RECEIVES),
             _MAPPING,
         ),
     ),
@@ -295,7 +295,7 @@ CONTEXTS = (
         (
             _PRIOR_PLANS,
             _RECOVERY,
-            Section("architecture", Feed.TEXT, ("architecture",), form=Form.NESTED, cut=Cut.PROSE),
+            Section("architecture", Feed.TEXT, ("architecture",), form=SectionForm.NESTED, cut=Cut.PROSE),
             Section(
                 "tasks", Feed.RECORDS, ("plan",), (*_TASKS, Column("verify", ("v",)), _OWN), only=Only.SKETCHED,
                 reach=Reach.CURRENT, is_vital=True, source=_RECEIVES,
@@ -311,7 +311,7 @@ CONTEXTS = (
             _PATTERNS,
             _TOKENS,
             _COMPONENTS,
-            Section("suggestions", Feed.ITEMS, ("summary",), _columns("sg"), form=Form.LIST),
+            Section("suggestions", Feed.ITEMS, ("summary",), _columns("sg"), form=SectionForm.LIST),
             _CONVENTIONS,
             _DEPT_CONVENTIONS,
         ),
@@ -332,7 +332,7 @@ CONTEXTS = (
             _TOKENS,
             _TAGS,
             _DEPT_CONVENTIONS,
-            Section("skills", Feed.ITEMS, ("plan",), _columns("sk"), form=Form.LIST, reach=Reach.CURRENT),
+            Section("skills", Feed.ITEMS, ("plan",), _columns("sk"), form=SectionForm.LIST, reach=Reach.CURRENT),
         ),
     ),
     Context(
@@ -358,18 +358,18 @@ CONTEXTS = (
                 "plan_context", Feed.RECORDS, ("plan",), (_OWN, Column("objective", ("obj",))), only=Only.HEADER,
                 is_vital=True,
             ),
-            Section("must_have", Feed.ITEMS, ("plan",), (Column("tr", ("mh.tr",)),), form=Form.LIST, is_vital=True),
+            Section("must_have", Feed.ITEMS, ("plan",), (Column("tr", ("mh.tr",)),), form=SectionForm.LIST, is_vital=True),
             _REQS,
             _COMPONENTS,
             _CONVENTIONS,
-            Section("escalations", Feed.COUNTS, ("escalation",), (Column("st", ("st",)),), form=Form.VALUE),
+            Section("escalations", Feed.COUNTS, ("escalation",), (Column("st", ("st",)),), form=SectionForm.VALUE),
         ),
     ),
     Context(
         Role.QA_CODE,
         (
             _PLAN_SUMMARIES,
-            Section("files_to_check", Feed.ITEMS, ("summary",), _columns("fm"), form=Form.LIST, is_vital=True),
+            Section("files_to_check", Feed.ITEMS, ("summary",), _columns("fm"), form=SectionForm.LIST, is_vital=True),
             _TEST_PLAN,
             _CONVENTIONS,
             _DEPT_CONVENTIONS,
@@ -379,12 +379,12 @@ CONTEXTS = (
     Context(
         Role.SECURITY,
         (
-            Section("files_to_audit", Feed.ITEMS, ("summary",), _columns("fm"), form=Form.LIST, is_vital=True),
+            Section("files_to_audit", Feed.ITEMS, ("summary",), _columns("fm"), form=SectionForm.LIST, is_vital=True),
             Section(
                 "dependency_files", Feed.FILES,
                 tuple(f"/{name}" for name in
                       ("package.json", "requirements.txt", "go.mod", "Cargo.toml", "pyproject.toml")),
-                form=Form.LIST,
+                form=SectionForm.LIST,
             ),
         ),
     ),
@@ -405,7 +405,7 @@ CONTEXTS = (
                 (Column("component", ("component", "ready_components")), *_columns("status")),
             ),
             Section("summaries", Feed.RECORDS, ("summary",), (_OWN, *_columns("s", "tc", "tt", "tst"))),
-            Section("handoff_sentinels", Feed.NAMES, (".handoff-*",), form=Form.LIST),
+            Section("handoff_sentinels", Feed.NAMES, (".handoff-*",), form=SectionForm.LIST),
         ),
     ),
     Context(
@@ -418,7 +418,7 @@ CONTEXTS = (
                 "handoffs", Feed.FILES,
                 tuple(f"{{phase}}/{name}.jsonl" for name in
                       ("design-handoff", "api-contracts", "dept-handoff", "phase-handoff")),
-                form=Form.LIST,
+                form=SectionForm.LIST,
             ),
         ),
     ),
@@ -455,9 +455,9 @@ CONTEXTS = (
 """The eighteen roles that a context is compiled for."""
 
 FOR_ALL = (
-    Section("reference_package", Feed.FILES, ("/references/packages/{role}.toon",), form=Form.VALUE),
+    Section("reference_package", Feed.FILES, ("/references/packages/{role}.toon",), form=SectionForm.VALUE),
     Section(
-        "tool_restrictions", Feed.TOOLS, form=Form.VALUE, source='document 002 ("Agent Roster")'
+        "tool_restrictions", Feed.TOOLS, form=SectionForm.VALUE, source='document 002 ("Agent Roster")'
     ),
 )  # fmt: skip
 """What every role gets after its own sections."""

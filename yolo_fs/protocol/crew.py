@@ -116,7 +116,7 @@ class Circuit(StrEnum):
     """It may try once: the next outcome decides."""
 
 
-class Outcome(StrEnum):
+class CircuitSignal(StrEnum):
     """What turns a breaker."""
 
     FAILURE = "failure"
@@ -132,16 +132,16 @@ class Turn:
     """What an outcome makes of a breaker. A pair that is not listed changes nothing but the count."""
 
     state: Circuit
-    outcome: Outcome
+    outcome: CircuitSignal
     to: Circuit
 
 
 TURNS = (
-    Turn(Circuit.CLOSED, Outcome.LAST_FAILURE, Circuit.OPEN),
-    Turn(Circuit.OPEN, Outcome.TIME, Circuit.HALF_OPEN),
-    Turn(Circuit.HALF_OPEN, Outcome.FAILURE, Circuit.OPEN),
-    Turn(Circuit.HALF_OPEN, Outcome.LAST_FAILURE, Circuit.OPEN),
-    Turn(Circuit.HALF_OPEN, Outcome.SUCCESS, Circuit.CLOSED),
+    Turn(Circuit.CLOSED, CircuitSignal.LAST_FAILURE, Circuit.OPEN),
+    Turn(Circuit.OPEN, CircuitSignal.TIME, Circuit.HALF_OPEN),
+    Turn(Circuit.HALF_OPEN, CircuitSignal.FAILURE, Circuit.OPEN),
+    Turn(Circuit.HALF_OPEN, CircuitSignal.LAST_FAILURE, Circuit.OPEN),
+    Turn(Circuit.HALF_OPEN, CircuitSignal.SUCCESS, Circuit.CLOSED),
 )
 
 NEXT_CIRCUIT = {(row.state, row.outcome): row.to for row in TURNS}

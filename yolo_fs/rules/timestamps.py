@@ -38,7 +38,10 @@ def untimely(
     """
     found, hint = moment(written), "Its time counts from when the file was written."
     if found is None:
-        message, expected = f"{of}: {written!r} is no moment with a zone", "2026-02-19T08:00:00Z"
+        message, expected = (
+            f"{of}: {written!r} is not a timestamp with a time zone",
+            "2026-02-19T08:00:00Z",
+        )
         yield Finding(Reason.BAD_FORMAT, path, line, at, message, expected, hint)
     elif found - now > AHEAD:
         message = f"{of}: {written} lies in the future"

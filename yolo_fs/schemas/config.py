@@ -104,7 +104,7 @@ class Critique(Wire):
     """Confidence that ends the rounds early."""
 
 
-class IntegrationChecks(Wire):
+class IntegrationCheckSettings(Wire):
     """Checks of the integration gate."""
 
     api_contracts: bool = True
@@ -124,7 +124,7 @@ class IntegrationGate(Wire):
     """Whether it runs with one department as well."""
     timeout_seconds: Annotated[int, Field(ge=60, le=3600, examples=[600])] = 600
     """Time to wait for the departments."""
-    checks: IntegrationChecks = Field(default_factory=IntegrationChecks)
+    checks: IntegrationCheckSettings = Field(default_factory=IntegrationCheckSettings)
     """What is checked."""
     retry_on_fail: bool = False
     """Whether a failed gate is tried once more."""

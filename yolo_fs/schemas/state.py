@@ -253,7 +253,7 @@ class GateProgress(Wire):
     """When it passed."""
 
 
-class Wave(Wire):
+class WaveState(Wire):
     """Departments that are spawned at once."""
 
     id: Positive
@@ -264,7 +264,7 @@ class Wave(Wire):
     """Gate that ends it."""
 
 
-class Stage(Wire):
+class ClosingStage(Wire):
     """One of the closing stages in the orchestration."""
 
     status: Text
@@ -284,17 +284,17 @@ class Orchestration(Projected):
     """Active departments."""
     gates: dict[GateName, GateProgress]
     """Gates between them."""
-    integration_qa: Stage
+    integration_qa: ClosingStage
     """Integration checks."""
-    security: Stage
+    security: ClosingStage
     """Security audits."""
-    owner_signoff: Stage
+    owner_signoff: ClosingStage
     """The Owner's SHIP or HOLD."""
     started_at: IsoInstant
     """When the phase began."""
     timeout_minutes: Positive
     """How long a gate is waited for."""
-    waves: list[Wave] = Field(default_factory=list)
+    waves: list[WaveState] = Field(default_factory=list)
     """Which Leads are spawned together, in order."""
 
 

@@ -14,8 +14,8 @@ from yolo_fs.reasons import Reason, YoloError
 from yolo_fs.services.hooks.doctor import examine
 from yolo_fs.services.hooks.githooks import (
     NAMES,
-    Change,
-    Keep,
+    HookFileChange,
+    HookFileKept,
     Refuse,
     advice,
     carry_out,
@@ -169,7 +169,7 @@ def test_a_second_install_keeps_everything(root: Path, layout: Layout) -> None:
     layout(root)
     install(root)
     before = everything(root)
-    assert {type(deed) for deed in install(root)} == {Keep}
+    assert {type(deed) for deed in install(root)} == {HookFileKept}
     assert everything(root) == before
 
 
@@ -253,7 +253,7 @@ def test_a_hook_that_changed_after_the_plan_is_not_written_over(root: Path) -> N
         deeds = plan_install(repository)
         write(root / ".git/hooks/pre-commit", "#!/bin/sh\necho newer\n")
         with pytest.raises(YoloError) as caught:
-            carry_out(repository, [deed for deed in deeds if isinstance(deed, Change)])
+            carry_out(repository, [deed for deed in deeds if isinstance(deed, HookFileChange)])
     assert caught.value.reason is Reason.STATE_CONFLICT
     assert (root / ".git/hooks/pre-commit").read_text() == "#!/bin/sh\necho newer\n"
 

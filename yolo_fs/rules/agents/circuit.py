@@ -16,9 +16,9 @@ from yolo_fs.protocol.crew import (
     MESSAGE_MEASURES,
     NEXT_CIRCUIT,
     Circuit,
+    CircuitSignal,
     Health,
     Measure,
-    Outcome,
 )
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT
 from yolo_fs.protocol.names import Dept, Role
@@ -137,7 +137,7 @@ def _left_by(told: Iterable[OutcomeEvent], department: Dept, patience: BreakerPo
 def _waited(
     one: Breaker, now: datetime, patience: BreakerPolicy, began: Mapping[str, datetime]
 ) -> Breaker:
-    to = NEXT_CIRCUIT.get((one.state, Outcome.TIME))
+    to = NEXT_CIRCUIT.get((one.state, CircuitSignal.TIME))
     if to is None or one.opened_at is None:
         return one
     due = began.get(one.key, min(one.opened_at, now)) + timedelta(seconds=patience.open_s)
@@ -157,10 +157,10 @@ def _after(one: Breaker, told: OutcomeEvent, patience: BreakerPolicy) -> Breaker
     return replace(one, state=to, failures=counted, opened_at=opened_at, last=told)
 
 
-def _kind(told: OutcomeEvent, failures: int, patience: BreakerPolicy) -> Outcome:
+def _kind(told: OutcomeEvent, failures: int, patience: BreakerPolicy) -> CircuitSignal:
     if not told.failed:
-        return Outcome.SUCCESS
-    return Outcome.LAST_FAILURE if failures >= patience.failures else Outcome.FAILURE
+        return CircuitSignal.SUCCESS
+    return CircuitSignal.LAST_FAILURE if failures >= patience.failures else CircuitSignal.FAILURE
 
 
 def _written(at: datetime | None) -> str:

@@ -35,7 +35,7 @@ class LineShape(NamedTuple):
     shape: type[Wire]
 
 
-class Route(NamedTuple):
+class EnvelopeRoute(NamedTuple):
     """Who hands an envelope to whom."""
 
     source: str
@@ -61,7 +61,7 @@ class Kind:
     """File name, where the protocol prescribes one."""
     payload: type[Wire] | None = None
     """Shape of an envelope's `payload`."""
-    route: Route | None = None
+    route: EnvelopeRoute | None = None
     """Route of an envelope."""
 
     @property
@@ -143,7 +143,7 @@ def _messages() -> Iterator[Kind]:
 
 def _envelopes() -> Iterator[Kind]:
     for (source, target), payload in PAYLOADS.items():
-        route = Route(source, target)
+        route = EnvelopeRoute(source, target)
         yield _envelope(
             payload, "document 003, Phase-Specific Payloads", f"from {source} to {target}", route
         )
@@ -152,7 +152,9 @@ def _envelopes() -> Iterator[Kind]:
     )
 
 
-def _envelope(payload: type[Wire], source: str, how: str, route: Route | None = None) -> Kind:
+def _envelope(
+    payload: type[Wire], source: str, how: str, route: EnvelopeRoute | None = None
+) -> Kind:
     name = f"envelope/{payload_name(payload)}"
     lines = (LineShape("", Envelope),)
     return Kind(

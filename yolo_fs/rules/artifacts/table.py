@@ -237,7 +237,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         file="{dept}research.jsonl",
         subjects=(Subject("docs({phase}): research findings"),),
         source="document 002, 11-Step Workflow (step 2)",
-        body=(research.ResearchRequest, research.ResearchFinding),
+        body=(research.ResearchRequestLine, research.ResearchFindingLine),
         step="research",
     ),
     Artifact(
@@ -389,7 +389,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         file="{dept}security-audit.jsonl",
         subjects=(Subject("docs({phase}): security audit"),),
         source="document 002, 11-Step Workflow (step 10)",
-        header=quality.SecurityAudit,
+        header=quality.SecurityAuditLine,
         body=(quality.SecurityFinding,),
         step="security",
     ),
@@ -456,7 +456,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         file="user-flows.jsonl",
         subjects=_OF_PHASE,
         source="document 000, design_handoff",
-        body=(design.UserFlow,),
+        body=(design.UserFlowLine,),
         checks=(Check.UNIQUE_IDS,),
     ),
     Artifact(
@@ -481,7 +481,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         file="decisions.jsonl",
         subjects=_OF_PHASE,
         source="the reference scripts",
-        body=(findings.Decision,),
+        body=(findings.LoggedDecision,),
         append_only=True,
     ),
     Artifact(

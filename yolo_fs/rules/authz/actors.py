@@ -184,7 +184,7 @@ def _nobody(name: str, where: str = "") -> YoloError:
     hint = f"There are {', '.join((*AGENT_BY_NAME, Role.GO, Role.USER))}."
     return YoloError(
         Reason.UNKNOWN_NAME,
-        f"nobody is called {safe(name)!r}{where}",
+        f"unknown agent {safe(name)!r}{where}",
         hint=hint,
         exit_code=Exit.USAGE,
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from yolo_fs.protocol.contexts import Column, Cut, Form, Section
+from yolo_fs.protocol.contexts import Column, Cut, Section, SectionForm
 from yolo_fs.rules.context.extractors import Row, Scalar
 from yolo_fs.rules.context.sources import Origin
 
@@ -45,7 +45,7 @@ def at_cut(block: Block, cut: Cut) -> Block | None:
     section = block.section
     if section.cut is not None and cut >= section.cut:
         headings = tuple(row for row in block.rows if row.is_heading)
-        is_text = section.form in (Form.NESTED, Form.LIST)
+        is_text = section.form in (SectionForm.NESTED, SectionForm.LIST)
         return Block(section, block.columns, headings) if is_text and headings else None
     kept = [at for at, column in enumerate(block.columns) if column.cut is None or cut < column.cut]
     if len(kept) == len(block.columns):
@@ -68,8 +68,8 @@ def lines_of(block: Block, cut: Cut, write: Write) -> Iterator[Line]:
     """Yield the lines of a block that was cut this far."""
     section, key = block.section, block.section.key
     is_cut = section.cut is not None and cut >= section.cut
-    form = Form.LIST if section.form is Form.NESTED and is_cut else section.form
-    if form is Form.VALUE:
+    form = SectionForm.LIST if section.form is SectionForm.NESTED and is_cut else section.form
+    if form is SectionForm.VALUE:
         row = block.rows[0]
         text = (
             f"{key}: {', '.join(map(str, row.values))}"
@@ -83,17 +83,17 @@ def lines_of(block: Block, cut: Cut, write: Write) -> Iterator[Line]:
         yield Line(INDENT + _BODIES[form](row, write), row.origins, row.rule, row.values)
 
 
-_HEADS: Mapping[Form, Callable[[Block], str]] = {
-    Form.TABLE: lambda block: (
+_HEADS: Mapping[SectionForm, Callable[[Block], str]] = {
+    SectionForm.TABLE: lambda block: (
         f"{block.section.key}[{len(block.rows)}]{{{','.join(one.name for one in block.columns)}}}:"
     ),
-    Form.LIST: lambda block: f"{block.section.key}[{len(block.rows)}]:",
-    Form.NESTED: lambda block: f"{block.section.key}:",
+    SectionForm.LIST: lambda block: f"{block.section.key}[{len(block.rows)}]:",
+    SectionForm.NESTED: lambda block: f"{block.section.key}:",
 }
-_BODIES: Mapping[Form, Callable[[Row, Write], str]] = {
-    Form.TABLE: lambda row, write: ",".join(map(write, row.values)),
-    Form.LIST: lambda row, write: f"- {write(row.values[0])}",
-    Form.NESTED: lambda row, _: str(row.values[0]),
+_BODIES: Mapping[SectionForm, Callable[[Row, Write], str]] = {
+    SectionForm.TABLE: lambda row, write: ",".join(map(write, row.values)),
+    SectionForm.LIST: lambda row, write: f"- {write(row.values[0])}",
+    SectionForm.NESTED: lambda row, _: str(row.values[0]),
 }
 
 

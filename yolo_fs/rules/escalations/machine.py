@@ -49,9 +49,7 @@ def not_holder(one: EscalationProgress, line: LogEntry, verb: str) -> Finding:
 def unknown(line: LogEntry, name: str, key: str) -> Finding:
     """Say that nobody has the name that stands under a key."""
     hint = "Name a role of the roster, such as dev, fe-senior or lead."
-    return finding(
-        Reason.UNKNOWN_NAME, line, f"/{key}", f"nobody is called {name!r}", "a role", hint
-    )
+    return finding(Reason.UNKNOWN_NAME, line, f"/{key}", f"unknown agent {name!r}", "a role", hint)
 
 
 def refused(line: LogEntry, rule: Rule, at: str, message: str, hint: str) -> Finding:

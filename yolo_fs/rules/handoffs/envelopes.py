@@ -177,7 +177,10 @@ def _repeated(phases: Sequence[str], at: str) -> Iterator[Fault]:
     for index, phase in enumerate(phases):
         if phase in phases[:index]:
             yield Fault(
-                Reason.DUPLICATE_ID, f"{at}/{index}", f"{phase!r} stands twice", "each phase once"
+                Reason.DUPLICATE_ID,
+                f"{at}/{index}",
+                f"{phase!r} is used more than once",
+                "each phase once",
             )
 
 

@@ -139,7 +139,7 @@ def _faults_of(line: str, texts: Mapping[str, str]) -> Iterator[Finding]:
             Reason.BAD_FORMAT, message=message, expected=expected, hint="put each value on one line"
         )
     elif name in texts:
-        message = f"{name!r} stands twice"
+        message = f"{name!r} is used more than once"
         yield Finding(
             Reason.DUPLICATE_KEY,
             "",

@@ -128,7 +128,7 @@ def fields_of(block: str) -> tuple[dict[str, Any], tuple[Fault, ...]]:
             current = field["key"].lower()
             if current in found:
                 faults.append(
-                    Fault(Reason.DUPLICATE_KEY, f"/{current}", f"{current.upper()}: stands twice")
+                    Fault(Reason.DUPLICATE_KEY, f"/{current}", f"{current.upper()} is given twice")
                 )
             found[current] = [field["value"].strip()]
         elif _OTHER_FIELD.fullmatch(line.strip()):

@@ -11,7 +11,7 @@ from typing import Any
 
 from yolo_fs.protocol.tools import PATH_KEYS, TOOLS, Act
 from yolo_fs.rules.hooks.shell import UNKNOWN
-from yolo_fs.rules.hooks.touches import Effect, Reading, Touch, read_command
+from yolo_fs.rules.hooks.touches import CommandReading, Effect, Touch, read_command
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,18 +55,18 @@ def parse_input(
     )
 
 
-def _reading(told: Mapping[str, Any], environment: Mapping[str, str]) -> Reading:
+def _reading(told: Mapping[str, Any], environment: Mapping[str, str]) -> CommandReading:
     given = told.get("tool_input")
     given = given if isinstance(given, Mapping) else told
     act = _act(told)
     if act is None:
-        return Reading()
+        return CommandReading()
     if act is Act.RUN:
         here = {"PWD": "", "OLDPWD": UNKNOWN}
         return read_command(_command(given), {**environment, **here})
     effect = Effect.WRITE if act is Act.WRITE else Effect.READ
     named = (_text(given, key) for key in PATH_KEYS)
-    return Reading(tuple(Touch(path, effect) for path in named if path))
+    return CommandReading(tuple(Touch(path, effect) for path in named if path))
 
 
 def _command(given: Mapping[str, Any]) -> str:

@@ -54,7 +54,7 @@ class Touch:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class CommandReading:
     """What the text of a command tells."""
 
     touches: tuple[Touch, ...] = ()
@@ -62,11 +62,11 @@ class Reading:
     """Parts of the command whose effect only running it would show."""
 
 
-def read_command(command: str, variables: Mapping[str, str] | None = None) -> Reading:
+def read_command(command: str, variables: Mapping[str, str] | None = None) -> CommandReading:
     """Return what a command, or a patch, touches. `variables`: those of the shell that are known."""
     patched = [Touch(path, Effect.WRITE) for path in _PATCHED.findall(command)]
     if command.lstrip().startswith("*** Begin Patch"):
-        return Reading(tuple(patched))
+        return CommandReading(tuple(patched))
     try:
         seen = [*patched, *_of_text(command, dict(variables or {}), 0)]
     except RecursionError:
@@ -74,7 +74,7 @@ def read_command(command: str, variables: Mapping[str, str] | None = None) -> Re
     touches = [touch for touch in seen if isinstance(touch, Touch)]
     undecided = [part.what for part in seen if isinstance(part, _Undecided)]
     undecided += [touch.path for touch in touches if touch.writes and not touch.is_certain]
-    return Reading(tuple(touches), tuple(dict.fromkeys(undecided)))
+    return CommandReading(tuple(touches), tuple(dict.fromkeys(undecided)))
 
 
 @dataclass(frozen=True, slots=True)

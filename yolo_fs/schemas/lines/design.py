@@ -56,7 +56,7 @@ class ComponentSpec(Wire):
     """Whether it may be built."""
 
 
-class UserFlow(Wire):
+class UserFlowLine(Wire):
     """One way of a user through the product."""
 
     id: FlowName

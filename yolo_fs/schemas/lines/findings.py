@@ -78,7 +78,7 @@ class DebugReport(Wire):
     """Recommended fix; empty when the hypothesis was dropped."""
 
 
-class Decision(Wire):
+class LoggedDecision(Wire):
     """One decision that an agent took on the way."""
 
     accepts: ClassVar[Mapping[str, Form]] = {

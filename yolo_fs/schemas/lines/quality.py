@@ -156,7 +156,7 @@ class QualityFinding(Wire):
 # --- security --------------------------------------------------------------------------------------------------------
 
 
-class SecurityAudit(Wire):
+class SecurityAuditLine(Wire):
     """Line 1 of a security audit."""
 
     accepts: ClassVar[Mapping[str, Form]] = {"dt": Form.MOMENT_AS_DAY}

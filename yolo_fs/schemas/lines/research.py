@@ -13,7 +13,7 @@ Requester = Literal["dev", "senior", "tester", "lead", "architect", "critic", "o
 RequestType = Literal["blocking", "informational"]
 
 
-class ResearchFinding(Wire):
+class ResearchFindingLine(Wire):
     """One finding of a Scout."""
 
     renamed_keys: ClassVar[Mapping[str, str]] = {
@@ -50,7 +50,7 @@ class ResearchFinding(Wire):
     """Moment the request was answered."""
 
 
-class ResearchRequest(Wire):
+class ResearchRequestLine(Wire):
     """A request that waits for its Scout: the router appends it without an answer."""
 
     accepts: ClassVar[Mapping[str, Form]] = {"dt": Form.MOMENT_AS_DAY}

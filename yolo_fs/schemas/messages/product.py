@@ -20,7 +20,7 @@ from yolo_fs.schemas.messages.message import (
 from yolo_fs.schemas.names import DepartmentName, DepartmentNameOrNone
 
 
-class Rival(NamedTuple):
+class OlderVerdictForm(NamedTuple):
     """An older shape of the verdict: how to tell it, and what became of its keys."""
 
     marks: frozenset[str]
@@ -34,14 +34,14 @@ class Rival(NamedTuple):
 
 
 RIVALS = (
-    Rival(
+    OlderVerdictForm(
         frozenset({"scope_match", "action"}),
         {"accept": "approve", "patch": "patch", "major": "major"},
         ("accept", "patch", "major"),
         "scope_match -> scope_confidence (0 to 1); findings[] cat -> check, sev -> result, desc and fix -> detail, "
         "with dept; phase and action fall away; target_dept and re_scope_items are added",
     ),
-    Rival(
+    OlderVerdictForm(
         frozenset({"scope_alignment", "verdict_note", "missing", "extra"}),
         {"PASS": "approve", "PATCH": "patch", "FAIL": "major"},
         ("PATCH",),
@@ -133,7 +133,7 @@ class PoQaVerdict(Message, sender="po", receiver="orchestrator"):
         )
 
 
-def _rival_fault(shape: Rival) -> Fault:
+def _rival_fault(shape: OlderVerdictForm) -> Fault:
     verdicts = ", ".join(f"{old} -> {new}" for old, new in shape.verdicts.items())
     return Fault(
         Reason.RIVAL_SHAPE,

@@ -12,7 +12,7 @@ from yolo_fs.schemas.base import Count, Field, PlanName, RelativePath, Text, Wir
 from yolo_fs.schemas.messages.message import Cycle, Direction, Message, Texts, exceeds
 
 
-class Change(Wire):
+class ReviewInstruction(Wire):
     """One instruction of a review."""
 
     f: RelativePath
@@ -34,7 +34,8 @@ class CodeReviewChanges(Message, sender="senior", receiver="dev", direction=Dire
     cycle: Cycle
     """Review cycle, from 1."""
     changes: Annotated[
-        list[Change], Field(min_length=1, description="a list of at least one instruction")
+        list[ReviewInstruction],
+        Field(min_length=1, description="a list of at least one instruction"),
     ]
     """The instructions; a request for changes names at least one."""
     must_fix: Texts

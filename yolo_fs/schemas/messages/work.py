@@ -81,7 +81,7 @@ class TestPlanResult(Message, sender="tester", receiver="senior"):
     """Whether tests and test plan are committed."""
 
 
-class Decision(Wire):
+class ArchitectureDecision(Wire):
     """One architecture decision."""
 
     decision: Text
@@ -111,7 +111,7 @@ class ArchitectureDesign(Message, sender="architect", receiver="lead", direction
     """Phase that was designed."""
     artifact: RelativePath
     """architecture.toon of the phase, relative to the planning root."""
-    decisions: list[Decision]
+    decisions: list[ArchitectureDecision]
     """Decisions taken, each with its reason."""
     risks: list[Risk]
     """Risks seen, each with its mitigation."""

@@ -20,7 +20,7 @@ from yolo_fs.rules.decide import Action, Commit, Emit, EventSink
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ApplyResult:
     """What became of the artifacts that were to be committed."""
 
     verdicts: dict[str, Verdict]
@@ -28,7 +28,7 @@ class Outcome:
     made: tuple[CommitResult, ...] = ()
 
 
-class Budget:
+class CommitBudget:
     """How many commits a minute may have: a breaker for loops between tools."""
 
     def __init__(self, per_minute: int):
@@ -57,7 +57,7 @@ class Applier:
         self,
         committer: Committer,
         obstacles: Obstacles,
-        budget: Budget,
+        budget: CommitBudget,
         emit: EventSink,
     ):
         self._committer = committer
@@ -65,7 +65,7 @@ class Applier:
         self._budget = budget
         self._emit = emit
 
-    def carry_out(self, actions: Sequence[Action], head: Head) -> Outcome:
+    def carry_out(self, actions: Sequence[Action], head: Head) -> ApplyResult:
         """Commit first, tell afterwards; a failed commit is told and leaves everything as it was."""
         accepted = [action.accepted for action in actions if isinstance(action, Commit)]
         outcome = self._commit(accepted, head)
@@ -74,16 +74,16 @@ class Applier:
                 self._emit(action.event, action.path, action.data)
         return outcome
 
-    def _commit(self, accepted: Sequence[Accepted], head: Head) -> Outcome:
+    def _commit(self, accepted: Sequence[Accepted], head: Head) -> ApplyResult:
         allowed = self._budget.allowance()
         accepted, late = accepted[:allowed], accepted[allowed:]
         verdicts: dict[str, Verdict] = {
             each.place.path: Held(Reason.COMMIT_BUDGET) for each in late
         }
         if not accepted:
-            return Outcome(verdicts)
+            return ApplyResult(verdicts)
         if self._obstacles.changed_since(head, time.time_ns()):
-            return Outcome(
+            return ApplyResult(
                 verdicts | {each.place.path: Held(Reason.BRANCH_MOVED) for each in accepted}
             )
         entries = [
@@ -94,13 +94,13 @@ class Applier:
             made = self._committer.commit(entries, head)
         except YoloError as error:
             held = Held(error.reason, (error.as_finding(),))
-            return Outcome(verdicts | {each.place.path: held for each in accepted})
+            return ApplyResult(verdicts | {each.place.path: held for each in accepted})
         for each, one in zip(accepted, made, strict=True):
             if one.commit:
                 self._budget.spend()
                 self._emit_commit(each, one, head)
         failpoint.reach("apply.told")
-        return Outcome(verdicts | {one.path: Committed(one.blob) for one in made}, made)
+        return ApplyResult(verdicts | {one.path: Committed(one.blob) for one in made}, made)
 
     def _emit_commit(self, accepted: Accepted, made: CommitResult, head: Head) -> None:
         data = {

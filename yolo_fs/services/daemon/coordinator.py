@@ -15,7 +15,7 @@ from yolo_fs.edges.git.repository import Head, Repository
 from yolo_fs.reasons import Reason
 from yolo_fs.rules.artifacts.verdicts import Accepted, Held, Verdict, Waiting
 from yolo_fs.rules.decide import EventSink, decide, describe
-from yolo_fs.services.daemon.apply import Applier, Budget, Outcome
+from yolo_fs.services.daemon.apply import Applier, ApplyResult, CommitBudget
 from yolo_fs.services.workspace.settings import Settings
 from yolo_fs.services.worktree.surveyor import Surveyor
 from yolo_fs.services.worktree.verdict_store import CachedVerdict, Observation, VerdictStore
@@ -50,7 +50,7 @@ class Coordinator:
         self._applier = Applier(
             Committer(repository, self._branches, self.index, _now),
             self._surveyor.obstacles,
-            Budget(settings.policy.commits_per_minute),
+            CommitBudget(settings.policy.commits_per_minute),
             emit,
         )
         self._diverged: frozenset[str] = frozenset()
@@ -160,7 +160,7 @@ class Coordinator:
             time.sleep(random.uniform(0, 0.002 * 2**attempt))
         return results
 
-    def _attempt(self, paths: list[str]) -> Outcome:
+    def _attempt(self, paths: list[str]) -> ApplyResult:
         head, _, seen = self._surveyor.survey(paths, time.time_ns())
         before = {path: verdict for path in seen if (verdict := self._store.verdict(path))}
         actions = decide(before, {path: look.seen.verdict for path, look in seen.items()})
@@ -174,7 +174,7 @@ class Coordinator:
             self._surveyor.head = Head(head.ref, commits[-1])
         return outcome
 
-    def _emit_held(self, outcome: Outcome) -> None:
+    def _emit_held(self, outcome: ApplyResult) -> None:
         """Emit what was accepted and could not be committed; a branch that moved is tried again at once."""
         for path, verdict in outcome.verdicts.items():
             is_held = isinstance(verdict, Held) and not _is_moved(verdict)

@@ -24,7 +24,7 @@ from yolo_fs.services.workspace.places import health_path, lock_path
 
 
 @dataclass(frozen=True, slots=True)
-class Health:
+class DaemonHealth:
     """How the daemon of this work tree is."""
 
     pid: int | None
@@ -73,7 +73,7 @@ def write_health(
         write_json(health_path(repository), report, durable=False)
 
 
-def health(repository: Repository) -> Health:
+def health(repository: Repository) -> DaemonHealth:
     """Return how the daemon of this work tree is.
 
     The lock is the truth and the file only adds to it: what is malformed in it counts as absent.
@@ -81,11 +81,11 @@ def health(repository: Repository) -> Health:
     """
     held_by = holder(lock_path(repository))
     if held_by is None:
-        return Health(None)
+        return DaemonHealth(None)
     report = read_json(health_path(repository))
     if not isinstance(report, dict) or report.get("pid") != held_by.pid:
-        return Health(held_by.pid)
-    return Health(held_by.pid, _age_s(report), _degraded(report), _troubles(report))
+        return DaemonHealth(held_by.pid)
+    return DaemonHealth(held_by.pid, _age_s(report), _degraded(report), _troubles(report))
 
 
 def _age_s(report: Mapping[str, Any]) -> float | None:

@@ -93,7 +93,7 @@ class Escalations:
         if task is None:
             raise YoloError(
                 Reason.BAD_NAME,
-                f"{safe(said.task)!r} is no task",
+                f"{safe(said.task)!r} is not a task id",
                 hint="NN-MM/Tk",
                 exit_code=Exit.USAGE,
             )

@@ -13,8 +13,8 @@ from yolo_fs.reasons import Finding
 from yolo_fs.services.hooks.githooks import (
     NAMES,
     SCRIPT,
-    Change,
     Deed,
+    HookFileChange,
     Layout,
     Refuse,
     broken,
@@ -33,8 +33,8 @@ def examine(repository: Repository) -> Iterator[Finding]:
     """Yield each hook that does not run in one of the work trees. Each that seems to is asked, as git would."""
     wanted = {deed.path: deed for deed in plan_install(repository)}
     own = os.path.join(repository.common_dir, SCRIPT)
-    is_ours = not isinstance(deed := wanted[own], Change)
-    if isinstance(deed, Change):
+    is_ours = not isinstance(deed := wanted[own], HookFileChange)
+    if isinstance(deed, HookFileChange):
         gone = (
             "the script that every section calls is gone"
             if deed.before is None
@@ -69,7 +69,7 @@ def _looks_broken(place: Layout, name: str, deed: Deed | None) -> str:
         return "our section is not in it; a hook manager, or somebody, wrote it anew"
     if not split_first(content)[1].startswith(BEGIN.encode()):
         return "something stands above our section and may end the hook before it"
-    return "our section in it was changed" if isinstance(deed, Change) else ""
+    return "our section in it was changed" if isinstance(deed, HookFileChange) else ""
 
 
 def _stays_silent(root: str, name: str) -> str:

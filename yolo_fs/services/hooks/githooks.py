@@ -50,7 +50,7 @@ if [ -x "${0%/*}/@FOLDER@/@NAME@" ]; then exec "${0%/*}/@FOLDER@/@NAME@" "$@"; f
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class HookFileChange:
     """A file that is to be written, or removed."""
 
     path: str
@@ -77,7 +77,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Keep:
+class HookFileKept:
     """A file that is as it should be."""
 
     path: str
@@ -96,7 +96,7 @@ class Refuse:
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class HookFileMove:
     """A user's hook that is put aside to be called by ours, or put back."""
 
     source: str
@@ -106,7 +106,7 @@ class Move:
     did = "moved"
 
 
-Deed = Change | Keep | Move | Refuse
+Deed = HookFileChange | HookFileKept | HookFileMove | Refuse
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,9 +149,9 @@ def plan_install(repository: Repository) -> tuple[Deed, ...]:
     own = os.path.join(repository.common_dir, SCRIPT)
     before = content_of(own)
     ours = (
-        Keep(own)
+        HookFileKept(own)
         if before == wanted and os.access(own, os.X_OK)
-        else Change(own, before, wanted, 0o700)
+        else HookFileChange(own, before, wanted, 0o700)
     )
     return (
         ours,
@@ -172,7 +172,11 @@ def plan_uninstall(repository: Repository) -> tuple[Deed, ...]:
         os.path.join(repository.common_dir, name)
         for name in (SCRIPT, NOTE, HINTED, f"yolo-fs/{COMMITTING}")
     ]
-    deeds += [Change(path, data, None, 0) for path in own if (data := content_of(path)) is not None]
+    deeds += [
+        HookFileChange(path, data, None, 0)
+        for path in own
+        if (data := content_of(path)) is not None
+    ]
     return tuple(deeds)
 
 
@@ -202,15 +206,15 @@ def _with_section(repository: Repository, place: Layout, name: str) -> tuple[Dee
     mode = 0o644 if place.is_husky else 0o755
     if not place.is_husky and _is_foreign(path, before):
         chain = _SHEBANG + section(name, made_by_us=True) + _chain(name)
-        return (Move(path, _aside(path)), Change(path, None, chain, mode))
+        return (HookFileMove(path, _aside(path)), HookFileChange(path, None, chain, mode))
     if before is None:
         start = b"" if place.is_husky else _SHEBANG
-        return (Change(path, None, start + section(name, made_by_us=True), mode),)
+        return (HookFileChange(path, None, start + section(name, made_by_us=True), mode),)
     bare = _SECTION.sub(b"", before)
     made_by_us = MADE_BY_US.encode() in before
     first, rest = split_first(bare)
     after = first + section(name, made_by_us=made_by_us) + rest
-    return (Keep(path) if after == before else Change(path, before, after, mode),)
+    return (HookFileKept(path) if after == before else HookFileChange(path, before, after, mode),)
 
 
 def _is_foreign(path: str, content: bytes | None) -> bool:
@@ -260,10 +264,10 @@ def _without_section(path: str) -> tuple[Deed, ...]:
         return ()
     after = _SECTION.sub(b"", before)
     if after == _SHEBANG + _chain(os.path.basename(path)):
-        back = (Move(_aside(path), path),) if os.path.lexists(_aside(path)) else ()
-        return (Change(path, before, None, 0), *back)
+        back = (HookFileMove(_aside(path), path),) if os.path.lexists(_aside(path)) else ()
+        return (HookFileChange(path, before, None, 0), *back)
     is_ours = MADE_BY_US.encode() in before and after in (b"", _SHEBANG)
-    return (Change(path, before, None if is_ours else after, 0),)
+    return (HookFileChange(path, before, None if is_ours else after, 0),)
 
 
 def split_first(data: bytes) -> tuple[bytes, bytes]:
@@ -336,12 +340,12 @@ def carry_out(repository: Repository, deeds: Sequence[Deed]) -> None:
     note = os.path.join(repository.common_dir, NOTE)
     former = read_json(note)
     made = list(former.get("folders", [])) if isinstance(former, dict) else []
-    is_leaving = any(isinstance(deed, Change) and deed.path == note for deed in deeds)
+    is_leaving = any(isinstance(deed, HookFileChange) and deed.path == note for deed in deeds)
     for deed in deeds:
-        if isinstance(deed, Change):
+        if isinstance(deed, HookFileChange):
             made += _missing_folder(deed.path) if deed.after is not None else []
             _write(deed)
-        elif isinstance(deed, Move):
+        elif isinstance(deed, HookFileMove):
             made += _missing_folder(deed.path)
             _move(deed)
     if is_leaving:
@@ -366,7 +370,7 @@ def _leave(repository: Repository, made: Sequence[str]) -> None:
             os.rmdir(folder)
 
 
-def _move(deed: Move) -> None:
+def _move(deed: HookFileMove) -> None:
     try:
         os.link(deed.source, deed.path)  # unlike a rename it replaces nothing
         os.unlink(deed.source)
@@ -375,7 +379,7 @@ def _move(deed: Move) -> None:
         raise YoloError(Reason.STORAGE_FAILED, message, exit_code=Exit.TRY_AGAIN) from error
 
 
-def _write(deed: Change) -> None:
+def _write(deed: HookFileChange) -> None:
     try:
         if content_of(deed.path) != deed.before:
             raise YoloError(

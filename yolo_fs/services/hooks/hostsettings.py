@@ -55,7 +55,7 @@ class HostSettings:
         """Return how far our hooks are in place.
 
         Raises:
-            YoloError: BAD_CONFIG when the file is no JSON object of the host's shape.
+            YoloError: BAD_CONFIG when the file is not a JSON object of the host's shape.
         """
         text = self._text()
         value = self._value(text)
@@ -121,7 +121,7 @@ class HostSettings:
     def _listed(self, value: dict[str, Any], event: str) -> list[Any]:
         found = value.get("hooks", {}).get(event, [])
         if not isinstance(found, list):
-            raise self._bad(f"`hooks.{safe(event)}` is no list")
+            raise self._bad(f"`hooks.{safe(event)}` is not a list")
         return found
 
     def _ours(self, value: dict[str, Any]) -> Iterator[object]:
@@ -171,7 +171,7 @@ class HostSettings:
         except (ValueError, RecursionError) as error:
             raise self._bad(f"it is not JSON: {error}") from error
         if not isinstance(value, dict) or not isinstance(value.get("hooks", {}), dict):
-            raise self._bad("it is no JSON object, or its `hooks` is none")
+            raise self._bad("it is not a JSON object, or its `hooks` is none")
         return value
 
     def _bad(self, why: str) -> YoloError:

@@ -35,7 +35,7 @@ _LOCK = "execution-state.lock"
 
 
 @dataclass(frozen=True, slots=True)
-class GateLook:
+class StepGate:
     """One entry or exit gate of a step."""
 
     gate: str
@@ -57,8 +57,8 @@ class StepLook:
     progress: StepStatus
     department: Dept | None
     """None for a step that the phase has once."""
-    entry: tuple[GateLook, ...]
-    exit: tuple[GateLook, ...]
+    entry: tuple[StepGate, ...]
+    exit: tuple[StepGate, ...]
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -121,8 +121,8 @@ def looks(phase: Phase) -> Iterator[StepLook]:
 
 def _look(view: View, progress: StepStatus, passed: frozenset[str]) -> StepLook:
     step = progress.step
-    entry = tuple(GateLook(gate.value, entry_lacks(view, gate, passed)) for gate in step.entry)
-    after = tuple(GateLook(gate.value, exit_lacks(view, gate)) for gate in step.exit)
+    entry = tuple(StepGate(gate.value, entry_lacks(view, gate, passed)) for gate in step.entry)
+    after = tuple(StepGate(gate.value, exit_lacks(view, gate)) for gate in step.exit)
     return StepLook(progress, view.department, entry, after)
 
 

@@ -27,14 +27,14 @@ from yolo_fs.rules.artifacts.verdicts import (
     Waiting,
 )
 from yolo_fs.rules.decide import describe
-from yolo_fs.services.daemon.health import Health, health
+from yolo_fs.services.daemon.health import DaemonHealth, health
 from yolo_fs.services.workspace.settings import Settings
 from yolo_fs.services.worktree.surveyor import Surveyor
 
 LAST_COMMITS = 10
 
 
-class Standing(StrEnum):
+class CandidateState(StrEnum):
     """Where a candidate stands."""
 
     COMMITTED = "committed"
@@ -44,12 +44,12 @@ class Standing(StrEnum):
 
 
 _STANDING_OF = {
-    Committed: Standing.COMMITTED,
-    Missing: Standing.COMMITTED,
-    Accepted: Standing.PENDING,
-    Waiting: Standing.PENDING,
-    Held: Standing.HELD,
-    Rejected: Standing.REJECTED,
+    Committed: CandidateState.COMMITTED,
+    Missing: CandidateState.COMMITTED,
+    Accepted: CandidateState.PENDING,
+    Waiting: CandidateState.PENDING,
+    Held: CandidateState.HELD,
+    Rejected: CandidateState.REJECTED,
 }
 
 
@@ -61,7 +61,7 @@ class Candidate:
     verdict: Verdict
 
     @property
-    def standing(self) -> Standing:
+    def standing(self) -> CandidateState:
         """Where it stands."""
         return _STANDING_OF[type(self.verdict)]
 
@@ -83,19 +83,19 @@ class Report:
     root: str
     head: Head
     obstacle: Reason | None
-    health: Health
+    health: DaemonHealth
     candidates: tuple[Candidate, ...]
     last: tuple[LoggedCommit, ...]
     """The latest coordination commits, newest first."""
 
-    def counts(self, candidates: Iterable[Candidate] | None = None) -> Counter[Standing]:
+    def counts(self, candidates: Iterable[Candidate] | None = None) -> Counter[CandidateState]:
         """Count candidates by standing."""
         return Counter(
             candidate.standing
             for candidate in (self.candidates if candidates is None else candidates)
         )
 
-    def with_standing(self, *standings: Standing) -> tuple[Candidate, ...]:
+    def with_standing(self, *standings: CandidateState) -> tuple[Candidate, ...]:
         """Return the candidates that stand so."""
         return tuple(candidate for candidate in self.candidates if candidate.standing in standings)
 
@@ -107,7 +107,7 @@ class Report:
             "head": self.head.tip,
             "obstacle": self.obstacle.value if self.obstacle else None,
             "daemon": to_json(self.health),
-            "counts": {standing.value: self.counts()[standing] for standing in Standing},
+            "counts": {standing.value: self.counts()[standing] for standing in CandidateState},
             "candidates": [candidate.as_json() for candidate in self.candidates],
             "last_commits": listed(self.last),
         }
