@@ -46,6 +46,7 @@ VERBS = (
     Verb("status", "the team on one screen"),
     Verb("resume", "where the team stands, for a session that begins"),
     Verb("validate", "check artifacts against the protocol"),
+    Verb("fix", "repair what needs no decision of the author"),
     Verb("verify", "check committed history against the protocol"),
     Verb("events", "the journal: what happened, in order"),
     Verb("dept", "declare or show how a department stands"),

@@ -4,6 +4,7 @@ library.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from yolo_fs.edges.text_checks import (
@@ -15,7 +16,7 @@ from yolo_fs.edges.text_checks import (
     examine_controls,
     finish,
 )
-from yolo_fs.reasons import Reason, safe
+from yolo_fs.reasons import Level, Reason, safe
 from yolo_fs.schemas.base import Record
 
 _INDENT = 2
@@ -81,13 +82,17 @@ def _value(text: str, limits: Limits, report: FindingList) -> Any:
             text, strict=True, indent_size=_INDENT, parse_int=_bounded(limits.max_digits)
         )
     except toon_format.ToonDecodeError as error:
+        if (value := _reindented(text, limits)) is not None:
+            message = "the indentation is not two spaces for each level"
+            report.add(Reason.UNTIDY_FORM, error.line or 0, message, level=Level.WARNING)
+            return value
         told = (
             Reason.NUMBER_TOO_LARGE
             if error.msg == Reason.NUMBER_TOO_LARGE.value
             else Reason.TOON_INVALID
         )
         report.add(told, error.line or 0, "" if told is Reason.NUMBER_TOO_LARGE else error.msg)
-        return None
+        return _sections(text) if told is Reason.TOON_INVALID else None
     except Exception as error:
         # A third-party decoder on untrusted bytes: no exception of it may end the daemon.
         report.add(Reason.TOON_INVALID, 0, f"{type(error).__name__} while reading it")
@@ -95,6 +100,51 @@ def _value(text: str, limits: Limits, report: FindingList) -> Any:
     if value is None:
         report.add(Reason.NOT_AN_OBJECT, 1)
     return value
+
+
+def _reindented(text: str, limits: Limits) -> dict[str, Any] | None:
+    """Return what a document says whose levels are clear, but not of two spaces each."""
+    import toon_format
+
+    levels = [0]
+    lines = []
+    for line in text.split("\n"):
+        if not line.strip():
+            lines.append("")
+            continue
+        width = len(line.expandtabs(4)) - len(line.expandtabs(4).lstrip(" "))
+        while width < levels[-1]:
+            levels.pop()
+        if width > levels[-1]:
+            levels.append(width)
+        lines.append(" " * _INDENT * (len(levels) - 1) + line.strip(" \t"))
+    try:
+        value = toon_format.loads(
+            "\n".join(lines),
+            strict=True,
+            indent_size=_INDENT,
+            parse_int=_bounded(limits.max_digits),
+        )
+    except Exception:  # as above
+        return None
+    return value if isinstance(value, dict) else None
+
+
+_SECTION = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:\[[^\]]*\])?(?:\{[^}]*\})?:[ \t]*(.*)")
+
+
+def _sections(text: str) -> dict[str, Any] | None:
+    """Return the lines below each key of the first level, as texts; for readers that need no more."""
+    sections: dict[str, list[str]] = {}
+    current: list[str] = []
+    for line in text.split("\n"):
+        found = _SECTION.fullmatch(line)
+        if found:
+            current = sections.setdefault(found[1], [])
+            current += [found[2]] if found[2] else []
+        elif line.strip():
+            current.append(line.strip())
+    return dict(sections) or None
 
 
 def _bounded(max_digits: int) -> Any:

@@ -12,7 +12,7 @@ from graphlib import CycleError, TopologicalSorter
 
 from yolo_fs.ids import PlanId
 from yolo_fs.reasons import Grade, Level, Reason
-from yolo_fs.rules.artifacts.table import Check
+from yolo_fs.rules.artifacts.table import ARCHITECTURE_SECTIONS, Check
 from yolo_fs.rules.artifacts.verdicts import Place, PlanFacts, Surroundings
 from yolo_fs.rules.timestamps import moment
 from yolo_fs.schemas.base import Fault, Record
@@ -21,14 +21,6 @@ from yolo_fs.schemas.envelope.envelope import payload_faults
 
 Located = tuple[int, Fault]
 """A line number (0: the whole file) and what is wrong there."""
-
-ARCHITECTURE_SECTIONS = (
-    "tech_decisions",
-    "components",
-    "integration_points",
-    "risks",
-    "critique_disposition",
-)
 
 
 def run_checks(place: Place, records: Sequence[Record], around: Surroundings) -> Iterator[Located]:

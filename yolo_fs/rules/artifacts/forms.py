@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from yolo_fs.ids import PLAN
-from yolo_fs.reasons import Grade, Reason
-from yolo_fs.rules.artifacts.table import Artifact
+from yolo_fs.reasons import Finding, Grade, Level, Reason
+from yolo_fs.rules.artifacts.table import ARCHITECTURE_SECTIONS, Artifact, Check
 from yolo_fs.rules.artifacts.verdicts import Place
 from yolo_fs.schemas.base import (
     Fault,
@@ -77,6 +77,31 @@ def normalise(place: Place, records: Sequence[Record], plans: Collection[str] = 
             faults += [(record.line, fault) for fault in told]
         normal += [Record(record.line, each) for each in _of_each_plan(value)]
     return Normal(tuple(normal), tuple(faults))
+
+
+def of_sections(
+    place: Place, findings: Sequence[Finding], records: Sequence[Record]
+) -> tuple[Finding, ...]:
+    """Return what was found while reading, as its readers take it.
+
+    Those of an architecture need its sections: where all are there, TOON that cannot be read
+    further is a `should`.
+    """
+    is_whole = Check.SECTIONS in place.artifact.checks and any(
+        all(record.value.get(name) for name in ARCHITECTURE_SECTIONS) for record in records
+    )
+    return tuple(
+        replace(finding, level=Level.WARNING)
+        if is_whole and finding.reason is Reason.TOON_INVALID
+        else finding
+        for finding in findings
+    )
+
+
+def read_item(form: Form, value: Any, place: Place, plans: Collection[str] = ()) -> Any:
+    """Return one value in its documented form, or as it is."""
+    read = FORMS[form](value, _Known(place, plans))
+    return value if read is None or read.missing else read.value
 
 
 def needs_plans(artifact: Artifact) -> bool:

@@ -12,7 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from yolo_fs.rules.artifacts.catalogue import Kind, artifact_of
-from yolo_fs.schemas.base import Format
+from yolo_fs.rules.artifacts.corrections import Correction, corrected
+from yolo_fs.schemas.base import Format, Wire
 from yolo_fs.schemas.messages import MESSAGES
 
 MAX_BYTES = 1 << 20
@@ -25,8 +26,11 @@ _TOKENS = re.compile(rf"({_STRING})([ \t\r\n]*:)?|[{{}}\[\]]")
 _STEPS = {"{": 1, "[": 1, "}": -1, "]": -1}
 
 
-def mended(data: bytes, kind: Kind) -> bytes | None:
-    """Return the content with everything mechanical put right, or None when nothing is, or can be."""
+def mended(data: bytes, kind: Kind, by: Correction | None = None) -> bytes | None:
+    """Return the content with everything put right that needs no decision, or None when nothing is, or can be.
+
+    `by`: where the file lies; without it only what the text alone says is mended.
+    """
     if len(data) > MAX_BYTES:
         return None
     try:
@@ -36,7 +40,7 @@ def mended(data: bytes, kind: Kind) -> bytes | None:
     if not text.strip():
         return None
     if kind.format in (Format.JSON, Format.JSONL):
-        text = _mended_json(_without_fence(text), kind)
+        text = _mended_json(_without_fence(text), kind, by)
     fresh = (text if text.endswith("\n") else text + "\n").encode()
     return fresh if fresh != data else None
 
@@ -66,24 +70,73 @@ def _without_fence(text: str) -> str:
     return text
 
 
-def _mended_json(text: str, kind: Kind) -> str:
+def _mended_json(text: str, kind: Kind, by: Correction | None) -> str:
     if kind.format is Format.JSON:
         body = text.rstrip("\n")
-        return _mended_records([body], kind)[0] + text[len(body) :]
-    return "\n".join(_mended_records(text.split("\n"), kind))
+        return _mended_records([body], kind, by)[0] + text[len(body) :]
+    lines = text.split("\n")
+    if by is not None:
+        lines = _told_once([line for line in lines if line.strip(" \t\r")], kind)
+    return "\n".join(_mended_records(lines, kind, by))
 
 
-def _mended_records(texts: Sequence[str], kind: Kind) -> list[str]:
+def _told_once(lines: Sequence[str], kind: Kind) -> list[str]:
+    """Return the lines without a second copy of a line, except in a log."""
+    artifact = artifact_of(kind)
+    if artifact is None or artifact.append_only or artifact.repeats_header:
+        return list(lines)
+    return list(dict.fromkeys(lines))
+
+
+def _mended_records(texts: Sequence[str], kind: Kind, by: Correction | None) -> list[str]:
     texts = [
         _TRAILING_COMMA.sub(lambda found: "" if found[0] == "," else found[0], text)
         for text in texts
     ]
     records = [_record(text) for text in texts]
     first = records[0] or {}
+    artifact = artifact_of(kind)
+    if by is not None and artifact is not None:
+        return [
+            _corrected(text, record, artifact.shape_of(record, position=position, first=first), by)
+            if record
+            else text
+            for position, (text, record) in enumerate(zip(texts, records, strict=True))
+        ]
     return [
         _renamed(text, _former_names(kind, position, record, first)) if record else text
         for position, (text, record) in enumerate(zip(texts, records, strict=True))
     ]
+
+
+def _corrected(text: str, record: dict[str, Any], shape: type[Wire] | None, by: Correction) -> str:
+    """Return the text of a record, corrected; a text that is right already stays as it is."""
+    if shape is None or _repeats_a_key(text):
+        return text
+    fresh = corrected(shape, record, by)
+    if fresh == record and list(fresh) == list(record):
+        return text
+    is_spread = "\n" in text.strip()
+    is_tight = '": ' not in text
+    return json.dumps(
+        fresh,
+        ensure_ascii=False,
+        indent=2 if is_spread else None,
+        separators=(",", ":") if is_tight and not is_spread else None,
+    )
+
+
+def _repeats_a_key(text: str) -> bool:
+    """Return whether an object names a key twice: parsing it would lose a value."""
+    repeated = False
+
+    def keep(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal repeated
+        repeated = repeated or len({key for key, _ in pairs}) < len(pairs)
+        return dict(pairs)
+
+    json.loads(text, object_pairs_hook=keep)
+    return repeated
 
 
 def _record(text: str) -> dict[str, Any] | None:

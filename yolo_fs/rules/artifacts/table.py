@@ -102,6 +102,15 @@ class Check(StrEnum):
     """The TOON document has the five sections of an architecture."""
 
 
+ARCHITECTURE_SECTIONS = (
+    "tech_decisions",
+    "components",
+    "integration_points",
+    "risks",
+    "critique_disposition",
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Artifact:
     """One kind of file that agents hand each other."""

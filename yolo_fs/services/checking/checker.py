@@ -13,7 +13,7 @@ from yolo_fs.reasons import Finding, Level, Reason
 from yolo_fs.rules.artifacts.catalogue import Kind, artifact_of
 from yolo_fs.rules.artifacts.checks import commits_mentioned, plan_facts
 from yolo_fs.rules.artifacts.examine import Understood, examine
-from yolo_fs.rules.artifacts.forms import needs_plans, normalise
+from yolo_fs.rules.artifacts.forms import needs_plans, normalise, of_sections
 from yolo_fs.rules.artifacts.naming import is_named_by_change
 from yolo_fs.rules.artifacts.recognise import PLAN_SUFFIX, place_of_name, plans_named
 from yolo_fs.rules.artifacts.secrets import find_secrets
@@ -63,7 +63,7 @@ class Checker:
             understood = self._examined(place, reading.records, snapshot)
             records = understood.records
             located = tuple(fault.as_finding(path, line) for line, fault in understood.faults)
-            faults = (*reading.findings, *located)
+            faults = (*of_sections(place, reading.findings, records), *located)
             if settings.mode.strict:
                 faults = tuple(map(_refused, faults))
         secrets = find_secrets(data, path, frozenset(settings.policy.secrets_allowed))

@@ -180,6 +180,21 @@ class Validator:
         snapshot = WorkTree(tree_root, self.max_bytes, commits_exist)
         return self._check(shown, data, location, snapshot)
 
+    def again(self, full: str, shown: str, data: bytes) -> CheckedFile:
+        """Check a file as if it had this content."""
+        location = in_tree(full)
+        tree_root = location.root if location else os.path.dirname(full)
+        look_up = assume_commits_exist
+        if self._repository and os.path.realpath(tree_root) == self._repository.root:
+            look_up = self._repository.commits_exist
+        snapshot = WorkTree(tree_root, self.max_bytes, look_up)
+        return self._check(shown, data, location, snapshot)
+
+    def full_path(self, file: CheckedFile, *, of_tree: bool) -> str:
+        """Return the absolute path of a file that was checked, as one of the tree or as the caller spells it."""
+        start = self._own_repository().root if of_tree else self._start
+        return os.path.normpath(os.path.join(start, file.path))
+
     def _check(
         self, shown: str, data: bytes | Finding, location: InTree | None, snapshot: Snapshot
     ) -> CheckedFile:

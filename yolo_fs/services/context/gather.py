@@ -21,7 +21,7 @@ from yolo_fs.protocol.contexts import CONTEXT_BY_ROLE, CONTEXTS, FOR_ALL, SECTIO
 from yolo_fs.reasons import Reason, errors
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.rules.artifacts.examine import understand
-from yolo_fs.rules.artifacts.forms import needs_plans
+from yolo_fs.rules.artifacts.forms import needs_plans, of_sections
 from yolo_fs.rules.artifacts.recognise import plans_named
 from yolo_fs.rules.artifacts.secrets import find_secrets
 from yolo_fs.rules.artifacts.verdicts import Accepted, Committed, Held, Place, Verdict
@@ -195,11 +195,10 @@ class Gatherer:
             return None  # an artifact has its verdict
         format_ = place.artifact.format if place else FORMAT_BY_SUFFIX[path.rpartition(".")[2]]
         reading = READERS[format_](data, path, self._settings.limits)
-        wrong = [
-            one
-            for one in errors(reading.findings)
-            if place or one.reason is not Reason.UNTERMINATED
-        ]
+        findings = reading.findings
+        if place:
+            findings = of_sections(place, findings, reading.records)
+        wrong = [one for one in errors(findings) if place or one.reason is not Reason.UNTERMINATED]
         if wrong:
             return None
         records = reading.records

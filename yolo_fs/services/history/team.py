@@ -13,7 +13,7 @@ from yolo_fs.ids import PhaseId
 from yolo_fs.reasons import errors
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.rules.artifacts.examine import understand
-from yolo_fs.rules.artifacts.forms import needs_plans
+from yolo_fs.rules.artifacts.forms import needs_plans, of_sections
 from yolo_fs.rules.artifacts.recognise import plans_named
 from yolo_fs.rules.artifacts.verdicts import Place
 from yolo_fs.rules.evidence.facts import (
@@ -186,7 +186,8 @@ class Team:
         reading = READERS[place.artifact.format](found.body, place.path, self._settings.limits)
         mode = replace(self._settings.mode, strict=False)  # what is committed was good enough then
         understood = understand(place, reading.records, mode, plans)
-        is_valid = not errors(reading.findings) and understood.is_sound
+        findings = of_sections(place, reading.findings, reading.records)
+        is_valid = not errors(findings) and understood.is_sound
         return Filed(place, tuple(record.value for record in understood.records), valid=is_valid)
 
 

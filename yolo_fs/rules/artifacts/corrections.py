@@ -1,0 +1,256 @@
+"""The corrections of one record that decide nothing for its author. Pure.
+
+No value is dropped and unknown keys stay: what cannot be corrected so is left for the author.
+"""
+
+from __future__ import annotations
+
+import re
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from yolo_fs.ids import PLAN
+from yolo_fs.rules.artifacts.forms import read_item
+from yolo_fs.rules.artifacts.verdicts import Place
+from yolo_fs.schemas.base import Form, Wire, shapes_within
+
+_KEPT_FORMS = frozenset({Form.MOMENT_AS_DAY, Form.DAY_AS_MOMENT, Form.SEVERAL_PLANS})
+"""Accepted forms whose documented form would say less, or on more lines."""
+
+KEY_SYNONYMS: Mapping[str, tuple[str, ...]] = {
+    "obj": ("objective", "goal"),
+    "v": ("verify", "verification"),
+    "a": ("description",),
+    "f": ("file", "files", "path"),
+    "ln": ("line",),
+    "s": ("status",),
+    "st": ("status", "state"),
+    "dt": ("date",),
+    "fm": ("files", "files_modified"),
+    "dv": ("deviations",),
+    "ch": ("commit_hashes",),
+    "sev": ("severity",),
+    "cat": ("category",),
+    "issue": ("finding", "problem"),
+    "sug": ("suggestion", "fix", "recommendation"),
+    "ctx": ("context", "detail"),
+    "q": ("question",),
+    "dec": ("decision",),
+    "agent": ("by",),
+    "reason": ("rationale", "why"),
+    "exp": ("expected",),
+    "act": ("actual",),
+    "desc": ("description",),
+    "ps": ("passed",),
+    "fl": ("failed",),
+    "tt": ("total",),
+    "r": ("result", "verdict"),
+    "conf": ("confidence",),
+    "tf": ("test_files", "files"),
+    "tc": ("test_count",),
+    "ev": ("evidence",),
+}  # fmt: skip
+"""Required key → words that real planning trees have in its place, beside the shape's own old names."""
+
+VALUE_SYNONYMS: Mapping[str, tuple[str, ...]] = {
+    "done": ("complete", "fixed", "addressed"),
+    "completed": ("complete",),
+    "finished": ("complete",),
+    "success": ("complete", "PASS", "pass"),
+    "incomplete": ("partial",),
+    "error": ("failed", "FAIL", "fail"),
+    "blocker": ("critical", "blocking"),
+    "high": ("major",),
+    "medium": ("minor",),
+    "low": ("minor", "nit"),
+    "info": ("nit", "minor"),
+    "trivial": ("nit", "minor"),
+    "approved": ("approve",),
+    "lgtm": ("approve",),
+    "rejected": ("changes_requested",),
+    "request_changes": ("changes_requested",),
+    "needs_changes": ("changes_requested",),
+    "passed": ("PASS", "pass"),
+    "ok": ("PASS", "pass"),
+    "failed": ("FAIL", "fail"),
+    "warning": ("WARN", "warn"),
+    "resolved": ("addressed", "fixed"),
+    "closed": ("addressed", "fixed"),
+    "todo": ("open",),
+    "new": ("open",),
+    "wontfix": ("rejected", "accepted"),
+    "tdd": ("red_green",),
+    "none": ("no_tests",),
+    "n/a": ("no_tests", "skip"),
+    "frontend": ("frontend",),
+    "fe": ("frontend",),
+    "ux": ("uiux",),
+    "be": ("backend",),
+}
+"""Word of real planning trees → words of the protocol; the first that the key allows is meant."""
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """What a record may be corrected by."""
+
+    place: Place
+    root: str
+    """Absolute path of the repository; empty where it is not known."""
+    plans: frozenset[str] = frozenset()
+    """Ids of the plans in the same folder."""
+
+
+def corrected(shape: type[Wire], value: Mapping[str, Any], by: Correction) -> dict[str, Any]:
+    """Return an object with everything put right that needs no decision."""
+    fresh = _with_present_keys(shape, value)
+    _split_plan_id(shape, fresh)
+    within = shapes_within(shape)
+    result = {}
+    for key, item in fresh.items():
+        field = shape.model_fields.get(key)
+        if field is None:
+            result[key] = item
+            continue
+        item = _fitting(field.annotation, item, key)
+        item = _in_repository(item, by.root) if _is_path(key) else item
+        if (inner := within.get(key)) is not None:
+            item = _within(inner, key, item, by)
+        form = shape.accepts.get(key)
+        if form is not None and form not in _KEPT_FORMS:
+            item = _in_form(form, item, by)
+        result[key] = item
+    return result
+
+
+def _within(inner: type[Wire], key: str, item: Any, by: Correction) -> Any:
+    if key == "mh" and isinstance(item, list):
+        item = {"tr": item, "ar": [], "kl": []}
+    if isinstance(item, dict):
+        return corrected(inner, item, by)
+    if isinstance(item, list):
+        return [corrected(inner, part, by) if isinstance(part, dict) else part for part in item]
+    return item
+
+
+def _in_form(form: Form, item: Any, by: Correction) -> Any:
+    if isinstance(item, list):
+        return [read_item(form, part, by.place, by.plans) for part in item]
+    return read_item(form, item, by.place, by.plans)
+
+
+def _with_present_keys(shape: type[Wire], value: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the object with old names, and words for required keys, as the protocol names them."""
+    wanted: dict[str, str] = {}
+    for old, new in shape.renamed_keys.items():
+        if old in value and new not in value and new not in wanted.values():
+            wanted[old] = new
+    for new, words in KEY_SYNONYMS.items():
+        field = shape.model_fields.get(new)
+        if field is None or not field.is_required() or new in value or new in wanted.values():
+            continue
+        for word in words:
+            if word in value and word not in shape.model_fields and word not in wanted:
+                wanted[word] = new
+                break
+    fits = {old: new for old, new in wanted.items() if _can_fit(shape, new, value[old])}
+    return {fits.get(key, key): item for key, item in value.items()}
+
+
+def _can_fit(shape: type[Wire], key: str, item: Any) -> bool:
+    """Return whether a value has, or can be given, the type of a key."""
+    wanted = _plain(shape.model_fields[key].annotation)
+    if key in shapes_within(shape) or wanted is None:
+        return True
+    return isinstance(_fitting(shape.model_fields[key].annotation, item, key), wanted)
+
+
+def _plain(annotation: Any) -> type | None:
+    origin = typing.get_origin(annotation) or annotation
+    if origin is typing.Annotated:
+        return _plain(typing.get_args(annotation)[0])
+    if origin is Literal:
+        return str
+    return origin if origin in (str, int, float, bool, list, dict) else None
+
+
+def _split_plan_id(shape: type[Wire], value: dict[str, Any]) -> None:
+    """Take `p`: `NN-MM` apart where `n` is the title and `t` something else, as older plans have it."""
+    plan = value.get("p")
+    if "n" not in shape.model_fields or "p" not in shape.model_fields or not isinstance(plan, str):
+        return
+    if not PLAN.fullmatch(plan) or shape.accepts.get("p") is not Form.OWN_PHASE:
+        return
+    title = value.get("n")
+    if "n" not in value:
+        value["n"] = plan[3:]
+    elif isinstance(title, str) and not re.search(r"^[0-9-]+$", title):
+        if isinstance(value.get("t"), str):
+            return
+        if "t" in value:
+            value["task_count"] = value["t"]
+        value["n"], value["t"] = plan[3:], title
+
+
+def _fitting(annotation: Any, item: Any, key: str) -> Any:
+    """Return a value in the type that a key wants, where its text stays the same."""
+    origin = typing.get_origin(annotation)
+    if origin is typing.Annotated:
+        return _fitting(typing.get_args(annotation)[0], item, key)
+    if origin is Literal:
+        return _listed_value(typing.get_args(annotation), item)
+    if origin is list:
+        return _listed(typing.get_args(annotation)[0], item, key)
+    if annotation is str:
+        return _as_text(item, key)
+    is_number = isinstance(item, str) and re.fullmatch(r"[0-9]{1,9}", item) is not None
+    if annotation in (int, float) and is_number:
+        return int(item)
+    if annotation is int and isinstance(item, float) and item.is_integer():
+        return int(item)
+    return item
+
+
+def _listed(member: Any, item: Any, key: str) -> Any:
+    if isinstance(item, str) and item and _plain(member) is str:
+        item = [item]
+    if isinstance(item, list):
+        return [_fitting(member, part, key) for part in item]
+    return item
+
+
+def _as_text(item: Any, key: str) -> Any:
+    if isinstance(item, bool) or item is None:
+        return item
+    if isinstance(item, int | float):
+        is_number_of = key in ("p", "n") and isinstance(item, int)
+        return f"{item:02}" if is_number_of else str(item)
+    if isinstance(item, list) and item and all(isinstance(part, str | int) for part in item):
+        return "; ".join(str(part) for part in item)
+    return item
+
+
+def _listed_value(allowed: tuple[Any, ...], item: Any) -> Any:
+    """Return the listed value that a word means, or the word itself."""
+    if not isinstance(item, str) or item in allowed:
+        return item
+    word = re.sub(r"[\s-]+", "_", item.strip().casefold())
+    same = [value for value in allowed if str(value).casefold() == word]
+    if len(same) == 1:
+        return same[0]
+    meant = VALUE_SYNONYMS.get(word) or VALUE_SYNONYMS.get(item.strip().casefold()) or ()
+    return next((value for value in meant if value in allowed), item)
+
+
+def _is_path(key: str) -> bool:
+    return key in ("f", "fm", "tf", "p", "path", "file")
+
+
+def _in_repository(item: Any, root: str) -> Any:
+    if isinstance(item, list):
+        return [_in_repository(part, root) for part in item]
+    if root and isinstance(item, str) and item.startswith(f"{root}/"):
+        return item[len(root) + 1 :]
+    return item

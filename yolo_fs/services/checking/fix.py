@@ -1,0 +1,120 @@
+"""Repairs files by what needs no decision of their author, and asks for what does."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from yolo_fs.edges.files import Content, names_in, read
+from yolo_fs.edges.store import write_atomic
+from yolo_fs.reasons import Finding, Reason, errors
+from yolo_fs.rules.artifacts.catalogue import Kind, artifact_of
+from yolo_fs.rules.artifacts.classify import classify
+from yolo_fs.rules.artifacts.corrections import Correction
+from yolo_fs.rules.artifacts.export import field_docs
+from yolo_fs.rules.artifacts.recognise import in_tree, place_of_name, plans_named
+from yolo_fs.rules.artifacts.repair import mended
+from yolo_fs.rules.artifacts.verdicts import Place
+from yolo_fs.schemas.base import Format
+from yolo_fs.services.checking.validate import CheckedFile, Validator
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """One file, what it would be, and what its author has to decide."""
+
+    path: str
+    before: bytes
+    after: bytes
+    questions: tuple[Finding, ...]
+    """What is wrong after the repair; each hint is the question to answer."""
+    was_written: bool = False
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether anything can be repaired."""
+        return self.before != self.after
+
+
+def fix(validator: Validator, file: CheckedFile, full: str, *, write: bool) -> Fixed:
+    """Repair a file that was checked; `full`: its absolute path."""
+    after = file.data
+    correction = correction_of(full)
+    if file.kind and file.data and correction and _is_repairable(file.kind):
+        after = mended(file.data, file.kind, correction) or file.data
+    judged = validator.again(full, file.path, after) if after != file.data else file
+    fixed = Fixed(file.path, file.data, after, _questions(judged))
+    if write and fixed.is_changed:
+        if _write(full, fixed, validator.max_bytes):
+            return replace(fixed, was_written=True)
+        changed = Finding(
+            Reason.BEING_WRITTEN,
+            file.path,
+            message="the file changed while it was repaired; nothing was written",
+            hint="run the command again",
+        )
+        return replace(fixed, questions=(changed,))
+    return fixed
+
+
+def correction_of(full: str) -> Correction | None:
+    """Return by what a file may be corrected, from its path; None where it is no artifact."""
+    location = in_tree(full)
+    place: Place | None = classify(location.path) if location else None
+    place = place or place_of_name(os.path.basename(full))
+    if place is None:
+        return None
+    root = location.root if location else ""
+    return Correction(place, root, plans_named(names_in(os.path.dirname(full))))
+
+
+def _is_repairable(kind: Kind) -> bool:
+    return kind.format in (Format.JSON, Format.JSONL, Format.TEXT, Format.TOON)
+
+
+def _questions(file: CheckedFile) -> tuple[Finding, ...]:
+    return tuple(
+        replace(finding, hint=_question(file, finding))
+        if finding.reason is not Reason.WAITS_FOR
+        else finding
+        for finding in errors(file.findings)
+    )
+
+
+def _question(file: CheckedFile, finding: Finding) -> str:
+    """Return what the author has to answer."""
+    key = finding.at.rpartition("/")[2]
+    meaning = _meaning(file, key)
+    if finding.reason is Reason.MISSING_KEY:
+        asked = meaning.partition(":")[0].strip(". ").lower()
+        return f"`{key}` is absent: what is the {asked}?" if asked else f"what is `{key}`?"
+    if finding.reason is Reason.UNKNOWN_VALUE:
+        return f"which of the listed values of `{key}` is meant? {meaning}".strip()
+    if finding.reason is Reason.UNKNOWN_COMMIT:
+        return "which commit of this repository is meant?"
+    if key and meaning:
+        return f"what is `{key}`? {meaning}"
+    return finding.hint or "how is this meant?"
+
+
+def _meaning(file: CheckedFile, key: str) -> str:
+    artifact = artifact_of(file.kind) if file.kind else None
+    shapes: Sequence[type] = ()
+    if artifact is not None:
+        shapes = (*((artifact.header,) if artifact.header else ()), *artifact.body)
+    return next((said for shape in shapes if (said := field_docs(shape).get(key))), "")
+
+
+def _write(full: str, fixed: Fixed, limit_bytes: int) -> bool:
+    """Replace a file whole, unless it is a link or no longer what the repair was computed from."""
+    folder, name = os.path.split(full)
+    now = read(folder, name, limit_bytes)
+    if not isinstance(now, Content) or now.being_written or now.data != fixed.before:
+        return False
+    with suppress(OSError):
+        mode = os.stat(full, follow_symlinks=False).st_mode & 0o777
+        write_atomic(full, fixed.after, mode=mode)
+        return True
+    return False
