@@ -15,6 +15,12 @@ def main() -> int:
         from yolo_fs.cli.statusline_fast import main as show_line
 
         return show_line(sys.argv[2:])
+    if sys.argv[1:2] == ["compat"]:
+        from yolo_fs.compat.scripts import SCRIPTS
+        from yolo_fs.compat.scripts import main as run_script
+
+        if sys.argv[2:3] and sys.argv[2] in SCRIPTS:
+            return run_script(sys.argv[2:])
     from yolo_fs.cli.main import run
 
     return run(sys.argv[1:])

@@ -234,3 +234,23 @@ def test_a_reader_who_goes_away_is_met_with_silence(tmp_path: Path) -> None:
     )
     os.close(writing)
     assert done.stderr == b""
+
+
+@pytest.mark.parametrize(
+    "name", ["resolve-departments", "dept-status", "dept-gate", "phase-detect"]
+)
+def test_a_small_script_imports_little(name: str, tmp_path: Path) -> None:
+    """Agents call these in loops; pydantic and click cost more than all the rest."""
+    code = (
+        "import sys; from yolo_fs.__main__ import main; main();"
+        "print(*(set(sys.modules) & {'pydantic', 'click', 'rich', 'watchdog'}), file=sys.stderr)"
+    )
+    python = FOLDER.parent / ".venv/bin/python"
+    done = subprocess.run(
+        [python, "-c", code, "compat", name],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stderr.splitlines()[-1] == ""

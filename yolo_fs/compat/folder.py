@@ -8,11 +8,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from yolo_fs.edges.files import read
 from yolo_fs.reasons import Finding, Reason, YoloError
-from yolo_fs.rules.phase.gate_sources import Row
+
+if TYPE_CHECKING:
+    from yolo_fs.rules.phase.gate_sources import Row
 
 LIMIT_BYTES = 8 << 20
 """Larger files are not read."""

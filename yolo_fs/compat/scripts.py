@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
 from yolo_fs.compat.arguments import UsageError
-from yolo_fs.reasons import Reason, YoloError, safe
+from yolo_fs.reasons import Exit, Reason, YoloError, safe
 
 SCRIPTS: Mapping[str, str] = {
     "dept-status": "dept_status.run",
@@ -63,6 +63,18 @@ def run(name: str, arguments: Sequence[str]) -> int:
     else:
         return code
     return 1
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run a script from the shell, past click: agents call these in loops."""
+    name, *rest = arguments
+    try:
+        return run(name, rest)
+    except KeyboardInterrupt:
+        return Exit.INTERRUPTED
+    except Exception as defect:
+        complain(YoloError(Reason.INTERNAL_ERROR, f"{type(defect).__name__}: {defect}"))
+        return Exit.DEFECT
 
 
 def complain(error: YoloError) -> None:

@@ -14,8 +14,6 @@ from yolo_fs.protocol.departments import WORKING
 from yolo_fs.protocol.gates import GATES, SENTINELS, Need
 from yolo_fs.protocol.names import Dept
 from yolo_fs.reasons import errors
-from yolo_fs.rules.phase.failures import failing_tests
-from yolo_fs.rules.phase.progress import StepStanding
 
 if TYPE_CHECKING:
     from yolo_fs.rules.phase.phase import Phase
@@ -149,6 +147,9 @@ class CommittedEvidence:
         yield from self.false_claims("dept-handoff")
 
     def lacks_passing_tests(self) -> Iterator[MissingEvidence]:
+        # The drop-in scripts, which read files only, must not pay for pydantic.
+        from yolo_fs.rules.phase.failures import failing_tests
+
         for one in failing_tests(self.phase.facts):
             yield MissingEvidence(one.what, one.file, one.line, SHOW)
         if self.phase.facts.switches.several_departments:
@@ -156,6 +157,8 @@ class CommittedEvidence:
 
     def _lacks_results(self) -> Iterator[MissingEvidence]:
         """Where several departments work, each that wrote tests says how they ended."""
+        from yolo_fs.rules.phase.progress import StepStanding
+
         prefixes = {row.name: row.prefix for row in WORKING}
         for one in self.phase.folded.departments:
             wrote_tests = any(
