@@ -237,7 +237,8 @@ def _next(one: Next | None, *, done: bool) -> str:
     if one is None:
         return "done" if done else "waits"
     task = f" {safe(one.task)}" if one.task else ""
-    return f"next: {one.agent} does {one.step}{task} from {', '.join(one.inputs)}"
+    why = f": {safe(one.why, 300)}" if one.why else ""
+    return f"next: {one.agent} does {one.step}{task} from {', '.join(one.inputs)}{why}"
 
 
 # --- plans and gates ---

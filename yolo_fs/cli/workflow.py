@@ -172,6 +172,7 @@ def _turn_as_json(
         "step": turn.step,
         "agent": turn.agent,
         "task": turn.task,
+        "why": turn.why,
         "inputs": turn.inputs,
         **gates,
     }
@@ -189,8 +190,10 @@ def _show_next(console: Console, data: dict[str, Any], loops: list[LoopProgress]
                 500,
             )
         )
+        if turn["why"]:
+            console.print(f"  because: {safe(turn['why'], 300)}")
         for gate in turn["exit"]:
-            for lack in gate["missing"]:
+            for lack in gate.missing:
                 console.print(f"  lacks: {safe(lack)}")
     _show_loops(console, loops)
 

@@ -42,6 +42,7 @@ class Situation:
     """Why nothing may be committed now."""
     trouble: tuple[str, ...] = ()
     """What could not be looked at, and why."""
+    is_daemon_running: bool = True
     phases: Phases = ()
     verdicts: Mapping[str, Verdict] = field(default_factory=dict)
     """Path → verdict of each candidate of the work tree."""
@@ -84,10 +85,13 @@ def _now(situation: Situation, report: PhaseReport | None) -> ReportSection:
         lines.append(
             f"nothing is committed now: {situation.obstacle.value}: {situation.obstacle.sentence}"
         )
+    if not situation.is_daemon_running:
+        lines.append("no daemon runs: nothing is committed until 'yolo-fs start' (or run --once)")
     lines += [f"stop: {safe(one, 500)}" for one in situation.trouble]
     trouble = {
         "obstacle": situation.obstacle.value if situation.obstacle else None,
         "trouble": [*situation.trouble],
+        "daemon_runs": situation.is_daemon_running,
     }
     return ReportSection(
         "now", "", tuple(lines), {**_phase_data(report), **where, **trouble}, is_vital=True

@@ -75,7 +75,6 @@ def test_an_empty_phase_begins_with_the_critic() -> None:
         (["test-plan.jsonl"], "tester", "test_authoring"),
         (["01-01.summary.jsonl"], "dev", "implementation"),
         (["code-review.jsonl"], "senior", "code_review"),
-        (["docs.jsonl"], "documenter", "documentation"),
         (["verification.jsonl"], "qa", "qa"),
         (["security-audit.jsonl"], "security", "security"),
         (["../../state.json"], "lead", "signoff"),
@@ -85,6 +84,14 @@ def test_the_first_gap_says_who_is_next(absent: list[str], agent: str, key: str)
     progress = fold(facts(without(*absent)))
     assert progress.next is not None
     assert (progress.next.agent, progress.next.step) == (agent, key)
+
+
+@pytest.mark.parametrize(("documenter", "agent"), [("always", "documenter"), ("on_request", "qa")])
+def test_a_documenter_on_request_hides_nobody(documenter: str, agent: str) -> None:
+    config = Config.model_validate({"documenter": documenter, "security_audit": True})
+    progress = fold(facts(without("docs.jsonl", "verification.jsonl"), config=config))
+    assert progress.next is not None
+    assert progress.next.agent == agent
 
 
 def test_a_later_step_does_not_open_before_an_earlier_one() -> None:

@@ -107,9 +107,11 @@ class PhaseFacts:
     signed_off: str = ""
     """The commit that recorded the sign-off of this phase; empty while there is none."""
     versions: Mapping[str, tuple[Version, ...]] = field(default_factory=dict)
-    """Path of a code review that asks for changes → its versions, oldest first."""
+    """Path of an artifact of a loop that goes on → its versions, oldest first."""
     work: tuple[Work, ...] = ()
-    """The last source commit of each plan that such a review is about."""
+    """The source commits of the plans while a loop goes on, oldest first."""
+    at_s: int = 0
+    """When the commit was made that the facts are of, seconds since the epoch."""
 
     def of_kind(self, kind: str, department: Dept | None = None) -> tuple[Filed, ...]:
         """Return the valid artifacts of a kind, of one department or of all, in the order of their paths."""

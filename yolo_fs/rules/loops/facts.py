@@ -21,6 +21,24 @@ WITH_ROUNDS = frozenset({
 })  # fmt: skip
 """Kinds of artifacts whose past tells of rounds."""
 
+LOOPS_GO_ON: Mapping[str, tuple[str, frozenset[str]]] = {
+    "code-review": ("r", frozenset({"changes_requested"})),
+    "verification": ("r", frozenset({"FAIL"})),
+    "qa-code": ("r", frozenset({"FAIL"})),
+    "research": ("src", frozenset({"pending"})),
+    "po-qa-verdict": ("verdict", frozenset({"patch", "major"})),
+}
+"""Kind → the key and its values that keep a loop going."""
+
+ROUNDS_OF: Mapping[str, tuple[str, ...]] = {
+    "code-review": ("code-review", "summary"),
+    "verification": ("verification", "qa-code", "plan"),
+    "qa-code": ("verification", "qa-code", "plan"),
+    "research": ("research",),
+    "po-qa-verdict": ("po-qa-verdict", "integration-gate-result"),
+}
+"""Kind that keeps a loop going → kinds whose versions tell how far the loop is."""
+
 _OF_FORMER = {
     kind: tuple(row.key for row in MEASURES if row.of == kind) for kind in ("plan", "summary")
 }

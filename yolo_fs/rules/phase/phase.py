@@ -26,6 +26,7 @@ from yolo_fs.rules.phase.gates import (
     sign_off,
 )
 from yolo_fs.rules.phase.progress import DepartmentStatus, PhaseStatus, fold
+from yolo_fs.rules.phase.turns import with_turns
 from yolo_fs.rules.phase.wait_graph import Alarm, Wait, cycles, orphans
 from yolo_fs.rules.phase.waits import suppliers, waits_of
 
@@ -48,13 +49,18 @@ class Phase:
     @cached_property
     def progress(self) -> PhaseStatus:
         """How far its steps, departments and plans are; never complete behind a closed gate."""
-        if not self.folded.is_complete:
-            return self.folded
-        return self.folded.behind_gates(
-            f"gate {gate.name} is closed: {gate.missing[0]}"
-            for gate in self.gates
-            if gate.blocking and not gate.is_open
-        )
+        status = self.folded
+        if status.is_complete:
+            status = status.behind_gates(
+                f"gate {gate.name} is closed: {gate.missing[0]}"
+                for gate in self.gates
+                if gate.blocking and not gate.is_open
+            )
+        if status.is_complete:
+            return status
+        behind = {wait.waiter for wait in self.waits if wait.on.startswith("gate:")}
+        departments = {one.department for one in status.departments}
+        return with_turns(self.facts, status, departments & behind)
 
     @property
     def is_complete(self) -> bool:

@@ -61,6 +61,8 @@ class Next:
     inputs: tuple[str, ...]
     task: str = ""
     """`NN-MM/Tk` where the step is done task by task."""
+    why: str = ""
+    """The loop, escalation or stop that makes it this agent's move; empty where the step alone does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +180,7 @@ def _department(facts: PhaseFacts, department: Dept, start: Passed) -> Departmen
         steps,
         plans,
         stage,
-        _with_handoff(facts, _next_of_department(department, steps, plans)),
+        _with_handoff(facts, _next_of_department(facts, department, steps, plans)),
         tuple(_blockers(view, steps, plans)),
     )
 
@@ -243,9 +245,16 @@ def _blockers(
 
 
 def _next_of_department(
-    department: Dept, steps: tuple[StepStatus, ...], plans: tuple[PlanStatus, ...]
+    facts: PhaseFacts,
+    department: Dept,
+    steps: tuple[StepStatus, ...],
+    plans: tuple[PlanStatus, ...],
 ) -> Next | None:
+    """Return the agent of the first open step; who works on request alone is asked by a person."""
+    on_request = facts.switches.config.documenter == "on_request"
     for one in steps:
+        if one.step.key == "documentation" and on_request:
+            continue
         if one.standing in (StepStanding.READY, StepStanding.RUNNING):
             return _asked(
                 one.step, department, _next_task(plans) if one.step.key == "implementation" else ""

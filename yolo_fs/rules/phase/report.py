@@ -5,7 +5,7 @@ See docs/sources.md#document-002.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from yolo_fs.ids import EscalationId
 from yolo_fs.protocol.names import Dept
 from yolo_fs.protocol.roster import AGENT_BY_NAME
 from yolo_fs.reasons import safe
-from yolo_fs.rules.evidence.facts import PhaseFacts
+from yolo_fs.rules.evidence.facts import PhaseFacts, texts
 from yolo_fs.rules.evidence.plans import PlanStanding, PlanStatus, TaskProgress
 from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.rules.phase.progress import DepartmentStatus, Next
@@ -117,6 +117,7 @@ def _next(report: PhaseReport) -> ReportSection:
         "task": following.task,
         "department": department.department.value if department else None,
         "action": safe(task.action) if task else "",
+        "why": safe(following.why, 300),
         "inputs": list(following.inputs),
         "files": files,
         "waits_for": [wait.on for wait in waits],
@@ -134,6 +135,8 @@ def _next_lines(
 ) -> Iterator[str]:
     of_task = f" {safe(following.task)}" if following.task else ""
     yield f"next: {following.agent} does {following.step}{of_task}"
+    if following.why:
+        yield f"because: {safe(following.why, 300)}"
     if task:
         yield f"task: {safe(task.action)} (plan {following.task[:5]})"
     yield from (f"but first: {wait}" for wait in waits)
@@ -223,21 +226,40 @@ def _escalations(report: PhaseReport) -> Iterator[Item]:
         str(line.get("id")): str(line.get("dt"))
         for line in reversed(report.phase.facts.lines_of("escalation"))
     }
+    asked: dict[str, dict[str, Any]] = {}
+    for line in report.phase.facts.lines_of("escalation"):
+        asked.setdefault(str(line.get("id")), {}).update(line)
     for wait in report.phase.waits:
         if EscalationId.parse(wait.waiter):
             blocks = sorted(one.waiter for one in report.phase.waits if one.on == wait.waiter)
             begun = since.get(wait.waiter, "")
             yield (
                 f"{wait.waiter}: {safe(wait.on)} is to answer, since {safe(begun) or 'some time'}"
-                f" ({safe(wait.where)}); blocks {safe(', '.join(blocks)) or 'nothing'}",
+                f" ({safe(wait.where)}); blocks {safe(', '.join(blocks)) or 'nothing'}"
+                f"{_question(asked.get(wait.waiter, {}))}",
                 {
                     "id": wait.waiter,
                     "holder": wait.on,
                     "since": begun,
                     "where": wait.where,
+                    "question": safe(str(asked.get(wait.waiter, {}).get("reason", "")), 300),
+                    "options": [
+                        safe(one, 300) for one in texts(asked.get(wait.waiter, {}).get("opts"))
+                    ],
                     "blocks": blocks,
                 },
             )
+
+
+def _question(line: Mapping[str, Any]) -> str:
+    """Return what an escalation asks, with the options and what is recommended."""
+    options = "; ".join(safe(one, 200) for one in texts(line.get("opts")))
+    parts = (
+        ("asks", safe(str(line.get("reason", "")), 300)),
+        ("options", options),
+        ("recommended", safe(str(line.get("rec") or ""), 300)),
+    )
+    return "".join(f"; {name}: {text}" for name, text in parts if text)
 
 
 def _gates(report: PhaseReport) -> Iterator[Item]:

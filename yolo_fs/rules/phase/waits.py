@@ -55,7 +55,7 @@ def suppliers(phase: Phase) -> frozenset[str]:
     """Return the names that somebody supplies, now or when their turn comes."""
     facts = phase.facts
     active = facts.switches.departments
-    plans = {str(plan.id) for one in phase.progress.departments for plan in one.plans}
+    plans = {str(plan.id) for one in phase.folded.departments for plan in one.plans}
     gates = {f"gate:{gate.name}" for gate in phase.gates}
     agents = {
         name
@@ -93,10 +93,7 @@ class _WaitSources:
         files = {filed.place.plan: filed.place.name for filed in self.phase.facts.of_kind("plan")}
         written = {plan.id: plan for plan in plans_of(self.phase.facts)}
         plans = (
-            plan
-            for one in self.phase.progress.departments
-            for plan in one.plans
-            if not plan.is_done
+            plan for one in self.phase.folded.departments for plan in one.plans if not plan.is_done
         )
         return tuple((plan, written[plan.id], files[plan.id]) for plan in plans)
 
@@ -113,7 +110,7 @@ class _WaitSources:
     @cached_property
     def entrances(self) -> Mapping[Dept, WaveGate]:
         """Departments that have not begun to implement → the closed gate in front of their wave."""
-        begun = {one.department for one in self.phase.progress.departments if _has_begun(one)}
+        begun = {one.department for one in self.phase.folded.departments if _has_begun(one)}
         return {
             dept: gate
             for dept, gate in _wave_gates(self.phase.facts)

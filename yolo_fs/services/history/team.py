@@ -27,7 +27,14 @@ from yolo_fs.rules.evidence.facts import (
     texts,
 )
 from yolo_fs.rules.handoffs.contents import handoff_into
-from yolo_fs.rules.loops.facts import WITH_ROUNDS, LoopFacts, LoopProgress, of_former
+from yolo_fs.rules.loops.facts import (
+    LOOPS_GO_ON,
+    ROUNDS_OF,
+    WITH_ROUNDS,
+    LoopFacts,
+    LoopProgress,
+    of_former,
+)
 from yolo_fs.rules.loops.rounds import loops
 from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.services.history.index import HistoryIndex, IndexedCommit
@@ -80,7 +87,10 @@ class Team:
         phases = sorted({one.place.phase for one in present if one.place.phase})
         chosen = switches or Switches(self._settings.config)
         done = _plans_done(present)
-        return tuple(self._phase(phase, present, chosen, done) for phase in phases)
+        at_s = self.history_index.at_s(commit)
+        return tuple(
+            replace(self._phase(phase, present, chosen, done), at_s=at_s) for phase in phases
+        )
 
     def past_of(self, path: str) -> tuple[Version, ...]:
         """Return the versions that an artifact of a kind with rounds had up to the commit asked for last, oldest first.
@@ -105,11 +115,12 @@ class Team:
         self, phase: PhaseId, filed: list[Filed], switches: Switches, done: Mapping[str, bool]
     ) -> PhaseFacts:
         own = tuple(one for one in filed if one.place.phase in (phase, None))
-        asking = [
-            one
+        asking = {
+            kind
             for one in own
-            if one.valid and one.place.artifact.kind == "code-review" and _asks(one)
-        ]
+            if one.valid and _goes_on(one)
+            for kind in ROUNDS_OF[one.place.artifact.kind]
+        }
         return PhaseFacts(
             phase=phase,
             filed=own,
@@ -119,8 +130,12 @@ class Team:
             handed_over=handoff_into(phase, filed),
             earlier_plans=done,
             signed_off=self.history_index.signed_off.get(int(phase.number), ""),
-            versions={one.place.path: self.past_of(one.place.path) for one in asking},
-            work=tuple(self._work_on(asking)),
+            versions={
+                one.place.path: self.past_of(one.place.path)
+                for one in own
+                if one.place.artifact.kind in asking
+            },
+            work=self._work_on(own) if asking else (),
         )
 
     def _read_past(self, path: str, known: _Past) -> _Past:
@@ -138,10 +153,14 @@ class Team:
             self.history_index.mark_of(path), len(commits), commits[-1:], blob, tuple(versions)
         )
 
-    def _work_on(self, reviews: Iterable[Filed]) -> Iterator[Work]:
-        for plan in dict.fromkeys(str(line.get("plan")) for one in reviews for line in one.lines):
-            if oid := self.history_index.by_plan.get(plan):
-                yield Work(plan, self.history_index.at_s(oid), self.history_index.height(oid))
+    def _work_on(self, filed: Iterable[Filed]) -> tuple[Work, ...]:
+        plans = {str(one.place.plan) for one in filed if one.place.artifact.kind == "plan"}
+        work = (
+            Work(plan, one.at_s, one.height)
+            for plan in plans
+            for one in self.history_index.work_on(plan)
+        )
+        return tuple(sorted(work, key=lambda one: one.order))
 
     def _commits_named(self, filed: Iterable[Filed]) -> dict[str, SourceCommit]:
         names = {name for one in filed for line in one.lines for name in texts(line.get("ch"))}
@@ -191,8 +210,10 @@ class Team:
         return Filed(place, tuple(record.value for record in understood.records), valid=is_valid)
 
 
-def _asks(review: Filed) -> bool:
-    return any(line.get("r") == "changes_requested" for line in review.lines)
+def _goes_on(filed: Filed) -> bool:
+    """Return whether an artifact keeps a loop going: what it asks for is not done yet."""
+    asks = LOOPS_GO_ON.get(filed.place.artifact.kind)
+    return asks is not None and any(line.get(asks[0]) in asks[1] for line in filed.lines)
 
 
 def _plans_done(filed: Iterable[Filed]) -> dict[str, bool]:

@@ -169,7 +169,13 @@ def tasks_done(plan: PlanStatus) -> int:
 
 def _next(one: Next | None) -> dict[str, Any] | None:
     return (
-        {"step": one.step, "agent": one.agent, "task": one.task, "inputs": list(one.inputs)}
+        {
+            "step": one.step,
+            "agent": one.agent,
+            "task": one.task,
+            "why": one.why,
+            "inputs": list(one.inputs),
+        }
         if one
         else None
     )

@@ -25,6 +25,7 @@ from yolo_fs.rules.resume_report import LastHandoff, Situation, resume_report
 from yolo_fs.schemas.config import Config
 from yolo_fs.schemas.policy import Policy
 from yolo_fs.services.context.store import ContextStore
+from yolo_fs.services.daemon.health import health
 from yolo_fs.services.handoffs.accept import DirectiveHandoffs
 from yolo_fs.services.handoffs.lifecycle import lifecycles_of
 from yolo_fs.services.handoffs.reading import Reader
@@ -84,7 +85,11 @@ class _Look:
         team = Team(self.repository, in_force)
         found = self._tried(lambda: board(self.repository, in_force, head.tip, team), None)
         seen = Situation(
-            branch=head.branch or "", commit=head.tip or "", obstacle=obstacle, verdicts=verdicts
+            branch=head.branch or "",
+            commit=head.tip or "",
+            obstacle=obstacle,
+            verdicts=verdicts,
+            is_daemon_running=self._tried(lambda: health(self.repository).is_running, False),
         )
         if obstacle is Reason.BRANCH_BROKEN:
             self.trouble.append(f"{obstacle.value}: {obstacle.sentence}. See 'yolo-fs doctor'.")

@@ -1,0 +1,103 @@
+"""Who has to act is one answer: in each loop and state, and the same wherever it is shown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support.phases import FOLDER, complete, facts
+from yolo_fs.rules.evidence.facts import Version, Work
+from yolo_fs.rules.phase.phase import Phase
+from yolo_fs.rules.phase.progress import Next
+from yolo_fs.rules.phase.report import Asker, PhaseReport
+from yolo_fs.rules.states.project import summary_line
+from yolo_fs.schemas.config import Config
+
+PO = Config.model_validate(
+    {"po": {"enabled": True}, "security_audit": True, "integration_gate": {"enabled": True}}
+)
+ASKS = {"plan": "01-01", "r": "changes_requested", "cycle": 1, "dt": "2026-02-19"}
+MAJOR = {"f": "src/auth.ts", "ln": 1, "sev": "major", "issue": "x", "sug": "y"}
+DELIVERED = {
+    "scope-document.json": [{"status": "PO-APPROVED"}],
+    "analysis.json": [{"confidence": 0.9}],
+    "integration-gate-result.jsonl": [{"r": "PASS"}],
+}
+
+
+def turn(changed: dict[str, list[dict[str, Any]]], **more: Any) -> Next:
+    """Return who has to act, after every place that shows it has given the same answer."""
+    phase = Phase(facts(complete() | changed, **more))
+    found = phase.progress.next
+    assert found is not None
+    assert PhaseReport(phase, Asker()).next()[0] == found
+    assert summary_line((phase,)).endswith(f", next {found.agent}")
+    return found
+
+
+def versions(name: str, *contents: tuple[int, list[dict[str, Any]]]) -> dict[str, Any]:
+    return {
+        f"{FOLDER}/{name}": tuple(
+            Version(tuple(lines), 10 * order, order) for order, lines in contents
+        )
+    }
+
+
+def test_after_a_review_with_major_findings_the_dev_fixes_and_the_senior_looks_again() -> None:
+    lines = [ASKS, MAJOR]
+    known = versions("code-review.jsonl", (2, lines))
+    changed = {"code-review.jsonl": lines}
+    fix = turn(changed, versions=known)
+    assert (fix.agent, fix.step) == ("dev", "code_review")
+    assert "major findings" in fix.why
+    assert turn(changed, versions=known, work=(Work("01-01", 30, 3),)).agent == "senior"
+    second = [ASKS | {"cycle": 2}, MAJOR]
+    known = versions("code-review.jsonl", (2, second))
+    assert turn({"code-review.jsonl": second}, versions=known).agent == "lead"
+
+
+def test_a_failed_verification_goes_to_the_lead_and_after_the_fix_to_qa() -> None:
+    failed = [{"r": "FAIL", "fl": 1}]
+    known = versions("verification.jsonl", (2, failed))
+    first = turn({"verification.jsonl": failed}, versions=known)
+    assert (first.agent, first.step) == ("lead", "qa")
+    fixed = turn({"verification.jsonl": failed}, versions=known, work=(Work("01-01", 30, 3),))
+    assert fixed.agent == "qa"
+
+
+def test_whoever_holds_an_escalation_has_to_answer_it() -> None:
+    log = {"id": "ESC-01-01-T1", "dt": "2026-02-19T08:00:00Z", "agent": "dev", "tgt": "senior", "st": "open"}  # fmt: skip
+    assert turn({"escalation.jsonl": [log]}).agent == "senior"
+
+
+def test_a_blocking_question_goes_to_the_scout_first() -> None:
+    pending = {"q": "which key store?", "src": "pending", "rt": "blocking", "ra": "dev"}
+    content = {"research.jsonl": [{"q": "rotation"}, pending], "01-01.summary.jsonl": []}
+    assert turn(content).agent == "scout"
+    pending["rt"] = "informational"
+    assert turn(content).agent == "dev"
+
+
+def test_a_design_that_is_sent_back_goes_to_the_architect() -> None:
+    recycled = turn({"critique.jsonl": [{"id": "C1", "st": "open", "cf": 90, "rd": 1}]})
+    assert (recycled.agent, recycled.step) == ("architect", "architecture")
+    assert "Recycle" in recycled.why
+    assert turn({"architecture.toon": [{"stage_gate": "Kill"}]}).agent == "user"
+
+
+def test_after_a_security_fail_the_user_decides() -> None:
+    assert turn({"security-audit.jsonl": [{"r": "FAIL"}]}).agent == "user"
+
+
+@pytest.mark.parametrize(
+    ("verdict", "agent"),
+    [
+        ({"verdict": "patch", "target_dept": "backend"}, "senior"),
+        ({"verdict": "major", "re_scope_items": ["SSO"]}, "questionary"),
+    ],
+)
+def test_a_verdict_of_the_product_owner_is_taken_up(verdict: dict[str, Any], agent: str) -> None:
+    content = DELIVERED | {"po-qa-verdict.jsonl": [verdict]}
+    asked = turn(content, config=PO)
+    assert (asked.agent, asked.step) == (agent, "delivery")

@@ -1,0 +1,132 @@
+"""Who has to act: the one answer that everything shows, from the fold, the loops and the escalations. Pure.
+
+The fold names the first open step; a loop, an escalation or a stop says who in it has to move.
+See docs/sources.md#document-002.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+
+from yolo_fs.protocol.departments import name_in
+from yolo_fs.protocol.gates import Outcome
+from yolo_fs.protocol.names import Dept, Role
+from yolo_fs.rules.escalations.entries import as_committed
+from yolo_fs.rules.evidence.facts import PhaseFacts
+from yolo_fs.rules.loops.facts import Loop, LoopFacts, LoopProgress
+from yolo_fs.rules.loops.rounds import loops
+from yolo_fs.rules.phase.failures import failures_of
+from yolo_fs.rules.phase.progress import DepartmentStatus, Next, PhaseStatus
+
+_LOOPS_OF_STEP = {
+    "po": (Loop.QUESTIONARY,),
+    "implementation": (Loop.POST_TASK, Loop.POST_PLAN),
+    "code_review": (Loop.CODE_REVIEW,),
+    "qa": (Loop.QA,),
+    "delivery": (Loop.FEEDBACK, Loop.MAJOR, Loop.PATCH),
+}
+"""Step → the loops that say who has to act in it, the first that is not over."""
+
+_PAUSING = frozenset({"blocking", "queued"})
+"""States of a request for research whose asker waits for the answer."""
+
+
+def with_turns(facts: PhaseFacts, folded: PhaseStatus, behind: Collection[Dept]) -> PhaseStatus:
+    """Return the phase with who has to act in it.
+
+    `behind`: departments that wait for another at a gate; they are named last.
+    """
+    turns = _Turns(facts, tuple(one for one in loops(loop_facts(facts)) if not one.is_over))
+    departments = tuple(replace(one, next=turns.of_department(one)) for one in folded.departments)
+    able = [one for one in departments if one.next]
+    free = [one for one in able if one.department not in behind] or able
+    is_first = folded.next is not None and folded.next.step == "po"
+    if free and not is_first:
+        return replace(folded, departments=departments, next=free[0].next)
+    asked = turns.of_phase(folded.next) if folded.next else None
+    return replace(folded, departments=departments, next=asked)
+
+
+def loop_facts(facts: PhaseFacts) -> LoopFacts:
+    """Return what the loops ask for, as of the commit's own time."""
+    return LoopFacts(facts, facts.at_s, facts.versions, facts.work)
+
+
+@dataclass(frozen=True, slots=True)
+class _Turns:
+    facts: PhaseFacts
+    loops: tuple[LoopProgress, ...]
+    """Those that somebody has to go on with."""
+
+    def of_phase(self, asked: Next) -> Next:
+        """Return whose move it is in a step that the phase has once."""
+        loop = next(self._of_step(asked.step), None)
+        if loop is not None:
+            return replace(asked, agent=loop.next, why=str(loop))
+        if failure := next(failures_of(self.facts), None):
+            return replace(asked, why=failure.what)
+        return asked
+
+    def of_department(self, status: DepartmentStatus) -> Next | None:
+        """Return whose move it is in a department; None when its part is done, or when it waits."""
+        candidates = (
+            self._held(status),
+            self._stopped(status),
+            self._researched(status),
+            self._looped(status),
+        )
+        return next((one for one in candidates if one), status.next)
+
+    def _held(self, status: DepartmentStatus) -> Next | None:
+        """Whoever holds an escalation of the department has to answer it."""
+        plans = {plan.id for plan in status.plans}
+        for one in as_committed(self.facts):
+            if one.is_open and one.id.task.plan in plans:
+                why = f"escalation {one.id} is {one.standing}: {one.agent} holds it"
+                task = str(one.id.task)
+                return Next("implementation", one.agent, ("escalation.jsonl",), task, why)
+        return None
+
+    def _stopped(self, status: DepartmentStatus) -> Next | None:
+        current = status.current
+        if current is None:
+            return None
+        if current.step.key == "security" and any(
+            failures_of(self.facts, "security", status.department)
+        ):
+            why = "security FAIL: hard stop, only the user decides"
+            return Next("security", Role.USER, ("security-audit.jsonl",), why=why)
+        if current.step.key == "planning" and status.stage is not Outcome.GO:
+            why = f"stage gate {status.stage}: {'; '.join(current.missing[:3])}"
+            if status.stage is Outcome.KILL:
+                return Next("architecture", Role.USER, ("architecture.toon",), why=why)
+            architect = name_in(Role.ARCHITECT, status.department)
+            return Next("architecture", architect, ("critique.jsonl",), why=why)
+        return None
+
+    def _researched(self, status: DepartmentStatus) -> Next | None:
+        """The Scout answers before anything else while an agent of the department waits for it."""
+        waiting = [
+            line.get("q")
+            for line in self.facts.lines_of("research", status.department)
+            if line.get("src") == "pending"
+        ]
+        for loop in self.loops:
+            if loop.kind is Loop.RESEARCH and loop.of in waiting and loop.state in _PAUSING:
+                return Next("research", Role.SCOUT, ("research.jsonl",), why=str(loop))
+        return None
+
+    def _looped(self, status: DepartmentStatus) -> Next | None:
+        current = status.current
+        if current is None or status.next is None:
+            return None
+        plans = {str(plan.id) for plan in status.plans}
+        for loop in self._of_step(current.step.key):
+            if loop.of == status.department or loop.of.partition("/")[0] in plans:
+                return Next(current.step.key, loop.next, current.step.inputs, why=str(loop))
+        return None
+
+    def _of_step(self, step: str) -> Iterator[LoopProgress]:
+        wanted = _LOOPS_OF_STEP.get(step, ())
+        yield from (loop for kind in wanted for loop in self.loops if loop.kind is kind)
