@@ -246,7 +246,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         file="{dept}research.jsonl",
         subjects=(Subject("docs({phase}): research findings"),),
         source="document 002, 11-Step Workflow (step 2)",
-        body=(research.ResearchRequestLine, research.ResearchFindingLine),
+        body=(research.Request, research.ResearchFinding),
         step="research",
     ),
     Artifact(

@@ -13,7 +13,7 @@ Requester = Literal["dev", "senior", "tester", "lead", "architect", "critic", "o
 RequestType = Literal["blocking", "informational"]
 
 
-class ResearchFindingLine(Wire):
+class ResearchFinding(Wire):
     """One finding of a Scout."""
 
     renamed_keys: ClassVar[Mapping[str, str]] = {
@@ -50,7 +50,7 @@ class ResearchFindingLine(Wire):
     """Moment the request was answered."""
 
 
-class ResearchRequestLine(Wire):
+class Request(Wire):
     """A request that waits for its Scout: the router appends it without an answer."""
 
     accepts: ClassVar[Mapping[str, Form]] = {"dt": Form.MOMENT_AS_DAY}

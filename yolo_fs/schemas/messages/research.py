@@ -84,7 +84,7 @@ class ResearchRequest(Message, sender=ANY, receiver="orchestrator"):
         return foreign_task(self.task, self.plan_id)
 
 
-class ResearchFinding(Wire):
+class ResponseFinding(Wire):
     """One finding, with the keys of research.jsonl."""
 
     q: Text
@@ -105,7 +105,7 @@ class ResearchResponse(Message, sender="orchestrator", receiver=ANY, direction=D
     """Role that asked."""
     query: Text
     """The question as it was asked, for correlation."""
-    findings: list[ResearchFinding]
+    findings: list[ResponseFinding]
     """What Scout found; may be nothing."""
     request_type: RequestType
     """Echoed from the request."""
