@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Callable, Iterator, Mapping
 
 from yolo_fs.edges.git.repository import Repository
@@ -18,6 +19,7 @@ from yolo_fs.rules.hooks.answers import HookAnswer
 from yolo_fs.rules.hooks.input import HookInput
 from yolo_fs.rules.phase.report import Asker
 from yolo_fs.rules.report import as_text, cut
+from yolo_fs.services.checking.fix import correction_of
 from yolo_fs.services.checking.validate import HANDOFF, CheckedFile, Validator
 from yolo_fs.services.context.store import ContextStore
 from yolo_fs.services.history.team import Team
@@ -65,7 +67,7 @@ def _after_tool(asked: HookRequest) -> HookAnswer:
         judged = [one for one in validator.paths(dict.fromkeys(ours)) if one.findings]
     finally:
         validator.close()
-    wrong = [_faults(one) for one in judged if errors(one.findings)]
+    wrong = [_faults(root, one) for one in judged if errors(one.findings)]
     if wrong:
         return HookAnswer(refusal="\n".join(wrong))
     return HookAnswer(context="\n".join(str(finding) for one in judged for finding in one.findings))
@@ -75,14 +77,15 @@ def _is_judged(path: str) -> bool:
     return classify(path) is not None or path.rpartition("/")[2] == HANDOFF
 
 
-def _faults(judged: CheckedFile) -> str:
+def _faults(root: str, judged: CheckedFile) -> str:
     said = "\n".join(f"- {finding}" for finding in judged.findings)
-    fresh = mended(judged.data, judged.kind) if judged.kind else None
-    repair = (
-        f"\nThis much can be put right mechanically:\n{diff(judged.data, fresh, judged.path)}"
-        if fresh
-        else ""
-    )
+    correction = correction_of(os.path.join(root, judged.path))
+    fresh = mended(judged.data, judged.kind, correction) if judged.kind else None
+    repair = ""
+    if fresh:
+        command = f"yolo-fs fix {shlex.quote(safe(judged.path))} --write"
+        shown = diff(judged.data, fresh, judged.path)
+        repair = f"\nThis much can be put right mechanically, by `{command}`:\n{shown}"
     return f"{safe(judged.path)} is not valid and will not be committed:\n{said}{repair}"
 
 
