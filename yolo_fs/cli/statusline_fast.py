@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import sys
 
 from yolo_fs.cli.hook_fast import PLANNING
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 LIMIT_BYTES = 1 << 20
+_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 LONGEST = 160
 """Characters; a line of a host is not wrapped."""
 
@@ -70,10 +72,15 @@ def _root(folder: str) -> str:
 
 def _health(root: str) -> dict[str, Any]:
     folder = own_folder(root)
-    if not folder or not os.path.exists(path := os.path.join(folder, "health.json")):
+    if not folder:
         return {}
-    with open(path, "rb") as file:
-        said = json.loads(file.read(LIMIT_BYTES))
+    try:
+        descriptor = os.open(os.path.join(folder, "health.json"), _FLAGS)
+    except FileNotFoundError:
+        return {}
+    with open(descriptor, "rb") as file:
+        is_file = stat.S_ISREG(os.fstat(descriptor).st_mode)
+        said = json.loads(file.read(LIMIT_BYTES)) if is_file else {}
     return said if isinstance(said, dict) else {}
 
 
@@ -81,6 +88,6 @@ def _is_alive(said: dict[str, Any]) -> bool:
     """Return whether the daemon that wrote this still runs, as far as a process number tells."""
     try:
         os.kill(int(said["pid"]), 0)
-    except (KeyError, ValueError, TypeError, OSError):
+    except (KeyError, ValueError, TypeError, OverflowError, OSError):
         return False
     return said.get("running") is True

@@ -30,6 +30,7 @@ _TURN_S = 0.5
 """How long to wait for another writer, who needs microseconds. One that is stopped meanwhile costs an event."""
 _TURN_POLL_S = 0.002
 
+_TEXTS = ("id", "source", "type", "time", "subject")
 _FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
@@ -309,8 +310,14 @@ def _events(lines: list[bytes]) -> Iterator[dict[str, Any]]:
             event = json.loads(line)
         except (ValueError, RecursionError):
             continue
-        if isinstance(event, dict) and type(event.get("seq")) is int:
+        if isinstance(event, dict) and _is_whole(event):
             yield event
+
+
+def _is_whole(event: dict[str, Any]) -> bool:
+    """Return whether a line has what every reader of events relies on."""
+    is_numbered = type(event.get("seq")) is int and isinstance(event.get("data"), dict)
+    return is_numbered and all(isinstance(event.get(key), str) for key in _TEXTS)
 
 
 def _full(type_: str) -> str:

@@ -19,10 +19,11 @@ from yolo_fs.reasons import Reason
 from yolo_fs.rules.artifacts.verdicts import Verdict
 from yolo_fs.rules.turn_timers import Instant
 from yolo_fs.schemas.messages import read_message
-from yolo_fs.services.agents.alerts import FILE, AgentAlerts, Alert
+from yolo_fs.services.agents.alerts import AgentAlerts, Alert
 from yolo_fs.services.agents.recording import AgentJournal
 from yolo_fs.services.agents.snapshot import AgentsObserver
 from yolo_fs.services.reports.status import report
+from yolo_fs.services.workspace.own_files import CREW_TOLD
 from yolo_fs.services.workspace.settings import load
 
 REQUEST = {"type": "shutdown_request", "reason": "phase_complete", "deadline_seconds": 30}
@@ -323,7 +324,7 @@ def test_a_circuit_opens_by_failures_and_half_opens_by_the_steady_clock(
 def test_what_cannot_be_remembered_is_not_told_and_comes_later(crew: Callable[[], Crew]) -> None:
     place = crew()
     place.sign("pre-tool-use")
-    folder = Path(place.repository.own_dir) / FILE
+    folder = Path(CREW_TOLD.path(place.repository))
     folder.unlink(missing_ok=True)
     folder.mkdir()
     assert place.tick() == place.tick() == ()
@@ -339,13 +340,13 @@ def test_a_spoilt_memory_only_tells_again(crew: Callable[[], Crew], spoilt: str)
     place = crew()
     place.sign("pre-tool-use")
     place.tick()
-    (Path(place.repository.own_dir) / FILE).write_text(spoilt)
+    (Path(CREW_TOLD.path(place.repository))).write_text(spoilt)
     place.restart()
     place.tick()
     place.restart()
     place.tick()
     assert len(place.events("agent.health")) == 2
-    assert json.loads((Path(place.repository.own_dir) / FILE).read_text())["told"]
+    assert json.loads((Path(CREW_TOLD.path(place.repository))).read_text())["told"]
 
 
 def test_after_the_machine_started_anew_the_wall_clock_counts(crew: Callable[[], Crew]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ from yolo_fs.reasons import Reason, YoloError
 from yolo_fs.rules.claims import Standing
 from yolo_fs.services.history.team import Team as Facts
 from yolo_fs.services.tasks.claims import Claims, files_of
+from yolo_fs.services.workspace.own_files import CLAIMS
 from yolo_fs.services.workspace.settings import load
 
 from tests.support.teams import Team  # isort: skip
@@ -71,16 +73,22 @@ def test_a_task_that_is_done_cannot_be_claimed(team: Team) -> None:
     assert raised.value.reason is Reason.STATE_CONFLICT
 
 
-def test_a_file_that_somebody_wrote_over_loses_no_order_that_it_does_not_have(team: Team) -> None:
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"claims": 1},
+        {"claims": ["x", {"task": "T1"}, {"task": "01-02/T1", "agent": "dev-9"}]},
+    ],
+)
+def test_claims_that_cannot_be_read_are_not_taken_for_none(team: Team, content: Any) -> None:
     with Repository(str(team.root)) as repository:
         claims = Claims(repository)
-        path = f"{repository.own_dir}/claims.json"
-        for content in (
-            {"claims": 1},
-            {"claims": ["x", {"task": "T1"}, {"task": "01-02/T1", "agent": "dev-9"}]},
-        ):
-            write_json(path, content)
-            assert len(claims.standings()) in (0, 1)
+        write_json(CLAIMS.path(repository), content)
+        for ask in (claims.standings, lambda: claims.claim("dev-1", T2, ("a",), 0.0)):
+            with pytest.raises(YoloError) as refused:
+                ask()
+            assert refused.value.reason is Reason.WRONG_TYPE
+        CLAIMS.put_aside(repository)
         assert claims.claim("dev-1", T2, ("a",), 0.0).is_granted
 
 

@@ -4,13 +4,12 @@ commit.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.store import read_json, write_json
+from yolo_fs.edges.store import write_json
 from yolo_fs.json_form import to_json
 from yolo_fs.protocol.crew import Circuit, Health
 from yolo_fs.reasons import YoloError, safe
@@ -31,6 +30,7 @@ from yolo_fs.services.agents.snapshot import (
 )
 from yolo_fs.services.tasks.claims import Claims
 from yolo_fs.services.tasks.commit import changed_files
+from yolo_fs.services.workspace.own_files import CREW_TOLD
 
 UNCOMMITTED = (Accepted, Waiting, Held, Rejected)
 
@@ -60,7 +60,6 @@ def _claimed(root: str, one: AgentHealth, claims: Iterable[Claim]) -> list[str]:
         return []  # a path that git will not look at is not known to be changed
 
 
-FILE = "crew-told.json"
 _MOST = 1_000
 """Things that are remembered as told; the oldest are long over."""
 
@@ -95,13 +94,8 @@ class AgentAlerts:
     _is_asked: bool = False
 
     def __post_init__(self) -> None:
-        said = read_json(self._path)
-        listed = said.get("told") if isinstance(said, dict) else None
-        self._told = (
-            dict.fromkeys(key for key in listed if isinstance(key, str))
-            if isinstance(listed, list)
-            else {}
-        )
+        kept = CREW_TOLD.read(self.repository)
+        self._told = dict.fromkeys(kept["told"]) if isinstance(kept, dict) else {}
 
     @property
     def is_pressing(self) -> bool:
@@ -128,13 +122,9 @@ class AgentAlerts:
                 self.notify({"title": safe(one.title, 500), "event": one.event, **one.data})
         return tuple(fresh)
 
-    @property
-    def _path(self) -> str:
-        return os.path.join(self.repository.own_dir, FILE)
-
     def _remember(self, fresh: list[Alert]) -> None:
         known = [*self._told, *(one.key for one in fresh)][-_MOST:]
-        write_json(self._path, {"told": known})
+        write_json(CREW_TOLD.path(self.repository), {"told": known})
         self._told = dict.fromkeys(known)
 
     def _say_trouble(self, error: OSError | YoloError) -> None:

@@ -35,9 +35,8 @@ from yolo_fs.services.agents.recording import AgentJournal, Recorded
 from yolo_fs.services.escalations.clock import note, read_clock, recall
 from yolo_fs.services.history.index import HistoryIndex
 from yolo_fs.services.history.team import Team, loop_facts
+from yolo_fs.services.workspace.own_files import CREW_CLOCK
 from yolo_fs.services.workspace.settings import Settings
-
-CLOCK = "crew-clock.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +94,7 @@ class AgentsObserver:
         self._settings = settings
         self._team = team or Team(repository, settings)
         self._clock = clock
-        self._timers = recall(repository.own_dir, CLOCK)
+        self._timers = recall(repository, CREW_CLOCK)
         self._tip: str | None = ""
         self._phases: tuple[_OpenPhase, ...] = ()
         self._said = Recorded()
@@ -211,7 +210,7 @@ class AgentsObserver:
         }
         self._timers = before.look(turns, now)
         if keep and (before.boot, before.since_s) != (self._timers.boot, self._timers.since_s):
-            note(self._repository.own_dir, self._timers, CLOCK)
+            note(self._repository, CREW_CLOCK, self._timers)
         return {key: self._timers.began(key, now) for key in turns}
 
 

@@ -14,13 +14,14 @@ from typing import Any, ClassVar
 
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.lock import holder
-from yolo_fs.edges.store import read_json, write_json
+from yolo_fs.edges.store import write_json
 from yolo_fs.edges.watch import Degraded
 from yolo_fs.json_form import to_json
 from yolo_fs.reasons import Reason, YoloError
 from yolo_fs.rules.artifacts.verdicts import Held, Rejected, Verdict
 from yolo_fs.services.daemon.duties import Trouble
-from yolo_fs.services.workspace.places import health_path, lock_path
+from yolo_fs.services.workspace.own_files import HEALTH
+from yolo_fs.services.workspace.places import lock_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ def write_health(
         "rejected": sum(isinstance(verdict, Rejected) for verdict in judged),
     }
     with contextlib.suppress(OSError, YoloError):
-        write_json(health_path(repository), report, durable=False)
+        write_json(HEALTH.path(repository), report, durable=False)
 
 
 def health(repository: Repository) -> DaemonHealth:
@@ -82,7 +83,7 @@ def health(repository: Repository) -> DaemonHealth:
     held_by = holder(lock_path(repository))
     if held_by is None:
         return DaemonHealth(None)
-    report = read_json(health_path(repository))
+    report = HEALTH.read(repository)
     if not isinstance(report, dict) or report.get("pid") != held_by.pid:
         return DaemonHealth(held_by.pid)
     return DaemonHealth(held_by.pid, _age_s(report), _degraded(report), _troubles(report))

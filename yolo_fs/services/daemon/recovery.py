@@ -15,11 +15,12 @@ from yolo_fs.edges.files import read
 from yolo_fs.edges.git.history import LoggedCommit, log
 from yolo_fs.edges.git.index import IndexUpdate
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.store import read_json, write_json
+from yolo_fs.edges.store import write_json
 from yolo_fs.edges.system import boot_id
 from yolo_fs.reasons import Finding, YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.services.daemon.coordinator import Coordinator
+from yolo_fs.services.workspace.own_files import BOOT
 
 OWN_COMMITS = 1_000
 """How far back a start after a reboot looks for entries that the index did not follow."""
@@ -58,19 +59,15 @@ def _steps(repository: Repository, coordinator: Coordinator) -> Iterator[Repaire
 
 def _has_rebooted(repository: Repository) -> bool:
     """Return whether no start since this boot got through; a note that is missing may have been lost with the power."""
-    return read_json(_boot_path(repository)) != {"boot": boot_id()}
+    return BOOT.read(repository) != {"boot": boot_id()}
 
 
 def _note_boot(repository: Repository) -> None:
     """Note that this boot was recovered from: last of all, for a start that is killed before has to begin anew."""
     if _has_rebooted(repository):
         with contextlib.suppress(OSError, YoloError):
-            write_json(_boot_path(repository), {"boot": boot_id()}, durable=False)
+            write_json(BOOT.path(repository), {"boot": boot_id()}, durable=False)
         failpoint.reach("recovery.booted")
-
-
-def _boot_path(repository: Repository) -> str:
-    return os.path.join(repository.own_dir, "boot.json")
 
 
 def _set_empty_objects_aside(repository: Repository) -> Iterator[Repaired]:

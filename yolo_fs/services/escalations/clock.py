@@ -7,17 +7,16 @@ count. See docs/faults.md#f19.
 from __future__ import annotations
 
 import contextlib
-import os
 import time
 from datetime import UTC, datetime
 from functools import cache
 
-from yolo_fs.edges.store import read_json, write_json
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.store import write_json
 from yolo_fs.edges.system import boot_id
 from yolo_fs.reasons import YoloError
 from yolo_fs.rules.turn_timers import Instant, Timers
-
-FILE = "escalation-clock.json"
+from yolo_fs.services.workspace.own_files import OwnFile
 
 _BOOT = cache(boot_id)
 
@@ -28,18 +27,14 @@ def read_clock() -> Instant:
     return Instant(datetime.now(UTC), time.clock_gettime(steady), _BOOT())
 
 
-def recall(own_dir: str, file: str = FILE) -> Timers:
+def recall(repository: Repository, file: OwnFile) -> Timers:
     """Return what an earlier run knew; nothing where that cannot be read."""
-    match read_json(os.path.join(own_dir, file)):
-        case {"boot": str(boot), "since_s": dict(since_s)}:
-            return Timers(
-                boot, {key: float(at) for key, at in since_s.items() if isinstance(at, int | float)}
-            )
-    return Timers()
+    kept = file.read(repository)
+    return Timers(kept["boot"], kept["since_s"]) if isinstance(kept, dict) else Timers()
 
 
-def note(own_dir: str, timers: Timers, file: str = FILE) -> None:
+def note(repository: Repository, file: OwnFile, timers: Timers) -> None:
     """Keep the timers for another run. A full disk costs their precision, never an escalation."""
     with contextlib.suppress(OSError, YoloError):
         value = {"boot": timers.boot, "since_s": dict(timers.since_s)}
-        write_json(os.path.join(own_dir, file), value, durable=False)
+        write_json(file.path(repository), value, durable=False)

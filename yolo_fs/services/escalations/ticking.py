@@ -25,6 +25,7 @@ from yolo_fs.rules.escalations.state import EscalationProgress, EscalationStage
 from yolo_fs.rules.turn_timers import Instant
 from yolo_fs.services.escalations.clock import note, read_clock, recall
 from yolo_fs.services.escalations.log import PhaseEscalations, PhaseLog, add_line, next_dt
+from yolo_fs.services.workspace.own_files import ESCALATION_CLOCK
 from yolo_fs.services.workspace.places import phases_in
 from yolo_fs.services.workspace.settings import Settings
 
@@ -63,7 +64,7 @@ class Ticker:
         self._notify = notify
         self._logs: dict[PhaseId, PhaseLog] = {}
         self._found: dict[PhaseId, PhaseEscalations] = {}
-        self._timers = recall(repository.own_dir)
+        self._timers = recall(repository, ESCALATION_CLOCK)
         self._told: set[Finding] = set()
         self._looked_for: object = None
         """Tip and turns at the last look for commits that carry a task on."""
@@ -129,7 +130,7 @@ class Ticker:
             if _concerns_people(turns[key][1]):
                 self._notify(turns[key][1], turns[key][0])
         if (before.boot, before.since_s) != (self._timers.boot, self._timers.since_s):
-            note(self._repository.own_dir, self._timers)
+            note(self._repository, ESCALATION_CLOCK, self._timers)
 
     def _tell_of(self, found: PhaseEscalations) -> None:
         now = self._clock()

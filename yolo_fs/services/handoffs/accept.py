@@ -8,14 +8,14 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any
 
 from yolo_fs.edges.files import FileEntry, read, walk
 from yolo_fs.edges.git.history import log
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.store import Damaged, private_directory, read_json, update
+from yolo_fs.edges.store import Damaged, private_directory, update
 from yolo_fs.edges.text_checks import FindingList, Limits, decode
 from yolo_fs.json_form import to_json
 from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError, errors
@@ -40,6 +40,7 @@ from yolo_fs.rules.timestamps import iso
 from yolo_fs.schemas.packet import Packet
 from yolo_fs.services.checking.checker import read_handoff_file
 from yolo_fs.services.handoffs.sessions import DirectiveSessions, PacketSource
+from yolo_fs.services.workspace.own_files import OVERRIDES
 from yolo_fs.services.workspace.settings import Settings
 
 MOST = 1_000
@@ -76,7 +77,7 @@ def find_override(
     repository: Repository, data: bytes, branch: str, wrong: Sequence[Finding]
 ) -> Override | None:
     """Return the youngest override of exactly these bytes that covers everything that is wrong with them."""
-    kept = _kept(read_json(_path(repository)))
+    kept = _kept(OVERRIDES.read(repository))
     digest = _digest(data)
     return next((one for one in reversed(kept) if one.covers(digest, branch, wrong)), None)
 
@@ -98,13 +99,9 @@ def record_override(
     at = iso(now.timestamp())
     made = Override(path, _digest(data), branch, _faults(wrong), because, repository.identity(), at)
     private_directory(repository.own_dir)
-    place = _path(repository)
-    update(place, f"{place}.lock", lambda before: _with(before, made))
+    place = OVERRIDES.path(repository)
+    update(place, f"{place}.lock", lambda before: _with(OVERRIDES.checked(before), made))
     return made
-
-
-def _path(repository: Repository) -> str:
-    return os.path.join(repository.own_dir, "handoff-overrides.json")
 
 
 def _with(before: dict[str, Any] | Damaged | None, made: Override) -> dict[str, Any]:
@@ -113,17 +110,12 @@ def _with(before: dict[str, Any] | Damaged | None, made: Override) -> dict[str, 
 
 def _kept(value: dict[str, Any] | Damaged | None) -> list[Override]:
     """Return the records that can be read; a damaged file overrides nothing."""
-    listed = value.get("overrides") if isinstance(value, dict) else None
-    return [one for each in listed if (one := _read(each))] if isinstance(listed, list) else []
-
-
-def _read(value: object) -> Override | None:
-    if not isinstance(value, dict) or not isinstance(value.get("faults"), list):
-        return None
-    try:
-        return Override(**{**value, "faults": tuple(value["faults"])})
-    except TypeError:
-        return None
+    kept = value["overrides"] if isinstance(value, dict) else ()
+    names = [field.name for field in fields(Override)]
+    return [
+        Override(**{name: each[name] for name in names} | {"faults": tuple(each["faults"])})
+        for each in kept
+    ]
 
 
 def _digest(data: bytes) -> str:

@@ -5,12 +5,10 @@ CheckedFile from history alone, so that it does not matter who was not looking.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 from yolo_fs.edges.git.history import LoggedCommit, log
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.store import read_json
 from yolo_fs.reasons import Finding, errors
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.hooks.spelling import is_sound
@@ -18,6 +16,7 @@ from yolo_fs.services.checking.checker import Checker
 from yolo_fs.services.checking.snapshots import AtCommit, BlobReader
 from yolo_fs.services.checking.verify import CommitFault, Verifier
 from yolo_fs.services.hooks.subjects import subject_fault
+from yolo_fs.services.workspace.own_files import HOOKS
 from yolo_fs.services.workspace.settings import Settings
 
 NOTE = "yolo-fs/hooks.json"
@@ -29,14 +28,14 @@ _MOST = 200
 
 def hooks_since(repository: Repository) -> str:
     """Return the commit at which the hooks were installed; nothing when they are not, or there was none yet."""
-    note = read_json(os.path.join(repository.common_dir, NOTE))
-    since = str(note.get("since", "")) if isinstance(note, dict) else ""
+    note = HOOKS.read(repository)
+    since = note["since"] if isinstance(note, dict) else ""
     return since if since and repository.commits_exist([since])[since] else ""
 
 
 def past_hooks(repository: Repository, settings: Settings) -> Iterator[CommitFault]:
     """Yield what is wrong with people's commits on this branch since the hooks stand guard; `verify` reads ours."""
-    is_guarded = isinstance(read_json(os.path.join(repository.common_dir, NOTE)), dict)
+    is_guarded = isinstance(HOOKS.read(repository), dict)
     if not is_guarded or repository.head().tip is None:
         return
     since = hooks_since(repository)

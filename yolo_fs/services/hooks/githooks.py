@@ -22,11 +22,12 @@ from yolo_fs.edges.files import Content, read
 from yolo_fs.edges.git.obstacles import COMMITTING
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.git.runner import run_as_user
-from yolo_fs.edges.store import private_directory, read_json, write_atomic, write_json
+from yolo_fs.edges.store import private_directory, write_atomic, write_json
 from yolo_fs.protocol.hooks import GIT_HOOKS
 from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError
 from yolo_fs.services.hooks.bypassed import NOTE
 from yolo_fs.services.hooks.script import BEGIN, END, HINTED, MADE_BY_US, script, section
+from yolo_fs.services.workspace.own_files import HOOKS
 from yolo_fs.services.workspace.settings import load
 
 NAMES = tuple(row.name for row in GIT_HOOKS if row.installed)
@@ -338,8 +339,8 @@ def carry_out(repository: Repository, deeds: Sequence[Deed]) -> None:
         return
     private_directory(os.path.join(repository.common_dir, "yolo-fs"))
     note = os.path.join(repository.common_dir, NOTE)
-    former = read_json(note)
-    made = list(former.get("folders", [])) if isinstance(former, dict) else []
+    former = HOOKS.read(repository)
+    made = list(former["folders"]) if isinstance(former, dict) else []
     is_leaving = any(isinstance(deed, HookFileChange) and deed.path == note for deed in deeds)
     for deed in deeds:
         if isinstance(deed, HookFileChange):
@@ -351,7 +352,7 @@ def carry_out(repository: Repository, deeds: Sequence[Deed]) -> None:
     if is_leaving:
         _leave(repository, made)
     else:
-        since = former.get("since") if isinstance(former, dict) else repository.head().tip or ""
+        since = former["since"] if isinstance(former, dict) else repository.head().tip or ""
         write_json(note, {"since": since, "folders": made, "version": __version__})
 
 

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.store import private_directory, read_json, write_json, write_text
+from yolo_fs.edges.store import private_directory, write_json, write_text
 from yolo_fs.protocol.hooks import AGENT_HOOK_BY_NAME
 from yolo_fs.protocol.hosts import Host
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.services.workspace.own_files import setup_file
 
 PROGRAM = "yolo-fs"
 _OURS = re.compile(rf"(?:\S*/)?{PROGRAM} hook(?: |\Z)")
@@ -49,7 +50,8 @@ class HostSettings:
         self._repository = repository
         self._host = host
         self._path = os.path.realpath(os.path.join(repository.root, host.settings))
-        self._kept = os.path.join(repository.own_dir, f"setup-{host.name}.json")
+        self._original = setup_file(host.name)
+        self._kept = self._original.path(repository)
 
     def look(self) -> Installed:
         """Return how far our hooks are in place.
@@ -94,7 +96,7 @@ class HostSettings:
         text = self._text()
         if text is None:
             return False
-        kept = read_json(self._kept)
+        kept = self._original.read(self._repository)
         if isinstance(kept, dict) and kept.get("after") == text:
             self._restore(kept.get("before"))
             return True
@@ -185,7 +187,7 @@ class HostSettings:
 
     def _keep(self, before: str | None, after: str) -> None:
         """Remember what the file was, the first time; what we wrote over our own work was no original."""
-        kept = read_json(self._kept)
+        kept = self._original.read(self._repository)
         is_known = isinstance(kept, dict) and kept.get("after") == before
         private_directory(self._repository.own_dir)
         write_json(
@@ -207,7 +209,7 @@ class HostSettings:
         self._forget()
 
     def _forget(self) -> None:
-        if os.path.exists(self._kept):
+        if os.path.isfile(self._kept):
             os.unlink(self._kept)
 
 

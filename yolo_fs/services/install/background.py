@@ -17,9 +17,10 @@ from itertools import pairwise
 
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.lock import Holder, holder
-from yolo_fs.edges.store import private_directory, read_json
+from yolo_fs.edges.store import environment, open_regular, private_directory
 from yolo_fs.reasons import Exit, Reason, YoloError
-from yolo_fs.services.workspace.places import health_path, lock_path, log_path
+from yolo_fs.services.workspace.own_files import HEALTH
+from yolo_fs.services.workspace.places import lock_path, log_path
 from yolo_fs.services.workspace.settings import load
 
 LOG_BYTES = 1 << 20
@@ -55,8 +56,8 @@ def launch(repository: Repository) -> Launched:
     load(repository.root)  # a broken configuration is told here, not in a log
     private_directory(repository.own_dir)
     rotate(log_path(repository))
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-    log = os.open(log_path(repository), flags, 0o600)
+    with environment(log_path(repository)):
+        log = open_regular(log_path(repository), os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     try:
         # -P: what lies in the user's repository must not be imported instead of us.
         command = [sys.executable, "-P", "-m", "yolo_fs", "run", "-C", repository.root]
@@ -107,7 +108,7 @@ def wait_ready(repository: Repository, pid: int, timeout_s: float) -> bool:
 
 
 def _is_ready(repository: Repository, pid: int) -> bool:
-    match read_json(health_path(repository)):
+    match HEALTH.read(repository):
         case {"pid": int(found), "running": True}:
             return found == pid
     return False
@@ -115,9 +116,8 @@ def _is_ready(repository: Repository, pid: int) -> bool:
 
 def said_since(repository: Repository, launched: Launched, count: int = 10) -> list[str]:
     """Return the last lines that the launched daemon wrote."""
-    with open(log_path(repository), encoding="utf-8", errors="replace") as log:
-        log.seek(launched.log_start)
-        return log.read().splitlines()[-count:]
+    lines = _from(log_path(repository), launched.log_start).decode("utf-8", "replace")
+    return lines.splitlines()[-count:]
 
 
 def stop(repository: Repository, timeout_s: float) -> int:
@@ -236,11 +236,13 @@ def _tail(path: str, count: int) -> tuple[list[str], int]:
 
 def _from(path: str, position: int) -> bytes:
     try:
-        with open(path, "rb") as log:
+        with environment(path), open(open_regular(path, os.O_RDONLY), "rb") as log:
             log.seek(position)
             return log.read(_TAIL_BYTES + 1)
-    except FileNotFoundError:
-        return b""
+    except YoloError as error:
+        if isinstance(error.__cause__, FileNotFoundError | NotADirectoryError):
+            return b""
+        raise
 
 
 def _inode(path: str) -> int:

@@ -10,6 +10,7 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from yolo_fs.edges.git.history import last_good_tip
 from yolo_fs.edges.git.index import IndexSync
@@ -19,9 +20,11 @@ from yolo_fs.edges.git.refs import RefUpdater
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import reap_temporaries
 from yolo_fs.edges.system import NETWORK_FILESYSTEMS, filesystem_type
+from yolo_fs.protocol.hosts import HOST_BY_NAME
 from yolo_fs.reasons import Finding, Level, Reason, YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.services.daemon.health import health
+from yolo_fs.services.workspace.own_files import own_files
 from yolo_fs.services.workspace.settings import CONFIG, load
 
 OLDEST_GIT = (2, 34)
@@ -44,9 +47,12 @@ Look = Callable[[Repository], Iterator[Symptom]]
 
 
 def examine_repository(repository: Repository) -> Iterator[Symptom]:
-    """Yield every symptom, in the order in which they should be mended."""
+    """Yield every symptom, in the order in which they should be mended; a look that fails is one."""
     for look in LOOKS:
-        yield from look(repository)
+        try:
+            yield from look(repository)
+        except YoloError as error:
+            yield Symptom(error.as_finding())
 
 
 def _git_version(repository: Repository) -> Iterator[Symptom]:
@@ -178,6 +184,16 @@ def _leftovers(repository: Repository) -> Iterator[Symptom]:
         )
 
 
+def _own_files(repository: Repository) -> Iterator[Symptom]:
+    for file in own_files(repository, tuple(HOST_BY_NAME)):
+        if finding := file.damage(repository):
+            yield Symptom(
+                finding,
+                partial(file.put_aside, repository),
+                f"put {file.name} aside, into .git/yolo-fs/quarantine",
+            )
+
+
 def _daemon(repository: Repository) -> Iterator[Symptom]:
     found = health(repository)
     if found.pid is None:
@@ -203,6 +219,7 @@ LOOKS: tuple[Look, ...] = (
     _locks,
     _index,
     _leftovers,
+    _own_files,
     _daemon,
 )
 

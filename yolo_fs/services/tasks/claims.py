@@ -10,15 +10,15 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.store import Damaged, private_directory, read_json, update
+from yolo_fs.edges.store import Damaged, private_directory, update
 from yolo_fs.ids import TaskRef
 from yolo_fs.json_form import to_json
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.rules.claims import Claim, Standing, standings
 from yolo_fs.rules.evidence.facts import PhaseFacts, plans_of, texts
 from yolo_fs.rules.timestamps import iso
+from yolo_fs.services.workspace.own_files import CLAIMS
 
-_FILE = "claims.json"
 _LOCK = "claims.lock"
 
 
@@ -28,19 +28,24 @@ class Claims:
     def __init__(self, repository: Repository, done: Collection[str] = ()):
         """`done`: `NN-MM/Tk` of the tasks that a commit names."""
         private_directory(repository.own_dir)
-        self._path = os.path.join(repository.own_dir, _FILE)
+        self._repository = repository
+        self._path = CLAIMS.path(repository)
         self._lock = os.path.join(repository.own_dir, _LOCK)
         self._done = frozenset(done)
 
     def standings(self) -> tuple[Standing, ...]:
-        """Return what became of each open claim, in the order in which they came."""
-        return standings(self._open(read_json(self._path)))
+        """Return what became of each open claim, in the order in which they came.
+
+        Raises:
+            YoloError: the file cannot be read; that is not the same as no claims.
+        """
+        return standings(self._open(CLAIMS.read(self._repository)))
 
     def claim(self, agent: str, task: TaskRef, files: Iterable[str], now_s: float) -> Standing:
         """Claim a task, or ask again how an earlier claim of it stands. A task that is done cannot be claimed.
 
         Raises:
-            YoloError: STATE_CONFLICT, LOCK_TIMEOUT.
+            YoloError: STATE_CONFLICT, LOCK_TIMEOUT, and whatever `standings` raises.
         """
         if str(task) in self._done:
             raise YoloError(Reason.STATE_CONFLICT, f"task {task} is done: a commit names it")
@@ -61,13 +66,16 @@ class Claims:
 
     def _change(self, change: Callable[[list[Claim]], list[Claim]]) -> None:
         def changed(before: dict[str, Any] | Damaged | None) -> dict[str, Any]:
-            return {"claims": [to_json(claim) for claim in change(self._open(before))]}
+            open_ = self._open(CLAIMS.checked(before))
+            return {"claims": [to_json(claim) for claim in change(open_)]}
 
         update(self._path, self._lock, changed)
 
     def _open(self, content: Mapping[str, Any] | Damaged | None) -> list[Claim]:
-        listed = content.get("claims") if isinstance(content, Mapping) else None
-        found = (_from_json(one) for one in (listed if isinstance(listed, list) else ()))
+        if isinstance(content, Damaged):
+            raise CLAIMS.refusal(self._repository, content)
+        listed = content["claims"] if isinstance(content, Mapping) else ()
+        found = (_from_json(one) for one in listed)
         return [claim for claim in found if claim and str(claim.task) not in self._done]
 
 

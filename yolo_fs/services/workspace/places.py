@@ -16,11 +16,6 @@ def lock_path(repository: Repository) -> str:
     return os.path.join(repository.own_dir, "daemon.lock")
 
 
-def health_path(repository: Repository) -> str:
-    """Return the file in which the daemon says how it is."""
-    return os.path.join(repository.own_dir, "health.json")
-
-
 def log_path(repository: Repository) -> str:
     """Return the file that a daemon in the background writes to."""
     return os.path.join(repository.own_dir, "daemon.log")
