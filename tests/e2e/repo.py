@@ -14,9 +14,6 @@ from tests.e2e.artifacts import PLANNING, Artifact
 
 DEADLINE_S = 60.0
 """Generous: it bounds a hang and measures nothing."""
-POLICY: Mapping[str, Any] = {"durability": "none", "rescan_s": 5}
-"""The user's configuration, unless a test says otherwise: kills of processes need no fsync."""
-SHIPPED: Mapping[str, Any] = {"durability": "fsync", "rescan_s": 30}
 OUTSIDE = ":!.yolo-planning"
 
 
@@ -83,10 +80,10 @@ class Repo:
                 path.parent.mkdir(parents=True, exist_ok=True)
 
     def configure(self, **policy: Any) -> None:
-        """Write the user's own configuration."""
+        """Write the user's own configuration; what is not given is as shipped."""
         path = Path(self.env["XDG_CONFIG_HOME"]) / "yolo-fs/config.json"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps({"policy": {**POLICY, **policy}}))
+        path.write_text(json.dumps({"policy": policy}))
 
     def configure_repository(self, **policy: Any) -> None:
         """Write the repository's configuration, which may only tighten."""

@@ -10,16 +10,11 @@ import pytest
 from tests.e2e.artifacts import PLANNING, artifact, mixed
 from tests.e2e.daemon import Daemon, until
 from tests.e2e.history import History
-from tests.e2e.repo import SHIPPED, Repo
+from tests.e2e.repo import Repo
 
 Start = Callable[..., Daemon]
 EDITS = 50
 EFFORTS = ("thorough", "balanced")
-
-
-@pytest.fixture(autouse=True)
-def shipped(repo: Repo) -> None:
-    repo.configure(**SHIPPED)
 
 
 def test_fifty_edits_of_the_configuration_cost_no_artifact(repo: Repo, start: Start) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.e2e.artifacts import artifact
 from tests.e2e.daemon import Daemon, until
-from tests.e2e.repo import SHIPPED, Repo
+from tests.e2e.repo import Repo
 from yolo_fs.services.daemon.daemon import DUTIES
 
 SCRIPT = str(Path(__file__).with_name("failing_duty.py"))
@@ -18,7 +18,6 @@ SCRIPT = str(Path(__file__).with_name("failing_duty.py"))
 
 @pytest.mark.parametrize("duty", [duty.name for duty in DUTIES])
 def test_a_failing_duty_costs_no_other(repo: Repo, start: Callable[..., Daemon], duty: str) -> None:
-    repo.configure(**SHIPPED)
     daemon = start(repo, under=(sys.executable, SCRIPT, duty))
     first, second = artifact("plan", 0), artifact("plan", 1)
     repo.write(first)

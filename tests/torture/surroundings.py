@@ -23,6 +23,8 @@ from tests.torture.forked_daemons import ForkedDaemon, nursery
 
 VALIDATOR = Path(__file__).with_name("validator.py")
 FIRED = "yolo-fs: failpoint "
+FAST = {"durability": "none", "rescan_s": 5}
+"""Policy of the families: a killed process loses nothing that it wrote, so no kill needs fsync; `power.py` sets it."""
 COMPUTED = (".dept-", ".handoff-", ".yolo-tmp")
 
 
@@ -72,7 +74,7 @@ class Ground:
     # --- what is there -----------------------------------------------------------------------------------------------
 
     def repo(self, **policy: Any) -> Repo:
-        """Return a fresh repository; `policy`: the user's own configuration."""
+        """Return a fresh repository; `policy`: the user's own configuration, beside `FAST`."""
         home = self.place / f"home{next(self._numbers)}"
         if self._template is None:
             self._template = make_repo(self.place / "template", self.place / "home")
@@ -83,7 +85,7 @@ class Ground:
             root,
             {**self._template.env, "HOME": str(home), "XDG_CONFIG_HOME": str(home / ".config")},
         )
-        repo.configure(**policy)
+        repo.configure(**FAST | policy)
         return repo
 
     def daemon(self, repo: Repo, faults: str = "", **more: str) -> ForkedDaemon:

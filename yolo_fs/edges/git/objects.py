@@ -52,7 +52,8 @@ class ObjectStore:
         self._git = git
         self._directory = directory
         self.object_format = object_format
-        self._durable = durable
+        self.is_durable = durable
+        """Whether what is written survives power loss."""
         self._shared = shared
         self._syncers = ThreadPoolExecutor(_SYNCS_AT_ONCE, thread_name_prefix="sync")
         self._pack = ""
@@ -140,7 +141,7 @@ class ObjectStore:
         self._sync_all(sync_directory, [*folders, self._directory])
 
     def _sync_all(self, sync: Callable[[Any], None], things: Sequence[Any]) -> None:
-        if self._durable:
+        if self.is_durable:
             list(self._syncers.map(sync, things))
 
     def _draft(self, object_: GitObject, cleanup: contextlib.ExitStack) -> _Draft | None:
@@ -161,7 +162,7 @@ class ObjectStore:
     def _keep(self, path: str) -> None:
         """Make an object that is there young, so that a running prune spares it (F09), and durable."""
         os.utime(path)
-        if self._durable:
+        if self.is_durable:
             descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
             try:
                 os.fsync(descriptor)
@@ -191,7 +192,7 @@ class ObjectStore:
             raise YoloError(Reason.STORAGE_FAILED, "the stored pack is not the pack that was sent")
         self._pack = f"{self._directory}/pack/pack-{stored}.pack"
         failpoint.reach("objects.packed")
-        if self._durable:
+        if self.is_durable:
             sync_directory(f"{self._directory}/pack")
 
 

@@ -39,10 +39,11 @@ class Coordinator:
     """Knows every candidate of one work tree and brings each as far as it may go."""
 
     def __init__(self, repository: Repository, settings: Settings, emit: EventSink):
-        """Coordinate one work tree; `emit` hears every fact worth remembering."""
+        """Coordinate one work tree by these settings; `emit` hears every fact worth remembering."""
         self._repository = repository
         self._emit = emit
         durable = settings.policy.durability == "fsync"
+        repository.objects.is_durable = durable
         self._branches = RefUpdater(repository, durable=durable)
         self._surveyor = Surveyor(repository, settings, emit)
         self._store = VerdictStore()

@@ -13,7 +13,6 @@ from yolo_fs.edges.system import NETWORK_FILESYSTEMS, filesystem_type
 from yolo_fs.reasons import Exit, Reason, YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.services.workspace.places import lock_path
-from yolo_fs.services.workspace.settings import load
 
 
 def acquire(start: str, *, unsafe_fs: bool = False) -> tuple[Repository, HeldLock]:
@@ -40,9 +39,8 @@ def acquire(start: str, *, unsafe_fs: bool = False) -> tuple[Repository, HeldLoc
             f"the daemon is process {other.pid if other else 'unknown'}",
             exit_code=Exit.DONE,
         )
-    durable = load(probe.root).policy.durability == "fsync"
     probe.close()
-    return Repository(start, keep_open=(lock.fd,), durable=durable), lock
+    return Repository(start, keep_open=(lock.fd,)), lock
 
 
 def _refuse_network(repository: Repository) -> None:
