@@ -180,7 +180,7 @@ def test_all_departments_are_through_only_after_the_last_of_their_evidence(compa
 
 
 def test_every_gate_says_what_is_missing_while_it_is_closed(company: Played) -> None:
-    closed = [gate for gates in company.gates() for gate in gates.gates if not gate.is_open]
+    closed = [gate for gates in company.gates() for gate in gates.phase.gates if not gate.is_open]
 
     assert closed
     assert all(lack.what and lack.file for gate in closed for lack in gate.missing)
@@ -248,7 +248,7 @@ def test_a_phase_in_which_all_pass_ships(company: Played) -> None:
     assert company.watching.decisions == [
         "SHIP: all departments, the integration gate and security pass"
     ]
-    assert company.gates()[-1].decision == "SHIP"
+    assert company.gates()[-1].phase.sign_off[0] == "SHIP"
 
 
 def test_one_failing_test_is_a_hold_with_its_reason_until_it_passes(hold: Played) -> None:
@@ -256,9 +256,14 @@ def test_one_failing_test_is_a_hold_with_its_reason_until_it_passes(hold: Played
 
     gates = hold.gates()
 
-    assert {one.decision for one in gates[failing:mended]} == {"HOLD"}
-    assert gates[failing].why == "1 tests of plan 01-02 fail (fe-test-results.jsonl:1)"
-    assert {one.decision for one in gates[mended:]} == {"SHIP"}
+    assert {one.phase.sign_off[0] for one in gates[failing:mended]} == {"HOLD"}
+    assert (
+        gates[failing].phase.sign_off[1] == "1 tests of plan 01-02 fail (fe-test-results.jsonl:1)"
+    )
+    # A recorded FAIL of the integration gate holds until the gate has said PASS.
+    passed = hold.at("integration-gate-result.jsonl")[-1]
+    assert {one.phase.sign_off[0] for one in gates[mended:passed]} <= {"HOLD"}
+    assert {one.phase.sign_off[0] for one in gates[passed:]} == {"SHIP"}
 
 
 def test_the_integration_gate_writes_what_the_rules_work_out(hold: Played) -> None:

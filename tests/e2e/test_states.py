@@ -230,9 +230,9 @@ def _outcome(repo: Repo) -> dict[str, Any]:
 def test_the_kills_fall_on_every_kind_of_moment(parts: list[Part]) -> None:
     names = [name for part in parts for name in part.moments]
 
-    for function in ("write_json", "round"):
+    for function in ("write_json", "process"):
         assert names.count(f"before {function}") > 15, function
-    for function in ("write_json", "round", "commit", "update"):
+    for function in ("write_json", "process", "commit", "update"):
         assert names.count(f"after {function}") > 15, function
     print(f"{len(names)} moments: {[len(part.moments) for part in parts]}")
 

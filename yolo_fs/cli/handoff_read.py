@@ -15,7 +15,7 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.journal import Journal
 from yolo_fs.reasons import Exit, Level, Reason, YoloError, safe
 from yolo_fs.rules.handoffs.reading import Compliance, ComplianceReport, Log, compliance
-from yolo_fs.services.handoffs.reading import LOG, HandoffAnswer, Reader, Request
+from yolo_fs.services.handoffs.reading import LOG, HandoffAnswer, Reader, ReadRequest
 from yolo_fs.services.workspace.settings import Settings, load
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def read(asked: Invocation, *, path: str, agent: str, phase: str, text_path: str
         text = _text(text_path, settings.limits.max_file_bytes) if text_path is not None else None
         journal = Journal(repository.own_dir, source=repository.root, now=_now)
         reader = Reader(repository.root, asked.start, settings.limits, journal.append)
-        answer = reader.read(Request(path, agent, phase, text), _now())
+        answer = reader.read(ReadRequest(path, agent, phase, text), _now())
         journal.close()
     return _reply(answer, settings)
 

@@ -17,7 +17,7 @@ import pytest
 from yolo_fs.edges.lines import Limits
 from yolo_fs.reasons import Level, Reason, YoloError
 from yolo_fs.rules.handoffs.reading import Compliance, compliance
-from yolo_fs.services.handoffs.reading import LOG, HandoffAnswer, Reader, Request
+from yolo_fs.services.handoffs.reading import LOG, HandoffAnswer, Reader, ReadRequest
 
 NOW = datetime(2026, 2, 19, 8, 0, 0, tzinfo=UTC)
 STAMP = "timestamp=2026-02-19T08:00:00Z"
@@ -51,7 +51,7 @@ def read(
     agent: str = "planner",
     phase: str = "plan",
 ) -> HandoffAnswer:
-    return reader(root).read(Request(path, agent, phase, text), NOW)
+    return reader(root).read(ReadRequest(path, agent, phase, text), NOW)
 
 
 def put(root: Path, value: object, path: str = FILE) -> Path:
@@ -396,7 +396,7 @@ def test_the_journal_is_told_what_the_log_says(root: Path) -> None:
     told: list[tuple[Any, ...]] = []
     put(root, GOOD, "handoff.json")
     reader(root, lambda *event: told.append(event)).read(
-        Request(FILE, "planner", "plan", TEXT), NOW
+        ReadRequest(FILE, "planner", "plan", TEXT), NOW
     )
     ((event, path, data),) = told
     assert (event, path) == ("handoff.read", FILE)

@@ -87,7 +87,9 @@ class DepartmentTotals:
             one.status == "failed" for one in self.plans
         )
         passed = self.progress.is_complete and all(one.plan.is_done for one in self.plans)
-        return "FAIL" if failed else "PASS" if passed and self.quality != "PARTIAL" else "PARTIAL"
+        if failed:
+            return "FAIL"
+        return "PASS" if passed and self.quality != "PARTIAL" else "PARTIAL"
 
     @property
     def lacks(self) -> tuple[str, ...]:

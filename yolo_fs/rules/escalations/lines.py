@@ -57,11 +57,13 @@ def opened(
         one is not None and one.round_trips >= known.rules.max_round_trips and _may_reopen(one)
     )
     target = Role.USER if is_over or said.fails else None
-    move = "stop" if is_over else "fail" if said.fails else ""
+    move = "fail" if said.fails else ""
+    if is_over:
+        move = "stop"
     department = known.departments.get(str(task.plan), DEFAULT_DEPARTMENT)
     path = path_of(role_of(said.agent), known.mode)
     above = target or (path[1] if len(path) > 1 else Role.SENIOR)
-    attempt = one.attempt + (1 if _may_reopen(one) else 0) if one else 1
+    attempt = one.attempt + int(_may_reopen(one)) if one else 1
     return _line(said, "open", to or name_in(above, department)) | _given(mv=move, att=attempt)
 
 

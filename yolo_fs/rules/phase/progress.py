@@ -128,7 +128,9 @@ class PhaseStatus:
             return min(behind, key=lambda one: float(one.step.number)).step.key
         open_ = [one.step.key for one in self.steps[1:] if not one.is_passed]
         done = [one.step.key for one in self.steps if one.standing is StepStanding.COMPLETE]
-        return open_[0] if open_ else done[-1] if done else self.steps[-1].step.key
+        if open_:
+            return open_[0]
+        return done[-1] if done else self.steps[-1].step.key
 
     @property
     def percent(self) -> int:

@@ -37,8 +37,11 @@ def derived_status(progress: DepartmentStatus) -> dict[str, Any]:
     """Return what the evidence says of a department, under the keys of its status file."""
     current = progress.current
     begun = any(one.standing in _BEGUN for one in progress.steps) or bool(progress.plans)
+    status = "running" if begun else "pending"
+    if current is None:
+        status = "complete"
     return {
-        "status": "complete" if current is None else "running" if begun else "pending",
+        "status": status,
         "step": current.step.key if current else "signoff",
         "plans_complete": progress.plans_complete,
         "plans_total": len(progress.plans),

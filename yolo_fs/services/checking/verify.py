@@ -133,11 +133,10 @@ class Verifier:
 
 def _several(commit: LoggedCommit) -> Finding:
     paths = [path for _, path in commit.changes]
-    message = (
-        f"{len(paths)} paths: {', '.join(paths[:3])}{' …' if len(paths) > 3 else ''}"
-        if paths
-        else "no path"
-    )
+    message = "no path"
+    if paths:
+        more = " …" if len(paths) > 3 else ""
+        message = f"{len(paths)} paths: {', '.join(paths[:3])}{more}"
     return Finding(
         Reason.SEVERAL_PATHS,
         paths[0] if paths else "",

@@ -42,7 +42,7 @@ _NAMED_MOST = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ReadRequest:
     """Whose handoff is read, and where it should be."""
 
     path: str
@@ -92,7 +92,7 @@ class Reader:
         self._limits = limits
         self._tell = tell
 
-    def read(self, request: Request, now: datetime) -> HandoffAnswer:
+    def read(self, request: ReadRequest, now: datetime) -> HandoffAnswer:
         """Read the file, else the text, and leave the reason in the log and in the journal.
 
         Raises:

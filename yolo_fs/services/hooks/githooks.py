@@ -68,13 +68,9 @@ class HookFileChange:
         """The deed in one word."""
         if self.after is None:
             return "removed"
-        return (
-            "created"
-            if self.before is None
-            else "extended"
-            if BEGIN.encode() in self.after
-            else "restored"
-        )
+        if self.before is None:
+            return "created"
+        return "extended" if BEGIN.encode() in self.after else "restored"
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,7 +68,9 @@ def _what_is_there(root: str) -> tuple[list[str], str]:
             ]
             gaps += [{"phase": number} for number in numbers]
             prescribed += [text for gap in gaps if (text := _rendered(subject.template, gap))]
-    scope = str(places[-1].plan) if places else numbers[-1] if numbers else "repo"
+    scope = numbers[-1] if numbers else "repo"
+    if places:
+        scope = str(places[-1].plan)
     return list(dict.fromkeys(prescribed)), scope
 
 

@@ -75,9 +75,10 @@ class Board:
 
     def as_json(self) -> dict[str, Any]:
         """Return the board as `status --json` shows it."""
+        source = "in force" if self.stands_in else "default"
         return {
             "commit": self.commit,
-            "config": "committed" if self.config else "in force" if self.stands_in else "default",
+            "config": "committed" if self.config else source,
             "phases": [one.as_json() for one in self.phases],
         }
 
