@@ -95,7 +95,8 @@ def _refused(root: str) -> Way:
     command = [f"{root}/.git/hooks/{MESSAGE}", message]
 
     def once(_: int) -> None:
-        done = subprocess.run(command, cwd=root, capture_output=True, check=False)
+        agent = {**os.environ, "CLAUDECODE": "1"}  # a person would get a hint
+        done = subprocess.run(command, cwd=root, capture_output=True, check=False, env=agent)
         if done.returncode != 1:
             raise RuntimeError(f"{MESSAGE} let a wrong subject pass")
 

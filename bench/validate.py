@@ -19,7 +19,7 @@ from bench.options import Options
 from bench.rounds import Sample, Way, interleave, middle_half, ratios
 from bench.table import Goal, Table, goal_table, rate, times
 from yolo_fs.edges.lines import Limits, read_lines
-from yolo_fs.rules.artifacts.checks import shape_faults
+from yolo_fs.rules.artifacts.examine import shape_faults
 from yolo_fs.rules.artifacts.table import ARTIFACTS, Artifact
 from yolo_fs.schemas.base import Format, Strictness, Wire
 

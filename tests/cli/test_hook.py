@@ -239,7 +239,9 @@ def test_the_agent_may_be_named_by_the_planning_tree(team: Team) -> None:
     told["tool_input"] = {"file_path": f"{PHASE}/critique.jsonl"}  # type: ignore[assignment]
     assert asked(team, told)[0] == {}
     team.file(".yolo-planning/.active-agent", "yolo-dev\n")
-    assert "NEVER" in asked(team, told)[0]["hookSpecificOutput"]["permissionDecisionReason"]
+    assert (
+        "never receives" in asked(team, told)[0]["hookSpecificOutput"]["permissionDecisionReason"]
+    )
 
 
 # --- whatever it is told ---

@@ -333,8 +333,9 @@ def test_a_hook_that_must_not_be_touched_is_a_warning(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     hook = root / ".git/hooks/pre-push"
-    hook.write_text("#!/usr/bin/env python3\n")
-    hook.chmod(0o755)
+    target = root / "their-hook"
+    target.write_text("#!/usr/bin/env python3\n")
+    hook.symlink_to(target)
     code, answer = init(root, capsys)
     assert (code, reasons(answer), hook.read_text()) == (
         Exit.DONE,

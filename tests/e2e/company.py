@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 PHASE = ".yolo-planning/phases/01-auth"
 CONFIG = {
     "departments": {"frontend": True, "uiux": True},
+    "documenter": "always",
     "department_workflow": "parallel",
     "security_audit": True,
     "yolo_fs": {"settle_ms": 0, "state_files": "always"},

@@ -33,6 +33,14 @@ def test_a_bad_document_is_refused_for_the_reason_in_its_name(case: Path) -> Non
     assert (first.reason, first.path) == (case.name.partition("__")[0], case.name)
 
 
+@pytest.mark.parametrize("case", cases("should"), ids=lambda case: case.name)
+def test_another_indentation_is_read_with_a_warning(case: Path) -> None:
+    reading = read_toon(case.read_bytes(), case.name)
+
+    assert not errors(reading.findings)
+    assert [one.reason for one in reading.findings] == [case.name.partition("__")[0]]
+
+
 def test_a_handwritten_architecture_is_understood() -> None:
     (record,) = read_toon(
         (FIXTURES / "ok" / "architecture.toon").read_bytes(), "architecture.toon"

@@ -15,6 +15,7 @@ PACKAGE = Path(__file__).parents[2] / "yolo_fs"
 TABLES = {
     "rules/artifacts/table.py": "the table of artifacts",
     "schemas/messages/departments.py": "the table of messages between departments",
+    "rules/artifacts/corrections.py": "the table of synonyms that real agents write",
 }
 """Modules outside `protocol/` that are tables themselves."""
 

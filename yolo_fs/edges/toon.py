@@ -92,7 +92,8 @@ def _value(text: str, limits: Limits, report: FindingList) -> Any:
             else Reason.TOON_INVALID
         )
         report.add(told, error.line or 0, "" if told is Reason.NUMBER_TOO_LARGE else error.msg)
-        return _sections(text) if told is Reason.TOON_INVALID else None
+        is_torn = error.msg.startswith("Unterminated")
+        return _sections(text) if told is Reason.TOON_INVALID and not is_torn else None
     except Exception as error:
         # A third-party decoder on untrusted bytes: no exception of it may end the daemon.
         report.add(Reason.TOON_INVALID, 0, f"{type(error).__name__} while reading it")

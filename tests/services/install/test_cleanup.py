@@ -22,7 +22,8 @@ from yolo_fs.services.install.cleanup import REASONS, REMOVED, UNIQUE, WHEN_COMP
 
 PHASE = ".yolo-planning/phases/01-auth"
 ORCHESTRATION = ".phase-orchestration.json"
-COORDINATION = (".dept-lock-uiux", ".dept-status-uiux.json", ".handoff-ux-complete")
+COORDINATION = (".dept-status-uiux.json", ".handoff-ux-complete", ".dept-lock-uiux")
+"""In the order in which they are removed: the lock goes last."""
 SIGNED = {
     "ms": "v1",
     "ph": 1,

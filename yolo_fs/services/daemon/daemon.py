@@ -113,14 +113,22 @@ class Daemon:
             self._recover()
             self._rescan()
             deadline = time.monotonic() + ONCE_PATIENCE_S
-            while (late := self._coordinator.unfinished()) and time.monotonic() < deadline:
-                time.sleep(RETRY_S)
-                self._coordinator.process(late)
+            self._finish_until(deadline)
             self._hand_up_escalations()
             self._write_derived()
+            # A state file may be held in passing, as while the index that we follow is fresh.
+            while self._coordinator.unfinished() and time.monotonic() < deadline:
+                self._finish_until(deadline)
+                self._write_derived()
             self._watch_crew()
         finally:
             self._end()
+
+    def _finish_until(self, deadline_s: float) -> None:
+        """Process what time alone brings further, until the monotonic clock is at the deadline."""
+        while (late := self._coordinator.unfinished()) and time.monotonic() < deadline_s:
+            time.sleep(RETRY_S)
+            self._coordinator.process(late)
 
     def stop(self) -> None:
         """Ask the daemon to finish the work in hand and end."""
