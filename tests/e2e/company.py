@@ -53,6 +53,7 @@ def _artifact(name: str, *records: Mapping[str, Any]) -> Write:
 class Department(NamedTuple):
     """A department and its one plan."""
 
+    name: str
     prefix: str
     number: str
     title: str
@@ -122,6 +123,13 @@ class Department(NamedTuple):
         yield self.task(2), (self.source(2),)
         yield Label(self.agent("dev"), "implementation", f"{self.plan} summary"), ()
 
+    def tests(self) -> Deed:
+        """Return how its tests ended, which the integration gate asks each department for."""
+        name = f"{self.prefix}test-results.jsonl"
+        green = {"plan": self.plan, "dept": self.name, "phase": "green", "tc": 4, "ps": 4, "fl": 0, "dt": _DAY,
+                 "tasks": [{"id": f"T{n}", "ps": 2, "fl": 0, "tf": [f"tests/{self.number}-{n}.test.ts"]} for n in (1, 2)]}  # fmt: skip
+        return Label(self.agent("dev"), "implementation"), (_artifact(name, green),)
+
     def reviews(self) -> Iterator[Deed]:
         verdict = {"plan": self.plan, "r": "approve", "cycle": 1, "dt": _DAY, "tdd": "pass"}
         yield (
@@ -159,9 +167,9 @@ class Department(NamedTuple):
         return Write(f"{PHASE}/{self.prefix}architecture.toon", text)
 
 
-BACKEND = Department("", "01", "Tokens", ("src/auth/keys.ts", "src/auth/tokens.ts"))
-FRONTEND = Department("fe-", "02", "Login page", ("web/login.tsx", "web/session.ts"))
-UIUX = Department("ux-", "03", "Login design", ("design/login.md", "design/states.md"))
+BACKEND = Department("backend", "", "01", "Tokens", ("src/auth/keys.ts", "src/auth/tokens.ts"))
+FRONTEND = Department("frontend", "fe-", "02", "Login page", ("web/login.tsx", "web/session.ts"))
+UIUX = Department("uiux", "ux-", "03", "Login design", ("design/login.md", "design/states.md"))
 DEPARTMENTS = {one.plan: one for one in (BACKEND, FRONTEND, UIUX)}
 
 
@@ -195,6 +203,7 @@ def deeds() -> tuple[Deed, ...]:
         *rest,
         *UIUX.reviews(),
         (Label("lead", "signoff"), _sign_off()),
+        *(one.tests() for one in (BACKEND, FRONTEND, UIUX)),
         (Label("integration-gate", "integration_gate"), (_integrated(),)),
     )
 
@@ -223,7 +232,7 @@ def _sign_off() -> tuple[Write, ...]:
 
 
 def _integrated() -> Write:
-    checks = {"api": "skip", "design": "pass", "handoffs": "skip", "tests": "skip"}
+    checks = {"api": "skip", "design": "pass", "handoffs": "skip", "tests": "pass"}
     return _artifact(
         "integration-gate-result.jsonl", {"r": "PASS", "checks": checks, "failures": [], "dt": _DAY}
     )

@@ -130,9 +130,6 @@ def test_resuming_twice_in_a_row_prints_the_same_bytes(crash: Path, form: str) -
     assert said(crash, "--format", form).encode() == ours
 
 
-@pytest.mark.xfail(
-    reason="open defect: all is done and nobody is next, yet the phase stays running"
-)
 @pytest.mark.parametrize("crash", FINISHED, indirect=True)
 def test_an_agent_that_obeys_only_the_brief_finishes_the_phase(crash: Path) -> None:
     agents = Agents(crash)

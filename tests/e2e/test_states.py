@@ -164,6 +164,19 @@ def _build(repo: Repo) -> None:
         _artifact(repo, f"{prefix}01-{number}.summary.jsonl", summary)
         review = {"plan": f"01-{number}", "r": "approve", "cycle": 1, "dt": "2026-02-19"}
         _artifact(repo, f"{prefix}code-review.jsonl", review)
+    _hand_over_design(repo)
+
+
+def _hand_over_design(repo: Repo) -> None:
+    """What opens UI/UX's gate, without which no phase of several departments is complete."""
+    token = {"cat": "spacing", "name": "space.4", "val": "16px", "sem": "Gap between fields"}
+    spec = {
+        "name": "LoginForm", "desc": "signs in", "states": ["idle"], "props": ["onLogin"],
+        "tokens": ["space.4"], "a11y": {"role": "form"}, "status": "ready",
+    }  # fmt: skip
+    _artifact(repo, "design-tokens.jsonl", token)
+    _artifact(repo, "component-specs.jsonl", spec)
+    _artifact(repo, "design-handoff.jsonl", {"component": "LoginForm", "status": "ready"})
 
 
 def _sign_off(repo: Repo) -> None:

@@ -101,3 +101,10 @@ def test_a_verdict_of_the_product_owner_is_taken_up(verdict: dict[str, Any], age
     content = DELIVERED | {"po-qa-verdict.jsonl": [verdict]}
     asked = turn(content, config=PO)
     assert (asked.agent, asked.step) == (agent, "delivery")
+
+
+def test_behind_a_closed_gate_whoever_owes_its_evidence_acts() -> None:
+    blocked = {"from_dept": "frontend", "to_dept": "backend", "blockers": ["no login page"]}
+    found = turn({"dept-handoff.jsonl": [blocked]})
+    assert (found.agent, found.inputs) == ("lead", ("dept-handoff.jsonl",))
+    assert "gate integration is closed: frontend → backend: no login page" in found.why

@@ -26,7 +26,7 @@ from yolo_fs.rules.phase.gates import (
     sign_off,
 )
 from yolo_fs.rules.phase.progress import DepartmentStatus, PhaseStatus, fold
-from yolo_fs.rules.phase.turns import with_turns
+from yolo_fs.rules.phase.turns import asked_by_gate, with_turns
 from yolo_fs.rules.phase.wait_graph import Alarm, Wait, cycles, orphans
 from yolo_fs.rules.phase.waits import suppliers, waits_of
 
@@ -50,12 +50,11 @@ class Phase:
     def progress(self) -> PhaseStatus:
         """How far its steps, departments and plans are; never complete behind a closed gate."""
         status = self.folded
-        if status.is_complete:
-            status = status.behind_gates(
-                f"gate {gate.name} is closed: {gate.missing[0]}"
-                for gate in self.gates
-                if gate.blocking and not gate.is_open
-            )
+        closed = [gate for gate in self.gates if gate.blocking and not gate.is_open]
+        at_the_end = status.is_complete or (status.next and status.next.step == "integration_gate")
+        if closed and at_the_end:
+            missing = [f"gate {gate.name} is closed: {gate.missing[0]}" for gate in closed]
+            status = status.behind_gates(missing, asked_by_gate(closed[0].missing[0], missing[0]))
         if status.is_complete:
             return status
         behind = {wait.waiter for wait in self.waits if wait.on.startswith("gate:")}

@@ -5,7 +5,7 @@ See docs/sources.md#document-002.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -13,7 +13,7 @@ from yolo_fs.ids import PhaseId
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, name_in
 from yolo_fs.protocol.gates import Outcome
 from yolo_fs.protocol.names import Dept
-from yolo_fs.protocol.workflow import STEP_BY_KEY, STEPS, Skip, Step
+from yolo_fs.protocol.workflow import STEPS, Skip, Step
 from yolo_fs.rules.evidence.facts import PhaseFacts
 from yolo_fs.rules.evidence.plans import PlanStanding, PlanStatus, plan_progress
 from yolo_fs.rules.loops.repairs import route_of_verdict
@@ -138,20 +138,18 @@ class PhaseStatus:
         plans = [plan for department in self.departments for plan in department.plans]
         return 100 * sum(plan.is_done for plan in plans) // len(plans) if plans else 0
 
-    def behind_gates(self, closed: Iterable[str]) -> PhaseStatus:
-        """Return the same phase with its sign-off open while gates are closed."""
-        missing = tuple(closed)
-        if not missing:
-            return self
-        key = "signoff"
+    def behind_gates(self, closed: Sequence[str], asked: Next) -> PhaseStatus:
+        """Return the same phase while gates are closed: not complete, were everything else done.
+
+        `asked`: who owes the first piece that they lack.
+        """
         steps = tuple(
-            StepStatus(one.step, StepStanding.RUNNING, missing=missing)
-            if one.step.key == key
+            StepStatus(one.step, StepStanding.RUNNING, missing=tuple(closed))
+            if one.step.key == "signoff" and self.is_complete
             else one
             for one in self.steps
         )
-        lead = _asked(STEP_BY_KEY[key], DEFAULT_DEPARTMENT, "")
-        return replace(self, steps=steps, next=lead)
+        return replace(self, steps=steps, next=asked)
 
 
 def fold(facts: PhaseFacts) -> PhaseStatus:

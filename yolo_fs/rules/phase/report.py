@@ -70,7 +70,8 @@ class PhaseReport:
     def next(self) -> tuple[Next | None, DepartmentStatus | None]:
         """Return who goes on now and in which department: the asker, if it is its turn, and nobody behind a gate."""
         asked = self.phase.progress.next
-        if asked is None or asked.step in PHASE_STEPS:
+        in_departments = any(one.next for one in self.phase.progress.departments)
+        if asked is None or asked.step in PHASE_STEPS or not in_departments:
             return asked, None
         able = [one for one in self.departments if one.next]
         free = [one for one in able if not self.waits_at(one.department)] or able

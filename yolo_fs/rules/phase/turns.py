@@ -9,14 +9,17 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
-from yolo_fs.protocol.departments import name_in
+from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, name_in
 from yolo_fs.protocol.gates import Outcome
 from yolo_fs.protocol.names import Dept, Role
+from yolo_fs.protocol.workflow import STEP_BY_KEY
+from yolo_fs.rules.artifacts.recognise import place_of_name
 from yolo_fs.rules.escalations.entries import as_committed
 from yolo_fs.rules.evidence.facts import PhaseFacts
 from yolo_fs.rules.loops.facts import Loop, LoopFacts, LoopProgress
 from yolo_fs.rules.loops.rounds import loops
 from yolo_fs.rules.phase.failures import failures_of
+from yolo_fs.rules.phase.gate_sources import MissingEvidence
 from yolo_fs.rules.phase.progress import DepartmentStatus, Next, PhaseStatus
 
 _LOOPS_OF_STEP = {
@@ -46,6 +49,14 @@ def with_turns(facts: PhaseFacts, folded: PhaseStatus, behind: Collection[Dept])
         return replace(folded, departments=departments, next=free[0].next)
     asked = turns.of_phase(folded.next) if folded.next else None
     return replace(folded, departments=departments, next=asked)
+
+
+def asked_by_gate(lack: MissingEvidence, why: str) -> Next:
+    """Return who owes what keeps a gate closed: whoever writes that file, otherwise the Lead."""
+    place = place_of_name(lack.file)
+    department = Dept(place.department) if place else DEFAULT_DEPARTMENT
+    step = STEP_BY_KEY[place.artifact.step if place and place.artifact.step else "signoff"]
+    return Next(step.key, name_in(step.agents[0], department), (lack.file,), why=why)
 
 
 def loop_facts(facts: PhaseFacts) -> LoopFacts:
