@@ -1,5 +1,5 @@
 """Writes what follows from the code and from measurements: schemas/, docs/protocol.md, docs/schemas.md,
-docs/cli.md, and the tables of figures in other pages.
+docs/cli.md, docs/coverage.md, and the tables of figures in other pages.
 
 Run it as `tools/docs`; with --check it writes nothing and ends with 1 when a file is not what it should be.
 """
@@ -19,6 +19,7 @@ from typing import Any
 
 import click
 
+from tools.coverage import coverage
 from tools.pages import pages
 from yolo_fs.cli.main import VERBS, yolo_fs
 from yolo_fs.reasons import Exit, Level, Reason
@@ -69,6 +70,7 @@ def generated() -> dict[str, str]:
         "docs/protocol.md": protocol(),
         "docs/schemas.md": schema_tables(),
         "docs/cli.md": commands(),
+        "docs/coverage.md": coverage(),
         **dict(pages()),
     }
 

@@ -139,6 +139,7 @@ def test_what_is_no_such_message_is_not_written_down(
     assert asked(team, "agent", "list")["data"] == []
 
 
+@pytest.mark.proves("000:465")
 def test_a_request_to_stop_names_the_message_and_whom_to_send_it(
     team: Team, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -191,6 +192,7 @@ def done(team: Team) -> dict[str, Any]:
     }  # fmt: skip
 
 
+@pytest.mark.proves("000:412", "000:431")
 def test_a_completed_task_is_summed_up_for_the_lead(
     team: Team, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -206,6 +208,7 @@ def test_a_completed_task_is_summed_up_for_the_lead(
     assert asked(team, "agent", "list")["data"][0]["health"] == "working"
 
 
+@pytest.mark.proves("000:412")
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
@@ -235,6 +238,7 @@ def test_what_the_branch_does_not_bear_out_is_not_complete(
     assert asked(team, "agent", "list")["data"] == []
 
 
+@pytest.mark.proves("000:431", "000:451")
 def test_plans_and_departments_are_summed_up_as_messages_of_document_000(team: Team) -> None:
     commit = done(team)["commit"]
     team.artifact(

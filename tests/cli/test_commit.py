@@ -67,6 +67,7 @@ def reason(answer: dict[str, Any]) -> str:
     return str(answer["findings"][0]["reason"])
 
 
+@pytest.mark.proves("002:74", "002:260")
 def test_the_files_of_the_task_are_committed_in_the_prescribed_form(
     team: Team, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -145,6 +145,7 @@ def test_what_is_no_file_cannot_be_checked(
     assert (code, answer["findings"][0]["reason"]) == (Exit.FINDINGS, expected)
 
 
+@pytest.mark.proves("003:12")
 def test_show_tells_the_whole_session(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     until_the_error(root, capsys)
     code, answer = asked(root, capsys, "show")

@@ -96,6 +96,7 @@ def give(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
 # --- emit ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.proves("001:68")
 def test_sender_prints_the_packet_and_writes_the_file(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -121,6 +122,7 @@ def test_incomplete_packet_is_not_emitted(root: Path, capsys: pytest.CaptureFixt
 # --- check -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.proves("001:75", "001:78")
 def test_receiver_on_the_right_branch_goes_on_without_being_asked(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -174,6 +176,7 @@ def test_people_are_told_what_to_do_next(root: Path, capsys: pytest.CaptureFixtu
     )
 
 
+@pytest.mark.proves("001:61a")
 def test_missing_handoff_stops_the_receiver(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, answer = handoff(root, capsys, "check")
     assert (code, reasons(answer)) == (Exit.FINDINGS, [("file_missing", 0, "")])
@@ -181,6 +184,7 @@ def test_missing_handoff_stops_the_receiver(root: Path, capsys: pytest.CaptureFi
     assert (code, reasons(answer)) == (Exit.FINDINGS, [("file_missing", 0, "")])
 
 
+@pytest.mark.proves("001:59")
 def test_packet_from_a_chat_is_worth_as_much_as_the_file(
     root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -58,6 +58,7 @@ def test_a_good_example_is_routed_by(
     assert answer["data"]["handoff"] == json.loads(example.read_text())
 
 
+@pytest.mark.proves("004:67", "004:77")
 @pytest.mark.parametrize(
     "example", sorted((EXAMPLES / "bad").iterdir()), ids=lambda path: path.stem
 )
@@ -71,6 +72,7 @@ def test_a_bad_example_is_no_handoff_and_says_why(
     assert (root / LOG).read_text().splitlines() == answer["data"]["lines"]
 
 
+@pytest.mark.proves("004:82")
 @pytest.mark.parametrize(
     ("is_strict", "code", "level"), [(False, Exit.DONE, "warning"), (True, Exit.FINDINGS, "error")]
 )
@@ -127,6 +129,7 @@ def test_what_the_agent_wrote_cannot_steer_the_terminal(
     assert not {"\x1b", "\r", "\u202e"} & set(out)
 
 
+@pytest.mark.proves("004:62b")
 def test_a_wrong_place_is_named_to_people(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (root / "handoff.json").write_text("{}")
     assert run(["handoff", "read", "plan/handoff.json", *WHO, "-C", str(root)]) == Exit.FINDINGS
@@ -157,6 +160,7 @@ def test_outside_of_a_planning_tree_nothing_is_made(
 # --- the report ---
 
 
+@pytest.mark.proves("004:86a")
 def test_the_report_counts_by_agent_and_phase(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -67,6 +67,7 @@ def schema_of(host: str, event: str) -> dict[str, Any]:
 # --- recorded inputs ---
 
 
+@pytest.mark.proves("hosts:2", "hosts:10", "hosts:13")
 @pytest.mark.parametrize("path", RECORDED, ids=name_of)
 def test_a_recorded_input_gets_an_answer_of_its_hosts_schema(team: Team, path: Path) -> None:
     host, event = path.parent.name, path.stem.partition("__")[0]
@@ -85,6 +86,7 @@ def test_the_event_may_be_named_and_the_host_too(team: Team, path: Path) -> None
     assert named[0].keys() == asked(team, told)[0].keys()
 
 
+@pytest.mark.proves("hosts:2", "hosts:10", "hosts:13")
 @pytest.mark.parametrize("row", HOSTS, ids=lambda row: row.name)
 def test_every_event_that_a_host_asks_has_a_recorded_input_and_a_schema(row: Any) -> None:
     recorded = {path.stem.partition("__")[0] for path in RECORDED if path.parent.name == row.name}
@@ -150,6 +152,7 @@ def test_a_stop_is_blocked_once_while_a_valid_artifact_is_in_no_commit(team: Tea
     assert asked(team, told)[0] == {}
 
 
+@pytest.mark.proves("hosts:5")
 def test_a_subagent_answers_for_its_own_artifacts_alone(team: Team) -> None:
     told = {"hook_event_name": "SubagentStop", "cwd": str(team.root)}
     assert asked(team, told | {"agent_type": "yolo-critic"})[0]["decision"] == "block"
@@ -158,6 +161,7 @@ def test_a_subagent_answers_for_its_own_artifacts_alone(team: Team) -> None:
     assert asked(team, told | {"agent_type": "yolo-fe-dev"})[0] == {}
 
 
+@pytest.mark.proves("hosts:6")
 @pytest.mark.parametrize(
     ("subject", "code"),
     [

@@ -121,6 +121,7 @@ def test_a_hook_that_git_has_not_is_a_usage_error() -> None:
     assert run(["git-hook", "pre-lunch"]) == Exit.USAGE
 
 
+@pytest.mark.proves("hosts:19")
 def test_the_hooks_for_the_pre_commit_framework_call_what_there_is() -> None:
     text = (Path(__file__).parents[2] / ".pre-commit-hooks.yaml").read_text()
     called = [line.rpartition(" ")[2] for line in text.splitlines() if "entry:" in line]

@@ -115,6 +115,7 @@ def test_rules_without_paths_need_no_repository(tmp_path: Path) -> None:
 # --- message ---
 
 
+@pytest.mark.proves("000:3")
 @pytest.mark.parametrize(
     "path", sorted(MESSAGES.glob("*/ok/*.json")), ids=lambda path: path.parent.parent.name
 )
@@ -129,6 +130,7 @@ def test_each_good_example_is_heard_as_its_message(ask: Any, path: Path) -> None
     )
 
 
+@pytest.mark.proves("000:3")
 @pytest.mark.parametrize(
     ("data", "reasons", "first"),
     [

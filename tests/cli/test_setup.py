@@ -52,6 +52,7 @@ def commands(value: Any) -> list[str]:
     return [found for each in value for found in commands(each)] if isinstance(value, list) else []
 
 
+@pytest.mark.proves("hosts:1", "hosts:9")
 @pytest.mark.parametrize("host", HOST_NAMES)
 def test_every_event_of_the_host_asks_us(team: Team, host: str) -> None:
     assert setup(team, host) == Exit.DONE
@@ -77,6 +78,7 @@ def test_what_others_have_there_stays_and_comes_first(team: Team, host: str) -> 
     )
 
 
+@pytest.mark.proves("hosts:15")
 @pytest.mark.parametrize("host", HOST_NAMES)
 @pytest.mark.parametrize("times", [1, 2])
 def test_removing_restores_the_file_to_the_byte(team: Team, host: str, times: int) -> None:
@@ -156,6 +158,7 @@ def test_a_linked_file_stays_a_link_and_keeps_its_mode(team: Team) -> None:
     assert (target.stat().st_mode & 0o777, "yolo-fs hook" in target.read_text()) == (0o600, True)
 
 
+@pytest.mark.proves("hosts:12")
 @pytest.mark.parametrize("row", HOSTS, ids=lambda row: row.name)
 def test_the_user_is_told_what_to_approve(
     team: Team, capsys: pytest.CaptureFixture[str], row: Any

@@ -194,6 +194,7 @@ def test_a_damaged_state_is_left_as_it_is(team: Team, ask: Any, text: str) -> No
     assert (team.root / STATE).read_text() == text
 
 
+@pytest.mark.proves("002:101b")
 def test_a_step_that_has_failed_is_not_skipped(team: Team, ask: Any) -> None:
     team.example("security-audit/ok/fail.jsonl", "security-audit.jsonl")
     team.once()
@@ -205,6 +206,7 @@ def test_a_step_that_has_failed_is_not_skipped(team: Team, ask: Any) -> None:
 # --- routes ---
 
 
+@pytest.mark.proves("002:311a", "002:312-316")
 def test_each_command_has_a_route(ask: Any) -> None:
     assert len(ask("routes")[1]["data"]["routes"]) == len(ROUTES)
     for row in ROUTES:

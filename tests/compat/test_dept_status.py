@@ -258,6 +258,7 @@ def test_a_lock_held_by_a_stopped_process_ends_in_2_and_names_it(tmp_path: Path)
     assert json.loads(path.read_text()) == OLD
 
 
+@pytest.mark.proves("002:286d")
 def test_writers_at_once_leave_one_whole_file(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         codes = list(

@@ -65,6 +65,7 @@ def edit(repo: Repo, **said: Any) -> dict[str, Any]:
     return answer
 
 
+@pytest.mark.proves("001:79")
 def test_a_receiver_on_the_wrong_branch_is_stopped_before_its_first_edit_by_the_command_and_by_the_hook(
     handed: Repo,
 ) -> None:
@@ -100,6 +101,7 @@ def test_reading_and_going_to_the_right_branch_stay_possible(handed: Repo, comma
     assert asked(handed, "pre-tool-use", tool_name="Bash", tool_input={"command": command}) == {}
 
 
+@pytest.mark.proves("001:61b")
 def test_a_handoff_that_is_invalid_stops_every_edit_but_its_own_repair(handed: Repo) -> None:
     handed.file(f"{SESSION}/HANDOFF.md", "---\nhandoff:\n  from_role: architect\n---\n")
     mended = {"file_path": str(handed.root / SESSION / "HANDOFF.md")}
@@ -113,6 +115,7 @@ def test_another_role_than_the_receiver_is_stopped(handed: Repo) -> None:
     )
 
 
+@pytest.mark.proves("001:87")
 def test_the_operator_may_accept_it_and_the_hook_lets_go(handed: Repo) -> None:
     handed.git("checkout", "-q", "main")
     handed.yolo_fs("handoff", "check", "--override", "the branch was merged")
@@ -272,6 +275,7 @@ ALLOWED: list[Act] = [
 ]  # fmt: skip
 
 
+@pytest.mark.proves("002:216")
 def test_thirty_forbidden_acts_are_each_denied_with_a_reason_and_an_alternative(team: Team) -> None:
     assert len(FORBIDDEN) == 30
     for act in FORBIDDEN:

@@ -179,6 +179,7 @@ def test_all_departments_are_through_only_after_the_last_of_their_evidence(compa
     assert is_open.index(True) == max(pieces)
 
 
+@pytest.mark.proves("002:59a")
 def test_every_gate_says_what_is_missing_while_it_is_closed(company: Played) -> None:
     closed = [gate for gates in company.gates() for gate in gates.phase.gates if not gate.is_open]
 
@@ -189,6 +190,7 @@ def test_every_gate_says_what_is_missing_while_it_is_closed(company: Played) -> 
 # --- the order of commits --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.proves("002:284a")
 def test_frontend_and_backend_begin_after_the_design_is_handed_over(company: Played) -> None:
     (handed_over,) = company.at("design-handoff.jsonl")
     ux = [number for number, one in enumerate(company.commits) if f"{PHASE}/ux-" in one.path]
@@ -266,6 +268,7 @@ def test_one_failing_test_is_a_hold_with_its_reason_until_it_passes(hold: Played
     assert {one.phase.sign_off[0] for one in gates[passed:]} == {"SHIP"}
 
 
+@pytest.mark.proves("002:59a")
 def test_the_integration_gate_writes_what_the_rules_work_out(hold: Played) -> None:
     oid = hold.stage.git.text("rev-parse", "HEAD")
     lines = hold.stage.git.text("show", f"{oid}:{PHASE}/integration-gate-result.jsonl").splitlines()
@@ -317,6 +320,7 @@ def test_a_step_that_a_rule_skips_is_recorded_with_the_rule(company: Played) -> 
     assert all(reason.startswith("rule: ") for reason in skipped.values())
 
 
+@pytest.mark.proves("002:286c")
 def test_the_orchestration_tells_of_departments_gates_and_the_decision(company: Played) -> None:
     _, last = company.versions(".phase-orchestration.json")[-1]
 
@@ -353,6 +357,7 @@ def test_the_status_of_each_department_ends_as_complete(company: Played) -> None
     } == (dict.fromkeys(DEPARTMENTS, ("complete", 1, "")))
 
 
+@pytest.mark.proves("002:286b")
 def test_each_handoff_left_its_sentinel(company: Played) -> None:
     assert company.watching.sentinels == {
         ".handoff-api-contract", ".handoff-ux-complete", ".handoff-uiux-complete", ".handoff-frontend-complete",

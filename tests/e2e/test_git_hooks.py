@@ -127,6 +127,7 @@ def test_for_one_staged_artifact_the_prescribed_message_is_proposed(hooked: Repo
     }
 
 
+@pytest.mark.proves("002:267")
 def test_an_agent_that_commits_is_named(hooked: Repo) -> None:
     hooked.git("commit", "-q", "--allow-empty", "-m", "feat(01-01): T1 a", YOLO_FS_ROLE="dev")
     assert (

@@ -55,6 +55,7 @@ def stage(repo: Repo, path: str, data: bytes) -> None:
     repo.git("add", "-f", "--", path)
 
 
+@pytest.mark.proves("hosts:22")
 @pytest.mark.parametrize("message", MESSAGES)
 def test_any_message_of_a_person_is_committed(hooked: Repo, message: str) -> None:
     code, told = git(hooked, "commit", "-q", "--allow-empty", "-m", message)
@@ -72,6 +73,7 @@ def test_the_hint_comes_once_a_day(hooked: Repo) -> None:
     assert not hint.exists()
 
 
+@pytest.mark.proves("hosts:22")
 def test_every_way_to_a_commit_is_open(hooked: Repo) -> None:
     editor = "sh -c 'echo typed by hand > \"$1\"' editor"
     hooked.git("commit", "-q", "--allow-empty", GIT_EDITOR=editor)
@@ -172,6 +174,7 @@ def test_a_hook_in_another_language_is_chained_and_given_back(repo: Repo) -> Non
     assert not (hook.parent / "yolo-fs-chained").exists()
 
 
+@pytest.mark.proves("hosts:17")
 def test_a_compiled_hook_of_any_size_is_chained(repo: Repo) -> None:
     program = b"\x7fELF" + b"\0" * (2 << 20)
     hook = repo.git_dir / "hooks/post-checkout"

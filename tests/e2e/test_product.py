@@ -46,6 +46,7 @@ def write(repo: Repo, path: str, text: str) -> None:
     file.write_text(text)
 
 
+@pytest.mark.proves("003:379a")
 def test_each_handoff_of_a_product_is_a_commit_named_after_its_route(
     repo: Repo, start: Start, watched: dict[str, str]
 ) -> None:

@@ -102,6 +102,7 @@ def is_source(write: Write | None) -> bool:
     return write is not None and bool(write.subject)
 
 
+@pytest.mark.proves("002:303", "resume:1")
 @pytest.mark.parametrize(("crash", "number"), [(n, n) for n in ASKED], indirect=["crash"])
 def test_resume_names_the_exact_next_task(crash: Path, number: int) -> None:
     label, write = WRITES[number]
@@ -130,6 +131,7 @@ def test_resuming_twice_in_a_row_prints_the_same_bytes(crash: Path, form: str) -
     assert said(crash, "--format", form).encode() == ours
 
 
+@pytest.mark.proves("002:303", "resume:5")
 @pytest.mark.parametrize("crash", FINISHED, indirect=True)
 def test_an_agent_that_obeys_only_the_brief_finishes_the_phase(crash: Path) -> None:
     agents = Agents(crash)

@@ -114,6 +114,7 @@ class Company:
         self.repo.yolo_fs("verify")
 
 
+@pytest.mark.proves("002:178")
 @BOTH
 def test_round_trip_is_committed_level_by_level(repo: Repo, mode: Mode) -> None:
     company, seen = Company(repo, mode), []

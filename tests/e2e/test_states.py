@@ -250,6 +250,7 @@ def test_the_kills_fall_on_every_kind_of_moment(parts: list[Part]) -> None:
     print(f"{len(names)} moments: {[len(part.moments) for part in parts]}")
 
 
+@pytest.mark.proves("002:299", "002:300")
 def test_the_undisturbed_phase_is_complete_in_every_state_file(parts: list[Part]) -> None:
     root = parts[-1].after
     execution = json.loads((root / PHASE / ".execution-state.json").read_text())

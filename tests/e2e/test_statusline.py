@@ -44,6 +44,7 @@ def test_the_line_tells_phase_step_percentage_and_what_is_rejected(
     assert said.startswith("yolo-fs: ") and plan.path.split("/")[2] in said and "next" in said
 
 
+@pytest.mark.proves("resume:7")
 def test_without_a_daemon_it_says_how_to_start_one(repo: Repo, start: Start) -> None:
     assert line(str(repo.root)) == "yolo-fs: no daemon (yolo-fs start)"
     daemon = start(repo)

@@ -168,6 +168,7 @@ def test_swap_and_backup_names_of_editors_are_no_artifacts(repo: Repo, start: St
     assert history.subjects() == [last.subject]
 
 
+@pytest.mark.proves("002:251")
 def test_thirty_artifacts_one_after_the_other_are_thirty_commits(repo: Repo, start: Start) -> None:
     history, daemon, artifacts = History(repo), start(repo), mixed(30)
     written_at = []

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 from hypothesis.stateful import (
@@ -150,6 +151,7 @@ def test_a_line_that_is_refused_says_why_and_changes_nothing(
             one = moved
 
 
+@pytest.mark.proves("000:302")
 def test_a_decision_sent_upward_is_refused_at_every_level() -> None:
     up = [Role.DEV, Role.SENIOR, Role.LEAD, Role.ARCHITECT, Role.USER]
     base = {"id": "ESC-01-02-T3", "reason": "r", "sb": "s", "sev": "major"}

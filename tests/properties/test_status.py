@@ -162,6 +162,7 @@ def test_what_several_processes_declare_has_an_order_that_explains_every_answer(
     assert reader.seen == sorted(reader.seen)
 
 
+@pytest.mark.proves("002:286d")
 def test_writers_in_a_hurry_lose_nothing(declarers: list[Declarer], place: Path) -> None:
     root = work_tree(place)
     for number, one in enumerate(declarers):

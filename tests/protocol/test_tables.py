@@ -398,6 +398,7 @@ def spec(name: str) -> list[Cells]:
 # --- the tables and the documents ------------------------------------------------------------------------------------
 
 
+@pytest.mark.proves("002:9-29", "002:275a", "002:276-278", "002:311a", "002:312-323", "002:137")
 @pytest.mark.parametrize("name", TABLES)
 def test_table_says_what_the_document_says(name: str) -> None:
     table = TABLES[name]
@@ -427,6 +428,7 @@ def test_every_column_of_the_documents_is_compared(capsys: pytest.CaptureFixture
         )
 
 
+@pytest.mark.proves("002:68b", "002:73b", "002:77b", "002:78")
 @pytest.mark.parametrize("cells", spec("workflow"), ids=lambda cells: cells["Step"])
 def test_skips_begin_with_those_of_document_002(cells: Cells) -> None:
     step = next(row for row in workflow.STEPS if row.number == cells["Step"])
@@ -447,6 +449,18 @@ def abbreviates(short: str, template: str) -> bool:
     return template.startswith(f"{kind}({{phase}}): {text}")
 
 
+@pytest.mark.proves(
+    "002:68a",
+    "002:69a",
+    "002:70",
+    "002:71",
+    "002:72",
+    "002:73a",
+    "002:74",
+    "002:75",
+    "002:77a",
+    "002:79a",
+)
 @pytest.mark.parametrize("cells", spec("steps"), ids=lambda cells: cells["#"])
 def test_artifact_commits_are_those_of_the_protocol(cells: Cells) -> None:
     step = workflow.STEP_BY_KEY[cells["step"].strip("`")]
@@ -535,6 +549,7 @@ def test_every_step_agent_commits_what_the_commit_table_says() -> None:
         assert row.agents == workflow.STEP_BY_KEY[row.step].agents
 
 
+@pytest.mark.proves("002:275a", "002:276-278")
 def test_company_has_thirty_six_agents() -> None:
     rows = documented(departments.DEPARTMENTS, "name")
     by_department = [len(row.agents) for row in rows]

@@ -25,6 +25,7 @@ def granted(*claims: Claim) -> list[bool]:
     return [one.is_granted for one in standings(claims)]
 
 
+@pytest.mark.proves("000:394a")
 def test_the_second_of_two_overlapping_claims_is_refused_with_holder_and_file() -> None:
     first, second = standings([ONE, TWO])
     assert first.is_granted

@@ -123,6 +123,7 @@ def test_a_hard_stop_comes_first() -> None:
     assert "security FAIL: hard stop" in as_text(brief)
 
 
+@pytest.mark.proves("resume:4")
 def test_an_escalation_names_who_is_to_answer_and_what_it_blocks() -> None:
     line = {"id": "ESC-01-02-T1", "dt": "2026-02-19T09:00:00Z", "agent": "dev", "tgt": "senior", "sev": "blocking",
             "st": "open"}  # fmt: skip
@@ -182,6 +183,7 @@ def test_a_department_that_has_done_its_part_is_told_so() -> None:
     assert "next: nobody; this part of the phase is done" in as_text(shown)
 
 
+@pytest.mark.proves("resume:3")
 @pytest.mark.parametrize(
     ("role", "turn"),
     [

@@ -55,6 +55,7 @@ def test_every_default_is_valid_itself() -> None:
     assert check(Config, written) == (Config(), ())
 
 
+@pytest.mark.proves("000:328")
 def test_documented_numbers_are_the_defaults() -> None:
     config = Config()
     assert (

@@ -26,6 +26,7 @@ def examples(of: str, folder: str) -> list[list[dict[str, Any]]]:
     ]
 
 
+@pytest.mark.proves("002:126")
 @pytest.mark.parametrize("row", CONTRADICTIONS, ids=str)
 def test_each_row_has_its_bad_example(row: Contradiction, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(contradictions, "CONTRADICTIONS", (row,))
@@ -38,6 +39,7 @@ def test_no_good_example_contradicts_itself(of: str) -> None:
     assert not [found for lines in examples(of, "ok") for found in contradicted(of, lines)]
 
 
+@pytest.mark.proves("002:126")
 def test_a_finding_of_another_plan_does_not_contradict_an_approval() -> None:
     lines = [
         {"plan": "01-01", "r": "approve"},

@@ -70,6 +70,7 @@ def test_every_example_belongs_to_a_payload() -> None:
     assert {path.name for path in EXAMPLES.iterdir()} == {*KINDS, "error"}
 
 
+@pytest.mark.proves("003:21")
 def test_the_routes_are_the_eleven_of_the_document() -> None:
     assert list(PAYLOADS) == list(KINDS.values())
     assert len(set(PAYLOADS.values())) == 11
@@ -80,6 +81,7 @@ def test_route_alone_chooses_the_payload(kind: str) -> None:
     assert payload_shape(example(kind)) is PAYLOADS[KINDS[kind]]
 
 
+@pytest.mark.proves("003:389")
 @pytest.mark.parametrize("kind", KINDS)
 def test_any_agent_may_report_an_error(kind: str) -> None:
     value = example(kind) | {"payload": example("error")["payload"]}

@@ -274,6 +274,20 @@ def errors_of(value: dict[str, Any]) -> list[tuple[Reason, str]]:
     ]
 
 
+@pytest.mark.proves(
+    "003:54",
+    "003:79",
+    "003:98",
+    "003:129a",
+    "003:129b",
+    "003:148",
+    "003:172",
+    "003:199",
+    "003:224",
+    "003:254",
+    "003:290",
+    "003:332",
+)
 @pytest.mark.parametrize("kind", [*DOCUMENT["payloads"], "error"])
 def test_what_the_document_prints_is_accepted(kind: str) -> None:
     payload = DOCUMENT["error"] if kind == "error" else DOCUMENT["payloads"][kind]
@@ -282,6 +296,22 @@ def test_what_the_document_prints_is_accepted(kind: str) -> None:
     assert shaped is not None
 
 
+@pytest.mark.proves(
+    "003:14",
+    "003:17",
+    "003:54",
+    "003:79",
+    "003:98",
+    "003:148",
+    "003:172",
+    "003:199",
+    "003:224",
+    "003:254",
+    "003:290",
+    "003:332",
+    "003:384",
+    "003:389",
+)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_a_broken_field_gives_its_reason_and_place(case: Case) -> None:
     found = errors_of(case.value)
@@ -334,6 +364,7 @@ def test_every_text_of_a_summary_has_at_most_500_characters(
     assert errors_of(broken(whole, field.at, "x" * 501)) == [(Reason.TOO_LONG, field.at)]
 
 
+@pytest.mark.proves("003:384")
 def test_enumerations_are_those_of_the_document() -> None:
     for kind, whole, field in all_fields():
         for value in choices(field):

@@ -58,6 +58,7 @@ def test_keys_are_those_of_the_document(row):
     assert sorted(_required(MESSAGES[row["type"]])) == sorted(row["keys"])
 
 
+@pytest.mark.proves("000:5")
 @pytest.mark.parametrize("row", SPEC, ids=lambda row: row["type"])
 def test_route_is_that_of_the_heading(row):
     shape = MESSAGES[row["type"]]
@@ -69,6 +70,7 @@ def test_route_is_that_of_the_heading(row):
     assert list(shape.receiver_departments) == row.get("receiver_departments", departments)
 
 
+@pytest.mark.proves("000:351")
 @pytest.mark.parametrize("row", SPEC, ids=lambda row: row["type"])
 def test_internal_and_teammate_messages_are_those_whose_heading_says_so(row):
     shape = MESSAGES[row["type"]]
@@ -76,12 +78,52 @@ def test_internal_and_teammate_messages_are_those_whose_heading_says_so(row):
     assert (shape.team_mode == "teammate") == ("team_mode=teammate" in row["heading"])
 
 
+@pytest.mark.proves(
+    "000:10",
+    "000:30",
+    "000:47",
+    "000:66",
+    "000:80",
+    "000:95",
+    "000:110",
+    "000:128",
+    "000:145",
+    "000:168",
+    "000:185",
+    "000:201",
+    "000:217",
+    "000:247",
+    "000:273",
+    "000:289",
+    "000:305",
+    "000:331",
+    "000:354",
+    "000:370",
+    "000:385",
+    "000:401",
+    "000:419",
+    "000:438",
+    "000:458",
+    "000:472",
+    "000:493",
+    "000:514",
+    "000:534",
+    "000:552",
+    "000:567",
+    "000:582",
+    "000:610",
+    "000:636",
+    "000:660",
+    "000:688",
+    "000:724",
+)
 @pytest.mark.parametrize("kind", MESSAGES)
 def test_document_example_has_exactly_the_keys_of_the_document(kind):
     row = next(row for row in SPEC if row["type"] == kind)
     assert list(_document(kind)) == row["keys"]
 
 
+@pytest.mark.proves("002:294")
 def test_only_leads_speak_across_departments():
     across = {kind for kind, shape in MESSAGES.items() if shape.direction is Direction.ACROSS}
     assert across == {"design_handoff", "api_contract", "dept_handoff"}
@@ -110,6 +152,7 @@ def test_good_example_is_read_without_any_fault(path):
     assert isinstance(message, MESSAGES[path.parts[-3]])
 
 
+@pytest.mark.proves("000:323", "000:343", "000:747a")
 @pytest.mark.parametrize("path", BAD, ids=_name)
 def test_bad_example_fails_for_the_reason_in_its_name(path):
     assert _errors(_load(path))[:1] == [Reason(path.stem.partition("__")[0])]
@@ -136,6 +179,45 @@ def test_examples_are_of_known_types():
     assert {path.name for path in EXAMPLES.iterdir()} == set(MESSAGES)
 
 
+@pytest.mark.proves(
+    "000:10",
+    "000:30",
+    "000:47",
+    "000:66",
+    "000:80",
+    "000:95",
+    "000:110",
+    "000:128",
+    "000:145",
+    "000:168",
+    "000:185",
+    "000:201",
+    "000:217",
+    "000:247",
+    "000:273",
+    "000:289",
+    "000:305",
+    "000:331",
+    "000:354",
+    "000:370",
+    "000:385",
+    "000:401",
+    "000:419",
+    "000:438",
+    "000:458",
+    "000:472",
+    "000:493",
+    "000:514",
+    "000:534",
+    "000:552",
+    "000:567",
+    "000:582",
+    "000:610",
+    "000:636",
+    "000:660",
+    "000:688",
+    "000:724",
+)
 @pytest.mark.parametrize("path", GOOD, ids=_name)
 def test_a_good_example_without_one_of_its_required_keys_is_rejected(path):
     value = _load(path)

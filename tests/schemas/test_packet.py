@@ -76,11 +76,13 @@ def test_every_kind_has_its_examples(kind: str) -> None:
     assert len(list((EXAMPLES / kind / "bad").iterdir())) >= 3
 
 
+@pytest.mark.proves("001:13", "001:42")
 def test_packet_has_nine_fields_in_the_order_of_the_document() -> None:
     assert list(Packet.model_fields) == FIELDS
     assert list(HandoffFile.model_fields["handoff"].annotation.model_fields) == FIELDS
 
 
+@pytest.mark.proves("001:13")
 @pytest.mark.parametrize("field", FIELDS)
 def test_packet_without_one_field_is_incomplete(field: str) -> None:
     value = packet()
@@ -88,6 +90,7 @@ def test_packet_without_one_field_is_incomplete(field: str) -> None:
     assert reasons(Packet, value) == [(Reason.MISSING_KEY, f"/{field}")]
 
 
+@pytest.mark.proves("001:19", "001:20")
 def test_session_and_task_may_be_unknown_only_outside_a_directive() -> None:
     value = packet(session_id="n/a", task_file="n/a")
     assert reasons(Packet, value) == []
@@ -104,6 +107,7 @@ BRANCHES = [
 ]  # fmt: skip
 
 
+@pytest.mark.proves("001:21")
 @pytest.mark.parametrize("name", BRANCHES, ids=ascii)
 def test_branch_is_accepted_exactly_when_git_accepts_it(name: str, tmp_path: Path) -> None:
     command = ["git", "check-ref-format", "--branch", name]
@@ -145,6 +149,7 @@ def test_further_keys_of_a_handoff_json_are_free() -> None:
     )
 
 
+@pytest.mark.proves("004:37")
 @pytest.mark.skipif(shutil.which("jq") is None, reason="jq is not installed")
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("handoff-json/*/*.json")), ids=named)
 def test_handoff_json_is_judged_as_the_filter_of_the_document_judges_it(path: Path) -> None:

@@ -102,6 +102,7 @@ def test_who_only_gives_its_name_is_the_one_agent_that_is_called_so() -> None:
 # --- circuit ---
 
 
+@pytest.mark.proves("000:367")
 @cases("circuit")
 def test_a_breaker_turns_as_the_scenario_says(case: dict[str, Any]) -> None:
     told = [outcome(*one) for one in case["outcomes"]]
@@ -171,6 +172,7 @@ def plain_machine(
 # --- shutdown ---
 
 
+@pytest.mark.proves("000:465")
 @cases("shutdown")
 def test_a_request_to_stop_goes_as_the_scenario_says(case: dict[str, Any]) -> None:
     found, _ = seen(case)

@@ -10,6 +10,7 @@ from yolo_fs.rules.artifacts.table import ARTIFACTS, RUNTIME
 PHASE = ".yolo-planning/phases/01-auth"
 
 
+@pytest.mark.proves("000:683", "000:719")
 @pytest.mark.parametrize(
     ("path", "kind", "department"),
     [

@@ -32,6 +32,7 @@ def records(*lines: dict[str, Any]) -> list[Record]:
     return [Record(number, line) for number, line in enumerate(lines, 1)]
 
 
+@pytest.mark.proves("000:683", "000:719", "002:267", "002:255-262", "002:263-265")
 @pytest.mark.parametrize(
     ("name", "lines", "expected"),
     [

@@ -110,6 +110,7 @@ def questions() -> Iterator[tuple[str, str, str, str, bool]]:
 ASKED = list(questions())
 
 
+@pytest.mark.proves("002:222-229", "002:239-243")
 @pytest.mark.parametrize(("agent", "work", "entry", "path", "allowed"), ASKED)
 def test_each_path_is_read_as_its_column_says(
     agent: str, work: str, entry: str, path: str, allowed: bool
@@ -136,6 +137,7 @@ def test_every_kind_of_context_is_bound_to_paths() -> None:
     assert all(AREAS.values())
 
 
+@pytest.mark.proves("002:231")
 def test_a_dev_gets_nothing_of_the_creative_context() -> None:
     names = ("architecture.toon", "critique.jsonl", "01-CONTEXT.md", "01-CONTEXT-backend.md")
     for path in (

@@ -56,6 +56,7 @@ def named(arrow: str) -> tuple[str, ...]:
 ASKED = list(questions())
 
 
+@pytest.mark.proves("002:192-208")
 @pytest.mark.parametrize(
     ("role", "topic", "allowed", "ask"), ASKED, ids=lambda value: str(value)[:40]
 )
@@ -81,6 +82,7 @@ def test_no_cell_of_the_matrix_is_left_out(capsys: pytest.CaptureFixture[str]) -
     assert len({role for role, *_ in ASKED}) == len(rows("authority")) == len(AUTHORITY_BY_ROLE)
 
 
+@pytest.mark.proves("002:210")
 @pytest.mark.parametrize(
     ("role", "topic", "allowed", "ask"),
     [
@@ -117,6 +119,7 @@ def test_a_no_tells_whose_decision_it_is() -> None:
 TOOLS = sorted({tool for agent in ROSTER for tool in agent.tools if tool != "All"})
 
 
+@pytest.mark.proves("002:9-29")
 @pytest.mark.parametrize("agent", ROSTER, ids=lambda agent: agent.name)
 def test_the_roster_decides_on_each_tool(agent: Any) -> None:
     actor = find_actor(agent.full_name)
@@ -124,6 +127,7 @@ def test_the_roster_decides_on_each_tool(agent: Any) -> None:
     assert allowed == (set(TOOLS) if agent.tools == ("All",) else set(agent.tools))
 
 
+@pytest.mark.proves("000:23")
 def test_the_critic_has_no_write_tool_and_returns_its_findings_to_the_lead() -> None:
     answer = may_use(find_actor("critic"), "Write")
     assert (answer.allowed, answer.ask) == (False, ("lead",))
@@ -174,6 +178,7 @@ def test_a_department_chooses_among_agents_and_never_contradicts_a_name() -> Non
         assert (raised.value.reason, raised.value.exit_code) == (Reason.UNKNOWN_NAME, 2)
 
 
+@pytest.mark.proves("002:86", "002:87")
 @pytest.mark.parametrize(
     ("mode", "chain"),
     [
@@ -195,6 +200,7 @@ def found(*lines: dict[str, Any]) -> list[tuple[str, int, str, Level]]:
     return [(one.reason, one.line, one.hint, one.level) for one in decisions_out_of_lane(facts)]
 
 
+@pytest.mark.proves("002:116")
 def test_decisions_outside_of_an_authority_are_findings() -> None:
     lines = [
         {"agent": "dev", "dec": "Name the variable token"},

@@ -44,6 +44,7 @@ ROUTES = json.loads((SPEC / "messages.json").read_text())
 RULED_APART = ("escalation", "escalation_resolution")
 
 
+@pytest.mark.proves("000:5", "000:488", "000:509", "000:107", "002:47")
 @pytest.mark.parametrize(
     "row", [row for row in ROUTES if row["type"] not in RULED_APART], ids=lambda row: row["type"]
 )
@@ -109,6 +110,7 @@ def test_a_refused_message_is_told_its_way(
     assert (answer.allowed, answer.ask) == (allowed, ask), answer.rule
 
 
+@pytest.mark.proves("000:394b")
 def test_messages_of_teammates_are_refused_in_task_mode() -> None:
     dev, lead = find_actor("dev"), find_actor("lead")
     assert not may_send(dev, lead, "task_claim", team_mode="task").allowed

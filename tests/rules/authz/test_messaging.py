@@ -28,6 +28,7 @@ def expected(row: dict[str, str], receiver: Role, is_fail: bool) -> bool:
     return receiver.label == direct
 
 
+@pytest.mark.proves("002:109")
 @pytest.mark.parametrize(("row", "receiver", "is_fail"), CASES, ids=lambda value: str(value)[:14])
 def test_each_role_escalates_where_its_row_says_and_nowhere_else(
     row: dict[str, str], receiver: Role, is_fail: bool
@@ -44,6 +45,7 @@ TRIGGERS = [
 ]
 
 
+@pytest.mark.proves("002:94-100", "002:101a", "002:102-105")
 @pytest.mark.parametrize(("role", "to", "trigger"), TRIGGERS)
 def test_each_trigger_goes_to_the_report_to_with_its_evidence(
     role: str, to: str, trigger: str
@@ -55,6 +57,7 @@ def test_each_trigger_goes_to_the_report_to_with_its_evidence(
     assert "Full Escalation Table" in answer.rule
 
 
+@pytest.mark.proves("002:111", "002:112")
 @pytest.mark.parametrize(
     "row", [row for row in TABLE if "NEVER contacts" in row["Notes"] or "NOT" in row["Notes"]]
 )
@@ -77,6 +80,7 @@ def test_no_cell_of_the_escalation_table_is_left_out(capsys: pytest.CaptureFixtu
     assert len(TRIGGERS) == sum(len(row.triggers) for row in ESCALATIONS)
 
 
+@pytest.mark.proves("002:114")
 def test_a_security_fail_bypasses_the_chain_and_nothing_else_does() -> None:
     security = find_actor("fe-security")
     assert escalation_of(security, "FAIL").ask == ("user",)
@@ -84,6 +88,7 @@ def test_a_security_fail_bypasses_the_chain_and_nothing_else_does() -> None:
     assert escalation_of(find_actor("qa"), "FAIL result").ask == ("lead",)
 
 
+@pytest.mark.proves("002:87", "002:290")
 def test_several_departments_put_the_owner_between_architect_and_user() -> None:
     architect = find_actor("fe-architect")
     assert may_escalate(architect, find_actor("owner")).allowed
@@ -92,6 +97,7 @@ def test_several_departments_put_the_owner_between_architect_and_user() -> None:
     assert may_escalate(Actor(Role.USER), Actor(Role.OWNER)).allowed is False
 
 
+@pytest.mark.proves("002:319-323")
 @pytest.mark.parametrize(
     ("sender", "receiver", "allowed", "ask"),
     [
@@ -132,6 +138,7 @@ def test_who_may_write_to_whom(
     assert (answer.allowed, answer.ask) == (allowed, ask)
 
 
+@pytest.mark.proves("002:294")
 def test_only_leads_speak_across_departments() -> None:
     roles = [Role.ARCHITECT, Role.LEAD, Role.SENIOR, Role.DEV, Role.TESTER, Role.QA, Role.SECURITY]
     for (one, ours), (other, theirs) in itertools.product(

@@ -76,6 +76,7 @@ def only(found: EscalationLog, minute: float = 1000) -> EscalationProgress:
 # --- the round trip of document 002 ---
 
 
+@pytest.mark.proves("002:159-164", "002:175-180", "002:110", "002:247")
 @pytest.mark.parametrize("mode", Mode)
 def test_round_trip_goes_through_every_level_up_and_down(mode: Mode) -> None:
     lines, up = round_trip(mode), [str(role_of(name)) for name in UP[mode]]
@@ -86,6 +87,7 @@ def test_round_trip_goes_through_every_level_up_and_down(mode: Mode) -> None:
     assert stands[-1].round_trips == 1 and stands[-1].decision == "Path /"
 
 
+@pytest.mark.proves("002:159-164", "002:175-180")
 @pytest.mark.parametrize("mode", Mode)
 def test_every_level_owes_what_the_document_prints(mode: Mode) -> None:
     lines = round_trip(mode)
@@ -107,6 +109,7 @@ def test_every_message_and_line_of_a_round_trip_is_valid(mode: Mode) -> None:
     assert all(read_message(message)[0] is not None for message in messages)
 
 
+@pytest.mark.proves("002:290")
 def test_frontend_names_stay_in_the_frontend() -> None:
     one = only(known(line(0, "fe-dev", "fe-senior", "open"), mode=Mode.MULTI))
     assert one.department is Dept.FRONTEND and one.agent == "fe-senior"

@@ -57,6 +57,7 @@ def told(made: Packet, given: Around) -> list[tuple[Reason, str]]:
 # --- by itself -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.proves("001:18", "001:91")
 @pytest.mark.parametrize(
     ("sender", "receiver", "trigger"),
     list(product(ROLES, ROLES, [row.id for row in TRIGGERS])),
@@ -93,6 +94,7 @@ def test_session_and_task_may_be_absent() -> None:
 # --- around it -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.proves("001:30")
 @pytest.mark.parametrize(
     ("made", "given", "expected"),
     [
@@ -191,6 +193,7 @@ def later(author: str, *paths: str, by: str = "") -> Later:
     return Later("a" * 40, author, (("Executed-By", by),) if by else (), paths)
 
 
+@pytest.mark.proves("001:67")
 @pytest.mark.parametrize(
     ("commit", "expected"),
     [

@@ -89,6 +89,7 @@ def test_what_is_true_is_left_alone() -> None:
 UNKNOWN, CONFLICT, TOTALS = Reason.UNKNOWN_REFERENCE, Reason.STATE_CONFLICT, Reason.TOTALS_DISAGREE
 
 
+@pytest.mark.proves("000:685")
 @pytest.mark.parametrize(
     ("name", "values", "reason", "at"),
     [

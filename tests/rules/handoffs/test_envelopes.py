@@ -174,6 +174,7 @@ def test_percentage_is_the_share_of_completed_phases(
     assert percentage(["x"] * completed, ["y"] * remaining) == right
 
 
+@pytest.mark.proves("003:129b")
 @pytest.mark.parametrize(
     ("said", "good"), [(40, True), (40.9, True), (39.1, True), (41, False), (39, False), (0, False)]
 )
@@ -217,6 +218,7 @@ def test_agents_and_lists_must_not_exclude_each_other(
     assert told(read(replaced(written, at, phase), "-", NOW)[1]) == [(Reason.STATE_CONFLICT, at)]
 
 
+@pytest.mark.proves("003:129b")
 @pytest.mark.parametrize("number", [4, 5])
 def test_ai_framing_belongs_to_ai_products_only(number: int) -> None:
     assert state_faults(number, is_ai_ml_product=False) == [
@@ -249,6 +251,7 @@ def test_at_least_twenty_contradictions_are_planted() -> None:
     assert len(places) >= 20
 
 
+@pytest.mark.proves("003:382")
 @pytest.mark.parametrize("path", CONTRADICTIONS, ids=lambda path: path.stem)
 def test_a_planted_contradiction_is_named_with_both_places(path: Path) -> None:
     case = json.loads(path.read_text(encoding="utf-8"))
@@ -349,6 +352,7 @@ GAPS = {
 }
 
 
+@pytest.mark.proves("003:361", "003:364")
 @pytest.mark.parametrize("row", STORAGE, ids=lambda row: row.name)
 def test_every_row_reads_what_it_writes(row: Any) -> None:
     path = write_name(row, GAPS)
@@ -386,6 +390,7 @@ def test_another_name_is_not_read(path: str) -> None:
     assert read_name(path) is None
 
 
+@pytest.mark.proves("003:361", "003:364")
 @pytest.mark.parametrize(
     ("path", "right"),
     [
@@ -510,6 +515,7 @@ def test_screen_names_have_no_underscore() -> None:
     assert screen_name_of("sign-in / sign_up") == "SignInSignUp"
 
 
+@pytest.mark.proves("003:381")
 def test_every_file_that_an_envelope_names_is_found() -> None:
     assert mentioned_files(sent(value(1))) == {
         "/payload/context_files/0": "inputs/trap_counts_2025.csv"
@@ -542,6 +548,7 @@ def numbers(*written: dict[str, Any]) -> list[tuple[int, bool]]:
     return [(found[one.path].number, bool(found[one.path].repeats)) for one in whole.sent]
 
 
+@pytest.mark.proves("003:11a")
 def test_the_same_handoff_again_is_a_repeat() -> None:
     assert numbers(value(2), later(value(2), minutes=1)) == [(1, False), (1, True)]
 
@@ -569,12 +576,14 @@ def after_error() -> ProductSession:
     return session(*(value(number) for number in range(1, 9)), failed())
 
 
+@pytest.mark.proves("003:400")
 def test_the_four_ways_are_the_documents() -> None:
     ways = ways_after(after_error().sent[-1], after_error())
     assert [way.text for way in ways] == [row.text for row in RECOVERIES]
     assert [way.name for way in ways] == ["retry", "ask", "skip", "abort"]
 
 
+@pytest.mark.proves("003:400")
 @pytest.mark.parametrize(
     ("name", "status", "agent", "phase", "attempt", "degraded", "remaining", "percent"),
     [

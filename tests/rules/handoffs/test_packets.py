@@ -62,6 +62,7 @@ def test_good_chat_is_read(case: Path) -> None:
     assert (findings, packet is not None) == ((), True)
 
 
+@pytest.mark.proves("001:81")
 @pytest.mark.parametrize("case", cases("bad"), ids=lambda case: case.stem)
 def test_bad_chat_is_refused_for_the_reason_in_its_name(case: Path) -> None:
     first = errors(read(case.read_bytes(), case.name)[1])[0]
@@ -74,6 +75,7 @@ def test_every_trigger_of_the_matrix_has_an_example() -> None:
     assert {packet.trigger for packet in packets if packet} == {row.id for row in TRIGGERS}
 
 
+@pytest.mark.proves("001:15")
 def test_template_of_the_document_is_no_handoff() -> None:
     found = {
         (finding.reason, finding.line, finding.at) for finding in read(TEMPLATE, "HANDOFF.md")[1]
@@ -88,6 +90,7 @@ def test_template_of_the_document_is_no_handoff() -> None:
     }
 
 
+@pytest.mark.proves("001:73")
 def test_last_packet_of_a_chat_counts() -> None:
     packet, _ = read((FIXTURES / "packets/ok/last_of_two.txt").read_bytes())
     assert packet is not None
@@ -185,6 +188,7 @@ MUTATIONS = [
 ]
 
 
+@pytest.mark.proves("001:13", "001:16", "001:23")
 @pytest.mark.parametrize(
     ("form", "what", "name", "make", "why"),
     MUTATIONS,

@@ -84,6 +84,7 @@ def test_a_long_text_costs_linear_time(piece: str) -> None:
     assert time.perf_counter() - began < 5
 
 
+@pytest.mark.proves("004:62b")
 @pytest.mark.parametrize(
     ("name", "answer"),
     [
@@ -149,6 +150,7 @@ def test_json_of_another_kind_is_json_all_the_same(found: list[Reason], cause: R
 # --- the log ---
 
 
+@pytest.mark.proves("004:70")
 @pytest.mark.parametrize(
     ("diagnosis", "lines"),
     [

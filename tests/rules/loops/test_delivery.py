@@ -27,6 +27,7 @@ PATCH = verdict("patch", target_dept="frontend")
 MAJOR = verdict("major", re_scope_items=["login", "search"])
 
 
+@pytest.mark.proves("000:603a", "000:607", "000:629")
 @pytest.mark.parametrize(
     ("verdicts", "agent", "last_input"),
     [
@@ -48,6 +49,7 @@ def test_a_verdict_sends_the_work_where_the_document_says(
     assert (asked.step, asked.agent, asked.inputs[-1]) == ("delivery", agent, last_input)
 
 
+@pytest.mark.proves("000:603a")
 def test_an_approval_delivers() -> None:
     content = complete() | SCOPE | {"po-qa-verdict.jsonl": [PATCH, verdict("approve")]}
     found = fold(facts(content, config=CONFIG))

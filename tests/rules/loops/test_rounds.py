@@ -62,6 +62,7 @@ def latest(path: str, version: Version) -> Filed:
     return Filed(place, version.lines, valid=True, commit="c", at_s=version.at_s)
 
 
+@pytest.mark.proves("002:121-123", "002:129-133", "000:603a", "000:629", "000:677")
 @pytest.mark.parametrize("name", NAMES)
 def test_each_loop_stands_where_its_history_leads(name: str) -> None:
     case = read(name)
@@ -86,6 +87,7 @@ def test_each_kind_of_loop_and_each_of_its_limits_is_reached() -> None:
     assert used_up == set(Loop)
 
 
+@pytest.mark.proves("002:142")
 def test_the_four_points_of_measurement_are_those_of_the_document() -> None:
     (one,) = loops(facts_of(read("review-cycle-2-fails")))
     assert one.metrics is not None

@@ -24,6 +24,7 @@ FAILED: dict[str, list[dict[str, Any]]] = {
 STATE = {"st": "complete", "ph": 1, "step": "signoff"}
 
 
+@pytest.mark.proves("002:79b")
 @pytest.mark.parametrize("name", FAILED)
 def test_a_phase_is_not_complete_beside_a_failure(name: str) -> None:
     phase = Phase(facts(complete() | {name: FAILED[name]}))
@@ -40,6 +41,7 @@ def test_neither_is_a_phase_whose_sign_off_a_commit_records() -> None:
     assert not Phase(facts(content, signed_off="a" * 40)).is_complete
 
 
+@pytest.mark.proves("002:101b")
 @pytest.mark.parametrize(
     ("key", "name"), [("qa", "verification.jsonl"), ("security", "security-audit.jsonl")]
 )
@@ -53,6 +55,7 @@ def test_no_rule_skips_a_step_that_has_failed(key: str, name: str) -> None:
     assert skip_rule(View(failed, None), step) == ""
 
 
+@pytest.mark.proves("002:79b")
 def test_a_sign_off_waits_for_the_verification_though_the_audit_is_off() -> None:
     content = complete()
     del content["verification.jsonl"]
@@ -65,6 +68,7 @@ def with_(name: str, line: dict[str, Any]) -> Phase:
     return Phase(facts(complete() | {name: [line]}))
 
 
+@pytest.mark.proves("002:59b")
 def test_a_failed_result_closes_the_integration_gate_and_holds_the_sign_off() -> None:
     phase = with_("integration-gate-result.jsonl", {"r": "FAIL"})
     gate = next(one for one in phase.gates if one.name == "integration")
@@ -75,6 +79,7 @@ def test_a_failed_result_closes_the_integration_gate_and_holds_the_sign_off() ->
     assert phase.sign_off == (Decision.HOLD, "the integration gate says FAIL")
 
 
+@pytest.mark.proves("000:747d")
 def test_a_closed_gate_keeps_the_sign_off_open_and_is_named() -> None:
     blocked = {"from_dept": "uiux", "to_dept": "frontend", "blockers": ["tokens not final"]}
     phase = with_("dept-handoff.jsonl", blocked)

@@ -44,6 +44,7 @@ def test_every_rule_of_the_tables_is_bound() -> None:
     assert (set(SKIPS), set(ENTRY), set(EXIT)) == (set(Skip), set(EntryGate), set(ExitGate))
 
 
+@pytest.mark.proves("002:64")
 def test_the_order_of_arrival_makes_no_difference() -> None:
     seed = random.randrange(2**32)
     print(f"seed {seed}")
@@ -55,6 +56,7 @@ def test_the_order_of_arrival_makes_no_difference() -> None:
         assert fold(facts({name: complete()[name] for name in names})) == ordered
 
 
+@pytest.mark.proves("002:37")
 def test_an_empty_phase_begins_with_the_critic() -> None:
     progress = fold(facts({}))
     assert progress.next is not None
@@ -65,6 +67,7 @@ def test_an_empty_phase_begins_with_the_critic() -> None:
     )
 
 
+@pytest.mark.proves("002:36", "002:42", "002:52", "002:64")
 @pytest.mark.parametrize(
     ("absent", "agent", "key"),
     [
@@ -86,6 +89,7 @@ def test_the_first_gap_says_who_is_next(absent: list[str], agent: str, key: str)
     assert (progress.next.agent, progress.next.step) == (agent, key)
 
 
+@pytest.mark.proves("002:76")
 @pytest.mark.parametrize(("documenter", "agent"), [("always", "documenter"), ("on_request", "qa")])
 def test_a_documenter_on_request_hides_nobody(documenter: str, agent: str) -> None:
     config = Config.model_validate({"documenter": documenter, "security_audit": True})
@@ -94,6 +98,7 @@ def test_a_documenter_on_request_hides_nobody(documenter: str, agent: str) -> No
     assert progress.next.agent == agent
 
 
+@pytest.mark.proves("002:64")
 def test_a_later_step_does_not_open_before_an_earlier_one() -> None:
     assert standing(without("critique.jsonl"), "architecture") is StepStanding.PENDING
     assert "research" in step(fold(facts(without("critique.jsonl"))), "architecture").missing[0]
@@ -107,6 +112,7 @@ SKIPPED_BY_EFFORT = {
 }
 
 
+@pytest.mark.proves("002:68b", "002:73b", "002:77b")
 @pytest.mark.parametrize("effort", SKIPPED_BY_EFFORT)
 def test_each_effort_profile_skips_its_steps_and_no_other(effort: str) -> None:
     config = Config.model_validate({"effort": effort, "security_audit": True})
@@ -125,6 +131,7 @@ EVIDENCE_OF_SKIPPABLE = (
 )  # fmt: skip
 
 
+@pytest.mark.proves("002:77b", "002:78")
 @pytest.mark.parametrize(
     ("change", "key", "rule"),
     [
@@ -158,6 +165,7 @@ def test_a_mandatory_step_is_never_skipped() -> None:
             assert step(progress, row.key).standing is not StepStanding.SKIPPED
 
 
+@pytest.mark.proves("002:73b")
 def test_tests_are_skipped_when_no_task_asks_for_them() -> None:
     content = without("test-plan.jsonl")
     for name in ("01-01.plan.jsonl", "01-02.plan.jsonl"):
@@ -166,6 +174,7 @@ def test_tests_are_skipped_when_no_task_asks_for_them() -> None:
     assert step(fold(facts(content)), "test_authoring").by == "no ts"
 
 
+@pytest.mark.proves("002:68b")
 def test_an_existing_critique_without_confidence_counts_as_existing() -> None:
     content = complete() | {"critique.jsonl": [{"id": "C1", "st": "addressed"}]}
     assert step(fold(facts(content)), "critique").by == "exists"
@@ -254,6 +263,7 @@ def reviewed(
     return step(fold(facts(content, versions=known, work=work)), "code_review").missing
 
 
+@pytest.mark.proves("002:130")
 def test_minor_findings_are_approved_once_the_fix_is_committed() -> None:
     lines = [ASKS, MINOR, {"plan": "01-02", "r": "approve", "cycle": 1, "dt": "2026-02-19"}]
     wanted = ("the review of plan 01-01 says changes_requested: minor findings",)
@@ -268,6 +278,7 @@ def test_a_fix_counts_although_another_review_came_into_the_file_after_it() -> N
     assert reviewed((2, [ASKS, MINOR]), (4, [ASKS, MINOR, other]), work=(FIXED,)) == ()
 
 
+@pytest.mark.proves("002:131", "002:132", "002:133")
 def test_major_findings_are_reviewed_again_and_then_the_lead_decides() -> None:
     says = "the review of plan 01-01 says changes_requested"
     assert reviewed((2, [ASKS, MINOR, MAJOR])) == (f"{says}: major findings",)
@@ -346,6 +357,7 @@ def test_a_security_fail_stops_the_phase() -> None:
     assert "security FAIL: hard stop, only the user decides" in progress.departments[0].blockers
 
 
+@pytest.mark.proves("002:53")
 @pytest.mark.parametrize(
     ("change", "outcome"),
     [
@@ -417,6 +429,7 @@ PARALLEL = Config.model_validate(
 )
 
 
+@pytest.mark.proves("002:282", "more:2")
 def test_each_department_walks_the_steps_with_its_own_artifacts() -> None:
     content = complete() | {
         "fe-architecture.toon": [{}],
@@ -442,6 +455,7 @@ def test_a_phase_is_not_signed_off_before_every_department_is_done() -> None:
     assert not progress.is_complete
 
 
+@pytest.mark.proves("002:60")
 def test_the_integration_gate_exists_where_several_departments_work() -> None:
     keys = {one.step.key: one.standing for one in fold(facts({}, config=PARALLEL)).steps}
     assert keys["integration_gate"] is StepStanding.PENDING
@@ -455,6 +469,7 @@ def test_no_junk_in_an_artifact_makes_the_fold_raise(junk: dict[str, Any]) -> No
         fold(facts(changed(name, **junk)))
 
 
+@pytest.mark.proves("000:715")
 @pytest.mark.parametrize(
     ("absent", "takes"), [("critique", True), ("architecture", True), ("research", False)]
 )

@@ -44,6 +44,7 @@ def versions(name: str, *contents: tuple[int, list[dict[str, Any]]]) -> dict[str
     }
 
 
+@pytest.mark.proves("002:131", "resume:3")
 def test_after_a_review_with_major_findings_the_dev_fixes_and_the_senior_looks_again() -> None:
     lines = [ASKS, MAJOR]
     known = versions("code-review.jsonl", (2, lines))
@@ -57,6 +58,7 @@ def test_after_a_review_with_major_findings_the_dev_fixes_and_the_senior_looks_a
     assert turn({"code-review.jsonl": second}, versions=known).agent == "lead"
 
 
+@pytest.mark.proves("002:121", "resume:3")
 def test_a_failed_verification_goes_to_the_lead_and_after_the_fix_to_qa() -> None:
     failed = [{"r": "FAIL", "fl": 1}]
     known = versions("verification.jsonl", (2, failed))
@@ -66,11 +68,13 @@ def test_a_failed_verification_goes_to_the_lead_and_after_the_fix_to_qa() -> Non
     assert fixed.agent == "qa"
 
 
+@pytest.mark.proves("resume:3", "more:1")
 def test_whoever_holds_an_escalation_has_to_answer_it() -> None:
     log = {"id": "ESC-01-01-T1", "dt": "2026-02-19T08:00:00Z", "agent": "dev", "tgt": "senior", "st": "open"}  # fmt: skip
     assert turn({"escalation.jsonl": [log]}).agent == "senior"
 
 
+@pytest.mark.proves("000:240a")
 def test_a_blocking_question_goes_to_the_scout_first() -> None:
     pending = {"q": "which key store?", "src": "pending", "rt": "blocking", "ra": "dev"}
     content = {"research.jsonl": [{"q": "rotation"}, pending], "01-01.summary.jsonl": []}
@@ -79,6 +83,7 @@ def test_a_blocking_question_goes_to_the_scout_first() -> None:
     assert turn(content).agent == "dev"
 
 
+@pytest.mark.proves("002:53")
 def test_a_design_that_is_sent_back_goes_to_the_architect() -> None:
     recycled = turn({"critique.jsonl": [{"id": "C1", "st": "open", "cf": 90, "rd": 1}]})
     assert (recycled.agent, recycled.step) == ("architect", "architecture")
@@ -90,6 +95,7 @@ def test_after_a_security_fail_the_user_decides() -> None:
     assert turn({"security-audit.jsonl": [{"r": "FAIL"}]}).agent == "user"
 
 
+@pytest.mark.proves("000:603a")
 @pytest.mark.parametrize(
     ("verdict", "agent"),
     [

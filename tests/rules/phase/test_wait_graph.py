@@ -331,6 +331,7 @@ def test_only_a_blocking_escalation_pauses_who_escalated(severity: str, pauses: 
 ASKED = {"q": "key rotation", "src": "pending", "rt": "blocking", "ra": "dev"}
 
 
+@pytest.mark.proves("000:240a")
 @pytest.mark.parametrize(
     ("lines", "paused"),
     [

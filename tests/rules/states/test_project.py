@@ -269,6 +269,7 @@ def project(content: PhaseFacts, before: State | None) -> State | None:
     return fresh
 
 
+@pytest.mark.proves("002:299")
 @pytest.mark.parametrize(
     ("names", "st", "step", "pr"),
     [

@@ -139,6 +139,7 @@ def test_without_a_repository_no_path_can_be_judged() -> None:
     assert raised.value.reason is Reason.NOT_A_REPOSITORY
 
 
+@pytest.mark.proves("002:116")
 def test_what_committed_files_show_to_be_out_of_its_lane_is_found(team: Team) -> None:
     team.begin()
     decision = '{"ts":"2026-02-19T08:00:00Z","agent":"dev","dec":"API design: one endpoint","reason":"simple"}\n'

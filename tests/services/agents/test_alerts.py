@@ -106,6 +106,7 @@ def crew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[
 # --- agents ---
 
 
+@pytest.mark.proves("000:351")
 def test_each_change_of_an_agent_is_told_once_as_document_000_has_it(
     crew: Callable[[], Crew],
 ) -> None:
@@ -282,6 +283,7 @@ def test_what_is_rejected_is_the_cause(crew: Callable[[], Crew]) -> None:
 # --- circuits ---
 
 
+@pytest.mark.proves("000:367")
 def test_a_circuit_opens_by_failures_and_half_opens_by_the_steady_clock(
     crew: Callable[[], Crew],
 ) -> None:

@@ -178,6 +178,7 @@ def test_every_caller_names_the_same_findings(repository: Repository) -> None:
         assert told(findings) == told(tuple(wrong)), path
 
 
+@pytest.mark.proves("001:60")
 def test_a_handoff_file_has_one_verdict(repository: Repository) -> None:
     settings = load(repository.root)
     handoffs = DirectiveHandoffs(repository, settings)

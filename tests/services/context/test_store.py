@@ -101,6 +101,7 @@ def cited(root: Path, line: Any) -> bool:
     return bool(sources)
 
 
+@pytest.mark.proves("002:220")
 def test_contexts_of_all_agents_over_a_full_phase(
     team: Team, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -160,6 +161,7 @@ def forbidden(planted: Planted) -> set[tuple[str, str]]:
     return {(agent, path) for agent, path in asked if path in paths}
 
 
+@pytest.mark.proves("002:231", "002:239-243")
 def test_canaries_in_forbidden_files_reach_no_context(
     planted: Planted, proved: list[ContextAudit], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -188,6 +190,7 @@ def test_canaries_in_forbidden_files_reach_no_context(
     assert len(distinct) >= 50
 
 
+@pytest.mark.proves("002:216")
 def test_no_read_hook_lets_a_forbidden_file_pass(
     planted: Planted, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -353,6 +356,7 @@ def test_the_contexts_of_all_agents_appear_where_the_configuration_says_so(team:
     assert not any("fe-" in name or "ux-" in name for name in names)
 
 
+@pytest.mark.proves("002:302")
 def test_resume_compiles_what_exists_anew_and_tells_so_twice_in_the_same_words(team: Team) -> None:
     team.begin()
     path = compiled(team, "architect")

@@ -124,6 +124,7 @@ def office(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable
 # --- silence ---
 
 
+@pytest.mark.proves("002:184", "000:347")
 def test_silent_levels_are_handed_up_one_by_one_until_the_user_has_it(
     office: Callable[..., Office],
 ) -> None:
@@ -322,6 +323,7 @@ def test_whoever_ticks_between_the_look_and_the_lock_has_handed_it_up(
 # --- moves ---
 
 
+@pytest.mark.proves("002:182")
 def test_round_trip_ends_when_a_commit_carries_the_task_on(office: Callable[..., Office]) -> None:
     place = office()
     place.service.open(BLOCKER)
@@ -382,6 +384,7 @@ def test_repeated_command_is_logged_once(office: Callable[..., Office]) -> None:
     assert place.raises("senior").already and len(place.lines()) == 2
 
 
+@pytest.mark.proves("002:184")
 def test_round_trips_that_are_used_up_stop_the_work_with_a_report(
     office: Callable[..., Office],
 ) -> None:
@@ -400,6 +403,7 @@ def test_round_trips_that_are_used_up_stop_the_work_with_a_report(
     )
 
 
+@pytest.mark.proves("002:114")
 def test_security_fail_goes_past_the_chain_only_with_an_audit_that_fails(
     office: Callable[..., Office],
 ) -> None:
@@ -436,6 +440,7 @@ def test_refused_raise_leaves_the_log_alone(
     assert done.findings[0].path == ".yolo-planning/phases/01-auth/escalation.jsonl"
 
 
+@pytest.mark.proves("002:162")
 def test_architect_owes_two_or_three_options(office: Callable[..., Office]) -> None:
     place = office()
     place.service.open(BLOCKER)

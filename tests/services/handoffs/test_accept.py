@@ -104,6 +104,7 @@ def told(handed: ReceivedHandoff | EmittedHandoff) -> list[tuple[Reason, str, st
 # --- taking over -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.proves("001:75", "001:78", "001:76")
 def test_receiver_is_told_what_it_is_and_where_it_goes_on(team: Team) -> None:
     team.emit()
     handed = team.check()
@@ -132,6 +133,7 @@ def test_detached_head_is_no_branch(team: Team) -> None:
     assert told(team.check()) == [(Reason.BRANCH_MISMATCH, HANDOFF, "/handoff/directive_branch")]
 
 
+@pytest.mark.proves("001:30", "001:61c")
 @pytest.mark.parametrize(
     ("path", "old", "new", "expected"),
     [
@@ -198,6 +200,7 @@ def test_what_does_not_agree_stops_the_receiver(
     assert told(handed)[0] == expected
 
 
+@pytest.mark.proves("001:22")
 def test_files_that_are_gone_stop_the_receiver(team: Team) -> None:
     team.emit()
     (team.root / README).unlink()
@@ -268,6 +271,7 @@ def test_edits_are_free_where_nothing_was_handed_over(team: Team) -> None:
     assert may_edit(team, session_id=GUID) == [Reason.FILE_MISSING]
 
 
+@pytest.mark.proves("001:61b", "001:61c")
 def test_edits_are_denied_until_the_handoff_is_mended(team: Team) -> None:
     team.emit()
     team.change(HANDOFF, "executor", "reviewer")
@@ -279,6 +283,7 @@ def test_edits_are_denied_until_the_handoff_is_mended(team: Team) -> None:
     assert may_edit(team, receiver="architect") == [Reason.DISCRETIONARY_WORK]
 
 
+@pytest.mark.proves("001:73")
 def test_latest_handoff_of_several_decides(team: Team) -> None:
     team.emit()
     team.write(".yolo-planning/HANDOFF.md", "no front matter\n")
@@ -302,6 +307,7 @@ def override(team: Team, because: str = "the branch was renamed") -> ReceivedHan
         return handoffs.override(team.check(), because, datetime(2026, 2, 19, 8, tzinfo=UTC))
 
 
+@pytest.mark.proves("001:87")
 def test_override_is_recorded_and_holds_for_the_hooks_too(team: Team) -> None:
     team.emit()
     team.git("switch", "-q", "-c", "login-2")
@@ -362,6 +368,7 @@ def test_damaged_record_overrides_nothing(team: Team) -> None:
 # --- handing over ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.proves("001:59")
 def test_packet_and_file_say_the_same(team: Team) -> None:
     emitted = team.emit()
     assert (emitted.path, emitted.is_new, emitted.findings) == (HANDOFF, True, ())
@@ -385,6 +392,7 @@ def test_packet_outside_a_session_is_text_alone(team: Team) -> None:
     assert team.git("status", "--porcelain") == ""
 
 
+@pytest.mark.proves("001:68")
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
@@ -432,6 +440,7 @@ def test_session_behind_a_link_is_not_written_to(
 # --- after it --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.proves("001:67")
 def test_later_work_of_the_sender_is_reported(team: Team) -> None:
     team.emit()
     team.commit("architect", "chore(state): HANDOFF")

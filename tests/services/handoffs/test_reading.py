@@ -115,6 +115,7 @@ SITUATIONS = [
 ]
 
 
+@pytest.mark.proves("004:45", "004:62a")
 @pytest.mark.parametrize(("content", "text", "reasons"), SITUATIONS)
 def test_every_fallback_leaves_its_reason_in_the_log(
     root: Path, content: object, text: bytes | None, reasons: list[str]
@@ -131,6 +132,7 @@ def test_every_fallback_leaves_its_reason_in_the_log(
     )
 
 
+@pytest.mark.proves("004:62a")
 def test_the_five_reasons_are_all_among_the_situations() -> None:
     wanted = {Reason.FILE_MISSING, Reason.JSON_PARSE_ERROR, Reason.SCHEMA_INVALID, Reason.TEXT_FALLBACK_OK,
               Reason.TEXT_FALLBACK_FAIL}  # fmt: skip

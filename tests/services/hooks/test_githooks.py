@@ -147,6 +147,7 @@ def broken(root: Path) -> list[tuple[str, str]]:
 # --- there and back --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.proves("hosts:16")
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_install_and_uninstall_leave_every_file_as_it_was(root: Path, layout: Layout) -> None:
     layout(root)
@@ -157,6 +158,7 @@ def test_install_and_uninstall_leave_every_file_as_it_was(root: Path, layout: La
     assert (everything(root), folders(root)) == (before, folders_before)
 
 
+@pytest.mark.proves("hosts:21", "hosts:18")
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_after_install_every_hook_answers_in_every_work_tree(root: Path, layout: Layout) -> None:
     layout(root)
@@ -173,6 +175,7 @@ def test_a_second_install_keeps_everything(root: Path, layout: Layout) -> None:
     assert everything(root) == before
 
 
+@pytest.mark.proves("hosts:16")
 def test_what_stands_around_a_section_is_kept_to_the_byte(root: Path) -> None:
     plain(root)
     install(root)

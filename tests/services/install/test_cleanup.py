@@ -122,6 +122,7 @@ def test_who_gives_up_cleans_at_any_step(
     assert names(team) == before - set(COORDINATION)
 
 
+@pytest.mark.proves("002:286e")
 def test_a_complete_phase_is_cleaned_and_its_resolutions_too(
     team: Team, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -67,6 +67,7 @@ def test_the_ux_gate_opens_with_the_last_of_its_evidence(
     assert (phase / ".handoff-uiux-complete").exists()
 
 
+@pytest.mark.proves("002:286b")
 @pytest.mark.parametrize("forge", ["touch", "copy", "link", "past"])
 def test_a_sentinel_made_by_hand_opens_nothing_and_is_named(
     phase: Path, capsys: pytest.CaptureFixture[str], forge: str
@@ -95,6 +96,7 @@ def test_a_file_that_is_not_committed_is_no_evidence(
     assert asked(capsys, phase, "gate", "check", "ux-complete")[0] == 1
 
 
+@pytest.mark.proves("002:286a")
 def test_every_active_department_gets_a_true_status(phase: Path) -> None:
     place(phase, "architecture", "fe-architecture.toon")
     once(phase)

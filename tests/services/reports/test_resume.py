@@ -95,6 +95,7 @@ def test_five_moments_of_a_team(team: Team) -> None:
     ]
 
 
+@pytest.mark.proves("002:301")
 def test_a_task_is_done_by_a_commit_that_says_its_words(team: Team) -> None:
     team.begin()
     team.plan_one()
@@ -104,6 +105,7 @@ def test_a_task_is_done_by_a_commit_that_says_its_words(team: Team) -> None:
     assert told(team)["in_progress"][0]["tasks"][0] == {"task": "01-01/T1", "commit": done[:12]}
 
 
+@pytest.mark.proves("resume:2")
 def test_rejected_held_and_uncommitted_are_told_at_once_and_for_good(team: Team) -> None:
     team.begin()
     team.artifact("qa-code.jsonl", '{"r": "PASS"')

@@ -37,6 +37,7 @@ def claim(
         return Claims(repository, done).claim(agent, task, files, 1_000_000.0)
 
 
+@pytest.mark.proves("000:394a")
 def test_the_second_dev_is_refused_in_order_and_gets_its_turn(team: Team) -> None:
     root = str(team.root)
     assert claim(root, "dev-1", T1, "src/a.ts").is_granted
