@@ -93,7 +93,7 @@ def test_imports_only_go_down(path: Path) -> None:
 
 ROOMS = {
     "rules": (
-        "timestamps", "turn_timers", "report", "claims", "artifacts", "evidence", "escalations", "loops", "handoffs",
+        "timestamps", "turn_timers", "report", "claims", "artifacts", "team", "evidence", "escalations", "loops", "handoffs",
         "authz", "phase", "states", "agents", "context", "hooks", "decide", "resume_report",
     ),
     "services": (

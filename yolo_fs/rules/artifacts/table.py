@@ -77,6 +77,17 @@ class Naming(StrEnum):
     or something else; in this order of subjects."""
 
 
+class Meeting(StrEnum):
+    """How two versions of an artifact become one, when both changed since they last agreed."""
+
+    BY_ID = "by id"
+    """Record by record, told apart by `id`, else by `name`, else by their content."""
+    APPEND = "append"
+    """The records of both, in the order of their times."""
+    WHOLE = "whole"
+    """Not at all: a person chooses."""
+
+
 class Check(StrEnum):
     """Cross-references of an artifact; each is bound to its predicate in `rules.artifacts.checks`."""
 
@@ -140,6 +151,8 @@ class Artifact:
     """The one department that makes it; None where the file name says which, or any may."""
     append_only: bool = False
     """Lines are only ever added."""
+    meets: Meeting = Meeting.WHOLE
+    """How two versions of it become one."""
     needs_body: bool = False
     """A header without any body line is not an artifact yet."""
     repeats_header: bool = False
@@ -214,6 +227,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         body=(planning.Requirement,),
         checks=(Check.UNIQUE_IDS,),
         home=Home.ROOT,
+        meets=Meeting.BY_ID,
     ),
     Artifact(
         kind="roadmap",
@@ -240,6 +254,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         body=(findings.CritiqueFinding,),
         checks=(Check.UNIQUE_IDS,),
         step="critique",
+        meets=Meeting.BY_ID,
     ),
     Artifact(
         kind="research",
@@ -248,6 +263,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         source="document 002, 11-Step Workflow (step 2)",
         body=(research.Request, research.ResearchFinding),
         step="research",
+        meets=Meeting.APPEND,
     ),
     Artifact(
         kind="research-archive",
@@ -256,6 +272,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         source="the reference scripts",
         body=(research.ArchivedFinding,),
         home=Home.ROOT,
+        meets=Meeting.APPEND,
     ),
     Artifact(
         kind="architecture",
@@ -298,6 +315,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         checks=(Check.UNIQUE_IDS,),
         naming=Naming.ONE_PLAN,
         step="test_authoring",
+        meets=Meeting.BY_ID,
     ),
     Artifact(
         kind="summary",
@@ -319,6 +337,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         body=(tests.PlanTests,),
         naming=Naming.ONE_PLAN,
         step="implementation",
+        meets=Meeting.BY_ID,
     ),
     # Steps 8 to 10.
     Artifact(
@@ -342,6 +361,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         source="document 002, 11-Step Workflow (step 8.5)",
         body=(review.DocEntry,),
         step="documentation",
+        meets=Meeting.BY_ID,
     ),
     Artifact(
         kind="verification",
@@ -378,6 +398,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         body=(review.Gap,),
         checks=(Check.UNIQUE_IDS,),
         step="qa",
+        meets=Meeting.BY_ID,
     ),
     Artifact(
         kind="qa-gate-results",
@@ -392,6 +413,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
             quality.GateRecord,
         ),
         append_only=True,
+        meets=Meeting.APPEND,
     ),
     Artifact(
         kind="security-audit",
@@ -434,6 +456,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         subjects=_OF_PHASE,
         source="document 000, dept-handoff.jsonl",
         body=(DeptHandoff,),
+        meets=Meeting.BY_ID,
     ),
     Artifact(
         kind="design-handoff",
@@ -442,6 +465,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         subjects=_OF_PHASE,
         source="document 000, design_handoff",
         body=(DesignHandoff, design.ComponentHandoff),
+        meets=Meeting.BY_ID,
     ),
     Artifact(
         kind="design-tokens",
@@ -450,6 +474,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         subjects=_OF_PHASE,
         source="document 000, design_handoff",
         body=(design.DesignToken,),
+        meets=Meeting.BY_ID,
     ),
     Artifact(
         kind="component-specs",
@@ -458,6 +483,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         subjects=_OF_PHASE,
         source="document 000, design_handoff",
         body=(design.ComponentSpec,),
+        meets=Meeting.BY_ID,
     ),
     Artifact(
         kind="user-flows",
@@ -467,6 +493,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         source="document 000, design_handoff",
         body=(design.UserFlowLine,),
         checks=(Check.UNIQUE_IDS,),
+        meets=Meeting.BY_ID,
     ),
     Artifact(
         kind="api-contracts",
@@ -474,6 +501,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         subjects=_OF_PHASE,
         source="document 000, api_contract",
         body=(ApiContract, design.EndpointContract),
+        meets=Meeting.BY_ID,
     ),
     Artifact(
         kind="handoff",
@@ -492,6 +520,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         source="the reference scripts",
         body=(findings.LoggedDecision,),
         append_only=True,
+        meets=Meeting.APPEND,
     ),
     Artifact(
         kind="escalation",
@@ -501,6 +530,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         body=(escalation.EscalationMessageLine, escalation.EscalationLine),
         checks=(Check.RISING_TIME,),
         append_only=True,
+        meets=Meeting.APPEND,
     ),
     Artifact(
         kind="debug-report",
@@ -508,6 +538,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         subjects=_OF_PHASE,
         source="document 002, Agent Roster; document 000, debugger_report",
         body=(DebuggerReport, findings.DebugReport),
+        meets=Meeting.BY_ID,
     ),
     # State.
     Artifact(

@@ -1,0 +1,1 @@
+"""How the coordinated files of several clones become one: reconcile, and merge by records."""
