@@ -43,9 +43,11 @@ AGENTS = frozenset(
 _PATHS = ("file_path", "path", "notebook_path", "target_file")
 _LONGEST_NAME = 200
 _MAY_REACH_THE_TREE = re.compile(
-    r"\.(?:dept|handoff|escalation)-|state\.json|-delete\b|-exec|\b(?:rm|rimraf|mv)\b.*?\s[\"']?(?:\.|/|~|\*|\$|`)"
+    r"\.(?:dept|handoff|escalation)-|state\.json|-delete\b|-exec"
+    r"|\b(?:rm|rimraf|mv)\b.*?\s[\"']?(?:\.|/|~|\*|\$|`)"
+    r"|\bgit\b.*(?:--no-verify|\bcommit\b.*\s-[a-z]*n|(?i:core\.hookspath))"
 )
-"""Words by which a command may reach files of the planning tree without its name."""
+"""Words by which a command may reach files of the planning tree without its name, or skip our git hooks."""
 _READERS = ("Read", "NotebookRead", "Grep", "Glob")
 
 
@@ -57,8 +59,9 @@ def main(arguments: Sequence[str]) -> int:
     except Exception as defect:  # whatever it is, it is ours and not the session's
         said, complaint, code = {}, f"yolo-fs hook: {type(defect).__name__}: {defect!s:.300}", 0
     try:
-        if complaint:
-            print(complaint.encode("ascii", "backslashreplace").decode(), file=sys.stderr)
+        if complaint and sys.stderr is not None:
+            sys.stderr.buffer.write(f"{complaint}\n".encode("utf-8", "backslashreplace"))
+            sys.stderr.flush()
         print(json.dumps(said), flush=True)
     except OSError:  # the daemon is not listening
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
@@ -82,6 +85,8 @@ def answer(
             f"yolo-fs hook: no event {(event or str(told.get('hook_event_name', '')))[:80]!r}; nothing done",
             0,
         )
+    if _is_hosts_own(told):
+        return {}, "", 0
     cwd = _cwd(told, start)
     root = _root(cwd)
     if root and _has_tree(told, cwd, root):
@@ -146,6 +151,11 @@ def _root(folder: str) -> str:
         if above == folder:
             return ""
         folder = above
+
+
+def _is_hosts_own(told: Question) -> bool:
+    """Return whether a fork of the host's own asks, such as that of its compaction."""
+    return bool(told.get("agent_id")) and told.get("agent_type") == ""
 
 
 def _note_life(told: Question, named: str, root: str) -> None:
@@ -255,6 +265,12 @@ def _has_own_roots(root: str) -> bool:
     return False
 
 
+def _begins(told: Question, cwd: str, root: str) -> bool:
+    """Return whether a session gets its brief; the one that a compaction owed it is this."""
+    _was_compacted(told, cwd, root)
+    return _has_tree(told, cwd, root)
+
+
 def _is_compacted(told: Question, _cwd: str, root: str) -> bool:
     from yolo_fs.edges.heartbeats import mark_compacted
 
@@ -280,10 +296,11 @@ NEEDS: Mapping[str, Callable[[Question, str, str], bool]] = {
     "post-compact": _is_compacted,
     "user-prompt-submit": _was_compacted,
     "session-end": _never,
-    "session-start": _has_tree,
+    "session-start": _begins,
     "subagent-start": _has_tree,
     "pre-tool-use": _before,
     "post-tool-use": _after,
+    "post-tool-use-failure": _after,
     "stop": _stops,
     "subagent-stop": _stops,
     "task-completed": _has_tree,

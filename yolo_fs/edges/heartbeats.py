@@ -129,7 +129,7 @@ def _has_beat(tail: bytes, line: Mapping[str, Any], now: float) -> bool:
     return False
 
 
-WORK = ("user-prompt-submit", "pre-tool-use", "post-tool-use")
+WORK = ("user-prompt-submit", "pre-tool-use", "post-tool-use", "post-tool-use-failure")
 """Events that only show that the agent works; a test keeps them equal to the protocol table."""
 
 

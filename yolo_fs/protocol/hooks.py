@@ -44,25 +44,30 @@ class AgentHook:
     """Its answer may be a refusal with a reason."""
     matcher: str = ""
     """Sources or tools for which the host calls it; empty for all."""
-    timeout_s: int = 10
-    """After so many seconds the host goes on without an answer."""
+    timeout_s: int = 60
+    """After so many seconds the host goes on without an answer, also where it would have been no:
+    a loaded machine has to reach one before."""
 
 
 AGENT_HOOKS = (
-    AgentHook("session-start", "SessionStart", matcher="startup|resume|clear|compact"),
+    AgentHook("session-start", "SessionStart", matcher="startup|resume|clear|compact|fork"),
     AgentHook("user-prompt-submit", "UserPromptSubmit"),
     AgentHook(
         "pre-tool-use",
         "PreToolUse",
         may_block=True,
         matcher="|".join(TOOLS),
-        timeout_s=5,
     ),
     AgentHook(
         "post-tool-use",
         "PostToolUse",
         may_block=True,
         matcher="|".join(name for name, act in TOOLS.items() if act is not Act.READ),
+    ),
+    AgentHook(
+        "post-tool-use-failure",
+        "PostToolUseFailure",
+        matcher="|".join(name for name, act in TOOLS.items() if act is Act.RUN),
     ),
     AgentHook("subagent-start", "SubagentStart"),
     AgentHook(
@@ -77,11 +82,7 @@ AGENT_HOOKS = (
     ),
     AgentHook("task-completed", "TaskCompleted", may_block=True),
     AgentHook("session-end", "SessionEnd", timeout_s=1),
-    AgentHook(
-        "post-compact",
-        "PostCompact",
-        timeout_s=5,
-    ),
+    AgentHook("post-compact", "PostCompact"),
 )
 
 AGENT_HOOK_BY_NAME = {row.name: row for row in AGENT_HOOKS}

@@ -43,7 +43,9 @@ HOSTS = (
     Host(
         "codex",
         ".codex/hooks.json",
-        _all_but("task-completed", "session-end"),
+        _all_but(
+            "task-completed", "post-tool-use-failure"
+        ),  # a failing command is told as any other
         (
             "Turn hooks on: `hooks = true` below `[features]` in ~/.codex/config.toml.",
             "Approve each hook with /hooks in an interactive session: one that is not approved is skipped silently, "

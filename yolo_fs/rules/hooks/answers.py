@@ -17,7 +17,14 @@ REFUSED = 2
 """Exit code by which a host takes a refusal; never given but on purpose."""
 
 _HEARD = frozenset(
-    {"session-start", "user-prompt-submit", "pre-tool-use", "post-tool-use", "subagent-start"}
+    {
+        "session-start",
+        "user-prompt-submit",
+        "pre-tool-use",
+        "post-tool-use",
+        "post-tool-use-failure",
+        "subagent-start",
+    }
 )
 """Events at which a host takes something into the agent's context."""
 
@@ -51,6 +58,8 @@ def output_of(event: str, host: str, told: HookAnswer) -> HookOutput:
     context = _cut(told.context) if event in _HEARD else ""
     if host == "cursor":
         return HookOutput(_for_cursor(event, refusal, context), told.note)
+    if host == "codex" and event == "pre-tool-use":
+        refusal = refusal.removesuffix(".")  # it adds ". Command: …"
     if event == "task-completed" and refusal:
         return HookOutput({}, refusal, REFUSED)
     return HookOutput(_for_claude(event, refusal, context), told.note)

@@ -28,6 +28,8 @@ class HookInput:
     touches: tuple[Touch, ...] = ()
     undecided: tuple[str, ...] = ()
     """Parts of a command whose effect its text does not tell."""
+    unchecked: tuple[str, ...] = ()
+    """Commands of git that tell it to skip the hooks of the repository."""
     is_repeated: bool = False
     """It has been sent on once already: whoever is stopped twice is stopped for ever."""
     task: str = ""
@@ -50,6 +52,7 @@ def parse_input(
         agent=_text(told, "agent_type") or _text(told, "subagent_type"),
         touches=reading.touches,
         undecided=reading.undecided,
+        unchecked=reading.unchecked,
         is_repeated=told.get("stop_hook_active") is True or _number(told, "loop_count") > 0,
         task=f"{_text(told, 'task_subject')}\n{_text(told, 'task_description')}".strip(),
     )

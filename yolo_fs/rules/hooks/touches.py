@@ -60,6 +60,8 @@ class CommandReading:
     touches: tuple[Touch, ...] = ()
     undecided: tuple[str, ...] = ()
     """Parts of the command whose effect only running it would show."""
+    unchecked: tuple[str, ...] = ()
+    """Commands of git that tell it to skip the hooks of the repository."""
 
 
 def read_command(command: str, variables: Mapping[str, str] | None = None) -> CommandReading:
@@ -74,7 +76,8 @@ def read_command(command: str, variables: Mapping[str, str] | None = None) -> Co
     touches = [touch for touch in seen if isinstance(touch, Touch)]
     undecided = [part.what for part in seen if isinstance(part, _Undecided)]
     undecided += [touch.path for touch in touches if touch.writes and not touch.is_certain]
-    return CommandReading(tuple(touches), tuple(dict.fromkeys(undecided)))
+    unchecked = [part.what for part in seen if isinstance(part, _Unchecked)]
+    return CommandReading(tuple(touches), tuple(dict.fromkeys(undecided)), tuple(unchecked))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +85,13 @@ class _Undecided:
     what: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Unchecked:
+    what: str
+
+
 _Row = TypeVar("_Row")
-_Seen = Iterator[Touch | _Undecided]
+_Seen = Iterator[Touch | _Undecided | _Unchecked]
 
 _MOST_NESTED = 4
 """Shells within shells that are looked into."""
@@ -94,7 +102,11 @@ _PATHSPEC_MAGIC = re.compile(r":(?:\([a-z,]*\)|/)")
 _SCRIPT_WRITES = re.compile(r"(?:^|[;/}\d\s])w\s+([^\s;}]+)")
 """The command `w FILE` of sed."""
 _AWK_WRITES = re.compile(r">>?\s*\"([^\"]+)\"")
-_CODE_PATH = re.compile(r"[\w./~-]*\.yolo-planning[\w./*-]*|[\w./-]*HANDOFF\.md")
+_CODE_PATH = re.compile(
+    r"[\w./~-]*\.yolo-planning[\w./*-]*|[\w./-]*HANDOFF\.md"
+    r"|[\w./-]*\.(?:dept|handoff|escalation)-[\w.*-]+|[\w./-]*state\.json"
+)
+_CODE_FOLDER = re.compile(r"\.yolo-planning(?:/[\w-]+)*/?\Z")
 _CODE_WRITES = re.compile(
     r"""open\([^)]*,\s*(?:mode\s*=\s*)?['"][rb]*[wax]|open\([^)]*['"]>|Mode\.WRITE
     |\.(?:write_text|write_bytes|unlink|rmtree|touch|rename|symlink_to|hardlink_to|truncate)\(
@@ -459,23 +471,43 @@ def _of_docker(program: _Program) -> _Seen:
 
 def _of_git(program: _Program) -> _Seen:
     words = list(program.arguments)
-    folder = ""
+    folder, is_unchecked = "", False
     while words and words[0].text.startswith("-"):
         option = words.pop(0).text
         if option in _VALUED["git"].split() and words:
             value = words.pop(0).text
             folder = value if option in ("-C", "--work-tree") else folder
+            is_unchecked = is_unchecked or value.lower().startswith("core.hookspath=")
     if not words:
         return
     verb = words[0].text
-    for seen in _GIT_VERBS.get(verb, _touches_nothing)(
-        _Program(f"git {verb}", tuple(words[1:]), program.command)
-    ):
+    program = _Program(f"git {verb}", tuple(words[1:]), program.command)
+    if is_unchecked or _skips_hooks(program):
+        yield _Unchecked(program.line)
+    for seen in _GIT_VERBS.get(verb, _touches_nothing)(program):
         yield (
             replace(seen, path=posixpath.join(folder, seen.path))
             if isinstance(seen, Touch)
             else seen
         )
+
+
+_TAKES_A_VALUE = re.compile(
+    r"-[aeiopqsvz]*[mFCct]|--(?:message|file|author|date|template|trailer|fixup|squash)"
+)
+
+
+def _skips_hooks(program: _Program) -> bool:
+    before = ""
+    for option in (word.text for word in program.arguments):
+        if option == "--":
+            return False
+        is_value = _TAKES_A_VALUE.fullmatch(before) is not None
+        short = program.name == "git commit" and re.match(r"-[aeiopqsvz]*n", option)
+        if not is_value and (option == "--no-verify" or short):
+            return True
+        before = "" if is_value else option
+    return False
 
 
 def _pathspecs(words: Sequence[Word], effect: Effect, must_exist: bool = False) -> Iterator[Touch]:
@@ -654,7 +686,11 @@ def _of_interpreter(program: _Program) -> _Seen:
 def _of_code(program: _Program, code: str) -> _Seen:
     writes, runs = _CODE_WRITES.search(code) is not None, _CODE_RUNS.search(code) is not None
     paths = _CODE_PATH.findall(code)
-    yield from (Touch(path, Effect.WRITE if writes else Effect.READ) for path in paths)
+    folders = [path for path in paths if _CODE_FOLDER.search(path)]
+    names = [path for path in paths if "/" not in path and path not in folders]
+    put_together = [posixpath.join(folder, name) for folder in folders for name in names]
+    effect = Effect.WRITE if writes else Effect.READ
+    yield from (Touch(path, effect) for path in dict.fromkeys((*paths, *put_together)))
     if runs or (writes and not paths):
         yield _Undecided(program.line)
 

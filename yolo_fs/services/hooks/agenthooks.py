@@ -73,6 +73,12 @@ def _after_tool(asked: HookRequest) -> HookAnswer:
     return HookAnswer(context="\n".join(str(finding) for one in judged for finding in one.findings))
 
 
+def _after_failure(asked: HookRequest) -> HookAnswer:
+    """Tell the same of a command that failed after it had written; here a host is told, not refused."""
+    told = _after_tool(asked)
+    return HookAnswer(context=told.refusal or told.context)
+
+
 def _is_judged(path: str) -> bool:
     return classify(path) is not None or path.rpartition("/")[2] == HANDOFF
 
@@ -161,6 +167,7 @@ def _tasks_said(asked: HookRequest) -> Iterator[TaskProgress]:
 _ANSWERS: Mapping[str, Callable[[HookRequest], HookAnswer]] = {
     "pre-tool-use": lambda asked: Guard(asked).answer(),
     "post-tool-use": _after_tool,
+    "post-tool-use-failure": _after_failure,
     "subagent-start": _subagent_starts,
     "stop": lambda asked: Leave(asked).answer(),
     "subagent-stop": lambda asked: Leave(asked).answer(),

@@ -132,6 +132,11 @@ class Layout:
         return os.path.join(self.folder, name)
 
 
+def is_installed(root: str) -> bool:
+    """Return whether our section is in the hook by which git asks about each commit's message."""
+    return BEGIN.encode() in (content_of(layout(root).file("commit-msg")) or b"")
+
+
 def layout(root: str) -> Layout:
     """Return where git, as the user has configured it, looks for the hooks of a work tree."""
     said = run_as_user(root, ["rev-parse", "--path-format=absolute", "--git-path", "hooks"])

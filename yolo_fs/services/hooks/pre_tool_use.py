@@ -20,6 +20,7 @@ from yolo_fs.rules.hooks.answers import HookAnswer
 from yolo_fs.rules.hooks.guarded import Guarded, guarded, holds_guarded
 from yolo_fs.rules.hooks.touches import Effect, Touch
 from yolo_fs.services.handoffs.accept import DirectiveHandoffs
+from yolo_fs.services.hooks.githooks import is_installed
 from yolo_fs.services.hooks.request import HookRequest
 from yolo_fs.services.progress.state_files import RUNNING
 
@@ -32,6 +33,8 @@ class Guard:
 
     def answer(self) -> HookAnswer:
         """Refuse what would be written or read against the rules, with the reason and what to do instead."""
+        if self._asked.said.unchecked and is_installed(self._asked.repository.root):
+            return HookAnswer(refusal=_skipped(self._asked.said.unchecked[0]))
         handed = self._handed()
         for touch in self._asked.said.touches:
             for path in self._asked.paths(touch):
@@ -135,6 +138,13 @@ class Guard:
             return "" if given.allowed else _not_handed_over(given.findings)
 
         return why
+
+
+def _skipped(command: str) -> str:
+    return (
+        f"{safe(command)} skips the hooks that check each commit here; only a person may do that.\n"
+        "Instead: run it without that option; where a hook is wrong, tell your user what it says."
+    )
 
 
 def _said_no(given: AccessDecision) -> str:
