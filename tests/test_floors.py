@@ -93,11 +93,12 @@ def test_imports_only_go_down(path: Path) -> None:
 
 ROOMS = {
     "rules": (
-        "timestamps", "turn_timers", "report", "claims", "artifacts", "team", "evidence", "escalations", "loops", "handoffs",
+        "timestamps", "turn_timers", "report", "claims", "kept", "artifacts", "team", "evidence", "escalations", "loops",
+        "handoffs",
         "authz", "phase", "states", "agents", "context", "hooks", "decide", "resume_report",
     ),
     "services": (
-        "workspace", "history", "checking", "worktree", "escalations", "tasks", "context", "handoffs", "agents",
+        "workspace", "kept", "history", "checking", "worktree", "escalations", "tasks", "context", "handoffs", "agents",
         "progress", "daemon", "reports", "install", "hooks",
     ),
 }  # fmt: skip

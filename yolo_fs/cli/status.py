@@ -15,6 +15,7 @@ from yolo_fs.edges.git.history import LoggedCommit
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError, safe
 from yolo_fs.rules.decide import describe
+from yolo_fs.rules.kept import KeptEntry
 from yolo_fs.services.agents.snapshot import AgentsObserver, AgentsSnapshot
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.hooks.bypassed import past_hooks
@@ -184,7 +185,17 @@ def show(console: Console, found: Report) -> None:
     _show_phases(console, found)
     for standing in (CandidateState.REJECTED, CandidateState.HELD, CandidateState.PENDING):
         _show_candidates(console, standing, found.with_standing(standing))
+    _show_kept(console, found.kept)
     _show_last(console, found.last)
+
+
+def _show_kept(console: Console, kept: Sequence[KeptEntry]) -> None:
+    if not kept:
+        return
+    size_kib = sum(entry.size_bytes for entry in kept) / 1024
+    gone = f"; {kept[-1].dropped} older ones are gone" if kept[-1].dropped else ""
+    told = f"\n{len(kept)} kept aside, {size_kib:.1f} KiB{gone}: 'yolo-fs kept' lists them"
+    console.print(told, style="yellow")
 
 
 def _show_last(console: Console, last: Sequence[LoggedCommit]) -> None:

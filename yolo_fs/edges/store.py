@@ -283,7 +283,7 @@ def update(
     Returns what was written; None from `fn` means no change, and is returned. The lock file stays.
     Raises: YoloError(LOCK_TIMEOUT), naming the holder if the kernel tells.
     """
-    with _locked(lock, timeout_s, mode):
+    with locked(lock, timeout_s, mode):
         new = fn(read_json(path))
         if new is None:
             return None
@@ -295,7 +295,8 @@ def update(
 
 
 @contextlib.contextmanager
-def _locked(lock: str, timeout_s: float, mode: int) -> Iterator[None]:
+def locked(lock: str, timeout_s: float, mode: int = OWN) -> Iterator[None]:
+    """Hold the lock file for as long as the context lasts; it stays. Raises YoloError(LOCK_TIMEOUT)."""
     with environment(lock):
         release = _take_free(lock, mode) or _wait_for(lock, timeout_s, mode)
     try:

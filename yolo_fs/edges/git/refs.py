@@ -18,16 +18,24 @@ from yolo_fs.reasons import Exit, Reason, YoloError
 
 REFLOG_MESSAGE = "yolo-fs"
 """How our moves of a branch are told from the user's in the reflog."""
+_NO_REFLOG = {
+    "GIT_CONFIG_COUNT": "1",
+    "GIT_CONFIG_KEY_0": "core.logAllRefUpdates",
+    "GIT_CONFIG_VALUE_0": "false",
+}
 
 
 class RefUpdater:
     """Moves branches of one repository."""
 
-    def __init__(self, repository: Repository, *, durable: bool = True):
+    def __init__(self, repository: Repository, *, durable: bool = True, is_private: bool = False):
+        """Move branches, or a private ref: one without a reflog, which a lock of ours lets one process move."""
         self._repository = repository
         self._durable = durable
+        self._is_private = is_private
         self._helper: Conversation | None = None
-        self._notes = _LockNotes(f"{repository.own_dir}/ref-locks")
+        name = "kept-ref-lock" if is_private else "ref-locks"
+        self._notes = _LockNotes(f"{repository.own_dir}/{name}")
 
     def move(self, ref: str, new: str, old: str | None) -> None:
         """Let `ref` point at `new` if it still points at `old` (None: if it does not exist yet).
@@ -45,7 +53,7 @@ class RefUpdater:
                 Reason.BRANCH_BROKEN, hint="See 'yolo-fs doctor'.", exit_code=Exit.GIT_FAILED
             )
         try:
-            self._transact(ref, new, old or self._repository.object_format.zero)
+            self._transact(ref, b"update", new, old or self._repository.object_format.zero)
         except YoloError as error:
             self.close()
             self.clear_own_stale_locks()  # a killed helper leaves them, and the next would wait forever
@@ -54,6 +62,15 @@ class RefUpdater:
         if self._durable:
             self._make_name_durable(ref, is_new=old is None)
         failpoint.reach("refs.durable")
+
+    def delete(self, ref: str, old: str) -> None:
+        """Delete a private ref if it still points at `old`. Raises as `move`."""
+        try:
+            self._transact(ref, b"delete", old)
+        except YoloError as error:
+            self.close()
+            self.clear_own_stale_locks()
+            raise _told_apart(error) from None
 
     def close(self) -> None:
         """End the helper process; an unfinished transaction is dropped by git."""
@@ -73,23 +90,23 @@ class RefUpdater:
         """Return the ref locks that are provably ours and whose holder is dead."""
         return self._notes.stale()
 
-    def _transact(self, ref: str, new: str, old: str) -> None:
+    def _transact(self, ref: str, change: bytes, *values: str) -> None:
         if self._helper is None:
+            reflog = () if self._is_private else ("--create-reflog", "-m", REFLOG_MESSAGE)
+            more = _NO_REFLOG if self._is_private else {}
             self._helper = self._repository.git.converse(
-                "update-ref", "--create-reflog", "-m", REFLOG_MESSAGE, "--stdin"
+                "update-ref", *reflog, "--stdin", more=more
             )
         helper = self._helper
         failpoint.reach("refs.begun")
-        helper.ask(
-            b"start\nupdate %s %s %s\nprepare\n" % (os.fsencode(ref), new.encode(), old.encode())
-        )
+        command = b" ".join([change, os.fsencode(ref), *(value.encode() for value in values)])
+        helper.ask(b"start\n%s\nprepare\n" % command)
         for step in (b"start: ok", b"prepare: ok"):
             _expect(helper, step)
         failpoint.reach("refs.prepared")
-        self._notes.write(
-            helper.pid,
-            (f"{self._repository.common_dir}/{ref}.lock", f"{self._repository.git_dir}/HEAD.lock"),
-        )
+        # A private ref is not what HEAD names: a HEAD.lock is the user's.
+        heads = () if self._is_private else (f"{self._repository.git_dir}/HEAD.lock",)
+        self._notes.write(helper.pid, (f"{self._repository.common_dir}/{ref}.lock", *heads))
         failpoint.reach("refs.noted")
         helper.ask(b"commit\n")
         _expect(helper, b"commit: ok")

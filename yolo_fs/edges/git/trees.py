@@ -6,6 +6,7 @@ See docs/faults.md#f32.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from yolo_fs.edges.git.object_format import GitObject
@@ -131,11 +132,35 @@ class Trees:
             tree = self.get(entry.oid)
         return tree.get(name) or tree.get(name + b"/")
 
+    def build(self, blobs: Mapping[str, str]) -> tuple[GitObject, ...]:
+        """Return the trees that hold these files and no other, path → blob id; the root comes last."""
+        return tuple(self._built([(_parts(path), oid) for path, oid in blobs.items()]))
+
+    def _built(self, files: Sequence[tuple[list[bytes], str]]) -> Iterator[GitObject]:
+        own = {parts[0]: _raw(_FILE, parts[0], oid) for parts, oid in files if len(parts) == 1}
+        below: dict[bytes, list[tuple[list[bytes], str]]] = {}
+        for parts, oid in files:
+            if len(parts) > 1:
+                below.setdefault(parts[0], []).append((parts[1:], oid))
+        for name, inner in below.items():
+            made = tuple(self._built(inner))
+            yield from made
+            own[name + b"/"] = _raw(_FOLDER, name, made[-1].oid)
+        tree = Tree(tuple(sorted(own)), tuple(own[key] for key in sorted(own)))
+        stored = self._store.object_format.hash_object("tree", b"".join(tree.raws))
+        self._keep(stored.oid, tree)
+        yield stored
+
     def files_below(self, root: str, path: str) -> dict[str, str]:
         """Return the regular files below a folder of the tree `root`: path from the root → blob id."""
         top = self.find(root, path)
+        is_folder = top is not None and top.mode == _FOLDER.decode()
+        return self.files(top.oid, path + "/") if top and is_folder else {}
+
+    def files(self, root: str, prefix: str = "") -> dict[str, str]:
+        """Return the regular files of a tree: prefix and path → blob id."""
         found: dict[str, str] = {}
-        pending = [(path + "/", top.oid)] if top and top.mode == _FOLDER.decode() else []
+        pending = [(prefix, root)]
         while pending:
             prefix, oid = pending.pop()
             tree = self.get(oid)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,12 +13,14 @@ from yolo_fs.edges.git.index import IndexSync
 from yolo_fs.edges.git.obstacles import IN_PROGRESS
 from yolo_fs.edges.git.refs import RefUpdater
 from yolo_fs.edges.git.repository import Head, Repository
-from yolo_fs.reasons import Reason
-from yolo_fs.rules.artifacts.verdicts import Accepted, Held, Verdict, Waiting
+from yolo_fs.reasons import Reason, YoloError, errors
+from yolo_fs.rules.artifacts.verdicts import Accepted, Held, Rejected, Verdict, Waiting
 from yolo_fs.rules.decide import EventSink, decide, describe
+from yolo_fs.rules.kept import Cause
 from yolo_fs.services.daemon.apply import Applier, ApplyResult, CommitBudget
+from yolo_fs.services.kept.keeper import Keeper, Unkept
 from yolo_fs.services.workspace.settings import Settings
-from yolo_fs.services.worktree.surveyor import Surveyor
+from yolo_fs.services.worktree.surveyor import Refusal, Surveyor
 from yolo_fs.services.worktree.verdict_store import CachedVerdict, Observation, VerdictStore
 
 ATTEMPTS = 8
@@ -45,7 +48,11 @@ class Coordinator:
         durable = settings.policy.durability == "fsync"
         repository.objects.is_durable = durable
         self._branches = RefUpdater(repository, durable=durable)
-        self._surveyor = Surveyor(repository, settings, emit)
+        self._refusals: list[Refusal] = []
+        self._kept: dict[str, bytes] = {}
+        """Path → digest of the content that was kept last."""
+        self._keeper = Keeper(repository, secrets_allowed=settings.policy.secrets_allowed)
+        self._surveyor = Surveyor(repository, settings, emit, self._refusals.append)
         self._store = VerdictStore()
         self.index = IndexSync(repository)
         self._applier = Applier(
@@ -167,6 +174,7 @@ class Coordinator:
         actions = decide(before, {path: look.seen.verdict for path, look in seen.items()})
         outcome = self._applier.carry_out(actions, head)
         self._emit_held(outcome)
+        self._keep_refused(before)
         for path, look in seen.items():
             verdict = outcome.verdicts.get(path) or look.seen.verdict
             observed = Observation(path, verdict, look.seen.stamp)
@@ -175,12 +183,46 @@ class Coordinator:
             self._surveyor.head = Head(head.ref, commits[-1])
         return outcome
 
+    def _keep_refused(self, before: Mapping[str, Verdict]) -> None:
+        """Keep the contents that were just refused; what passes by itself only when it was seen before."""
+        refusals, digests = list(self._refusals), {}
+        self._refusals.clear()
+        contents = []
+        for path, data, verdict in refusals:
+            reasons = _reasons_of(verdict)
+            is_passing = not PASSING.isdisjoint(reasons) and before.get(path) != verdict
+            digest = hashlib.sha256(data).digest()
+            if is_passing or _NEVER_KEPT & reasons.keys() or self._kept.get(path) == digest:
+                continue
+            contents.append(Unkept(path, data, Cause(tuple(reasons))))
+            digests[path] = digest
+        if not contents:
+            return
+        try:
+            self._keeper.keep(contents)
+        except (
+            YoloError
+        ) as error:  # what is refused must not hold up what is not; it is tried again
+            self._emit("kept.failed", contents[0].path, {"reason": error.reason.value})
+        else:
+            self._kept |= digests
+
     def _emit_held(self, outcome: ApplyResult) -> None:
         """Emit what was accepted and could not be committed; a branch that moved is tried again at once."""
         for path, verdict in outcome.verdicts.items():
             is_held = isinstance(verdict, Held) and not _is_moved(verdict)
             if is_held and verdict != self._store.verdict(path):
                 self._emit("artifact.held", path, describe(verdict))
+
+
+_NEVER_KEPT = frozenset({Reason.AUTO_COMMIT_OFF, Reason.UNDONE_BY_USER})
+"""The user wants no commit of it, or the reflog has it."""
+
+
+def _reasons_of(verdict: Rejected | Held) -> dict[Reason, None]:
+    if isinstance(verdict, Held):
+        return {verdict.reason: None}
+    return dict.fromkeys(finding.reason for finding in errors(verdict.findings))
 
 
 def _is_moved(verdict: Verdict | None) -> bool:

@@ -27,7 +27,9 @@ from yolo_fs.rules.artifacts.verdicts import (
     Waiting,
 )
 from yolo_fs.rules.decide import describe
+from yolo_fs.rules.kept import KeptEntry
 from yolo_fs.services.daemon.health import DaemonHealth, health
+from yolo_fs.services.kept.keeper import Keeper
 from yolo_fs.services.workspace.settings import Settings
 from yolo_fs.services.worktree.surveyor import Surveyor
 
@@ -87,6 +89,8 @@ class Report:
     candidates: tuple[Candidate, ...]
     last: tuple[LoggedCommit, ...]
     """The latest coordination commits, newest first."""
+    kept: tuple[KeptEntry, ...] = ()
+    """Contents that the branch does not have."""
 
     def counts(self, candidates: Iterable[Candidate] | None = None) -> Counter[CandidateState]:
         """Count candidates by standing."""
@@ -110,6 +114,11 @@ class Report:
             "counts": {standing.value: self.counts()[standing] for standing in CandidateState},
             "candidates": [candidate.as_json() for candidate in self.candidates],
             "last_commits": listed(self.last),
+            "kept": {
+                "entries": len(self.kept),
+                "bytes": sum(entry.size_bytes for entry in self.kept),
+                "dropped": self.kept[-1].dropped if self.kept else 0,
+            },
         }
 
 
@@ -132,6 +141,7 @@ def report(repository: Repository, settings: Settings) -> Report:
         health(repository),
         found,
         last_commits(repository, head.tip),
+        Keeper(repository).entries(),
     )
 
 

@@ -147,7 +147,8 @@ _OTHERS = (
     *map(
         OwnFile,
         ("claims.lock", "phases.lock", "handoffs.lock", "execution-state.lock", "handoff-overrides.json.lock",
-         "daemon.lock", "gates.waiters", "index-pending", "ref-locks", "history.json"),
+         "daemon.lock", "gates.waiters", "index-pending", "ref-locks", "history.json", "kept.turn",
+         "kept-ref-lock"),
     ),
 )  # fmt: skip
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import time
 import traceback
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, Self
 
 from yolo_fs.edges import failpoint
@@ -40,12 +40,30 @@ from yolo_fs.services.workspace.settings import Settings
 from yolo_fs.services.worktree.verdict_store import CachedVerdict, Observation, QuietTimer
 
 
+class Refusal(NamedTuple):
+    """A settled content that cannot be committed, or not now."""
+
+    path: str
+    data: bytes
+    verdict: Rejected | Held
+
+
+RefusalSink = Callable[[Refusal], object]
+
+
 class Pipeline:
     """Judges paths of one work tree."""
 
-    def __init__(self, repository: Repository, settings: Settings):
+    def __init__(
+        self,
+        repository: Repository,
+        settings: Settings,
+        refused: RefusalSink = lambda _refusal: None,
+    ):
+        """Judge by these settings; `refused` is given every content that is rejected or held."""
         self._repository = repository
         self._settings = settings
+        self._refused = refused
         self._rules = PathRules(repository, commit_ignored=settings.policy.commit_ignored)
         self._quiet_timer = QuietTimer()
         self._checker = Checker(settings)
@@ -66,7 +84,10 @@ class Pipeline:
         content = read(self._repository.root, path, self._settings.policy.max_file_bytes)
         if isinstance(content, Finding):
             return Observation(path, _unread(content, in_head))
-        return Observation(path, self._judge(place, content, in_head, obstacle), content.stamp)
+        verdict = self._judge(place, content, in_head, obstacle)
+        if isinstance(verdict, Rejected | Held):
+            self._refused(Refusal(path, content.data, verdict))
+        return Observation(path, verdict, content.stamp)
 
     def prepare(self, paths: Iterable[str]) -> None:
         """Ask git about all the paths of a round at once; what it refuses to answer is asked again one by one."""
@@ -136,13 +157,17 @@ class Surveyor:
     """Checks paths of one work tree."""
 
     def __init__(
-        self, repository: Repository, settings: Settings, emit: EventSink = lambda *_: None
+        self,
+        repository: Repository,
+        settings: Settings,
+        emit: EventSink = lambda *_: None,
+        refused: RefusalSink = lambda _refusal: None,
     ):
-        """Check paths by these settings; `emit` hears of defects."""
+        """Check paths by these settings; `emit` hears of defects, `refused` of what cannot be committed."""
         self._repository = repository
         self._emit = emit
         self._roots = settings.roots
-        self._pipeline = Pipeline(repository, settings)
+        self._pipeline = Pipeline(repository, settings, refused)
         self._scan_cache = ScanCache(repository.root)
         self._abandoned: Abandoned | None = None
         self.obstacles = Obstacles(

@@ -1,0 +1,138 @@
+"""`yolo-fs kept`: contents that the branch does not have, kept safe in a private ref."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from yolo_fs.cli.reply import Invocation, Reply, verb
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.json_form import to_json
+from yolo_fs.reasons import Exit, safe
+from yolo_fs.rules.kept import KeptEntry
+from yolo_fs.services.kept.keeper import Keeper
+from yolo_fs.services.kept.restore import Restored, restore
+from yolo_fs.services.workspace.settings import load
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+class _ListedByDefault(click.Group):
+    """Takes `kept` alone, and options after it, for `kept list`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not args or (args[0].startswith("-") and args[0] not in ("-h", "--help")):
+            args = ["list", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group("kept", cls=_ListedByDefault)
+def kept() -> None:
+    """Contents that could not be committed, or that a command would have destroyed.
+
+    They lie in a private ref of the repository, never on a branch, and are never pushed by yolo-fs. The newest 20
+    versions of a path stay, 64 MiB in all. What looks like a credential is only named. Without a subcommand: list.
+    """
+
+
+@verb("list", example="yolo-fs kept list", parent=kept)
+def list_(asked: Invocation) -> Reply:
+    """List what is kept, newest last: number, moment, paths and why."""
+    with Repository(asked.start) as repository:
+        entries = _keeper(repository).entries()
+    data = {
+        "entries": [_as_json(entry) for entry in entries],
+        "bytes": sum(entry.size_bytes for entry in entries),
+        "dropped": entries[-1].dropped if entries else 0,
+    }
+    return Reply(data, show=lambda console: _show(console, entries))
+
+
+@verb("show", example="yolo-fs kept show 3", parent=kept)
+@click.argument("number", type=int, metavar="N")
+def show(asked: Invocation, *, number: int) -> Reply:
+    """Print the contents of an entry, as they were."""
+    with Repository(asked.start) as repository:
+        keeper = _keeper(repository)
+        entry = keeper.entry(number)
+        contents = {path: data.decode("utf-8", "replace") for path, data in keeper.contents(entry)}
+    return Reply(
+        _as_json(entry) | {"contents": contents},
+        show=lambda console: _show_contents(console, contents),
+    )
+
+
+@verb("restore", example="yolo-fs kept restore 3 --to /tmp/plan.jsonl", parent=kept)
+@click.argument("number", type=int, metavar="N")
+@click.option("--to", "target", metavar="PATH", help="Write it there instead of where it was.")
+def restore_(asked: Invocation, *, number: int, target: str | None) -> Reply:
+    """Write an entry back to where it was. What stands there now, and is not committed, is kept first."""
+    with Repository(asked.start) as repository:
+        keeper = _keeper(repository)
+        done = restore(repository, keeper, keeper.entry(number), target, asked.start)
+    code = Exit.FINDINGS if done.findings else Exit.DONE
+    data = {"restored": done.written, "kept_first": done.kept_first}
+    return Reply(data, done.findings, code, lambda console: _show_restored(console, done))
+
+
+@verb("prune", example="yolo-fs kept prune --older 30d", parent=kept)
+@click.option(
+    "--older", default="30d", metavar="AGE", help="Such as 12h, 30d or 8w; 30d unless given."
+)
+def prune(asked: Invocation, *, older: str) -> Reply:
+    """Drop what was kept longer ago. Git frees the room when it next collects garbage."""
+    with Repository(asked.start) as repository:
+        gone = _keeper(repository).prune(_age(older))
+    return Reply({"pruned": gone}, show=lambda console: console.print(f"{gone} entries dropped"))
+
+
+def _keeper(repository: Repository) -> Keeper:
+    return Keeper(repository, secrets_allowed=load(repository.root).policy.secrets_allowed)
+
+
+_UNITS = {"h": "hours", "d": "days", "w": "weeks"}
+
+
+def _age(text: str) -> timedelta:
+    found = re.fullmatch(r"([0-9]{1,5})([hdw])", text)
+    if not found:
+        raise click.UsageError(f"{safe(text)!r} is no age: a number and h, d or w, such as 30d.")
+    return timedelta(**{_UNITS[found[2]]: int(found[1])})
+
+
+def _as_json(entry: KeptEntry) -> dict[str, Any]:
+    facts: dict[str, Any] = to_json(entry)
+    return facts | {"is_named_only": entry.files == 0}
+
+
+def _show(console: Console, entries: Sequence[KeptEntry]) -> None:
+    if not entries:
+        console.print("nothing is kept")
+    for entry in entries:
+        more = f" and {len(entry.paths) - 1} more" if len(entry.paths) > 1 else ""
+        why = ", ".join(entry.cause.reasons)
+        by = " ".join(part for part in (entry.cause.agent, entry.cause.command) if part)
+        named = "named only" if entry.files == 0 else f"{entry.size_bytes} bytes"
+        told = f"{safe(entry.paths[0])}{more}  {safe(why)}  {named}  {safe(by)}".rstrip()
+        console.print(f"{entry.number:>5}  {entry.at}  {told}")
+
+
+def _show_contents(console: Console, contents: dict[str, str]) -> None:
+    for path, text in contents.items():
+        if len(contents) > 1:
+            console.print(f"==> {safe(path, 4096)}")
+        lines = text.split("\n")
+        shown = [safe(line, 1 << 20) for line in lines] if console.is_terminal else lines
+        console.file.write("\n".join(shown))
+
+
+def _show_restored(console: Console, done: Restored) -> None:
+    for path in done.written:
+        console.print(f"restored {safe(path)}")
+    if done.kept_first:
+        console.print(f"what stood there before is kept under number {done.kept_first}")

@@ -1,0 +1,236 @@
+"""Keeps contents that the branch does not have in `refs/yolo-fs/kept/WORK_TREE`, a chain of one commit per entry.
+
+The branch, the index and the work tree take no part, no reflog is written, and what looks like a
+credential is only named. See docs/kept.md.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+from yolo_fs.edges.git.object_format import GitObject
+from yolo_fs.edges.git.objects import PACK_FROM
+from yolo_fs.edges.git.obstacles import collects_garbage
+from yolo_fs.edges.git.refs import RefUpdater
+from yolo_fs.edges.git.repository import FALLBACK_IDENTITY, Repository
+from yolo_fs.edges.store import locked, private_directory
+from yolo_fs.reasons import Exit, Reason, YoloError
+from yolo_fs.rules.artifacts.secrets import find_secrets
+from yolo_fs.rules.kept import MOST_BYTES, Cause, KeptEntry, entry_of, within_bounds
+from yolo_fs.rules.timestamps import iso, moment
+
+REF = "refs/yolo-fs/kept/"
+"""Followed by `main`, or by `worktrees/` and the id of a linked work tree."""
+
+_IDLE_ENTRIES = 64
+"""So many entries beyond the bounds may wait until the chain is written anew without them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unkept:
+    """One content that is to be kept."""
+
+    path: str
+    data: bytes
+    cause: Cause
+
+
+class Keeper:
+    """Keeps contents of one work tree. Daemon, hooks and commands may keep at the same time."""
+
+    def __init__(
+        self,
+        repository: Repository,
+        *,
+        secrets_allowed: Sequence[str] = (),
+        patience_s: float = 10.0,
+    ):
+        """Keep in this repository; `patience_s`: how long to wait for another process that keeps."""
+        self._repository = repository
+        self._secrets_allowed = frozenset(secrets_allowed)
+        self._patience_s = patience_s
+        self.ref = REF + _name_of(repository)
+        self._tip: str | None = None
+        self._chain: tuple[KeptEntry, ...] = ()
+        """What the tip was read as: everything that is stored, oldest first."""
+
+    def keep(self, contents: Sequence[Unkept]) -> tuple[KeptEntry, ...]:
+        """Keep each content as an entry of its own, and return the new entries; what is kept already is none.
+
+        Raises:
+            YoloError: GC_RUNNING, LOCK_TIMEOUT, NO_SPACE, STORAGE_FAILED, GIT_FAILED.
+        """
+        drafts = [self._draft({each.path: each.data}, each.cause) for each in contents]
+        return self._append([draft for draft in drafts if draft]) if drafts else ()
+
+    def keep_files(self, files: Mapping[str, bytes], cause: Cause) -> KeptEntry | None:
+        """Keep contents, path → bytes, as one entry; None when all of it is kept already. Raises as `keep`."""
+        draft = self._draft(files, cause)
+        return next(iter(self._append([draft])), None) if draft else None
+
+    def keep_tree(
+        self, tree: str, paths: Sequence[str], size_bytes: int, cause: Cause
+    ) -> KeptEntry | None:
+        """Keep a tree that git has stored, as `git write-tree` does, as one entry. Raises as `keep`.
+
+        The caller has left out what looks like a credential. `paths`: every file in it.
+        """
+        entry = KeptEntry(0, "", tuple(paths), len(paths), size_bytes, cause, tree)
+        return next(iter(self._append([(entry, ())])), None)
+
+    def entries(self) -> tuple[KeptEntry, ...]:
+        """Return what is kept, oldest first."""
+        return within_bounds(self._read())
+
+    def entry(self, number: int) -> KeptEntry:
+        """Return one entry.
+
+        Raises:
+            YoloError: UNKNOWN_REFERENCE.
+        """
+        for entry in self.entries():
+            if entry.number == number:
+                return entry
+        message, hint = f"nothing is kept under number {number}", "'yolo-fs kept' lists what is."
+        raise YoloError(Reason.UNKNOWN_REFERENCE, message, hint=hint)
+
+    def contents(self, entry: KeptEntry) -> Iterator[tuple[str, bytes]]:
+        """Yield path and bytes of each content of an entry.
+
+        Raises:
+            YoloError: OBJECT_MISSING.
+        """
+        for path, blob in self._repository.trees.files(entry.tree).items():
+            found = self._repository.objects.read(blob)
+            if found is None:
+                raise YoloError(Reason.OBJECT_MISSING, f"blob {blob}", exit_code=Exit.GIT_FAILED)
+            yield path, found.body
+
+    def prune(self, older: timedelta) -> int:
+        """Drop the entries that are older, and whatever is beyond the bounds; return how many entries went."""
+        with self._locked():
+            chain = self._read()
+            since = datetime.now(UTC) - older
+            stay = tuple(
+                entry for entry in within_bounds(chain) if (moment(entry.at) or since) >= since
+            )
+            if len(stay) < len(chain):
+                self._write(stay, ())
+            return len(chain) - len(stay)
+
+    # --- writing ---
+
+    def _draft(
+        self, files: Mapping[str, bytes], cause: Cause
+    ) -> tuple[KeptEntry, tuple[GitObject, ...]] | None:
+        """Return an entry without its number, and the objects that it needs."""
+        allowed = self._secrets_allowed
+        sound = {
+            path: data for path, data in files.items() if not find_secrets(data, path, allowed)
+        }
+        hash_object = self._repository.object_format.hash_object
+        blobs = {path: hash_object("blob", data) for path, data in sound.items()}
+        trees = self._repository.trees.build({path: blob.oid for path, blob in blobs.items()})
+        size = sum(map(len, sound.values()))
+        entry = KeptEntry(0, "", tuple(files), len(sound), size, cause, trees[-1].oid)
+        return entry, (*blobs.values(), *trees)
+
+    def _append(
+        self, drafts: Sequence[tuple[KeptEntry, tuple[GitObject, ...]]]
+    ) -> tuple[KeptEntry, ...]:
+        with self._locked():
+            chain = self._read()
+            known = {(entry.paths[:1], entry.tree) for entry in within_bounds(chain)}
+            number = chain[-1].number if chain else 0
+            fresh: list[KeptEntry] = []
+            objects: list[GitObject] = []
+            for draft, needed in drafts:
+                if (draft.paths[:1], draft.tree) in known:
+                    continue
+                number += 1
+                fresh.append(replace(draft, number=number, at=iso(datetime.now(UTC).timestamp())))
+                objects += needed
+                known.add((draft.paths[:1], draft.tree))
+            if fresh:
+                self._extend(chain, fresh, objects)
+            return tuple(fresh)
+
+    def _extend(
+        self, chain: tuple[KeptEntry, ...], fresh: list[KeptEntry], objects: Sequence[GitObject]
+    ) -> None:
+        """Add entries to the chain; it is written anew without what went once that is a good part of it."""
+        stay = within_bounds((*chain, *fresh))
+        idle = len(chain) + len(fresh) - len(stay)
+        idle_bytes = sum(e.size_bytes for e in (*chain, *fresh)) - sum(e.size_bytes for e in stay)
+        is_crowded = idle > _IDLE_ENTRIES + len(stay) // 4 or idle_bytes > MOST_BYTES // 4
+        before = chain[-1].dropped if chain else 0
+        if is_crowded:
+            self._write((*stay[:-1], replace(stay[-1], dropped=before + idle)), objects)
+        else:
+            fresh = [replace(entry, dropped=before) for entry in fresh]
+            self._write((*chain, *fresh), objects, onto=len(chain))
+
+    def _write(
+        self, entries: tuple[KeptEntry, ...], objects: Sequence[GitObject], onto: int = 0
+    ) -> None:
+        """Store a chain and move the ref to it; its first `onto` entries are stored already."""
+        tip = self._tip if onto else None
+        commits = []
+        for entry in entries[onto:]:
+            commits.append(self._commit_object(entry, tip))
+            tip = commits[-1].oid
+        repository, everything = self._repository, (*objects, *commits)
+        refs = RefUpdater(repository, durable=repository.objects.is_durable, is_private=True)
+        with closing(refs):
+            if tip is not None:
+                repository.objects.write(everything, packed=len(everything) >= PACK_FROM)
+                if collects_garbage(repository):  # it may take what no ref has yet
+                    raise YoloError(Reason.GC_RUNNING, exit_code=Exit.TRY_AGAIN)
+                refs.move(self.ref, tip, self._tip)
+            elif self._tip is not None:
+                refs.delete(self.ref, self._tip)
+        self._tip, self._chain = tip, entries
+
+    def _commit_object(self, entry: KeptEntry, parent: str | None) -> GitObject:
+        at = moment(entry.at) or datetime.now(UTC)
+        signature = f"{FALLBACK_IDENTITY} {int(at.timestamp())} +0000"
+        lines = [
+            f"tree {entry.tree}",
+            *([f"parent {parent}"] if parent else []),
+            f"author {signature}",
+            f"committer {signature}",
+        ]
+        text = "\n".join([*lines, "", entry.message]).encode()
+        return self._repository.object_format.hash_object("commit", text)
+
+    # --- reading ---
+
+    def _locked(self) -> AbstractContextManager[None]:
+        private_directory(self._repository.own_dir)
+        return locked(os.path.join(self._repository.own_dir, "kept.turn"), self._patience_s)
+
+    def _read(self) -> tuple[KeptEntry, ...]:
+        tip = self._repository.tip(self.ref)
+        if tip != self._tip:
+            self._chain = tuple(self._stored(tip)) if tip else ()
+            self._tip = tip
+        return self._chain
+
+    def _stored(self, tip: str) -> Iterator[KeptEntry]:
+        answer = self._repository.git.run(
+            "log", "-z", "--reverse", "--format=%T%n%B", "--end-of-options", tip, "--", ok=(0, 128)
+        )
+        for text in answer.out.decode("utf-8", "replace").split("\0"):
+            tree, _, message = text.partition("\n")
+            if entry := entry_of(tree, message):
+                yield entry
+
+
+def _name_of(repository: Repository) -> str:
+    if repository.git_dir == repository.common_dir:
+        return "main"
+    return f"worktrees/{os.path.basename(repository.git_dir)}"
