@@ -1,13 +1,16 @@
-"""Calls a drop-in script as agents call it: scripts/NAME.sh, as a process."""
+"""Calls a drop-in script as agents call it, as a process; test_shims.py goes through scripts/NAME.sh itself."""
 
 from __future__ import annotations
 
 import json
 import os
 import subprocess
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from tests.support import forked
 
 SCRIPTS = Path(__file__).parent.parent.parent / "scripts"
 
@@ -42,12 +45,26 @@ def call(
         "LANG": "C.UTF-8",
         "PYTHONWARNINGS": "error",
     }
+    words = [*map(str, arguments)]
+    environment |= env or {}
+    is_alone = threading.current_thread() is threading.main_thread()
+    if prefix or env or not is_alone:
+        ended = through_the_shell(
+            [*prefix, str(SCRIPTS / f"{name}.sh"), *words], cwd, environment, given
+        )
+    else:
+        ended = forked.call(["compat", name, *words], cwd, environment, given.encode())
+    assert b"Traceback" not in ended.err, ended.err.decode()
+    return Done(ended.code, ended.out.decode(), ended.err.decode())
+
+
+def through_the_shell(
+    command: Sequence[str], cwd: Path, env: Mapping[str, str], given: str
+) -> forked.Ended:
     done = subprocess.run(
-        [*prefix, str(SCRIPTS / f"{name}.sh"), *map(str, arguments)], input=given.encode(), cwd=cwd,
-        env=environment | dict(env or {}), capture_output=True, timeout=60, check=False,
+        command, input=given.encode(), cwd=cwd, env=env, capture_output=True, timeout=60, check=False
     )  # fmt: skip
-    assert b"Traceback" not in done.stderr, done.stderr.decode()
-    return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+    return forked.Ended(done.returncode, done.stdout, done.stderr)
 
 
 def lines(*values: object) -> str:

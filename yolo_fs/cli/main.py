@@ -70,6 +70,7 @@ VERBS = (
     Verb("git-hook", "called by git, not by people: answer one git hook (see hooks)", "githook"),
     Verb("doctor", "what is wrong, and how to mend it"),
     Verb("compat", "what the reference's shell scripts do"),
+    Verb("completion", "the script that completes commands in bash, zsh or fish"),
     Verb("demo", "see it work: a phase played by scripted agents"),
 )
 
