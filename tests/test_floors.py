@@ -25,6 +25,7 @@ FLOORS = {
     "demo": 6,
     "compat": 6,
     "cli": 6,
+    "web": 6,
     "__main__": 7,
 }
 
@@ -39,6 +40,8 @@ DOORS = {
     "jsonlines": "yolo_fs/edges/lines.py",
     "click": "yolo_fs/cli/",
     "rich": "yolo_fs/cli/",
+    "starlette": "yolo_fs/web/",
+    "uvicorn": "yolo_fs/web/",
 }
 
 PURE = {"subprocess", "os", "time", "socket", "threading", "random"}
@@ -99,7 +102,7 @@ ROOMS = {
     ),
     "services": (
         "workspace", "kept", "history", "checking", "worktree", "escalations", "tasks", "context", "handoffs", "agents",
-        "progress", "daemon", "reports", "install", "hooks",
+        "progress", "daemon", "reports", "install", "hooks", "moments",
     ),
 }  # fmt: skip
 """The rooms of a floor, lowest first: a module imports from its own room and from lower ones."""

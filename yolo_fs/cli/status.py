@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -13,23 +13,16 @@ from yolo_fs.cli.reply import Invocation, Reply, envelope, verb
 from yolo_fs.cli.watch import drawn, follow
 from yolo_fs.edges.git.history import LoggedCommit
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError, safe
+from yolo_fs.reasons import Exit, YoloError, safe
 from yolo_fs.rules.decide import describe
 from yolo_fs.rules.kept import KeptEntry
-from yolo_fs.services.agents.snapshot import AgentsObserver, AgentsSnapshot
-from yolo_fs.services.history.team import Team
-from yolo_fs.services.hooks.bypassed import past_hooks
-from yolo_fs.services.progress.board import Board, board
-from yolo_fs.services.progress.drift import Aside, as_json, asides
-from yolo_fs.services.reports.status import (
-    Candidate,
-    CandidateState,
-    Report,
-    last_commits,
-    listed,
-    report,
+from yolo_fs.services.moments.moment import (
+    PresentMoment,
+    StatusObserver,
+    find_commit,
+    look_back,
 )
-from yolo_fs.services.workspace.settings import Settings, load
+from yolo_fs.services.reports.status import Candidate, CandidateState, Report
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -65,95 +58,40 @@ def status(asked: Invocation, *, watch: bool, revision: str | None) -> Reply:
             return _as_of(repository, revision, asked)
         if watch and not asked.quiet:
             _watch(repository, asked)
-        return _Observer(repository).look().reply(asked)
+        return _reply(StatusObserver(repository).look(), asked)
 
 
 # --- at any moment of the past ---
 
 
 def _as_of(repository: Repository, revision: str, asked: Invocation) -> Reply:
-    commit = repository.tip(f"{revision}^{{commit}}")
-    if commit is None or not commit.isalnum():  # git says yes to a range, too
-        hint = "Give a commit, a branch, a tag, or a time such as 'main@{2 days ago}'."
-        raise YoloError(Reason.UNKNOWN_COMMIT, f"no commit is called {safe(revision)!r}", hint=hint)
-    found = board(repository, load(repository.root), commit)
-    last = last_commits(repository, commit)
+    seen = look_back(repository, find_commit(repository, revision))
 
     def show(console: Console) -> None:
-        draw_board(console, found, verbose=asked.verbose)
-        _show_last(console, last)
+        draw_board(console, seen.team, verbose=asked.verbose)
+        _show_last(console, seen.last)
 
-    return Reply({"team": found.as_json(), "last_commits": listed(last)}, show=show)
+    return Reply(seen.as_json(), show=show)
 
 
 # --- now ---
 
 
-@dataclass(frozen=True, slots=True)
-class _Look:
-    """Everything that `status` says of one moment."""
-
-    found: Report
-    team: Board | None
-    """None when the history cannot be read."""
-    beside: tuple[Aside, ...] = ()
-    crew: AgentsSnapshot | None = None
-    """None when the history cannot be read."""
-    findings: tuple[Finding, ...] = ()
-
-    def reply(self, asked: Invocation) -> Reply:
-        """Return what the command answers."""
-        team = {"team": self.team.as_json() if self.team else None}
-        crew = {"crew": self.crew.as_json() if self.crew else None}
-        data = team | as_json(self.beside) | crew | self.found.as_json()
-        return Reply(data, self.findings, show=lambda console: self._draw(console, asked))
-
-    def _draw(self, console: Console, asked: Invocation) -> None:
-        if self.team:
-            draw_board(console, self.team, verbose=asked.verbose)
-        draw_asides(console, self.beside)
+def _reply(seen: PresentMoment, asked: Invocation) -> Reply:
+    def draw(console: Console) -> None:
+        if seen.team:
+            draw_board(console, seen.team, verbose=asked.verbose)
+        draw_asides(console, seen.beside)
         console.print()
-        if self.crew:
-            draw_crew(console, self.crew)
-        show(console, self.found)
+        if seen.crew:
+            draw_crew(console, seen.crew)
+        show(console, seen.found)
 
-
-class _Observer:
-    """Looks again and again, and remembers what never changes."""
-
-    def __init__(self, repository: Repository):
-        self._repository = repository
-        self._settings: Settings | None = None
-        self._team: Team | None = None
-
-    def look(self) -> _Look:
-        settings = load(self._repository.root)
-        if self._team is None or settings != self._settings:
-            self._settings, self._team = settings, Team(self._repository, settings)
-        found = report(self._repository, settings)
-        try:
-            team = board(self._repository, settings, found.head.tip, self._team)
-        except YoloError as error:  # a clone without its trees has artifacts on disk all the same
-            return _Look(found, None, findings=(replace(error.as_finding(), level=Level.WARNING),))
-        verdicts = {one.path: one.verdict for one in found.candidates}
-        crew = AgentsObserver(self._repository, settings, self._team).look(verdicts)
-        beside = asides(self._repository.root, settings, team, self._team)
-        wrong = (replace(one, level=Level.WARNING) for one in crew.findings)
-        return _Look(found, team, beside, crew, (*_past_hooks(self._repository, settings), *wrong))
-
-
-def _past_hooks(repository: Repository, settings: Settings) -> Iterator[Finding]:
-    """Yield one warning for each commit that went past the git hooks."""
-    first = {
-        fault.commit: fault.finding for fault in reversed(list(past_hooks(repository, settings)))
-    }
-    for commit, finding in first.items():
-        path = f"{commit[:12]}:{finding.path}".rstrip(":")
-        yield replace(finding, path=path, level=Level.WARNING)
+    return Reply(seen.as_json(), seen.findings, show=draw)
 
 
 def _watch(repository: Repository, asked: Invocation) -> None:
-    observer = _Observer(repository)
+    observer = StatusObserver(repository)
 
     def look() -> tuple[str, bool]:
         try:
@@ -163,7 +101,7 @@ def _watch(repository: Repository, asked: Invocation) -> None:
         timeless = replace(
             seen, found=replace(seen.found, health=replace(seen.found.health, scanned_s_ago=None))
         )
-        return _text(timeless.reply(asked), asked), bool(
+        return _text(_reply(timeless, asked), asked), bool(
             seen.found.with_standing(CandidateState.PENDING)
         )
 

@@ -12,11 +12,8 @@ import time
 from collections.abc import Callable, Iterator
 
 from yolo_fs.cli.reply import Reply, console_for
-from yolo_fs.edges.files import walk
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.json_form import to_json
-from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
-from yolo_fs.services.daemon.health import health
+from yolo_fs.services.moments.moment import stamp
 
 LOOK_EVERY_S = 0.5
 """Between two looks at the stamps: HEAD, one listing of the planning tree, the daemon's lock."""
@@ -28,28 +25,18 @@ def follow(repository: Repository, look: Callable[[], tuple[str, bool]]) -> None
     `look`: returns a text, and whether time alone will change it; otherwise it is asked again when HEAD, the planning
     tree, the daemon or the window changed.
     """
-    stamp: object = None
+    before: object = None
     shown, moves = "", True
     with _page() as put:
         while True:
-            now = _stamp(repository)
-            if moves or now != stamp:
-                stamp = now
+            now = stamp(repository), shutil.get_terminal_size()
+            if moves or now != before:
+                before = now
                 text, moves = look()
                 if text != shown:
                     shown = text
                     put(text)
             time.sleep(LOOK_EVERY_S)
-
-
-def _stamp(repository: Repository) -> object:
-    now = health(repository)
-    return (
-        repository.head(),
-        tuple(walk(repository.root, PLANNING_ROOT)),
-        to_json(now),
-        shutil.get_terminal_size(),
-    )
 
 
 @contextlib.contextmanager

@@ -38,16 +38,28 @@ class LoggedCommit:
 
 
 def log(
-    repository: Repository, *selection: str, limit: int | None = None
+    repository: Repository, *selection: str, limit: int | None = None, path: str = ""
 ) -> Iterator[LoggedCommit]:
-    """Yield commits with their changed paths, newest first. `selection`: revisions and ranges."""
+    """Yield commits with their changed paths, newest first. `selection`: revisions and ranges.
+
+    `path`: only commits that changed it, read as it is spelled.
+    """
     count = [f"--max-count={limit}"] if limit is not None else []
+    paths = [path] if path else []
     answer = repository.git.run(
         "log", "-z", "-O/dev/null", f"--format={_FORMAT}", "--no-mailmap", "--name-status", "--no-renames",
         "--diff-merges=first-parent",
-        "--root", *count, "--end-of-options", *selection, "--", timeout_s=LONG_S,
+        "--root", *count, "--end-of-options", *selection, "--", *paths, timeout_s=LONG_S,
     )  # fmt: skip
     yield from _commits(os.fsdecode(answer.out).split("\0"))
+
+
+def main_line(repository: Repository, tip: str) -> tuple[str, ...]:
+    """Return the commits that a branch stood at, oldest first: first parents only."""
+    answer = repository.git.text(
+        "rev-list", "--first-parent", "--reverse", "--end-of-options", tip, "--"
+    )
+    return tuple(answer.split())
 
 
 def _commits(fields: Sequence[str]) -> Iterator[LoggedCommit]:

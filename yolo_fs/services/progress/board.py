@@ -53,6 +53,7 @@ class PhaseBoard(Phase):
             "steps": [_step(one) for one in progress.steps],
             "gates": to_json(self.gates),
             "sign_off": {"decision": decision.value, "why": why},
+            "waits": [] if progress.is_complete else [asdict(one) for one in self.waits],
             "alarms": [_alarm(one) for one in self.alarms],
             "handoffs": [one.as_json() for one in self.false_claims],
             "escalations": [as_json(one) for one in self.escalations],

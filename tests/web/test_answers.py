@@ -1,0 +1,130 @@
+"""What the board is given is what the commands say, now and at every moment; events are missed by nobody."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.teams import Team
+from tests.web.served import Client, served
+from yolo_fs.cli.main import run
+from yolo_fs.edges.journal import Journal
+from yolo_fs.services.moments.artifact import LONGEST_LINE, harmless_lines
+
+PHASE = ".yolo-planning/phases/01-auth"
+
+
+def printed(team: Team, *words: str) -> Any:
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        assert run(["status", "--json", *words, "-C", str(team.root)]) == 0
+    return json.loads(out.getvalue())
+
+
+def test_the_board_is_what_status_says(client: Client, team: Team) -> None:
+    assert json.loads(client.api("board").body) == printed(team)
+
+
+def test_every_moment_is_what_status_says_of_it(client: Client, team: Team) -> None:
+    commits = team.git("rev-list", "HEAD").split()
+    assert len(commits) > 5
+    for commit in (*commits[::3], commits[1]):
+        assert json.loads(client.api("board", at=commit).body) == printed(team, "--at", commit)
+
+
+def test_an_answer_that_did_not_change_is_not_sent_again(client: Client) -> None:
+    first = client.api("board", at="HEAD")
+    again = client.ask(
+        "/api/board?at=HEAD", cookie=client.cookie, If_None_Match=first.headers["etag"]
+    )
+    assert (again.status, again.body) == (304, b"")
+
+
+def test_an_artifact_comes_with_its_findings_and_versions(client: Client, team: Team) -> None:
+    refused = client.api("artifact", path=f"{PHASE}/gaps.jsonl").data
+    assert refused["lines"] == ['{"id":"G1"}']
+    assert {finding["line"] for finding in refused["findings"]} == {1}
+    assert all(finding["expected"] or finding["hint"] for finding in refused["findings"])
+    listed = client.api("artifacts", at="HEAD").data
+    for one in listed:
+        shown = client.api("artifact", path=one["path"], at="HEAD").data
+        versions = [version["commit"] for version in shown["versions"]]
+        assert versions == team.git("log", "--format=%H", "--", one["path"]).split()
+        text = team.git("show", f"HEAD:{one['path']}")
+        assert "\n".join(shown["lines"]) == text.rstrip("\n")
+
+
+def test_lines_show_no_control_no_secret_and_no_end_of_memory() -> None:
+    token = "ghp_" + "aB3d" * 9
+    text = f"<img src=x onerror=alert(1)>\n\x1b[31mred\u202e\n{token}\n" + "x" * 3_000_000
+    lines = harmless_lines(text.encode())
+    assert lines[0] == "<img src=x onerror=alert(1)>"
+    assert lines[1] == r"\x1b[31mred\u202e"
+    assert token not in lines[2]
+    assert len(lines[3]) == LONGEST_LINE + 1
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Journal:
+    team = Team(tmp_path / "repo")
+    team.config({})
+    team.user_commits("chore: begin", ".yolo-planning/config.json")
+    return Journal(
+        str(team.root / ".git/yolo-fs"), source=str(team.root), now=lambda: datetime.now(UTC)
+    )
+
+
+def test_a_page_that_comes_back_misses_no_event_and_reads_none_twice(
+    journal: Journal, tmp_path: Path
+) -> None:
+    for number in range(5):
+        journal.append("artifact.held", f"path {number}", {"text": "a\nid: 99\n\ndata: forged"})
+    with served(tmp_path / "repo") as client:
+        with client.events(last=2) as events:
+            assert next(events)[1] == "hello"
+            seen = [next(events) for _ in range(3)]
+            journal.append("artifact.held", "path 5")
+            seen.append(next(events))
+        journal.append("artifact.held", "path 6")
+        with client.events(last=int(seen[-1][0])) as events:
+            assert next(events)[1] == "hello"
+            seen.append(next(events))
+    assert [int(number) for number, _, _ in seen] == [3, 4, 5, 6, 7]
+    assert [data["seq"] for _, _, data in seen] == [3, 4, 5, 6, 7]
+    assert seen[0][2]["data"]["text"] == "a\nid: 99\n\ndata: forged"
+
+
+def test_without_a_number_only_what_comes_is_told(journal: Journal, tmp_path: Path) -> None:
+    journal.append("artifact.held", "before")
+    with served(tmp_path / "repo") as client, client.events() as events:
+        assert next(events)[1:] == ("hello", {"seq": 1})
+        journal.append("artifact.held", "after")
+        assert next(events)[2]["subject"] == "after"
+
+
+def test_what_no_daemon_tells_is_seen_all_the_same(tmp_path: Path) -> None:
+    team = Team(tmp_path / "repo")
+    team.config({})
+    team.user_commits("chore: begin", ".yolo-planning/config.json")
+    with served(team.root) as client, client.events() as events:
+        assert next(events)[1] == "hello"
+        assert next(events)[1] == "changed"
+        team.artifact("gaps.jsonl", "{}\n")
+        assert next(events)[1] == "changed"
+
+
+def test_several_repositories_share_a_board(team: Team, tmp_path: Path) -> None:
+    other = Team(tmp_path / "other")
+    other.config({})
+    other.user_commits("chore: begin", ".yolo-planning/config.json")
+    with served(team.root, other.root) as client:
+        assert client.api("repositories").data == ["repo", "other"]
+        roots = [client.api("board", repo=number).data["root"] for number in ("0", "1")]
+        assert roots == [str(team.root), str(other.root)]
+        assert client.api("board", repo="../7").data["root"] == str(team.root)

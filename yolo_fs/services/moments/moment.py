@@ -1,0 +1,123 @@
+"""Everything that `status` says of one moment, now or in the past: the command and the page show the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from yolo_fs.edges.files import walk
+from yolo_fs.edges.git.history import LoggedCommit
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.json_form import to_json
+from yolo_fs.reasons import Finding, Level, Reason, YoloError, safe
+from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
+from yolo_fs.services.agents.snapshot import AgentsObserver, AgentsSnapshot
+from yolo_fs.services.daemon.health import health
+from yolo_fs.services.history.team import Team
+from yolo_fs.services.hooks.bypassed import past_hooks
+from yolo_fs.services.progress.board import Board, board
+from yolo_fs.services.progress.drift import Aside, as_json, asides
+from yolo_fs.services.reports.status import Report, last_commits, listed, report
+from yolo_fs.services.workspace.settings import Settings, load
+
+
+@dataclass(frozen=True, slots=True)
+class PresentMoment:
+    """Where everything stands now."""
+
+    found: Report
+    team: Board | None
+    """None when the history cannot be read."""
+    beside: tuple[Aside, ...] = ()
+    crew: AgentsSnapshot | None = None
+    """None when the history cannot be read."""
+    findings: tuple[Finding, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the moment as the data of `status --json`."""
+        team = {"team": self.team.as_json() if self.team else None}
+        crew = {"crew": self.crew.as_json() if self.crew else None}
+        return team | as_json(self.beside) | crew | self.found.as_json()
+
+
+@dataclass(frozen=True, slots=True)
+class PastMoment:
+    """Where the team stood at a commit, from history alone."""
+
+    team: Board
+    last: tuple[LoggedCommit, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the moment as the data of `status --at REV --json`."""
+        return {"team": self.team.as_json(), "last_commits": listed(self.last)}
+
+
+class StatusObserver:
+    """Looks at the present again and again, and remembers what never changes."""
+
+    def __init__(self, repository: Repository):
+        self._repository = repository
+        self._settings: Settings | None = None
+        self._team: Team | None = None
+
+    def look(self) -> PresentMoment:
+        """Return where everything stands.
+
+        Raises:
+            YoloError: BAD_CONFIG, GIT_FAILED.
+        """
+        settings = load(self._repository.root)
+        if self._team is None or settings != self._settings:
+            self._settings, self._team = settings, Team(self._repository, settings)
+        found = report(self._repository, settings)
+        try:
+            team = board(self._repository, settings, found.head.tip, self._team)
+        except YoloError as error:  # a clone without its trees has artifacts on disk all the same
+            wrong = replace(error.as_finding(), level=Level.WARNING)
+            return PresentMoment(found, None, findings=(wrong,))
+        verdicts = {one.path: one.verdict for one in found.candidates}
+        crew = AgentsObserver(self._repository, settings, self._team).look(verdicts)
+        beside = asides(self._repository.root, settings, team, self._team)
+        unread = (replace(one, level=Level.WARNING) for one in crew.findings)
+        findings = (*_warnings_of_hooks(self._repository, settings), *unread)
+        return PresentMoment(found, team, beside, crew, findings)
+
+
+def look_back(repository: Repository, commit: str, team: Team | None = None) -> PastMoment:
+    """Return where the team stood at a commit. `team`: remembers what an earlier look has read.
+
+    Raises:
+        YoloError: OBJECT_MISSING, GIT_FAILED when the history cannot be read.
+    """
+    found = board(repository, load(repository.root), commit, team)
+    return PastMoment(found, last_commits(repository, commit))
+
+
+def find_commit(repository: Repository, revision: str) -> str:
+    """Return the one commit that a revision names.
+
+    Raises:
+        YoloError: UNKNOWN_COMMIT.
+    """
+    commit = repository.tip(f"{revision}^{{commit}}") if "\0" not in revision else None
+    if commit is None or not commit.isalnum():  # git says yes to a range, too
+        hint = "Give a commit, a branch, a tag, or a time such as 'main@{2 days ago}'."
+        raise YoloError(Reason.UNKNOWN_COMMIT, f"no commit is called {safe(revision)!r}", hint=hint)
+    return commit
+
+
+def stamp(repository: Repository) -> object:
+    """Return what is another value once HEAD, the planning tree or the daemon has changed."""
+    files = tuple(walk(repository.root, PLANNING_ROOT))
+    return repository.head(), files, to_json(health(repository))
+
+
+def _warnings_of_hooks(repository: Repository, settings: Settings) -> Iterator[Finding]:
+    """Yield one warning for each commit that went past the git hooks."""
+    first = {
+        fault.commit: fault.finding for fault in reversed(list(past_hooks(repository, settings)))
+    }
+    for commit, finding in first.items():
+        path = f"{commit[:12]}:{finding.path}".rstrip(":")
+        yield replace(finding, path=path, level=Level.WARNING)

@@ -1,0 +1,132 @@
+"""Answers what a page asks about one repository, from several threads, each thing computed once.
+
+Every answer comes from the services that the commands use. Nothing is changed.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from typing import Any
+
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
+from yolo_fs.services.history.team import Team
+from yolo_fs.services.moments.artifact import ArtifactText, read_artifact
+from yolo_fs.services.moments.moment import (
+    PastMoment,
+    PresentMoment,
+    StatusObserver,
+    find_commit,
+    look_back,
+)
+from yolo_fs.services.workspace.settings import Settings, load
+
+MOMENTS_KEPT = 200
+"""Moments of the past that are remembered; a commit never changes."""
+
+
+class MomentReader:
+    """Looks at one repository for everybody who asks."""
+
+    def __init__(self, start: str):
+        """Find the repository that `start` lies in.
+
+        Raises:
+            YoloError: NOT_A_REPOSITORY, BARE_REPOSITORY, GIT_MISSING.
+        """
+        self._repository = Repository(start)
+        self._past_repository = Repository(start)
+        self._present = threading.Lock()
+        self._past = threading.Lock()
+        self._observer = StatusObserver(self._repository)
+        self._looked: tuple[float, PresentMoment] | None = None
+        """When the last look at the present began, and what it saw."""
+        self._team: tuple[Settings, Team] | None = None
+        self._moments: OrderedDict[str, PastMoment] = OrderedDict()
+
+    @property
+    def root(self) -> str:
+        """The work tree."""
+        return self._repository.root
+
+    @property
+    def own_dir(self) -> str:
+        """Where the journal lies."""
+        return self._repository.own_dir
+
+    def close(self) -> None:
+        """End the helper processes."""
+        with self._present, self._past:
+            self._repository.close()
+            self._past_repository.close()
+
+    def present(self) -> PresentMoment:
+        """Return where everything stands; those who ask while somebody looks share the next look.
+
+        Raises:
+            YoloError: BAD_CONFIG, GIT_FAILED.
+        """
+        asked = time.monotonic()
+        with self._present:
+            if self._looked is None or self._looked[0] < asked:
+                began = time.monotonic()
+                self._looked = began, self._observer.look()
+            return self._looked[1]
+
+    def past(self, revision: str) -> PastMoment:
+        """Return where the team stood at a commit.
+
+        Raises:
+            YoloError: UNKNOWN_COMMIT, OBJECT_MISSING.
+        """
+        with self._past:
+            commit = self._commit(revision)
+            team = self._team_now()
+            known = self._moments.get(commit)
+            if known is None:
+                known = self._moments[commit] = look_back(self._past_repository, commit, team)
+                if len(self._moments) > MOMENTS_KEPT:
+                    self._moments.popitem(last=False)
+            return known
+
+    def artifact(self, path: str, revision: str) -> ArtifactText:
+        """Return an artifact as a commit has it, or as it lies on disk when `revision` is empty.
+
+        Raises:
+            YoloError: NOT_AN_ARTIFACT, UNKNOWN_COMMIT, FILE_MISSING.
+        """
+        with self._past:
+            commit = self._commit(revision) if revision else ""
+            tip = self._past_repository.head().tip
+            return read_artifact(self._past_repository, load(self.root), path, commit, tip)
+
+    def artifacts(self, revision: str) -> list[dict[str, Any]]:
+        """Return every artifact that a commit has, each with the commit that gave it its content.
+
+        Raises:
+            YoloError: UNKNOWN_COMMIT, OBJECT_MISSING.
+        """
+        with self._past:
+            commit = self._commit(revision)
+            team = self._team_now()
+            team.history_index.read_up_to(commit)
+            files = self._past_repository.files_at(commit, PLANNING_ROOT)
+            by_path = team.history_index.by_path
+            return [
+                {"path": path, "kind": place.artifact.kind, "commit": by_path.get(path, "")}
+                for path in sorted(files)
+                if (place := classify(path))
+            ]
+
+    def _commit(self, revision: str) -> str:
+        return find_commit(self._past_repository, revision)
+
+    def _team_now(self) -> Team:
+        """Return what remembers the past; other settings may mean another past."""
+        settings = load(self.root)
+        if self._team is None or self._team[0] != settings:
+            self._team = settings, Team(self._past_repository, settings)
+            self._moments.clear()
+        return self._team[1]

@@ -1,0 +1,319 @@
+"""Serves the board on the loopback address: one page, its files, and answers in JSON. Nothing can be changed by it."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import secrets
+import signal
+import socket
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from importlib.resources import files
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from yolo_fs.cli.reply import envelope
+from yolo_fs.reasons import Exit, Finding, Reason, YoloError, safe
+from yolo_fs.services.moments.reader import MomentReader
+from yolo_fs.web.access import HEADERS, LOOPBACK, Gatekeeper, RefusedRequest
+from yolo_fs.web.feed import Feed
+
+TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+_LONGEST_PARAMETER = 1_000
+_CLOSING_S = 1
+"""Longest wait for open connections when the server ends."""
+_STATUS = {
+    Reason.NOT_AN_ARTIFACT: 404,
+    Reason.FILE_MISSING: 404,
+    Reason.UNKNOWN_COMMIT: 404,
+    Reason.UNKNOWN_NAME: 404,
+    Reason.BAD_FORMAT: 400,
+}
+
+
+class Guard:
+    """Lets through what the gatekeeper lets through, and gives every answer the same headers."""
+
+    def __init__(self, app: ASGIApp, gatekeeper: Gatekeeper):
+        self._app = app
+        self._gatekeeper = gatekeeper
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+
+        async def send_guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers[name] = value
+            await send(message)
+
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        refused = await run_in_threadpool(self._refusal, scope)
+        if refused is None:
+            await self._app(scope, receive, send_guarded)
+            return
+        headers = {"allow": "GET, HEAD"} if refused.status == 405 else {}
+        answer = PlainTextResponse(refused.why + "\n", refused.status, headers)
+        await answer(scope, receive, send_guarded)
+
+    def _refusal(self, scope: Scope) -> RefusedRequest | None:
+        headers = Headers(scope=scope)
+        if len(headers.getlist("host")) != 1:
+            return RefusedRequest(400, "One host, please.")
+        given = Request(scope).query_params.get("token", "") if scope["path"] == "/" else ""
+        peer = scope.get("client")
+        return self._gatekeeper.refusal(scope["method"], headers, given, peer)
+
+
+class BoardSite:
+    """The page and the answers, for one or more repositories."""
+
+    def __init__(self, starts: Sequence[str], gatekeeper: Gatekeeper):
+        """Show the repositories that the folders `starts` lie in.
+
+        Raises:
+            YoloError: NOT_A_REPOSITORY, BARE_REPOSITORY, GIT_MISSING.
+        """
+        self._gatekeeper = gatekeeper
+        self._readers = [MomentReader(start) for start in starts]
+        self._feeds = [Feed(start) for start in starts]
+        self._files = dict(_page_files())
+        self._answers: Mapping[str, Callable[[Request, MomentReader], Any]] = {
+            "repositories": self._repositories,
+            "artifacts": lambda asked, reader: reader.artifacts(_given(asked, "at", "HEAD")),
+            "artifact": lambda asked, reader: reader.artifact(
+                _given(asked, "path"), _given(asked, "at")
+            ).as_json(),
+        }
+
+    @property
+    def app(self) -> ASGIApp:
+        """The application, guarded."""
+        answers = [
+            Route(f"/api/{name}", self._answering(f"board-{name}", answer))
+            for name, answer in self._answers.items()
+        ]
+        return Starlette(
+            routes=[
+                Route("/", self._page),
+                Route("/{name}", self._file),
+                Route("/api/board", self._board),
+                Route("/api/events", self._events),
+                *answers,
+            ],
+            middleware=[
+                Middleware(Guard, gatekeeper=self._gatekeeper),
+                Middleware(GZipMiddleware, compresslevel=3),
+            ],
+            lifespan=self._lifespan,
+        )
+
+    @contextlib.asynccontextmanager
+    async def _lifespan(self, _app: object) -> AsyncIterator[None]:
+        for feed in self._feeds:
+            feed.start()
+        yield
+        self.close()
+
+    def close(self) -> None:
+        """End every stream and helper process."""
+        for feed in self._feeds:
+            feed.close()
+        for reader in self._readers:
+            reader.close()
+
+    # --- the page ---
+
+    def _page(self, request: Request) -> Response:
+        if "token" not in request.query_params:
+            return self._sent("index.html")
+        answer = Response(status_code=303, headers={"location": "/"})
+        answer.headers["set-cookie"] = self._gatekeeper.set_cookie
+        return answer
+
+    def _file(self, request: Request) -> Response:
+        return self._sent(request.path_params["name"])
+
+    def _sent(self, name: str) -> Response:
+        if name not in self._files:
+            return PlainTextResponse("There is nothing here.\n", 404)
+        return Response(self._files[name], media_type=TYPES[name[name.rindex(".") :]])
+
+    # --- answers ---
+
+    def _answering(
+        self, schema: str, answer: Callable[[Request, MomentReader], Any]
+    ) -> Callable[[Request], Response]:
+        def respond(request: Request) -> Response:
+            return _enveloped(request, schema, lambda: (answer(request, self._reader(request)), ()))
+
+        return respond
+
+    def _board(self, request: Request) -> Response:
+        """Answer what `status --json` prints, now or with `--at`."""
+
+        def look() -> tuple[Any, Sequence[Finding]]:
+            reader, revision = self._reader(request), _given(request, "at")
+            if revision:
+                return reader.past(revision).as_json(), ()
+            now = reader.present()
+            return now.as_json(), now.findings
+
+        return _enveloped(request, "status", look)
+
+    def _repositories(self, _request: Request, _reader: MomentReader) -> list[str]:
+        return [os.path.basename(reader.root) for reader in self._readers]
+
+    async def _events(self, request: Request) -> Response:
+        last = request.headers.get("last-event-id", request.query_params.get("since", ""))
+        number = int(last) if last.isascii() and last.isdigit() and len(last) < 16 else None
+        feed = self._feeds[self._number(request)]
+        return StreamingResponse(feed.stream(number), media_type="text/event-stream")
+
+    def _reader(self, request: Request) -> MomentReader:
+        return self._readers[self._number(request)]
+
+    def _number(self, request: Request) -> int:
+        given = request.query_params.get("repo", "0")
+        numbers = {str(number): number for number in range(len(self._readers))}
+        return numbers.get(given, 0)
+
+
+def _given(request: Request, name: str, otherwise: str = "") -> str:
+    """Return a parameter.
+
+    Raises:
+        YoloError: BAD_FORMAT.
+    """
+    value = request.query_params.get(name, otherwise)
+    if len(value) > _LONGEST_PARAMETER or not value.isprintable():
+        raise YoloError(Reason.BAD_FORMAT, f"{name}: too long, or not printable")
+    return value
+
+
+def _enveloped(
+    request: Request, schema: str, look: Callable[[], tuple[Any, Sequence[Finding]]]
+) -> Response:
+    try:
+        data, findings = look()
+        text, status = envelope(schema, data, findings, ok=True), 200
+    except YoloError as error:
+        text = envelope("error", None, [error.as_finding()], ok=False)
+        status = _STATUS.get(error.reason, 503)
+    except Exception:  # a defect is ours to mend, and none of the page's business
+        text, status = envelope("error", None, [Finding(Reason.INTERNAL_ERROR)], ok=False), 500
+    body = text.encode()
+    tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+    if request.headers.get("if-none-match") == tag:
+        return Response(status_code=304, headers={"etag": tag})
+    headers = {"etag": tag, "content-type": "application/json"}
+    return Response(body, status, headers)
+
+
+def _page_files() -> Iterator[tuple[str, bytes]]:
+    """Yield name and content of each file of the page: read once, so that no address reaches the disk."""
+    for each in (files("yolo_fs") / "web" / "static").iterdir():
+        if os.path.splitext(each.name)[1] in TYPES:
+            yield each.name, each.read_bytes()
+
+
+# --- serving ---
+
+
+class _Server(uvicorn.Server):
+    """Ends cleanly when it is told to, without a signal of its own."""
+
+    def __init__(self, config: uvicorn.Config, *, handles_signals: bool):
+        super().__init__(config)
+        self._handled = (signal.SIGINT, signal.SIGTERM) if handles_signals else ()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        def end(_number: int, _frame: object) -> None:
+            self.should_exit = True
+
+        before = {each: signal.signal(each, end) for each in self._handled}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+class BoardServer:
+    """One board at one address."""
+
+    def __init__(self, starts: Sequence[str], port: int = 0):
+        """Take a port of the loopback address, any free one for 0.
+
+        Raises:
+            YoloError: STORAGE_FAILED when the port is taken; NOT_A_REPOSITORY and what else keeps one from being read.
+        """
+        self._socket = _listening(port)
+        self.port: int = self._socket.getsockname()[1]
+        self._gatekeeper = Gatekeeper(self.port, secrets.token_urlsafe(32))
+        self._site = BoardSite(starts, self._gatekeeper)
+
+    @property
+    def url(self) -> str:
+        """The address, with the token."""
+        return f"http://{LOOPBACK}:{self.port}/?token={self._gatekeeper.token}"
+
+    def make_server(self, *, handles_signals: bool = True) -> uvicorn.Server:
+        """Return what serves the board once its `run` is called."""
+        config = uvicorn.Config(
+            self._site.app,
+            log_level="critical",
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            ws="none",
+            lifespan="on",
+            http="h11",
+            timeout_graceful_shutdown=_CLOSING_S,
+        )
+        return _Server(config, handles_signals=handles_signals)
+
+    def serve(self) -> None:
+        """Serve until interrupted."""
+        with contextlib.suppress(OSError):
+            os.nice(5)  # the daemon comes first
+        self.run(self.make_server())
+
+    def run(self, server: uvicorn.Server) -> None:
+        """Serve by a server that `make_server` made, until it is told to end."""
+        server.run(sockets=[self._socket])
+
+
+def _listening(port: int) -> socket.socket:
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((LOOPBACK, port))
+    except OSError as error:
+        listener.close()
+        hint = "Choose another with --port, or none: then any free one is taken."
+        message = f"port {port} cannot be used: {safe(str(error.strerror))}"
+        raise YoloError(
+            Reason.STORAGE_FAILED, message, hint=hint, exit_code=Exit.TRY_AGAIN
+        ) from error
+    return listener
