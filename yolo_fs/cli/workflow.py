@@ -73,6 +73,7 @@ def next_(asked: Invocation, *, phase: str) -> Reply:
         "phase": str(progress.phase),
         "next": _turn_as_json(progress.next, found),
         "departments": {name: _turn_as_json(turn, found, name) for name, turn in turns},
+        "waits": {name: needs for name, _ in turns if (needs := _needs_of(scene.phase, name))},
         "loops": loops,
     }
     return Reply(data, show=lambda console: _show_next(console, data, loops))
@@ -157,6 +158,18 @@ def routes(asked: Invocation, *, command: str | None) -> Reply:
 # --- answers ---
 
 
+def _needs_of(phase: Phase, department: str) -> list[str]:
+    """Return what a department that has nobody to go on waits for, or what lacks the gate that it stands at."""
+    gates = {f"gate:{gate.name}": gate for gate in phase.gates}
+    waits = [one for one in phase.waits if one.waiter == department]
+    at_gate = [one for one in waits if one.on.startswith("gate:")]
+    status = next(one for one in phase.progress.departments if one.department == department)
+    needs = at_gate or ([] if status.next or status.is_complete else waits)
+    return [
+        f"{one.need}: {gates[one.on].missing[0]}" if one.on in gates else one.need for one in needs
+    ]
+
+
 def _turn_as_json(
     turn: Next | None, found: Iterable[StepLook], department: str | None = None
 ) -> dict[str, Any] | None:
@@ -180,6 +193,8 @@ def _turn_as_json(
 
 def _show_next(console: Console, data: dict[str, Any], loops: list[LoopProgress]) -> None:
     for name, turn in (("phase", data["next"]), *data["departments"].items()):
+        for need in data["waits"].get(name, ()):
+            console.print(f"{name:10} waits for {safe(need, 400)}")
         if turn is None:
             console.print(f"{name:10} nobody")
             continue

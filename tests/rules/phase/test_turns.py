@@ -114,3 +114,47 @@ def test_behind_a_closed_gate_whoever_owes_its_evidence_acts() -> None:
     found = turn({"dept-handoff.jsonl": [blocked]})
     assert (found.agent, found.inputs) == ("lead", ("dept-handoff.jsonl",))
     assert "gate integration is closed: frontend → backend: no login page" in found.why
+
+
+def test_qa_code_follows_qa() -> None:
+    content = complete()
+    del content["qa-code.jsonl"]
+    after = Phase(facts(content)).progress.next
+    del content["verification.jsonl"]
+    before = Phase(facts(content)).progress.next
+    assert before and after and (before.agent, after.agent) == ("qa", "qa-code")
+
+
+def test_a_plan_that_waits_for_what_nobody_makes_is_the_lead_s_to_mend() -> None:
+    header = {"p": "01", "n": "01", "t": "Tokens", "w": 1, "d": ["01-09"]}
+    task = {"id": "T1", "a": "sign", "f": ["src/auth.ts"], "spec": "RS256", "ts": "x"}
+    found = turn({"01-01.plan.jsonl": [header, task], "01-01.summary.jsonl": [{"s": "partial"}]})
+    assert (found.agent, found.inputs) == ("lead", ("01-01.plan.jsonl",))
+    assert "01-09" in found.why
+
+
+def test_what_a_false_summary_lacks_is_told_to_its_dev() -> None:
+    found = turn({"01-01.summary.jsonl": [{"s": "complete", "tc": 1, "tt": 1, "ch": ["fffffff"]}]})
+    assert (found.agent, found.task) == ("dev", "01-01/T1")
+    assert "commit fffffff is not on this branch" in found.why
+
+
+def test_nobody_is_sent_past_a_closed_gate() -> None:
+    three = Config.model_validate(
+        {"departments": {"frontend": True, "uiux": True}, "department_workflow": "parallel"}
+    )
+    design = {
+        f"ux-{name}": lines
+        for name, lines in complete().items()
+        if not name.startswith((".", "01"))
+    }
+    header = {"p": "01", "n": "04", "t": "Design", "w": 1, "d": []}
+    own = {"ux-01-04.plan.jsonl": [header, {"id": "T1", "f": ["src/auth.ts"], "spec": "x", "ts": "y"}],
+           "ux-01-04.summary.jsonl": [{"s": "complete", "tc": 1, "tt": 1, "ch": ["aaaaaaa"]}],
+           "ux-code-review.jsonl": [{"plan": "01-04", "r": "approve"}],
+           "ux-test-results.jsonl": [{"plan": "01-04", "phase": "green", "fl": 0}]}  # fmt: skip
+    start = {name: complete()[name] for name in ("critique.jsonl", "research.jsonl")}
+    phase = Phase(facts({**start, **design, **own}, config=three))
+    asked = phase.progress.next
+    assert asked and (asked.agent, asked.inputs) == ("ux-lead", ("design-handoff.jsonl",))
+    assert "gate ux-complete is closed" in asked.why

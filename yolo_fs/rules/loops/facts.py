@@ -17,7 +17,7 @@ from yolo_fs.rules.evidence.facts import Filed, PhaseFacts, Version, Work
 
 WITH_ROUNDS = frozenset({
     "discovery", "critique", "plan", "summary", "research", "code-review", "verification", "qa-code",
-    "po-qa-verdict", "integration-gate-result",
+    "po-qa-verdict", "integration-gate-result", "architecture", "scope-document",
 })  # fmt: skip
 """Kinds of artifacts whose past tells of rounds."""
 
@@ -31,11 +31,17 @@ LOOPS_GO_ON: Mapping[str, tuple[str, frozenset[str]]] = {
 """Kind → the key and its values that keep a loop going."""
 
 ROUNDS_OF: Mapping[str, tuple[str, ...]] = {
-    "code-review": ("code-review", "summary"),
-    "verification": ("verification", "qa-code", "plan"),
-    "qa-code": ("verification", "qa-code", "plan"),
+    "code-review": ("code-review", "summary", "architecture"),
+    "verification": ("verification", "qa-code", "plan", "architecture"),
+    "qa-code": ("verification", "qa-code", "plan", "architecture"),
     "research": ("research",),
-    "po-qa-verdict": ("po-qa-verdict", "integration-gate-result"),
+    "po-qa-verdict": (
+        "po-qa-verdict",
+        "integration-gate-result",
+        "discovery",
+        "scope-document",
+        "plan",
+    ),
 }
 """Kind that keeps a loop going → kinds whose versions tell how far the loop is."""
 

@@ -112,22 +112,19 @@ def _qa_state(
 ) -> tuple[str, Role, str]:
     first = QA_REMEDIES[0].moves
     chain = QA_REMEDIES[min(count, len(QA_REMEDIES)) - 1]
-    if count > _QA_MOST:
-        lead, architect = chain.moves
-        is_there = any(
-            was_escalated(facts, str(plan.id), Role.ARCHITECT)
-            for plan in plans_of(facts.phase, department)
-        )
-        return (
-            (chain.occasion, Role.ARCHITECT, architect.text)
-            if is_there
-            else (chain.occasion, Role.LEAD, lead.text)
-        )
     if facts.is_worked_on(since, ""):
         again = Role.QA_CODE if kind == "qa-code" else Role.QA
         return "to be verified again", again, first[3].text
     if facts.is_after(since, "plan", department):
         return "to be fixed", Role.DEV, first[2].text
+    if count > _QA_MOST:
+        lead, architect = chain.moves
+        if facts.is_after(since, "architecture", department):
+            return "design is re-evaluated", Role.SENIOR, first[1].text
+        plans = plans_of(facts.phase, department)
+        if any(was_escalated(facts, str(plan.id), Role.ARCHITECT) for plan in plans):
+            return chain.occasion, Role.ARCHITECT, architect.text
+        return chain.occasion, Role.LEAD, lead.text
     assign, senior = chain.moves[:2]
     return chain.occasion, Role.LEAD, f"{assign.text}; then {senior.text}"
 

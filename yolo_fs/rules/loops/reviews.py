@@ -5,6 +5,7 @@ See docs/sources.md#document-002.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -121,8 +122,8 @@ def stage_of(facts: LoopFacts, plan: str, reviews: Sequence[Review]) -> ReviewSt
             if is_fixed
             else ReviewStage("minor findings", Role.DEV, fix.text)
         )
-    if not cycles_left(facts, reviews):
-        return _after_last_cycle(facts, plan)
+    if not cycles_left(facts, reviews) and (stage := _after_last_cycle(facts, plan, last)):
+        return stage
     fix, again = _MAJOR.moves
     return (
         ReviewStage("to be reviewed again", Role.SENIOR, again.text)
@@ -141,20 +142,33 @@ def cycles_left(facts: LoopFacts, reviews: Sequence[Review]) -> int:
     return max(0, facts.phase.switches.config.review_loop.max_cycles - cycles_of(reviews))
 
 
-def _after_last_cycle(facts: LoopFacts, plan: str) -> ReviewStage:
-    if was_escalated(facts, plan, Role.ARCHITECT):
-        return ReviewStage(AT_ARCHITECT, Role.ARCHITECT, _LEAD.moves[0].text)
+def _after_last_cycle(facts: LoopFacts, plan: str, last: Review) -> ReviewStage | None:
+    """Return whose decision is awaited; None once the Architect has changed the design: then it is mended again."""
+    text = _LEAD.moves[0].text
     if any(_accepts(line, plan) for line in facts.phase.lines_of("decisions")):
-        return ReviewStage(ACCEPTED, None, _LEAD.moves[0].text)
-    return ReviewStage(
-        ESCALATED, Role.LEAD, f"{_CYCLE_2.moves[0].text}. {_LEAD.occasion}: {_LEAD.moves[0].text}"
-    )
+        return ReviewStage(ACCEPTED, None, text)
+    if not was_escalated(facts, plan, Role.ARCHITECT):
+        return ReviewStage(
+            ESCALATED, Role.LEAD, f"{_CYCLE_2.moves[0].text}. {_LEAD.occasion}: {text}"
+        )
+    if facts.is_after(last.order, "architecture"):
+        return None
+    return ReviewStage(AT_ARCHITECT, Role.ARCHITECT, text)
 
 
 def _accepts(line: Mapping[str, Any], plan: str) -> bool:
+    """Return whether a Lead accepts a plan as it is; where a word denies something, nothing is taken for accepted."""
     said = f"{line.get('task', '')} {line.get('dec', '')}"
     is_lead = str(line.get("agent", "")).lower().removeprefix("yolo-").endswith(Role.LEAD)
-    return is_lead and plan in said and "accept" in said.lower()
+    accepts = _ACCEPTS.search(said) is not None and _DENIES.search(said) is None
+    return is_lead and plan in said and accepts
+
+
+_ACCEPTS = re.compile(r"\baccept(s|ed|ing)?\b", re.IGNORECASE)
+_DENIES = re.compile(
+    r"\b(not|no|never|cannot|nor|without accepting|neither|unless|until|refus\w*|reject\w*|un\w*accept\w*)\b|n['’]t\b",
+    re.IGNORECASE,
+)
 
 
 def was_escalated(facts: LoopFacts, plan: str, to: Role) -> bool:

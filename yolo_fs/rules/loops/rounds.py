@@ -101,7 +101,7 @@ def _delivery(facts: LoopFacts) -> Iterator[LoopProgress]:
     if patches := said.count("patch"):
         yield _patch(facts, verdicts[-1], patches)
     if majors := said.count("major"):
-        yield _major(facts, said[-1], majors)
+        yield _major(facts, verdicts[-1], majors)
 
 
 def _patch(facts: LoopFacts, last: tuple[Mapping[str, Any], int], count: int) -> LoopProgress:
@@ -122,14 +122,8 @@ def _patch(facts: LoopFacts, last: tuple[Mapping[str, Any], int], count: int) ->
 
 
 def _patch_turn(facts: LoopFacts, order: int, department: Dept) -> tuple[str, str, str]:
-    if facts.is_after(order, "integration-gate-result"):
-        return "integrated again", Role.PO, "gives its verdict"
-    if facts.is_worked_on(order, ""):
-        return (
-            "patched",
-            Role.INTEGRATION_GATE,
-            "re-run integration gate for the specific failing checks only",
-        )
+    if turn := _turn_after_work(facts, order, "patched"):
+        return turn
     return (
         "to be patched",
         name_in(Role.SENIOR, department),
@@ -137,18 +131,49 @@ def _patch_turn(facts: LoopFacts, order: int, department: Dept) -> tuple[str, st
     )
 
 
-def _major(facts: LoopFacts, last: str, count: int) -> LoopProgress:
+def _turn_after_work(facts: LoopFacts, order: int, done: str) -> tuple[str, str, str] | None:
+    """Return whose turn it is once source was committed after a verdict; None before."""
+    if facts.is_after(order, "integration-gate-result"):
+        return "integrated again", Role.PO, "gives its verdict"
+    if not facts.is_worked_on(order, ""):
+        return None
+    what = "re-run integration gate for the specific failing checks only"
+    return done, Role.INTEGRATION_GATE, what
+
+
+def _major(facts: LoopFacts, last: tuple[Mapping[str, Any], int], count: int) -> LoopProgress:
+    line, order = last
     left = max(0, _MAJOR_MOST - count)
-    if last != "major":
-        return LoopProgress(Loop.MAJOR, "delivery", f"ended by {last}", count, left)
+    if line.get("verdict") != "major":
+        ended = f"ended by {line.get('verdict')}"
+        return LoopProgress(Loop.MAJOR, "delivery", ended, count, left)
     if count > _MAJOR_MOST:
         owner = Role.OWNER if facts.phase.switches.several_departments else Role.GO
         return LoopProgress(
             Loop.MAJOR, "delivery", "re-scoping used up", count, 0, owner, "asks the user"
         )
-    return LoopProgress(
-        Loop.MAJOR, "delivery", "to be re-scoped", count, left, Role.QUESTIONARY, "PO Mode 0"
-    )
+    return LoopProgress(Loop.MAJOR, "delivery", *_major_turn(facts, order, count, left))
+
+
+def _major_turn(
+    facts: LoopFacts, order: int, count: int, left: int
+) -> tuple[str, int, int, str, str]:
+    """Return how far the work is scoped anew: by the Questionary, the PO, the Lead and the Dev, one after the other."""
+    if turn := _turn_after_work(facts, order, "re-worked"):
+        state, name, what = turn
+        return state, count, left, name, what
+    for kind, state, role, what in _RE_SCOPING:
+        if facts.is_after(order, kind):
+            return state, count, left, role, what
+    return "to be re-scoped", count, left, Role.QUESTIONARY, "PO Mode 0"
+
+
+_RE_SCOPING = (
+    ("plan", "planned again", Role.DEV, "does what was re-scoped"),
+    ("scope-document", "scoped again", Role.LEAD, "plans what was re-scoped"),
+    ("discovery", "clarified again", Role.PO, "approves the scope"),
+)
+"""Kind that was written after the verdict → what that says, and whose turn it is; the last one first."""
 
 
 def _feedback(facts: LoopFacts) -> Iterator[LoopProgress]:

@@ -12,11 +12,13 @@ from functools import cached_property
 
 from yolo_fs.ids import PhaseId
 from yolo_fs.protocol.gates import Decision
+from yolo_fs.protocol.names import Dept
 from yolo_fs.reasons import Finding
 from yolo_fs.rules.escalations.entries import as_committed
 from yolo_fs.rules.escalations.state import EscalationProgress
 from yolo_fs.rules.evidence.facts import PhaseFacts
 from yolo_fs.rules.handoffs.contents import faults_of_handoffs
+from yolo_fs.rules.phase.failures import failures_of
 from yolo_fs.rules.phase.gate_needs import CheckResult
 from yolo_fs.rules.phase.gates import (
     GateStatus,
@@ -51,15 +53,26 @@ class Phase:
         """How far its steps, departments and plans are; never complete behind a closed gate."""
         status = self.folded
         closed = [gate for gate in self.gates if gate.blocking and not gate.is_open]
-        at_the_end = status.is_complete or (status.next and status.next.step == "integration_gate")
-        if closed and at_the_end:
+        if closed and (status.is_complete or self._is_past_departments):
             missing = [f"gate {gate.name} is closed: {gate.missing[0]}" for gate in closed]
-            status = status.behind_gates(missing, asked_by_gate(closed[0].missing[0], missing[0]))
+            status = status.behind_gates(missing, asked_by_gate(closed[0]))
         if status.is_complete:
             return status
-        behind = {wait.waiter for wait in self.waits if wait.on.startswith("gate:")}
-        departments = {one.department for one in status.departments}
-        return with_turns(self.facts, status, departments & behind)
+        return with_turns(self.facts, status, self._behind_gates, self.alarms)
+
+    @property
+    def _is_past_departments(self) -> bool:
+        """Whether only the steps of the whole phase are left, and closed gates or a FAIL keep them from their end."""
+        step = self.folded.next.step if self.folded.next else ""
+        return step == "integration_gate" or (step == "signoff" and any(failures_of(self.facts)))
+
+    @property
+    def _behind_gates(self) -> dict[Dept, GateStatus | None]:
+        """The departments that wait at a gate; None for the gate where it is the end of another department."""
+        gates = {f"gate:{gate.name}": gate for gate in self.gates}
+        active = set(self.facts.switches.departments)
+        found = [one for one in self.waits if one.waiter in active and one.on.startswith("gate:")]
+        return {Dept(one.waiter): gates.get(one.on) for one in found}
 
     @property
     def is_complete(self) -> bool:

@@ -12,7 +12,8 @@ from enum import StrEnum
 from yolo_fs.ids import PhaseId
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, name_in
 from yolo_fs.protocol.gates import Outcome
-from yolo_fs.protocol.names import Dept
+from yolo_fs.protocol.names import Dept, Role
+from yolo_fs.protocol.roster import AGENT_BY_NAME
 from yolo_fs.protocol.workflow import STEPS, Skip, Step
 from yolo_fs.rules.evidence.facts import PhaseFacts
 from yolo_fs.rules.evidence.plans import PlanStanding, PlanStatus, plan_progress
@@ -180,7 +181,7 @@ def _department(facts: PhaseFacts, department: Dept, start: Passed) -> Departmen
         steps,
         plans,
         stage,
-        _with_handoff(facts, _next_of_department(facts, department, steps, plans)),
+        _with_handoff(facts, _next_of_department(view, steps, plans)),
         tuple(_blockers(view, steps, plans)),
     )
 
@@ -245,21 +246,30 @@ def _blockers(
 
 
 def _next_of_department(
-    facts: PhaseFacts,
-    department: Dept,
-    steps: tuple[StepStatus, ...],
-    plans: tuple[PlanStatus, ...],
+    view: View, steps: tuple[StepStatus, ...], plans: tuple[PlanStatus, ...]
 ) -> Next | None:
     """Return the agent of the first open step; who works on request alone is asked by a person."""
-    on_request = facts.switches.config.documenter == "on_request"
+    on_request = view.config.documenter == "on_request"
     for one in steps:
         if one.step.key == "documentation" and on_request:
             continue
         if one.standing in (StepStanding.READY, StepStanding.RUNNING):
-            return _asked(
-                one.step, department, _next_task(plans) if one.step.key == "implementation" else ""
-            )
+            department = view.department or DEFAULT_DEPARTMENT
+            if one.step.key == "implementation":
+                task, why = _task(plans)
+                return replace(_asked(one.step, department), task=task, why=why)
+            return _asked(one.step, department, _owing(view, one.step))
     return None
+
+
+def _owing(view: View, step: Step) -> Role:
+    """Return who of those that do a step has not written its part; the first of them while all or none have."""
+    made = {name.partition(".")[0] for name in step.outputs}
+    for role in step.agents:
+        own = {name.partition(".")[0] for name in AGENT_BY_NAME[role].produces} & made
+        if any(not view.of(kind) for kind in own):
+            return role
+    return step.agents[0]
 
 
 def _after_verdict(facts: PhaseFacts, asked: Next | None) -> Next | None:
@@ -284,30 +294,32 @@ def _next_of_phase(
     after: tuple[StepStatus, ...],
 ) -> Next | None:
     for one in before:
-        if one.standing in (StepStanding.READY, StepStanding.RUNNING):
-            return _asked(one.step, DEFAULT_DEPARTMENT, "")
+        if one.standing is StepStanding.PENDING:
+            return _asked(one.step, DEFAULT_DEPARTMENT, role=Role.ANALYZE)
+        if not one.is_passed:
+            return _asked(one.step, DEFAULT_DEPARTMENT)
     first = next((one.next for one in departments if one.next), None)
     if first:
         return first
     return next(
-        (_asked(one.step, DEFAULT_DEPARTMENT, "") for one in after if one.standing in _OPEN), None
+        (_asked(one.step, DEFAULT_DEPARTMENT) for one in after if one.standing in _OPEN), None
     )
 
 
 _OPEN = (StepStanding.READY, StepStanding.RUNNING)
 
 
-def _asked(step: Step, department: Dept, task: str) -> Next:
-    return Next(step.key, name_in(step.agents[0], department), step.inputs, task)
+def _asked(step: Step, department: Dept, role: Role | None = None) -> Next:
+    return Next(step.key, name_in(role or step.agents[0], department), step.inputs)
 
 
-def _next_task(plans: tuple[PlanStatus, ...]) -> str:
-    """Return the first task without a commit, of the unblocked plan of the lowest wave."""
+def _task(plans: tuple[PlanStatus, ...]) -> tuple[str, str]:
+    """Return the first task without a commit, of the unblocked plan of the lowest wave, and what its summary lacks."""
     for plan in sorted(plans, key=lambda plan: (plan.wave, plan.id)):
         if plan.is_done or plan.blocked_by:
             continue
         for task in sorted(plan.tasks, key=lambda task: (task.layer, task.ref)):
             if not task.commit:
-                return str(task.ref)
-        return f"{plan.id} summary"
-    return ""
+                return str(task.ref), "; ".join(plan.missing)
+        return f"{plan.id} summary", "; ".join(plan.missing)
+    return "", ""

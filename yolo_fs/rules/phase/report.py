@@ -17,7 +17,7 @@ from yolo_fs.rules.evidence.facts import PhaseFacts, texts
 from yolo_fs.rules.evidence.plans import PlanStanding, PlanStatus, TaskProgress
 from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.rules.phase.progress import DepartmentStatus, Next
-from yolo_fs.rules.phase.view import PHASE_STEPS, View
+from yolo_fs.rules.phase.view import View
 from yolo_fs.rules.phase.wait_graph import Wait
 from yolo_fs.rules.report import Item, ReportSection, listed
 
@@ -69,15 +69,17 @@ class PhaseReport:
 
     def next(self) -> tuple[Next | None, DepartmentStatus | None]:
         """Return who goes on now and in which department: the asker, if it is its turn, and nobody behind a gate."""
-        asked = self.phase.progress.next
-        in_departments = any(one.next for one in self.phase.progress.departments)
-        if asked is None or asked.step in PHASE_STEPS or not in_departments:
-            return asked, None
-        able = [one for one in self.departments if one.next]
-        free = [one for one in able if not self.waits_at(one.department)] or able
-        own = [one for one in free if one.next and _is_of(one.next.agent, self.asker.role)]
-        chosen = next(iter(own or free), None)
-        return (chosen.next, chosen) if chosen else (None, None)
+        asked, departments = self.phase.progress.next, self.phase.progress.departments
+        own = (
+            one for one in self.departments if one.next and _is_of(one.next.agent, self.asker.role)
+        )
+        mine = next((one for one in own if not self.waits_at(one.department)), None)
+        if mine:
+            return mine.next, mine
+        if self.asker.department and any(one.next for one in departments):
+            chosen = next((one for one in self.departments if one.next), None)
+            return (chosen.next, chosen) if chosen else (None, None)
+        return asked, next((one for one in departments if one.next and one.next == asked), None)
 
     @property
     def status(self) -> str:

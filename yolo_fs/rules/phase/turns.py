@@ -6,11 +6,11 @@ See docs/sources.md#document-002.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, name_in
-from yolo_fs.protocol.gates import Outcome
+from yolo_fs.protocol.gates import GATE_BY_NAME, Outcome, Owed
 from yolo_fs.protocol.names import Dept, Role
 from yolo_fs.protocol.workflow import STEP_BY_KEY
 from yolo_fs.rules.artifacts.recognise import place_of_name
@@ -19,8 +19,9 @@ from yolo_fs.rules.evidence.facts import PhaseFacts
 from yolo_fs.rules.loops.facts import Loop, LoopFacts, LoopProgress
 from yolo_fs.rules.loops.rounds import loops
 from yolo_fs.rules.phase.failures import failures_of
-from yolo_fs.rules.phase.gate_sources import MissingEvidence
+from yolo_fs.rules.phase.gates import GateStatus
 from yolo_fs.rules.phase.progress import DepartmentStatus, Next, PhaseStatus
+from yolo_fs.rules.phase.wait_graph import Alarm
 
 _LOOPS_OF_STEP = {
     "po": (Loop.QUESTIONARY,),
@@ -35,28 +36,50 @@ _PAUSING = frozenset({"blocking", "queued"})
 """States of a request for research whose asker waits for the answer."""
 
 
-def with_turns(facts: PhaseFacts, folded: PhaseStatus, behind: Collection[Dept]) -> PhaseStatus:
+def with_turns(
+    facts: PhaseFacts,
+    folded: PhaseStatus,
+    behind: Mapping[Dept, GateStatus | None],
+    alarms: Sequence[Alarm],
+) -> PhaseStatus:
     """Return the phase with who has to act in it.
 
-    `behind`: departments that wait for another at a gate; they are named last.
+    `behind`: departments that wait at a gate, and that gate, where it is more than another's completion; nobody is
+    sent past it.
     """
-    turns = _Turns(facts, tuple(one for one in loops(loop_facts(facts)) if not one.is_over))
+    open_ = tuple(one for one in loops(loop_facts(facts)) if not one.is_over)
+    turns = _Turns(facts, open_, alarms)
+    if folded.next is not None and folded.next.step == "po":
+        waiting = tuple(replace(one, next=None) for one in folded.departments)
+        return replace(folded, departments=waiting, next=turns.of_phase(folded.next))
     departments = tuple(replace(one, next=turns.of_department(one)) for one in folded.departments)
     able = [one for one in departments if one.next]
-    free = [one for one in able if one.department not in behind] or able
-    is_first = folded.next is not None and folded.next.step == "po"
-    if free and not is_first:
-        return replace(folded, departments=departments, next=free[0].next)
-    asked = turns.of_phase(folded.next) if folded.next else None
+    free = [one for one in able if one.department not in behind]
+    gates = [gate for one in able if (gate := behind.get(one.department))]
+    if free or (able and not gates):
+        asked = (free or able)[0].next
+    elif gates:
+        asked = asked_by_gate(gates[0])
+    else:
+        asked = turns.of_phase(folded.next) if folded.next else None
     return replace(folded, departments=departments, next=asked)
 
 
-def asked_by_gate(lack: MissingEvidence, why: str) -> Next:
-    """Return who owes what keeps a gate closed: whoever writes that file, otherwise the Lead."""
+def asked_by_gate(gate: GateStatus) -> Next:
+    """Return who owes what keeps a gate closed: whoever writes that file, otherwise the Lead of who is to open it."""
+    lack, row = gate.missing[0], GATE_BY_NAME.get(gate.name)
     place = place_of_name(lack.file)
     department = Dept(place.department) if place else DEFAULT_DEPARTMENT
     step = STEP_BY_KEY[place.artifact.step if place and place.artifact.step else "signoff"]
+    if row and row.owed_by is Owed.REQUIRED:
+        department = row.requires[0]
+    why = f"gate {gate.name} is closed: {lack}"
     return Next(step.key, name_in(step.agents[0], department), (lack.file,), why=why)
+
+
+def _lacks_task(asked: Next) -> bool:
+    """Return whether a department is to implement, and each of its plans waits for another."""
+    return asked.step == "implementation" and not asked.task
 
 
 def loop_facts(facts: PhaseFacts) -> LoopFacts:
@@ -69,9 +92,12 @@ class _Turns:
     facts: PhaseFacts
     loops: tuple[LoopProgress, ...]
     """Those that somebody has to go on with."""
+    alarms: Sequence[Alarm]
 
     def of_phase(self, asked: Next) -> Next:
         """Return whose move it is in a step that the phase has once."""
+        if asked.why:
+            return asked
         loop = next(self._of_step(asked.step), None)
         if loop is not None:
             return replace(asked, agent=loop.next, why=str(loop))
@@ -87,7 +113,12 @@ class _Turns:
             self._researched(status),
             self._looped(status),
         )
-        return next((one for one in candidates if one), status.next)
+        found = next((one for one in candidates if one), status.next)
+        return (
+            self._unblocked(status)
+            if found and found == status.next and _lacks_task(found)
+            else found
+        )
 
     def _held(self, status: DepartmentStatus) -> Next | None:
         """Whoever holds an escalation of the department has to answer it."""
@@ -136,6 +167,15 @@ class _Turns:
         for loop in self._of_step(current.step.key):
             if loop.of == status.department or loop.of.partition("/")[0] in plans:
                 return Next(current.step.key, loop.next, current.step.inputs, why=str(loop))
+        return None
+
+    def _unblocked(self, status: DepartmentStatus) -> Next | None:
+        """Who ends a wait that ends never: the Lead, who writes the plans. None where others only have to go on."""
+        names = {status.department.value, *(str(plan.id) for plan in status.plans)}
+        for alarm in self.alarms:
+            if plans := sorted(names & set(alarm.names) & {str(plan.id) for plan in status.plans}):
+                lead = name_in(Role.LEAD, status.department)
+                return Next("implementation", lead, (f"{plans[0]}.plan.jsonl",), why=str(alarm))
         return None
 
     def _of_step(self, step: str) -> Iterator[LoopProgress]:

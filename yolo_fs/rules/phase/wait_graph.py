@@ -72,6 +72,11 @@ class Orphan:
 
     wait: Wait
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Who waits."""
+        return (self.wait.waiter,)
+
     def __str__(self) -> str:
         ways = (self.wait.remedy,) if self.wait.remedy else ()
         return f"orphan wait: {self.wait}, but {_absence(self.wait.on)}{_advice(ways)}"

@@ -32,6 +32,7 @@ from yolo_fs.services.daemon.watch_set import EventQueue, WatchSet
 from yolo_fs.services.escalations.sinks import Sinks, load_sinks
 from yolo_fs.services.escalations.ticking import Ticker
 from yolo_fs.services.history.team import Team
+from yolo_fs.services.progress.board import phases_now
 from yolo_fs.services.progress.state_files import Projector, States
 from yolo_fs.services.workspace.settings import CONFIG, load, stamps_of
 
@@ -302,7 +303,8 @@ class Daemon:
 
     def _write_health(self, *, running: bool = True) -> None:
         try:
-            summary = summary_line(self._team.phases(self._tip))
+            phases = phases_now(self._repository, self._settings, self._tip, self._team)
+            summary = summary_line(phases)
         except YoloError:
             summary = ""  # what is damaged in the history is reported by what needs more of it
         write_health(

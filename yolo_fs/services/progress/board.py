@@ -102,6 +102,19 @@ def board(
     return Board(commit, config, stands_in, phases)
 
 
+def phases_now(
+    repository: Repository, settings: Settings, commit: str | None, team: Team
+) -> tuple[Phase, ...]:
+    """Return the phases of a commit as a board of it shows them, by the configuration that the commit has.
+
+    Raises:
+        YoloError: OBJECT_MISSING, GIT_FAILED when the history cannot be read.
+    """
+    config = _config_at(repository, settings, commit)
+    switches = None if config in (None, settings.config) else Switches(config or settings.config)
+    return team.phases(commit, switches)
+
+
 def _config_at(repository: Repository, settings: Settings, commit: str | None) -> Config | None:
     """Return the configuration of a commit: who worked then is no matter of who works now."""
     blob = repository.blob_at(commit, CONFIG)

@@ -27,6 +27,7 @@ from yolo_fs.rules.timestamps import iso
 from yolo_fs.schemas.base import check
 from yolo_fs.schemas.state import ExecutionState
 from yolo_fs.services.history.team import Team
+from yolo_fs.services.progress.board import phases_now
 from yolo_fs.services.workspace.places import own_phase_folder
 from yolo_fs.services.workspace.settings import Settings
 
@@ -83,9 +84,9 @@ class StepLook:
 
 def facts_of(repository: Repository, settings: Settings, team: Team, phase: PhaseId) -> PhaseFacts:
     """Return the facts of a phase as the branch has them; empty ones while nothing of it is committed."""
-    present = team.facts(repository.head().tip)
+    present = phases_now(repository, settings, repository.head().tip, team)
     empty = PhaseFacts(phase, (), Switches(settings.config))
-    return next((facts for facts in present if facts.phase == phase), empty)
+    return next((one.facts for one in present if one.id == phase), empty)
 
 
 def find_step(key: str) -> Step:
