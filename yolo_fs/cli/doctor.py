@@ -9,6 +9,7 @@ import click
 from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Exit, errors, safe
+from yolo_fs.services.hooks.trust import examine_hosts
 from yolo_fs.services.install.doctor import Symptom, examine_repository
 
 if TYPE_CHECKING:
@@ -24,7 +25,8 @@ def doctor(asked: Invocation, *, fix: bool, dry_run: bool) -> Reply:
     Nothing is ever deleted that is not provably ours, and no branch is ever moved.
     """
     with Repository(asked.start) as repository:
-        symptoms = tuple(examine_repository(repository))
+        hosts = map(Symptom, examine_hosts(repository, asked.start))
+        symptoms = (*examine_repository(repository), *hosts)
         mended = [symptom for symptom in symptoms if fix and symptom.mend is not None]
         for symptom in mended:
             if symptom.mend is not None and not dry_run:

@@ -254,9 +254,10 @@ def environment(path: str) -> Iterator[None]:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         reason = Reason.NO_SPACE if full else Reason.STORAGE_FAILED
         message = f"{safe(path)}: {error.strerror or error}"
-        raise YoloError(
-            reason, message, hint="free space or check permissions", exit_code=Exit.TRY_AGAIN
-        ) from error
+        hint = "free space or check permissions"
+        if error.errno == errno.EROFS:
+            hint = "this process may only read there; run it outside of the agent's sandbox"
+        raise YoloError(reason, message, hint=hint, exit_code=Exit.TRY_AGAIN) from error
 
 
 def _refuse(path: str, refusal: RefusedError) -> NoReturn:

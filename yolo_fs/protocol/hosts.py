@@ -24,6 +24,10 @@ class Host:
     """What the user must still do before the host runs the hooks."""
     announced_by: tuple[str, ...] = ()
     """Environment variables that the host sets for the commands of its agents, and only for those."""
+    local_settings: str = ""
+    """A file of the same form that the host also reads when it is started below the root."""
+    servers: str = ""
+    """The file of the project that names its MCP servers."""
     has_groups: bool = True
     """An event holds groups of hooks, each with its matcher; otherwise the hooks themselves."""
 
@@ -37,8 +41,14 @@ HOSTS = (
         "claude",
         ".claude/settings.json",
         _all_but("post-compact"),  # its SessionStart is called after a compaction
-        ("Trust this folder when the host asks, and look at the hooks with /hooks.",),
+        (
+            "Trust this folder when the host asks, and look at the hooks with /hooks.",
+            "Start the host at the root of the repository: below it, it does not read this file, "
+            "but .claude/settings.local.json, which 'yolo-fs setup claude --local' writes.",
+        ),
         announced_by=("CLAUDECODE",),
+        local_settings=".claude/settings.local.json",
+        servers=".mcp.json",
     ),
     Host(
         "codex",
@@ -47,10 +57,14 @@ HOSTS = (
             "task-completed", "post-tool-use-failure"
         ),  # a failing command is told as any other
         (
-            "Turn hooks on: `hooks = true` below `[features]` in ~/.codex/config.toml.",
-            "Approve each hook with /hooks in an interactive session: one that is not approved is skipped silently, "
+            "Trust this project, since .codex/ of any other is not read: an interactive session "
+            "asks at its start, and `codex exec --trust` notes it too.",
+            "Approve the hooks when an interactive session shows them for review, or with /hooks: "
+            "one that is not approved, or has changed since, is skipped silently, "
             "and `codex exec` never asks.",
+            "Run 'yolo-fs doctor': it says which of both is missing.",
         ),
+        servers=".codex/config.toml",
         announced_by=("CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED", "CODEX_THREAD_ID"),
     ),
     Host(
@@ -67,6 +81,7 @@ HOSTS = (
         },
         ("Trust this workspace: in one that is not trusted no hook runs.",),
         announced_by=("CURSOR_AGENT",),
+        servers=".cursor/mcp.json",
         has_groups=False,
     ),
 )

@@ -16,6 +16,8 @@ from pathlib import Path
 import pytest
 
 from tests.edges.git.conftest import LATER_NS, PLAN, Engines, Make, User
+from yolo_fs.edges.git.obstacles import Obstacles
+from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Reason, YoloError
 
 LINE = '{"p":"01"}\n'
@@ -434,3 +436,27 @@ def test_the_users_commit_would_die_if_the_branch_moved(
     with waiting(user, tmp_path, "commit", "-m", "mine", hook="pre-commit") as process:
         engine(user).put(PLAN, LINE)
     assert process.returncode == 128
+
+
+@pytest.mark.parametrize(
+    ("somebody_commits", "expected"), [(False, Reason.STORAGE_FAILED), (True, None)]
+)
+def test_what_only_a_sandbox_forbids_is_no_obstacle_to_the_daemon_outside(
+    user: User, monkeypatch: pytest.MonkeyPatch, somebody_commits: bool, expected: Reason | None
+) -> None:
+    lock = user.root / "daemon.lock"
+    held = subprocess.Popen(
+        ["flock", "-x", lock, "sh", "-c", "echo held; read end"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    )  # fmt: skip
+    assert held.stdin and held.stdout and held.stdout.readline()
+    if not somebody_commits:
+        held.communicate(b"\n")
+    facts = os.statvfs(user.root)
+    read_only = os.statvfs_result((*facts[:8], facts.f_flag | os.ST_RDONLY, *facts[9:]))
+    monkeypatch.setattr(os, "statvfs", lambda _: read_only)
+    with Repository(str(user.root)) as repository:
+        found = Obstacles(repository, committer_lock=str(lock)).find(repository.head())
+        alone = Obstacles(repository).find(repository.head())
+    held.communicate(b"\n") if somebody_commits else None
+    assert (found, alone) == (expected, Reason.STORAGE_FAILED)

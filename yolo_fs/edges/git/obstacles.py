@@ -13,6 +13,7 @@ from fnmatch import fnmatchcase
 
 from yolo_fs.edges.files import Stamp, stamp_at
 from yolo_fs.edges.git.repository import Head, Repository
+from yolo_fs.edges.lock import holder
 from yolo_fs.edges.system import is_running, start_time
 from yolo_fs.reasons import Reason
 
@@ -47,7 +48,10 @@ class Obstacles:
         *,
         protected: Collection[str] = (),
         allow_detached: bool = False,
+        committer_lock: str = "",
     ):
+        """Find them in this repository; `committer_lock`: what a process that commits for us holds."""
+        self._committer_lock = committer_lock
         self._repository = repository
         self._protected = tuple(protected)
         self._allow_detached = allow_detached
@@ -70,7 +74,7 @@ class Obstacles:
                 return reason
         if collects_garbage(self._repository):
             return Reason.GC_RUNNING
-        if refusal := _storage_refusal(self._repository.common_dir):
+        if refusal := self._storage_refusal(self._repository.common_dir):
             return refusal
         if head.ref is None and not self._allow_detached:
             return Reason.DETACHED_HEAD
@@ -129,6 +133,17 @@ class Obstacles:
     def index_rewritten(self) -> None:
         """Note that we ourselves rewrote the index, which never adds conflicts: it need not be read again."""
         self._index_seen = stamp_at(f"{self._repository.git_dir}/index")
+
+    def _storage_refusal(self, folder: str) -> Reason | None:
+        """Return why nothing can be stored; what only this process may not write, another one may.
+
+        The sandbox of an agent's host shows `.git` read-only; the daemon commits outside of it.
+        """
+        refusal = _stores_nothing(folder)
+        if refusal is Reason.STORAGE_FAILED and self._committer_lock:
+            by = holder(self._committer_lock)
+            return refusal if by is None or by.pid == os.getpid() else None
+        return refusal
 
     def _user_is_committing(self) -> bool:
         """Return whether the editor of a `git commit` of this work tree is open.
@@ -208,7 +223,7 @@ def collects_garbage(repository: Repository) -> bool:
     return host != socket.gethostname() or (pid.isdecimal() and is_running(int(pid)))
 
 
-def _storage_refusal(folder: str) -> Reason | None:
+def _stores_nothing(folder: str) -> Reason | None:
     """Return why the file system can store nothing at all. See docs/faults.md#f06 and docs/faults.md#f07."""
     facts = os.statvfs(folder)
     if facts.f_flag & os.ST_RDONLY:

@@ -7,22 +7,19 @@ nobody else has changed it; otherwise our own entries alone are taken out.
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.store import private_directory, write_json, write_text
 from yolo_fs.protocol.hooks import AGENT_HOOK_BY_NAME
 from yolo_fs.protocol.hosts import Host
-from yolo_fs.reasons import Exit, Reason, YoloError, safe
-from yolo_fs.services.workspace.own_files import setup_file
+from yolo_fs.reasons import safe
+from yolo_fs.services.hooks.settings_file import SettingsFile, indent_of, indented_like
 
 PROGRAM = "yolo-fs"
 _OURS = re.compile(rf"(?:\S*/)?{PROGRAM} hook(?: |\Z)")
-_MAX_BYTES = 4 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +41,13 @@ class Installed:
 
 
 class HostSettings:
-    """The settings of one host in one repository."""
+    """The hooks of one host in one repository."""
 
-    def __init__(self, repository: Repository, host: Host):
-        self._repository = repository
+    def __init__(self, repository: Repository, host: Host, *, is_local: bool = False):
+        """Take the host's settings; `is_local`: those that it reads below the root, too."""
         self._host = host
-        self._path = os.path.realpath(os.path.join(repository.root, host.settings))
-        self._original = setup_file(host.name)
-        self._kept = self._original.path(repository)
+        name = host.local_settings if is_local else host.settings
+        self.file = SettingsFile(repository, name, f"{host.name}-local" if is_local else host.name)
 
     def look(self) -> Installed:
         """Return how far our hooks are in place.
@@ -59,7 +55,7 @@ class HostSettings:
         Raises:
             YoloError: BAD_CONFIG when the file is not a JSON object of the host's shape.
         """
-        text = self._text()
+        text = self.file.text()
         value = self._value(text)
         has = {
             event
@@ -68,7 +64,7 @@ class HostSettings:
         }
         events = tuple(self._host.events.values())
         return Installed(
-            self._path,
+            self.file.path,
             text,
             tuple(event for event in events if event in has),
             tuple(event for event in events if event not in has),
@@ -79,38 +75,51 @@ class HostSettings:
         found = self.look()
         if found.is_complete:
             return found
-        value = self._without_ours(self._value(found.before))
+        value = self._value(found.before)
         if not self._host.has_groups:
             value.setdefault("version", 1)
         hooks = value.setdefault("hooks", {})
-        for event in self._host.events.values():
-            hooks.setdefault(event, []).append(self._entry(event))
-        after = _written_like(found.before, value)
-        self._keep(found.before, after)
-        os.makedirs(os.path.dirname(self._path), exist_ok=True)
-        self._write(after)
+        ours = {event: self._entry(event) for event in self._host.events.values()}
+        for event in dict.fromkeys((*hooks, *ours)):
+            entries = list(_with(self._listed(value, event), ours.get(event)))
+            if entries or not hooks.get(event, [0]):
+                hooks[event] = entries
+            else:
+                hooks.pop(event, None)
+        self.file.change(found.before, _written_like(found.before, value))
         return found
 
     def remove(self) -> bool:
         """Take our hooks out, and tell whether there were any."""
-        text = self._text()
+        text = self.file.text()
         if text is None:
             return False
-        kept = self._original.read(self._repository)
-        if isinstance(kept, dict) and kept.get("after") == text:
-            self._restore(kept.get("before"))
+        if self.file.restore(text):
             return True
         value = self._value(text)
         if not any(self._ours(value)):
             return False
-        self._write(_written_like(text, self._without_ours(value)))
-        self._forget()
+        self.file.write(_written_like(text, self._without_ours(value)))
+        self.file.forget()
         return True
+
+    def positions(self) -> Iterator[tuple[str, int, int, dict[str, Any], dict[str, Any]]]:
+        """Yield event, number of the group, number within it, group and handler of each hook."""
+        value = self._value(self.file.text())
+        for event in value.get("hooks", {}):
+            for group, entry in enumerate(self._listed(value, event)):
+                for number, handler in enumerate(_handlers(entry)):
+                    if _is_ours(handler) and isinstance(handler, dict):
+                        yield event, group, number, entry, handler
 
     # --- entries ---
 
     def _entry(self, event: str) -> dict[str, Any]:
-        """Return our hook for an event, in the form of the host."""
+        """Return our hook for an event, in the form of the host.
+
+        One host asks its user to approve each entry by its text and place: who changes either
+        switches the guard off at everybody's next upgrade.
+        """
         row = next(
             AGENT_HOOK_BY_NAME[name] for name, own in self._host.events.items() if own == event
         )
@@ -123,7 +132,7 @@ class HostSettings:
     def _listed(self, value: dict[str, Any], event: str) -> list[Any]:
         found = value.get("hooks", {}).get(event, [])
         if not isinstance(found, list):
-            raise self._bad(f"`hooks.{safe(event)}` is not a list")
+            raise self.file.bad(f"`hooks.{safe(event)}` is not a list")
         return found
 
     def _ours(self, value: dict[str, Any]) -> Iterator[object]:
@@ -151,66 +160,16 @@ class HostSettings:
             key: hooks if key == "hooks" else rest[key] for key in value if hooks or key != "hooks"
         }
 
-    # --- the file ---
-
-    def _text(self) -> str | None:
-        try:
-            with open(self._path, encoding="utf-8", newline="") as file:
-                text = file.read(_MAX_BYTES + 1)
-        except FileNotFoundError:
-            return None
-        except (OSError, UnicodeDecodeError) as error:
-            raise self._bad(str(error)) from error
-        if len(text) > _MAX_BYTES:
-            raise self._bad(f"it is longer than {_MAX_BYTES} characters")
-        return text
-
     def _value(self, text: str | None) -> dict[str, Any]:
         if text is None or not text.strip():
             return {}
         try:
             value = json.loads(text)
         except (ValueError, RecursionError) as error:
-            raise self._bad(f"it is not JSON: {error}") from error
+            raise self.file.bad(f"it is not JSON: {error}") from error
         if not isinstance(value, dict) or not isinstance(value.get("hooks", {}), dict):
-            raise self._bad("it is not a JSON object, or its `hooks` is none")
+            raise self.file.bad("it is not a JSON object, or its `hooks` is none")
         return value
-
-    def _bad(self, why: str) -> YoloError:
-        hint = "Mend it, or add the hooks by hand; nothing was changed."
-        message = f"{self._host.settings}: {safe(why, 300)}"
-        return YoloError(Reason.BAD_CONFIG, message, hint=hint, exit_code=Exit.BAD_CONFIG)
-
-    def _write(self, text: str) -> None:
-        mode = os.stat(self._path).st_mode & 0o777 if os.path.exists(self._path) else 0o644
-        write_text(self._path, text, mode=mode)
-
-    def _keep(self, before: str | None, after: str) -> None:
-        """Remember what the file was, the first time; what we wrote over our own work was no original."""
-        kept = self._original.read(self._repository)
-        is_known = isinstance(kept, dict) and kept.get("after") == before
-        private_directory(self._repository.own_dir)
-        write_json(
-            self._kept,
-            {
-                "before": kept["before"] if is_known and isinstance(kept, dict) else before,
-                "after": after,
-            },
-        )
-
-    def _restore(self, before: str | None) -> None:
-        if before is None:
-            os.unlink(self._path)
-            folder = os.path.dirname(self._path)
-            if not os.listdir(folder):
-                os.rmdir(folder)
-        else:
-            self._write(before)
-        self._forget()
-
-    def _forget(self) -> None:
-        if os.path.isfile(self._kept):
-            os.unlink(self._kept)
 
 
 def _handlers(entry: object) -> list[object]:
@@ -233,9 +192,19 @@ def _without(entry: Any) -> Any:
     return {**entry, "hooks": left} if left else None
 
 
+def _with(entries: list[Any], ours: Any) -> Iterator[Any]:
+    """Yield entries with our hook where one of ours was, else behind those of others."""
+    for entry in entries:
+        left = _without(entry)
+        if left is not None:
+            yield left
+        elif ours is not None:
+            yield ours
+            ours = None
+    if ours is not None:
+        yield ours
+
+
 def _written_like(before: str | None, value: dict[str, Any]) -> str:
     """Return settings as text, indented and ended as the file was."""
-    found = re.search(r"\n([ \t]+)\"", before or "")
-    text = json.dumps(value, indent=found[1] if found else 2, ensure_ascii=False)
-    text = text if before and not before.endswith("\n") else f"{text}\n"
-    return text.replace("\n", "\r\n") if "\r\n" in (before or "") else text
+    return indented_like(before, json.dumps(value, indent=indent_of(before), ensure_ascii=False))

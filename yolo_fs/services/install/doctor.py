@@ -25,6 +25,7 @@ from yolo_fs.reasons import Finding, Level, Reason, YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.services.daemon.health import health
 from yolo_fs.services.workspace.own_files import own_files
+from yolo_fs.services.workspace.places import lock_path
 from yolo_fs.services.workspace.settings import CONFIG, load
 
 OLDEST_GIT = (2, 34)
@@ -116,7 +117,7 @@ def _configuration(repository: Repository) -> Iterator[Symptom]:
 
 def _branch(repository: Repository) -> Iterator[Symptom]:
     head = repository.head()
-    obstacle = Obstacles(repository).find(head)
+    obstacle = Obstacles(repository, committer_lock=lock_path(repository)).find(head)
     if obstacle is Reason.BRANCH_BROKEN:
         good = last_good_tip(repository, head.ref or "HEAD")
         known = (

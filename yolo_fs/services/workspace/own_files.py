@@ -153,6 +153,10 @@ _OTHERS = (
 )  # fmt: skip
 
 
+SETUP_PARTS = ("", "-local", "-mcp", "-roles")
+"""What each kept file is about: hooks, those of one machine, our MCP server, roles."""
+
+
 def setup_file(host: str) -> OwnFile:
     """Return the file that keeps the settings of a host as they were before us."""
     return OwnFile(f"setup-{host}.json", _SETUP, "how your settings were before our hooks")
@@ -171,5 +175,5 @@ def own_files(repository: Repository, hosts: tuple[str, ...]) -> Iterator[OwnFil
         HOOKS,
         OVERRIDES,
     )
-    yield from map(setup_file, hosts)
+    yield from (setup_file(f"{host}{part}") for host in hosts for part in SETUP_PARTS)
     yield from _OTHERS

@@ -36,6 +36,7 @@ from yolo_fs.rules.artifacts.verdicts import (
 from yolo_fs.rules.decide import EventSink
 from yolo_fs.services.checking.checker import Checker, previous_records
 from yolo_fs.services.checking.snapshots import WorkTree
+from yolo_fs.services.workspace.places import lock_path
 from yolo_fs.services.workspace.settings import Settings
 from yolo_fs.services.worktree.verdict_store import CachedVerdict, Observation, QuietTimer
 
@@ -174,6 +175,7 @@ class Surveyor:
             repository,
             protected=settings.policy.protected,
             allow_detached=settings.policy.allow_detached,
+            committer_lock=lock_path(repository),
         )
         self.head = repository.head()
         """The branch as it was last seen or left."""
