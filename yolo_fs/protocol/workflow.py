@@ -45,6 +45,7 @@ class EntryGate(StrEnum):
 
     ANALYSIS = "analysis.json or active milestone"
     PHASE_DIRECTORY = "phase dir exists"
+    SCOPE = "scope approved, or po skipped"
     CRITIQUE = "critique.jsonl, or critique skipped"
     RESEARCH = "research.jsonl, or research skipped"
     ARCHITECTURE = "architecture.toon, or architecture skipped"
@@ -147,7 +148,7 @@ STEPS = (
         inputs=("reqs", "PROJECT", "codebase"),
         outputs=("critique.jsonl",),
         commits=(Subject("docs({phase}): critique and gap analysis"),),
-        entry=(EntryGate.PHASE_DIRECTORY,),
+        entry=(EntryGate.PHASE_DIRECTORY, EntryGate.SCOPE),
         exit=(ExitGate.CRITIQUE,),
         skips=(Skip.TURBO, Skip.EXISTS, Skip.CRITIQUE_OFF),
     ),

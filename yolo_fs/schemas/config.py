@@ -195,7 +195,7 @@ class Config(Wire):
     """Profile that chooses models; yolo_fs only passes it on."""
     model_overrides: dict[str, str] = Field(default_factory=dict)
     """Model per role; yolo_fs only passes it on."""
-    security_audit: bool = False
+    security_audit: bool = True
     """Whether step `security` exists."""
     approval_gates: ApprovalGates = Field(default_factory=ApprovalGates)
     """Where a person is asked."""

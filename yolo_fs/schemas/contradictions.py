@@ -39,6 +39,7 @@ CONTRADICTIONS = (
     Contradiction("security-audit", "r", "PASS", "critical"),
     Contradiction("security-audit", "r", "PASS", "sev", _CRITICAL, is_below=True),
     Contradiction("integration-gate-result", "r", "PASS", "failures"),
+    Contradiction("owner-signoff", "decision", "SHIP", "integration_qa", _FAILED),
     Contradiction("code_review_result", "result", "approve", "critical"),
     Contradiction("qa_result", "result", "PASS", "checks/failed"),
     Contradiction("qa_code_result", "result", "PASS", "tests/failed"),

@@ -140,7 +140,11 @@ EVIDENCE_OF_SKIPPABLE = (
             "critique",
             "critique.enabled=false",
         ),
-        ({"config": Config()}, "security", "config security_audit≠true"),
+        (
+            {"config": Config.model_validate({"security_audit": False})},
+            "security",
+            "config security_audit≠true",
+        ),
         (
             {"config": Config.model_validate({"documenter": "never"})},
             "documentation",
@@ -163,6 +167,28 @@ def test_a_mandatory_step_is_never_skipped() -> None:
     for row in STEPS:
         if row.mandatory:
             assert step(progress, row.key).standing is not StepStanding.SKIPPED
+
+
+@pytest.mark.proves("002:78")
+def test_nobody_who_says_nothing_skips_the_security_audit() -> None:
+    without = {name: lines for name, lines in complete().items() if name != "security-audit.jsonl"}
+
+    found = fold(facts(without, config=Config()))
+
+    assert step(found, "security").standing is StepStanding.READY
+    assert not found.is_complete
+
+
+@pytest.mark.proves("002:69b")
+def test_research_ends_with_a_finding_and_not_with_a_question() -> None:
+    asked = {"q": "which key store?", "src": "pending", "rt": "informational"}
+    content = complete() | {"research.jsonl": [asked]}
+
+    found = step(fold(facts(content)), "research")
+    assert found.standing is StepStanding.RUNNING
+    assert found.missing == ("research.jsonl has questions and no finding",)
+    answered = content | {"research.jsonl": [asked, {"q": "rotation", "src": "web"}]}
+    assert step(fold(facts(answered)), "research").is_passed
 
 
 @pytest.mark.proves("002:73b")

@@ -116,6 +116,94 @@ def test_behind_a_closed_gate_whoever_owes_its_evidence_acts() -> None:
     assert "gate integration is closed: frontend → backend: no login page" in found.why
 
 
+ANALYSIS = [{"confidence": 0.9}]
+CLEAR = [{"confidence": 0.9}]
+ROADMAP = [{"phases": [{"id": "01"}]}]
+SCOPE = [{"status": "PO-APPROVED"}]
+
+
+@pytest.mark.proves("002:33")
+@pytest.mark.parametrize(
+    ("content", "agent"),
+    [
+        ({}, "analyze"),
+        ({"roadmap-plan.json": ROADMAP}, "analyze"),
+        ({"critique.jsonl": [{"id": "C1", "cf": 90, "rd": 1}]}, "analyze"),
+        ({"analysis.json": ANALYSIS}, "questionary"),
+        ({"analysis.json": ANALYSIS, "roadmap-plan.json": ROADMAP}, "questionary"),
+        ({"analysis.json": ANALYSIS, "discovery.json": CLEAR}, "roadmap"),
+        (
+            {"analysis.json": ANALYSIS, "discovery.json": CLEAR, "roadmap-plan.json": ROADMAP},
+            "po",
+        ),
+        ({"analysis.json": ANALYSIS, "scope-document.json": SCOPE}, "critic"),
+    ],
+)
+def test_planning_goes_through_the_product_owner_before_the_critic(
+    content: dict[str, Any], agent: str
+) -> None:
+    progress = Phase(facts(content, config=PO)).progress
+
+    assert progress.next is not None
+    assert progress.next.agent == agent
+    asked = [one.next.agent for one in progress.departments if one.next]
+    assert asked == (["critic"] if agent == "critic" else [])
+    skipped = [one.by for one in progress.steps if one.standing == "skipped"]
+    assert "exists" not in skipped
+
+
+@pytest.mark.proves("002:311b")
+def test_an_analysis_in_doubt_asks_the_user_until_somebody_builds_on_it() -> None:
+    doubtful = {"analysis.json": [{"confidence": 0.59}]}
+
+    asked = Phase(facts(doubtful)).progress.next
+    assert asked is not None
+    assert (asked.agent, asked.inputs) == ("user", ("analysis.json",))
+    assert "0.59 sure" in asked.why
+    assert turn({"analysis.json": [{"confidence": 0.1}], "01-01.summary.jsonl": []}).agent == "dev"
+    sure = Phase(facts({"analysis.json": [{"confidence": 0.6}]})).progress.next
+    assert sure is not None
+    assert sure.agent == "critic"
+
+
+@pytest.mark.proves("000:550")
+def test_what_the_owner_holds_is_held_whatever_else_passes() -> None:
+    hold = {"decision": "HOLD", "notes": "the login page is slow"}
+
+    held = Phase(facts(complete() | {"owner-signoff.jsonl": [hold]}))
+    assert not held.is_complete
+    assert held.sign_off == ("HOLD", "the Owner says HOLD: the login page is slow")
+    asked = turn({"owner-signoff.jsonl": [hold]})
+    assert (asked.agent, asked.step) == ("owner", "signoff")
+    assert Phase(
+        facts(complete() | {"owner-signoff.jsonl": [hold, {"decision": "SHIP"}]})
+    ).is_complete
+
+
+def test_a_ship_of_the_owner_opens_nothing_that_the_evidence_closes() -> None:
+    content = {"owner-signoff.jsonl": [{"decision": "SHIP"}], "qa-code.jsonl": [{"r": "FAIL"}]}
+
+    assert not Phase(facts(complete() | content)).is_complete
+
+
+@pytest.mark.proves("000:550")
+def test_departments_are_dispatched_in_the_order_of_the_owner() -> None:
+    config = Config.model_validate(
+        {"departments": {"frontend": True}, "department_workflow": "parallel"}
+    )
+    content: dict[str, list[dict[str, Any]]] = {"critique.jsonl": [{"id": "C1", "cf": 90, "rd": 1}]}
+    content["research.jsonl"] = [{"q": "rotation"}]
+
+    def asked(*reviews: dict[str, Any]) -> str:
+        phase = Phase(facts(content | {"owner-review.jsonl": list(reviews)}, config=config))
+        assert phase.progress.next is not None
+        assert PhaseReport(phase, Asker()).next()[0] == phase.progress.next
+        return phase.progress.next.agent
+
+    assert asked() == "architect"
+    assert asked({"dispatch_order": ["frontend", "backend"]}) == "fe-architect"
+
+
 def test_qa_code_follows_qa() -> None:
     content = complete()
     del content["qa-code.jsonl"]

@@ -35,7 +35,12 @@ from yolo_fs.schemas.lines import (
     summary,
     tests,
 )
-from yolo_fs.schemas.messages.departments import ApiContract, DesignHandoff
+from yolo_fs.schemas.messages.departments import (
+    ApiContract,
+    DesignHandoff,
+    OwnerReview,
+    OwnerSignoff,
+)
 from yolo_fs.schemas.messages.handoffs import DeptHandoff, PhaseHandoff
 from yolo_fs.schemas.messages.product import PoQaVerdict
 from yolo_fs.schemas.messages.research import DebuggerReport
@@ -440,6 +445,23 @@ ARTIFACTS: tuple[Artifact, ...] = (
         source="document 000, po_qa_verdict",
         body=(integration.RivalVerdict, PoQaVerdict),
         step="delivery",
+    ),
+    # What the Owner decides.
+    Artifact(
+        kind="owner-review",
+        file="owner-review.jsonl",
+        subjects=(Subject("docs({phase}): owner review"),),
+        source="document 000, owner_review",
+        body=(OwnerReview,),
+        checks=(Check.PHASE,),
+    ),
+    Artifact(
+        kind="owner-signoff",
+        file="owner-signoff.jsonl",
+        subjects=(Subject("docs({phase}): owner sign-off"),),
+        source="document 000, owner_signoff",
+        body=(OwnerSignoff,),
+        checks=(Check.PHASE,),
     ),
     # From one phase, or department, to another.
     Artifact(

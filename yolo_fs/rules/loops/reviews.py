@@ -149,7 +149,10 @@ def _after_last_cycle(facts: LoopFacts, plan: str, last: Review) -> ReviewStage 
         return ReviewStage(ACCEPTED, None, text)
     if not was_escalated(facts, plan, Role.ARCHITECT):
         return ReviewStage(
-            ESCALATED, Role.LEAD, f"{_CYCLE_2.moves[0].text}. {_LEAD.occasion}: {text}"
+            ESCALATED,
+            Role.LEAD,
+            f"{_CYCLE_2.moves[0].text}. {_LEAD.occasion}: {text}"
+            f" (decisions.jsonl: 'accept {plan} with known issues')",
         )
     if facts.is_after(last.order, "architecture"):
         return None
@@ -161,12 +164,13 @@ def _accepts(line: Mapping[str, Any], plan: str) -> bool:
     said = f"{line.get('task', '')} {line.get('dec', '')}"
     is_lead = str(line.get("agent", "")).lower().removeprefix("yolo-").endswith(Role.LEAD)
     accepts = _ACCEPTS.search(said) is not None and _DENIES.search(said) is None
-    return is_lead and plan in said and accepts
+    is_about = re.search(rf"(?<![\w-]){re.escape(plan)}(?![\w-])", said) is not None
+    return is_lead and is_about and accepts
 
 
 _ACCEPTS = re.compile(r"\baccept(s|ed|ing)?\b", re.IGNORECASE)
 _DENIES = re.compile(
-    r"\b(not|no|never|cannot|nor|without accepting|neither|unless|until|refus\w*|reject\w*|un\w*accept\w*)\b|n['’]t\b",
+    r"\b(not|no|never|cannot|nor|without accepting|neither|if|unless|until|refus\w*|reject\w*|un\w*accept\w*)\b|n['’]t\b",
     re.IGNORECASE,
 )
 

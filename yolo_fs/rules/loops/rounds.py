@@ -38,17 +38,16 @@ def _questionary(facts: LoopFacts) -> Iterator[LoopProgress]:
         return
     count = len(rounds)
     left = max(0, config.max_questionary_rounds - count)
+    after = (Role.ROADMAP, "plans the roadmap")
+    if facts.phase.of_kind("roadmap-plan"):
+        after = (Role.PO, "approves the scope")
     sure = _confidence(rounds[-1].lines[0]) if rounds and rounds[-1].lines else 0.0
     if is_approved:
         yield LoopProgress(Loop.QUESTIONARY, "scope", "scope approved", count, left)
     elif count and sure >= config.confidence_threshold:
-        yield LoopProgress(
-            Loop.QUESTIONARY, "scope", "clear enough", count, left, Role.PO, "approves the scope"
-        )
+        yield LoopProgress(Loop.QUESTIONARY, "scope", "clear enough", count, left, *after)
     elif not left:
-        yield LoopProgress(
-            Loop.QUESTIONARY, "scope", "rounds used up", count, 0, Role.PO, "approves the scope"
-        )
+        yield LoopProgress(Loop.QUESTIONARY, "scope", "rounds used up", count, 0, *after)
     else:
         what = f"asks in round {count + 1}"
         yield LoopProgress(

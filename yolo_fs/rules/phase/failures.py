@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from yolo_fs.protocol.gates import Decision
 from yolo_fs.protocol.names import Dept
+from yolo_fs.reasons import safe
 from yolo_fs.rules.evidence.facts import PhaseFacts
 from yolo_fs.schemas.contradictions import contradicted
 
@@ -26,6 +28,9 @@ class Failure:
     def __str__(self) -> str:
         return self.what
 
+
+OWNERS_DECISION = "owner"
+"""In place of a step: what the Owner decided of the phase as a whole."""
 
 _VERDICTS = (
     ("qa", "verification", "verification says FAIL"),
@@ -50,6 +55,7 @@ def failures_of(
         yield from _integration(facts)
     if not step:
         yield from failing_tests(facts)
+        yield from _held_by_owner(facts)
 
 
 def _integration(facts: PhaseFacts) -> Iterator[Failure]:
@@ -58,6 +64,15 @@ def _integration(facts: PhaseFacts) -> Iterator[Failure]:
         if filed.lines and filed.lines[-1].get("r") == "FAIL":
             what = "the integration gate says FAIL"
             yield Failure("integration_gate", what, filed.place.name, len(filed.lines))
+
+
+def _held_by_owner(facts: PhaseFacts) -> Iterator[Failure]:
+    """The Owner's last word holds the phase; a SHIP opens nothing that the evidence closes."""
+    for filed in facts.of_kind("owner-signoff"):
+        if filed.lines and filed.lines[-1].get("decision") == Decision.HOLD:
+            notes = safe(str(filed.lines[-1].get("notes") or "without a reason"))
+            what = f"the Owner says HOLD: {notes}"
+            yield Failure(OWNERS_DECISION, what, filed.place.name, len(filed.lines))
 
 
 def failing_tests(facts: PhaseFacts) -> Iterator[Failure]:

@@ -122,6 +122,7 @@ def _signed_off(_: View, passed: Passed) -> Iterator[str]:
 
 ENTRY: Mapping[EntryGate, Callable[[View, Passed], Iterator[str]]] = {
     EntryGate.ANALYSIS: _analysis,
+    EntryGate.SCOPE: _after("po"),
     EntryGate.PHASE_DIRECTORY: lambda _view, _passed: iter(()),
     EntryGate.CRITIQUE: _after("critique"),
     EntryGate.RESEARCH: _after("research"),
@@ -164,6 +165,15 @@ def _critique(view: View) -> Iterator[str]:
         yield "no valid critique.jsonl"
     elif not (all_present(lines, "cf") and all_present(lines, "rd")):
         yield "critique entries without confidence and round"
+
+
+def _research(view: View) -> Iterator[str]:
+    """Findings end the step; questions that wait for the Scout do not."""
+    lines = view.lines("research")
+    if not lines:
+        yield "no valid research.jsonl"
+    elif all(line.get("src") == "pending" for line in lines):
+        yield "research.jsonl has questions and no finding"
 
 
 def _dependencies(view: View) -> Iterator[str]:
@@ -273,7 +283,7 @@ def _integration(view: View) -> Iterator[str]:
 EXIT: Mapping[ExitGate, Callable[[View], Iterator[str]]] = {
     ExitGate.SCOPE_APPROVED: _scope_approved,
     ExitGate.CRITIQUE: _critique,
-    ExitGate.RESEARCH: _present("research", "research.jsonl"),
+    ExitGate.RESEARCH: _research,
     ExitGate.ARCHITECTURE: _present("architecture", "architecture.toon"),
     ExitGate.EXECUTION_RUNNING: lambda view: _some_plan(view, frozenset()),
     ExitGate.DEPENDENCIES: _dependencies,

@@ -6,8 +6,9 @@ See docs/sources.md#document-002.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, name_in
 from yolo_fs.protocol.gates import GATE_BY_NAME, Outcome, Owed
@@ -15,10 +16,10 @@ from yolo_fs.protocol.names import Dept, Role
 from yolo_fs.protocol.workflow import STEP_BY_KEY
 from yolo_fs.rules.artifacts.recognise import place_of_name
 from yolo_fs.rules.escalations.entries import as_committed
-from yolo_fs.rules.evidence.facts import PhaseFacts
+from yolo_fs.rules.evidence.facts import PhaseFacts, texts
 from yolo_fs.rules.loops.facts import Loop, LoopFacts, LoopProgress
 from yolo_fs.rules.loops.rounds import loops
-from yolo_fs.rules.phase.failures import failures_of
+from yolo_fs.rules.phase.failures import OWNERS_DECISION, failures_of
 from yolo_fs.rules.phase.gates import GateStatus
 from yolo_fs.rules.phase.progress import DepartmentStatus, Next, PhaseStatus
 from yolo_fs.rules.phase.wait_graph import Alarm
@@ -31,6 +32,9 @@ _LOOPS_OF_STEP = {
     "delivery": (Loop.FEEDBACK, Loop.MAJOR, Loop.PATCH),
 }
 """Step → the loops that say who has to act in it, the first that is not over."""
+
+SURE_OF_INTENT = 0.6
+"""Least confidence of an analysis, 0-1, that is acted on without asking the user."""
 
 _PAUSING = frozenset({"blocking", "queued"})
 """States of a request for research whose asker waits for the answer."""
@@ -49,11 +53,14 @@ def with_turns(
     """
     open_ = tuple(one for one in loops(loop_facts(facts)) if not one.is_over)
     turns = _Turns(facts, open_, alarms)
+    if unsure := _unsure(facts, folded):
+        nobody = tuple(replace(one, next=None) for one in folded.departments)
+        return replace(folded, departments=nobody, next=unsure)
     if folded.next is not None and folded.next.step == "po":
         waiting = tuple(replace(one, next=None) for one in folded.departments)
         return replace(folded, departments=waiting, next=turns.of_phase(folded.next))
     departments = tuple(replace(one, next=turns.of_department(one)) for one in folded.departments)
-    able = [one for one in departments if one.next]
+    able = sorted((one for one in departments if one.next), key=_dispatched(facts))
     free = [one for one in able if one.department not in behind]
     gates = [gate for one in able if (gate := behind.get(one.department))]
     if free or (able and not gates):
@@ -63,6 +70,26 @@ def with_turns(
     else:
         asked = turns.of_phase(folded.next) if folded.next else None
     return replace(folded, departments=departments, next=asked)
+
+
+def _unsure(facts: PhaseFacts, folded: PhaseStatus) -> Next | None:
+    """The user is asked what is meant, while nothing was built on an analysis that is in doubt."""
+    line = next(iter(facts.lines_of("analysis")), {})
+    confidence = line.get("confidence")
+    begun = any(one.steps[0].is_passed for one in folded.departments)
+    if begun or not isinstance(confidence, int | float) or confidence >= SURE_OF_INTENT:
+        return None
+    why = (
+        f"the analysis is {confidence} sure of the intent; below {SURE_OF_INTENT} the user is asked"
+    )
+    return Next("po", Role.USER, ("analysis.json",), why=why)
+
+
+def _dispatched(facts: PhaseFacts) -> Callable[[DepartmentStatus], int]:
+    """Return the place of a department in the order that the Owner's last review sets."""
+    review: Mapping[str, Any] = next(reversed(facts.lines_of("owner-review")), {})
+    order = texts(review.get("dispatch_order"))
+    return lambda one: order.index(one.department) if one.department in order else len(order)
 
 
 def asked_by_gate(gate: GateStatus) -> Next:
@@ -102,7 +129,8 @@ class _Turns:
         if loop is not None:
             return replace(asked, agent=loop.next, why=str(loop))
         if failure := next(failures_of(self.facts), None):
-            return replace(asked, why=failure.what)
+            agent = Role.OWNER if failure.step == OWNERS_DECISION else asked.agent
+            return replace(asked, agent=agent, why=failure.what)
         return asked
 
     def of_department(self, status: DepartmentStatus) -> Next | None:
