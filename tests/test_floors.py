@@ -101,7 +101,7 @@ ROOMS = {
         "authz", "phase", "states", "agents", "context", "hooks", "decide", "resume_report",
     ),
     "services": (
-        "workspace", "kept", "history", "checking", "worktree", "escalations", "tasks", "context", "handoffs", "agents",
+        "workspace", "kept", "history", "checking", "worktree", "team", "escalations", "tasks", "context", "handoffs", "agents",
         "progress", "daemon", "reports", "install", "hooks", "moments",
     ),
 }  # fmt: skip

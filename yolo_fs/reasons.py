@@ -157,6 +157,10 @@ class Reason(StrEnum):
     BRANCH_MOVED = "branch_moved", "the branch kept moving while the commit was made"
     NO_SPACE = "no_space", "the disk is full"
     STORAGE_FAILED = "storage_failed", "the file system refuses to store the data"
+    REMOTE_CONFLICT = (
+        "remote_conflict",
+        "here and in the team it was changed differently, and only a person can choose",
+    )
     AUTO_COMMIT_OFF = "auto_commit_off", "the configuration turns automatic commits off"
     COMMIT_BUDGET = "commit_budget", "the configured number of commits per minute is reached"
     OBJECT_MISSING = "object_missing", "an object of the branch is missing or damaged"

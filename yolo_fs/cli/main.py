@@ -54,6 +54,7 @@ VERBS = (
     Verb("dept", "declare or show how a department stands"),
     Verb("gate", "gates between departments: open or closed, and why not"),
     Verb("workflow", "the steps: who is next, what is missing, what may be skipped"),
+    Verb("team", "several work trees of a repository as one team"),
     Verb("task", "tasks: claimed files, the next task, the totals of a plan"),
     Verb("agent", "agents: who is there, who must stop, what stands still and why"),
     Verb("commit", "a source commit of a task, alone and in the prescribed form"),

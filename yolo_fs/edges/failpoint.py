@@ -43,6 +43,10 @@ STAGES: Mapping[str, str] = {
     "refs.durable": "the branch has moved durably; no event is emitted yet",
     # What follows a commit.
     "apply.told": "the commit was told; the index has not followed",
+    # The team's ref.
+    "team.placed": "what the team has is in the work tree, and not committed",
+    "team.publishing": "what the team lacks is about to be committed on its ref",
+    "team.published": "it is there, and nobody was told",
     "journal.begun": "an event is about to be written",
     "journal.written": "an event is written",
     "index.begun": "the index is about to follow",

@@ -21,6 +21,7 @@ from functools import partial
 from typing import Any, NoReturn
 
 from yolo_fs.edges import failpoint
+from yolo_fs.edges.files import Content, read
 from yolo_fs.edges.locking import lock_timeout, open_locked
 from yolo_fs.edges.strict_json import look_closely, quick_decoder
 from yolo_fs.edges.system import is_running
@@ -356,3 +357,58 @@ def _refuse_odd_lock(lock: str) -> None:
         return
     if not stat.S_ISREG(found.st_mode):
         raise RefusedError(Reason.NOT_REGULAR, Reason.NOT_REGULAR.sentence)
+
+
+# --- files of the work tree ---
+
+
+def place_file(
+    root: str, path: str, data: bytes, expected: bytes | None, *, durable: bool
+) -> Reason | None:
+    """Let the file `path` below `root` have this content; return why that cannot be, or None.
+
+    `expected`: what it has to hold now; None where there must be no file.
+
+    Raises:
+        YoloError: NO_SPACE, STORAGE_FAILED.
+    """
+    directory, name = os.path.split(os.path.join(root, path))
+    temporary = os.path.join(directory, f".{name}.yolo-tmp.{os.getpid()}.{secrets.token_hex(4)}")
+    with environment(path):
+        if not _make_folders(root, os.path.dirname(path)):
+            return Reason.NOT_REGULAR
+        try:
+            _write_new(temporary, data, durable=durable, mode=SHARED)
+            if expected is None:
+                os.link(temporary, os.path.join(directory, name))
+            elif _content_of(root, path, len(expected)) == expected:
+                os.replace(temporary, os.path.join(directory, name))
+            else:
+                return Reason.BEING_WRITTEN
+        except FileExistsError:
+            return Reason.BEING_WRITTEN
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(temporary)
+        if durable:
+            sync_directory(directory)
+    return None
+
+
+def _content_of(root: str, path: str, size_bytes: int) -> bytes | None:
+    found = read(root, path, size_bytes)
+    if not isinstance(found, Content) or found.being_written:
+        return None
+    return found.data
+
+
+def _make_folders(root: str, folder: str) -> bool:
+    """Make the folders of a path; return whether each of them is a folder and no link."""
+    place = root
+    for part in filter(None, folder.split("/")):
+        place = os.path.join(place, part)
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(place)
+        if os.path.islink(place) or not os.path.isdir(place):
+            return False
+    return True

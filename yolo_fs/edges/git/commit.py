@@ -28,6 +28,8 @@ class CommitRequest:
     data: bytes
     subject: str
     trailers: tuple[tuple[str, str], ...] = ()
+    at: datetime | None = None
+    """When it was committed where it was made; None for now."""
 
     @property
     def message(self) -> str:
@@ -94,6 +96,21 @@ class Committer:
             self._branches.move(head.ref or "HEAD", chain.tip, head.tip)
         return chain.made
 
+    def extend(
+        self, entries: Sequence[CommitRequest], ref: str, tip: str | None
+    ) -> tuple[CommitResult, ...]:
+        """Commit the entries on a ref that no work tree has checked out, if it still points at `tip`.
+
+        Raises:
+            YoloError: as `commit`.
+        """
+        self._repository.evict_caches()
+        chain = self._build(entries, Head(ref, tip))
+        if chain.tip is not None and chain.tip != tip:
+            self._store(chain)
+            self._branches.move(ref, chain.tip, tip)
+        return chain.made
+
     def _store(self, chain: _Chain) -> None:
         """Store the chain's objects so that they are there when the branch moves, whatever else prunes meanwhile."""
         store, packed = self._repository.objects, len(chain.follows) >= PACK_FROM
@@ -112,7 +129,7 @@ class Committer:
                 continue
             root = self._repository.root_tree(tip) if tip else None
             splice = self._repository.trees.splice(root, entry.path, blob.oid)
-            commit = self._commit_object(splice.root, tip, entry.message)
+            commit = self._commit_object(splice.root, tip, entry)
             self._repository.cache_tree(commit.oid, splice.root)
             objects += [blob, *splice.made, commit]
             made.append(CommitResult(entry.path, blob.oid, commit.oid))
@@ -120,8 +137,8 @@ class Committer:
             tip = commit.oid
         return _Chain(tip, tuple(made), tuple(objects), tuple(follows))
 
-    def _commit_object(self, tree: str, parent: str | None, message: str) -> GitObject:
-        now = self._now().astimezone()
+    def _commit_object(self, tree: str, parent: str | None, entry: CommitRequest) -> GitObject:
+        now = (entry.at or self._now()).astimezone()
         signature = f"{self._identity} {int(now.timestamp())} {now:%z}"
         lines = [
             f"tree {tree}",
@@ -130,5 +147,5 @@ class Committer:
             f"committer {signature}",
         ]
         return self._repository.object_format.hash_object(
-            "commit", "\n".join([*lines, "", message]).encode()
+            "commit", "\n".join([*lines, "", entry.message]).encode()
         )

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from yolo_fs.edges.git.repository import Repository
 
@@ -16,6 +17,10 @@ LONG_S = 300.0
 
 _REFLOG_DEPTH = 100
 _ABANDONED_MOST = 1_000
+_PATHS_MOST = 500
+"""Paths that are named to git one by one; more are looked for among all."""
+_LINEAR_MOST = 300
+"""Commits that are followed one by one before git is asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +57,20 @@ def log(
         "--root", *count, "--end-of-options", *selection, "--", *paths, timeout_s=LONG_S,
     )  # fmt: skip
     yield from _commits(os.fsdecode(answer.out).split("\0"))
+
+
+def read_commit(repository: Repository, oid: str) -> LoggedCommit | None:
+    """Return one commit without its changes, or None when there is no such commit."""
+    found = repository.objects.read(oid)
+    if found is None or found.kind != "commit":
+        return None
+    head, _, message = found.body.decode("utf-8", "replace").partition("\n\n")
+    lines = [line.partition(" ") for line in head.split("\n")]
+    parents = tuple(value for key, _, value in lines if key == "parent")
+    committers = [value.split(" ") for key, _, value in lines if key == "committer"]
+    at_s = int(committers[0][-2]) if committers and committers[0][-2].isdecimal() else 0
+    subject, _, body = message.partition("\n")
+    return LoggedCommit(found.oid, parents, at_s, subject, _trailers(body))
 
 
 def main_line(repository: Repository, tip: str) -> tuple[str, ...]:
@@ -136,3 +155,80 @@ def last_good_tip(repository: Repository, ref: str) -> str | None:
         (tip for tip in tips if (found := repository.objects.read(tip)) and found.kind == "commit"),
         None,
     )
+
+
+# --- what gave paths their contents ---
+
+
+class LoggedChange(NamedTuple):
+    """One commit that changed one path."""
+
+    path: str
+    blob: str | None
+    """None: the commit took the file away, or put something else than a file there."""
+    commit: str
+
+
+def changes_of(
+    repository: Repository, tip: str | None, paths: Sequence[str], since: str | None = None
+) -> list[LoggedChange]:
+    """Return what changed the paths in the history of `tip`, oldest first.
+
+    `since`: a commit before which nothing matters; the changes then begin with what it has.
+    """
+    if tip is None or not paths:
+        return []
+    if since is not None:
+        chain = _chain(repository, tip, since)
+        if chain is not None:
+            return list(_along(repository, chain, paths))
+    return list(_logged(repository, tip, paths))
+
+
+def _chain(repository: Repository, tip: str, since: str) -> list[str] | None:
+    """Return the commits from `since` to `tip`; None when they are no short line."""
+    chain = [tip]
+    while chain[-1] != since:
+        found = repository.objects.read(chain[-1])
+        parents = _parents(found.body) if found and found.kind == "commit" else []
+        if len(parents) != 1 or len(chain) > _LINEAR_MOST:
+            return None
+        chain += parents
+    return chain[::-1]
+
+
+def _parents(commit: bytes) -> list[str]:
+    head = commit.partition(b"\n\n")[0].decode("utf-8", "replace")
+    return [line[7:] for line in head.split("\n") if line.startswith("parent ")]
+
+
+def _along(
+    repository: Repository, chain: Sequence[str], paths: Sequence[str]
+) -> Iterator[LoggedChange]:
+    before: dict[str, str | None] = {}
+    for commit in chain:
+        for path in paths:
+            blob = repository.blob_at(commit, path)
+            if blob != before.get(path):
+                yield LoggedChange(path, blob, commit)
+            before[path] = blob
+
+
+def _logged(repository: Repository, tip: str, paths: Sequence[str]) -> Iterator[LoggedChange]:
+    named = paths if len(paths) <= _PATHS_MOST else ()
+    answer = repository.git.run(
+        "log", "-z", "--raw", "--no-abbrev", "--format=%H", "--no-renames", "--root", "-O/dev/null",
+        "--diff-merges=first-parent", "--topo-order", "--reverse", "--end-of-options", tip,
+        "--", *named, timeout_s=LONG_S,
+    )  # fmt: skip
+    wanted = frozenset(paths)
+    commit, fields = "", iter(os.fsdecode(answer.out).split("\0"))
+    for field in fields:
+        text = field.strip("\n")
+        if not text.startswith(":"):
+            commit = text or commit
+            continue
+        mode, blob = text.split(" ")[1], text.split(" ")[3]
+        path = next(fields)
+        if path in wanted:
+            yield LoggedChange(path, blob if mode.startswith("100") else None, commit)

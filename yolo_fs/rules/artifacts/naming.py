@@ -108,6 +108,8 @@ def _of_escalation(
     return {Change.RECEIVED: received, Change.RESOLVED: resolved}[first.change] if first else None
 
 
+ORIGIN = "Yolo-Origin"
+"""Trailer of a copy: which clone made the artifact, and in which commit of its own; absent where it was made."""
 WARNINGS = "Yolo-Warnings"
 """Trailer: how many warnings the artifact had when it was committed; absent when there were none."""
 

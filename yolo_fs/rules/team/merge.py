@@ -17,7 +17,7 @@ class MergedLines(NamedTuple):
 
     lines: tuple[str, ...]
     conflicts: tuple[str, ...] = ()
-    """Names of the records that both sides changed differently; the lines then count for nothing."""
+    """Names of the records that both sides changed differently; the lines are then empty."""
 
 
 class _Record(NamedTuple):

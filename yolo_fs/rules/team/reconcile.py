@@ -91,20 +91,20 @@ def _meet(
     new_here, new_there = here[known_here:], there[known_there:]
     if ours == theirs or not (new_here or new_there):
         return _Meeting()
-    if ours is None or not new_here:
+    agreed = here[known_here - 1][1].blob if known_here else None
+    if ours is None or not new_here or ours == agreed:
         # A file that people took away here comes back with the team's next version, not before.
         return _Meeting(receive=_contents(new_there) if theirs else ())
-    if theirs is None or not new_there or (path, ours) in taken:
+    if theirs in (None, agreed) or not new_there or (path, ours) in taken:
         return _Meeting(publish=_contents(new_here))
-    base = here[known_here - 1][1].blob if known_here else None
-    return _Meeting(diverged=(Divergence(path, base, ours, theirs),))
+    return _Meeting(diverged=(Divergence(path, agreed, ours, theirs),))
 
 
 def _last_agreed(here: Sequence[_Numbered], there: Sequence[_Numbered]) -> tuple[int, int]:
     """Return how many changes of each side lie up to the last version that both have had.
 
-    The versions are matched in their order, each as early as it can be: content that comes back is a
-    new version.
+    The versions are matched in their order, each as early as it can be: content that comes back
+    is a new version.
     """
     agreed, start = (0, 0), 0
     for at, (_, change) in enumerate(here):

@@ -13,7 +13,13 @@ from yolo_fs.edges.git.history import LoggedCommit, log
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Finding, Reason, YoloError, errors
 from yolo_fs.rules.artifacts.classify import classify
-from yolo_fs.rules.artifacts.naming import WARNINGS, is_named_by_change, spellings_of, trailers_of
+from yolo_fs.rules.artifacts.naming import (
+    ORIGIN,
+    WARNINGS,
+    is_named_by_change,
+    spellings_of,
+    trailers_of,
+)
 from yolo_fs.rules.artifacts.verdicts import Place
 from yolo_fs.services.checking.checker import Checked, Checker, previous_records
 from yolo_fs.services.checking.snapshots import AtCommit, BlobReader
@@ -147,8 +153,8 @@ def _several(commit: LoggedCommit) -> Finding:
 
 def _trailer_faults(commit: LoggedCommit, place: Place) -> Iterator[Finding]:
     prescribed = trailers_of(place)
-    # How much was warned of depends on the neighbours and the settings of that moment.
-    written = tuple(pair for pair in commit.trailers if pair[0] != WARNINGS)
+    # How much was warned of depends on the neighbours and the settings of that moment, and a copy says whose it is.
+    written = tuple(pair for pair in commit.trailers if pair[0] not in (WARNINGS, ORIGIN))
     if written != prescribed:
         yield Finding(
             Reason.TRAILER_MISMATCH,

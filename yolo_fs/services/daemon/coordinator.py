@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from yolo_fs.edges.git.commit import CommitResult, Committer
 from yolo_fs.edges.git.index import IndexSync
-from yolo_fs.edges.git.obstacles import IN_PROGRESS
+from yolo_fs.edges.git.obstacles import IN_PROGRESS, Obstacles
 from yolo_fs.edges.git.refs import RefUpdater
 from yolo_fs.edges.git.repository import Head, Repository
 from yolo_fs.reasons import Reason, YoloError, errors
@@ -55,8 +55,9 @@ class Coordinator:
         self._surveyor = Surveyor(repository, settings, emit, self._refusals.append)
         self._store = VerdictStore()
         self.index = IndexSync(repository)
+        self.committer = Committer(repository, self._branches, self.index, _now)
         self._applier = Applier(
-            Committer(repository, self._branches, self.index, _now),
+            self.committer,
             self._surveyor.obstacles,
             CommitBudget(settings.policy.commits_per_minute),
             emit,
@@ -131,6 +132,15 @@ class Coordinator:
     def clear_own_stale_locks(self) -> tuple[str, ...]:
         """Remove ref locks that a dead helper of ours left. See docs/faults.md#f24."""
         return self._branches.clear_own_stale_locks()
+
+    @property
+    def obstacles(self) -> Obstacles:
+        """What of the user's doing stands in the way of a commit."""
+        return self._surveyor.obstacles
+
+    def take_note(self, head: Head) -> None:
+        """Take a move of the branch for our own: what it brought is in the work tree as well."""
+        self._surveyor.head = head
 
     def close(self) -> None:
         """End the helper processes that were started here; the repository stays open for whoever opened it."""

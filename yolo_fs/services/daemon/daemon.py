@@ -34,6 +34,8 @@ from yolo_fs.services.escalations.ticking import Ticker
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.progress.board import phases_now
 from yolo_fs.services.progress.state_files import Projector, States
+from yolo_fs.services.team.meeting import TeamLink, TeamMeeting
+from yolo_fs.services.team.membership import Membership
 from yolo_fs.services.workspace.settings import CONFIG, load, stamps_of
 
 RETRY_S = 0.05
@@ -46,6 +48,8 @@ INDEX_REST = 9
 CHECK_EVERY_S = 2.0
 """Between two looks at the lock, the watchers and the repository itself."""
 ESCALATIONS_EVERY_S = 1.0
+TEAM_EVERY_S = 0.2
+"""Between two looks at a team with which something is still to be brought together."""
 CREW_EVERY_S = 5.0
 """Between two looks at the crew without a sign of life: an agent counts as silent after minutes."""
 ONCE_PATIENCE_S = 2.0
@@ -69,6 +73,7 @@ class Daemon:
         self._queue = EventQueue()
         self._watch_set = WatchSet(repository.root, self._queue)
         self._git_identity = _identity(repository.git_dir)
+        self._team_link = TeamLink(repository, self._queue.ring)
         self._schedule = Schedule(DUTIES, self, emit)
         self._is_stopping = False
         self._due: dict[str, float] = {}
@@ -115,12 +120,14 @@ class Daemon:
             self._rescan()
             deadline = time.monotonic() + ONCE_PATIENCE_S
             self._finish_until(deadline)
+            self._meet_team()
             self._hand_up_escalations()
             self._write_derived()
             # A state file may be held in passing, as while the index that we follow is fresh.
             while self._coordinator.unfinished() and time.monotonic() < deadline:
                 self._finish_until(deadline)
                 self._write_derived()
+            self._meet_team()
             self._watch_crew()
         finally:
             self._end()
@@ -144,7 +151,7 @@ class Daemon:
 
     def _end(self) -> None:
         with contextlib.ExitStack() as parts:
-            for part in (self._coordinator, self._sinks):
+            for part in (self._team_link, self._coordinator, self._sinks):
                 parts.callback(part.close)
             self._watch_set.stop()
             if not self._is_gone():
@@ -220,6 +227,7 @@ class Daemon:
             self._emit("config.rejected", CONFIG, error.as_finding().as_json())
             return
         coordinator = self._coordinator
+        self._team_link.close()
         self._build()
         coordinator.close()
         self._stamps = stamps
@@ -241,6 +249,25 @@ class Daemon:
             for path in due:
                 del self._due[path]
         return min(self._due.values()) - time.monotonic() if self._due else None
+
+    def _meet_team(self) -> float | None:
+        """Receive what the team has, and publish what it lacks."""
+        before = self._repository.head()
+        standing = self._team_link.look(self._meeting_of)
+        if standing and standing.done and (head := self._repository.head()) != before:
+            self._coordinator.take_note(head)
+            self._schedule.ask("index", "projections", "states", "contexts")
+        return TEAM_EVERY_S if standing and not standing.is_agreed else None
+
+    def _meeting_of(self, membership: Membership) -> TeamMeeting:
+        return TeamMeeting(
+            self._repository,
+            self._settings,
+            membership,
+            self._coordinator.committer,
+            self._coordinator.obstacles,
+            self._emit,
+        )
 
     def _process_unfinished(self) -> float | None:
         """Look again at what time alone brings further, ever more rarely: a disk may stay full for hours."""
@@ -326,6 +353,7 @@ DUTIES: tuple[Duty[Daemon], ...] = (
     Duty("configuration", Daemon._reload, is_wanted=lambda _daemon: True),
     Duty("recovery", Daemon._recover),
     Duty("artifacts", Daemon._process_written, is_wanted=lambda daemon: bool(daemon._due)),
+    Duty("team", Daemon._meet_team, is_wanted=lambda daemon: daemon._team_link.is_due()),
     Duty("retries", Daemon._process_unfinished),
     Duty(
         "rescan", Daemon._rescan, is_wanted=lambda daemon: daemon._coordinator.was_moved_by_others()

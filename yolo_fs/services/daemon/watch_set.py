@@ -48,6 +48,12 @@ class EventQueue:
         """End the current wait; takes no lock, so that a signal handler may call it."""
         self._is_woken = True
 
+    def ring(self) -> None:
+        """End the current wait, from another thread."""
+        with self._changed:
+            self._is_woken = True
+            self._changed.notify()
+
     def take(self, timeout_s: float) -> Batch:
         """Wait for something to come in, at most that long, and take all of it."""
         with self._changed:

@@ -136,6 +136,11 @@ HOOKS = OwnFile(
     {"since": str, "folders": [str]},
     "since when the hooks are installed: run 'yolo-fs hooks install' again",
 )
+TEAM = OwnFile(
+    "team.json",
+    {"team": str, "clone": str, "remote": str},
+    "which team this work tree has joined: run 'yolo-fs team join' again",
+)
 OVERRIDES = OwnFile(
     "handoff-overrides.json", {"overrides": [_OVERRIDE]}, "which handoffs you accepted with errors"
 )
@@ -174,6 +179,7 @@ def own_files(repository: Repository, hosts: tuple[str, ...]) -> Iterator[OwnFil
         HEALTH,
         HOOKS,
         OVERRIDES,
+        TEAM,
     )
     yield from (setup_file(f"{host}{part}") for host in hosts for part in SETUP_PARTS)
     yield from _OTHERS

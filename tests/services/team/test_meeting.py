@@ -1,0 +1,266 @@
+"""Work trees of one repository share their artifacts: what is received, published, merged and held, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.services.team.work_trees import (
+    GAPS,
+    PHASE,
+    PLAN,
+    TEAM_REF,
+    TeamTree,
+    gap,
+    new_tree,
+    plan,
+)
+from yolo_fs.edges import failpoint
+from yolo_fs.reasons import Reason, YoloError
+
+__all__ = ["new_tree"]
+
+Trees = tuple[TeamTree, TeamTree]
+
+
+@pytest.fixture
+def trees(new_tree: Callable[[str], TeamTree]) -> Trees:
+    return new_tree("a").join(), new_tree("b").join()
+
+
+def settle(*trees: TeamTree) -> None:
+    """Let everybody look until all have the same."""
+    for _ in range(8):
+        looks = [tree.look() for tree in trees]
+        if all(look.is_agreed and not look.done for look in looks):
+            return
+    raise AssertionError(looks)
+
+
+def test_an_artifact_of_one_is_committed_in_the_other_and_says_where_it_is_from(
+    trees: Trees,
+) -> None:
+    a, b = trees
+    a.write(GAPS, gap(1))
+
+    assert a.look().done == 1
+    assert b.look().done == 1
+
+    assert b.committed(GAPS) == (b.root / GAPS).read_text() == gap(1) + "\n"
+    origin = b.git("log", "-1", "--format=%(trailers:key=Yolo-Origin,valueonly)").strip()
+    assert origin == f"{a.meeting.membership.clone}/{a.git('rev-parse', 'HEAD').strip()}"
+    assert b.git("status", "--porcelain") == ""
+    assert a.subjects() == b.subjects() == a.subjects(TEAM_REF)
+
+
+def test_every_version_is_on_the_team_once_and_in_order(trees: Trees) -> None:
+    a, b = trees
+    for text in ("Tokens", "Tokens that rotate", "Tokens that expire"):
+        a.write(PLAN, plan(text))
+    b.write(GAPS, gap(1))
+    settle(*trees)
+    settle(*trees)
+
+    origins = a.git("log", "--format=%(trailers:key=Yolo-Origin,valueonly)", TEAM_REF).split()
+    assert len(origins) == len(set(origins)) == 4
+    assert a.git("log", "--format=%s", TEAM_REF, "--", PLAN).count("plan 01-01") == 3
+    assert b.git("log", "--format=%s", "HEAD", "--", PLAN).count("plan 01-01") == 3
+
+
+def test_what_two_add_to_one_file_is_merged_by_records(trees: Trees) -> None:
+    a, b = trees
+    a.write(GAPS, gap(1), gap(2))
+    settle(*trees)
+    a.write(GAPS, gap(1, "fixed"), gap(2))
+    b.write(GAPS, gap(1), gap(2, "accepted"), gap(3))
+    settle(*trees)
+
+    assert a.committed(GAPS).split("\n")[:-1] == [gap(1, "fixed"), gap(2, "accepted"), gap(3)]
+    assert a.planning() == b.planning() == a.planning(TEAM_REF)
+
+
+def test_what_only_a_person_can_choose_is_kept_in_both_versions_until_they_do(trees: Trees) -> None:
+    a, b = trees
+    a.write(PLAN, plan("Tokens"))
+    settle(*trees)
+    a.write(PLAN, plan("Tokens that rotate"))
+    b.write(PLAN, plan("Tokens that expire"))
+    b.write(GAPS, gap(1))
+    a.look()
+
+    standing = b.look()
+
+    assert [each.path for each in standing.conflicts] == [PLAN]
+    assert Reason.REMOTE_CONFLICT.value in b.told(PLAN)
+    assert ("team.conflict", PLAN) in b.events
+    assert "expire" in b.committed(PLAN)
+    assert "rotate" in b.committed(PLAN, TEAM_REF)
+    assert b.committed(GAPS, TEAM_REF)  # the others do not wait for it
+
+    b.meeting.resolve(PLAN, keep_ours=True)
+    settle(*trees)
+
+    assert "expire" in a.committed(PLAN)
+    assert a.planning() == b.planning() == a.planning(TEAM_REF)
+
+
+def test_the_version_of_the_team_can_be_chosen_as_well(trees: Trees) -> None:
+    a, b = trees
+    a.write(PLAN, plan("Tokens that rotate"))
+    b.write(PLAN, plan("Tokens that expire"))
+    a.look()
+
+    b.meeting.resolve(PLAN, keep_ours=False)
+    settle(*trees)
+
+    assert "rotate" in a.committed(PLAN)
+    assert a.planning() == b.planning() == a.planning(TEAM_REF)
+    with pytest.raises(YoloError, match="in no conflict"):
+        b.meeting.resolve(PLAN, keep_ours=True)
+
+
+def test_a_file_that_somebody_is_writing_is_not_replaced(trees: Trees) -> None:
+    a, b = trees
+    a.write(GAPS, gap(1))
+    settle(*trees)
+    a.write(GAPS, gap(1), gap(2))
+    a.look()
+    b.place(GAPS, gap(1) + "\n" + '{"id": "G-9')
+
+    standing = b.look()
+
+    assert [(one.path, one.reason) for one in standing.held] == [(GAPS, Reason.SETTLING)]
+    assert (b.root / GAPS).read_text().endswith('{"id": "G-9')
+
+    b.write(GAPS, gap(1), gap(9))
+    settle(*trees)
+    assert a.committed(GAPS).split("\n")[:-1] == [gap(1), gap(2), gap(9)]
+
+
+def test_a_branch_that_has_not_seen_a_version_never_takes_the_team_back_to_it(trees: Trees) -> None:
+    a, b = trees
+    a.write(PLAN, plan("Tokens"))
+    settle(*trees)
+    b.git("branch", "old")
+    a.write(PLAN, plan("Tokens that rotate"))
+    settle(*trees)
+
+    b.git("checkout", "-q", "old")
+    settle(*trees)
+
+    assert "rotate" in b.committed(PLAN)
+    assert a.git("rev-list", "--count", TEAM_REF).strip() == "2"
+
+
+def test_a_rebased_branch_publishes_nothing_again(trees: Trees) -> None:
+    a, b = trees
+    a.write(PLAN, plan("Tokens"))
+    a.write(GAPS, gap(1))
+    settle(*trees)
+    before = a.git("rev-parse", TEAM_REF)
+    a.git("rebase", "-q", "--force-rebase", "--root")
+    a.restart()
+    b.git("merge", "-q", "--no-edit", "--allow-unrelated-histories", "main")
+    b.restart()
+    settle(*trees)
+
+    assert a.git("rev-parse", TEAM_REF) == before
+
+
+def test_a_team_ref_that_somebody_took_back_or_away_is_made_whole_again(trees: Trees) -> None:
+    a, b = trees
+    a.write(PLAN, plan("Tokens"))
+    a.write(GAPS, gap(1))
+    settle(*trees)
+    for command in (("update-ref", TEAM_REF, f"{TEAM_REF}~1"), ("update-ref", "-d", TEAM_REF)):
+        a.git(*command)
+        settle(*trees)
+
+        assert a.planning() == b.planning() == a.planning(TEAM_REF)
+
+
+def test_what_is_foreign_or_invalid_on_the_team_ref_is_not_spread(trees: Trees) -> None:
+    a, b = trees
+    a.write(GAPS, gap(1))
+    settle(*trees)
+    a.git("checkout", "-q", "--detach", TEAM_REF)
+    a.place(GAPS, '{"id": "G-1"}\n')
+    a.place("evil.sh", "true\n")
+    a.git("add", "-f", "--", GAPS, "evil.sh")
+    a.git("commit", "-q", "-m", "feat: of somebody else")
+    a.git("update-ref", TEAM_REF, "HEAD")
+    a.git("checkout", "-q", "main")
+
+    standing = b.look()
+
+    assert [one.path for one in standing.held] == [GAPS]
+    assert b.committed(GAPS) == gap(1) + "\n"
+    assert not (b.root / "evil.sh").exists()
+
+
+def test_what_people_commit_by_hand_is_published_under_the_prescribed_subject(trees: Trees) -> None:
+    a, b = trees
+    a.place(GAPS, gap(1) + "\n")
+    a.git("add", "--", GAPS)
+    a.git("commit", "-q", "-m", "fix: whatever")
+    settle(*trees)
+
+    assert b.subjects() == ["docs(01): gaps"]
+
+
+def test_a_deleted_file_is_not_brought_back_before_the_team_has_a_new_version(trees: Trees) -> None:
+    a, b = trees
+    a.write(GAPS, gap(1))
+    settle(*trees)
+    b.git("rm", "-q", "--", GAPS)
+    b.git("commit", "-q", "-m", "chore: tidy up")
+
+    settle(*trees)
+    assert b.planning() == ""
+    assert a.committed(GAPS, TEAM_REF)
+
+    a.write(GAPS, gap(1), gap(2))
+    settle(*trees)
+    assert a.planning() == b.planning()
+
+
+@pytest.mark.parametrize(
+    "stage", ["team.placed", "team.publishing", "team.published", "refs.durable"]
+)
+def test_a_look_that_is_interrupted_is_finished_by_the_next(
+    trees: Trees, stage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b = trees
+    a.write(PLAN, plan("Tokens"))
+    a.look()
+    b.write(GAPS, gap(1))
+    with monkeypatch.context() as broken:
+        broken.setattr(failpoint, "reach", failpoint.armed(f"{stage}:raise=EIO:1"))
+        with pytest.raises((OSError, YoloError)):
+            b.look()
+    b.restart()
+    b.coordinator.reconcile()
+    settle(*trees)
+
+    assert a.planning() == b.planning() == a.planning(TEAM_REF)
+    assert a.git("rev-list", "--count", TEAM_REF).strip() == "2"
+    assert len(b.subjects()) == 2
+
+
+def test_merging_all_branches_meets_no_conflict(new_tree: Callable[[str], TeamTree]) -> None:
+    trees = [new_tree(name).join() for name in ("a", "b", "c", "d")]
+    for number, tree in enumerate(trees):
+        tree.write(f"{PHASE}/{('', 'fe-', 'ux-', 'fe-')[number]}gaps.jsonl", gap(number))
+        tree.write(f"{PHASE}/decisions.jsonl", *decisions(number))
+    settle(*trees)
+
+    for name in ("b", "c", "d"):
+        trees[0].git("merge", "-q", "--no-edit", name)
+
+    assert trees[0].planning() == trees[0].planning(TEAM_REF)
+
+
+def decisions(number: int) -> list[str]:
+    line = '{"ts":"2026-01-0%dT10:00:00Z","agent":"lead","dec":"Use RS256 %d","reason":"Rotation","alts":[]}'
+    return [line % (number + 1, number)]

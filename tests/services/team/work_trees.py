@@ -1,0 +1,150 @@
+"""Work trees of one repository that are in a team, looked after in this process instead of by daemons."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.services.daemon.coordinator import Coordinator
+from yolo_fs.services.team.meeting import TeamMeeting, TeamStanding
+from yolo_fs.services.team.membership import join, membership_of
+from yolo_fs.services.workspace.settings import load
+
+PHASE = ".yolo-planning/phases/01-auth"
+GAPS = f"{PHASE}/gaps.jsonl"
+PLAN = f"{PHASE}/01-01.plan.jsonl"
+TEAM_REF = "refs/yolo/team/main"
+
+
+def gap(number: int, state: str = "open", text: str = "Rate limits are missing") -> str:
+    return json.dumps(
+        {"id": f"G-{number}", "sev": "minor", "desc": text, "exp": "429", "act": "200", "st": state}
+    )
+
+
+def plan(title: str) -> str:
+    header = {
+        "p": "01", "n": "01", "t": title, "w": 1, "d": [], "xd": [],
+        "mh": {"tr": ["A token works once"], "ar": [], "kl": []}, "obj": "Sessions outlive the token",
+    }  # fmt: skip
+    task = {
+        "id": "T1", "tp": "auto", "a": "Store tokens", "f": ["src/a.ts"], "v": "npm test", "done": "Stored",
+    }  # fmt: skip
+    return f"{json.dumps(header)}\n{json.dumps(task)}"
+
+
+class TeamTree:
+    """One work tree: what its agents and its user do, and what its daemon would."""
+
+    def __init__(self, root: Path):
+        self.root = root
+        self.events: list[tuple[str, str]] = []
+        self._data: list[tuple[str, Any]] = []
+        self.open()
+
+    def open(self) -> None:
+        self.repository = Repository(str(self.root), durable=False)
+        self.coordinator = Coordinator(self.repository, load(str(self.root)), self.hear)
+
+    def hear(self, event: str, path: str, data: Any) -> None:
+        self.events.append((event, path))
+        self._data.append((path, data.get("reason")))
+
+    def told(self, path: str) -> list[Any]:
+        """Return the reasons of all events about a path."""
+        return [reason for about, reason in self._data if about == path]
+
+    def restart(self) -> None:
+        self.close()
+        self.open()
+
+    def close(self) -> None:
+        self.coordinator.close()
+        self.repository.close()
+
+    def join(self, team: str = "main") -> TeamTree:
+        join(self.repository, team)
+        return self
+
+    @property
+    def meeting(self) -> TeamMeeting:
+        membership = membership_of(self.repository)
+        assert membership is not None
+        return TeamMeeting(
+            self.repository,
+            load(str(self.root)),
+            membership,
+            self.coordinator.committer,
+            self.coordinator.obstacles,
+            self.hear,
+        )
+
+    def look(self) -> TeamStanding:
+        standing = self.meeting.look()
+        self.coordinator.sync_index()
+        return standing
+
+    def write(self, path: str, *lines: str) -> None:
+        """Write an artifact and have it committed, as its daemon would."""
+        self.place(path, "".join(f"{line}\n" for line in lines))
+        self.coordinator.reconcile()
+        self.coordinator.sync_index()
+
+    def place(self, path: str, text: str) -> None:
+        place = self.root / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text)
+
+    def git(self, *arguments: str, ok: tuple[int, ...] = (0,)) -> str:
+        done = subprocess.run(
+            ["git", "-C", str(self.root), *arguments], capture_output=True, text=True, check=False
+        )
+        assert done.returncode in ok, f"git {arguments}: {done.stdout}{done.stderr}"
+        return done.stdout
+
+    def committed(self, path: str, revision: str = "HEAD") -> str:
+        return self.git("show", f"{revision}:{path}")
+
+    def planning(self, revision: str = "HEAD") -> str:
+        return self.git("ls-tree", "-r", revision, "--", ".yolo-planning/phases")
+
+    def subjects(self, revision: str = "HEAD") -> list[str]:
+        return self.git("log", "--reverse", "--format=%s", revision, "--", PHASE).splitlines()
+
+
+@pytest.fixture
+def new_tree(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[[str], TeamTree]]:
+    """Make work trees of one repository; the first is its main one."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / ".config"))
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    settings = {"policy": {"settle_ms": 0, "durability": "none"}}
+    (tmp_path / ".config/yolo-fs").mkdir(parents=True)
+    (tmp_path / ".config/yolo-fs/config.json").write_text(json.dumps(settings))
+    (tmp_path / ".gitconfig").write_text("[user]\n\tname = Ada\n\temail = ada@example.org\n")
+    made: list[TeamTree] = []
+
+    def make(name: str) -> TeamTree:
+        root = tmp_path / name
+        if made:
+            made[0].git("worktree", "add", "-q", "-b", name, str(root))
+        else:
+            subprocess.run(["git", "init", "-q", "-b", "main", str(root)], check=True)
+            (root / ".yolo-planning").mkdir()
+            (root / ".yolo-planning/.gitkeep").touch()
+            for command in (("add", "-A"), ("commit", "-q", "-m", "chore: begin")):
+                subprocess.run(["git", "-C", str(root), *command], check=True)
+        made.append(TeamTree(root))
+        return made[-1]
+
+    yield make
+    for tree in made:
+        tree.close()

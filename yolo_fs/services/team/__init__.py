@@ -1,0 +1,1 @@
+"""One team in several work trees, clones and machines."""

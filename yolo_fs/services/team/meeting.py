@@ -1,0 +1,461 @@
+"""One look of a work tree at its team's ref: receive what is new there, publish what is new here.
+
+Level-triggered: the two histories are the only state, so whatever was lost or interrupted heals at
+the next look.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import re
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from yolo_fs.edges import failpoint
+from yolo_fs.edges.files import Content, Stamp, read, stamp_at
+from yolo_fs.edges.git.commit import CommitRequest, Committer
+from yolo_fs.edges.git.history import changes_of, read_commit
+from yolo_fs.edges.git.obstacles import Obstacles
+from yolo_fs.edges.git.repository import Head, Repository
+from yolo_fs.edges.store import place_file
+from yolo_fs.edges.watch import Watcher
+from yolo_fs.reasons import Exit, Reason, YoloError, errors, safe
+from yolo_fs.rules.artifacts.classify import classify
+from yolo_fs.rules.artifacts.naming import ORIGIN, subject_of, trailers_of
+from yolo_fs.rules.artifacts.verdicts import Place
+from yolo_fs.rules.decide import EventSink
+from yolo_fs.rules.team.merge import merge_texts
+from yolo_fs.rules.team.reconcile import Divergence, PathChange, TeamPlan, plan_of
+from yolo_fs.schemas.base import Record
+from yolo_fs.services.checking.checker import Checker, previous_records
+from yolo_fs.services.checking.snapshots import WorkTree
+from yolo_fs.services.team.membership import Membership, membership_of
+from yolo_fs.services.workspace.own_files import TEAM
+from yolo_fs.services.workspace.settings import Settings
+
+_ORIGIN = re.compile(r"[a-z0-9][a-z0-9-]{0,80}/[0-9a-f]{40,64}")
+_ROUNDS = 8
+"""Looks in a row, while each leaves something that the next can do."""
+_NOT_HERE_YET = (Reason.WAITS_FOR, Reason.UNKNOWN_COMMIT)
+"""What an artifact refers to may come later, or stay on the machine where it was made."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldBack:
+    """A path that cannot be brought further now, and why."""
+
+    path: str
+    reason: Reason
+    what: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TeamStanding:
+    """How a work tree stands to its team."""
+
+    tip: str | None
+    """The team's last commit."""
+    receive: tuple[PathChange, ...] = ()
+    """Versions of the team that the branch does not have."""
+    publish: tuple[PathChange, ...] = ()
+    """Versions of the branch that the team does not have."""
+    merges: tuple[tuple[Divergence, bytes], ...] = ()
+    """What both sides changed, and what that comes to record by record."""
+    conflicts: tuple[Divergence, ...] = ()
+    """What both sides changed, and only a person can bring together."""
+    held: tuple[HeldBack, ...] = ()
+    """What the last look could not do."""
+    done: int = 0
+    """Versions that the last look received, merged or published."""
+
+    @property
+    def is_agreed(self) -> bool:
+        """Whether nothing is left that one side has and the other has not."""
+        return not (self.receive or self.publish or self.merges or self.conflicts)
+
+
+class _Incoming(NamedTuple):
+    """A version to be committed on the branch."""
+
+    change: PathChange
+    data: bytes
+    origin: str
+    """Which clone made it, and in which commit; empty for one that we make ourselves."""
+    at: datetime | None
+
+
+class TeamMeeting:
+    """Brings the branch of one work tree and the ref of its team together."""
+
+    def __init__(
+        self,
+        repository: Repository,
+        settings: Settings,
+        membership: Membership,
+        committer: Committer,
+        obstacles: Obstacles,
+        emit: EventSink,
+    ):
+        self._repository = repository
+        self._settings = settings
+        self.membership = membership
+        self._committer = committer
+        self._obstacles = obstacles
+        self._emit = emit
+        self._checker = Checker(settings)
+        self._agreed: tuple[str, str] | None = None
+        """Tips of the branch and of the team's ref when both said the same: makes looks short."""
+        self._told: frozenset[Divergence] = frozenset()
+
+    def team_tip(self) -> str | None:
+        """Return the team's last commit, or None before the first."""
+        return self._repository.tip(self.membership.local_ref)
+
+    def standing(self) -> TeamStanding:
+        """Return what a look would find; changes nothing."""
+        return self._standing(self._repository.head())
+
+    def look(self) -> TeamStanding:
+        """Receive, merge and publish what can be now; return how the work tree stands then."""
+        done = 0
+        held: tuple[HeldBack, ...] = ()
+        for attempt in range(_ROUNDS):
+            head = self._repository.head()
+            found = self._standing(head)
+            if found.is_agreed:
+                break
+            count, held = self._take_in(found, head)
+            if not count and found.publish:
+                count, refused = self._publish(found, attempt)
+                held += refused
+            done += count
+            if not count:
+                break
+        self._tell(found)
+        return replace(found, done=done, held=held)
+
+    def resolve(self, path: str, *, keep_ours: bool) -> None:
+        """Let one version of a conflict follow on the other, as a person chose.
+
+        Raises:
+            YoloError: UNKNOWN_NAME when there is no conflict at the path; what keeps a commit from
+                being made.
+        """
+        head = self._repository.head()
+        found = self._standing(head)
+        conflict = next((each for each in found.conflicts if each.path == path), None)
+        if conflict is None:
+            raise YoloError(
+                Reason.UNKNOWN_NAME,
+                f"the team and this branch are in no conflict at {safe(path)}",
+                hint="'yolo-fs team status' lists the conflicts.",
+                exit_code=Exit.USAGE,
+            )
+        if keep_ours:
+            taken = frozenset({(path, conflict.ours)})
+            _, held = self._publish(self._planned((path,), head, found.tip, taken), 0)
+        else:
+            chosen = PathChange(path, conflict.theirs, found.tip or "")
+            _, held = self._commit_here([self._incoming(chosen)], head)
+        if held:
+            raise YoloError(held[0].reason, held[0].what, exit_code=Exit.TRY_AGAIN)
+
+    # --- looking ---
+
+    def _standing(self, head: Head) -> TeamStanding:
+        tip = self.team_tip()
+        ours, theirs = self._files(head.tip), self._files(tip)
+        paths = [path for path in sorted(ours | theirs) if ours.get(path) != theirs.get(path)]
+        if not paths:
+            self._agreed = (head.tip, tip) if head.tip and tip else None
+            return TeamStanding(tip)
+        plan = self._planned(paths, head, tip)
+        contained = frozenset(
+            (each.path, each.ours) for each, data in plan.merges if self._is(data, each.ours)
+        )
+        if not contained:
+            return plan
+        return self._planned(paths, head, tip, contained)
+
+    def _planned(
+        self,
+        paths: Sequence[str],
+        head: Head,
+        tip: str | None,
+        taken: frozenset[tuple[str, str]] = frozenset(),
+    ) -> TeamStanding:
+        plan = self._compare(paths, head, tip, taken)
+        merged = [(each, self._merged(each)) for each in plan.diverged]
+        return TeamStanding(
+            tip,
+            plan.receive,
+            plan.publish,
+            tuple((each, data) for each, data in merged if data is not None),
+            tuple(each for each, data in merged if data is None),
+        )
+
+    def _compare(
+        self,
+        paths: Sequence[str],
+        head: Head,
+        tip: str | None,
+        taken: frozenset[tuple[str, str]],
+    ) -> TeamPlan:
+        """Plan from what happened since both last agreed; from all of it where that is unknown."""
+        since_here, since_there = self._agreed or (None, None)
+        ours = changes_of(self._repository, head.tip, paths, since_here)
+        theirs = changes_of(self._repository, tip, paths, since_there)
+        return plan_of(
+            (PathChange(*change) for change in ours),
+            (PathChange(*change) for change in theirs),
+            taken=taken,
+        )
+
+    def _files(self, commit: str | None) -> dict[str, str]:
+        """Return the coordinated files of a commit: path → blob id."""
+        found: dict[str, str] = {}
+        for root in self._settings.roots:
+            found |= self._repository.files_at(commit, root)
+        return {path: blob for path, blob in found.items() if classify(path)}
+
+    def _merged(self, divergence: Divergence) -> bytes | None:
+        place = classify(divergence.path)
+        if place is None:
+            return None
+        base = self._data(divergence.base) if divergence.base else b""
+        return merge_texts(
+            place.artifact, base, self._data(divergence.ours), self._data(divergence.theirs)
+        )
+
+    def _is(self, data: bytes, blob: str) -> bool:
+        return self._repository.object_format.hash_object("blob", data).oid == blob
+
+    def _data(self, blob: str) -> bytes:
+        found = self._repository.objects.read(blob)
+        if found is None or found.kind != "blob":
+            raise YoloError(
+                Reason.OBJECT_MISSING,
+                f"blob {blob} cannot be read",
+                hint="See 'yolo-fs doctor'.",
+                exit_code=Exit.GIT_FAILED,
+            )
+        return found.body
+
+    def _tell(self, found: TeamStanding) -> None:
+        for each in set(found.conflicts) - self._told:
+            data = {
+                "reason": Reason.REMOTE_CONFLICT.value,
+                "ours": each.ours,
+                "theirs": each.theirs,
+            }
+            self._emit("team.conflict", each.path, data)
+        self._told = frozenset(found.conflicts)
+
+    # --- receiving ---
+
+    def _take_in(self, found: TeamStanding, head: Head) -> tuple[int, tuple[HeldBack, ...]]:
+        """Commit on the branch what comes from the team, and what was merged."""
+        incoming = [self._incoming(change) for change in found.receive]
+        incoming += [
+            _Incoming(PathChange(each.path, each.ours, ""), data, "", None)
+            for each, data in found.merges
+        ]
+        if not incoming:
+            return 0, ()
+        if obstacle := self._obstacles.find(head, time.time_ns()):
+            return 0, tuple(HeldBack(each.change.path, obstacle) for each in incoming)
+        return self._commit_here(incoming, head)
+
+    def _incoming(self, change: PathChange) -> _Incoming:
+        made = read_commit(self._repository, change.commit)
+        named = dict(made.trailers).get(ORIGIN, "") if made else ""
+        origin = named if _ORIGIN.fullmatch(named) else f"{self.membership.team}/{change.commit}"
+        at = datetime.fromtimestamp(made.at_s, UTC) if made else None
+        return _Incoming(change, self._data(change.blob or ""), origin, at)
+
+    def _commit_here(
+        self, incoming: Sequence[_Incoming], head: Head
+    ) -> tuple[int, tuple[HeldBack, ...]]:
+        """Put the versions into the work tree and commit them, each alone and in their order."""
+        last = {each.change.path: each.data for each in incoming}
+        held: dict[str, HeldBack] = {}
+        requests: list[tuple[CommitRequest, str]] = []
+        for each in incoming:
+            path = each.change.path
+            request = self._request(each) if path not in held else None
+            if isinstance(request, CommitRequest):
+                requests.append((request, each.origin))
+            elif request is not None and each.data == last[path]:
+                held[path] = request
+        for path, data in last.items():
+            if path not in held and (reason := self._place(path, data, head)):
+                held[path] = HeldBack(path, reason)
+        wanted = [pair for pair in requests if pair[0].path not in held]
+        failpoint.reach("team.placed")
+        try:
+            made = self._committer.commit([request for request, _ in wanted], head)
+        except YoloError as error:
+            return 0, (HeldBack("", error.reason, error.message),)
+        for (request, origin), result in zip(wanted, made, strict=True):
+            told = {"commit": result.commit, "blob": result.blob, "subject": request.subject}
+            more = {"branch": head.branch, "origin": origin, "warnings": []}
+            self._emit("artifact.committed", request.path, told | more)
+        return sum(result.commit is not None for result in made), tuple(held.values())
+
+    def _request(self, incoming: _Incoming) -> CommitRequest | HeldBack | None:
+        """Return the commit of a version, as if it had been written here; or why it is none."""
+        path, data = incoming.change.path, incoming.data
+        place = classify(path)
+        if place is None:
+            return None
+        limit = self._settings.policy.max_file_bytes
+        around = WorkTree(self._repository.root, limit, self._repository.commits_exist)
+        checked = self._checker.check(place, data, around)
+        wrong = [each for each in errors(checked.faults) if each.reason not in _NOT_HERE_YET]
+        if findings := (*wrong, *checked.secrets):
+            return HeldBack(path, findings[0].reason, str(findings[0]))
+        trailers = trailers_of(place, len(checked.faults))
+        copied = ((ORIGIN, incoming.origin),) if incoming.origin else ()
+        subject = self._subject(place, checked.records, incoming.change.commit)
+        return CommitRequest(path, data, subject, (*trailers, *copied), incoming.at)
+
+    def _subject(self, place: Place, records: Sequence[Record], commit: str) -> str:
+        """Return the subject that the version came with, if it is one of its kind."""
+        made = read_commit(self._repository, commit) if commit else None
+        if made and any(subject.match(made.subject) for subject in place.artifact.subjects):
+            return made.subject
+        blob = self._repository.blob_at(self._repository.head().tip, place.path)
+        return subject_of(place, records, previous_records(self._repository, place, blob))
+
+    def _place(self, path: str, data: bytes, head: Head) -> Reason | None:
+        """Write a version where the branch's own stands; whoever is writing there comes first."""
+        root, committed = self._repository.root, self._repository.blob_at(head.tip, path)
+        found = read(root, path, self._settings.policy.max_file_bytes)
+        if isinstance(found, Content):
+            if found.being_written:
+                return Reason.BEING_WRITTEN
+            if found.data == data:
+                return None
+            if committed is None or not self._is(found.data, committed):
+                return Reason.SETTLING
+        elif found.reason is not Reason.FILE_MISSING:
+            return found.reason
+        expected = found.data if isinstance(found, Content) else None
+        durable = self._settings.policy.durability == "fsync"
+        return place_file(root, path, data, expected, durable=durable)
+
+    # --- publishing ---
+
+    def _publish(self, found: TeamStanding, attempt: int) -> tuple[int, tuple[HeldBack, ...]]:
+        requests, held = self._outgoing(found.publish)
+        if not requests:
+            return 0, held
+        failpoint.reach("team.publishing")
+        try:
+            made = self._committer.extend(requests, self.membership.local_ref, found.tip)
+        except YoloError as error:
+            if error.reason is not Reason.BRANCH_MOVED:
+                return 0, (*held, HeldBack("", error.reason, error.message))
+            time.sleep(random.uniform(0, 0.002 * 2**attempt))
+            return 1, held  # somebody else was first: look again
+        failpoint.reach("team.published")
+        paths = sorted({result.path for result in made})
+        self._emit("team.published", "", {"paths": paths, "commits": len(made)})
+        return len(made), held
+
+    def _outgoing(
+        self, changes: Iterable[PathChange]
+    ) -> tuple[list[CommitRequest], tuple[HeldBack, ...]]:
+        held: dict[str, HeldBack] = {}
+        requests: list[CommitRequest] = []
+        for change in changes:
+            if change.path in held:
+                continue
+            request = self._outgoing_request(change)
+            if isinstance(request, HeldBack):
+                held[change.path] = request
+            else:
+                requests.append(request)
+        return requests, tuple(held.values())
+
+    def _outgoing_request(self, change: PathChange) -> CommitRequest | HeldBack:
+        """Return a version's commit for the team: as a coordinator named it, or would."""
+        data = self._data(change.blob or "")
+        made = read_commit(self._repository, change.commit)
+        at = datetime.fromtimestamp(made.at_s, UTC) if made else None
+        origin = f"{self.membership.clone}/{change.commit}"
+        if made and made.is_ours:
+            named = dict(made.trailers).get(ORIGIN, origin)
+            trailers = tuple(pair for pair in made.trailers if pair[0] != ORIGIN)
+            return CommitRequest(change.path, data, made.subject, (*trailers, (ORIGIN, named)), at)
+        request = self._request(_Incoming(change, data, origin, at))
+        return request or HeldBack(change.path, Reason.NOT_AN_ARTIFACT)
+
+
+# --- in a running daemon ---
+
+_Meet = Callable[[Membership], TeamMeeting]
+
+
+class TeamLink:
+    """Knows when the work tree has to look at its team, and looks."""
+
+    def __init__(self, repository: Repository, ring: Callable[[], None]):
+        """`ring` is called, from another thread, when the team's ref has moved."""
+        self._repository = repository
+        self._ring = ring
+        self._choice: Stamp | None = None
+        """What the file was that keeps the user's choice, when it was read."""
+        self._meeting: TeamMeeting | None = None
+        self._watcher: Watcher | None = None
+        self._seen: tuple[Head, str | None] | None = None
+        """Branch and team as the last look left them."""
+
+    def is_due(self) -> bool:
+        """Return whether anything has changed since the last look: choice, branch or team's ref."""
+        if stamp_at(TEAM.path(self._repository)) != self._choice:
+            return True
+        if self._meeting is None:
+            return False
+        return self._seen != (self._repository.head(), self._meeting.team_tip())
+
+    def look(self, meet: _Meet) -> TeamStanding | None:
+        """Look once; None where no team was joined. `meet`: makes a meeting by today's settings."""
+        choice = stamp_at(TEAM.path(self._repository))
+        if choice != self._choice or self._meeting is None:
+            self.close()
+            membership = membership_of(self._repository)
+            self._choice = choice
+            if membership is None:
+                return None
+            self._meeting = meet(membership)
+            self._watch(membership)
+        standing = self._meeting.look()
+        self._seen = (self._repository.head(), standing.tip)
+        if self._watcher:
+            self._watcher.check()
+        return standing
+
+    def close(self) -> None:
+        """Forget the team, and stop watching its ref."""
+        if self._watcher:
+            self._watcher.stop()
+        self._meeting = self._watcher = self._seen = None
+
+    def _watch(self, membership: Membership) -> None:
+        """Let a move of the ref ring; where refs are no files it is found a moment later."""
+        folder, name = os.path.split(f"{self._repository.common_dir}/{membership.local_ref}")
+        with contextlib.suppress(OSError):
+            os.makedirs(folder, exist_ok=True)
+        self._watcher = Watcher(
+            folder,
+            lambda _path, _hint: self._ring(),
+            lambda _why: self._ring(),
+            wants=lambda path: path == name,
+        )
+        self._watcher.start()

@@ -1,0 +1,81 @@
+"""Which team a work tree has joined: the user's own choice, kept in its git directory."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import socket
+from dataclasses import dataclass
+
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.store import Damaged, private_directory, write_json
+from yolo_fs.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.services.workspace.own_files import TEAM
+
+DEFAULT_TEAM = "main"
+_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """A work tree's place in a team."""
+
+    team: str
+    clone: str
+    """Name of this work tree in the team: which commit came from where."""
+    remote: str = ""
+    """Name of the git remote; empty where only the work trees of one repository meet."""
+
+    @property
+    def local_ref(self) -> str:
+        """The ref at which the work trees of one repository meet."""
+        return f"refs/yolo/team/{self.team}"
+
+
+def membership_of(repository: Repository) -> Membership | None:
+    """Return the team that this work tree has joined, or None.
+
+    Raises:
+        YoloError: what keeps the choice is damaged.
+    """
+    found = TEAM.read(repository)
+    if isinstance(found, Damaged):
+        raise TEAM.refusal(repository, found)
+    return Membership(found["team"], found["clone"], found["remote"]) if found else None
+
+
+def join(repository: Repository, team: str, remote: str = "") -> Membership:
+    """Join a team, or change to another one; a work tree keeps its name.
+
+    Raises:
+        YoloError: BAD_NAME.
+    """
+    if not _NAME.fullmatch(team):
+        raise YoloError(
+            Reason.BAD_NAME,
+            f"{safe(team)!r} cannot be the name of a team",
+            hint="Use lower-case letters, digits and hyphens, at most 40.",
+            exit_code=Exit.USAGE,
+        )
+    before = membership_of(repository)
+    clone = before.clone if before else _new_name(repository.root)
+    joined = Membership(team, clone, remote)
+    private_directory(repository.own_dir)
+    write_json(TEAM.path(repository), {"team": team, "clone": clone, "remote": remote})
+    return joined
+
+
+def leave(repository: Repository) -> Membership | None:
+    """Leave the team; return which it was. What was published and received stays."""
+    before = membership_of(repository)
+    if before:
+        os.unlink(TEAM.path(repository))
+    return before
+
+
+def _new_name(root: str) -> str:
+    """Return a name that says where the work tree is, and that no other has."""
+    words = f"{socket.gethostname()}-{os.path.basename(root)}".lower()
+    plain = re.sub(r"[^a-z0-9]+", "-", words).strip("-")[:40].strip("-")
+    return f"{plain or 'clone'}-{secrets.token_hex(3)}"
