@@ -48,7 +48,7 @@ class Client:
         finally:
             connection.close()
 
-    def api(self, name: str, **parameters: str) -> Answer:
+    def api(self, name: str, /, **parameters: str) -> Answer:
         """Ask as the page does."""
         return self.ask(f"/api/{name}?{urlencode(parameters)}", cookie=self.cookie)
 

@@ -103,7 +103,7 @@ def test_a_page_that_comes_back_misses_no_event_and_reads_none_twice(
 def test_without_a_number_only_what_comes_is_told(journal: Journal, tmp_path: Path) -> None:
     journal.append("artifact.held", "before")
     with served(tmp_path / "repo") as client, client.events() as events:
-        assert next(events)[1:] == ("hello", {"seq": 1})
+        assert next(events)[1:] == ("hello", {"seq": 1, "newest": 1})
         journal.append("artifact.held", "after")
         assert next(events)[2]["subject"] == "after"
 

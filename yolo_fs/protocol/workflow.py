@@ -313,6 +313,9 @@ STEPS = (
 
 STEP_BY_KEY = {row.key: row for row in STEPS}
 
+REVIEWS = frozenset({"design_review", "code_review", "qa", "security"})
+"""Steps in which somebody judges what another one has made."""
+
 
 @dataclass(frozen=True, slots=True)
 class Complexity:

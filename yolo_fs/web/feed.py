@@ -65,17 +65,20 @@ class Feed:
         """Return every event that the journal has."""
         return list(self._journal.read())
 
-    async def stream(self, last: int | None) -> AsyncIterator[str]:
-        """Yield server-sent events after the event numbered `last`; None asks only for what comes."""
+    async def stream(self, last: int | None, before: int = 0) -> AsyncIterator[str]:
+        """Yield server-sent events after the event numbered `last`.
+
+        None asks for what comes, and for so many events that came `before`.
+        """
         bell = asyncio.Event()
         with self._lock:
             self._waiting[bell] = asyncio.get_running_loop()
         try:
             newest, changes = self._newest(), self._changes
-            seen = newest if last is None else last
+            seen = max(0, newest - before) if last is None else last
             if seen > newest:  # the journal was begun anew
                 seen = 0
-            yield _framed("hello", {"seq": seen}, None)
+            yield _framed("hello", {"seq": seen, "newest": newest}, None)
             while not self._stop.is_set():
                 bell.clear()
                 for event in await asyncio.to_thread(self._after, seen):

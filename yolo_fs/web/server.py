@@ -26,7 +26,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from yolo_fs.cli.reply import envelope
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, safe
 from yolo_fs.services.moments.reader import MomentReader
+from yolo_fs.services.moments.timeline import Timeline
 from yolo_fs.web.access import HEADERS, LOOPBACK, Gatekeeper, RefusedRequest
+from yolo_fs.web.drawing import NARROWEST, PLOTS, WIDEST
 from yolo_fs.web.feed import Feed
 
 TYPES = {
@@ -36,6 +38,9 @@ TYPES = {
     ".svg": "image/svg+xml",
 }
 _LONGEST_PARAMETER = 1_000
+_DIGITS = 16
+_BUDGET_S = 0.25
+"""Longest look at a phase's past for one answer; the page asks again for the rest."""
 _CLOSING_S = 1
 """Longest wait for open connections when the server ends."""
 _STATUS = {
@@ -100,6 +105,8 @@ class BoardSite:
         self._answers: Mapping[str, Callable[[Request, MomentReader], Any]] = {
             "repositories": self._repositories,
             "artifacts": lambda asked, reader: reader.artifacts(_given(asked, "at", "HEAD")),
+            "handoffs": lambda _asked, reader: reader.handoffs(),
+            "timeline": lambda asked, reader: self._timeline(asked, reader).as_json(),
             "artifact": lambda asked, reader: reader.artifact(
                 _given(asked, "path"), _given(asked, "at")
             ).as_json(),
@@ -118,6 +125,7 @@ class BoardSite:
                 Route("/{name}", self._file),
                 Route("/api/board", self._board),
                 Route("/api/events", self._events),
+                Route("/api/plot", self._plot),
                 *answers,
             ],
             middleware=[
@@ -180,14 +188,37 @@ class BoardSite:
 
         return _enveloped(request, "status", look)
 
+    def _timeline(
+        self, request: Request, reader: MomentReader, budget_s: float = _BUDGET_S
+    ) -> Timeline:
+        events = self._feeds[self._number(request)].past_events()
+        return reader.timeline(_given(request, "phase"), events, budget_s)
+
+    def _plot(self, request: Request) -> Response:
+        """Answer a drawing of the time of a phase."""
+
+        def draw() -> str:
+            name, width = _given(request, "name"), _given(request, "width", "900")
+            if name not in PLOTS or not (width.isascii() and width.isdigit()):
+                raise YoloError(Reason.UNKNOWN_NAME, f"no plot is called {safe(name)!r}")
+            wide = min(WIDEST, max(NARROWEST, int(width[:5])))
+            known = self._timeline(request, self._reader(request), 0.0)
+            return PLOTS[name](known, wide)
+
+        try:
+            return Response(draw(), media_type=TYPES[".svg"])
+        except YoloError as error:
+            return PlainTextResponse("", _STATUS.get(error.reason, 503))
+
     def _repositories(self, _request: Request, _reader: MomentReader) -> list[str]:
         return [os.path.basename(reader.root) for reader in self._readers]
 
     async def _events(self, request: Request) -> Response:
-        last = request.headers.get("last-event-id", request.query_params.get("since", ""))
-        number = int(last) if last.isascii() and last.isdigit() and len(last) < 16 else None
+        query = request.query_params
+        last = _number_of(request.headers.get("last-event-id", query.get("since", "")))
+        before = _number_of(query.get("before", "")) or 0
         feed = self._feeds[self._number(request)]
-        return StreamingResponse(feed.stream(number), media_type="text/event-stream")
+        return StreamingResponse(feed.stream(last, before), media_type="text/event-stream")
 
     def _reader(self, request: Request) -> MomentReader:
         return self._readers[self._number(request)]
@@ -196,6 +227,10 @@ class BoardSite:
         given = request.query_params.get("repo", "0")
         numbers = {str(number): number for number in range(len(self._readers))}
         return numbers.get(given, 0)
+
+
+def _number_of(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < _DIGITS else None
 
 
 def _given(request: Request, name: str, otherwise: str = "") -> str:

@@ -8,12 +8,16 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from yolo_fs.edges.git.repository import Repository
+from yolo_fs.ids import PhaseId
+from yolo_fs.reasons import Reason, YoloError, safe
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.moments.artifact import ArtifactText, read_artifact
+from yolo_fs.services.moments.handoffs import handoffs_now
 from yolo_fs.services.moments.moment import (
     PastMoment,
     PresentMoment,
@@ -21,6 +25,7 @@ from yolo_fs.services.moments.moment import (
     find_commit,
     look_back,
 )
+from yolo_fs.services.moments.timeline import Replay, Timeline
 from yolo_fs.services.workspace.settings import Settings, load
 
 MOMENTS_KEPT = 200
@@ -43,6 +48,9 @@ class MomentReader:
         self._observer = StatusObserver(self._repository)
         self._looked: tuple[float, PresentMoment] | None = None
         """When the last look at the present began, and what it saw."""
+        self._replay_repository = Repository(start)
+        self._replaying = threading.Lock()
+        self._replay = Replay(self._replay_repository)
         self._team: tuple[Settings, Team] | None = None
         self._moments: OrderedDict[str, PastMoment] = OrderedDict()
 
@@ -58,9 +66,10 @@ class MomentReader:
 
     def close(self) -> None:
         """End the helper processes."""
-        with self._present, self._past:
+        with self._present, self._past, self._replaying:
             self._repository.close()
             self._past_repository.close()
+            self._replay_repository.close()
 
     def present(self) -> PresentMoment:
         """Return where everything stands; those who ask while somebody looks share the next look.
@@ -119,6 +128,29 @@ class MomentReader:
                 for path in sorted(files)
                 if (place := classify(path))
             ]
+
+    def handoffs(self) -> dict[str, Any]:
+        """Return the life of each handoff that is on its way, and the sessions of the product workflow.
+
+        Raises:
+            YoloError: BAD_CONFIG, GIT_FAILED.
+        """
+        with self._past:
+            return handoffs_now(self._past_repository, load(self.root), self._team_now())
+
+    def timeline(
+        self, phase: str, events: Iterable[Mapping[str, Any]], budget_s: float | None = None
+    ) -> Timeline:
+        """Return the way of a phase up to now, as far as it can be looked at within the budget.
+
+        Raises:
+            YoloError: UNKNOWN_NAME, OBJECT_MISSING.
+        """
+        with self._replaying:
+            if PhaseId.parse(phase) is None:
+                raise YoloError(Reason.UNKNOWN_NAME, f"no phase is called {safe(phase)!r}")
+            tip = self._replay_repository.head().tip or ""
+            return self._replay.phase(load(self.root), phase, tip, events, budget_s)
 
     def _commit(self, revision: str) -> str:
         return find_commit(self._past_repository, revision)

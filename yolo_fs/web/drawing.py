@@ -1,0 +1,300 @@
+"""Draws a timeline as SVG: lanes and plots, for the page and for the report. Colours come from a stylesheet.
+
+Every text is escaped here, and nothing is drawn by the clock, so the same timeline gives the same
+bytes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from html import escape
+
+from yolo_fs.protocol.workflow import STEP_BY_KEY
+from yolo_fs.reasons import safe
+from yolo_fs.services.moments.timeline import LaneBar, Timeline, TimeUse
+
+LEFT, RIGHT = 84, 16
+"""Widths beside the plot, in px."""
+LANE = 34
+NARROWEST, WIDEST = 280, 3_840
+_LETTER = 6.4
+"""Width of a letter in small print, in px."""
+_DAY_S, _MINUTE_MS = 86_400, 60_000
+
+
+@dataclass(slots=True)
+class SvgSheet:
+    """An SVG image under construction."""
+
+    title: str
+    width: int
+    height: int
+    parts: list[str] = field(default_factory=list)
+    more: str = ""
+    """Further attributes of the image."""
+
+    def add(
+        self, tag: str, text: str | None = None, /, *, tip: str = "", **attributes: object
+    ) -> None:
+        """Add an element. `tip`: shown when it is pointed at; `_` in the name of an attribute is a dash."""
+        inner = f"<title>{_text(tip)}</title>" if tip else ""
+        inner += _text(text) if text is not None else ""
+        self.parts.append(f"<{tag}{_attributes(attributes)}>{inner}</{tag}>")
+
+    def __str__(self) -> str:
+        head = (
+            f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{_text(self.title)}" '
+            f'viewBox="0 0 {self.width} {self.height}" width="{self.width}" height="{self.height}"{self.more}>'
+        )
+        return f"{head}{''.join(self.parts)}</svg>"
+
+
+@dataclass(frozen=True, slots=True)
+class TimeScale:
+    """Moments to places."""
+
+    from_ms: int
+    to_ms: int
+    left: int
+    right: int
+
+    def x(self, at_ms: int) -> float:
+        """Return the place of a moment, in px."""
+        share = (at_ms - self.from_ms) / max(1, self.to_ms - self.from_ms)
+        return round(self.left + min(1.0, max(0.0, share)) * (self.right - self.left), 1)
+
+
+def lanes(timeline: Timeline, width: int) -> str:
+    """Return the lanes of the departments: steps as bars, waits as gaps, refusals and the like as marks."""
+    names = list(dict.fromkeys(bar.department for bar in timeline.bars))
+    sheet, scale = _sheet(
+        "What each department did, over time", timeline, width, 58 + LANE * len(names)
+    )
+    top = 12
+    for number, name in enumerate(names):
+        y = top + number * LANE
+        sheet.add("text", name, x=LEFT - 10, y=y + 16, text_anchor="end", class_="lane")
+        sheet.add("line", x1=LEFT, x2=width - RIGHT, y1=y + 25, y2=y + 25, class_="rule")
+        for bar in (one for one in timeline.bars if one.department == name):
+            _draw_bar(sheet, scale, bar, y)
+    for mark in timeline.marks:
+        row = (
+            names.index(mark.department)
+            if mark.department in names and mark.kind != "gate"
+            else None
+        )
+        y = top + row * LANE + 28 if row is not None else top - 6
+        tip = f"{mark.kind} {_moment(mark.at_ms)} {mark.text} {mark.path}"
+        sheet.add(
+            "circle", tip=tip, cx=scale.x(mark.at_ms), cy=y, r=3.5, class_=f"mark {mark.kind}"
+        )
+    _draw_time_axis(sheet, scale, top + LANE * len(names) + 6)
+    return str(sheet)
+
+
+def _draw_bar(sheet: SvgSheet, scale: TimeScale, bar: LaneBar, y: int) -> None:
+    start, end = scale.x(bar.from_ms), scale.x(bar.to_ms)
+    state, wide = bar.state, max(1.5, round(end - start, 1))
+    waits = state.use is TimeUse.WAITING
+    what = f"{'waits before ' if waits else ''}{_named(state.step)}"
+    tip = f"{bar.department} {what}, {_span(bar.to_ms - bar.from_ms)} {state.cause}"
+    sheet.add(
+        "rect", tip=tip, x=start, y=y + 8 if waits else y, width=wide, height=6 if waits else 22, rx=3,
+        class_=f"bar {state.use.value}",
+    )  # fmt: skip
+    words = _named(state.step) if wide > len(_named(state.step)) * _LETTER + 8 else state.number
+    if not waits and wide > len(words) * _LETTER + 6:
+        sheet.add("text", words, x=round(start + 4, 1), y=y + 15, class_="onbar")
+
+
+def plans_over_time(timeline: Timeline, width: int) -> str:
+    """Return how many plans were complete, over time."""
+    height, most = 190, max((total for _, _, total in timeline.plans), default=0)
+    sheet, scale = _sheet("Plans complete over time", timeline, width, height)
+    y = _counts(sheet, width, height, most, "plans")
+    for which, name in ((2, "all"), (1, "done")):
+        ways = "".join(f"H{scale.x(row[0])}V{y(row[which])}" for row in timeline.plans)
+        way = f"M{scale.left} {y(0)}{ways}H{scale.right}"
+        sheet.add("path", d=way, class_=f"step {name}")
+    _draw_time_axis(sheet, scale, height - 34)
+    return str(sheet)
+
+
+def time_per_step(timeline: Timeline, width: int) -> str:
+    """Return what the time of each step was used for."""
+    order = [key for key in STEP_BY_KEY if key in timeline.spent_ms]
+    height = 40 + 24 * len(order)
+    sheet = SvgSheet("Time per step: working, in review, waiting, refused", width, height)
+    left = LEFT + 36
+    longest = max((sum(timeline.spent_ms[key].values()) for key in order), default=0)
+    unit = (width - left - 74) / max(1, longest)
+    for number, key in enumerate(order):
+        y, x = 8 + number * 24, float(left)
+        sheet.add("text", _named(key), x=left - 10, y=y + 12, text_anchor="end", class_="lane")
+        for use in TimeUse:
+            took = timeline.spent_ms[key][use]
+            if took:
+                wide = max(1.0, round(took * unit, 1))
+                tip = f"{_named(key)}: {use.value} {_span(took)}"
+                sheet.add(
+                    "rect",
+                    tip=tip,
+                    x=round(x, 1),
+                    y=y,
+                    width=wide,
+                    height=16,
+                    class_=f"bar {use.value}",
+                )
+                x += wide
+        total = _span(sum(timeline.spent_ms[key].values()))
+        sheet.add("text", total, x=round(x + 6, 1), y=y + 12, class_="axis")
+    _draw_legend(sheet, height - 10, [use.value for use in TimeUse], left)
+    return str(sheet)
+
+
+def refusals_over_time(timeline: Timeline, width: int) -> str:
+    """Return refusals by cause, over time: one row for each cause."""
+    refused = [mark for mark in timeline.marks if mark.kind == "refused"]
+    causes = [cause for cause, _ in Counter(mark.text for mark in refused).most_common(8)]
+    height = 46 + 24 * max(1, len(causes))
+    sheet, scale = _sheet("Refusals by cause, over time", timeline, width, height, LEFT + 56)
+    if not refused:
+        sheet.add("text", "nothing was refused", x=scale.left, y=24, class_="axis")
+    for number, cause in enumerate(causes):
+        y, own = 18 + number * 24, [mark for mark in refused if mark.text == cause]
+        label = f"{cause.replace('_', ' ')} · {len(own)}"
+        sheet.add("text", label, x=scale.left - 10, y=y + 4, text_anchor="end", class_="lane")
+        sheet.add("line", x1=scale.left, x2=scale.right, y1=y, y2=y, class_="rule")
+        for mark in own:
+            tip = f"{_moment(mark.at_ms)} {mark.path}: {cause}"
+            sheet.add("circle", tip=tip, cx=scale.x(mark.at_ms), cy=y, r=4.5, class_="mark refused")
+    _draw_time_axis(sheet, scale, height - 34)
+    return str(sheet)
+
+
+def latency_over_time(timeline: Timeline, width: int) -> str:
+    """Return the time from the last write of a file to its commit, over time."""
+    height = 190
+    slowest = max((took for _, took in timeline.latencies), default=0)
+    sheet, scale = _sheet("From the write to the commit", timeline, width, height)
+    if not timeline.latencies:
+        sheet.add("text", "no event tells of a write", x=scale.left + 8, y=40, class_="axis")
+    y = _counts(sheet, width, height, slowest, "ms")
+    for at_ms, took in timeline.latencies:
+        tip = f"{_moment(at_ms)}: {took} ms"
+        sheet.add("circle", tip=tip, cx=scale.x(at_ms), cy=y(took), r=3, class_="mark latency")
+    _draw_time_axis(sheet, scale, height - 34)
+    return str(sheet)
+
+
+PLOTS: Mapping[str, Callable[[Timeline, int], str]] = {
+    "lanes": lanes,
+    "plans": plans_over_time,
+    "steps": time_per_step,
+    "refusals": refusals_over_time,
+    "latency": latency_over_time,
+}
+"""Name → what draws it, for a timeline and a width in px."""
+
+
+# --- axes ---
+
+
+def _sheet(
+    title: str, timeline: Timeline, width: int, height: int, left: int = LEFT
+) -> tuple[SvgSheet, TimeScale]:
+    scale = TimeScale(timeline.from_ms, timeline.to_ms, left, width - RIGHT)
+    places = f' data-from="{scale.from_ms}" data-to="{scale.to_ms}" data-left="{left}" data-right="{scale.right}"'
+    return SvgSheet(title, width, height, more=places), scale
+
+
+def _draw_time_axis(sheet: SvgSheet, scale: TimeScale, y: int) -> None:
+    sheet.add("line", x1=scale.left, x2=scale.right, y1=y, y2=y, class_="axisline")
+    wide = max(1, scale.right - scale.left)
+    fit = max(2, min(8, wide // 110))
+    long = scale.to_ms - scale.from_ms > _DAY_S * 1_000
+    for number in range(fit):
+        at_ms = scale.from_ms + (scale.to_ms - scale.from_ms) * number // (fit - 1)
+        form = "%m-%d %H:%M" if long else "%H:%M:%S"
+        x = scale.x(at_ms)
+        anchor = {0: "start", fit - 1: "end"}.get(number, "middle")
+        sheet.add("line", x1=x, x2=x, y1=y, y2=y + 4, class_="axisline")
+        sheet.add("text", _moment(at_ms, form), x=x, y=y + 17, text_anchor=anchor, class_="axis")
+    day = f"{_moment(scale.from_ms, '%Y-%m-%d')}, UTC"
+    sheet.add("text", day, x=scale.left, y=y + 30, class_="axis")
+
+
+def _counts(
+    sheet: SvgSheet, width: int, height: int, most: int, unit: str
+) -> Callable[[int], float]:
+    """Draw an axis from 0 to a round number, and return the place of a number on it."""
+    top, bottom = 20, height - 40
+    step = _round_step(most / 4)
+    highest = step * max(1, math.ceil(most / step))
+
+    def y(value: int) -> float:
+        return round(bottom - (bottom - top) * value / highest, 1)
+
+    for value in range(0, highest + 1, step):
+        sheet.add("line", x1=LEFT, x2=width - RIGHT, y1=y(value), y2=y(value), class_="rule")
+        sheet.add("text", str(value), x=LEFT - 8, y=y(value) + 4, text_anchor="end", class_="axis")
+    sheet.add("text", unit, x=LEFT - 8, y=11, text_anchor="end", class_="axis")
+    return y
+
+
+def _round_step(least: float) -> int:
+    """Return 1, 2 or 5 times a power of ten that is not below `least`."""
+    power = 10 ** max(0, math.floor(math.log10(least))) if least >= 1 else 1
+    return next(int(power * factor) for factor in (1, 2, 5, 10) if power * factor >= least)
+
+
+def _draw_legend(sheet: SvgSheet, y: int, names: Sequence[str], left: int) -> None:
+    x = float(left)
+    for name in names:
+        sheet.add("rect", x=round(x, 1), y=y - 9, width=10, height=10, rx=2, class_=f"bar {name}")
+        sheet.add("text", name, x=round(x + 14, 1), y=y, class_="axis")
+        x += 30 + len(name) * _LETTER
+
+
+# --- words ---
+
+
+def _named(step: str) -> str:
+    return step.replace("_", " ")
+
+
+def _moment(at_ms: int, form: str = "%Y-%m-%d %H:%M:%S") -> str:
+    return datetime.fromtimestamp(at_ms / 1_000, UTC).strftime(form)
+
+
+def _span(took_ms: int) -> str:
+    """Return a length of time in its two largest units."""
+    if took_ms < 10_000:
+        return f"{took_ms / 1_000:.1f} s"
+    parts = _parts(took_ms // 1_000)
+    return " ".join(f"{number} {unit}" for number, unit in parts)
+
+
+def _parts(took_s: int) -> Iterator[tuple[int, str]]:
+    units = [(_DAY_S, "d"), (3_600, "h"), (60, "min"), (1, "s")]
+    fitting = [one for one in units if took_s >= one[0]][:2] or units[-1:]
+    for size, unit in fitting:
+        if took_s // size:
+            yield took_s // size, unit
+        took_s %= size
+
+
+def _text(text: str) -> str:
+    return escape(safe(text, 300), quote=True)
+
+
+def _attributes(attributes: Mapping[str, object]) -> str:
+    named: Iterable[tuple[str, str]] = (
+        (name.rstrip("_").replace("_", "-"), _text(str(value)))
+        for name, value in attributes.items()
+    )
+    return "".join(f' {name}="{value}"' for name, value in named)

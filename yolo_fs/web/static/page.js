@@ -1,0 +1,308 @@
+// The page: what is looked at stands in the address after `#`, so that every view and moment has a link.
+import { ask, draw, follow, lately } from "./data.js";
+import { clock, drawing, el, mendChildren, plain, short } from "./dom.js";
+import { artifacts, handoffs, machines, team, time } from "./views.js";
+
+const VIEWS = { team: ["Team", team], time: ["Time", time], artifacts: ["Artifacts", artifacts], handoffs: ["Handoffs", handoffs], machines: ["Machines", machines] };
+const KEYS = [["1 – 5", "the views"], ["← →", "one commit back, one on"], ["Home", "the first commit"], ["End  n", "now"], ["space", "play back"], ["j  k", "the next phase, the one before"], ["/", "search artifacts"], ["t", "theme"], ["?", "these keys"]];
+const THEMES = ["auto", "light", "dark"];
+const EVENTS_KEPT = 50;
+const PLAY_MS = 350;
+const $ = (id) => document.getElementById(id);
+
+const state = {
+  board: null, timeline: null, artifact: null, other: null, handoffs: null, artifactError: "",
+  events: [], ages: new Map(), drawings: new Map(), pastArtifacts: [],
+  view: "team", phase: "", at: "", path: "", repo: "0", against: "", open: null, more: 200,
+  filter: { standing: "", text: "" }, live: false,
+  phaseNow() { return this.board?.team?.phases.find((one) => one.phase === this.phase); },
+  /** The moment that is looked at: now, or that of the commit. */
+  clockMs() { return this.at ? this.ages.get(this.at) ?? Date.now() : Date.now(); },
+  link(changes) { return address({ ...this, against: "", ...changes }); },
+  toggle(key) { this.open = this.open === key ? null : key; show(); },
+  setFilter(changes) { Object.assign(this.filter, changes); this.more = 200; show(); },
+  showMore() { this.more += 400; show(); },
+  compare(commit) { go({ against: commit }); },
+};
+
+function address(wanted) {
+  const given = ["phase", "at", "path", "repo", "against"].filter((name) => wanted[name] && !(name === "repo" && wanted[name] === "0") && !(["path", "against"].includes(name) && wanted.view !== "artifacts"));
+  const query = new URLSearchParams(given.map((name) => [name, wanted[name]]));
+  return `#/${wanted.view}${given.length ? `?${query}` : ""}`;
+}
+
+function go(changes) {
+  const next = address({ ...state, ...changes });
+  if (next !== location.hash) history.pushState(null, "", next);
+  read();
+}
+
+function read() {
+  const [view, query] = location.hash.slice(2).split("?");
+  const given = new URLSearchParams(query);
+  const before = { ...state };
+  state.view = VIEWS[view] ? view : "team";
+  for (const name of ["phase", "at", "path", "against"]) state[name] = given.get(name) ?? (name === "phase" ? state.phase : "");
+  state.repo = given.get("repo") ?? "0";
+  if (before.repo !== state.repo && before.board) listen();
+  if (!state.board || before.at !== state.at || before.repo !== state.repo) look();
+  if (before.phase !== state.phase || before.repo !== state.repo) { state.timeline = null; state.drawings.clear(); lookBack(); }
+  else if (before.view !== state.view) lookBack();
+  if (before.path !== state.path || before.at !== state.at || before.against !== state.against) lookAtArtifact();
+  if (state.view === "handoffs") lookAtHandoffs();
+  show();
+}
+
+// --- asking ---
+
+const look = lately(async () => {
+  const { at, repo } = state;
+  try {
+    const board = await ask("board", { at, repo });
+    if (at !== state.at || repo !== state.repo) return look();
+    state.board = board;
+    complain("");
+  } catch (error) { complain(error.message); return undefined; }
+  const phases = state.board.team?.phases ?? [];
+  if (!phases.some((one) => one.phase === state.phase)) {
+    state.phase = (phases.find((one) => !one.complete) ?? phases.at(-1))?.phase ?? "";
+    lookBack();
+  }
+  if (at && state.view === "artifacts") state.pastArtifacts = await ask("artifacts", { at, repo });
+  show();
+  if (!at && (state.board.counts?.pending ?? 0)) setTimeout(look, 700);
+  return undefined;
+});
+
+const lookBack = lately(async () => {
+  if (!state.phase) return;
+  const { phase, repo } = state;
+  try {
+    const timeline = await ask("timeline", { phase, repo });
+    if (phase !== state.phase) return;
+    state.timeline = timeline;
+    for (const one of timeline.moments) state.ages.set(one.commit, one.at_ms);
+    showTime();
+    show();
+    if (timeline.left) setTimeout(lookBack, 20);
+    if (state.view === "time" && (!timeline.left || Date.now() - drawnAt > 1000)) {
+      await lookAtPlots();
+      drawnAt = Date.now();
+      show();
+    }
+  } catch (error) { complain(error.message); }
+});
+
+let drawnAt = 0;
+async function lookAtPlots() {
+  const wide = Math.max(280, Math.min(1600, $("view").clientWidth - 40));
+  const half = wide > 900 ? Math.floor((wide - 20) / 2) - 20 : wide;
+  await Promise.all(["lanes", "plans", "steps", "refusals", "latency"].map(async (name) => {
+    const text = await draw({ name, phase: state.phase, repo: state.repo, width: name === "lanes" ? wide : half });
+    const key = `${text.length}:${hash(text)}`;
+    if (!text || state.drawings.get(name)?.key === key) return;
+    const image = drawing(text);
+    if (image) state.drawings.set(name, { key, image });
+  }));
+}
+
+function hash(text) {
+  let sum = 0;
+  for (let at = 0; at < text.length; at += 1) sum = (sum * 31 + text.charCodeAt(at)) | 0;
+  return sum;
+}
+
+const lookAtArtifact = lately(async () => {
+  const { path, at, against, repo } = state;
+  state.artifactError = "";
+  try {
+    const [artifact, other] = await Promise.all([path ? ask("artifact", { path, at, repo }) : null, path && against ? ask("artifact", { path, at: against, repo }) : null]);
+    Object.assign(state, { artifact, other });
+  } catch (error) { Object.assign(state, { artifact: null, other: null, artifactError: error.message }); }
+  show();
+});
+
+const lookAtHandoffs = lately(async () => {
+  try { state.handoffs = await ask("handoffs", { repo: state.repo }); } catch (error) { complain(error.message); }
+  show();
+});
+
+// --- events ---
+
+let stop = () => {};
+let first = 0;
+function listen() {
+  stop();
+  stop = follow(state.repo, {
+    onEvent(event) {
+      if (state.events.some((one) => one.seq === event.seq)) return;
+      state.events = [event, ...state.events].slice(0, EVENTS_KEPT);
+      showSoon();
+      if (!state.board || event.seq <= first) return;
+      if (!state.at) look();
+      lookBack();
+      if (state.path && event.subject === state.path && !state.at) lookAtArtifact();
+    },
+    onChange() { if (!state.at) look(); },
+    onState(isLive, seq) { first = Math.max(first, seq); if (isLive && !state.live) { look(); lookBack(); } state.live = isLive; showLive(); },
+  });
+}
+
+// --- showing ---
+
+let asked = false;
+function showSoon() {
+  if (asked) return;
+  asked = true;
+  requestAnimationFrame(() => { asked = false; show(); });
+}
+
+function show() {
+  if (!state.board) return;
+  const view = $("view");
+  mendChildren(view, [VIEWS[state.view][1](state)]);
+  document.title = `${state.phase || "yolo-fs"}: ${VIEWS[state.view][0]}`;
+  $("name").textContent = plain((state.board.root ?? $("name").textContent).split("/").pop(), 40);
+  mendChildren($("views"), Object.entries(VIEWS).map(([name, [title]], at) => el("a", { href: address({ ...state, view: name }), "aria-current": name === state.view ? "page" : null, "aria-keyshortcuts": String(at + 1) }, title)));
+  mendChildren($("phase"), (state.board.team?.phases ?? []).map((one) => el("option", { value: one.phase, "data-key": one.phase }, `${one.phase} · ${one.complete ? "complete" : `${one.percent} %`}`)));
+  $("phase").value = state.phase;
+  document.body.dataset.commit = state.board.team?.commit ?? "";
+  document.body.dataset.past = String(Boolean(state.at));
+  showLive();
+  showTime();
+}
+
+function showLive() {
+  $("live").dataset.live = state.at ? "past" : String(state.live);
+  $("live-text").textContent = state.at ? `as of ${short(state.at)}` : state.live ? "live" : "offline: trying again";
+}
+
+function showTime() {
+  const moments = state.timeline?.moments ?? [];
+  const index = place();
+  const range = $("when");
+  range.max = String(Math.max(0, moments.length - 1));
+  range.value = String(index);
+  const one = moments[index];
+  const words = one ? `${clock(one.at_ms)} · ${short(one.commit)} · ${plain(one.subject, 90)}` : "no commit yet";
+  range.setAttribute("aria-valuetext", words);
+  $("moment").textContent = moments.length ? `${index + 1} of ${moments.length} · ${words}` : words;
+  $("now").disabled = !state.at;
+  $("play").textContent = timer ? "Pause" : "Play";
+  for (const image of document.querySelectorAll(".plot svg[data-from]")) mark(image, one);
+}
+
+/** Draw a line through a plot where the moment is. */
+function mark(image, one) {
+  const { from, to, left, right } = image.dataset;
+  image.querySelector(".cursor")?.remove();
+  if (!one || !from) return;
+  const x = Number(left) + (Number(right) - left) * Math.min(1, Math.max(0, (one.at_ms - from) / Math.max(1, to - from)));
+  const line = document.createElementNS("http://www.w3.org/2000/svg", "line");
+  for (const [name, value] of Object.entries({ x1: x, x2: x, y1: 0, y2: image.viewBox.baseVal.height - 30, class: "cursor" })) line.setAttribute(name, value);
+  image.append(line);
+}
+
+function place() {
+  const moments = state.timeline?.moments ?? [];
+  const found = state.at ? moments.findIndex((one) => one.commit.startsWith(state.at)) : moments.length - 1;
+  return Math.max(0, found < 0 ? moments.length - 1 : found);
+}
+
+function complain(text) {
+  const known = $("trouble");
+  if (!text) { known?.remove(); return; }
+  if (known) known.textContent = plain(text);
+  else $("view").before(el("p.trouble", { id: "trouble", role: "alert" }, text));
+}
+
+// --- time ---
+
+let timer = null;
+function travel(index) {
+  const moments = state.timeline?.moments ?? [];
+  if (!moments.length) return;
+  const at = Math.max(0, Math.min(moments.length - 1, index));
+  const next = address({ ...state, at: moments[at].commit });
+  history.replaceState(null, "", next);
+  read();
+}
+
+function now() { if (timer) play(); go({ at: "" }); }
+
+function play() {
+  if (timer) { clearInterval(timer); timer = null; }
+  else {
+    if (place() >= (state.timeline?.moments.length ?? 1) - 1) travel(0);
+    timer = setInterval(() => {
+      if (place() >= (state.timeline?.moments.length ?? 1) - 1) play();
+      else travel(place() + 1);
+    }, PLAY_MS);
+  }
+  showTime();
+}
+
+// --- keys, theme, beginning ---
+
+function theme(next) {
+  const name = THEMES.includes(next) ? next : "auto";
+  document.documentElement.dataset.theme = name;
+  $("theme").textContent = `Theme: ${name}`;
+  localStorage.setItem("theme", name);
+}
+
+function step(by) {
+  const phases = state.board?.team?.phases.map((one) => one.phase) ?? [];
+  const next = phases[phases.indexOf(state.phase) + by];
+  if (next) go({ phase: next, at: "" });
+}
+
+function key(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey || $("keys").open) return;
+  const types = event.target.closest?.("input:not([type=range]), select, textarea");
+  if (types) { if (event.key === "Escape") event.target.blur(); return; }
+  const names = Object.keys(VIEWS);
+  const scrolls = event.target.closest?.("[tabindex='0']");
+  const acts = {
+    ArrowLeft: scrolls ? null : () => travel(place() - 1), ArrowRight: scrolls ? null : () => travel(place() + 1), Home: () => travel(0), End: now, n: now,
+    " ": event.target.closest?.("button, summary, a") ? null : play, j: () => step(1), k: () => step(-1), t: () => theme(THEMES[(THEMES.indexOf(document.documentElement.dataset.theme) + 1) % 3]),
+    "?": help, "/": () => { go({ view: "artifacts" }); $("search")?.focus(); },
+  };
+  const act = names[Number(event.key) - 1] ? () => { go({ view: names[Number(event.key) - 1] }); $("view").focus(); } : acts[event.key];
+  if (!act) return;
+  event.preventDefault();
+  act();
+}
+
+function help() {
+  const dialog = $("keys");
+  dialog.replaceChildren(el("h2", { id: "keys-title" }, "Keys"), el("dl", {}, KEYS.map(([name, does]) => [el("dt", {}, el("kbd", {}, name)), el("dd", {}, does)])), el("button", { type: "button", onclick: () => dialog.close() }, "Close"));
+  dialog.showModal();
+}
+
+async function begin() {
+  let kept = "auto";
+  try { kept = localStorage.getItem("theme") ?? "auto"; } catch { /* a browser may keep nothing */ }
+  theme(kept);
+  $("theme").onclick = () => theme(THEMES[(THEMES.indexOf(document.documentElement.dataset.theme) + 1) % 3]);
+  $("help").onclick = help;
+  $("phase").onchange = (event) => go({ phase: event.target.value, at: "" });
+  $("repo").onchange = (event) => go({ repo: event.target.value, at: "", phase: "" });
+  $("when").oninput = (event) => travel(Number(event.target.value));
+  $("back").onclick = () => travel(place() - 1);
+  $("on").onclick = () => travel(place() + 1);
+  $("now").onclick = now;
+  $("play").onclick = play;
+  document.addEventListener("keydown", key);
+  window.addEventListener("popstate", read);
+  window.addEventListener("hashchange", read);
+  let width = 0;
+  new ResizeObserver(() => { if (Math.abs($("view").clientWidth - width) > 40) { width = $("view").clientWidth; if (state.view === "time") lookBack(); } }).observe($("view"));
+  setInterval(() => { if (document.querySelector(".countdown")) show(); }, 1000);
+  read();
+  listen();
+  const names = await ask("repositories").catch(() => []);
+  if (names.length > 1) { $("repo").hidden = false; $("repo").replaceChildren(...names.map((name, at) => el("option", { value: at }, name))); $("repo").value = state.repo; }
+}
+
+begin();

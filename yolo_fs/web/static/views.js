@@ -1,0 +1,286 @@
+// The views: each takes the state and returns an element. They compute nothing that a command would say otherwise.
+import { clock, el, plain, short, span, svg, words } from "./dom.js";
+
+const SIGNS = { complete: "✓", running: "◐", ready: "○", pending: "·", skipped: "–" };
+const FEW = 200;
+
+const commit = (oid) => oid ? el("code.commit", { title: oid }, short(oid)) : null;
+const card = (title, key, ...inside) => el("section.card", { "data-key": key, "aria-label": title }, el("h2", {}, title), ...inside);
+const empty = (text) => el("p.none", {}, text);
+
+/** Return a path: its folder in small print, or left out where everything lies in it. */
+function path(name, folder = "") {
+  const shown = folder && plain(name).startsWith(folder) ? plain(name).slice(folder.length) : plain(name);
+  const at = shown.lastIndexOf("/") + 1;
+  return el("span.path", { title: name }, el("span.folder", {}, shown.slice(0, at)), shown.slice(at));
+}
+
+const PLANNING = ".yolo-planning/";
+const home = (state) => `${PLANNING}phases/${state.phase}/`;
+
+function findings(list) {
+  return el("ul.findings", {}, list.map((one) => el(`li.${one.level === "warning" ? "warning" : "error"}`, {},
+    el("span.where", {}, one.line ? `line ${one.line}${one.at ? ` ${one.at}` : ""}` : "file"),
+    el("strong", {}, words(one.reason)), " ", one.message,
+    one.expected ? el("span.mend", {}, `expected ${one.expected}`) : null,
+    one.hint ? el("span.mend", {}, one.hint) : null)));
+}
+
+// --- team ---
+
+export function team(state) {
+  const { board } = state;
+  const phase = state.phaseNow();
+  return el("div.view.team", {}, needsYou(state, phase),
+    phase ? [summary(state, phase), steps(state, phase), gates(state, phase), plans(phase), waits(phase),
+      escalations(state, phase)] : card("Team", "none", empty("No phase has a committed artifact yet.")),
+    board.crew ? crew(board.crew) : null, refused(state), recent(state));
+}
+
+function needsYou(state, phase) {
+  const { board } = state;
+  const wanted = [
+    ...(phase?.escalations ?? []).filter((one) => one.standing !== "resolved" && (one.holder === "user" || one.standing === "stopped"))
+      .map((one) => `${one.id} waits for your decision: ${one.owed}`),
+    ...(phase?.alarms ?? []).map((one) => one.text),
+    ...(board.forged ?? []).map((one) => `${one.file} is forged: it opens nothing`),
+    ...(board.overdue ?? []),
+    ...(board.crew?.stalls ?? []).map((one) => `${one.department} ${words(one.step)} stands still: ${one.agent} is next; ${one.said}`),
+    board.obstacle ? `nothing is committed now: ${words(board.obstacle)}` : null,
+    board.counts?.rejected ? `${board.counts.rejected} refused: see below how to mend ${board.counts.rejected === 1 ? "it" : "them"}` : null,
+    board.daemon && !board.daemon.running ? "no daemon runs: start it with yolo-fs start" : null,
+  ].filter(Boolean);
+  if (!wanted.length) return null;
+  return el("section.card.needs", { "data-key": "needs", "aria-label": "Needs a person" }, el("h2", {}, "Needs a person"),
+    el("ul", {}, wanted.map((one) => el("li", {}, one))));
+}
+
+function summary(state, phase) {
+  const all = phase.departments.flatMap((one) => one.plans);
+  const done = all.filter((one) => one.standing === "complete").length;
+  return el("section.card.summary", { "data-key": "summary", "aria-label": "Phase" },
+    el("div.percent", {}, el("span.number", {}, String(phase.percent)), el("span.unit", {}, "%")),
+    el("div", {}, el("h2", {}, phase.complete ? `${phase.phase} is complete` : `${phase.phase}: ${words(phase.step)}`),
+      el("progress", { max: 100, value: phase.percent, "aria-label": "Phase" }),
+      el("p", {}, `${done} of ${all.length} plans complete. `, phase.complete ? "" : turn(phase.next),
+        ` Sign-off: ${phase.sign_off.decision} (${phase.sign_off.why}).`)));
+}
+
+const turn = (next) => next ? `Next: ${next.agent}, ${words(next.step)}${next.task ? ` ${next.task}` : ""}.` : "";
+
+function steps(state, phase) {
+  const known = new Map();
+  for (const one of [...phase.departments.flatMap((each) => each.steps), ...phase.steps]) known.set(one.step, one.number);
+  const order = [...known].sort((a, b) => a[1] - b[1]);
+  const rows = [...phase.departments, { department: "phase", steps: phase.steps, next: phase.next, blockers: [] }];
+  return card("Departments and steps", "steps", el("div.wide", { tabindex: 0, role: "group", "aria-label": "Departments and steps, scrolls" },
+    el("table.grid", {}, el("thead", {}, el("tr", {}, el("th", { scope: "col" }, el("span.hidden", {}, "Department")),
+      order.map(([step, number]) => el("th", { scope: "col", title: words(step) }, el("span.no", {}, number), el("span.name", {}, words(step)))))),
+    el("tbody", {}, rows.map((row) => el("tr", { "data-key": row.department }, el("th", { scope: "row" }, row.department),
+      order.map(([step]) => cell(state, row, row.steps.find((one) => one.step === step)))))))),
+  detail(state, rows), el("p.legend", {}, Object.entries(SIGNS).map(([standing, sign]) => el("span", {}, el(`span.sign.${standing}`, { "aria-hidden": "true" }, sign), standing))));
+}
+
+function cell(state, row, one) {
+  if (!one) return el("td.off", {});
+  const key = `${row.department}/${one.step}`;
+  const age = one.by && state.ages.get(one.by);
+  const says = `${row.department}, ${words(one.step)}: ${one.standing}${one.standing === "complete" ? ` by ${short(one.by)}` : ""}${age ? `, ${clock(age)}` : ""}`;
+  return el("td", {}, el(`button.cell.${one.standing}`, { type: "button", title: says, "aria-label": says, "aria-expanded": String(state.open === key),
+    "data-cell": key, "data-standing": one.standing, "data-by": one.by, onclick: () => state.toggle(key) }, SIGNS[one.standing]));
+}
+
+function detail(state, rows) {
+  const [department, step] = (state.open ?? "").split("/");
+  const row = rows.find((one) => one.department === department);
+  const one = row?.steps.find((each) => each.step === step);
+  if (!one) return null;
+  const at = state.ages.get(one.by);
+  return el("div.detail", { "data-key": "detail", role: "region", "aria-label": `${department}, ${words(step)}` },
+    el("h3", {}, `${department}: ${words(step)} is ${one.standing}`),
+    one.standing === "complete" && one.by ? el("p", {}, "Proved by ", commit(one.by), at ? ` of ${clock(at)} UTC, ${span((state.clockMs() - at) / 1000)} before` : "") : null,
+    one.standing === "skipped" ? el("p", {}, `Skipped by rule: ${one.by}`) : null,
+    one.missing.length ? el("ul.lacks", {}, one.missing.map((lack) => el("li", {}, lack))) : null,
+    row.next?.step === step ? el("p", {}, turn(row.next), row.next.why ? ` ${row.next.why}` : "") : null,
+    (row.blockers ?? []).map((said) => el("p.warning", {}, said)));
+}
+
+function gates(state, phase) {
+  return card("Gates", "gates", el("div.gates", {}, phase.gates.map((gate) => el(`details.gate.${gate.open ? "open" : "closed"}`, { "data-key": gate.gate, "data-gate": gate.gate, "data-open": String(gate.open) },
+    el("summary", {}, el("span.sign", { "aria-hidden": "true" }, gate.open ? "✓" : "▌▐"), gate.gate, el("span.count", {}, gate.open ? "open" : `lacks ${gate.missing.length}${gate.blocking ? "" : ", not blocking"}`)),
+    gate.open ? el("ul", {}, gate.evidence.map((one) => el("li", {}, path(one.path, home(state)), " ", commit(one.commit)))) :
+      el("ul.lacks", {}, gate.missing.map((one) => el("li", {}, lack(one))))))));
+}
+
+function lack(one) {
+  return [`${one.what} `, el("span.why", {}, `(${one.file}${one.line ? `:${one.line}` : ""})`), one.command ? el("code.command", {}, one.command) : null];
+}
+
+function plans(phase) {
+  const all = phase.departments.flatMap((one) => one.plans.map((plan) => ({ ...plan, department: one.department })));
+  if (!all.length) return null;
+  return card("Plans", "plans", el("ul.plans", {}, all.map((plan) => el("li", { "data-key": plan.plan },
+    el("details", {}, el("summary", {}, el(`span.sign.${plan.standing}`, { "aria-hidden": "true" }, SIGNS[plan.standing] ?? "◐"),
+      el("span.id", {}, plan.plan), el("span.title", {}, plan.title), el("span.count", {}, `${plan.department}, wave ${plan.wave}, ${plan.tasks_done}/${plan.tasks_total} tasks, ${plan.standing}`)),
+    el("ul", {}, plan.tasks.map((task) => el("li", {}, el("span.id", {}, task.task), task.action, " ", commit(task.commit)))),
+    plan.missing.length ? el("ul.lacks", {}, plan.missing.map((one) => el("li", {}, one))) : null,
+    plan.blocked_by.length ? el("p.warning", {}, `waits for ${plan.blocked_by.join(", ")}`) : null)))));
+}
+
+// --- who waits for whom ---
+
+function waits(phase) {
+  const all = phase.waits ?? [];
+  if (!all.length) return null;
+  const circular = new Set(phase.alarms.filter((one) => one.kind === "deadlock").flatMap((one) => one.waits.map((wait) => `${wait.waiter}>${wait.on}`)));
+  const isCircle = (wait) => circular.has(`${wait.waiter}>${wait.on}`);
+  return card("Who waits for whom", "waits", graph(all, isCircle), el("ul.waits", {}, all.slice(0, FEW).map((wait) => el(`li${isCircle(wait) ? ".error" : ""}`, {},
+    el("strong", {}, wait.waiter), " waits for ", el("strong", {}, wait.on), el("span.why", {}, ` ${wait.why} (${wait.where})`),
+    isCircle(wait) ? " — in a circle, so nothing ends it by itself" : "", wait.remedy ? el("span.mend", {}, wait.remedy) : null))));
+}
+
+function graph(all, isCircle) {
+  const names = [...new Set(all.flatMap((wait) => [wait.waiter, wait.on]))];
+  if (names.length > 24) return null;
+  const rank = new Map(names.map((name) => [name, 0]));
+  for (let round = 0; round < names.length; round += 1) {
+    for (const wait of all) if (!isCircle(wait)) rank.set(wait.on, Math.max(rank.get(wait.on), Math.min(rank.get(wait.waiter) + 1, 5)));
+  }
+  const columns = [];
+  for (const name of names) (columns[rank.get(name)] ??= []).push(name);
+  const filled = columns.filter(Boolean);
+  const tall = Math.max(...filled.map((one) => one.length));
+  const place = new Map();
+  filled.forEach((column, x) => column.forEach((name, y) => place.set(name, [20 + x * 210, 14 + y * 34 + (tall - column.length) * 17])));
+  const drawn = svg("svg", { viewBox: `0 0 ${filled.length * 210} ${tall * 34 + 8}`, width: filled.length * 210, height: tall * 34 + 8, role: "img", "aria-label": "Who waits for whom", class: "graph" });
+  for (const wait of all) {
+    const [[x1, y1], [x2, y2]] = [place.get(wait.waiter), place.get(wait.on)];
+    const bend = x1 >= x2 ? 60 : 0;
+    drawn.append(svg("path", { d: `M${x1 + 150} ${y1}C${x1 + 175} ${y1 + bend} ${x2 - 30} ${y2 + bend} ${x2 - 6} ${y2}`, class: isCircle(wait) ? "edge circle" : "edge" }));
+    drawn.append(svg("circle", { cx: x2 - 5, cy: y2, r: 2.5, class: isCircle(wait) ? "tip circle" : "tip" }));
+  }
+  for (const [name, [x, y]] of place) {
+    drawn.append(svg("rect", { x, y: y - 12, width: 150, height: 24, rx: 6, class: "node" }), svg("text", { x: x + 8, y: y + 4 }, plain(name, 22)));
+  }
+  return el("div.wide", { tabindex: 0, role: "group", "aria-label": "Graph of waits, scrolls" }, drawn);
+}
+
+// --- escalations and agents ---
+
+function escalations(state, phase) {
+  if (!phase.escalations.length) return null;
+  return card("Escalations", "escalations", phase.escalations.map((one) => {
+    const due = one.deadline ? (Date.parse(one.deadline) - state.clockMs()) / 1000 : null;
+    return el(`article.escalation.${one.standing}`, { "data-key": one.id, "data-escalation": one.id, "data-holder": one.holder }, el("h3", {}, one.id, " ", el("span.count", {}, `${one.severity}, ${one.standing}`)),
+      el("ol.ladder", {}, one.path.map((role) => el(`li${one.holder.endsWith(role) || one.holder === role ? ".holder" : ""}`, {}, role))),
+      el("p", {}, one.holder ? `${one.holder} holds it. ${one.owed}` : one.decision),
+      due === null ? null : el("p.countdown", { role: "timer" }, due > 0 ? `handed up in ${span(due)}` : `silent for ${span(-due)} too long`),
+      el("details", {}, el("summary", {}, `${one.history.length} stations`), el("ul", {}, one.history.map((each) => el("li", {}, `${each.dt} ${each.agent} → ${each.to}: ${each.decision ?? each.reason ?? ""}`)))));
+  }));
+}
+
+function crew(found) {
+  const open = found.circuits.filter((one) => one.state !== "closed");
+  if (!found.agents.length && !open.length && !found.shutdowns.length) return null;
+  return card("Agents", "agents", el("ul.agents", {}, found.agents.slice(0, FEW).map((one) => el("li", { "data-key": one.id },
+    el(`span.health.${one.health}`, {}, words(one.health)), el("strong", {}, one.name || one.id), ` since ${plain(one.since).replace("T", " ").replace("Z", "")}`)),
+  open.map((one) => el("li.error", {}, `circuit of the ${one.dept}: ${one.state}; ${one.why}`))));
+}
+
+// --- what is refused, and what happened ---
+
+function refused(state) {
+  const wrong = (state.board.candidates ?? []).filter((one) => one.standing !== "committed");
+  if (!wrong.length) return null;
+  return card("Refused, held, pending", "refused", el("ul.refused", {}, wrong.slice(0, FEW).map((one) => el(`li.${one.standing}`, { "data-key": one.path, "data-path": one.path, "data-standing": one.standing },
+    el("p", {}, el(`span.tag.${one.standing}`, {}, one.standing), el("a", { href: state.link({ view: "artifacts", path: one.path }) }, path(one.path, home(state))), el("span.why", {}, ` ${words(one.reason)}`)),
+    one.findings.length ? findings(one.findings.slice(0, 10)) : null))));
+}
+
+function recent(state) {
+  const rows = state.events.slice(0, 12);
+  return card("What happened", "events", el("ol.events", { reversed: true }, rows.map((one) => el("li", { "data-key": `e${one.seq}`, "data-seq": one.seq },
+    el("time", { datetime: one.time }, plain(one.time).slice(11, 19)), el("span.type", {}, plain(one.type).replace("dev.yolo_fs.", "")),
+    el("span.what", {}, one.data?.subject || one.data?.reason || one.data?.gate || one.data?.what || "", " ", path(one.subject, home(state)))))), rows.length ? null : empty("Nothing yet while this page is open."));
+}
+
+// --- time ---
+
+export function time(state) {
+  const plots = [["plans", "Plans complete"], ["steps", "Where the time of each step went"], ["refusals", "Refusals by cause"], ["latency", "From the write to the commit"]];
+  const left = state.timeline?.left ?? 0;
+  return el("div.view.time", {}, card("Lanes", "lanes", left ? el("p.none", { role: "status" }, `looking back: ${left} commits left`) : null, picture(state, "lanes"),
+    el("p.legend", {}, ["working", "review", "waiting", "refused"].map((use) => el("span", {}, el(`span.swatch.${use}`, {}), use)),
+      el("span", {}, "● marks: refused, held, gate opened, escalation"))),
+  el("div.plots", {}, plots.map(([name, title]) => card(title, name, picture(state, name)))));
+}
+
+function picture(state, name) {
+  const drawn = state.drawings.get(name);
+  const holder = el("div.plot", { "data-plot": name, "data-kept": drawn?.key ?? "none" });
+  if (drawn) holder.append(drawn.image.cloneNode(true));
+  return holder;
+}
+
+// --- artifacts ---
+
+export function artifacts(state) {
+  const { board, filter } = state;
+  const all = (board.candidates ?? state.pastArtifacts.map((one) => ({ ...one, standing: "committed", findings: [], reason: "" })))
+    .filter((one) => !state.phase || one.path.includes(`/${state.phase}/`) || !one.path.includes("/phases/"));
+  const counts = Object.groupBy ? Object.groupBy(all, (one) => one.standing) : {};
+  const shown = all.filter((one) => (!filter.standing || one.standing === filter.standing) && one.path.toLowerCase().includes(filter.text));
+  return el("div.view.artifacts", {}, card("Artifacts", "list",
+    el("div.filters", { role: "group", "aria-label": "Verdict" }, ["", "rejected", "held", "pending", "committed"].map((standing) => el("button.chip", { type: "button", "aria-pressed": String(filter.standing === standing),
+      onclick: () => state.setFilter({ standing }) }, standing || "all", " ", el("span.count", {}, String(standing ? counts[standing]?.length ?? 0 : all.length)))),
+    el("input", { type: "search", id: "search", placeholder: "Search paths", "aria-label": "Search paths", oninput: (event) => state.setFilter({ text: event.target.value.toLowerCase() }) })),
+    el("ul.list", {}, shown.slice(0, state.more).map((one) => el("li", { "data-key": one.path }, el("a", { href: state.link({ path: one.path }), "aria-current": state.path === one.path ? "true" : null },
+      el(`span.tag.${one.standing}`, {}, one.standing), path(one.path, home(state)), one.findings.length ? el("span.count", {}, `${one.findings.length}`) : null)))),
+    shown.length > state.more ? el("button.quiet", { type: "button", onclick: () => state.showMore() }, `Show more (${shown.length - state.more})`) : null,
+    shown.length ? null : empty("No artifact is so.")),
+  state.artifact ? artifact(state, state.artifact) : state.path ? card(state.path, "text", empty(state.artifactError || "…")) : card("Text", "text", empty("Choose an artifact.")));
+}
+
+function artifact(state, one) {
+  const byLine = Map.groupBy ? Map.groupBy(one.findings, (each) => each.line) : new Map();
+  const versions = one.versions.map((each) => el("option", { value: each.commit, selected: state.against === each.commit }, `${short(each.commit)} ${clock(each.at_s * 1000)} ${plain(each.subject, 60)}`));
+  return el("section.card.text", { "data-key": "text", "aria-label": one.path }, el("h2", {}, path(one.path)),
+    el("p.facts", {}, `${words(one.kind)}, ${one.size_bytes} bytes, ${one.versions.length} version${one.versions.length === 1 ? "" : "s"}, `, one.commit ? ["at ", commit(one.commit)] : "in the work tree"),
+    one.versions.length ? el("label", {}, "Beside ", el("select", { "aria-label": "Version beside it", onchange: (event) => state.compare(event.target.value) }, el("option", { value: "" }, "no other version"), versions)) : null,
+    byLine.get(0) ? findings(byLine.get(0)) : null,
+    state.other ? sideBySide(state.other.lines, one.lines) : el("ol.lines", { tabindex: 0, "aria-label": "Text, scrolls" }, one.lines.map((line, at) => el("li", {}, el("code", {}, line || " "), byLine.get(at + 1) ? findings(byLine.get(at + 1)) : null))),
+    one.line_count > one.lines.length ? empty(`${one.line_count - one.lines.length} more lines are not shown.`) : null);
+}
+
+/** Return two versions line by line: what both have stands once. */
+function sideBySide(before, after) {
+  let head = 0;
+  while (head < Math.min(before.length, after.length) && before[head] === after[head]) head += 1;
+  let tail = 0;
+  while (tail < Math.min(before.length, after.length) - head && before.at(-1 - tail) === after.at(-1 - tail)) tail += 1;
+  const gone = before.slice(head, before.length - tail);
+  const come = after.slice(head, after.length - tail);
+  const row = (kind, left, right) => el(`tr.${kind}`, {}, el("td", {}, el("code", {}, left ?? "")), el("td", {}, el("code", {}, right ?? "")));
+  const same = (lines) => lines.map((line) => row("same", line, line));
+  const changed = Array.from({ length: Math.max(gone.length, come.length) }, (_, at) => row("changed", gone[at], come[at]));
+  return el("div.wide", { tabindex: 0, role: "group", "aria-label": "Versions side by side, scrolls" }, el("table.versions", {}, el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "then"), el("th", { scope: "col" }, "this version"))),
+    el("tbody", {}, same(before.slice(0, head)), changed, same(before.slice(before.length - tail)))));
+}
+
+// --- handoffs and machines ---
+
+export function handoffs(state) {
+  const phase = state.phaseNow();
+  const found = state.handoffs;
+  const claims = phase?.handoffs ?? [];
+  return el("div.view", {}, card("Handoffs", "lives", found?.lives.length ? el("ul.lives", {}, found.lives.map((one) => el("li", {}, el("p", {}, el("strong", {}, one.sender), " → ", el("strong", {}, one.receiver), " ", path(one.place)),
+    el("ol.ladder", {}, one.stations.map((each) => el(`li${each.at_s ? ".holder" : ""}`, { title: each.at_s ? clock(each.at_s * 1000) : "not yet" }, each.stage, each.at_s ? el("span.count", {}, clock(each.at_s * 1000).slice(11)) : null)))))) : empty("No handoff is on its way.")),
+  claims.length ? card("What handoffs claim and the branch does not have", "claims", findings(claims)) : null,
+  card("Product chain", "chain", found?.sessions.length ? found.sessions.map((one) => el("article", {}, el("h3", {}, one.session), el("ol.ladder", {}, one.envelopes.map((each) => el(`li.${each.is_error ? "failed" : "holder"}`, { title: each.path }, `${each.from} → ${each.to}`, each.is_error ? el("span.count", {}, " failed") : null))))) : empty("No envelope of document 003 lies in documents/handoffs.")));
+}
+
+export function machines(state) {
+  const joined = state.board.machines;
+  if (!joined) return el("div.view", {}, card("Several machines", "machines", empty("This clone works alone: nothing is joined. Clones that share a remote show here, with their leases and their lag.")));
+  return el("div.view", {}, card("Several machines", "machines", el("pre", {}, JSON.stringify(joined, null, 1))));
+}
