@@ -61,7 +61,7 @@ class _Bench:
             self._engine("quick", durable=False),
             self._engine("durable", durable=True),
         ]
-        self._loose = repositories.loose_objects(root)
+        self._stored = repositories.stored_objects(root)
         floors = f"{root}/.git/bench"
         quick, durable = self._engines
         self._own = (
@@ -83,7 +83,7 @@ class _Bench:
 
     def verify(self, rounds: int) -> None:
         """Prove that each commit wrote objects of its own: what another way has stored already costs nothing."""
-        made = repositories.loose_objects(self._root) - self._loose
+        made = repositories.stored_objects(self._root) - self._stored
         committing = len(self._engines) + len(self._own)
         if made != rounds * committing * len(OBJECT_BYTES):
             raise RuntimeError(f"{made} objects were written by {rounds * committing} commits")

@@ -97,6 +97,12 @@ def loose_objects(root: str) -> int:
     return int(git(root, "count-objects").split()[0])
 
 
+def stored_objects(root: str) -> int:
+    """Return how many objects the repository has, loose or in packs."""
+    counts = dict(line.split(": ") for line in git(root, "count-objects", "-v").splitlines())
+    return int(counts["count"]) + int(counts["in-pack"])
+
+
 def source_file(number: int) -> str:
     """Return the path of a source file."""
     return f"src/d{number // _FILES_IN_FOLDER:03}/f{number:05}.txt"

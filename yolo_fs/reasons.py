@@ -139,10 +139,6 @@ class Reason(StrEnum):
     UNMERGED_INDEX = "unmerged_index", "the index contains unresolved conflicts"
     INDEX_LOCKED = "index_locked", "another git command holds index.lock"
     USER_COMMITTING = "user_committing", "a `git commit` of this repository is running"
-    GC_RUNNING = (
-        "gc_running",
-        "`git gc` is running and could prune objects that no ref points to yet",
-    )
     DETACHED_HEAD = "detached_head", "HEAD is detached: a commit here would belong to no branch"
     PROTECTED_BRANCH = "protected_branch", "the configuration protects this branch"
     BRANCH_BROKEN = "branch_broken", "the branch existed before, but its tip cannot be resolved"

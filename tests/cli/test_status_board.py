@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.objects import unpack
 from tests.support.phases import CONFIG, complete, facts
 from tests.support.teams import THREE, Team
 from yolo_fs.cli.board import SIGNS, draw_asides, draw_board
@@ -133,6 +134,7 @@ def test_a_history_that_cannot_be_read_leaves_the_artifacts(
 ) -> None:
     team.begin()
     tree = team.git("rev-parse", "HEAD:.yolo-planning/phases")
+    unpack(team.root)
     (team.root / ".git/objects" / tree[:2] / tree[2:]).unlink()
     answer = json.loads(said(team, "--json"))
     assert (answer["data"]["team"], answer["findings"][0]["level"]) == (None, "warning")

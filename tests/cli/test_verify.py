@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.objects import unpack
 from yolo_fs.cli.main import run
 from yolo_fs.edges.git.commit import CommitRequest, Committer
 from yolo_fs.edges.git.index import IndexSync
@@ -301,6 +302,7 @@ def test_lost_blob_is_a_fault_of_its_commit_alone(
     first = commit(CRITIQUE)
     commit(DECISION)
     blob = git(root, "rev-parse", f"{first}:{PHASE}/critique.jsonl")
+    unpack(root)
     (root / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
     _, answer = verify(root, capsys)
     assert answer["data"]["verified"] == 2

@@ -27,7 +27,6 @@ from hypothesis.stateful import (
 from tests.edges.git.conftest import PHASE, Engine, Engines, User
 from tests.properties.profile import profile
 from yolo_fs.edges.git.commit import CommitRequest
-from yolo_fs.edges.git.objects import PACK_FROM
 from yolo_fs.reasons import Reason, YoloError
 
 PATHS = [
@@ -143,10 +142,7 @@ class Machine(RuleBasedStateMachine):
     @rule(content=some.sampled_from(CONTENTS))
     def many_write_at_once(self, content: bytes) -> None:
         self.commit(
-            [
-                (f"{PHASE}/many-{number}.jsonl", content + b"%d" % number)
-                for number in range(PACK_FROM)
-            ]
+            [(f"{PHASE}/many-{number}.jsonl", content + b"%d" % number) for number in range(8)]
         )
 
     @rule(data=some.data())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,10 +38,11 @@ FAMILIES = {
     family.name: family
     for family in (
         Family("random-kills", kills.random_kills, 2, 2_000),
-        Family("stage-kills", kills.stage_kills, 2, 3 * len(kills.stages_of(kills.one_new))),
+        Family("stage-kills", kills.stage_kills, 2, 3 * len(kills.STAGES_OF_A_COMMIT)),
         Family("recovery-kills", kills.recovery_kills, 1, 32),
+        Family("merge-kills", kills.merge_kills, 1, 60),
         Family("team-kills", kills.team_kills, 1, 4 * len(kills.TEAM_STAGES)),
-        Family("refusals", raises.refusals, 2, 12 * len(kills.stages_of(kills.one_new))),
+        Family("refusals", raises.refusals, 2, 12 * len(kills.STAGES_OF_A_COMMIT)),
         Family("disks", disks.disks, 1, 40),
         Family("inside-git", gitfaults.inside_git, 1, 300),
         Family("power-loss", power.power_loss, 3, 500),
@@ -49,7 +51,11 @@ FAMILIES = {
         Family("clock-jumps", clocks.clock_jumps, 2, 200),
         Family("user-states", users.states, 4, 10_000),
         Family("user-surgery", users.surgery, 3, 2_000),
-        Family("gc", beside.garbage, 12, 2_000),
+        *(
+            Family(name, partial(beside.collecting, commands), 2, 600)
+            for name, commands in beside.COLLECTORS.items()
+        ),
+        Family("every-collector", partial(beside.collecting, beside.ALL), 2, 600),
         Family("worktrees", beside.worktrees, 8, 1_000),
     )
 }

@@ -15,14 +15,13 @@ from tests.e2e.test_kills import start_again
 from tests.torture.kills import settles
 from tests.torture.surroundings import Ground, SkipError, Writelog
 
-COMMANDS = ("update-ref", "update-index", "index-pack", "cat-file", "ls-files")
-"""The git commands that a commit of a pack runs."""
+COMMANDS = ("update-ref", "update-index", "cat-file", "ls-files")
+"""The git commands that a commit runs."""
 CALLS = {
     "cat-file": ("read", "mmap"),
     "ls-files": ("openat", "read"),
     "update-ref": ("openat", "write", "fsync", "rename"),
     "update-index": ("openat", "write", "fsync", "rename"),
-    "index-pack": ("openat", "write", "fsync", "link,rename"),
 }
 """Command → system calls of it that are broken; each is what the command changes the disk by, or reads it with."""
 DEEDS = ("signal=SIGKILL", "error=ENOSPC", "error=EIO", "error=EROFS")

@@ -18,9 +18,11 @@ from tests.e2e.repo import Repo
 from tests.e2e.test_kills import start_again
 from tests.e2e.test_staging import stage_something_of_every_kind
 from tests.e2e.test_states import TIMES
+from tests.support.objects import unpack
 from tests.torture.forked_daemons import ForkedDaemon
 from tests.torture.surroundings import Ground, Writelog, settled
 from yolo_fs.edges.failpoint import STAGES
+from yolo_fs.edges.git.packs import REST_MOST
 from yolo_fs.services.progress.state_files import STATE_FILES
 
 PER_KILL = 3
@@ -97,24 +99,22 @@ def ten_at_once(repo: Repo) -> list[Artifact]:
 Situation = Callable[[Repo], list[Artifact]]
 """Prepares a repository and returns what is to be written then."""
 SITUATIONS: Sequence[Situation] = (one_new, one_changed, ten_at_once)
-_LOOSE = ("objects.written", "objects.synced", "objects.named")
 OF_A_TEAM = ("states.", "projections.", "sentinels.", "append.")
 OF_A_START = ("recovery.", "daemon.")
+MERGE_STAGES = [stage for stage in STAGES if stage.startswith("packs.")]
 OF_A_MEETING = ("team.",)
 """Where work trees meet; killed at by tests/e2e/test_team.py."""
-
-
-def stages_of(situation: Situation) -> list[str]:
-    """Return the stages that a commit in a situation passes: eight artifacts and more make a pack."""
-    others = (*OF_A_TEAM, *OF_A_START, *OF_A_MEETING)
-    passed = [stage for stage in STAGES if not stage.startswith(others)]
-    left_out = _LOOSE if situation is ten_at_once else ("objects.packed",)
-    return [stage for stage in passed if stage not in left_out]
+STAGES_OF_A_COMMIT = [
+    stage
+    for stage in STAGES
+    if not stage.startswith(("packs.", *OF_A_TEAM, *OF_A_START, *OF_A_MEETING))
+]
+"""What every commit passes."""
 
 
 def stage_kills(ground: Ground, count: int) -> None:
     """Kill at every stage that a commit passes: a new artifact, a changed one, ten at once."""
-    cases = [(situation, stage) for situation in SITUATIONS for stage in stages_of(situation)]
+    cases = [(situation, stage) for situation in SITUATIONS for stage in STAGES_OF_A_COMMIT]
     ground.rng.shuffle(cases)
     for situation, stage in itertools.islice(itertools.cycle(cases), count):
         _kill_at(ground, situation, stage)
@@ -134,6 +134,24 @@ def _kill_at(ground: Ground, situation: Situation, stage: str) -> None:
         comes_back(ground, daemon, log, of)
     ground.judge(repo, log, of)
     ground.forget(repo)
+
+
+def merge_kills(ground: Ground, count: int) -> None:
+    """Kill at every stage of a merge of packs: a start merges those that the last run left."""
+    for stage in itertools.islice(itertools.cycle(MERGE_STAGES), count):
+        of = f"kill at {stage}"
+        repo = ground.repo()
+        log, daemon = Writelog(repo), ground.daemon(repo)
+        daemon.start()
+        for n in range(REST_MOST + 1):
+            log.write(artifact("plan", n))
+            daemon.wait_committed([artifact("plan", n)])
+        daemon.kill()
+        log.acknowledged(daemon.mailbox.events)
+        dies(ground, daemon, log, stage, of)
+        comes_back(ground, daemon, log, of)
+        ground.judge(repo, log, of)
+        ground.forget(repo)
 
 
 def dies(ground: Ground, daemon: ForkedDaemon, log: Writelog, stage: str, of: str) -> None:
@@ -182,6 +200,7 @@ def after_a_reboot(repo: Repo, log: Writelog, daemon: ForkedDaemon) -> None:
     own = repo.git_dir / "yolo-fs"
     (own / "boot.json").write_text('{"boot": "another"}\n')
     (own / "index-pending").unlink()
+    unpack(repo.root)
     blob = repo.git_dir / "objects" / one.blob()[:2] / one.blob()[2:]
     blob.chmod(0o600)
     blob.write_bytes(b"")

@@ -1,55 +1,123 @@
-"""Others at work in the same object store: git gc in a loop, and four work trees with a daemon
-each. See docs/faults.md#f09 and #f29.
+"""Others at work in the same object store: what collects garbage, in loops, and four work trees
+with a daemon each. See docs/faults.md#f09 and #f29.
 """
 
 from __future__ import annotations
 
-import random
+import contextlib
+import itertools
 import threading
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
 
-from tests.e2e.artifacts import mixed
+from tests.e2e.artifacts import Artifact, artifact, mixed
+from tests.e2e.daemon import Daemon
 from tests.e2e.repo import Repo
-from tests.torture.surroundings import Ground, Writelog, many, settled
+from tests.torture.surroundings import Ground, Writelog, settled
 
-_AT_ONCE = 6
 TREES = 4
+WRITERS = 20
+COLLECTORS: Mapping[str, Sequence[Sequence[str]]] = {
+    "gc": [("gc", "-q", "--prune=now")],
+    "repack": [("repack", "-adfq")],
+    "prune": [("prune", "--expire=now")],
+    "maintenance": [
+        ("maintenance", "run", "--quiet"),
+        ("maintenance", "run", "--quiet", "--task=loose-objects", "--task=incremental-repack"),
+    ],
+}
+"""What people and their tools remove objects with."""
+ALL = [command for commands in COLLECTORS.values() for command in commands]
+_JUDGED_EVERY_S = 2.0
 
 
-def garbage(ground: Ground, count: int) -> None:
-    """Collect garbage in a loop, pruning at once, while artifacts are committed; every object stays."""
+def collecting(commands: Sequence[Sequence[str]], ground: Ground, seconds: int) -> None:
+    """Collect in loops, one for each command, while twenty writers wait for each of their commits."""
     repo = ground.repo(rescan_s=1)
     log = Writelog(repo)
     daemon = ground.daemon(repo)
     daemon.start()
-    artifacts, ended, rounds = many(count), threading.Event(), [0]
-    collector = threading.Thread(
-        target=_collect, args=(repo, ended, rounds, random.Random(ground.rng.random()))
-    )
-    collector.start()
-    try:
-        for at in range(0, count, _AT_ONCE):
-            log.write(*artifacts[at : at + _AT_ONCE])
-            daemon.wait_committed(artifacts[at : at + _AT_ONCE])
-    finally:
-        ended.set()
-        collector.join()
+    loops = [_Loop(repo, command) for command in commands]
+    ended_at = time.monotonic() + seconds
+    with ThreadPoolExecutor(WRITERS) as pool:
+        writers = [pool.submit(_write, daemon, log, at, ended_at) for at in range(WRITERS)]
+        while time.monotonic() < ended_at:
+            threading.Event().wait(min(_JUDGED_EVERY_S, seconds / 2))
+            _pause_and_judge(ground, repo, loops)
+    for loop in loops:
+        loop.stop()
+    waits_s = sorted(wait_s for writer in writers for wait_s in writer.result())
     settled(daemon)
-    ground.tally.count += len(daemon.committed())
-    ground.tally.notes.append(f"{rounds[0]} collections")
-    if rounds[0] < 1:
-        ground.fault("no garbage was collected")
+    ground.tally.count += len(waits_s)
+    rounds = ", ".join(f"{loop.rounds} x git {loop.command[0]}" for loop in loops)
+    ground.tally.notes.append(
+        f"{rounds}; write to commit: half within {1000 * waits_s[len(waits_s) // 2]:.0f} ms, all "
+        f"within {1000 * waits_s[-1]:.0f} ms"
+    )
+    if not all(loop.rounds for loop in loops):
+        ground.fault("nothing was collected")
     log.acknowledged(daemon.mailbox.events)
     daemon.kill()
-    ground.judge(repo, log, "git gc")
+    ground.judge(repo, log, f"{commands[0]}")
 
 
-def _collect(repo: Repo, ended: threading.Event, rounds: list[int], rng: random.Random) -> None:
-    """Collect, and rest for a random moment: while garbage is collected everything waits, as it should."""
-    while True:
-        repo.git("gc", "-q", "--prune=now")
-        rounds[0] += 1
-        if ended.wait(rng.uniform(0, 0.3)):
-            return
+class _Loop:
+    """One command of git again and again, which can be stopped between two rounds."""
+
+    def __init__(self, repo: Repo, command: Sequence[str]) -> None:
+        self.command = command
+        self.rounds = 0
+        self.between = threading.Lock()
+        self._repo = repo
+        self._is_ended = False
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while not self._is_ended:
+            with self.between:
+                self._repo.git(*self.command, ok=range(256))  # they get into each other's way
+            self.rounds += 1
+            time.sleep(0.001)  # or whoever waits for the lock would not get it
+
+    def stop(self) -> None:
+        self._is_ended = True
+        self._thread.join()
+
+
+def _write(daemon: Daemon, log: Writelog, at: int, ended_at: float) -> list[float]:
+    """Write one artifact after the other, each when the last is committed; return their waits."""
+    waits_s = []
+    for version in itertools.count():
+        if time.monotonic() >= ended_at:
+            break
+        one = artifact("plan", at, version=version)
+        seen = len(daemon.mailbox.events)
+        began = time.monotonic()
+        log.write(one)
+        daemon.mailbox.wait(partial(_tells_of, one, seen))
+        waits_s.append(time.monotonic() - began)
+    return waits_s
+
+
+def _tells_of(one: Artifact, seen: int, events: Sequence[Mapping[str, Any]]) -> bool:
+    return any(
+        event.get("event") == "artifact.committed" and event["data"]["blob"] == one.blob()
+        for event in events[seen:]
+    )
+
+
+def _pause_and_judge(ground: Ground, repo: Repo, loops: Sequence[_Loop]) -> None:
+    """Look at the repository between two rounds of every loop; the daemon goes on."""
+    with contextlib.ExitStack() as paused:
+        for loop in loops:
+            paused.enter_context(loop.between)
+        said = repo.git("fsck", "--strict", "--no-dangling", "--no-progress", ok=range(256))
+    if said:
+        ground.fault(f"git fsck: {said[:300]}")
 
 
 def worktrees(ground: Ground, count: int) -> None:

@@ -10,7 +10,7 @@ import threading
 from tests.e2e.artifacts import artifact
 from tests.e2e.daemon import until
 from tests.torture.forked_daemons import ForkedDaemon
-from tests.torture.kills import SITUATIONS, Situation, comes_back, settles, stages_of
+from tests.torture.kills import SITUATIONS, STAGES_OF_A_COMMIT, Situation, comes_back, settles
 from tests.torture.surroundings import FIRED, Ground, Writelog
 
 ERRORS = ("ENOSPC", "EIO")
@@ -22,7 +22,7 @@ def refusals(ground: Ground, count: int) -> None:
     """Refuse at every stage that a commit passes: at its first pass alone, or at every one until the next start."""
     cases = [
         (situation, stage, error, nth)
-        for situation in SITUATIONS for stage in stages_of(situation) for error in ERRORS for nth in (":1", "")
+        for situation in SITUATIONS for stage in STAGES_OF_A_COMMIT for error in ERRORS for nth in (":1", "")
     ]  # fmt: skip
     ground.rng.shuffle(cases)
     for situation, stage, error, nth in itertools.islice(itertools.cycle(cases), count):

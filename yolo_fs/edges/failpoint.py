@@ -30,11 +30,14 @@ STAGES: Mapping[str, str] = {
     "index.noting": "what the index has to follow is about to be noted",
     "index.noted": "what the index has to follow is noted; no object is stored",
     "objects.begun": "nothing of a chain is on the disk",
-    "objects.written": "loose objects are written under temporary names, and not synced",
-    "objects.synced": "loose objects are synced, and have no names",
-    "objects.named": "loose objects have their names, and their folders are not synced",
-    "objects.packed": "a pack is stored, and its folder is not synced",
+    "objects.written": "a pack and its index are written under temporary names, and not synced",
+    "objects.synced": "a pack and its index are synced, and have no names",
+    "objects.named": "a pack has its name and its note, and its folder is not synced",
     "objects.durable": "every object of a chain survives power loss; no branch has it",
+    # Packs of ours that are merged.
+    "packs.merged": "packs are merged in a store of its own",
+    "packs.placed": "the merged pack has its name and its note; those that it replaces are there",
+    "packs.removing": "a part of a pack that was merged is removed",
     # One move of the branch.
     "refs.begun": "the branch is about to be locked",
     "refs.prepared": "the branch is locked, and nothing says by whom",

@@ -18,7 +18,7 @@ import pytest
 
 from tests.edges.git.conftest import Engines, Make, User
 from yolo_fs.edges.git.object_format import GitObject, ObjectFormat, pack_of
-from yolo_fs.edges.git.objects import ObjectStore
+from yolo_fs.edges.git.objects import KEEP_NOTE, ObjectStore
 from yolo_fs.edges.git.runner import Git
 from yolo_fs.reasons import Reason, YoloError
 
@@ -37,8 +37,8 @@ def store_of(user: User, algorithm: str = "sha1", *, durable: bool = True) -> Ob
     )
 
 
-def loose(user: User, oid: str) -> Path:
-    return user.root / ".git/objects" / oid[:2] / oid[2:]
+def packs(user: User) -> Path:
+    return user.root / ".git/objects/pack"
 
 
 def damage(path: Path, data: bytes) -> None:
@@ -60,7 +60,7 @@ def some_objects(object_format: ObjectFormat) -> list[GitObject]:
 @pytest.mark.parametrize("algorithm", FORMATS)
 def test_an_object_has_the_name_that_git_gives_it(make: Make, algorithm: str) -> None:
     user = make("named", f"--object-format={algorithm}", born=False)
-    store_of(user, algorithm).write(some_objects(ObjectFormat(algorithm))[:10], packed=False)
+    store_of(user, algorithm).write(some_objects(ObjectFormat(algorithm))[:10])
     for object_ in some_objects(ObjectFormat(algorithm)):
         assert (
             user.text("hash-object", "-w", "-t", object_.kind, "--stdin", given=object_.body)
@@ -68,12 +68,11 @@ def test_an_object_has_the_name_that_git_gives_it(make: Make, algorithm: str) ->
         )
 
 
-@pytest.mark.parametrize("packed", [False, True], ids=["loose", "packed"])
 @pytest.mark.parametrize("algorithm", FORMATS)
-def test_stored_objects_pass_fsck_and_read_back(make: Make, algorithm: str, packed: bool) -> None:
+def test_stored_objects_pass_fsck_and_read_back(make: Make, algorithm: str) -> None:
     user = make("stored", f"--object-format={algorithm}", born=False)
     objects = some_objects(ObjectFormat(algorithm))
-    store_of(user, algorithm).write(objects, packed=packed)
+    store_of(user, algorithm).write(objects)
     user.git("update-ref", "refs/heads/main", objects[-1].oid)
     user.fsck()
     for object_ in objects:
@@ -87,16 +86,15 @@ def test_a_pack_passes_the_strict_indexer_in_an_empty_repository(
     user = make("empty", f"--object-format={algorithm}", born=False)
     object_format = ObjectFormat(algorithm)
     pack = pack_of(some_objects(object_format), object_format)
-    answer = user.text("index-pack", "--strict", "--fsck-objects", "--stdin", given=pack)
-    assert answer.split("\t")[1] == pack[-object_format.size :].hex()
+    answer = user.text("index-pack", "--strict", "--fsck-objects", "--stdin", given=pack.data)
+    assert answer.split("\t")[1] == pack.name
 
 
-@pytest.mark.parametrize("packed", [False, True], ids=["loose", "packed"])
-def test_the_store_reads_what_it_wrote(user: User, engine: Engines, packed: bool) -> None:
+def test_the_store_reads_what_it_wrote(user: User, engine: Engines) -> None:
     store = engine(user).repository.objects
     objects = some_objects(store.object_format)
     assert store.read(objects[0].oid) is None
-    store.write(objects, packed=packed)
+    store.write(objects)
     assert [store.read(object_.oid) for object_ in objects] == objects
 
 
@@ -106,7 +104,7 @@ def test_the_same_object_twice_is_one_entry_of_the_pack(user: User) -> None:
         object_format.hash_object("blob", b"same"),
         object_format.hash_object("blob", b"same"),
     )
-    store_of(user).write([once, twice, object_format.hash_object("blob", b"other")], packed=True)
+    store_of(user).write([once, twice, object_format.hash_object("blob", b"other")])
     (index,) = (user.root / ".git/objects/pack").glob("*.idx")
     assert len(user.git("verify-pack", "-v", str(index)).splitlines()) == 2 + 2
 
@@ -121,29 +119,23 @@ def test_the_same_object_twice_is_one_entry_of_the_pack(user: User) -> None:
     ],
     ids=["empty", "half", "zeros", "one zero"],
 )
-def test_an_object_that_power_loss_ruined_is_written_anew(user: User, ruin) -> None:
+@pytest.mark.parametrize("ending", ["pack", "idx"])
+def test_a_pack_that_power_loss_ruined_is_written_anew(user: User, ruin, ending: str) -> None:
     store, blob = store_of(user), ObjectFormat("sha1").hash_object("blob", b"precious\n" * 50)
-    store.write([blob], packed=False)
-    path = loose(user, blob.oid)
+    store.write([blob])
+    (path,) = packs(user).glob(f"*.{ending}")
     damage(path, ruin(path.read_bytes()))
-    store.write([blob], packed=False)
+    store.write([blob])
     assert user.git("cat-file", "blob", blob.oid, ok=(0, 128)) == blob.body
 
 
-def test_an_object_that_is_there_becomes_young_again_so_that_prune_spares_it(user: User) -> None:
-    store, blob = store_of(user), ObjectFormat("sha1").hash_object("blob", b"old\n")
-    store.write([blob], packed=False)
-    os.utime(loose(user, blob.oid), (1_000_000_000, 1_000_000_000))
-    store.write([blob], packed=False)
-    user.git("prune", "--expire=1.hour.ago")
-    assert loose(user, blob.oid).exists()
-
-
-def test_a_loose_object_is_read_only_and_leaves_no_temporary(user: User) -> None:
+def test_a_pack_is_read_only_noted_as_ours_and_leaves_no_temporary(user: User) -> None:
     blob = ObjectFormat("sha1").hash_object("blob", b"x\n")
-    store_of(user).write([blob], packed=False)
-    assert stat.S_IMODE(loose(user, blob.oid).stat().st_mode) & 0o222 == 0
-    assert not list((user.root / ".git/objects").rglob("tmp_*"))
+    store_of(user).write([blob])
+    files = list(packs(user).iterdir())
+    assert sorted(path.suffix for path in files) == [".idx", ".keep", ".pack"]
+    assert all(stat.S_IMODE(path.stat().st_mode) & 0o222 == 0 for path in files)
+    assert next(packs(user).glob("*.keep")).read_bytes() == KEEP_NOTE
 
 
 @pytest.mark.parametrize(
@@ -159,42 +151,41 @@ def test_a_storage_fault_has_its_reason_and_leaves_nothing(
     blob = ObjectFormat("sha1").hash_object("blob", b"no room\n")
     monkeypatch.setattr(os, call, fail)
     with pytest.raises(YoloError) as raised:
-        store_of(user).write([blob], packed=False)
+        store_of(user).write([blob])
     monkeypatch.undo()
     assert raised.value.reason is reason
-    assert not list((user.root / ".git/objects").rglob(f"*{blob.oid[2:]}")) + list(
-        user.root.rglob("tmp_obj*")
-    )
+    assert list(packs(user).iterdir()) == []
 
 
 def test_a_short_write_is_continued(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = os.write
     monkeypatch.setattr(os, "write", lambda descriptor, data: whole(descriptor, bytes(data[:7])))
     blob = ObjectFormat("sha1").hash_object("blob", random.Random(SEED).randbytes(100))
-    store_of(user).write([blob], packed=False)
+    store_of(user).write([blob])
     monkeypatch.undo()
     assert user.git("cat-file", "blob", blob.oid) == blob.body
 
 
 LEFT_OVER = """
 import os, sys
-from yolo_fs.edges.git.object_format import ObjectFormat
+from yolo_fs.edges.git.object_format import ObjectFormat, pack_of
 from yolo_fs.edges.git.objects import ObjectStore
 blob = ObjectFormat("sha1").hash_object("blob", b"x\\n")
-folder = f"{sys.argv[1]}/{blob.oid[:2]}"
+folder = f"{sys.argv[1]}/pack"
 os.mkdir(folder)
-os.close(os.open(f"{folder}/tmp_obj_yolo{os.getpid()}", os.O_CREAT | os.O_WRONLY, 0o444))
-ObjectStore(None, sys.argv[1], ObjectFormat("sha1")).write([blob], packed=False)
+name = pack_of([blob], ObjectFormat("sha1")).name
+for ending in ("pack", "idx", "keep"):
+    os.close(os.open(f"{folder}/pack-{name}.{ending}", os.O_CREAT | os.O_WRONLY, 0o444))
+ObjectStore(None, sys.argv[1], ObjectFormat("sha1")).write([blob])
 """
 
 
 @pytest.mark.skipif(
     not shutil.which("setpriv"), reason="without setpriv the modes do not bind root"
 )
-def test_a_temporary_left_by_a_dead_process_with_the_same_number_does_not_stand_in_the_way(
+def test_what_a_dead_process_left_of_the_same_pack_does_not_stand_in_the_way(
     tmp_path: Path,
 ) -> None:
-    """In a container the daemon has the same process id after every restart."""
     bound = (
         ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
     )
@@ -240,6 +231,6 @@ def test_an_ambiguous_abbreviation_names_nothing(user: User, engine: Engines) ->
             break
         seen[blob.oid[:5]] = blob
     objects = engine(user).repository.objects
-    objects.write([blob, seen[blob.oid[:5]]], packed=False)
+    objects.write([blob, seen[blob.oid[:5]]])
     assert objects.read(blob.oid[:5]) is None
     assert objects.read(blob.oid) == blob

@@ -6,9 +6,7 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -232,34 +230,6 @@ def test_our_own_rewriting_of_the_index_holds_nothing(user: User, engine: Engine
 
 def test_a_repository_without_index_has_no_obstacle(make: Make, engine: Engines) -> None:
     assert engine(make("unborn", born=False)).obstacle() is None
-
-
-@pytest.mark.parametrize("linked", [False, True], ids=["main", "linked worktree"])
-def test_while_git_collects_garbage_nothing_is_written_that_it_would_take(
-    user: User, engine: Engines, linked: bool
-) -> None:
-    """`git gc --prune=now` deletes even the youngest object that no branch has yet: the branch would be left broken."""
-    user.git("worktree", "add", "--quiet", "../linked", "-b", "side")
-    one = engine(user.root.parent / "linked" if linked else user)
-    pid_file = user.write(".git/gc.pid", f"{os.getpid()} {socket.gethostname()}")
-    assert one.obstacle() is Reason.GC_RUNNING
-    pid_file.unlink()
-    assert one.obstacle() is None
-
-
-def test_a_collection_of_garbage_that_died_holds_nothing(user: User, engine: Engines) -> None:
-    ended = subprocess.Popen(["true"])
-    ended.wait()
-    user.write(".git/gc.pid", f"{ended.pid} {socket.gethostname()}")
-    assert engine(user).obstacle() is None
-
-
-def test_a_collection_of_garbage_of_yesterday_holds_nothing(user: User, engine: Engines) -> None:
-    """Git believes the file for twelve hours; a container that was restarted has another host name."""
-    pid_file = user.write(".git/gc.pid", "1 another-host")
-    assert engine(user).obstacle() is not None
-    os.utime(pid_file, (time.time() - 13 * 3600,) * 2)
-    assert engine(user).obstacle() is None
 
 
 # --- a branch that power loss tore ---

@@ -22,7 +22,6 @@ from yolo_fs.edges.git import runner
 from yolo_fs.edges.git.commit import CommitRequest
 from yolo_fs.edges.git.conversation import GitOutput, failure
 from yolo_fs.edges.git.history import abandoned, log
-from yolo_fs.edges.git.objects import PACK_FROM
 from yolo_fs.edges.git.runner import Git, forget_inherited_environment
 from yolo_fs.reasons import Reason, YoloError
 
@@ -30,17 +29,14 @@ LINE = b'{"p":"01"}\n'
 
 
 def use_everything(one: Engine) -> None:
-    """Do all that the engine ever does: rules, single commits, a pack, index, history, obstacles, a fresh identity."""
+    """Do all that the engine ever does."""
     assert one.obstacle() in (None, Reason.INDEX_LOCKED)
     for path in (PLAN, "a.jsonl"):
         with contextlib.suppress(YoloError):
             one.rules.reason_to_hold(path, in_head=False)
     one.put_and_follow(PLAN, LINE)
     one.commit(
-        *(
-            CommitRequest(f"{PHASE}/{number}.jsonl", LINE, "docs(01): plan")
-            for number in range(PACK_FROM)
-        )
+        *(CommitRequest(f"{PHASE}/{number}.jsonl", LINE, "docs(01): plan") for number in range(8))
     )
     one.put(PLAN, LINE * 2)
     assert one.follower.follow()

@@ -55,7 +55,7 @@ def splice(engine: Engine, root: str | None, path: str, data: bytes) -> str:
     objects = engine.repository.objects
     blob = objects.object_format.hash_object("blob", data)
     spliced = engine.repository.trees.splice(root, path, blob.oid)
-    objects.write([blob, *spliced.made], packed=False)
+    objects.write([blob, *spliced.made])
     return spliced.root
 
 

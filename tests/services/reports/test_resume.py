@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.objects import unpack
 from tests.support.teams import THREE, Team
 from yolo_fs.rules.phase.report import Asker
 from yolo_fs.rules.report import as_data, as_text
@@ -166,11 +167,13 @@ def test_a_packet_that_is_not_accepted_says_why(team: Team) -> None:
 
 def lose_the_tree(team: Team) -> None:
     tree = team.git("rev-parse", "HEAD:.yolo-planning/phases")
+    unpack(team.root)
     (team.root / ".git/objects" / tree[:2] / tree[2:]).unlink()
 
 
 def lose_the_commit(team: Team) -> None:
     commit = team.head()
+    unpack(team.root)
     (team.root / ".git/objects" / commit[:2] / commit[2:]).unlink()
 
 

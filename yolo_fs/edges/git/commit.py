@@ -13,8 +13,6 @@ from datetime import datetime
 from yolo_fs.edges import failpoint
 from yolo_fs.edges.git.index import IndexSync, IndexUpdate
 from yolo_fs.edges.git.object_format import GitObject
-from yolo_fs.edges.git.objects import PACK_FROM
-from yolo_fs.edges.git.obstacles import collects_garbage
 from yolo_fs.edges.git.refs import RefUpdater
 from yolo_fs.edges.git.repository import Head, Repository
 from yolo_fs.reasons import Exit, Reason, YoloError
@@ -88,12 +86,12 @@ class Committer:
         failpoint.reach("commit.built")
         if chain.tip is not None and chain.tip != head.tip:
             self._follower.expect(chain.follows)
-            self._store(chain)
-            if (
-                self._repository.head() != head
-            ):  # the user may stand on another branch by now, whose tip is the same
-                raise YoloError(Reason.BRANCH_MOVED, exit_code=Exit.TRY_AGAIN)
-            self._branches.move(head.ref or "HEAD", chain.tip, head.tip)
+            with self._repository.objects.unnamed():
+                self._repository.objects.write(chain.objects)
+                # The user may stand on another branch by now, whose tip is the same.
+                if self._repository.head() != head:
+                    raise YoloError(Reason.BRANCH_MOVED, exit_code=Exit.TRY_AGAIN)
+                self._branches.move(head.ref or "HEAD", chain.tip, head.tip)
         return chain.made
 
     def extend(
@@ -107,18 +105,10 @@ class Committer:
         self._repository.evict_caches()
         chain = self._build(entries, Head(ref, tip))
         if chain.tip is not None and chain.tip != tip:
-            self._store(chain)
-            self._branches.move(ref, chain.tip, tip)
+            with self._repository.objects.unnamed():
+                self._repository.objects.write(chain.objects)
+                self._branches.move(ref, chain.tip, tip)
         return chain.made
-
-    def _store(self, chain: _Chain) -> None:
-        """Store the chain's objects so that they are there when the branch moves, whatever else prunes meanwhile."""
-        store, packed = self._repository.objects, len(chain.follows) >= PACK_FROM
-        store.write(chain.objects, packed=packed)
-        if collects_garbage(self._repository):
-            raise YoloError(Reason.GC_RUNNING, exit_code=Exit.TRY_AGAIN)
-        if not store.is_stored(chain.objects, packed=packed):
-            store.write(chain.objects, packed=packed)
 
     def _build(self, entries: Sequence[CommitRequest], head: Head) -> _Chain:
         tip, made, objects, follows = head.tip, [], [], []

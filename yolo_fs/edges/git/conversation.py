@@ -99,6 +99,21 @@ class Conversation:
         self._ahead = whole[size_bytes:]
         return whole[:size_bytes]
 
+    def end_questions(self) -> None:
+        """Let the process see the end of its input; `has_ended` tells when it is done."""
+        with contextlib.suppress(OSError):
+            self._in.close()
+        self._process.stdin = None
+
+    def has_ended(self) -> bool:
+        """Return whether the process has ended; what it said is still there."""
+        return self._process.poll() is not None
+
+    def kill(self) -> None:
+        """End the process at once, whatever it is doing."""
+        self._process.kill()
+        self.close()
+
     def close(self) -> None:
         """End the conversation; the process sees the end of its input and stops."""
         try:

@@ -9,7 +9,9 @@ from __future__ import annotations
 import hashlib
 import struct
 import zlib
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 
@@ -39,6 +41,10 @@ class ObjectFormat(NamedTuple):
         """The id of nothing, in hex."""
         return "0" * (2 * self.size)
 
+    def checksum(self, data: bytes | bytearray) -> bytes:
+        """Return the checksum that git puts at the end of its files."""
+        return hashlib.new(self.algorithm, data, usedforsecurity=False).digest()
+
     def hash_object(self, kind: str, body: bytes, base: str = "") -> GitObject:
         """Return the object that this body is."""
         digest = hashlib.new(
@@ -56,15 +62,34 @@ _LONGEST_INSERT = 127
 _LONGEST_COPY = 0xFFFF
 _COPY = bytes([0b1011_1111])
 """Copy, with four bytes of offset and two of size."""
+_FAR = 1 << 31
+"""Offsets from which an index keeps them in a table of their own."""
 _TINY = 128
 """Bytes up to which compressing gains nothing: half of a tree's entry is a hash."""
 _SMALL = 4096
 """Bytes up to which a window of that size compresses as well as zlib's 32 KB, which cost 40 µs to set up."""
 
 
-def pack_of(objects: Iterable[GitObject], object_format: ObjectFormat) -> bytes:
+class Pack(NamedTuple):
+    """A pack and what git finds its objects by."""
+
+    name: str
+    """The checksum of the pack, in hex, as git names its files after."""
+    data: bytes
+    idx: bytes
+    """Where each object is. See gitformat-pack(5), version 2."""
+
+
+class _Entry(NamedTuple):
+    oid: bytes
+    checksum: int
+    offset: int
+
+
+def pack_of(objects: Iterable[GitObject], object_format: ObjectFormat) -> Pack:
     """Return a pack that holds the objects; each object's base comes before it, or is in the repository."""
     pack = bytearray(12)
+    entries: list[_Entry] = []
     offsets: dict[str, int] = {}
     depths: dict[str, int] = {}
     bodies: dict[str, bytes] = {}
@@ -73,13 +98,40 @@ def pack_of(objects: Iterable[GitObject], object_format: ObjectFormat) -> bytes:
         if (
             depth <= _LONGEST_CHAIN and each.body
         ):  # git takes a difference of less than four bytes for a broken one
-            pack += _difference(each.body, bodies[each.base], at - offsets[each.base])
+            stored = _difference(each.body, bodies[each.base], at - offsets[each.base])
         else:
             depth = 0
-            pack += _head(_TYPES[each.kind], len(each.body)) + deflated(each.body)
+            stored = _head(_TYPES[each.kind], len(each.body)) + deflated(each.body)
+        pack += stored
+        entries.append(_Entry(bytes.fromhex(each.oid), zlib.crc32(stored), at))
         offsets[each.oid], depths[each.oid], bodies[each.oid] = at, depth, each.body
     pack[:12] = b"PACK" + struct.pack(">II", 2, len(offsets))
-    return bytes(pack) + hashlib.new(object_format.algorithm, pack, usedforsecurity=False).digest()
+    checksum = object_format.checksum(pack)
+    return Pack(
+        checksum.hex(), bytes(pack) + checksum, _index(sorted(entries), checksum, object_format)
+    )
+
+
+def _index(entries: Sequence[_Entry], pack: bytes, object_format: ObjectFormat) -> bytes:
+    """Return the index of a pack, given its checksum."""
+    counts = Counter(entry.oid[0] for entry in entries)
+    far = [entry.offset for entry in entries if entry.offset >= _FAR]
+    places = (
+        _FAR | far.index(entry.offset) if entry.offset >= _FAR else entry.offset
+        for entry in entries
+    )
+    index = b"".join(
+        (
+            b"\377tOc" + struct.pack(">I", 2),
+            struct.pack(">256I", *accumulate(counts[first] for first in range(256))),
+            *(entry.oid for entry in entries),
+            struct.pack(f">{len(entries)}I", *(entry.checksum for entry in entries)),
+            struct.pack(f">{len(entries)}I", *places),
+            struct.pack(f">{len(far)}Q", *far),
+            pack,
+        )
+    )
+    return index + object_format.checksum(index)
 
 
 def deflated(data: bytes) -> bytes:

@@ -6,7 +6,6 @@ See docs/faults.md#f06, #f07, #f23, #f25, #f26, #f35 and #f63.
 from __future__ import annotations
 
 import os
-import socket
 import time
 from collections.abc import Collection
 from fnmatch import fnmatchcase
@@ -30,7 +29,7 @@ IN_PROGRESS = {
 """File or folder in the git directory → what its presence means, the most telling first."""
 
 _STALE_AFTER_S = 12 * 3600
-"""Time after which git itself takes the file of a running `git gc` for a left-over; as we do a note of a commit."""
+"""Time after which the note of a running commit counts as left over."""
 COMMITTING = "committing"
 """File of ours that names the `git commit` that runs; our own hooks write it."""
 SECTION = "YOLO-FS INTEGRATION v1"
@@ -72,8 +71,6 @@ class Obstacles:
         for name, reason in IN_PROGRESS.items():
             if name in present:
                 return reason
-        if collects_garbage(self._repository):
-            return Reason.GC_RUNNING
         if refusal := self._storage_refusal(self._repository.common_dir):
             return refusal
         if head.ref is None and not self._allow_detached:
@@ -209,18 +206,6 @@ def _runs_commit(pid: str, root: str) -> bool:
     except OSError:
         return False
     return where == root or where.startswith(root + "/")
-
-
-def collects_garbage(repository: Repository) -> bool:
-    """Return whether a `git gc` runs, here or elsewhere: it could take an object that no branch has yet (F09)."""
-    try:
-        with open(f"{repository.common_dir}/gc.pid") as file:
-            if time.time() - os.fstat(file.fileno()).st_mtime > _STALE_AFTER_S:
-                return False
-            pid, host = file.read(300).split()
-    except (OSError, ValueError):
-        return False
-    return host != socket.gethostname() or (pid.isdecimal() and is_running(int(pid)))
 
 
 def _stores_nothing(folder: str) -> Reason | None:

@@ -63,6 +63,12 @@ class RefUpdater:
             self._make_name_durable(ref, is_new=old is None)
         failpoint.reach("refs.durable")
 
+    def renew(self) -> None:
+        """Replace the helper: one that lives long keeps every pack open that it has ever seen."""
+        if self._helper is not None:
+            self.close()
+            self._start()
+
     def delete(self, ref: str, old: str) -> None:
         """Delete a private ref if it still points at `old`. Raises as `move`."""
         try:
@@ -91,13 +97,7 @@ class RefUpdater:
         return self._notes.stale()
 
     def _transact(self, ref: str, change: bytes, *values: str) -> None:
-        if self._helper is None:
-            reflog = () if self._is_private else ("--create-reflog", "-m", REFLOG_MESSAGE)
-            more = _NO_REFLOG if self._is_private else {}
-            self._helper = self._repository.git.converse(
-                "update-ref", *reflog, "--stdin", more=more
-            )
-        helper = self._helper
+        helper = self._helper or self._start()
         failpoint.reach("refs.begun")
         command = b" ".join([change, os.fsencode(ref), *(value.encode() for value in values)])
         helper.ask(b"start\n%s\nprepare\n" % command)
@@ -111,6 +111,12 @@ class RefUpdater:
         helper.ask(b"commit\n")
         _expect(helper, b"commit: ok")
         failpoint.reach("refs.moved")
+
+    def _start(self) -> Conversation:
+        reflog = () if self._is_private else ("--create-reflog", "-m", REFLOG_MESSAGE)
+        more = _NO_REFLOG if self._is_private else {}
+        self._helper = self._repository.git.converse("update-ref", *reflog, "--stdin", more=more)
+        return self._helper
 
     def _make_name_durable(self, ref: str, *, is_new: bool) -> None:
         """Git syncs the ref's content, not the directory that the finished ref was renamed in."""

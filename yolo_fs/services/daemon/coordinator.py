@@ -29,7 +29,7 @@ LARGEST_CHUNK = 500
 """Paths checked before their commits are made; bounds memory and the length of a chain."""
 
 _PASSING = (
-    Reason.UNMERGED_INDEX, Reason.USER_COMMITTING, Reason.GC_RUNNING, Reason.DETACHED_HEAD, Reason.PROTECTED_BRANCH,
+    Reason.UNMERGED_INDEX, Reason.USER_COMMITTING, Reason.DETACHED_HEAD, Reason.PROTECTED_BRANCH,
     Reason.BRANCH_BROKEN,
     Reason.REF_LOCKED, Reason.BRANCH_MOVED, Reason.NO_SPACE, Reason.STORAGE_FAILED, Reason.OBJECT_MISSING,
     Reason.GIT_FAILED, Reason.GIT_TIMEOUT, Reason.COMMIT_BUDGET,
@@ -132,6 +132,11 @@ class Coordinator:
     def clear_own_stale_locks(self) -> tuple[str, ...]:
         """Remove ref locks that a dead helper of ours left. See docs/faults.md#f24."""
         return self._branches.clear_own_stale_locks()
+
+    def renew_helpers(self) -> None:
+        """Replace the helper processes, which keep packs open that are merged by now."""
+        self._repository.objects.close()
+        self._branches.renew()
 
     @property
     def obstacles(self) -> Obstacles:

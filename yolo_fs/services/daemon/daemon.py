@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 from yolo_fs.edges import failpoint
 from yolo_fs.edges.files import ignore_lease_breaks
 from yolo_fs.edges.git.commit import CommitResult
+from yolo_fs.edges.git.packs import MERGE_FROM, REST_MOST, PackMerger
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.lock import HeldLock
 from yolo_fs.edges.store import reap_temporaries
@@ -48,6 +49,10 @@ INDEX_REST = 9
 CHECK_EVERY_S = 2.0
 """Between two looks at the lock, the watchers and the repository itself."""
 ESCALATIONS_EVERY_S = 1.0
+PACKS_REST_S = 3.0
+"""How long nothing has to be committed before few packs are merged, too."""
+PACKS_STEP_S = 0.05
+"""Between two looks at packs that are being merged."""
 TEAM_EVERY_S = 0.2
 """Between two looks at a team with which something is still to be brought together."""
 CREW_EVERY_S = 5.0
@@ -72,6 +77,7 @@ class Daemon:
         self._build()
         self._queue = EventQueue()
         self._watch_set = WatchSet(repository.root, self._queue)
+        self._packs = PackMerger(repository)
         self._git_identity = _identity(repository.git_dir)
         self._team_link = TeamLink(repository, self._queue.ring)
         self._schedule = Schedule(DUTIES, self, emit)
@@ -129,6 +135,7 @@ class Daemon:
                 self._write_derived()
             self._meet_team()
             self._watch_crew()
+            self._packs.merge_now(most=MERGE_FROM)
         finally:
             self._end()
 
@@ -151,7 +158,7 @@ class Daemon:
 
     def _end(self) -> None:
         with contextlib.ExitStack() as parts:
-            for part in (self._team_link, self._coordinator, self._sinks):
+            for part in (self._team_link, self._coordinator, self._sinks, self._packs):
                 parts.callback(part.close)
             self._watch_set.stop()
             if not self._is_gone():
@@ -191,7 +198,7 @@ class Daemon:
         now = time.monotonic()
         young = {path: at for path, at in self._committed_at.items() if now - at < self._settle_s}
         self._committed_at = young | {each.path: now for each in results}
-        self._schedule.ask("index", "projections", "states", "contexts")
+        self._schedule.ask("index", "packs", "projections", "states", "contexts")
         if self._coordinator.unfinished():
             self._schedule.ask("retries", in_s=RETRY_S)
         return results
@@ -293,6 +300,20 @@ class Daemon:
         self._coordinator.sync_index()
         return min(INDEX_EVERY_S, INDEX_REST * (time.monotonic() - began))
 
+    def _merge_packs(self) -> float | None:
+        """Merge our packs when many have gathered, and what is left of them when all is quiet."""
+        merges = self._packs.merges
+        is_under_way = self._packs.step()
+        if self._packs.merges > merges:
+            self._coordinator.renew_helpers()
+        if is_under_way:
+            return PACKS_STEP_S
+        quiet_s = time.monotonic() - max(self._committed_at.values(), default=-math.inf)
+        if self._packs.fresh >= MERGE_FROM or quiet_s >= PACKS_REST_S:
+            self._packs.begin(most=REST_MOST)
+            return PACKS_STEP_S if self._packs.step() else None
+        return PACKS_REST_S
+
     def _project(self) -> None:
         self._projector.bring_up_to_date(self._tip, self._coordinator.unsettled)
 
@@ -362,6 +383,11 @@ DUTIES: tuple[Duty[Daemon], ...] = (
     Duty("projections", Daemon._project),
     Duty("states", Daemon._write_states),
     Duty("contexts", Daemon._write_contexts),
+    Duty(
+        "packs",
+        Daemon._merge_packs,
+        is_wanted=lambda daemon: daemon._packs.fresh >= MERGE_FROM and not daemon._packs.is_merging,
+    ),
     Duty("escalations", Daemon._hand_up_escalations),
     Duty("crew", Daemon._watch_crew, is_wanted=lambda daemon: daemon._crew.is_pressing),
     Duty("health", Daemon._report_health, is_wanted=lambda daemon: daemon._reported is None),

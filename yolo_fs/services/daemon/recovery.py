@@ -14,6 +14,7 @@ from yolo_fs.edges import failpoint
 from yolo_fs.edges.files import read
 from yolo_fs.edges.git.history import LoggedCommit, log
 from yolo_fs.edges.git.index import IndexUpdate
+from yolo_fs.edges.git.packs import PackMerger
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import write_json
 from yolo_fs.edges.system import boot_id
@@ -41,6 +42,7 @@ def recover(repository: Repository, coordinator: Coordinator) -> tuple[Repaired,
 
 def _steps(repository: Repository, coordinator: Coordinator) -> Iterator[Repaired]:
     failpoint.reach("recovery.begun")
+    PackMerger(repository).repair()
     for path in coordinator.clear_own_stale_locks():
         yield Repaired(path, "removed the lock that a dead helper of ours held")
     failpoint.reach("recovery.unlocked")
@@ -99,7 +101,7 @@ def _write_lost_blobs(repository: Repository) -> Iterator[Repaired]:
                 continue
             again = repository.object_format.hash_object("blob", content.data)
             if again.oid == blob:
-                repository.objects.write((again,), packed=False)
+                repository.objects.write((again,))
                 failpoint.reach("recovery.restored")
                 yield Repaired(path, "stored a lost blob again")
 

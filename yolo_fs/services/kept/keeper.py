@@ -13,8 +13,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from yolo_fs.edges.git.object_format import GitObject
-from yolo_fs.edges.git.objects import PACK_FROM
-from yolo_fs.edges.git.obstacles import collects_garbage
 from yolo_fs.edges.git.refs import RefUpdater
 from yolo_fs.edges.git.repository import FALLBACK_IDENTITY, Repository
 from yolo_fs.edges.store import locked, private_directory
@@ -62,7 +60,7 @@ class Keeper:
         """Keep each content as an entry of its own, and return the new entries; what is kept already is none.
 
         Raises:
-            YoloError: GC_RUNNING, LOCK_TIMEOUT, NO_SPACE, STORAGE_FAILED, GIT_FAILED.
+            YoloError: LOCK_TIMEOUT, NO_SPACE, STORAGE_FAILED, GIT_FAILED.
         """
         drafts = [self._draft({each.path: each.data}, each.cause) for each in contents]
         return self._append([draft for draft in drafts if draft]) if drafts else ()
@@ -187,10 +185,9 @@ class Keeper:
         refs = RefUpdater(repository, durable=repository.objects.is_durable, is_private=True)
         with closing(refs):
             if tip is not None:
-                repository.objects.write(everything, packed=len(everything) >= PACK_FROM)
-                if collects_garbage(repository):  # it may take what no ref has yet
-                    raise YoloError(Reason.GC_RUNNING, exit_code=Exit.TRY_AGAIN)
-                refs.move(self.ref, tip, self._tip)
+                with repository.objects.unnamed():
+                    repository.objects.write(everything)
+                    refs.move(self.ref, tip, self._tip)
             elif self._tip is not None:
                 refs.delete(self.ref, self._tip)
         self._tip, self._chain = tip, entries

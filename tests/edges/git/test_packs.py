@@ -1,0 +1,239 @@
+"""Packs of ours are merged, whoever else works in the store, and nothing else is touched.
+
+See docs/faults.md#f09.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import itertools
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.edges.git.conftest import Engine, Engines, Make, User
+from yolo_fs.edges import failpoint
+from yolo_fs.edges.git.objects import KEEP_NOTE
+from yolo_fs.edges.git.packs import (
+    MERGE_FROM,
+    REST_MOST,
+    OwnPack,
+    PackMerger,
+    packs_to_merge,
+)
+
+
+def packs(user: User) -> Path:
+    return user.root / ".git/objects/pack"
+
+
+def names(user: User, ending: str = "pack") -> set[str]:
+    return {path.stem for path in packs(user).glob(f"*.{ending}")}
+
+
+def put(one: Engine, count: int, first: int = 0) -> None:
+    for number in range(first, first + count):
+        one.put(f"{number}.jsonl", f"{number}\n" * 20)
+
+
+def merge(one: Engine, most: int = 1) -> PackMerger:
+    """Merge and remove what was merged."""
+    merger = PackMerger(one.repository)
+    merger.merge_now(most=most)
+    merger.close()
+    return merger
+
+
+def history(user: User) -> bytes:
+    return user.git("log", "--format=%H %T %s", "--raw", "--no-abbrev")
+
+
+@pytest.mark.parametrize("algorithm", ["sha1", "sha256"])
+def test_many_packs_become_one_that_holds_the_same(
+    make: Make, engine: Engines, algorithm: str
+) -> None:
+    user = make("many", f"--object-format={algorithm}")
+    one = engine(user)
+    put(one, 20)
+    before = history(user)
+    assert len(names(user)) == 20
+    merge(one)
+    assert len(names(user)) == 1 == len(names(user, "keep")) and history(user) == before
+    user.fsck()
+    put(one, 1, first=20)
+    user.fsck()
+
+
+def test_merged_packs_stay_for_who_has_just_listed_them(user: User, engine: Engines) -> None:
+    one = engine(user)
+    put(one, 3)
+    merger, before = PackMerger(one.repository), names(user)
+    merger.merge_now(most=1)
+    assert before < names(user)
+    merger.begin(most=1)
+    assert not merger.is_merging, "what is merged is not merged again"
+    merger.close()
+    assert not before & names(user)
+
+
+def test_few_packs_stay_as_they_are(user: User, engine: Engines) -> None:
+    one = engine(user)
+    put(one, 3)
+    before = names(user)
+    merge(one, most=3)
+    assert names(user) == before
+
+
+def test_the_users_packs_are_not_touched(user: User, engine: Engines) -> None:
+    user.git("repack", "-adq")
+    user.commit_file("kept.txt", "x\n")
+    user.git("repack", "-dq")
+    theirs = names(user)
+    kept = packs(user) / f"{min(theirs)}.keep"
+    kept.write_text("mine\n")
+    one = engine(user)
+    put(one, 5)
+    merge(one)
+    assert theirs < names(user) and kept.read_text() == "mine\n"
+    user.fsck()
+
+
+def test_packs_that_a_multi_pack_index_names_are_left_to_it(user: User, engine: Engines) -> None:
+    one = engine(user)
+    put(one, 5)
+    user.git("multi-pack-index", "write")
+    indexed = names(user)
+    put(one, 5, first=5)
+    merge(one)
+    assert indexed < names(user) and len(names(user)) == 6
+    user.git("multi-pack-index", "verify")
+    user.fsck()
+
+
+def test_where_another_daemon_merges_or_writes_nothing_is_changed(
+    user: User, engine: Engines
+) -> None:
+    one = engine(user)
+    put(one, 5)
+    before = names(user)
+    for place in (packs(user).parent, packs(user)):
+        theirs = os.open(place, os.O_RDONLY)
+        fcntl.flock(theirs, fcntl.LOCK_SH)
+        merge(one)
+        os.close(theirs)
+        assert names(user) == before
+    merge(one)
+    assert len(names(user)) == 1
+
+
+def test_a_pack_that_was_taken_meanwhile_ends_the_merge_and_nothing_else(
+    user: User, engine: Engines
+) -> None:
+    one = engine(user)
+    put(one, 5)
+    merger = PackMerger(one.repository)
+    merger.begin(most=1)
+    for note in packs(user).glob("*.keep"):
+        note.unlink()
+    user.git("repack", "-adq")
+    merger.merge_now(most=1)
+    merger.close()
+    user.fsck()
+
+
+class _DeathError(BaseException):
+    """The process ends here."""
+
+
+@pytest.mark.parametrize("stage", ["packs.merged", "packs.placed", "packs.removing"])
+def test_whoever_dies_in_the_midst_leaves_what_the_next_start_mends(
+    user: User, engine: Engines, monkeypatch: pytest.MonkeyPatch, stage: str
+) -> None:
+    one = engine(user)
+    for nth in range(1, 6):
+        put(one, 4, first=10 * nth)
+        before, passes = history(user), itertools.count(1)
+
+        def die(reached: str, passes=passes, nth=nth) -> None:
+            if reached == stage and next(passes) == nth:
+                raise _DeathError
+
+        merger = PackMerger(one.repository)
+        with monkeypatch.context() as patch:
+            patch.setattr(failpoint, "reach", die)
+            try:
+                merger.merge_now(most=1)
+                merger.close()
+            except _DeathError:
+                if merger.is_merging:  # the death of the process ends its child and its lock
+                    merger.abandon()
+        PackMerger(one.repository).repair()
+        user.fsck()
+        assert history(user) == before
+    merge(one)
+    user.fsck()
+    assert len(names(user)) == len(names(user, "idx")) == len(names(user, "keep")) == 1
+
+
+def test_what_a_writer_that_died_left_is_mended(user: User, engine: Engines) -> None:
+    one = engine(user)
+    put(one, 3)
+    first, second = sorted(names(user))[:2]
+    (packs(user) / f"{first}.idx").unlink()
+    for ending in ("idx", "pack"):
+        (packs(user) / f"{second}.{ending}").rename(user.root.parent / f"aside.{ending}")
+    (packs(user) / ".pack-1.pack.yolo-tmp.999999999.ab").write_bytes(b"half")
+    PackMerger(one.repository).repair()
+    assert (packs(user) / f"{first}.idx").exists()
+    assert not (packs(user) / f"{second}.keep").exists()
+    assert not list(packs(user).glob(".*"))
+    for ending in ("pack", "idx"):
+        (user.root.parent / f"aside.{ending}").rename(packs(user) / f"{second}.{ending}")
+    user.fsck()
+
+
+def test_our_packs_never_make_git_tidy_up(user: User, engine: Engines) -> None:
+    """`gc --auto` counts loose objects and packs without a note; ours are neither."""
+    user.git("config", "gc.auto", "5")
+    user.git("config", "gc.autoPackLimit", "2")
+    user.git("gc", "--quiet")
+    one = engine(user)
+    put(one, 40)
+    before = names(user)
+    user.git("gc", "--auto", "--quiet")
+    assert names(user) == before
+    assert user.text("count-objects") == "0 objects, 0 kilobytes"
+
+
+def test_after_35_000_commits_few_packs_are_left_and_each_object_was_rewritten_a_few_times() -> (
+    None
+):
+    store: list[OwnPack] = []
+    rewritten = 0
+    for number in range(35_000):
+        store.append(OwnPack(2_000 + number % 997, str(number)))
+        if len(store) > MERGE_FROM and not number % MERGE_FROM:
+            store, size = _merged(store)
+            rewritten += size
+    store, size = _merged(store)
+    total = sum(pack.size for pack in store)
+    assert len(store) <= REST_MOST
+    assert rewritten / total < 15
+
+
+def _merged(store: list[OwnPack]) -> tuple[list[OwnPack], int]:
+    merged = packs_to_merge(sorted(store))
+    size = sum(pack.size for pack in merged)
+    return [*(pack for pack in store if pack not in merged), OwnPack(size, "merged")], size
+
+
+def test_a_note_is_what_git_takes_for_a_keep(user: User, engine: Engines) -> None:
+    put(engine(user), 1)
+    (note,) = packs(user).glob("*.keep")
+    assert note.read_bytes() == KEEP_NOTE
+    before = names(user)
+    user.git("reset", "--hard", "--quiet", "HEAD~1")
+    user.git("reflog", "expire", "--expire=now", "--all")
+    user.git("gc", "--quiet", "--prune=now")
+    assert before <= names(user)

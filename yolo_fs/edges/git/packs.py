@@ -1,0 +1,264 @@
+"""Merges our own packs as they gather: no git has to look into hundreds of them, or tidy up after us.
+
+Only packs with our note beside them are touched, and one goes when its objects stand in another.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from typing import NamedTuple
+
+from yolo_fs.edges import failpoint
+from yolo_fs.edges.git.conversation import Conversation
+from yolo_fs.edges.git.objects import KEEP_NOTE
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.store import reap_temporaries, sync_directory
+from yolo_fs.reasons import YoloError
+
+MERGE_FROM = 32
+"""Packs of ours that are merged in passing."""
+REST_MOST = 8
+"""Packs of ours that stay when nobody writes."""
+LINGER_S = 3.0
+"""How long merged packs stay, for a git that has just listed them, such as a `git fsck`."""
+HANDED_OVER_BYTES = 32 << 20
+"""Size from which a merged pack loses its note: the user's `git gc` packs it with the rest."""
+_POLL_S = 0.01
+_GROWTH = 2
+"""A pack that stays is so many times as large as all smaller ones: few objects are rewritten often."""
+
+
+class OwnPack(NamedTuple):
+    """A pack with our note."""
+
+    size: int
+    name: str
+    """Without folder and ending."""
+
+
+class PackMerger:
+    """Merges packs of ours in a process beside; `step` does what has become due."""
+
+    def __init__(self, repository: Repository):
+        self._repository = repository
+        self._folder = repository.objects.pack_folder
+        self._scratch = f"{repository.own_dir}/packing"
+        self._git: Conversation | None = None
+        self._sources: Sequence[str] = ()
+        self._lock = -1
+        self._merged: dict[str, float] = {}
+        """Pack that is merged → when it goes, on the monotonic clock."""
+        self._seen = 0
+        """Packs written by this process when the last merge began."""
+        self.merges = 0
+
+    @property
+    def fresh(self) -> int:
+        """How many packs this process has written since the last merge began."""
+        return self._repository.objects.packs_written - self._seen
+
+    def begin(self, *, most: int) -> None:
+        """Begin to merge when there are more packs of ours than `most`, unless another daemon merges."""
+        self._seen = self._repository.objects.packs_written
+        packs = [pack for pack in self._own() if pack.name not in self._merged]
+        if self._git or len(packs) <= most or not (sources := packs_to_merge(packs)):
+            return
+        self._lock = _try_flock(os.path.dirname(self._folder))
+        if self._lock < 0:
+            return
+        self._sources = [pack.name for pack in sources]
+        self._prepare_scratch()
+        # Into a store of its own beside ours: there no prune takes what is half written.
+        self._git = self._repository.git.converse(
+            "pack-objects", "--stdin-packs", "--quiet", "--delta-base-offset", "--threads=1",
+            "--index-version=2", "--max-pack-size=0", f"{self._scratch}/pack/pack",
+            more={"GIT_OBJECT_DIRECTORY": self._scratch},
+        )  # fmt: skip
+        self._git.ask("".join(f"{name}.pack\n" for name in self._sources).encode())
+        self._git.end_questions()
+
+    @property
+    def is_merging(self) -> bool:
+        """Whether a merge is under way."""
+        return self._git is not None
+
+    def merge_now(self, *, most: int) -> None:
+        """Merge when there are more packs of ours than that, and wait for the end of it."""
+        self.begin(most=most)
+        while self.is_merging:
+            self.step()
+            time.sleep(_POLL_S)
+
+    def step(self) -> bool:
+        """Do what is due and would not wait; return whether more will be."""
+        if self._git is not None and self._git.has_ended():
+            # A pack may have been taken meanwhile, or the disk be full: then all is as it was.
+            with contextlib.suppress(YoloError, OSError):
+                self._finish(self._git.line().decode())
+            self._end()
+        if due := [name for name, at in self._merged.items() if at <= time.monotonic()]:
+            self._remove(due)
+        return bool(self._git or self._merged)
+
+    def close(self) -> None:
+        """End what is under way; what was merged goes at once."""
+        if self._git is not None:
+            self.abandon()
+        self._remove(list(self._merged))
+
+    def abandon(self) -> None:
+        """End the merge that is under way; all stays as it was."""
+        assert self._git is not None
+        self._git.kill()
+        self._end()
+
+    def repair(self) -> None:
+        """Mend what a killed run left: drafts, and packs whose index is missing."""
+        with _flocked(self._folder) as is_locked:
+            if not is_locked:
+                return  # another daemon is writing
+            reap_temporaries(self._folder, 0)
+            for name in self._notes():
+                if os.path.exists(f"{self._folder}/{name}.idx"):
+                    continue
+                if os.path.exists(f"{self._folder}/{name}.pack"):
+                    with contextlib.suppress(YoloError):
+                        self._repository.git.run("index-pack", f"{self._folder}/{name}.pack")
+                else:
+                    _unlink(f"{self._folder}/{name}.keep")
+
+    def _own(self) -> list[OwnPack]:
+        """Return our packs, the smallest first, without those that a multi-pack index refers to."""
+        indexed = _content(f"{self._folder}/multi-pack-index")
+        found = []
+        for name in self._notes():
+            with contextlib.suppress(FileNotFoundError):
+                os.stat(f"{self._folder}/{name}.idx")
+                if name.encode() not in indexed:
+                    found.append(OwnPack(os.stat(f"{self._folder}/{name}.pack").st_size, name))
+        return sorted(found)
+
+    def _notes(self) -> list[str]:
+        return [
+            name.removesuffix(".keep")
+            for name in os.listdir(self._folder)
+            if name.endswith(".keep") and _content(f"{self._folder}/{name}") == KEEP_NOTE
+        ]
+
+    def _prepare_scratch(self) -> None:
+        shutil.rmtree(self._scratch, ignore_errors=True)
+        for folder in ("pack", "info"):
+            os.makedirs(f"{self._scratch}/{folder}", mode=0o700)
+        with open(f"{self._scratch}/info/alternates", "wb") as file:
+            file.write(os.fsencode(os.path.dirname(self._folder)) + b"\n")
+
+    def _finish(self, checksum: str) -> None:
+        """Put the merged pack beside its sources, which go when it holds all that they hold."""
+        name = f"pack-{checksum}"
+        failpoint.reach("packs.merged")
+        held = self._objects(f"{self._scratch}/pack/{name}.idx")
+        if not all(held >= self._objects(f"{self._folder}/{each}.idx") for each in self._sources):
+            return
+        with _flocked(self._folder) as nobody_is_writing:
+            if not nobody_is_writing:
+                return
+            self._place(name)
+            failpoint.reach("packs.placed")
+            if os.path.getsize(f"{self._folder}/{name}.pack") >= HANDED_OVER_BYTES:
+                _unlink(f"{self._folder}/{name}.keep")
+        self._merged |= dict.fromkeys(set(self._sources) - {name}, time.monotonic() + LINGER_S)
+        self.merges += 1
+
+    def _place(self, name: str) -> None:
+        with open(f"{self._scratch}/note", "wb") as file:
+            file.write(KEEP_NOTE)
+        mode = os.stat(f"{self._folder}/{self._sources[0]}.pack").st_mode & 0o777
+        drafts = {"keep": "note", "pack": f"pack/{name}.pack", "idx": f"pack/{name}.idx"}
+        for ending, draft in drafts.items():
+            os.chmod(f"{self._scratch}/{draft}", mode)
+            if self._repository.objects.is_durable:
+                _sync(f"{self._scratch}/{draft}")
+            os.rename(f"{self._scratch}/{draft}", f"{self._folder}/{name}.{ending}")
+        if self._repository.objects.is_durable:
+            sync_directory(self._folder)
+
+    def _remove(self, names: Sequence[str]) -> None:
+        """Remove merged packs: the index first, so that no git finds a pack that is going."""
+        with _flocked(self._folder) as nobody_is_writing:
+            if not nobody_is_writing:
+                return
+            for name in names:
+                for ending in ("idx", "rev", "pack", "keep"):
+                    _unlink(f"{self._folder}/{name}.{ending}")
+                    failpoint.reach("packs.removing")
+                del self._merged[name]
+
+    def _objects(self, index: str) -> set[bytes]:
+        """Return the ids that an index of version 2 has."""
+        data, size = _content(index), self._repository.object_format.size
+        count = int.from_bytes(data[8 + 255 * 4 : 8 + 256 * 4], "big")
+        start = 8 + 256 * 4
+        return {data[at : at + size] for at in range(start, start + count * size, size)}
+
+    def _end(self) -> None:
+        if self._git is not None:
+            self._git.close()
+            self._git = None
+        os.close(self._lock)
+        shutil.rmtree(self._scratch, ignore_errors=True)
+
+
+def packs_to_merge(packs: Sequence[OwnPack]) -> Sequence[OwnPack]:
+    """Return the packs to merge of all, the smallest first: those that stay grow geometrically."""
+    smaller = [0, *accumulate(pack.size for pack in packs)]
+    crowded = [at for at, pack in enumerate(packs) if at and pack.size < _GROWTH * smaller[at]]
+    return packs[: crowded[-1] + 1] if crowded else ()
+
+
+def _content(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
+
+
+def _sync(path: str) -> None:
+    """Make a file durable; git syncs the packs that it writes, but not their indexes."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _unlink(path: str) -> None:
+    with contextlib.suppress(OSError):
+        os.unlink(path)
+
+
+def _try_flock(folder: str) -> int:
+    """Lock a folder and return its descriptor; -1 where another process has locked it."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        return -1
+    return descriptor
+
+
+@contextlib.contextmanager
+def _flocked(folder: str) -> Iterator[bool]:
+    descriptor = _try_flock(folder)
+    try:
+        yield descriptor >= 0
+    finally:
+        if descriptor >= 0:
+            os.close(descriptor)
