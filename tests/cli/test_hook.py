@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from tests.support import forked
 from tests.support.teams import EXAMPLES, Team
 from yolo_fs.cli import hook_fast
 from yolo_fs.protocol.hooks import AGENT_HOOK_BY_NAME
@@ -272,10 +274,8 @@ ODD = {
 
 
 def hook(cwd: Path, given: bytes, *words: str) -> subprocess.CompletedProcess[bytes]:
-    command = [sys.executable, "-m", "yolo_fs", "hook", *words]
-    return subprocess.run(
-        command, cwd=cwd, input=given, capture_output=True, timeout=60, check=False
-    )
+    ended = forked.call(["hook", *words], cwd, os.environ, given)
+    return subprocess.CompletedProcess(words, *ended)
 
 
 @pytest.mark.parametrize("given", ODD.values(), ids=ODD.keys())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -47,8 +46,7 @@ def call(
     }
     words = [*map(str, arguments)]
     environment |= env or {}
-    is_alone = threading.current_thread() is threading.main_thread()
-    if prefix or env or not is_alone:
+    if prefix or env:
         ended = through_the_shell(
             [*prefix, str(SCRIPTS / f"{name}.sh"), *words], cwd, environment, given
         )

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from tests.e2e.artifacts import PLANNING, Artifact
+from tests.support import forked
 
 DEADLINE_S = 60.0
 """Generous: it bounds a hang and measures nothing."""
@@ -93,10 +93,8 @@ class Repo:
         self, *arguments: str, ok: Sequence[int] = (0,), more: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess[bytes]:
         """Run one command of yolo-fs to its end; `more` is added to its environment."""
-        done = subprocess.run(
-            [sys.executable, "-m", "yolo_fs", *arguments], cwd=self.root, env={**self.env, **(more or {})},
-            capture_output=True, timeout=DEADLINE_S, check=False,
-        )  # fmt: skip
+        ended = forked.call(arguments, self.root, {**self.env, **(more or {})})
+        done = subprocess.CompletedProcess(arguments, *ended)
         assert done.returncode in ok, (
             f"{arguments}: {done.returncode}\n{done.stdout!r}\n{done.stderr!r}"
         )

@@ -5,8 +5,6 @@ nothing else is.
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +13,8 @@ import pytest
 
 from tests.e2e.artifacts import artifact
 from tests.e2e.daemon import Daemon
-from tests.e2e.repo import DEADLINE_S, Repo
+from tests.e2e.repo import Repo
+from tests.support import forked
 from tests.support.teams import THREE, Team
 from yolo_fs.cli import hook_fast
 
@@ -48,12 +47,9 @@ def handed(repo: Repo) -> Repo:
 def asked(repo: Repo, event: str, **said: Any) -> dict[str, Any]:
     """Ask the installed command as a host does, and return what it answers."""
     given = json.dumps({"session_id": "s", "cwd": str(repo.root), "hook_event_name": "", **said})
-    done = subprocess.run(
-        [sys.executable, "-m", "yolo_fs", "hook", event], cwd=repo.root, env=repo.env, input=given.encode(),
-        capture_output=True, timeout=DEADLINE_S, check=False,
-    )  # fmt: skip
-    assert (done.returncode, done.stderr) == (0, b"")
-    return dict(json.loads(done.stdout))
+    done = forked.call(["hook", event], repo.root, repo.env, given.encode())
+    assert (done.code, done.err) == (0, b"")
+    return dict(json.loads(done.out))
 
 
 def edit(repo: Repo, **said: Any) -> dict[str, Any]:

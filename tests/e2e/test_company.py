@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -18,6 +17,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from tests.support import forked
 from yolo_fs.demo.play import PLAYS, Play, PlayAct, PlayScene
 from yolo_fs.demo.player import Pace, Player, SceneResult
 from yolo_fs.demo.stage import Stage, stage_for
@@ -111,10 +111,8 @@ class Played:
             return [gates_at(repository, team, phase, one.oid) for one in self.commits]
 
     def yolo_fs(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "yolo_fs", *arguments], cwd=self.root, env=os.environ | {"PYTHONPATH": os.getcwd()},
-            capture_output=True, text=True, timeout=60, check=False,
-        )  # fmt: skip
+        code, out, err = forked.call(arguments, Path(self.root), os.environ)
+        return subprocess.CompletedProcess(arguments, code, out.decode(), err.decode())
 
 
 def _played(name: str) -> Iterator[Played]:

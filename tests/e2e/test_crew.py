@@ -5,13 +5,12 @@ in between.
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from typing import Any
 
 from tests.e2e.daemon import Daemon
-from tests.e2e.repo import DEADLINE_S, Repo
+from tests.e2e.repo import Repo
+from tests.support import forked
 
 PHASE = ".yolo-planning/phases/01-auth"
 HELD_UP = '{"id":"C1","cat":"gap","sev":"minor","q":"Which key?","ctx":"auth","sug":"Name it","st":"open","cf":90,"rd":1}\n'
@@ -20,10 +19,8 @@ HELD_UP = '{"id":"C1","cat":"gap","sev":"minor","q":"Which key?","ctx":"auth","s
 def hosts(repo: Repo, event: str, agent: str, instance: str) -> None:
     """Ask the hook as a host does."""
     told = {"session_id": "s", "cwd": str(repo.root), "agent_type": agent, "agent_id": instance}
-    subprocess.run(
-        [sys.executable, "-m", "yolo_fs", "hook", event], cwd=repo.root, env=repo.env, input=json.dumps(told).encode(),
-        capture_output=True, timeout=DEADLINE_S, check=True,
-    )  # fmt: skip
+    ended = forked.call(["hook", event], repo.root, repo.env, json.dumps(told).encode())
+    assert ended.code == 0, ended.err
 
 
 def journal(repo: Repo) -> dict[str, list[dict[str, Any]]]:

@@ -14,6 +14,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -31,7 +32,12 @@ class Ended(NamedTuple):
 
 
 def call(arguments: Sequence[str], cwd: Path, env: Mapping[str, str], given: bytes = b"") -> Ended:
-    """Run `yolo-fs ARGUMENTS` in a forked process; it is warned as `PYTHONWARNINGS=error` warns."""
+    """Run `yolo-fs ARGUMENTS` in a forked process; it is warned as `PYTHONWARNINGS=error` warns.
+
+    Several at once, from threads, are processes of the ordinary kind.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return _started(arguments, cwd, env, given)
     with tempfile.TemporaryDirectory() as folder:
         streams = [str(Path(folder, name)) for name in ("in", "out", "err")]
         Path(streams[0]).write_bytes(given)
@@ -47,6 +53,14 @@ def call(arguments: Sequence[str], cwd: Path, env: Mapping[str, str], given: byt
         server.stdin.flush()
         code = int(server.stdout.readline())
         return Ended(code, Path(streams[1]).read_bytes(), Path(streams[2]).read_bytes())
+
+
+def _started(arguments: Sequence[str], cwd: Path, env: Mapping[str, str], given: bytes) -> Ended:
+    done = subprocess.run(
+        [sys.executable, "-m", "yolo_fs", *arguments], cwd=cwd, env={**env, "PYTHONPATH": str(ROOT)},
+        input=given, capture_output=True, timeout=60, check=False,
+    )  # fmt: skip
+    return Ended(done.returncode, done.stdout, done.stderr)
 
 
 @functools.cache
@@ -65,8 +79,11 @@ def _server() -> subprocess.Popen[str]:
 
 def main() -> None:
     """Fork one process for each order, and say with which code it ended."""
+    from yolo_fs.cli.main import VERBS
     from yolo_fs.compat.scripts import SCRIPTS
 
+    for verb in VERBS:
+        verb.load()
     for function in SCRIPTS.values():
         importlib.import_module(f"yolo_fs.compat.{function.partition('.')[0]}")
     for line in sys.stdin:

@@ -75,7 +75,7 @@ OTHERS = tuple(
     f".git/yolo-fs/{name}"
     for name in (
         "agents.1.jsonl", "claims.lock", "daemon.lock", "daemon.log", "execution-state.lock", "gates.waiters",
-        "handoff-overrides.json.lock", "handoffs.lock", "history.json", "index-pending", "phases.lock", "ref-locks",
+        "handoff-overrides.json.lock", "handoffs.lock", "history.json", "index-pending", "phases.lock", "ref-locks", "kept.turn", "kept-ref-lock",
         "setup-codex.json", "setup-cursor.json",
     )
 )  # fmt: skip
