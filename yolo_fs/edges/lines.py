@@ -27,7 +27,11 @@ __all__ = ["Limits", "Reading", "Record", "read_lines", "read_object", "read_tex
 
 
 def read_lines(data: bytes, path: str, limits: Limits = Limits()) -> Reading:
-    """Read a JSONL file: one object per line. A torn last line is reported, not parsed."""
+    """Read a JSONL file: one object per line.
+
+    A last line without newline is reported; it is read when it is a whole object, whose last brace
+    proves that nothing of it is missing.
+    """
     report = FindingList(path)
     text = _json_text(data, limits, report)
     if text is None:
@@ -36,7 +40,14 @@ def read_lines(data: bytes, path: str, limits: Limits = Limits()) -> Reading:
         message = f"one JSON value is spread over {len(text.lines)} lines"
         report.add(Reason.JSON_PARSE_ERROR, 1, message)
         return finish(report, text)
-    return finish(report, text, _records(data, text, limits, report))
+    records = _records(data, text, limits, report)
+    if text.torn and len(text.lines) + 1 not in text.refused:
+        value, faults = look_closely(text.tail, limits)
+        if not faults and isinstance(value, dict):
+            number = len(text.lines) + 1
+            report.add(Reason.UNTERMINATED, number, level=Level.WARNING)
+            return Reading((*records, Record(number, value)), report.findings(), torn=False)
+    return finish(report, text, records)
 
 
 def read_object(data: bytes, path: str, limits: Limits = Limits()) -> Reading:

@@ -36,6 +36,7 @@ __all__ = [
     "EscalationName",
     "Fault",
     "Field",
+    "FieldInfo",
     "FindingName",
     "Form",
     "Format",
@@ -59,6 +60,7 @@ __all__ = [
     "check",
     "fault",
     "invariant",
+    "is_whole",
     "may_lack",
     "must_say_something",
     "shapes_within",
@@ -85,12 +87,14 @@ class Form(Enum):
     TEXT_AS_ARTIFACT = "a text in place of an object; it is kept as `pv`"
     TEXT_AS_LINK = "a text in place of an object; it is kept as `vi`"
     TEXT_AS_DEPENDENCY = "`NN-MM` in place of an object with `p` and `n`"
-    SHORT_PLAN = "`01` in place of `NN-01`, for a plan of the same phase"
+    SHORT_PLAN = "`01`, 1 or a file name in place of `NN-01`, for a plan of the same phase"
+    PHASE = "`1`, `phase-1` or the directory's name in place of `01`"
+    NAMED_COMMIT = "a hash with its subject behind it, or an object that has one"
     SEVERAL_PLANS = "`NN-*`, or several plan ids: the review is of each of these plans"
     OWN_PHASE = "another spelling of the phase, or the plan id, that agrees with the file's name"
     OWN_PLAN = "another spelling of the plan, or the plan id, that agrees with the file's name"
     LONG_TASK = "`NN-MM/Tk` in place of `Tk`, for a task of the same plan"
-    MOMENT_AS_DAY = "a moment in place of a day"
+    MOMENT_AS_DAY = "a moment, or another spelling, in place of a day"
     DAY_AS_MOMENT = "a day, or a moment without its zone: read as UTC"
 
 
@@ -351,6 +355,17 @@ def _grade(field: FieldInfo | None, detail: ErrorDetails, reason: Reason) -> Gra
 def must_say_something(field: FieldInfo) -> bool:
     """Return whether an empty text is a `should` of the field."""
     return _says(field, SHOULD) and field.annotation is str
+
+
+def is_whole(field: FieldInfo) -> bool:
+    """Return whether a field takes a whole number, and no other."""
+    kinds = [_unwrapped(part) for part in typing.get_args(field.annotation)]
+    return int in (_unwrapped(field.annotation), *kinds) and float not in kinds
+
+
+def _unwrapped(annotation: Any) -> Any:
+    is_marked = typing.get_origin(annotation) is Annotated
+    return typing.get_args(annotation)[0] if is_marked else annotation
 
 
 def _says(info: FieldInfo, extra: Mapping[str, Any]) -> bool:

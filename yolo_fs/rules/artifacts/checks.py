@@ -112,12 +112,13 @@ def _unique_ids(_: Place, records: Sequence[Record], __: Surroundings) -> Iterat
 
 
 def _repeated(records: Sequence[Record]) -> Iterator[Located]:
-    seen: dict[tuple[str, str], int] = {}
+    seen: dict[tuple[str, ...], int] = {}
     for line, value in records:
         name = value.get("id")
         if not isinstance(name, str):
             continue
-        first = seen.setdefault((name, str(value.get("plan", ""))), line)
+        of = (str(value.get("plan", "")), str(value.get("rd", "")))
+        first = seen.setdefault((name, *of), line)
         if first != line:
             yield (
                 line,

@@ -6,6 +6,7 @@ No value is dropped and unknown keys stay: what cannot be corrected so is left f
 from __future__ import annotations
 
 import re
+import types
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,18 +17,35 @@ from yolo_fs.rules.artifacts.forms import read_item
 from yolo_fs.rules.artifacts.verdicts import Place
 from yolo_fs.schemas.base import Form, Wire, shapes_within
 
-_KEPT_FORMS = frozenset({Form.MOMENT_AS_DAY, Form.DAY_AS_MOMENT, Form.SEVERAL_PLANS})
+_KEPT_FORMS = frozenset(
+    {Form.MOMENT_AS_DAY, Form.DAY_AS_MOMENT, Form.SEVERAL_PLANS, Form.NAMED_COMMIT}
+)
 """Accepted forms whose documented form would say less, or on more lines."""
 
 KEY_SYNONYMS: Mapping[str, tuple[str, ...]] = {
     "obj": ("objective", "goal"),
+    "tp": ("type",),
     "v": ("verify", "verification"),
     "a": ("description",),
     "f": ("file", "files", "path"),
     "ln": ("line",),
     "s": ("status",),
+    "t": ("title", "name"),
+    "d": ("depends_on", "deps", "dependencies"),
+    "w": ("wave",),
+    "built": ("what_built", "deliverables"),
+    "tst": ("test_status", "tests"),
     "st": ("status", "state"),
-    "dt": ("date",),
+    "dt": ("date", "timestamp", "day"),
+    "ts": ("timestamp", "time", "date", "dt"),
+    "dept": ("department",),
+    "path": ("file", "f"),
+    "fix": ("recommendation", "suggestion", "sug", "remediation"),
+    "sk": ("skipped",),
+    "err": ("errors",),
+    "warn": ("warnings",),
+    "notes": ("note", "comment"),
+    "c": ("check", "name"),
     "fm": ("files", "files_modified"),
     "dv": ("deviations",),
     "ch": ("commit_hashes",),
@@ -45,11 +63,11 @@ KEY_SYNONYMS: Mapping[str, tuple[str, ...]] = {
     "desc": ("description",),
     "ps": ("passed",),
     "fl": ("failed",),
-    "tt": ("total",),
+    "tt": ("total", "tasks_total", "total_tasks"),
     "r": ("result", "verdict"),
     "conf": ("confidence",),
     "tf": ("test_files", "files"),
-    "tc": ("test_count",),
+    "tc": ("test_count", "tasks_completed", "tasks_complete", "completed_tasks"),
     "ev": ("evidence",),
 }  # fmt: skip
 """Required key → words that real planning trees have in its place, beside the shape's own old names."""
@@ -63,16 +81,24 @@ VALUE_SYNONYMS: Mapping[str, tuple[str, ...]] = {
     "error": ("failed", "FAIL", "fail"),
     "blocker": ("critical", "blocking"),
     "high": ("major",),
+    "important": ("major",),
+    "major": ("high",),
     "medium": ("minor",),
+    "moderate": ("medium", "minor"),
+    "minor": ("low",),
     "low": ("minor", "nit"),
     "info": ("nit", "minor"),
     "trivial": ("nit", "minor"),
+    "nitpick": ("nit",),
     "approved": ("approve",),
     "lgtm": ("approve",),
     "rejected": ("changes_requested",),
     "request_changes": ("changes_requested",),
     "needs_changes": ("changes_requested",),
     "passed": ("PASS", "pass"),
+    "passing": ("PASS", "pass"),
+    "failing": ("FAIL", "fail"),
+    "skipped": ("skip", "SKIPPED"),
     "ok": ("PASS", "pass"),
     "failed": ("FAIL", "fail"),
     "warning": ("WARN", "warn"),
@@ -82,6 +108,8 @@ VALUE_SYNONYMS: Mapping[str, tuple[str, ...]] = {
     "new": ("open",),
     "wontfix": ("rejected", "accepted"),
     "tdd": ("red_green",),
+    "red_green_refactor": ("red_green",),
+    "green": ("green_only",),
     "none": ("no_tests",),
     "n/a": ("no_tests", "skip"),
     "frontend": ("frontend",),
@@ -107,11 +135,12 @@ def corrected(shape: type[Wire], value: Mapping[str, Any], by: Correction) -> di
     """Return an object with everything put right that needs no decision."""
     fresh = _with_present_keys(shape, value)
     _split_plan_id(shape, fresh)
+    _add_what_is_told_elsewhere(shape, fresh, by.place)
     within = shapes_within(shape)
     result = {}
     for key, item in fresh.items():
         field = shape.model_fields.get(key)
-        if field is None:
+        if field is None or (item is None and not field.is_required()):
             result[key] = item
             continue
         item = _fitting(field.annotation, item, key)
@@ -119,6 +148,8 @@ def corrected(shape: type[Wire], value: Mapping[str, Any], by: Correction) -> di
         if (inner := within.get(key)) is not None:
             item = _within(inner, key, item, by)
         form = shape.accepts.get(key)
+        if form is not None and isinstance(item, str) and _plain(field.annotation) is list:
+            item = [item]
         if form is not None and form not in _KEPT_FORMS:
             item = _in_form(form, item, by)
         result[key] = item
@@ -194,9 +225,27 @@ def _split_plan_id(shape: type[Wire], value: dict[str, Any]) -> None:
         value["n"], value["t"] = plan[3:], title
 
 
+def _add_what_is_told_elsewhere(shape: type[Wire], value: dict[str, Any], place: Place) -> None:
+    """Add what the file's name, or another key of the object, says already."""
+    if shape.accepts.get("p") is Form.OWN_PHASE and place.plan is not None and value:
+        missing = {"p": place.plan.phase, "n": place.plan.number}
+        for key in missing.keys() - value.keys():
+            value[key] = missing[key]
+        if "w" in shape.model_fields and "w" not in value and value.get("d") == []:
+            value["w"] = 1  # the wave follows from what a plan depends on
+    share = value.get("tc")
+    if "tt" in shape.model_fields and isinstance(share, str):
+        found = re.fullmatch(r"([0-9]{1,4}) ?(?:/|of) ?([0-9]{1,4})", share)
+        if found and str(value.get("tt", found[2])) == found[2]:
+            value["tc"], value["tt"] = int(found[1]), int(found[2])
+
+
 def _fitting(annotation: Any, item: Any, key: str) -> Any:
     """Return a value in the type that a key wants, where its text stays the same."""
     origin = typing.get_origin(annotation)
+    if origin in (typing.Union, types.UnionType):
+        [*wanted] = (part for part in typing.get_args(annotation) if part is not type(None))
+        return _fitting(wanted[0], item, key) if len(wanted) == 1 else item
     if origin is typing.Annotated:
         return _fitting(typing.get_args(annotation)[0], item, key)
     if origin is Literal:
@@ -205,17 +254,21 @@ def _fitting(annotation: Any, item: Any, key: str) -> Any:
         return _listed(typing.get_args(annotation)[0], item, key)
     if annotation is str:
         return _as_text(item, key)
-    is_number = isinstance(item, str) and re.fullmatch(r"[0-9]{1,9}", item) is not None
-    if annotation in (int, float) and is_number:
-        return int(item)
+    if annotation in (int, float) and isinstance(item, str):
+        found = re.fullmatch(r"([0-9]{1,9})(?:\.0)?", item.strip())
+        return int(found[1]) if found else item
+    if annotation is bool and isinstance(item, str):
+        return {"true": True, "false": False}.get(item.strip().casefold(), item)
     if annotation is int and isinstance(item, float) and item.is_integer():
         return int(item)
     return item
 
 
 def _listed(member: Any, item: Any, key: str) -> Any:
-    if isinstance(item, str) and item and _plain(member) is str:
-        item = [item]
+    if item is None:
+        return []
+    if isinstance(item, str) and item and (member is Any or _plain(member) is str):
+        item = re.split(r"[,;] +", item) if _is_path(key) else [item]
     if isinstance(item, list):
         return [_fitting(member, part, key) for part in item]
     return item
@@ -236,12 +289,16 @@ def _listed_value(allowed: tuple[Any, ...], item: Any) -> Any:
     """Return the listed value that a word means, or the word itself."""
     if not isinstance(item, str) or item in allowed:
         return item
-    word = re.sub(r"[\s-]+", "_", item.strip().casefold())
-    same = [value for value in allowed if str(value).casefold() == word]
+    word = _plain_word(item)
+    same = [value for value in allowed if _plain_word(str(value)) in (word, word.rstrip("s"))]
     if len(same) == 1:
         return same[0]
     meant = VALUE_SYNONYMS.get(word) or VALUE_SYNONYMS.get(item.strip().casefold()) or ()
     return next((value for value in meant if value in allowed), item)
+
+
+def _plain_word(text: str) -> str:
+    return re.sub(r"[\s/-]+", "_", text.strip().casefold())
 
 
 def _is_path(key: str) -> bool:

@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from yolo_fs.ids import PLAN
@@ -18,9 +20,11 @@ from yolo_fs.rules.artifacts.table import ARCHITECTURE_SECTIONS, Artifact, Check
 from yolo_fs.rules.artifacts.verdicts import Place
 from yolo_fs.schemas.base import (
     Fault,
+    FieldInfo,
     Form,
     Record,
     Wire,
+    is_whole,
     must_say_something,
     shapes_within,
 )
@@ -126,12 +130,18 @@ def _read(
     _read_old_names(shape, fresh)
     if "plans" in fresh and isinstance(fresh.get("plan"), str):
         _join_plans(shape, fresh, known)
-    for key in [key for key, item in fresh.items() if item == ""]:
+    for key, item in value.items():
         field = shape.model_fields.get(key)
-        if field is not None and not field.is_required() and must_say_something(field):
-            # An optional text that is empty says the same as its absence.
+        if field is None or key not in fresh:
+            continue
+        if _says_nothing(field, item):
+            # An optional value that is empty says the same as its absence.
             del fresh[key]
-            told.append(_told(f"{at}/{key}", Reason.EMPTY_VALUE, "", "a text, or no such key"))
+            told.append(_told(f"{at}/{key}", Reason.EMPTY_VALUE, "", "a value, or no such key"))
+        elif isinstance(item, float) and item.is_integer() and is_whole(field):
+            fresh[key] = int(item)
+            message = f"{item} is a whole number"
+            told.append(_told(f"{at}/{key}", Reason.UNTIDY_FORM, message, f"{int(item)}"))
     for key, form in shape.accepts.items():
         if key in fresh:
             fresh[key] = _read_value(form, fresh[key], known, told, f"{at}/{key}")
@@ -141,7 +151,7 @@ def _read(
         item = fresh.get(key)
         if isinstance(item, dict):
             fresh[key] = _read(inner, item, known, told, f"{at}/{key}")
-        elif isinstance(item, list) and inner.accepts:
+        elif isinstance(item, list):
             fresh[key] = [
                 _read(inner, part, known, told, f"{at}/{key}/{index}")
                 if isinstance(part, dict)
@@ -149,6 +159,13 @@ def _read(
                 for index, part in enumerate(item)
             ]
     return fresh
+
+
+def _says_nothing(field: FieldInfo, item: Any) -> bool:
+    """Return whether a key may be absent and its value is null, or an empty text."""
+    if field.is_required():
+        return False
+    return item is None or (item == "" and must_say_something(field))
 
 
 def _read_old_names(shape: type[Wire], value: dict[str, Any]) -> None:
@@ -196,8 +213,12 @@ def _move_foreign(value: dict[str, Any], phase: str, told: list[Fault], at: str)
 def _read_value(form: Form, value: Any, known: _Known, told: list[Fault], at: str) -> Any:
     if not isinstance(value, list):
         return _read_item(form, value, known, told, at)
+    if form in _NAMES and "" in value:
+        told.append(_told(at, Reason.EMPTY_VALUE, "an empty text names nothing", "names alone"))
     return [
-        _read_item(form, item, known, told, f"{at}/{index}") for index, item in enumerate(value)
+        _read_item(form, item, known, told, f"{at}/{index}")
+        for index, item in enumerate(value)
+        if item != "" or form not in _NAMES
     ]
 
 
@@ -249,14 +270,19 @@ def _text_as_dependency(value: Any, _: _Known | None) -> _Value | None:
     return _Value({"p": phase, "n": plan, "a": "", "r": ""})
 
 
-_NUMBERS = re.compile(r"(?:plan[- ]?)?(?:([0-9]{1,2})-)?([0-9]{1,2})", re.IGNORECASE)
+_NUMBERS = re.compile(
+    r"(?:plan[- ]?)?(?:([0-9]{1,2})-)?([0-9]{1,2})(?:[.-]plan(?:\.jsonl)?)?", re.IGNORECASE
+)
 
 
-def _plan_id(text: str, known: _Known) -> str | None:
-    """Return the id of a plan of the artifact's own phase, or a whole id; None for other texts."""
-    if PLAN.fullmatch(text):
-        return text
-    found = _NUMBERS.fullmatch(text)
+def _plan_id(value: Any, known: _Known) -> str | None:
+    """Return the id of a plan of the artifact's own phase, or a whole id; None for other values."""
+    if isinstance(value, dict):
+        parts = [value.get(key) for key in ("p", "n") if key in value] or [value.get("plan")]
+        is_named = len(value) == len(parts) and all(isinstance(part, str) for part in parts)
+        return _plan_id("-".join(map(str, parts)), known) if is_named else None
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    found = _NUMBERS.fullmatch(value if isinstance(value, str) else f"{value}" * is_number)
     if not found:
         return None
     phase = found[1] or known.phase
@@ -264,10 +290,24 @@ def _plan_id(text: str, known: _Known) -> str | None:
 
 
 def _short_plan(value: Any, known: _Known) -> _Value | None:
-    if not isinstance(value, str) or PLAN.fullmatch(value):
+    if isinstance(value, str) and PLAN.fullmatch(value):
         return None
     name = _plan_id(value, known)
     return _Value(name) if name else None
+
+
+_HASH = re.compile(r"([0-9a-fA-F]{7,64})(?:[ :,(].*)?", re.DOTALL)
+
+
+def _named_commit(value: Any, _: _Known) -> _Value | None:
+    """Read a hash with its subject behind it, or an object of texts of which one alone is a hash."""
+    texts = list(value.values()) if isinstance(value, dict) else [value]
+    found = [
+        match[1] for text in texts if isinstance(text, str) and (match := _HASH.fullmatch(text))
+    ]
+    if len(found) != 1 or found[0].lower() == value:
+        return None
+    return _Value(found[0].lower())
 
 
 def _several_plans(value: Any, known: _Known) -> _Value | None:
@@ -285,7 +325,15 @@ def _several_plans(value: Any, known: _Known) -> _Value | None:
     return _Value(plans, tuple(name for name in plans if name not in known.plans))
 
 
+_NAMES = frozenset({Form.SHORT_PLAN, Form.NAMED_COMMIT})
+"""Forms of what names something: an empty member of such a list is none."""
 _PHASE = re.compile(r"(?:phase[- ]?)?0*([0-9]{1,2})(?:-(.+))?", re.IGNORECASE)
+
+
+def _phase_number(value: Any, _: _Known) -> _Value | None:
+    found = _PHASE.fullmatch(value) if isinstance(value, str) else None
+    number = f"{int(found[1]):02}" if found else value
+    return _Value(number) if number != value else None
 
 
 def _own_phase(value: Any, known: _Known) -> _Value | None:
@@ -319,9 +367,20 @@ _MOMENT = re.compile(
 )
 
 
+_SPELLED_DAYS = ("%Y/%m/%d", "%Y.%m.%d", "%Y%m%d", "%Y-%m-%d", "%B %d, %Y", "%b %d, %Y", "%B %d %Y",
+                 "%b %d %Y", "%d %B %Y", "%d %b %Y")  # fmt: skip
+"""Spellings in which year, month and day cannot be mistaken for one another."""
+
+
 def _moment_as_day(value: Any, _: _Known) -> _Value | None:
-    found = _MOMENT.fullmatch(value) if isinstance(value, str) else None
-    return _Value(found[1]) if found else None
+    if not isinstance(value, str) or _DAY.fullmatch(value):
+        return None
+    if found := _MOMENT.fullmatch(value):
+        return _Value(found[1])
+    for spelling in _SPELLED_DAYS:
+        with suppress(ValueError):
+            return _Value(datetime.strptime(value, spelling).date().isoformat())
+    return None
 
 
 def _day_as_moment(value: Any, _: _Known) -> _Value | None:
@@ -345,6 +404,8 @@ FORMS: Mapping[Form, Callable[[Any, _Known], _Value | None]] = {
     Form.TEXT_AS_LINK: _text_as_link,
     Form.TEXT_AS_DEPENDENCY: _text_as_dependency,
     Form.SHORT_PLAN: _short_plan,
+    Form.PHASE: _phase_number,
+    Form.NAMED_COMMIT: _named_commit,
     Form.SEVERAL_PLANS: _several_plans,
     Form.OWN_PHASE: _own_phase,
     Form.OWN_PLAN: _own_plan,

@@ -6,11 +6,12 @@ The nine keys of the protocol come first; the optional ones after them say what 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from yolo_fs.reasons import Reason
 from yolo_fs.schemas.base import (
     EscalationName,
+    Form,
     IsoInstant,
     OneLine,
     Positive,
@@ -23,6 +24,8 @@ from yolo_fs.schemas.base import (
 
 class EscalationLine(Wire):
     """One station of an escalation; its later stations repeat the id with a later `dt`."""
+
+    accepts: ClassVar[Mapping[str, Form]] = {"ev": Form.OBJECT_AS_TEXT, "opts": Form.OBJECT_AS_TEXT}
 
     id: EscalationName
     """Escalation id."""

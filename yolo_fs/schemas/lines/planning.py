@@ -35,6 +35,10 @@ PlanNumber = Annotated[
 class RequiredArtifact(Wire):
     """A file that must exist when the plan is done."""
 
+    renamed_keys: ClassVar[Mapping[str, str]] = {
+        "path": "p", "file": "p", "provides": "pv", "contains": "c",
+    }  # fmt: skip
+
     p: RelativePath = may_lack()
     """Path."""
     pv: Text = may_lack()
@@ -45,6 +49,13 @@ class RequiredArtifact(Wire):
 
 class KeyLink(Wire):
     """A connection that must hold between two parts."""
+
+    renamed_keys: ClassVar[Mapping[str, str]] = {
+        "from": "fr",
+        "source": "fr",
+        "target": "to",
+        "via": "vi",
+    }
 
     fr: Text = may_lack()
     """From: the part that refers."""
@@ -57,6 +68,11 @@ class KeyLink(Wire):
 class MustHaves(Wire):
     """What QA verifies when the plan is done."""
 
+    renamed_keys: ClassVar[Mapping[str, str]] = {
+        "truths": "tr",
+        "artifacts": "ar",
+        "key_links": "kl",
+    }
     accepts: ClassVar[Mapping[str, Form]] = {
         "tr": Form.OBJECT_AS_TEXT,
         "ar": Form.TEXT_AS_ARTIFACT,

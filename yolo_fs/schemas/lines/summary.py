@@ -35,6 +35,7 @@ class Summary(Wire):
         "p": Form.OWN_PHASE,
         "n": Form.OWN_PLAN,
         "dt": Form.MOMENT_AS_DAY,
+        "ch": Form.NAMED_COMMIT,
         "dv": Form.OBJECT_AS_TEXT,
         "built": Form.OBJECT_AS_TEXT,
         "sg": Form.OBJECT_AS_TEXT,

@@ -5,10 +5,20 @@ See docs/sources.md#document-000.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
 from yolo_fs.reasons import Reason
-from yolo_fs.schemas.base import Count, Field, PhaseNumber, RelativePath, Wire, fault, invariant
+from yolo_fs.schemas.base import (
+    Count,
+    Field,
+    Form,
+    PhaseNumber,
+    RelativePath,
+    Wire,
+    fault,
+    invariant,
+)
 from yolo_fs.schemas.messages.message import (
     Departments,
     Direction,
@@ -43,6 +53,11 @@ class DesignHandoff(
     direction=Direction.ACROSS,
 ):
     """Design artifacts, ready to be built on; sent once the 11 steps of UI/UX are done."""
+
+    accepts: ClassVar[Mapping[str, Form]] = {
+        "phase": Form.PHASE,
+        "acceptance_criteria": Form.OBJECT_AS_TEXT,
+    }
 
     type: Literal["design_handoff"]
     phase: PhaseNumber

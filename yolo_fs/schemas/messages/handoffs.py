@@ -5,11 +5,13 @@ See docs/sources.md#document-000.
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import ClassVar, Literal
 
 from yolo_fs.reasons import Reason
 from yolo_fs.schemas.base import (
     Count,
+    Form,
     IsoInstant,
     PhaseNumber,
     RelativePath,
@@ -26,6 +28,15 @@ class PhaseHandoff(
     Message, sender="orchestrator", receiver=("critic", "architect"), direction=Direction.FORWARD
 ):
     """Key outputs, decisions and open items of a phase, for the next one; one line of phase-handoff.jsonl."""
+
+    accepts: ClassVar[Mapping[str, Form]] = {
+        "from_phase": Form.PHASE,
+        "to_phase": Form.PHASE,
+        "dt": Form.DAY_AS_MOMENT,
+        "decisions": Form.OBJECT_AS_TEXT,
+        "open_items": Form.OBJECT_AS_TEXT,
+        "research_refs": Form.OBJECT_AS_TEXT,
+    }
 
     type: Literal["phase_handoff"]
     from_phase: PhaseNumber
@@ -71,6 +82,11 @@ class Contract(Wire):
 
 class DeptHandoff(Message, sender="lead", receiver="lead", direction=Direction.ACROSS):
     """Artifacts and contracts of a department on which another depends; one line of dept-handoff.jsonl."""
+
+    accepts: ClassVar[Mapping[str, Form]] = {
+        "dt": Form.DAY_AS_MOMENT,
+        "blockers": Form.OBJECT_AS_TEXT,
+    }
 
     type: Literal["dept_handoff"]
     from_dept: DepartmentName

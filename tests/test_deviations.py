@@ -1,0 +1,426 @@
+"""Invented deviations, one to three at a time, on every kind of artifact: untidy ones pass, and no value is lost.
+
+`YOLO_DEVIATIONS=20000` sets how many are tried, `YOLO_SEED` repeats a run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import typing
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import pytest
+
+from yolo_fs.reasons import Finding, Reason, errors
+from yolo_fs.rules.artifacts.catalogue import artifact_of, find_kind
+from yolo_fs.rules.artifacts.classify import classify
+from yolo_fs.rules.artifacts.corrections import KEY_SYNONYMS, Correction
+from yolo_fs.rules.artifacts.repair import mended
+from yolo_fs.rules.artifacts.table import ARTIFACTS, Artifact
+from yolo_fs.rules.artifacts.verdicts import Place
+from yolo_fs.schemas.base import Form, Format, Wire, is_whole, must_say_something
+from yolo_fs.schemas.config import Config, Policy
+from yolo_fs.services.checking.checker import Checker
+from yolo_fs.services.checking.snapshots import NoTree
+from yolo_fs.services.workspace.settings import Settings
+
+EXAMPLES = Path(__file__).parents[1] / "fixtures" / "examples" / "artifacts"
+ROOT = "/srv/team/repository"
+CHECKER = Checker(Settings(Config(), Policy()))
+PLANS = frozenset(f"01-{number:02}" for number in range(1, 10))
+Lines = list[dict[str, Any]]
+
+
+class Sample(NamedTuple):
+    """One good file."""
+
+    artifact: Artifact
+    name: str
+    lines: Lines
+
+    @property
+    def place(self) -> Place:
+        plan = f"{self.lines[0].get('p')}-{self.lines[0].get('n')}"
+        name = self.artifact.file.format(dept="", plan=plan)
+        folder = (
+            f".yolo-planning/phases/{plan[:2] if '{plan}' in self.artifact.file else '01'}-auth"
+        )
+        place = classify(f"{folder}/{name}") or classify(f".yolo-planning/{name}")
+        assert place
+        return place
+
+
+def samples() -> Iterator[Sample]:
+    for artifact in ARTIFACTS:
+        if artifact.format not in (Format.JSONL, Format.JSON):
+            continue
+        for path in sorted((EXAMPLES / artifact.kind / "ok").glob("*")):
+            text = path.read_text()
+            whole = [text] if artifact.format is Format.JSON else text.splitlines()
+            sample = Sample(artifact, path.name, [json.loads(line) for line in whole])
+            if not faults(sample.place, written(sample, sample.lines)):
+                yield sample
+
+
+def written(sample: Sample, lines: Lines) -> bytes:
+    return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode()
+
+
+def faults(place: Place, data: bytes) -> tuple[Finding, ...]:
+    """Return the errors but those about neighbours, of whom there are none here."""
+    elsewhere = (Reason.WAITS_FOR, Reason.UNKNOWN_COMMIT, Reason.PHASE_MISMATCH)
+    return tuple(
+        finding
+        for finding in errors(CHECKER.check(place, data, NoTree()).findings)
+        if finding.reason not in elsewhere
+    )
+
+
+def shape(sample: Sample, position: int) -> type[Wire]:
+    line = sample.lines[position]
+    found = sample.artifact.shape_of(line, position=position, first=sample.lines[0])
+    assert found
+    return found
+
+
+def keys(sample: Sample, position: int, wanted: Callable[[str, Any, Any], bool]) -> list[str]:
+    """Return the keys of a line that are of the kind that is wanted: of key, field and value."""
+    fields = shape(sample, position).model_fields
+    line = sample.lines[position]
+    return [key for key in line if key in fields and wanted(key, fields[key], line[key])]
+
+
+def origin(annotation: Any) -> Any:
+    while typing.get_origin(annotation) is typing.Annotated:
+        annotation = typing.get_args(annotation)[0]
+    return typing.get_origin(annotation) or annotation
+
+
+# --- deviations of a record: each changes one line, or says that it does not apply -----------------------------------
+
+
+def unknown_key(_sample: Sample, _at: int, line: dict[str, Any], _rng: random.Random) -> bool:
+    line["x_note"] = "kept"
+    return True
+
+
+def null_optional(sample: Sample, at: int, line: dict[str, Any], rng: random.Random) -> bool:
+    fields = shape(sample, at).model_fields
+    absent = [key for key in fields if not fields[key].is_required() and key not in (*line, "mh")]
+    if absent:
+        line[rng.choice(absent)] = None
+    return bool(absent)
+
+
+def empty_optional(sample: Sample, at: int, line: dict[str, Any], rng: random.Random) -> bool:
+    fields = shape(sample, at).model_fields
+    absent = [
+        key
+        for key, field in fields.items()
+        if not field.is_required() and key not in line and must_say_something(field)
+    ]
+    if absent:
+        line[rng.choice(absent)] = ""
+    return bool(absent)
+
+
+def whole_float(sample: Sample, at: int, line: dict[str, Any], rng: random.Random) -> bool:
+    found = keys(sample, at, lambda _, field, value: is_whole(field) and type(value) is int)
+    if found:
+        key = rng.choice(found)
+        line[key] = float(line[key])
+    return bool(found)
+
+
+def other_day(sample: Sample, at: int, line: dict[str, Any], rng: random.Random) -> bool:
+    accepts = shape(sample, at).accepts
+    found = keys(sample, at, lambda key, _, value: accepts.get(key) is Form.MOMENT_AS_DAY and value)
+    if found:
+        day = line[found[0]]
+        spellings = (
+            f"{day}T10:20:30Z",
+            f"{day} 10:20",
+            day.replace("-", "/"),
+            f"{day}T10:20+02:00",
+        )
+        line[found[0]] = rng.choice(spellings)
+    return bool(found)
+
+
+def object_as_text(sample: Sample, at: int, line: dict[str, Any], rng: random.Random) -> bool:
+    accepts = shape(sample, at).accepts
+    found = keys(
+        sample,
+        at,
+        lambda key, _, value: (
+            accepts.get(key) is Form.OBJECT_AS_TEXT and isinstance(value, list) and key != "opts"
+        ),
+    )
+    if found:
+        line[rng.choice(found)].append({"t": "another", "d": "way"})
+    return bool(found)
+
+
+def loose_must_have(_sample: Sample, _at: int, line: dict[str, Any], rng: random.Random) -> bool:
+    must_haves = line.get("mh")
+    if not isinstance(must_haves, dict) or not isinstance(must_haves.get("ar"), list):
+        return False
+    key = rng.choice(("ar", "kl"))
+    must_haves[key].append(rng.choice(("it holds", {"x": "it holds"})))
+    return True
+
+
+def compound_name(sample: Sample, _at: int, line: dict[str, Any], rng: random.Random) -> bool:
+    if "{plan}" not in sample.artifact.file or "p" not in line:
+        return False
+    both = f"{line['p']}-{line['n']}"
+    line[rng.choice(("p", "n"))] = both
+    return True
+
+
+def old_name(sample: Sample, at: int, line: dict[str, Any], rng: random.Random) -> bool:
+    renames = [
+        (old, new)
+        for old, new in shape(sample, at).renamed_keys.items()
+        if new in line and old not in line and old not in shape(sample, at).model_fields
+    ]
+    if renames:
+        old, new = rng.choice(renames)
+        line[old] = line.pop(new)
+    return bool(renames)
+
+
+def long_name(sample: Sample, at: int, line: dict[str, Any], rng: random.Random) -> bool:
+    fields = shape(sample, at).model_fields
+    found = [
+        key for key in KEY_SYNONYMS if key in line and fields.get(key) and fields[key].is_required()
+    ]
+    if not found:
+        return False
+    key = rng.choice(found)
+    word = rng.choice(KEY_SYNONYMS[key])
+    if word in line or word in fields:
+        return False
+    line[word] = line.pop(key)
+    return True
+
+
+def number_as_text(sample: Sample, at: int, line: dict[str, Any], rng: random.Random) -> bool:
+    found = keys(sample, at, lambda _, field, value: is_whole(field) and type(value) is int)
+    if found:
+        key = rng.choice(found)
+        line[key] = str(line[key])
+    return bool(found)
+
+
+def text_for_list(sample: Sample, at: int, line: dict[str, Any], rng: random.Random) -> bool:
+    def wanted(_key: str, field: Any, value: Any) -> bool:
+        is_texts = isinstance(value, list) and len(value) == 1 and isinstance(value[0], str)
+        return is_texts and origin(field.annotation) is list
+
+    found = keys(sample, at, wanted)
+    if found:
+        key = rng.choice(found)
+        line[key] = line[key][0]
+    return bool(found)
+
+
+def listed_value_in_other_case(
+    sample: Sample, at: int, line: dict[str, Any], rng: random.Random
+) -> bool:
+    found = keys(
+        sample,
+        at,
+        lambda key, field, value: (
+            origin(field.annotation) is Literal
+            and isinstance(value, str)
+            and value
+            and key not in ("type", "gl", "src")
+        ),
+    )
+    if found:
+        key = rng.choice(found)
+        line[key] = line[key].swapcase()
+    return bool(found)
+
+
+def absolute_path(_sample: Sample, _at: int, line: dict[str, Any], _rng: random.Random) -> bool:
+    for key in ("f", "fm", "tf"):
+        if line.get(key):
+            value = line[key]
+            is_list = isinstance(value, list)
+            line[key] = [f"{ROOT}/{part}" for part in value] if is_list else f"{ROOT}/{value}"
+            return True
+    return False
+
+
+def must_haves_as_list(_sample: Sample, _at: int, line: dict[str, Any], _: random.Random) -> bool:
+    must_haves = line.get("mh")
+    is_plan = isinstance(must_haves, dict) and "tr" in must_haves
+    if not is_plan or must_haves.get("ar") or must_haves.get("kl"):
+        return False
+    line["mh"] = must_haves["tr"]
+    return True
+
+
+def required_key_gone(sample: Sample, at: int, line: dict[str, Any], rng: random.Random) -> bool:
+    def wanted(key: str, field: Any, _value: Any) -> bool:
+        return field.is_required() and key not in _DERIVED | _TELLING
+
+    found = keys(sample, at, wanted)
+    if found:
+        del line[rng.choice(found)]
+    return bool(found)
+
+
+def object_for_number(sample: Sample, at: int, line: dict[str, Any], rng: random.Random) -> bool:
+    found = keys(sample, at, lambda _, field, value: is_whole(field) and type(value) is int)
+    if found:
+        line[rng.choice(found)] = {"about": "three"}
+    return bool(found)
+
+
+def nonsense_value(sample: Sample, at: int, line: dict[str, Any], rng: random.Random) -> bool:
+    found = keys(
+        sample,
+        at,
+        lambda key, field, _: origin(field.annotation) is Literal and key not in _TELLING,
+    )
+    if found:
+        line[rng.choice(found)] = "perhaps"
+    return bool(found)
+
+
+_DERIVED = {"p", "n", "w", "mh"}
+"""Keys whose absence may be mended from what else is there."""
+_TELLING = {"type", "gl", "src", "r", "cycle", "issue", "reason", "a", "endpoint", "component"}
+"""Keys that tell which shape a line has."""
+
+Deviation = Callable[[Sample, int, dict[str, Any], random.Random], bool]
+UNTIDY: tuple[Deviation, ...] = (
+    unknown_key, null_optional, empty_optional, whole_float, other_day, object_as_text, loose_must_have, compound_name,
+)  # fmt: skip
+REPAIRABLE: tuple[Deviation, ...] = (
+    old_name, long_name, number_as_text, text_for_list, listed_value_in_other_case, absolute_path, must_haves_as_list,
+)  # fmt: skip
+HOPELESS: tuple[Deviation, ...] = (required_key_gone, object_for_number, nonsense_value)
+
+# --- deviations of the text ------------------------------------------------------------------------------------------
+
+
+def blank_line(data: bytes) -> bytes:
+    return data.replace(b"\n", b"\n\n", 1)
+
+
+def no_newline(data: bytes) -> bytes:
+    return data.rstrip(b"\n")
+
+
+def carriage_returns(data: bytes) -> bytes:
+    return data.replace(b"\n", b"\r\n")
+
+
+def byte_order_mark(data: bytes) -> bytes:
+    return b"\xef\xbb\xbf" + data
+
+
+def fenced(data: bytes) -> bytes:
+    return b"```json\n" + data + b"```\n"
+
+
+def trailing_commas(data: bytes) -> bytes:
+    return data.replace(b"}\n", b",}\n")
+
+
+UNTIDY_TEXT = (blank_line, no_newline)
+REPAIRABLE_TEXT = (carriage_returns, byte_order_mark, fenced, trailing_commas)
+
+
+class Case(NamedTuple):
+    """One deviating file."""
+
+    group: str
+    place: Place
+    data: bytes
+    what: tuple[str, ...]
+
+
+def invent(every: list[Sample], rng: random.Random) -> Case:
+    sample = rng.choice(every)
+    lines = json.loads(json.dumps(sample.lines))
+    group = rng.choice(("untidy", "repairable", "hopeless"))
+    what = []
+    wanted: list[Deviation] = rng.sample(UNTIDY, rng.randint(0, 2))
+    if group != "untidy":
+        wanted.append(rng.choice(REPAIRABLE if group == "repairable" else HOPELESS))
+    for deviation in wanted:
+        at = rng.randrange(len(lines))
+        fresh = json.loads(json.dumps(lines[at]))
+        if deviation(sample._replace(lines=lines), at, fresh, rng):
+            lines[at] = fresh
+            what.append(f"{deviation.__name__} {at + 1}")
+    data = written(sample, lines)
+    texts = UNTIDY_TEXT if group == "untidy" else (*UNTIDY_TEXT, *REPAIRABLE_TEXT)
+    if rng.random() < 0.3:
+        changed = rng.choice(texts)
+        what.append(changed.__name__)
+        data = changed(data)
+    if group == "hopeless" and not any(
+        part.split()[0] in {each.__name__ for each in HOPELESS} for part in what
+    ):
+        group = "repairable"
+    return Case(group, sample.place, data, (sample.artifact.kind, sample.name, *what))
+
+
+def is_right(case: Case) -> bool:
+    """Judge by the rule: untidy passes, repairable passes once it is repaired, hopeless never does."""
+    kind = find_kind(f"artifact/{case.place.artifact.kind}") or find_kind(case.place.artifact.kind)
+    assert kind and artifact_of(kind)
+    before = faults(case.place, case.data)
+    if case.group == "untidy":
+        return not before
+    by = Correction(case.place, ROOT, PLANS)
+    fixed = mended(case.data, kind, by) or case.data
+    assert mended(fixed, kind, by) is None, ("a second repair changes more", case)
+    after = faults(case.place, fixed)
+    return not after if case.group == "repairable" else bool(before and after)
+
+
+def table(right: Mapping[tuple[str, str], int], every: Mapping[tuple[str, str], int]) -> str:
+    groups = ("untidy", "repairable", "hopeless")
+    rows = [f"{'kind':26}" + "".join(f"{group:>14}" for group in groups)]
+    for kind in sorted({kind for kind, _ in every}):
+        cells = (f"{right[kind, group]}/{every[kind, group]}" for group in groups)
+        rows.append(f"{kind:26}" + "".join(f"{cell:>14}" for cell in cells))
+    return "\n".join(rows)
+
+
+@pytest.fixture(scope="module")
+def every_sample() -> list[Sample]:
+    return list(samples())
+
+
+def test_untidy_files_pass_repairable_ones_after_repair_and_hopeless_ones_never(
+    every_sample: list[Sample], capsys: pytest.CaptureFixture[str]
+) -> None:
+    seed = int(os.environ.get("YOLO_SEED", "14"))
+    rng = random.Random(seed)
+    right: Counter[tuple[str, str]] = Counter()
+    every: Counter[tuple[str, str]] = Counter()
+    wrong = []
+    for _ in range(int(os.environ.get("YOLO_DEVIATIONS", "800"))):
+        case = invent(every_sample, rng)
+        cell = (case.place.artifact.kind, case.group)
+        every[cell] += 1
+        if is_right(case):
+            right[cell] += 1
+        else:
+            wrong.append((case.group, *case.what))
+    with capsys.disabled():
+        print(f"\nYOLO_SEED={seed}\n{table(right, every)}")
+    assert wrong == []
