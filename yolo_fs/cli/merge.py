@@ -1,0 +1,82 @@
+"""`yolo-fs merge`: let the user's own git merge artifacts by records."""
+
+from __future__ import annotations
+
+import click
+
+from yolo_fs.cli.reply import Invocation, Reply, verb
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.store import write_atomic
+from yolo_fs.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.services.team import merge_driver as driver
+from yolo_fs.services.workspace.settings import load
+
+
+@click.group("merge", short_help="let git merge artifacts record by record")
+def merge() -> None:
+    """Install, remove or check a merge driver: git then merges planning files record by record.
+
+    It serves merge, rebase, cherry-pick and stash. Where two versions of one record differ, git
+    reports a conflict as always.
+    """
+
+
+@verb("install", example="yolo-fs merge install", parent=merge)
+def install(asked: Invocation) -> Reply:
+    """Write the driver into this repository's configuration, and its files into .gitattributes."""
+    with Repository(asked.start) as repository:
+        changed = driver.install(repository)
+    return _told(changed, "installed", "it is installed already")
+
+
+@verb("uninstall", example="yolo-fs merge uninstall", parent=merge)
+def uninstall(asked: Invocation) -> Reply:
+    """Remove what `install` wrote, and nothing else."""
+    with Repository(asked.start) as repository:
+        changed = driver.uninstall(repository)
+    return _told(changed, "removed", "there is nothing to remove")
+
+
+@verb("doctor", example="yolo-fs merge doctor", parent=merge)
+def doctor(asked: Invocation) -> Reply:
+    """Say whether git would ask the driver, and why not. Exit 1 when it would not."""
+    with Repository(asked.start) as repository:
+        findings = tuple(driver.examine(repository))
+    text = "git does not ask it" if findings else "git merges artifacts record by record"
+    code = Exit.FINDINGS if findings else Exit.DONE
+    return Reply({"installed": not findings}, findings, code, lambda console: console.print(text))
+
+
+@verb("merge-driver", example="yolo-fs merge-driver %O %A %B %P")
+@click.argument("base", type=click.Path())
+@click.argument("ours", type=click.Path())
+@click.argument("theirs", type=click.Path())
+@click.argument("path")
+def merge_driver(asked: Invocation, *, base: str, ours: str, theirs: str, path: str) -> Reply:
+    """Merge two versions of a file into OURS, given the one that both began with. git calls this.
+
+    PATH says which artifact it is. Exit 1: a conflict, with git's markers in OURS.
+    """
+    with Repository(asked.start) as repository:
+        versions = [_bytes(each) for each in (base, ours, theirs)]
+        result = driver.merged(load(repository.root), path, *versions)
+        if result is not None:
+            write_atomic(ours, result, durable=False, mode=0o644)
+            return Reply()
+        conflicts = driver.merge_as_text(repository, base, ours, theirs)
+    return Reply({"conflicts": conflicts}, exit_code=Exit.FINDINGS if conflicts else Exit.DONE)
+
+
+def _bytes(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError as error:
+        raise YoloError(
+            Reason.UNREADABLE, f"{safe(path)}: {error.strerror}", exit_code=Exit.UNREADABLE
+        ) from None
+
+
+def _told(changed: tuple[str, ...], done: str, nothing: str) -> Reply:
+    text = f"{done}: {', '.join(changed)}" if changed else nothing
+    return Reply({"changed": changed}, show=lambda console: console.print(text))

@@ -1,0 +1,131 @@
+"""The merge of artifacts by records in the user's own git: for merge, rebase, cherry-pick and stash."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Iterator
+
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.store import SHARED, write_atomic
+from yolo_fs.reasons import Finding, Reason, errors
+from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
+from yolo_fs.rules.artifacts.table import Meeting
+from yolo_fs.rules.team.merge import merge_texts
+from yolo_fs.services.checking.checker import Checker
+from yolo_fs.services.checking.snapshots import NoTree
+from yolo_fs.services.workspace.settings import Settings
+
+DRIVER = "yolo-jsonl"
+ATTRIBUTES = ".gitattributes"
+_BEGIN, _END = "# yolo-fs merge: begin", "# yolo-fs merge: end"
+_LINES = (_BEGIN, f"/{PLANNING_ROOT}/**/*.jsonl merge={DRIVER}", _END)
+_SAMPLE = f"{PLANNING_ROOT}/phases/01-sample/gaps.jsonl"
+"""A path that the driver has to be asked about."""
+
+
+def merged(settings: Settings, path: str, base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
+    """Return what two versions of an artifact come to; None on a conflict, and for what is none.
+
+    Records that fit together one by one may contradict each other: that is a conflict as well.
+    """
+    place = classify(path)
+    if place is None or place.artifact.meets is Meeting.WHOLE:
+        return None
+    result = merge_texts(place.artifact, base, ours, theirs)
+    if result is None or result in (ours, theirs):
+        return result
+    checker = Checker(settings)
+    before = [errors(checker.check(place, each, NoTree()).faults) for each in (ours, theirs)]
+    after = errors(checker.check(place, result, NoTree()).faults)
+    return None if after and not any(before) else result
+
+
+def merge_as_text(repository: Repository, base: str, ours: str, theirs: str) -> int:
+    """Merge three files by lines into `ours`, as git would without us; return the number of conflicts."""
+    answer = repository.git.run("merge-file", "--", ours, base, theirs, ok=tuple(range(128)))
+    return answer.code
+
+
+def install(repository: Repository) -> tuple[str, ...]:
+    """Name the driver in the configuration of this repository, and say for which files it is.
+
+    Returns what was changed; nothing when all of it was there.
+    """
+    changed = []
+    wanted = {f"merge.{DRIVER}.name": "yolo-fs: by records", f"merge.{DRIVER}.driver": command()}
+    for key, value in wanted.items():
+        if repository.config(key) != value:
+            repository.git.run("config", "--local", key, value)
+            changed.append(key)
+    path = os.path.join(repository.root, ATTRIBUTES)
+    before = _text(path)
+    if _section(before) != _LINES:
+        rest = _without_section(before)
+        write_atomic(path, "".join(f"{line}\n" for line in (*rest, *_LINES)).encode(), mode=SHARED)
+        changed.append(ATTRIBUTES)
+    return tuple(changed)
+
+
+def uninstall(repository: Repository) -> tuple[str, ...]:
+    """Take away what `install` wrote, and nothing else; return what was changed."""
+    changed = []
+    for key in (f"merge.{DRIVER}.name", f"merge.{DRIVER}.driver"):
+        if repository.config(key):
+            repository.git.run("config", "--local", "--unset-all", key, ok=(0, 5))
+            changed.append(key)
+    if f"merge.{DRIVER}.driver" in changed:
+        section = f"merge.{DRIVER}"
+        repository.git.run("config", "--local", "--remove-section", section, ok=(0, 128))
+    path = os.path.join(repository.root, ATTRIBUTES)
+    before = _text(path)
+    if _section(before):
+        rest = _without_section(before)
+        if rest:
+            write_atomic(path, "".join(f"{line}\n" for line in rest).encode(), mode=SHARED)
+        else:
+            os.unlink(path)
+        changed.append(ATTRIBUTES)
+    return tuple(changed)
+
+
+def examine(repository: Repository) -> Iterator[Finding]:
+    """Yield why git would not merge artifacts by records here."""
+    hint = "Run 'yolo-fs merge install'."
+    said = repository.config(f"merge.{DRIVER}.driver")
+    if not said:
+        message = f"git has no merge driver {DRIVER}"
+        yield Finding(Reason.HOOK_BROKEN, message=message, hint=hint)
+    elif said != command():
+        message = f"the merge driver {DRIVER} runs another program than this one"
+        yield Finding(Reason.HOOK_BROKEN, message=message, hint=hint)
+    attribute = repository.git.text("check-attr", "merge", "--", _SAMPLE).rpartition(" ")[2]
+    if attribute != DRIVER:
+        message = f"git merges {PLANNING_ROOT}/**/*.jsonl by the driver {attribute!r}"
+        yield Finding(Reason.HOOK_BROKEN, ATTRIBUTES, message=message, hint=hint)
+
+
+def command() -> str:
+    """Return what git runs, with the places that it fills in."""
+    return f"{shlex.quote(sys.executable)} -P -m yolo_fs merge-driver %O %A %B %P"
+
+
+def _text(path: str) -> list[str]:
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            return file.read().splitlines()
+    except FileNotFoundError:
+        return []
+
+
+def _section(lines: list[str]) -> tuple[str, ...]:
+    if _BEGIN not in lines or _END not in lines:
+        return ()
+    return tuple(lines[lines.index(_BEGIN) : lines.index(_END) + 1])
+
+
+def _without_section(lines: list[str]) -> list[str]:
+    if not _section(lines):
+        return lines
+    return lines[: lines.index(_BEGIN)] + lines[lines.index(_END) + 1 :]
