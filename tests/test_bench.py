@@ -65,7 +65,17 @@ def options(place: str, tmp_path: Path) -> Options:
     return Options(place, str(tmp_path), small=True)
 
 
-LONG = {"latency", "startup", "departments", "hooks", "resume", "gates", "idle"}
+LONG = {
+    "githooks",
+    "status",
+    "latency",
+    "startup",
+    "departments",
+    "hooks",
+    "resume",
+    "gates",
+    "idle",
+}
 """Benchmarks whose least size takes seconds all the same; `YOLO_BENCH=1` runs them too."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 
 import pytest
@@ -29,7 +30,7 @@ NAMES = (
     "a\xff",
 )
 """`a/` sorts between `a.b` and `a0`: names that a naive sort puts in the wrong place."""
-SEEDS = range(24)
+SEEDS = range(24 if os.environ.get("YOLO_TORTURE") else 8)
 
 
 def paths_below(rng: random.Random, count: int) -> list[str]:
@@ -83,7 +84,7 @@ def test_random_trees_are_the_trees_that_git_writes(
     assert user.text("ls-tree", "-r", "-d", "--name-only", root) is not None
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", SEEDS[:8:3])
 def test_every_made_tree_is_one_that_mktree_would_make(
     user: User, engine: Engines, seed: int
 ) -> None:

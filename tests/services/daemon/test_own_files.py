@@ -24,7 +24,7 @@ from yolo_fs.protocol.hosts import HOST_BY_NAME
 from yolo_fs.services.workspace.own_files import own_files
 
 ALL = os.environ.get("YOLO_OWN_FILES") == "all"
-FEW = 3
+FEW = 1
 """Corruptions of each file in the small tier."""
 DEFECT = 70
 PLAN, CRITIQUE, DECISIONS, LATER = (
