@@ -397,9 +397,11 @@ def test_nothing_but_the_standard_library_is_read_when_nothing_of_ours_is_touche
     assert {name for name in loaded if name.startswith("yolo_fs")} <= {
         "yolo_fs",
         "yolo_fs.cli",
+        "yolo_fs.cli.entry",
         "yolo_fs.cli.hook_fast",
         "yolo_fs.edges",
         "yolo_fs.edges.heartbeats",
+        "yolo_fs.edges.warm_path",
     }
     assert not loaded & {"click", "pydantic", "git", "typing"}
 

@@ -27,6 +27,7 @@ def environment(home: Path) -> dict[str, str]:
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_TERMINAL_PROMPT": "0",
         "PYTHONWARNINGS": "error",
+        "YOLO_FS_COLD": "1",  # a warm process beside each daemon would cost the suite minutes; test_warm has them
     }
 
 

@@ -22,9 +22,9 @@ def answer(name: str, arguments: Sequence[str]) -> int:
     try:
         if name == PROBE:
             return _say_who_is_there(arguments)
-        from yolo_fs.services.hooks.run import HOOKS
+        from yolo_fs.services.hooks.run import HOOKS, run_hook
 
-        return int(not HOOKS[name](arguments)) if name in HOOKS else 0
+        return int(not run_hook(name, arguments)) if name in HOOKS else 0
     except KeyboardInterrupt:
         return 130
     except Exception as error:
@@ -65,5 +65,9 @@ def __getattr__(attribute: str) -> click.Command:
 
 
 if __name__ == "__main__":
-    refused = answer(sys.argv[1], sys.argv[2:]) == 1
+    from yolo_fs.cli.entry import ASKED_BY_GIT
+    from yolo_fs.edges.warm_path import run_warm
+
+    answered = run_warm([ASKED_BY_GIT, *sys.argv[1:]])
+    refused = (answer(sys.argv[1], sys.argv[2:]) if answered is None else answered) == 1
     sys.exit(75 if refused else 0)  # REFUSED of the script, whose every import would cost time

@@ -12,7 +12,9 @@ import os
 import re
 import sys
 
-from yolo_fs.edges.heartbeats import append_heartbeat, own_folder
+from yolo_fs.cli.entry import HOOK_IN_FULL
+from yolo_fs.edges.heartbeats import append_heartbeat
+from yolo_fs.edges.warm_path import own_folder, run_warm
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing itself would cost a third of what an answer may cost
@@ -20,9 +22,15 @@ if TYPE_CHECKING:  # typing itself would cost a third of what an answer may cost
     from typing import Any
 
     Question = Mapping[str, Any]
+    Asked = tuple[str, str, str, Question]
+    """Event, host, directory and input."""
+    Answer = tuple[Question, str, int]
+    """What goes to stdout and stderr, and the exit code."""
 
 LIMIT_BYTES = 64 << 20
 """Longest input that an agent host may send."""
+GUARD = "pre-tool-use"
+"""The event whose answer may keep a tool from running."""
 PLANNING = ".yolo-planning"
 HANDOFF = "HANDOFF.md"
 DIRECTIVES = "apps/web/.local/directives"
@@ -55,7 +63,8 @@ def main(arguments: Sequence[str]) -> int:
     """Answer one hook: print one object, and return the exit code."""
     try:
         event, host, start = _options(arguments)
-        said, complaint, code = answer(_input(), event, host, start)
+        asked, note = understand(_input(), event, host, start)
+        said, complaint, code = in_time(asked) if asked else ({}, note, 0)
     except Exception as defect:  # whatever it is, it is ours and not the session's
         said, complaint, code = {}, f"yolo-fs hook: {type(defect).__name__}: {defect!s:.300}", 0
     try:
@@ -68,34 +77,78 @@ def main(arguments: Sequence[str]) -> int:
     return code
 
 
-def answer(
-    data: bytes, event: str = "", host: str = "", start: str = ""
-) -> tuple[Question, str, int]:
+def main_in_full(arguments: Sequence[str]) -> int:
+    """In the warm process: print the answer to a question on stdin as one list of its three parts."""
+    from yolo_fs.cli.hook import fully
+
+    event, host, cwd = arguments
+    print(json.dumps(fully(event, host, cwd, json.loads(sys.stdin.buffer.read()))))
+    return 0
+
+
+def answer(data: bytes, event: str = "", host: str = "", start: str = "") -> Answer:
     """Return the object for stdout, the text for stderr and the exit code."""
+    asked, note = understand(data, event, host, start)
+    return _fully(asked) if asked else ({}, note, 0)
+
+
+def understand(data: bytes, event: str, host: str, start: str) -> tuple[Asked | None, str]:
+    """Return event, host, directory and input where something of ours is touched; else None and what to complain of."""
     try:
         told = json.loads(data) if data.strip() else {}
     except (ValueError, RecursionError):
-        return {}, "yolo-fs hook: stdin is not a JSON object; nothing was checked", 0
+        told = None
     if not isinstance(told, dict):
-        return {}, "yolo-fs hook: stdin is not a JSON object; nothing was checked", 0
+        return None, "yolo-fs hook: stdin is not a JSON object; nothing was checked"
     named = _event(event) or _event(told.get("hook_event_name"))
     if named not in NEEDS:
-        return (
-            {},
-            f"yolo-fs hook: no event {(event or str(told.get('hook_event_name', '')))[:80]!r}; nothing done",
-            0,
-        )
+        name = (event or str(told.get("hook_event_name", "")))[:80]
+        return None, f"yolo-fs hook: no event {name!r}; nothing done"
     if _is_hosts_own(told):
-        return {}, "", 0
+        return None, ""
     cwd = _cwd(told, start)
     root = _root(cwd)
     if root and _has_tree(told, cwd, root):
         _note_life(told, named, root)
     if not root or not NEEDS[named](told, cwd, root):
-        return {}, "", 0
+        return None, ""
+    return (named, host or _host(told), cwd, told), ""
+
+
+def in_time(asked: Asked) -> Answer:
+    """Answer in full, in the warm process where there is one; what guards, before the host goes on without it."""
+    if asked[0] != GUARD:
+        return _warm(asked) or _fully(asked)
+    from yolo_fs.cli.hook_late import OutOfTimeError, answer_late, limit_time
+
+    try:
+        with limit_time():
+            return _warm(asked) or _fully(asked)
+    except OutOfTimeError:
+        return answer_late(asked)
+
+
+def _warm(asked: Asked) -> Answer | None:
+    """Return the answer of the warm process, None without one."""
+    event, host, cwd, told = asked
+    with (
+        open(os.memfd_create("question"), "w+b") as question,
+        open(os.memfd_create("answer"), "w+b") as taken,
+    ):
+        question.write(json.dumps(told).encode())
+        question.seek(0)
+        streams = (question.fileno(), taken.fileno(), 2)
+        if run_warm((HOOK_IN_FULL, event, host, cwd), cwd, streams) != 0:
+            return None
+        taken.seek(0)
+        said, complaint, code = json.loads(taken.read())
+    return said, complaint, code
+
+
+def _fully(asked: Asked) -> Answer:
     from yolo_fs.cli.hook import fully  # the rest costs ten times as much
 
-    return fully(named, host or _host(told), cwd, told)
+    return fully(*asked)
 
 
 def _options(arguments: Sequence[str]) -> tuple[str, str, str]:

@@ -12,7 +12,7 @@ import stat
 import sys
 
 from yolo_fs.cli.hook_fast import PLANNING
-from yolo_fs.edges.heartbeats import own_folder
+from yolo_fs.edges.warm_path import own_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -34,22 +34,6 @@ _LONGEST = 200
 _FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-def own_folder(root: str) -> str:
-    """Return `.git/yolo-fs` of the work tree at `root`, also of a linked one; empty outside of a repository."""
-    git = os.path.join(root, ".git")
-    try:
-        with open(git, "rb") as file:
-            name, _, place = (
-                file.read(4096).decode("utf-8", "surrogateescape").strip().partition(": ")
-            )
-        git = os.path.join(root, place) if name == "gitdir" else ""
-    except IsADirectoryError:
-        pass
-    except OSError:
-        return ""
-    return os.path.join(git, "yolo-fs") if git and os.path.isdir(git) else ""
-
-
 def append_heartbeat(folder: str, event: str, agent: str, instance: str, session: str) -> bool:
     """Append that a host ran a hook, unless the agent has a heartbeat of the same kind already."""
     line = {

@@ -57,6 +57,7 @@ __all__ = [
     "TaskPath",
     "Text",
     "Wire",
+    "build_shapes",
     "check",
     "fault",
     "invariant",
@@ -133,6 +134,13 @@ class Wire(BaseModel):
     def matches(cls, value: Mapping[str, Any]) -> bool:
         """Return whether a record is meant to have this shape, where a line may have one of several."""
         return True
+
+
+def build_shapes(base: type[Wire] = Wire) -> None:
+    """Build every shape that is imported; one that is not built is at its first use, which costs milliseconds."""
+    for shape in base.__subclasses__():
+        shape.model_rebuild()
+        build_shapes(shape)
 
 
 # --- formats ---------------------------------------------------------------------------------------------------------

@@ -29,6 +29,7 @@ from yolo_fs.services.daemon.coordinator import Coordinator
 from yolo_fs.services.daemon.duties import Duty, Schedule
 from yolo_fs.services.daemon.health import write_health
 from yolo_fs.services.daemon.recovery import recover
+from yolo_fs.services.daemon.warm_keeper import WarmKeeper
 from yolo_fs.services.daemon.watch_set import EventQueue, WatchSet
 from yolo_fs.services.escalations.sinks import Sinks, load_sinks
 from yolo_fs.services.escalations.ticking import Ticker
@@ -81,6 +82,7 @@ class Daemon:
         self._git_identity = _identity(repository.git_dir)
         self._team_link = TeamLink(repository, self._queue.ring)
         self._schedule = Schedule(DUTIES, self, emit)
+        self._warm = WarmKeeper(repository.own_dir, repository.root)
         self._is_stopping = False
         self._due: dict[str, float] = {}
         """Path that something was seen of → when it is to be checked, on the monotonic clock."""
@@ -158,7 +160,14 @@ class Daemon:
 
     def _end(self) -> None:
         with contextlib.ExitStack() as parts:
-            for part in (self._team_link, self._coordinator, self._sinks, self._packs):
+            parts_of_ours = (
+                self._team_link,
+                self._coordinator,
+                self._sinks,
+                self._packs,
+                self._warm,
+            )
+            for part in parts_of_ours:
                 parts.callback(part.close)
             self._watch_set.stop()
             if not self._is_gone():
@@ -342,6 +351,10 @@ class Daemon:
         self._crew.tick(self._coordinator.unsettled)
         return CREW_EVERY_S
 
+    def _keep_warm(self) -> float:
+        self._warm.keep()
+        return CHECK_EVERY_S
+
     def _report_health(self) -> float:
         state = (self._tip, self._schedule.troubles)
         if state != self._reported:
@@ -391,6 +404,7 @@ DUTIES: tuple[Duty[Daemon], ...] = (
     Duty("escalations", Daemon._hand_up_escalations),
     Duty("crew", Daemon._watch_crew, is_wanted=lambda daemon: daemon._crew.is_pressing),
     Duty("health", Daemon._report_health, is_wanted=lambda daemon: daemon._reported is None),
+    Duty("warm", Daemon._keep_warm),
 )
 """What the daemon does, in the order of a turn: commits first, then what follows from them."""
 

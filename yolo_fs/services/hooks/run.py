@@ -98,12 +98,13 @@ def _role() -> str:
         return said
     from yolo_fs.protocol.roster import AGENT_BY_NAME
 
-    author = _AUTHOR.removeprefix("yolo-")
+    author = _INHERITED.get(AUTHOR, "").removeprefix("yolo-")
     return author if author.rstrip("0123456789").removesuffix("-") in AGENT_BY_NAME else ""
 
 
-_AUTHOR = os.environ.get("GIT_AUTHOR_NAME", "")
-"""Read now: whoever opens the repository drops what git says of it in the environment."""
+AUTHOR = "GIT_AUTHOR_NAME"
+_INHERITED: dict[str, str] = {}
+"""What git said when it called: whoever opens the repository drops that from the environment."""
 
 
 def _is_agent() -> bool:
@@ -326,3 +327,9 @@ HOOKS: Mapping[str, Callable[[Sequence[str]], bool]] = {
     "pre-push": pre_push,
 }
 """Name of a hook → what it does; False refuses."""
+
+
+def run_hook(name: str, arguments: Sequence[str]) -> bool:
+    """Answer one of git's hooks; False refuses."""
+    _INHERITED[AUTHOR] = os.environ.get(AUTHOR, "")
+    return HOOKS[name](arguments)

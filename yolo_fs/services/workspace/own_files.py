@@ -144,6 +144,7 @@ TEAM = OwnFile(
 OVERRIDES = OwnFile(
     "handoff-overrides.json", {"overrides": [_OVERRIDE]}, "which handoffs you accepted with errors"
 )
+WARM = OwnFile("warm.json", {"at": str, "why": str})
 _OTHERS = (
     OwnFile("agents.jsonl", loss="the agents' signs of life so far"),
     OwnFile("agents.1.jsonl", loss="the agents' older signs of life"),
@@ -180,6 +181,7 @@ def own_files(repository: Repository, hosts: tuple[str, ...]) -> Iterator[OwnFil
         HOOKS,
         OVERRIDES,
         TEAM,
+        WARM,
     )
     yield from (setup_file(f"{host}{part}") for host in hosts for part in SETUP_PARTS)
     yield from _OTHERS

@@ -1,0 +1,43 @@
+"""What a command line leads to: the few commands that are past click for speed, and all others."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+HOOK_IN_FULL = "hook-in-full"
+"""What a hook asks of the warm process once it is clear that something of ours is touched."""
+ASKED_BY_GIT = "asked-by-git"
+"""What the script in git's hooks asks of it."""
+
+
+def run_here(arguments: Sequence[str]) -> int:
+    """Run a command in this process and return its exit code."""
+    name, *rest = arguments or ("",)
+    is_help = bool({"-h", "--help"} & set(arguments))
+    if name == HOOK_IN_FULL:
+        from yolo_fs.cli.hook_fast import main_in_full
+
+        return main_in_full(rest)
+    if name == ASKED_BY_GIT:
+        from yolo_fs.cli.githook import answer as answer_git
+
+        return answer_git(rest[0], rest[1:])
+    if name == "hook" and not is_help:
+        from yolo_fs.cli.hook_fast import main as answer_hook
+
+        return answer_hook(rest)
+    if name == "statusline" and not is_help:
+        from yolo_fs.cli.statusline_fast import main as show_line
+
+        return show_line(rest)
+    if name == "compat":
+        from yolo_fs.compat.scripts import SCRIPTS
+        from yolo_fs.compat.scripts import main as run_script
+
+        if rest and rest[0] in SCRIPTS:
+            return run_script(rest)
+    from yolo_fs.cli.main import run
+
+    return run(arguments)

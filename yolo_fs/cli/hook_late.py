@@ -1,0 +1,91 @@
+"""What the guard answers when its time runs out: no to what is certainly forbidden, decided without any import of ours.
+
+A host that waits in vain lets the tool run, which would be the wrong answer to exactly these.
+"""
+
+from __future__ import annotations
+
+import _signal  # type: ignore[import-not-found]
+import contextlib
+import os
+import re
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any
+
+LIMIT_S = 4.0
+"""The host's own limit less what it takes to start and to end; a test keeps it below the table of hooks."""
+_NAMES = (
+    r"\.dept-status-|\.dept-lock-|\.handoff-|\.escalation-state\.json$|\.escalation-resolution-"
+)
+"""How the names begin that nobody writes by hand; a test keeps them equal to the table of guarded files."""
+GUARDED_NAME = re.compile(_NAMES)
+_TREE = ".yolo-planning"
+_REDIRECTED = re.compile(
+    rf"(?:>\s*[\"']?|\*\*\* (?:Add|Update|Delete) File: )(?:\S*/)?{_TREE}/(?:\S*/)?(?:{_NAMES})".replace(
+        "$", ""
+    )
+)
+_REMOVED = re.compile(rf"\s*rm\s+(?:-\S+\s+)*[\"']?(?:\./)?(?:\.git|{re.escape(_TREE)})/?[\"']?\s*")
+_PATHS = ("file_path", "path", "notebook_path", "target_file")
+WRITERS = ("Write", "Edit", "MultiEdit", "NotebookEdit", "StrReplace", "Delete")
+"""Tools that write the file they name; a test keeps them equal to the table of tools."""
+
+
+class OutOfTimeError(BaseException):
+    """Passes by whoever catches what is an error: there is no time to mend anything."""
+
+
+@contextlib.contextmanager
+def limit_time() -> Iterator[None]:
+    """Raise `OutOfTimeError` where something takes longer than the guard may."""
+
+    def end(_number: int, _frame: object) -> None:
+        raise OutOfTimeError
+
+    before = _signal.signal(_signal.SIGALRM, end)
+    _signal.setitimer(_signal.ITIMER_REAL, LIMIT_S)
+    try:
+        yield
+    finally:
+        _signal.setitimer(_signal.ITIMER_REAL, 0)
+        _signal.signal(_signal.SIGALRM, before)
+
+
+def answer_late(asked: tuple[str, str, str, Mapping[str, Any]]) -> tuple[dict[str, Any], str, int]:
+    """Return what goes to stdout and stderr and the exit code."""
+    _, host, cwd, told = asked
+    why = _forbidden(told, cwd)
+    if not why:
+        note = f"yolo-fs hook: not checked within {LIMIT_S:g} s, so that the tool may run. "
+        return {}, f"{note}The daemon and 'yolo-fs verify' check what it leaves behind.", 0
+    first = f"{why} (decided by its name alone: the whole check did not end within {LIMIT_S:g} s)."
+    reason = f"{first}\nInstead: ask again in a moment; 'yolo-fs doctor' says what is slow."
+    if host == "cursor":
+        return {"permission": "deny", "user_message": first, "agent_message": reason}, "", 0
+    denied = {"permissionDecision": "deny", "permissionDecisionReason": reason}
+    return {"hookSpecificOutput": {"hookEventName": "PreToolUse", **denied}}, "", 0
+
+
+def _forbidden(told: Mapping[str, Any], cwd: str) -> str:
+    """Return why a tool may certainly not run, whoever asks; empty where only the whole check tells."""
+    given = told.get("tool_input")
+    given = given if isinstance(given, dict) else told
+    for key in _PATHS if told.get("tool_name") in WRITERS else ():
+        path = given.get(key)
+        if isinstance(path, str) and _is_guarded(os.path.join(cwd, path)):
+            return f"{ascii(os.path.basename(path))[1:-1]:.200} is a file that only a command of yolo-fs writes"
+    command = given.get("command", given.get("cmd"))
+    text = " ".join(map(str, command)) if isinstance(command, list) else str(command or "")
+    if _REDIRECTED.search(text):
+        return "a file that only a command of yolo-fs writes would be written"
+    if _REMOVED.fullmatch(text) and os.path.isdir(os.path.join(cwd, _TREE)):
+        return "the planning tree or the repository itself would be removed"
+    return ""
+
+
+def _is_guarded(path: str) -> bool:
+    folder, name = os.path.split(os.path.realpath(path.replace("\0", "")))
+    return f"/{_TREE}/" in f"{folder}/" and GUARDED_NAME.match(name) is not None

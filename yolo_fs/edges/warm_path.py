@@ -1,0 +1,304 @@
+"""Hands a command to the warm process beside the daemon, which answers by a fork of itself instead of by an import.
+
+The idea is that of Mercurial's `chg`. Nothing but built-in modules is imported here, since this
+decides what each command costs; `signal` alone would double it. Whatever is odd, the command runs
+in this process as if nobody had been asked. See docs/faults.md#f64.
+"""
+
+from __future__ import annotations
+
+import _signal  # type: ignore[import-not-found]
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # typing itself would cost a third of what an answer may cost
+    import _socket
+    from collections.abc import Sequence
+
+COLD = "YOLO_FS_COLD"
+"""Variable that keeps commands out of the warm process, and the daemon from starting one."""
+FAILPOINTS = "YOLO_FP"
+"""Variable of the tests that break us on purpose: it is heard when a module is imported."""
+SOCKET = "warm.sock"
+"""Name of the socket, below `.git/yolo-fs` of a work tree."""
+HELLO = b"yolo-fs warm 1\n"
+FRAME_BYTES = 5
+"""A reply is a letter and a number: R refused, S ready (process), C ended (exit code), K killed (signal)."""
+GO = b"g"
+"""After this word of the client, and not before it, a command has begun."""
+PATIENCE_S = 0.05
+"""How long the warm process may take to answer at all."""
+READY_S = 2.0
+"""How long it may then take until the command can begin."""
+STREAMS = ("stdin", "stdout", "stderr")
+
+_LONG_LIVED = frozenset(
+    ("run", "start", "stop", "restart", "logs", "service", "board", "mcp", "demo", "statusline")
+)
+"""Verbs that live long, or on which the warm process itself depends."""
+_FOLLOWING = frozenset(("--watch", "--follow", "-f", "-w", "wait"))
+_FORWARDED = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGWINCH")
+_CREDENTIALS_BYTES = 12
+
+
+def run_warm(
+    arguments: Sequence[str], start: str = "", streams: tuple[int, int, int] = (0, 1, 2)
+) -> int | None:
+    """Run a command in the warm process and return its exit code; None when it has to run in this one.
+
+    `start`: where it works, if that is not its own `-C`; `streams`: descriptors that are its standard streams.
+    """
+    if not _is_ordinary(arguments):
+        return None
+    connection = None
+    try:
+        folder = _folder(start or _start(arguments))
+        connection = _connect(folder) if folder else None
+        return None if connection is None else _converse(connection, arguments, streams)
+    except (OSError, ValueError):
+        return None
+    finally:
+        if connection is not None:
+            connection.close()
+
+
+def _is_ordinary(arguments: Sequence[str]) -> bool:
+    """Return whether a command ends soon, and this process is one that another can stand in for."""
+    return (
+        sys.platform == "linux"
+        and not any(map(os.environ.get, (COLD, FAILPOINTS)))
+        and not (arguments and arguments[0] in _LONG_LIVED)
+        and not _FOLLOWING.intersection(arguments)
+        and None not in (sys.stdin, sys.stdout, sys.stderr)
+    )
+
+
+def signature() -> str:
+    """Return what makes two interpreters behave alike, beside their environment and their streams."""
+    flags = sys.flags
+    kept = ("debug", "inspect", "interactive", "optimize", "dev_mode", "verbose", "bytes_warning")
+    unsafe = 0 if flags.safe_path or not sys.path else 1  # there the first folder is the command's
+    inherited = {
+        name: value
+        for name, value in os.environ.items()
+        if name.startswith(("PYTHON", "GIT_PYTHON_GIT", "GIT_PYTHON_TRACE"))
+    }
+    return repr(
+        (
+            sys.executable,
+            sys.hexversion,
+            os.path.dirname(os.path.dirname(__file__)),
+            [getattr(flags, name) for name in kept],
+            flags.hash_randomization,
+            sys.warnoptions,
+            sorted(sys._xoptions.items()),
+            sys.path[unsafe:],
+            sys.getfilesystemencoding(),
+            _text_encoding(),
+            [] if flags.ignore_environment else sorted(inherited.items()),
+        )
+    )
+
+
+def _text_encoding() -> str:
+    import _locale
+
+    return "utf-8" if sys.flags.utf8_mode else _locale.getencoding().lower()
+
+
+# --- where it is -----------------------------------------------------------------------------------------------------
+
+
+def own_folder(root: str) -> str:
+    """Return `.git/yolo-fs` of the work tree at `root`, also of a linked one; empty outside of a repository."""
+    git = os.path.join(root, ".git")
+    try:
+        with open(git, "rb") as file:
+            name, _, place = (
+                file.read(4096).decode("utf-8", "surrogateescape").strip().partition(": ")
+            )
+        git = os.path.join(root, place) if name == "gitdir" else ""
+    except IsADirectoryError:
+        pass
+    except OSError:
+        return ""
+    return os.path.join(git, "yolo-fs") if git and os.path.isdir(git) else ""
+
+
+def _start(arguments: Sequence[str]) -> str:
+    return arguments[arguments.index("-C") + 1] if "-C" in arguments[:-1] else os.curdir
+
+
+def _folder(start: str) -> str:
+    """Return the folder of ours of the work tree that `start` lies in; any other's would do as well."""
+    root = os.path.abspath(start)
+    while not os.path.exists(os.path.join(root, ".git")):
+        if root == os.path.dirname(root):
+            return ""
+        root = os.path.dirname(root)
+    return own_folder(root)
+
+
+def _connect(folder: str, patience_s: float = PATIENCE_S) -> _socket.socket | None:
+    """Return a connection to a warm process of the same user that answers at once, else None.
+
+    Raises:
+        OSError: there is none, or it is stopped or busy.
+    """
+    place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    connection = None
+    try:
+        if not is_private(os.fstat(place)) or not os.path.lexists(f"{folder}/{SOCKET}"):
+            return None
+        import _socket
+
+        connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM | _socket.SOCK_CLOEXEC)
+        connection.settimeout(patience_s)
+        # By the open folder: its path may be longer than an address, and be another one by now.
+        connection.connect(f"/proc/self/fd/{place}/{SOCKET}")
+        if peer_of(connection)[1] == os.geteuid() and _read(connection, len(HELLO)) == HELLO:
+            answering, connection = connection, None
+            return answering
+        return None
+    finally:
+        os.close(place)
+        if connection is not None:
+            connection.close()
+
+
+def is_private(status: os.stat_result) -> bool:
+    """Return whether a folder is this user's, and nobody else may write in it or pass through it."""
+    return status.st_uid == os.geteuid() and not status.st_mode & 0o077
+
+
+def peer_of(connection: _socket.socket) -> tuple[int, int]:
+    """Return process and user at the other end, as the kernel tells them."""
+    import _socket
+
+    facts = connection.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, _CREDENTIALS_BYTES)
+    return int.from_bytes(facts[:4], sys.byteorder), int.from_bytes(facts[4:8], sys.byteorder)
+
+
+def answers(folder: str) -> bool:
+    """Return whether a warm process answers in a folder of ours, be it late."""
+    try:
+        connection = _connect(folder, READY_S)
+    except OSError:
+        return False
+    if connection is not None:
+        connection.close()
+    return connection is not None
+
+
+# --- what is said ----------------------------------------------------------------------------------------------------
+
+
+def _converse(
+    connection: _socket.socket, arguments: Sequence[str], streams: tuple[int, int, int]
+) -> int | None:
+    here = os.open(os.curdir, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        _send(connection, _request(arguments), (*streams, here))
+    finally:
+        os.close(here)
+    connection.settimeout(READY_S)
+    letter, number = _reply(connection)
+    if letter != "S":
+        return None
+    connection.settimeout(None)
+    signals = _Signals(number)
+    connection.sendall(GO)  # from here on the command has begun, and is not begun again
+    try:
+        letter, number = _reply(connection)
+    finally:
+        signals.end()
+    if letter == "C":
+        return number
+    if letter == "K" and number != _signal.SIGKILL:
+        _signal.signal(number, _signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+    os.write(2, b"yolo-fs: the process that ran this command was killed\n")
+    return 128 + (number if letter == "K" else int(_signal.SIGKILL))
+
+
+def _request(arguments: Sequence[str]) -> bytes:
+    """Return what a command is made of: fields that hold no NUL, after the length of all of them."""
+    umask = os.umask(0o077)
+    os.umask(umask)
+    streams = [getattr(sys, name) for name in STREAMS]
+    fields = [
+        os.fsencode(signature()),
+        b"%d" % umask,
+        ",".join(str(number) for number in _ignored()).encode(),
+        *(
+            f"{stream.encoding},{stream.errors},{stream.line_buffering:d},{stream.write_through:d}".encode()
+            for stream in streams
+        ),
+        b"%d" % len(arguments),
+        *map(os.fsencode, arguments),
+        *(name + b"=" + value for name, value in os.environb.items()),
+    ]
+    text = b"\0".join(fields)
+    return len(text).to_bytes(4, "big") + text
+
+
+def _ignored() -> list[int]:
+    """Return the signals that whoever started us wants ignored, as `nohup` does."""
+    return [
+        number for number in range(1, 32)
+        if number != _signal.SIGPIPE and _signal.getsignal(number) == _signal.SIG_IGN
+    ]  # fmt: skip
+
+
+def _send(connection: _socket.socket, data: bytes, descriptors: Sequence[int]) -> None:
+    import _socket
+
+    packed = b"".join(number.to_bytes(4, sys.byteorder) for number in descriptors)
+    first = connection.sendmsg([data], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, packed)])
+    connection.sendall(data[first:])
+
+
+def _reply(connection: _socket.socket) -> tuple[str, int]:
+    frame = _read(connection, FRAME_BYTES)
+    return (
+        (chr(frame[0]), int.from_bytes(frame[1:], "big")) if len(frame) == FRAME_BYTES else ("", 0)
+    )
+
+
+def _read(connection: _socket.socket, count: int) -> bytes:
+    data = b""
+    while len(data) < count and (part := connection.recv(count - len(data))):
+        data += part
+    return data
+
+
+class _Signals:
+    """Passes on to the process that runs the command what this one is sent."""
+
+    def __init__(self, pid: int):
+        self._process = os.pidfd_open(pid)
+        numbers = [getattr(_signal, name) for name in _FORWARDED]
+        self._before = {
+            number: _signal.signal(number, self._forward)
+            for number in numbers
+            if _signal.getsignal(number) != _signal.SIG_IGN
+        }
+        self._before[_signal.SIGTSTP] = _signal.signal(_signal.SIGTSTP, self._pause)
+
+    def end(self) -> None:
+        """Let signals mean again what they meant before."""
+        for number, handler in self._before.items():
+            _signal.signal(number, handler)
+        os.close(self._process)
+
+    def _forward(self, number: int, _frame: object) -> None:
+        try:
+            _signal.pidfd_send_signal(self._process, number)
+        except ProcessLookupError:  # it has just ended, and its answer is on the way
+            return
+
+    def _pause(self, _number: int, frame: object) -> None:
+        self._forward(_signal.SIGSTOP, frame)
+        os.kill(os.getpid(), _signal.SIGSTOP)
+        self._forward(_signal.SIGCONT, frame)
