@@ -59,6 +59,12 @@ def asked(
     return dict(said), complaint, code
 
 
+def writes(team: Team, told: dict[str, Any], name: str = "critique.jsonl") -> None:
+    """Let the agent of an input have written an artifact."""
+    given = {"tool_input": {"file_path": f"{PHASE}/{name}"}, "tool_name": "Write"}
+    asked(team, {**told, **given, "hook_event_name": "PostToolUse", "cwd": str(team.root)})
+
+
 def name_of(path: Path) -> str:
     return f"{path.parent.name}/{path.stem}"
 
@@ -74,6 +80,8 @@ def schema_of(host: str, event: str) -> dict[str, Any]:
 @pytest.mark.parametrize("path", RECORDED, ids=name_of)
 def test_a_recorded_input_gets_an_answer_of_its_hosts_schema(team: Team, path: Path) -> None:
     host, event = path.parent.name, path.stem.partition("__")[0]
+    if event.endswith("stop"):
+        writes(team, json.loads(path.read_text()))
     answer, _, code = asked(team, json.loads(path.read_text()))
     jsonschema.validate(answer, schema_of(host, event))
     refused_by_exit = name_of(path) == "claude/task-completed"
@@ -149,6 +157,8 @@ def test_a_stop_is_blocked_once_while_a_valid_artifact_is_in_no_commit(team: Tea
     (team.root / PHASE / "critique.jsonl").unlink()
     team.example("research/ok/findings.jsonl", "research.jsonl")
     told = {"hook_event_name": "Stop", "cwd": str(team.root), "stop_hook_active": False}
+    told["session_id"] = "s1"
+    writes(team, told, "research.jsonl")
     first = asked(team, told)[0]
     assert "research.jsonl: valid, but in no commit; run 'yolo-fs run --once'" in first["reason"]
     assert asked(team, told | {"stop_hook_active": True})[0] == {}
@@ -163,6 +173,28 @@ def test_a_subagent_answers_for_its_own_artifacts_alone(team: Team) -> None:
     team.artifact("01-01.summary.jsonl", "{}\n")
     assert asked(team, told | {"agent_type": "yolo-dev"})[0]["decision"] == "block"
     assert asked(team, told | {"agent_type": "yolo-fe-dev"})[0] == {}
+
+
+@pytest.mark.proves("hosts:5")
+@pytest.mark.parametrize(
+    ("told", "is_held"),
+    [
+        ({"session_id": "s1", "hook_event_name": "Stop"}, True),
+        ({"session_id": "s2", "hook_event_name": "Stop"}, False),
+        ({"hook_event_name": "Stop"}, False),
+        ({"session_id": "s1", "agent_id": "a1", "agent_type": "general-purpose"}, False),
+        ({"session_id": "s1", "agent_id": "a2", "agent_type": "yolo-critic"}, True),
+        ({"session_id": "s1", "agent_id": "a3", "agent_type": "yolo-dev"}, False),
+        ({"conversation_id": "s1", "hook_event_name": "stop", "status": "completed"}, True),
+        ({"conversation_id": "s1", "hook_event_name": "stop", "status": "aborted"}, False),
+    ],
+)
+def test_only_who_wrote_a_fault_or_whose_step_it_is_is_held_back(
+    team: Team, told: dict[str, Any], is_held: bool
+) -> None:
+    writes(team, {"session_id": "s1"})
+    asks = {"hook_event_name": "SubagentStop", **told, "cwd": str(team.root)}
+    assert bool(asked(team, asks)[0]) is is_held
 
 
 @pytest.mark.proves("hosts:6")

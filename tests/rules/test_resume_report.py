@@ -225,7 +225,7 @@ def test_a_handoff_that_nobody_may_follow_says_why() -> None:
     text = as_text(
         resume_report(Situation(handoff=LastHandoff("x/HANDOFF.md", "", ("no branch",))))
     )
-    assert "- x/HANDOFF.md: not accepted: no branch" in text
+    assert "- x/HANDOFF.md: not accepted, its writer has to mend it" in text
 
 
 @pytest.mark.parametrize(

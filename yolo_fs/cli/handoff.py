@@ -70,7 +70,7 @@ def check(
         if because is not None:
             handed = handoffs.override(handed, because, now)
         findings = (*handed.findings, *handoffs.later_work(handed))
-    code = Exit.DONE if handed.is_accepted else Exit.FINDINGS
+    code = Exit.DONE if handed.is_accepted or handed.over else Exit.FINDINGS
     return Reply(_as_json(handed), findings, code, lambda console: _show(console, handed))
 
 
@@ -182,6 +182,7 @@ def _nothing_handed_over() -> Finding:
 def _as_json(handed: ReceivedHandoff) -> dict[str, Any]:
     return {
         "accepted": handed.is_accepted,
+        "over": handed.over,
         "path": handed.source.path,
         "role": handed.role,
         "required_reading": handed.packet.required_reading if handed.packet else "",
@@ -199,6 +200,9 @@ def _emitted_as_json(emitted: EmittedHandoff) -> dict[str, Any]:
 
 def _show(console: Console, handed: ReceivedHandoff) -> None:
     packet = handed.packet
+    if handed.over:
+        console.print(safe(f"over: {handed.over}; nobody has to follow it", 500))
+        return
     if packet is None or not handed.is_accepted:
         console.print(
             "stop: the handoff is not accepted; make no edit until it is mended", style="red"

@@ -28,6 +28,10 @@ class LastHandoff:
     """What the receiver is; empty when the handoff is not accepted."""
     wrong: tuple[str, ...] = ()
     """Why it is not."""
+    writer: str = ""
+    """Who wrote it, and has to mend it; empty when it does not say."""
+    orders: tuple[tuple[str, str], ...] = ()
+    """What its receiver reads, does and reaches: name and value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,14 +179,15 @@ def _uncommitted(situation: Situation) -> Iterator[Item]:
 
 def _handoffs(situation: Situation) -> Iterator[Item]:
     if taken := situation.handoff:
-        said = (
-            f"accepted, you are {safe(taken.role)}"
-            if taken.role
-            else f"not accepted: {safe('; '.join(taken.wrong), 400)}"
-        )
         yield (
-            f"{safe(taken.path)}: {said}",
-            {"path": taken.path, "role": taken.role or None, "wrong": [*taken.wrong]},
+            f"{safe(taken.path)}: {_said_of(taken)}",
+            {
+                "path": taken.path,
+                "role": taken.role or None,
+                "wrong": [*taken.wrong],
+                "writer": taken.writer,
+                **dict(taken.orders),
+            },
         )
     for life in situation.lives:
         one = life.delivery
@@ -196,6 +201,19 @@ def _handoffs(situation: Situation) -> Iterator[Item]:
                     "stage": life.stage.value,
                 },
             )
+
+
+def _said_of(taken: LastHandoff) -> str:
+    if taken.role:
+        orders = "".join(
+            f"; {name.replace('_', ' ')}: {safe(value, 200)}"
+            for name, value in taken.orders
+            if value
+        )
+        return f"accepted: whoever is {safe(taken.role)} goes on{orders}"
+    writer = safe(taken.writer) or "its writer"
+    wrong = safe("; ".join(taken.wrong), 400)
+    return f"not accepted, {writer} has to mend it, and nothing else may be edited before: {wrong}"
 
 
 def _phases(phases: Phases) -> Iterator[Item]:

@@ -14,9 +14,11 @@ from yolo_fs.protocol.names import Dept
 from yolo_fs.protocol.workflow import STEPS, EntryGate, ExitGate, Skip
 from yolo_fs.rules.evidence.facts import SourceCommit, Version, Work
 from yolo_fs.rules.evidence.plans import PlanStanding, layers
+from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.rules.phase.progress import PhaseStatus, StepStanding, StepStatus, fold
 from yolo_fs.rules.phase.stepgates import ENTRY, EXIT
 from yolo_fs.rules.phase.view import SKIPS
+from yolo_fs.rules.states.project import orchestration
 from yolo_fs.schemas.config import Config
 
 
@@ -508,3 +510,28 @@ def test_critic_and_architect_take_over_what_the_phase_before_handed_over(
     )
     assert progress.next is not None
     assert (progress.next.inputs[-1].endswith("phase-handoff.jsonl")) is takes
+
+
+# --- departments ---
+
+
+@pytest.mark.parametrize("workflow", ["backend_only", "parallel", "sequential", None])
+def test_the_flags_say_which_departments_work_and_the_workflow_only_their_order(
+    workflow: str | None,
+) -> None:
+    said = {"departments": {"frontend": True}} | (
+        {"department_workflow": workflow} if workflow else {}
+    )
+    phase = Phase(facts({}, config=Config.model_validate(said)))
+    assert [one.department for one in phase.progress.departments] == ["backend", "frontend"]
+    assert not next(gate for gate in phase.gates if gate.name == "all-depts").is_open
+    state = orchestration(phase, None)
+    assert state and sum(len(wave["depts"]) for wave in state["waves"]) == 2
+
+
+def test_a_refusal_names_the_file_as_the_department_calls_it() -> None:
+    config = Config.model_validate({"departments": {"frontend": True}})
+    phase = Phase(facts(complete(), config=config))
+    frontend = next(one for one in phase.progress.departments if one.department == "frontend")
+    lacks = {lack for step in frontend.steps for lack in step.missing}
+    assert {"no valid fe-architecture.toon", "no valid fe-code-review.jsonl"} <= lacks

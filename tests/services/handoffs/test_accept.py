@@ -298,6 +298,97 @@ def test_link_in_place_of_a_handoff_is_not_overlooked(team: Team) -> None:
     assert may_edit(team) == [Reason.NOT_REGULAR]
 
 
+# --- a handoff ends ---
+
+
+@pytest.mark.proves("001:73")
+@pytest.mark.parametrize("way", ["--ff-only", "--no-ff"])
+def test_a_handoff_whose_work_has_come_into_this_branch_is_over(team: Team, way: str) -> None:
+    team.git("branch", "main")
+    team.emit()
+    team.commit("executor", "feat: the form")
+    team.git("switch", "-q", "main")
+    team.git("-c", "user.name=Ada", "-c", "user.email=a@b.c", "merge", "-q", way, BRANCH)
+    assert may_edit(team) is None
+    handed = team.check()
+    assert (handed.over, handed.role) == (f"main has all of {BRANCH}", "")
+    team.git("branch", "-D", BRANCH)
+    assert may_edit(team) is None
+
+
+def test_a_handoff_goes_on_while_a_part_of_its_work_is_elsewhere(team: Team) -> None:
+    team.emit()
+    team.commit("architect", "chore: hand over")
+    team.git("switch", "-q", "-c", "main")
+    team.git("switch", "-q", BRANCH)
+    team.commit("executor", "feat: the form")
+    team.git("switch", "-q", "main")
+    assert may_edit(team) == [Reason.BRANCH_MISMATCH]
+    team.change(HANDOFF, "Build the form", "Build the other form")
+    team.git("merge", "-q", "--ff-only", BRANCH)
+    assert may_edit(team) == [Reason.BRANCH_MISMATCH], (
+        "a new handoff is not the one that was merged"
+    )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "  status: archived",
+        "  archived: true",
+        "status: archived",
+        '  "status": "archived"  # done',
+    ],
+)
+def test_a_handoff_of_an_archived_session_is_over_whatever_it_says(team: Team, line: str) -> None:
+    team.emit()
+    team.change(README, "  session_priority: ultra", f"  session_priority: ultra\n{line}")
+    if not line.startswith(" "):
+        team.change(README, f"{line}\n", "")
+        team.change(README, "meta:", f"{line}\nmeta:")
+    assert team.check().over.endswith("says that its session is archived")
+    team.change(HANDOFF, "executor", "reviewer")
+    assert may_edit(team) is None
+
+
+@pytest.mark.parametrize(
+    "line", ["tasks:\n  - status: archived", "  status: not archived", "  x:\n    archived: true"]
+)
+def test_what_else_is_archived_ends_no_handoff(team: Team, line: str) -> None:
+    team.emit()
+    team.change(README, f"  directive_branch: {BRANCH}", f"  directive_branch: {BRANCH}\n{line}")
+    assert team.check().over == ""
+
+
+def test_a_priority_other_than_ultra_does_not_meet_the_trigger(team: Team) -> None:
+    team.emit()
+    team.change(README, "session_priority: ultra", "session_priority: normal")
+    assert told(team.check()) == [(Reason.STATE_CONFLICT, HANDOFF, "/handoff/trigger")]
+    assert may_edit(team) == [Reason.STATE_CONFLICT]
+    team.change(README, "  session_priority: normal\n", "")
+    assert team.check().is_accepted, "what the README does not say contradicts nothing"
+
+
+@pytest.mark.proves("001:73")
+def test_in_a_clone_history_says_which_handoff_is_the_younger(team: Team, tmp_path: Path) -> None:
+    other = GUID.replace("4f", "5f")
+    folder = SESSION.replace(GUID, other)
+    team.write(f"{folder}/README.md", (team.root / README).read_text())
+    team.write(f"{folder}/tasks/02.md", "# Form\n")
+    team.commit("architect", "another")
+    team.emit(session_id=other)
+    team.commit("architect", "older")
+    team.emit()
+    team.commit("architect", "younger")
+    for path, at in ((HANDOFF, 1), (f"{folder}/HANDOFF.md", 2)):
+        os.utime(team.root / path, ns=(at, at))
+    with Repository(str(team.root)) as repository:
+        assert DirectiveHandoffs(repository, SETTINGS).latest() == HANDOFF
+    (team.root / folder / "HANDOFF.md").write_text("written now\n")
+    with Repository(str(team.root)) as repository:
+        assert DirectiveHandoffs(repository, SETTINGS).latest() == f"{folder}/HANDOFF.md"
+
+
 # --- the operator ----------------------------------------------------------------------------------------------------
 
 

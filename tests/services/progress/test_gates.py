@@ -17,9 +17,11 @@ from yolo_fs.edges.files import stamp_at
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.ids import PhaseId
 from yolo_fs.reasons import Exit, Reason, YoloError
+from yolo_fs.rules.states.checksum import sealed
 from yolo_fs.services.history.team import Team as Facts
 from yolo_fs.services.progress.gate_wait import GateLook, _Presence
-from yolo_fs.services.progress.gates import Gates, forged_sentinels, gates_at, look
+from yolo_fs.services.progress.gates import Gates, gates_at, look
+from yolo_fs.services.progress.sentinels import forged_sentinels
 from yolo_fs.services.progress.state_files import Projector
 from yolo_fs.services.workspace.settings import load
 
@@ -167,19 +169,61 @@ def test_a_declared_failure_is_a_judgement_and_no_drift(team: Team) -> None:
     assert not gates(team).drift
 
 
-def test_genuine_sentinels_are_not_called_forged_until_the_evidence_is_gone(team: Team) -> None:
+def test_our_own_sentinels_are_never_called_forged_and_go_with_their_evidence(team: Team) -> None:
     design(team)
-    assert not gates(team).forged
+    sentinel = team.root / ".yolo-planning/phases/01-auth/.handoff-ux-complete"
+    assert sentinel.exists() and not gates(team).forged
+    was = sentinel.read_text()
     team.artifact("component-specs.jsonl", json.dumps(SPEC | {"status": "draft"}) + "\n")
     team.once()
-    assert set(gates(team).forged) == {".handoff-ux-complete", ".handoff-uiux-complete"}
+    assert not sentinel.exists() and not gates(team).forged
+    sentinel.write_text(was)
+    assert not gates(team).forged
+    assert not any(one.is_open for one in gates(team).phase.gates)
 
 
-def test_forged_sentinels_of_a_phase_are_found_without_its_other_files(team: Team) -> None:
-    team.artifact(".handoff-anything", "")
+@pytest.mark.parametrize("spoil", ["", "{}", "ff" * 20])
+def test_forged_sentinels_are_found_and_left_where_they_are(team: Team, spoil: str) -> None:
+    design(team)
+    sentinel = team.root / ".yolo-planning/phases/01-auth/.handoff-ux-complete"
+    bound = json.loads(sentinel.read_text())
+    bound["evidence"] = [["a", spoil]]
+    text = json.dumps(bound) if len(spoil) > 2 else spoil
+    team.artifact("component-specs.jsonl", json.dumps(SPEC | {"status": "draft"}) + "\n")
+    team.once()
+    sentinel.write_text(text)
+    team.once()
     with Repository(str(team.root)) as repository:
-        found = Facts(repository, load(repository.root)).phases(repository.head().tip)
-        assert forged_sentinels(repository.root, found[0]) == (".handoff-anything",)
+        known = Facts(repository, load(repository.root))
+        found = known.phases(repository.head().tip)
+        assert forged_sentinels(repository.root, found[0], known) == (sentinel.name,)
+    assert sentinel.read_text() == text
+
+
+@pytest.mark.parametrize("name", ["01-CONTEXT-uiux.md", "analysis.json"])
+def test_no_state_file_of_ours_is_ever_rejected(team: Team, name: str) -> None:
+    """What is committed first of a phase decides when it began; a phase may begin with no evidence of any step."""
+    if name == "analysis.json":
+        example = min((team.examples / "analysis/ok").iterdir())
+        team.artifact(name, example.read_text(), "02-page")
+    else:
+        team.artifact(name.replace("01", "02"), "# What the user said\n", "02-page")
+    team.once()
+    said = team.root / ".yolo-planning/phases/02-page/.phase-orchestration.json"
+    assert json.loads(said.read_text())["started_at"]
+    assert team.git("status", "--porcelain", "--", str(said)) == ""
+
+
+def test_a_faulty_state_file_that_we_wrote_once_is_written_anew(team: Team) -> None:
+    path = team.root / ".yolo-planning/phases/01-auth/.phase-orchestration.json"
+    said = json.loads(path.read_text())
+    path.write_text(json.dumps(sealed(said | {"started_at": ""})))
+    team.once()
+    assert json.loads(path.read_text())["started_at"] == said["started_at"]
+    by_hand = json.dumps(said | {"started_at": ""})
+    path.write_text(by_hand)
+    team.once()
+    assert path.read_text() == by_hand, "what somebody else wrote is not ours to mend"
 
 
 # --- what the daemon tells ---

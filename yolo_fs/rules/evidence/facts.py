@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from yolo_fs.ids import PhaseId, PlanId
-from yolo_fs.protocol.departments import BACKEND_ONLY, DEFAULT_DEPARTMENT, WORKING
+from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, WORKING
 from yolo_fs.protocol.names import Dept
 from yolo_fs.rules.artifacts.verdicts import Place
 from yolo_fs.schemas.config import Config
@@ -75,9 +75,7 @@ class Switches:
 
     @property
     def departments(self) -> tuple[Dept, ...]:
-        """The active departments, backend first; backend alone unless the workflow says otherwise."""
-        if self.config.department_workflow == BACKEND_ONLY:
-            return (DEFAULT_DEPARTMENT,)
+        """The active departments, backend first, by their flags; the workflow only orders them."""
         wanted = self.config.departments
         active = tuple(row.name for row in WORKING if wanted.get(row.name, row.is_default))
         return active or (DEFAULT_DEPARTMENT,)

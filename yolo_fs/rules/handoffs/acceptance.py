@@ -26,6 +26,10 @@ CLOCK_SLACK_S = 60
 """Clocks of two machines may differ by this much before a packet counts as one from the future."""
 
 _BRANCH_OF_SESSION = re.compile(r"""(["']?)directive_branch\1\s*:""")
+_PRIORITY = re.compile(r"""(["']?)session_priority\1\s*:\s*(["']?)(?P<said>[^"'#]*)\2""")
+_ARCHIVED = re.compile(
+    r"""(["']?)(?:status\1\s*:\s*(["']?)archived\2|archived\1\s*:\s*(["']?)true\3)\s*(?:\#.*)?$"""
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,8 @@ class DirectiveSession:
     """Relative to the repository."""
     branch: str = ""
     """`meta.directive_branch` of its README; empty when that cannot be read, which is a finding of its own."""
+    priority: str = ""
+    """`meta.session_priority` of its README; empty when it says none."""
 
     @property
     def name(self) -> str:
@@ -160,6 +166,21 @@ def _paths(packet: Packet, around: Around) -> Iterator[Fault]:
         yield Fault(Reason.FILE_MISSING, f"/{name}", message, "a file of this repository")
 
 
+_ULTRA = ("architect_ultra_detected", "auditor_ultra_open")
+"""Triggers whose condition a session's README tells; that of the others only people can judge."""
+
+
+def _condition(packet: Packet, around: Around) -> Iterator[Fault]:
+    """A README that names no priority contradicts nothing."""
+    session = around.session
+    if packet.trigger in _ULTRA and session and session.priority not in ("", "ultra"):
+        said = f"{session.folder}/{README} says session_priority: {session.priority}"
+        expected = "a session with meta.session_priority: ultra"
+        yield Fault(
+            Reason.STATE_CONFLICT, "/trigger", f"{packet.trigger} is not met: {said}", expected
+        )
+
+
 def _time(_: Packet, around: Around) -> Iterator[Fault]:
     if around.ahead_s > CLOCK_SLACK_S:
         message = f"the packet was written {around.ahead_s:.0f} s from now"
@@ -172,6 +193,7 @@ _AROUND: tuple[Callable[[Packet, Around], Iterator[Fault]], ...] = (
     _branch,
     _session,
     _paths,
+    _condition,
     _time,
 )
 
@@ -183,6 +205,23 @@ def branch_lines(lines: Sequence[str]) -> list[tuple[int, str]]:
 
     The rest of a README's front matter is free; what these lines mean is left to the strict reader of HANDOFF.md.
     """
+    return _meta_lines(lines, _BRANCH_OF_SESSION)
+
+
+def priority_said(lines: Sequence[str]) -> str:
+    """Return a README's `meta.session_priority`; empty when it says none."""
+    said = [_PRIORITY.match(line) for _, line in _meta_lines(lines, _PRIORITY)]
+    return next((one["said"].strip() for one in said if one), "")
+
+
+def is_archived(lines: Sequence[str]) -> bool:
+    """Return whether a README says that its session is archived, in `meta` or beside it."""
+    head = lines[1 : lines.index("---", 1)] if "---" in lines[1:] and lines[0] == "---" else ()
+    return any(map(_ARCHIVED.match, head)) or bool(_meta_lines(lines, _ARCHIVED))
+
+
+def _meta_lines(lines: Sequence[str], wanted: re.Pattern[str]) -> list[tuple[int, str]]:
+    """Return number and text of the lines of a README's `meta` that begin as wanted."""
     if lines[:1] != ["---"] or "---" not in lines[1:]:
         return []
     found: list[tuple[int, str]] = []
@@ -193,7 +232,7 @@ def branch_lines(lines: Sequence[str]) -> list[tuple[int, str]]:
             indent = -1 if line.rstrip() == "meta:" else 0
         elif line.strip() and indent < 0:
             indent = column
-        if column and column == indent and _BRANCH_OF_SESSION.match(line, column):
+        if column and column == indent and wanted.match(line, column):
             found.append((number, line.strip()))
     return found
 

@@ -32,6 +32,10 @@ class HookInput:
     """Commands of git that tell it to skip the hooks of the repository."""
     is_repeated: bool = False
     """It has been sent on once already: whoever is stopped twice is stopped for ever."""
+    is_aborted: bool = False
+    """Its user has stopped it: that is not answered by work."""
+    instance: str = ""
+    """Which of several agents of that kind, or which session; empty where the host does not say."""
     task: str = ""
     """What the task that is done was called."""
 
@@ -54,8 +58,14 @@ def parse_input(
         undecided=reading.undecided,
         unchecked=reading.unchecked,
         is_repeated=told.get("stop_hook_active") is True or _number(told, "loop_count") > 0,
+        is_aborted=_text(told, "status") in _ABORTED,
+        instance=next(filter(None, (_text(told, key) for key in _INSTANCE)), ""),
         task=f"{_text(told, 'task_subject')}\n{_text(told, 'task_description')}".strip(),
     )
+
+
+_ABORTED = ("aborted", "cancelled", "interrupted")
+_INSTANCE = ("agent_id", "session_id", "conversation_id")
 
 
 def _reading(told: Mapping[str, Any], environment: Mapping[str, str]) -> CommandReading:

@@ -24,6 +24,7 @@ Row = Mapping[str, Any] | None
 STATUS = ".dept-status-"
 SUMMARY = ".summary.jsonl"
 SHOW = "yolo-fs status"
+_PREFIXES = {row.name: row.prefix for row in WORKING}
 VALIDATE = "yolo-fs validate {}"
 
 
@@ -131,9 +132,8 @@ class CommittedEvidence:
     def lacks_summary(self) -> Iterator[MissingEvidence]:
         for department in self.departments:
             if not self.phase.facts.of_kind("summary", department):
-                yield MissingEvidence(
-                    f"{department} has no summary", "NN-MM.summary.jsonl", 0, SHOW
-                )
+                name = f"{_PREFIXES[department]}NN-MM.summary.jsonl"
+                yield MissingEvidence(f"{department} has no summary", name, 0, SHOW)
 
     def lacks_handoff(self) -> Iterator[MissingEvidence]:
         in_force = {
@@ -159,14 +159,13 @@ class CommittedEvidence:
         """Where several departments work, each that wrote tests says how they ended."""
         from yolo_fs.rules.phase.progress import StepStanding
 
-        prefixes = {row.name: row.prefix for row in WORKING}
         for one in self.phase.folded.departments:
             wrote_tests = any(
                 step.step.key == "test_authoring" and step.standing is StepStanding.COMPLETE
                 for step in one.steps
             )
             if wrote_tests and not self.phase.facts.of_kind("test-results", one.department):
-                name = f"{prefixes[one.department]}test-results.jsonl"
+                name = f"{_PREFIXES[one.department]}test-results.jsonl"
                 what = f"{one.department} has no test results"
                 yield MissingEvidence(what, name, 0, VALIDATE.format(name))
 

@@ -7,11 +7,12 @@ on. See docs/sources.md#document-002.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from yolo_fs.ids import PhaseId
 from yolo_fs.protocol.gates import (
     GATES,
     INTEGRATION,
@@ -167,6 +168,19 @@ def sentinels_of(phase: Phase) -> dict[str, str]:
         for row in SENTINELS
         if _is_proved(row, phase, open_gates)
     }
+
+
+def was_proved(name: str, phase: PhaseId, said: object, is_commit: Callable[[str], bool]) -> bool:
+    """Return whether a sentinel is one of ours that was true once: every commit that it rests on is on the branch."""
+    if not isinstance(said, dict) or (said.get("sentinel"), said.get("phase")) != (
+        name,
+        str(phase),
+    ):
+        return False
+    pairs = said.get("evidence")
+    listed = pairs if isinstance(pairs, list) else []
+    commits = [pair[1] for pair in listed if isinstance(pair, list) and len(pair) == 2]
+    return 0 < len(commits) == len(listed) and all(is_commit(str(one)) for one in commits)
 
 
 def _is_proved(row: Sentinel, phase: Phase, open_gates: Mapping[str, GateStatus]) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from yolo_fs.protocol.departments import DEPARTMENT_BY_NAME
 from yolo_fs.protocol.gates import Outcome
 from yolo_fs.protocol.workflow import EntryGate, ExitGate
 from yolo_fs.rules.escalations.entries import as_committed
@@ -16,7 +17,7 @@ from yolo_fs.rules.evidence.facts import all_present
 from yolo_fs.rules.evidence.plans import PlanStanding
 from yolo_fs.rules.loops.reviews import unfinished_reviews
 from yolo_fs.rules.phase.failures import failures_of
-from yolo_fs.rules.phase.view import View
+from yolo_fs.rules.phase.view import SHARED_KINDS, View
 
 Passed = frozenset[str]
 """Keys of the steps that are complete or skipped so far."""
@@ -147,9 +148,17 @@ ENTRY: Mapping[EntryGate, Callable[[View, Passed], Iterator[str]]] = {
 def _present(kind: str, name: str) -> Callable[[View], Iterator[str]]:
     def lacks(view: View) -> Iterator[str]:
         if not view.of(kind):
-            yield f"no valid {name}"
+            yield f"no valid {_named(view, name)}"
 
     return lacks
+
+
+def _named(view: View, name: str) -> str:
+    """Return how a file is called in the department; one that serves all departments needs no prefix."""
+    kind = name.partition(".")[0]
+    if view.department is None or kind in SHARED_KINDS:
+        return name
+    return f"{DEPARTMENT_BY_NAME[view.department].prefix}{name}"
 
 
 def _scope_approved(view: View) -> Iterator[str]:
@@ -162,7 +171,7 @@ def _scope_approved(view: View) -> Iterator[str]:
 def _critique(view: View) -> Iterator[str]:
     lines = view.lines("critique")
     if not lines:
-        yield "no valid critique.jsonl"
+        yield f"no valid {_named(view, 'critique.jsonl')}"
     elif not (all_present(lines, "cf") and all_present(lines, "rd")):
         yield "critique entries without confidence and round"
 
@@ -196,7 +205,7 @@ def _specs(view: View) -> Iterator[str]:
 def _red_tests(view: View) -> Iterator[str]:
     lines = view.lines("test-plan")
     if not lines:
-        yield "no valid test-plan.jsonl"
+        yield f"no valid {_named(view, 'test-plan.jsonl')}"
     for line in lines:
         if line.get("red") is not True:
             yield f"the tests of {line.get('id')} are not red"
@@ -221,7 +230,7 @@ def _no_pending_escalation(view: View) -> Iterator[str]:
 
 def _review_approved(view: View) -> Iterator[str]:
     if not any("r" in line for line in view.lines("code-review")):
-        yield "no valid code-review.jsonl"
+        yield f"no valid {_named(view, 'code-review.jsonl')}"
     for plan, verdict, state in unfinished_reviews(view.facts, view.department):
         yield f"the review of plan {plan} says {verdict}: {state}"
 

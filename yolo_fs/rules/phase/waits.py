@@ -27,7 +27,7 @@ from yolo_fs.rules.evidence.plans import PlanStanding, PlanStatus
 from yolo_fs.rules.phase.gate_sources import MissingEvidence
 from yolo_fs.rules.phase.progress import DepartmentStatus
 from yolo_fs.rules.phase.wait_graph import BY_NAME, Wait, shown
-from yolo_fs.rules.phase.waves import routing, waves
+from yolo_fs.rules.phase.waves import dispatch, waves
 
 if TYPE_CHECKING:
     from yolo_fs.rules.phase.phase import Phase
@@ -283,7 +283,7 @@ def _has_begun(one: DepartmentStatus) -> bool:
 def _wave_gates(facts: PhaseFacts) -> Iterator[tuple[Dept, WaveGate]]:
     """Yield each department of a later wave with the gate behind the wave before."""
     config = facts.switches.config
-    route = routing(config.model_dump(mode="json", include={"departments", "department_workflow"}))
+    route = dispatch(config.model_dump(mode="json", include={"departments", "department_workflow"}))
     for before, after in pairwise(waves(route)):
         gate = next(row for row in WAVE_GATES if row.name == before.gate)
         yield from (

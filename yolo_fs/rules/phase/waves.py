@@ -13,6 +13,7 @@ from typing import Any
 
 from yolo_fs.protocol.departments import (
     BACKEND_ONLY,
+    PARALLEL,
     SPAWN_ORDERS,
     WORKFLOWS,
     WORKING,
@@ -81,6 +82,16 @@ def routing(config: Mapping[str, Any]) -> Routing:
         warning = f"department_workflow={wanted} but no non-backend departments enabled; behaving as backend_only"
         return Routing(BACKEND_ONLY, active, warning)
     return Routing(wanted, active)
+
+
+def dispatch(config: Mapping[str, Any]) -> Routing:
+    """Return how the departments are dispatched by our own rule: their flags say who works, the workflow in which order.
+
+    The reference scripts let `backend_only` win over the flags, so that a department would never be looked at.
+    """
+    route = routing(config)
+    is_ordered = route.workflow != BACKEND_ONLY or not route.active
+    return route if is_ordered else Routing(PARALLEL, route.active, route.warning)
 
 
 def waves(route: Routing) -> tuple[Wave, ...]:

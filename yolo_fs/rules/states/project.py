@@ -15,7 +15,7 @@ from yolo_fs.rules.evidence.facts import Filed, PhaseFacts
 from yolo_fs.rules.phase.gates import GateStatus, integration_result
 from yolo_fs.rules.phase.phase import Phase, Phases
 from yolo_fs.rules.phase.progress import DepartmentStatus
-from yolo_fs.rules.phase.waves import routing, waves
+from yolo_fs.rules.phase.waves import Routing, dispatch, waves
 from yolo_fs.rules.states.checksum import DECLARED, declared_in, rank_of_status, renewed
 from yolo_fs.rules.states.department import derived_status
 from yolo_fs.rules.timestamps import day, iso
@@ -129,13 +129,13 @@ def orchestration(phase: Phase, before: Mapping[str, Any] | None) -> dict[str, A
     first = {
         "phase": facts.phase.number,
         "multi_dept": facts.switches.several_departments,
-        "workflow": facts.switches.config.department_workflow,
+        "workflow": _dispatched(facts).workflow,
         "departments": {one.department.value: _department(facts, one) for one in _in_waves(phase)},
         "gates": {name: _gate(facts, gates[name]) for name in GATE_BY_NAME if name in gates},
         "integration_qa": {"status": _integration(phase)},
         "security": {"status": _security(facts)},
         "owner_signoff": {"status": _owner(phase)},
-        "started_at": old.get("started_at") or iso(min(_moments(facts.filed), default=0)),
+        "started_at": old.get("started_at") or iso(_begun_s(facts)),
         "timeout_minutes": old.get("timeout_minutes") or GATE_TIMEOUT_MINUTES,
         "waves": _waves(facts),
     }
@@ -144,9 +144,19 @@ def orchestration(phase: Phase, before: Mapping[str, Any] | None) -> dict[str, A
     return renewed(before, first | others | ({DECLARED: declared} if declared else {}))
 
 
+def _begun_s(facts: PhaseFacts) -> int:
+    """Return when the phase began: with its first evidence, or with whatever came before that."""
+    present = [one.at_s for one in facts.filed if one.commit and one.place.phase]
+    return min(_moments(facts.filed) or present, default=facts.at_s)
+
+
+def _dispatched(facts: PhaseFacts) -> Routing:
+    return dispatch(facts.switches.config.model_dump(mode="json"))
+
+
 def _waves(facts: PhaseFacts) -> list[dict[str, Any]]:
     """Return which Leads are spawned together, in order, and the gate behind each wave."""
-    found = waves(routing(facts.switches.config.model_dump(mode="json")))
+    found = waves(_dispatched(facts))
     return [
         {"id": number, "depts": [dept.value for dept in wave.departments], "gate": wave.gate}
         for number, wave in enumerate(found, 1)

@@ -143,11 +143,13 @@ class ReceivedHandoff:
     """Errors stop the receiver; those that the operator has overridden are warnings."""
     session: DirectiveSession | None = None
     override: Override | None = None
+    over: str = ""
+    """Why nobody has to follow it any more; empty while somebody has to."""
 
     @property
     def is_accepted(self) -> bool:
         """Whether the receiver goes on without asking anybody."""
-        return self.packet is not None and not errors(self.findings)
+        return self.packet is not None and not errors(self.findings) and not self.over
 
     @property
     def role(self) -> str:
@@ -198,9 +200,58 @@ class DirectiveHandoffs:
     # --- which packet ---
 
     def latest(self) -> str:
-        """Return the HANDOFF.md that was written last; nothing when there is none."""
-        found = ((entry.stamp.mtime_ns, entry.path) for entry in self._files())
-        return max(found, default=(0, ""))[1]
+        """Return the HANDOFF.md that was written last, of those that are not over; nothing when there is none.
+
+        Once committed, history says which is younger: a clone writes all files at one moment.
+        """
+        found = self._youngest_first()
+        return next((path for path in found if not self._end_of(path)), next(iter(found), ""))
+
+    def _youngest_first(self) -> list[str]:
+        entries = sorted(
+            self._files(), key=lambda one: (one.stamp.mtime_ns, one.path), reverse=True
+        )
+        paths, tip = [one.path for one in entries], self._repository.head().tip
+        if len(paths) < 2 or tip is None:
+            return paths
+        committed = [path for path in paths if self._is_committed(path, tip)]
+        said = self._repository.git.text(
+            "log", "-z", "--format=", "--name-only", "--end-of-options", tip, "--", *committed
+        )
+        in_history = [path for path in dict.fromkeys(said.split("\0")) if path in committed]
+        return [*(path for path in paths if path not in in_history), *in_history]
+
+    def _is_committed(self, path: str, tip: str) -> bool:
+        source = self.sessions.open(path)
+        if isinstance(source, Finding):
+            return False
+        oid = self._repository.object_format.hash_object("blob", source.data).oid
+        return self._repository.blob_at(tip, path) == oid
+
+    def _end_of(self, path: str) -> str:
+        """Return why the handoff in a file is over; nothing while somebody has to follow it."""
+        source = self.sessions.open(path)
+        if isinstance(source, Finding):
+            return ""
+        packet, _ = packet_of(written_in(source, self._settings.limits), self._settings.mode)
+        return self._end(source, packet)
+
+    def _end(self, source: PacketSource, packet: Packet | None) -> str:
+        """Return why a handoff is over: its session is archived, or its branch has come into this one, with it."""
+        folder = source.path.rpartition("/")[0]
+        session = self.sessions.find(packet.session_id) if packet else None
+        if self.sessions.is_archived(folder) or (
+            session and self.sessions.is_archived(session.folder)
+        ):
+            return f"{session.folder if session else folder}/{README} says that its session is archived"
+        head = self._repository.head()
+        if packet is None or head.tip is None or packet.directive_branch == head.branch:
+            return ""
+        directive = self._repository.tip(f"refs/heads/{packet.directive_branch}")
+        is_here = directive is None or self._repository.is_ancestor(directive, head.tip)
+        if not (is_here and self._is_committed(source.path, head.tip)):
+            return ""
+        return f"{head.branch or 'HEAD'} has all of {packet.directive_branch}"
 
     # --- what came of it ---
 
@@ -212,6 +263,8 @@ class DirectiveHandoffs:
             return ReceivedHandoff(PacketSource(source.path, b""), None, (source,))
         written = written_in(source, self._settings.limits)
         packet, findings = packet_of(written, self._settings.mode)
+        if over := self._end(source, packet):
+            return ReceivedHandoff(source, packet, (), over=over)
         if packet is None:
             return ReceivedHandoff(source, None, findings)
         session, found = self.sessions.of_packet(packet, source.path)
@@ -243,7 +296,7 @@ class DirectiveHandoffs:
         if path in ("", editing):
             return Permission(allowed=True)
         handed = self.check(self.sessions.open(path), now, receiver)
-        return Permission(handed.is_accepted, errors(handed.findings))
+        return Permission(handed.is_accepted or bool(handed.over), errors(handed.findings))
 
     def override(self, handed: ReceivedHandoff, because: str, now: datetime) -> ReceivedHandoff:
         """Accept a complete packet in spite of its faults, as the operator decided, and remember that.

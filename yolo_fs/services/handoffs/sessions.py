@@ -20,6 +20,8 @@ from yolo_fs.rules.handoffs.acceptance import (
     README,
     DirectiveSession,
     branch_lines,
+    is_archived,
+    priority_said,
 )
 from yolo_fs.rules.handoffs.packets import FENCE
 from yolo_fs.schemas.packet import Packet
@@ -89,7 +91,24 @@ class DirectiveSessions:
         if session is None:
             return None, ()
         branch, findings = self.branch_of(session)
-        return replace(session, branch=branch), findings
+        priority = priority_said(self._readme(session.folder))
+        return replace(session, branch=branch, priority=priority), findings
+
+    def is_archived(self, folder: str) -> bool:
+        """Return whether a folder is that of a session of which the README says that it is archived."""
+        is_session = any(folder.startswith(f"{root}/") for root in self.roots)
+        return is_session and is_archived(self._readme(folder))
+
+    def _readme(self, folder: str) -> Sequence[str]:
+        """Return the lines of a session's README; none when it cannot be read, which `branch_of` tells."""
+        source = self.open(f"{folder}/{README}")
+        report = FindingList(README)
+        text = (
+            None
+            if isinstance(source, Finding)
+            else decode(source.data, self._settings.limits, report)
+        )
+        return text.whole() if text else ()
 
     def branch_of(self, session: DirectiveSession) -> tuple[str, tuple[Finding, ...]]:
         """Return `meta.directive_branch` of a session's README, or what is wrong with it."""

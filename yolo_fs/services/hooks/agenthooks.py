@@ -24,7 +24,7 @@ from yolo_fs.services.checking.validate import HANDOFF, CheckedFile, Validator
 from yolo_fs.services.context.store import ContextStore
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.hooks.pre_tool_use import Guard
-from yolo_fs.services.hooks.request import HookRequest
+from yolo_fs.services.hooks.request import HookRequest, note_written
 from yolo_fs.services.hooks.stop_hook import Leave
 from yolo_fs.services.reports.resume import resume
 
@@ -62,6 +62,7 @@ def _after_tool(asked: HookRequest) -> HookAnswer:
     ours = [path for path in paths if _is_judged(path) and os.path.isfile(os.path.join(root, path))]
     if not ours:
         return HookAnswer()
+    note_written(asked, ours)
     validator = Validator(root)
     try:
         judged = [one for one in validator.paths(dict.fromkeys(ours)) if one.findings]

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from glob import iglob
 from itertools import islice
 
 from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.heartbeats import append
 from yolo_fs.reasons import YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.authz.actors import Actor
+from yolo_fs.rules.evidence.facts import texts
 from yolo_fs.rules.hooks.input import HookInput
 from yolo_fs.rules.hooks.shell import UNKNOWN
 from yolo_fs.rules.hooks.touches import Touch
 from yolo_fs.services.agents.access import Access
+from yolo_fs.services.agents.recording import AgentJournal
 from yolo_fs.services.workspace.settings import load
 
 _MOST_MATCHES = 1_000
@@ -82,6 +86,30 @@ class HookRequest:
             return os.path.relpath(full, root).replace(os.sep, "/")
         _, mark, below = full.rpartition(f"/{PLANNING_ROOT}/")
         return f"{PLANNING_ROOT}/{below}" if mark else f"../{full}"
+
+
+_WROTE = "wrote"
+
+
+def note_written(asked: HookRequest, paths: Sequence[str]) -> None:
+    """Record that this agent wrote some artifacts, so that nobody else is held up for them."""
+    said = asked.said
+    line = {"event": _WROTE, "agent": said.agent, "id": said.instance or said.agent, "session": "",
+            "said": {"paths": list(paths)}}  # fmt: skip
+    if line["id"]:
+        append(asked.repository.own_dir, line)
+
+
+def paths_written(asked: HookRequest) -> frozenset[str]:
+    """Return the artifacts that this agent wrote, as far as its host has told."""
+    whose = asked.said.instance or asked.said.agent
+    signs = AgentJournal(asked.repository.own_dir, asked.settings.limits).read(datetime.now(UTC))
+    return frozenset(
+        str(path)
+        for one in signs.seen
+        if one.event == _WROTE and one.id == whose
+        for path in texts(one.said.get("paths"))
+    )
 
 
 def _active_agent(root: str) -> str:

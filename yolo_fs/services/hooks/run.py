@@ -120,7 +120,7 @@ def _conclude(findings: Sequence[Finding], settings: Settings, refusal: str) -> 
 
 
 def _of_branch(repository: Repository, settings: Settings) -> Iterable[Finding]:
-    """Yield what is wrong with the branch under the latest handoff, unless that one is history here."""
+    """Yield what is wrong with the branch under the latest handoff, unless that one is over."""
     from datetime import UTC, datetime
 
     from yolo_fs.services.handoffs.accept import DirectiveHandoffs
@@ -133,16 +133,7 @@ def _of_branch(repository: Repository, settings: Settings) -> Iterable[Finding]:
     packet = handed.packet
     if packet is None or packet.directive_branch == repository.head().branch:
         return
-    if not _is_history(repository, path, packet.directive_branch):
-        yield from (one for one in handed.findings if one.reason is Reason.BRANCH_MISMATCH)
-
-
-def _is_history(repository: Repository, path: str, branch: str) -> bool:
-    """Return whether a handoff came here with all of its branch: the directive is over and was merged."""
-    tip, directive = repository.head().tip, repository.tip(f"refs/heads/{branch}")
-    if tip is None or repository.blob_at(tip, path) is None:
-        return False
-    return directive is None or repository.is_ancestor(directive, tip)
+    yield from (one for one in handed.findings if one.reason is Reason.BRANCH_MISMATCH)
 
 
 # --- the message -----------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.verdicts import Accepted, Held, Rejected, Waiting
 from yolo_fs.rules.hooks.answers import HookAnswer
 from yolo_fs.services.daemon.coordinator import PASSING
-from yolo_fs.services.hooks.request import HookRequest
+from yolo_fs.services.hooks.request import HookRequest, paths_written
 from yolo_fs.services.install.background import running
 from yolo_fs.services.reports.status import Candidate, report
 
@@ -30,7 +30,7 @@ class Leave:
 
     def answer(self) -> HookAnswer:
         """Send an agent back once while something of its own is wrong, or valid and in no commit."""
-        if self._asked.said.is_repeated:
+        if self._asked.said.is_repeated or self._asked.said.is_aborted:
             return HookAnswer()
         lines = list(self._left())
         if not lines:
@@ -79,12 +79,13 @@ class Leave:
 
     def _own(self) -> list[Candidate]:
         found = report(self._asked.repository, self._asked.settings.without_patience).candidates
-        return [one for one in found if self._is_own(one.path)]
+        written = paths_written(self._asked) if found else frozenset()
+        return [one for one in found if one.path in written or self._answers_for(one.path)]
 
-    def _is_own(self, path: str) -> bool:
-        """Return whether an agent answers for an artifact; the session itself answers for all of them."""
+    def _answers_for(self, path: str) -> bool:
+        """Return whether an artifact is this agent's to write; a session, and an agent of no company, answers for none."""
         actor, place = self._asked.actor, classify(path)
-        return actor is None or actor.agent is None or place is None or actor.answers_for(place)
+        return actor is not None and place is not None and actor.answers_for(place)
 
 
 def _more(lines: list[str]) -> tuple[str, ...]:

@@ -6,14 +6,12 @@ configuration in force, which the daemon writes by. See docs/faults.md#f58.
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from yolo_fs.edges.files import names_in
 from yolo_fs.edges.store import read_json
 from yolo_fs.rules.evidence.facts import Switches
 from yolo_fs.rules.handoffs.lifecycle import overdue
@@ -26,6 +24,7 @@ from yolo_fs.services.handoffs.reading import Reader
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.progress.board import Board, PhaseBoard
 from yolo_fs.services.progress.departments import shown
+from yolo_fs.services.progress.sentinels import forged_sentinels
 from yolo_fs.services.progress.state_files import PROJECT
 from yolo_fs.services.workspace.places import phase_folder
 from yolo_fs.services.workspace.settings import CONFIG, Settings
@@ -53,7 +52,7 @@ def asides(root: str, settings: Settings, found: Board, team: Team) -> tuple[Asi
     """Return what the work tree adds to a board of the present; empty when all agree."""
     of_all = (*_of_config(found.config, settings.config), *_of_project(root, found))
     configured = Aside("", of_all, handoffs=tuple(_of_handoffs(root, settings, found, team)))
-    phases = (_of_phase(root, one, Switches(settings.config)) for one in found.phases)
+    phases = (_of_phase(root, one, Switches(settings.config), team) for one in found.phases)
     return tuple(one for one in (configured, *phases) if one)
 
 
@@ -88,32 +87,14 @@ def drift_of_phase(root: str, phase: Phase) -> Iterator[Drift]:
         yield from source(root, phase)
 
 
-def forged_sentinels(root: str, phase: Phase) -> tuple[str, ...]:
-    """Return the sentinel files that are links, stale, made by hand, or of another phase (F58)."""
-    folder = phase_folder(root, phase.id)
-    borne_out = phase.sentinels
-    return tuple(
-        name
-        for name in names_in(folder)
-        if name.startswith(".handoff-")
-        and not _is_borne_out(os.path.join(folder, name), borne_out.get(name))
-    )
-
-
-def _is_borne_out(path: str, content: str | None) -> bool:
-    return (
-        content is not None and not os.path.islink(path) and read_json(path) == json.loads(content)
-    )
-
-
-def _of_phase(root: str, one: PhaseBoard, in_force: Switches) -> Aside:
+def _of_phase(root: str, one: PhaseBoard, in_force: Switches, team: Team) -> Aside:
     phase: Phase = one
     if in_force != one.facts.switches:
         phase = Phase(replace(one.facts, switches=in_force))
     return Aside(
         str(phase.id),
         tuple(drift_of_phase(root, phase)),
-        forged_sentinels(root, phase),
+        forged_sentinels(root, phase, team),
         tuple(_declared_blockers(root, phase)),
     )
 

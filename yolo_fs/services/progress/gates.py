@@ -25,8 +25,9 @@ from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.rules.phase.progress import DepartmentStatus
 from yolo_fs.rules.states.department import Drift
 from yolo_fs.services.history.team import Team
-from yolo_fs.services.progress.drift import drift_of_phase, forged_sentinels
+from yolo_fs.services.progress.drift import drift_of_phase
 from yolo_fs.services.progress.gate_wait import GateLook, read_notice
+from yolo_fs.services.progress.sentinels import forged_sentinels
 from yolo_fs.services.workspace.places import (
     find_phase,
     lock_path,
@@ -66,7 +67,7 @@ def gates_at(repository: Repository, team: Team, phase: PhaseId, commit: str | N
     """Return the gates of a phase as of a commit; all are closed while nothing of it is committed."""
     known = next((one for one in team.phases(commit) if one.id == phase), None)
     found = known or Phase(PhaseFacts(phase, (), Switches(load(repository.root).config)))
-    forged = (*forged_sentinels(repository.root, found), *_damaged(repository.root, found))
+    forged = (*forged_sentinels(repository.root, found, team), *_damaged(repository.root, found))
     return Gates(found, forged, tuple(drift_of_phase(repository.root, found)))
 
 

@@ -20,19 +20,23 @@ from yolo_fs.edges.files import Content, Writer, is_plain_file, read
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import SHARED, Damaged, read_json, reap_temporaries, update, write_json
 from yolo_fs.reasons import Reason, YoloError
-from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
+from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
+from yolo_fs.rules.artifacts.examine import understand
 from yolo_fs.rules.artifacts.verdicts import Rejected, Verdict
 from yolo_fs.rules.decide import EventSink
 from yolo_fs.rules.evidence.facts import Switches
 from yolo_fs.rules.phase.gates import GateStatus
 from yolo_fs.rules.phase.phase import Phase, Phases
 from yolo_fs.rules.phase.progress import DepartmentStatus
+from yolo_fs.rules.states.checksum import is_ours
 from yolo_fs.rules.states.department import department_status
 from yolo_fs.rules.states.execution import next_execution_state
 from yolo_fs.rules.states.project import current, orchestration, project_state
 from yolo_fs.rules.timestamps import iso
+from yolo_fs.schemas.base import Record
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.progress.gate_wait import NoticeWriter
+from yolo_fs.services.progress.sentinels import stale_sentinels
 from yolo_fs.services.workspace.places import (
     notice_path,
     own_phase_folder,
@@ -57,6 +61,9 @@ class States:
         self._limit = settings.policy.max_file_bytes
         self._wanted = settings.policy.state_files
         self._always = self._wanted == "always" or Switches(settings.config).several_departments
+        self._mode = settings.mode
+        self._spoilt: set[str] = set()
+        """Files with a content of ours that is not valid, at the last look."""
         self._team = team
         self._true: object = None
         """The commit, and the files that were kept, when all of them were true."""
@@ -75,9 +82,18 @@ class States:
         }
         if (commit, [*kept]) == self._true:
             return None
+        self._spoilt = set()
         said = {path: self._committed(commit, path) for path in kept}
         for path, next_content in kept.items():
-            if said[path] is not _IN_FLIGHT and (fresh := next_content(said[path])) is not None:
+            if said[path] is _IN_FLIGHT:
+                continue
+            fresh = next_content(said[path])
+            if fresh is None and path in self._spoilt:
+                fresh = said[path]
+            if fresh is not None:
+                if self._is_faulty(path, fresh):  # a defect of ours must not block anybody's work
+                    said[path] = _IN_FLIGHT
+                    continue
                 failpoint.reach("states.begun")
                 write_json(os.path.join(self._repository.root, path), fresh, mode=SHARED)
                 failpoint.reach("states.written")
@@ -98,13 +114,27 @@ class States:
             return None if content.reason is Reason.FILE_MISSING and blob is None else _IN_FLIGHT
         if content.being_written or content.writer is Writer.SOME:
             return _IN_FLIGHT
-        if (
-            blob is None
-            or self._repository.object_format.hash_object("blob", content.data).oid != blob
-        ):
+        is_same = blob == self._repository.object_format.hash_object("blob", content.data).oid
+        if not is_same and not self._is_our_fault(path, content.data):
             return _IN_FLIGHT
-        lines = self._team.lines_at(path, blob)
-        return lines[0] if lines else _IN_FLIGHT
+        if not is_same:
+            self._spoilt.add(path)
+        lines = self._team.lines_at(path, blob) if blob else ()
+        return lines[0] if lines or is_same else None
+
+    def _is_our_fault(self, path: str, data: bytes) -> bool:
+        """Return whether a content that nobody touched since we wrote it is not valid: then it is written anew."""
+        try:
+            content = json.loads(data)
+        except ValueError:
+            return False
+        return isinstance(content, dict) and is_ours(content) and self._is_faulty(path, content)
+
+    def _is_faulty(self, path: str, content: Mapping[str, Any]) -> bool:
+        """Return whether a state file of this content would be rejected."""
+        place = classify(path)
+        assert place is not None
+        return not understand(place, [Record(1, dict(content))], self._mode).is_sound
 
 
 _IN_FLIGHT = object()
@@ -220,6 +250,9 @@ class Projector:
             path = os.path.join(self._folder(phase), name)
             if not _is_over(phase, path):
                 self._sentinel(path, content)
+        for name in stale_sentinels(self._repository.root, phase, self._team):
+            with self._told(path := os.path.join(self._folder(phase), name)):
+                os.unlink(path)
 
     def _sentinel(self, path: str, content: str) -> None:
         """Write a sentinel that is missing or stale. A link or a folder in its place is left, and shown as forged."""

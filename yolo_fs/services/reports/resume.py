@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import TypeVar
 
 from yolo_fs.edges.git.repository import Head, Repository
-from yolo_fs.reasons import Reason, YoloError
+from yolo_fs.reasons import Reason, YoloError, errors
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.artifacts.verdicts import Committed, Ignored, Verdict
 from yolo_fs.rules.evidence.facts import PhaseFacts, Switches
@@ -172,8 +172,20 @@ class _Look:
         if not path:
             return None
         handed = handoffs.check(handoffs.sessions.open(path), datetime.now(UTC))
-        wrong = () if handed.is_accepted else tuple(str(finding) for finding in handed.findings)
-        return LastHandoff(path, handed.role, wrong)
+        if handed.over:
+            return None
+        wrong = () if handed.is_accepted else tuple(str(one) for one in errors(handed.findings))
+        packet = handed.packet
+        orders = (
+            (
+                ("required_reading", packet.required_reading),
+                ("task", handed.task_file),
+                ("objective", packet.objective),
+            )
+            if packet and handed.role
+            else ()
+        )
+        return LastHandoff(path, handed.role, wrong, packet.from_role if packet else "", orders)
 
     def _lives(
         self, settings: Settings, team: Team, phases: Phases
