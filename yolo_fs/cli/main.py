@@ -45,6 +45,7 @@ VERBS = (
     Verb("service", "run the daemon as a service of the system"),
     Verb("status", "the team on one screen"),
     Verb("board", "the team in the browser, live and back in time", "page"),
+    Verb("report", "a whole phase as one HTML file"),
     Verb("resume", "where the team stands, for a session that begins"),
     Verb("validate", "check artifacts against the protocol"),
     Verb("fix", "repair what needs no decision of the author"),

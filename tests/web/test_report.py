@@ -1,0 +1,121 @@
+"""The report is one file that needs nothing, says the same twice, and tells no secret and no markup from outside."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from tests.support.teams import Team
+from yolo_fs.cli.main import run
+from yolo_fs.credentials import RULES, is_secret
+from yolo_fs.reasons import Exit
+from yolo_fs.web.report import tag
+
+PHASE = ".yolo-planning/phases/01-auth"
+
+
+class Reader(HTMLParser):
+    """Collects what a file could do."""
+
+    def __init__(self, text: str):
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: set[str] = set()
+        self.open = 0
+        self.feed(text)
+
+    def handle_starttag(self, name: str, given: list[tuple[str, str | None]]) -> None:
+        self.tags.add(name)
+        self.attributes |= {key for key, _ in given}
+
+
+def written(team: Team, name: str, *words: str) -> bytes:
+    path = team.root.parent / name
+    assert run(["report", "-q", "-C", str(team.root), "-o", str(path), *words]) == 0
+    return path.read_bytes()
+
+
+def test_the_same_history_gives_the_same_bytes(team: Team) -> None:
+    first, again = written(team, "a.html"), written(team, "b.html")
+    assert first == again
+    assert len(first) < 5_000_000
+    old = team.git("log", "--format=%H", "--", PHASE).split()[1]
+    assert written(team, "c.html", "--at", old) == written(
+        team, "d.html", "--at", old, "--phase", "1"
+    )
+    assert written(team, "e.html", "--phase", "2") != first
+
+
+def test_it_needs_no_network_and_runs_no_script(team: Team) -> None:
+    text = written(team, "a.html").decode()
+    found = Reader(text)
+    assert not found.tags & {
+        "script",
+        "iframe",
+        "object",
+        "embed",
+        "link",
+        "img",
+        "form",
+        "base",
+        "a",
+    }
+    assert not {
+        name
+        for name in found.attributes
+        if name.startswith("on") or name in ("src", "href", "style")
+    }
+    assert "default-src 'none'" in unescape(text)
+    assert set(re.findall(r"https?://[^\s\"'<]+", text)) <= {"http://www.w3.org/2000/svg"}
+    assert "@import" not in text
+    assert "url(" not in text
+
+
+def test_it_has_every_artifact_version_gate_and_commit(team: Team) -> None:
+    text = written(team, "a.html", "--phase", "1").decode()
+    for path in team.git("ls-tree", "-r", "--name-only", "HEAD", PHASE).split():
+        assert path.rpartition("/")[2] in text
+    for commit in team.git("log", "--format=%H", "--", PHASE).split():
+        assert commit[:12] in text
+    assert "integration: closed, lacks" in text
+
+
+def test_no_secret_that_was_committed_past_us_is_in_it(tmp_path: Path) -> None:
+    team = Team(tmp_path / "repo")
+    team.begin()
+    secrets = [rule.example.decode() for rule in RULES]
+    assert len(secrets) >= 25
+    for number, secret in enumerate(secrets):
+        escaped = secret.replace("\n", "\\n")
+        team.artifact(
+            "critique.jsonl", f'{{"id":"C{number}","q":"<img src=x onerror=alert(1)> {escaped}"}}\n'
+        )
+        team.user_commits(f"docs(01): {escaped[:60]} {escaped}", f"{PHASE}/critique.jsonl")
+    text = written(team, "a.html").decode()
+    assert [secret for secret in secrets if secret in text] == []
+    assert not is_secret(text)
+    assert "<img" not in text
+
+
+def test_what_cannot_be_reported_is_told(
+    team: Team, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = str(tmp_path / "a.html")
+    assert run(["report", "-C", str(team.root), "-o", out, "--phase", "77"]) == Exit.USAGE
+    assert "01-auth" in capsys.readouterr().err
+    assert run(["report", "-C", str(team.root), "-o", out, "--at", "nowhere"]) == Exit.FINDINGS
+    empty = Team(tmp_path / "empty")
+    empty.file("README.md", "x")
+    empty.user_commits("chore: begin", "README.md")
+    assert run(["report", "-C", str(empty.root), "-o", out]) == Exit.FINDINGS
+    assert not Path(out).exists()
+
+
+def test_a_text_becomes_markup_only_as_text() -> None:
+    assert tag("p", "<b>\u202e", title='"><script>') == (
+        '<p title="&quot;&gt;&lt;script&gt;">&lt;b&gt;\\u202e</p>'
+    )

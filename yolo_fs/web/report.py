@@ -1,0 +1,247 @@
+"""Writes the record of a phase as one HTML file: no script, no network, and the same bytes from the same history.
+
+A text becomes markup in one place only (`tag`), which escapes it and hides credentials.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+from yolo_fs.credentials import redact
+from yolo_fs.protocol.workflow import STEPS
+from yolo_fs.reasons import Finding, safe
+from yolo_fs.rules.escalations.state import as_json
+from yolo_fs.rules.phase.progress import StepStatus
+from yolo_fs.services.moments.record import PhaseRecord, RecordedArtifact, RecordedVersion
+from yolo_fs.services.progress.board import tasks_done
+from yolo_fs.web.drawing import PLOTS
+
+WIDTH = 1_100
+"""Of the lanes, in px."""
+TEXT_BYTES = 3_000_000
+"""Of the texts of artifacts; what comes after that is named and folded away for good."""
+_LONGEST_TEXT = 2_000
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+_SIGNS = {"complete": "✓", "running": "◐", "ready": "○", "pending": "·", "skipped": "–"}
+_TITLES = {
+    "lanes": "Lanes",
+    "plans": "Plans complete",
+    "steps": "Where the time of each step went",
+    "refusals": "Refusals by cause",
+    "latency": "From the write to the commit",
+}
+
+
+class Markup(str):
+    """Text that is HTML already."""
+
+    __slots__ = ()
+
+
+def tag(name: str, *children: object, **attributes: str) -> Markup:
+    """Return an element. Children that are no markup are escaped, and credentials in them hidden."""
+    named = "".join(f' {key.rstrip("_")}="{_escaped(value)}"' for key, value in attributes.items())
+    return Markup(f"<{name}{named}>{''.join(map(_inner, children))}</{name}>")
+
+
+def _inner(child: object) -> str:
+    return child if isinstance(child, Markup) else _escaped(str(child))
+
+
+def _escaped(text: str) -> str:
+    return escape(safe(redact(text), _LONGEST_TEXT), quote=True)
+
+
+def _joined(parts: Iterable[Markup]) -> Markup:
+    return Markup("".join(parts))
+
+
+def write_report(record: PhaseRecord) -> bytes:
+    """Return the report of a phase as HTML."""
+    phase = record.phase
+    title = f"{phase.id} as of {record.commit[:12]}"
+    style = (files("yolo_fs") / "web" / "static" / "style.css").read_text(encoding="utf-8")
+    body = _joined(
+        [
+            tag("header", tag("h1", title), class_="top"),
+            tag("main", _joined(_sections(record)), class_="view report"),
+        ]
+    )
+    head = (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{escape(_POLICY)}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f'<meta name="color-scheme" content="light dark">\n{tag("title", title)}\n<style>\n{style}</style>\n</head>\n'
+    )
+    return f"{head}{tag('body', body)}\n</html>\n".encode()
+
+
+def _sections(record: PhaseRecord) -> Iterator[Markup]:
+    phase, progress = record.phase, record.phase.progress
+    decision, why = phase.sign_off
+    plans = [plan for one in progress.departments for plan in one.plans]
+    done = sum(plan.is_done for plan in plans)
+    state = "complete" if phase.is_complete else f"at {_words(progress.step)}, {progress.percent} %"
+    yield _card(
+        "Summary",
+        tag("p", tag("strong", state), f"; {done} of {len(plans)} plans complete."),
+        tag("p", f"Sign-off: {decision.value} ({why})."),
+        tag("p", f"Commit {record.commit}, {len(record.timeline.moments)} commits of this phase."),
+    )
+    yield _plot(record, "lanes", WIDTH)
+    narrow = [_plot(record, name, WIDTH // 2 - 40) for name in PLOTS if name != "lanes"]
+    yield tag("div", *narrow, class_="plots")
+    yield _card("Departments and steps", _steps(record))
+    yield _card("Gates", _gates(record))
+    yield _card("Plans", _plans(record))
+    if phase.escalations:
+        yield _card("Escalations", *(_escalation(as_json(one)) for one in phase.escalations))
+    wrong = (*phase.false_claims, *phase.out_of_lane)
+    if wrong:
+        yield _card("Claims that the branch does not bear out", _findings(wrong))
+    yield _card("What was refused, held or opened", _marks(record))
+    yield _card("Artifacts", *_artifacts(record.artifacts))
+    yield _card("Commits", _commits(record))
+
+
+def _plot(record: PhaseRecord, name: str, width: int) -> Markup:
+    drawn = Markup(PLOTS[name](record.timeline, width))
+    return _card(_TITLES[name], tag("div", drawn, class_="plot"))
+
+
+def _card(title: str, *inside: Markup) -> Markup:
+    return tag("section", tag("h2", title), *inside, class_="card")
+
+
+def _steps(record: PhaseRecord) -> Markup:
+    progress = record.phase.progress
+    rows = [(one.department.value, one.steps) for one in progress.departments]
+    rows.append(("phase", progress.steps))
+    heads = _joined(
+        tag("th", tag("span", step.number, class_="no"), tag("span", _words(step.key), class_="name"), scope="col")
+        for step in STEPS
+    )  # fmt: skip
+    body = _joined(
+        tag("tr", tag("th", name, scope="row"), _joined(_cells(steps))) for name, steps in rows
+    )
+    table = tag("table", tag("tr", tag("td"), heads), body, class_="grid")
+    legend = "  ".join(f"{sign} {name}" for name, sign in _SIGNS.items())
+    return _joined([tag("div", table, class_="wide"), tag("p", legend, class_="legend")])
+
+
+def _cells(steps: Iterable[StepStatus]) -> Iterator[Markup]:
+    by_key = {one.step.key: one for one in steps}
+    for step in STEPS:
+        one = by_key.get(step.key)
+        if one is None:
+            yield tag("td")
+            continue
+        standing = one.standing.value
+        tip = f"{standing} {one.by[:12]} {'; '.join(one.missing[:5])}".strip()
+        yield tag("td", tag("div", _SIGNS[standing], class_=f"cell {standing}", title=tip))
+
+
+def _gates(record: PhaseRecord) -> Markup:
+    return _joined(
+        _folded(
+            f"{gate.name}: {'open' if gate.is_open else f'closed, lacks {len(gate.missing)}'}",
+            tag("ul", *(tag("li", str(lack)) for lack in gate.missing)),
+            tag("ul", *(tag("li", path, " ", _commit(oid)) for path, oid in gate.evidence)),
+        )
+        for gate in record.phase.gates
+    )
+
+
+def _plans(record: PhaseRecord) -> Markup:
+    return _joined(
+        _folded(
+            f"{plan.id} {plan.title}: {plan.standing}, {tasks_done(plan)} of {len(plan.tasks)} tasks, wave {plan.wave}",
+            tag("ul", *(tag("li", str(task.ref), " ", task.action, " ", _commit(task.commit)) for task in plan.tasks)),
+            tag("ul", *(tag("li", lack) for lack in plan.missing)),
+        )
+        for one in record.phase.progress.departments
+        for plan in one.plans
+    )  # fmt: skip
+
+
+def _escalation(one: Mapping[str, Any]) -> Markup:
+    holder = (
+        f"held by {one['holder']}, who owes: {one['owed']}" if one["holder"] else one["decision"]
+    )
+    stations = (
+        f"{each.get('dt')} {each.get('agent')} → {each.get('to')}: {each.get('decision') or each.get('reason') or ''}"
+        for each in one["history"]
+    )
+    head = f"{one['id']} {one['severity']}, {one['standing']}: {holder}"
+    return _folded(head, tag("ul", *(tag("li", each) for each in stations)))
+
+
+def _marks(record: PhaseRecord) -> Markup:
+    marks = record.timeline.marks
+    if not marks:
+        return tag("p", "Nothing, as far as the journal goes.", class_="none")
+    rows = (
+        tag("tr", tag("td", _moment(one.at_ms)), tag("td", one.kind), tag("td", _words(one.text)), tag("td", one.path))
+        for one in marks
+    )  # fmt: skip
+    return _folded(f"{len(marks)} marks", tag("table", *rows))
+
+
+def _artifacts(artifacts: Iterable[RecordedArtifact]) -> Iterator[Markup]:
+    left = TEXT_BYTES
+    for one in artifacts:
+        parts: list[Markup] = []
+        for number, version in enumerate(one.versions):
+            head = f"{version.commit.oid[:12]} {_moment(version.commit.at_s * 1_000)} {version.verdict}: {version.commit.subject}"
+            size = sum(map(len, version.lines))
+            shown = _text_of(version) if size < left else tag("p", f"{size} characters left out")
+            left -= size if size < left else 0
+            inside = _joined([_findings(version.findings), shown])
+            parts.append(
+                tag("li", _folded(head, inside, is_open=number == 0 and bool(version.findings)))
+            )
+        verdict = one.versions[0].verdict
+        count = f"{len(one.versions)} version{'s' if len(one.versions) > 1 else ''}"
+        yield _folded(
+            f"{one.place.name}: {one.place.artifact.kind}, {count}, {verdict}", tag("ul", *parts)
+        )
+
+
+def _text_of(version: RecordedVersion) -> Markup:
+    lines = "".join(f"<li><code>{escape(line)}</code></li>" for line in version.lines)
+    return Markup(f'<ol class="lines">{lines}</ol>')
+
+
+def _findings(findings: Iterable[Finding]) -> Markup:
+    return tag(
+        "ul", *(tag("li", str(one), class_=one.level.value) for one in findings), class_="findings"
+    )
+
+
+def _commits(record: PhaseRecord) -> Markup:
+    rows = (
+        tag("tr", tag("td", _commit(one.commit)), tag("td", _moment(one.at_ms)), tag("td", one.subject))
+        for one in record.timeline.moments
+    )  # fmt: skip
+    return _folded(f"{len(record.timeline.moments)} commits", tag("table", *rows))
+
+
+def _folded(head: str, *inside: Markup, is_open: bool = False) -> Markup:
+    attributes = {"open": ""} if is_open else {}
+    return tag("details", tag("summary", head), *inside, **attributes)
+
+
+def _commit(oid: str) -> Markup:
+    return tag("code", oid[:12], class_="commit") if oid else Markup("")
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _moment(at_ms: int) -> str:
+    return datetime.fromtimestamp(at_ms / 1_000, UTC).strftime("%Y-%m-%d %H:%M:%S")
