@@ -25,6 +25,7 @@ FLOORS = {
     "demo": 6,
     "compat": 6,
     "cli": 6,
+    "mcp": 6,
     "web": 6,
     "__main__": 7,
 }
@@ -40,6 +41,7 @@ DOORS = {
     "jsonlines": "yolo_fs/edges/lines.py",
     "click": "yolo_fs/cli/",
     "rich": "yolo_fs/cli/",
+    "mcp": "yolo_fs/mcp/server.py",
     "starlette": "yolo_fs/web/",
     "uvicorn": "yolo_fs/web/",
 }

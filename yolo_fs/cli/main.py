@@ -70,6 +70,7 @@ VERBS = (
     Verb("envelope", "handoffs between the agents of the product workflow"),
     Verb("schema", "the shape of every message, line and file"),
     Verb("hook", "called by agent hosts, not by people: answer one hook event (see setup)"),
+    Verb("mcp", "called by agent hosts: tools and resources on stdio (see setup --mcp)"),
     Verb("setup", "install or remove our hooks in an agent host: claude, codex, cursor"),
     Verb("hooks", "install, remove or check our hooks in git"),
     Verb("statusline", "one line for an agent's host: where the team stands"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import io
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -65,6 +66,28 @@ def verb(
         return made
 
     return make
+
+
+def reply_of(command: click.Command, asked: Invocation, **options: Any) -> Reply:
+    """Return what a command has to say, for a caller that shows it in another way.
+
+    Raises:
+        YoloError: what the command raises; BAD_NAME where it could not be typed like this.
+    """
+    refuse_secrets(options)
+    function: Callable[..., Reply] = command.callback.__wrapped__  # type: ignore[union-attr]
+    try:
+        return function(asked, **options)
+    except click.UsageError as error:
+        raise YoloError(Reason.BAD_NAME, error.format_message(), exit_code=Exit.USAGE) from error
+
+
+def text_of(reply: Reply) -> str:
+    """Return what people would read of a reply, without its findings."""
+    text = io.StringIO()
+    if reply.show is not None:
+        reply.show(console_for(text))
+    return text.getvalue().rstrip()
 
 
 _COMMON = (

@@ -1,0 +1,262 @@
+"""An agent in any host works by the Model Context Protocol alone; asked by the official client over real stdio."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import sys
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from mcp.client import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.client.subscriptions import ResourceUpdated
+
+from tests.support.teams import EXAMPLES, Team
+
+PHASE = ".yolo-planning/phases/01-auth"
+IS_LONG = os.environ.get("YOLO_TORTURE") is not None
+CLIENTS = 8 if IS_LONG else 3
+APPENDS = 10_000 if IS_LONG else 36
+CRITIQUE = {
+    "id": "C1", "cat": "gap", "sev": "major", "q": "No rate limit?", "ctx": "login",
+    "sug": "Add one", "st": "open",
+}  # fmt: skip
+
+
+@pytest.fixture
+def team(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Team:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "no config"))
+    team = Team(tmp_path / "work")
+    team.plan_one()
+    return team
+
+
+@asynccontextmanager
+async def client(team: Team, *words: str) -> AsyncIterator[Client]:
+    command = StdioServerParameters(
+        command=sys.executable,
+        args=["-m", "yolo_fs", "mcp", *words],
+        cwd=str(team.root),
+        env=dict(os.environ),
+    )
+    async with Client(stdio_client(command), mode="2026-07-28") as asked:
+        yield asked
+
+
+def within(team: Team, use: Callable[[Client], Coroutine[Any, Any, None]], *words: str) -> None:
+    async def main() -> None:
+        async with client(team, *words) as asked:
+            await use(asked)
+
+    anyio.run(main)
+
+
+async def call(asked: Client, tool: str, **given: Any) -> dict[str, Any]:
+    """Return what a tool answers; its refusal as text."""
+    answer = await asked.call_tool(tool, given)
+    text = "".join(getattr(part, "text", "") for part in answer.content)
+    if answer.is_error:
+        return {"refused": text}
+    return dict(answer.structured_content or {})
+
+
+async def rows(asked: Client, uri: str) -> Any:
+    found = (await asked.read_resource(uri)).contents[0]
+    return json.loads(getattr(found, "text", ""))
+
+
+def test_every_tool_and_resource_teaches_and_answers(team: Team) -> None:
+    async def use(asked: Client) -> None:
+        tools = (await asked.list_tools()).tools
+        assert len(tools) == 10
+        for tool in tools:
+            assert len(tool.description or "") > 200
+            assert tool.output_schema
+            assert set(tool.output_schema["properties"]) == {"ok", "text", "faults", "data"}
+        assert "next: critic does critique" in (await call(asked, "stand"))["text"]
+        assert (await call(asked, "next"))["data"]["next"]["agent"] == "critic"
+        assert (await call(asked, "check"))["ok"] is True
+        allowed = await call(asked, "may", agent="dev", action="write", subject="src/auth/keys.ts")
+        assert allowed["ok"] is True
+        assert (await call(asked, "gate"))["data"]["gates"][0]["open"] is False
+        closed = await call(asked, "gate", name="all-depts")
+        assert (closed["ok"], "no valid critique.jsonl" in closed["text"]) == (False, True)
+        assert (await call(asked, "handoff", action="check"))["ok"] is False
+        claim = {"action": "claim", "task": "01-01/T1"}
+        assert (await call(asked, "task", agent="dev-1", **claim))["ok"] is True
+        assert (await call(asked, "task", agent="dev-2", **claim))["ok"] is False
+        opened = await call(
+            asked, "escalate", action="open", task="01-01/T1", agent="dev", reason="no key",
+            evidence=["the vault is empty"], recommendation="ask for one",
+        )  # fmt: skip
+        assert opened["ok"], opened
+        assert "ESC-01-01-T1" in (await call(asked, "escalate", action="list"))["text"]
+        for resource in (await asked.list_resources()).resources:
+            assert await rows(asked, str(resource.uri))
+        plan = await asked.read_resource(f"yolo-fs://artifacts/{PHASE}/01-01.plan.jsonl")
+        assert getattr(plan.contents[0], "text", "").startswith("{")
+        assert (await rows(asked, "yolo-fs://schema/artifact/critique"))["type"]
+
+    within(team, use)
+
+
+def test_roles_and_isolation_hold_as_in_the_hooks(team: Team) -> None:
+    path = f"{PHASE}/critique.jsonl"
+
+    async def use(asked: Client) -> None:
+        refused = await call(asked, "append", path=path, record=CRITIQUE)
+        assert "dev" in refused["refused"]
+        assert "another" not in (await call(asked, "stand"))["text"]
+        other = await call(asked, "append", path=path, record=CRITIQUE, agent="critic")
+        assert "speaks for yolo-dev alone" in other["refused"]
+        secret = await call(asked, "check", path=".yolo-planning/ROADMAP.md")
+        assert "never receives" in secret["refused"]
+        with pytest.raises(Exception, match="never receives"):
+            await asked.read_resource("yolo-fs://artifacts/.yolo-planning/ROADMAP.md")
+
+    within(team, use, "--as", "yolo-dev")
+    assert not (team.root / path).exists()
+
+
+def test_many_clients_append_at_once_and_nothing_is_lost_or_torn(team: Team) -> None:
+    names = [f"{PHASE}/critique.jsonl", f"{PHASE}/research.jsonl"]
+    research = json.loads((EXAMPLES / "research/ok/findings.jsonl").read_text().splitlines()[0])
+
+    async def one_client(number: int) -> None:
+        async with client(team) as asked:
+            for turn in range(APPENDS // CLIENTS):
+                at = number * (APPENDS // CLIENTS) + turn
+                record = CRITIQUE | {"id": f"C{at + 1}"} if at % 2 else research | {"q": f"Q{at}"}
+                answer = await call(asked, "append", path=names[1 - at % 2], record=record)
+                assert answer.get("ok"), answer
+
+    async def main() -> None:
+        async with anyio.create_task_group() as group:
+            for number in range(CLIENTS):
+                group.start_soon(one_client, number)
+
+    anyio.run(main)
+    seen = set()
+    for name in names:
+        for line in (team.root / name).read_text().splitlines():
+            record = json.loads(line)
+            seen.add(record.get("id") or record["q"])
+    expected = {f"C{at + 1}" if at % 2 else f"Q{at}" for at in range(APPENDS)}
+    assert seen >= expected
+    assert sum(len((team.root / name).read_text().splitlines()) for name in names) == APPENDS
+
+
+HOSTILE: tuple[Mapping[str, Any], ...] = (
+    {"path": "../outside/critique.jsonl"},
+    {"path": "/etc/passwd"},
+    {"path": "~/.ssh/authorized_keys"},
+    {"path": "\0"},
+    {"path": f"{PHASE}/critique.jsonl\0"},
+    {"path": ""},
+    {"path": "."},
+    {"path": ".git/config"},
+    {"path": f"{PHASE}"},
+    {"path": f"{PHASE}/state.json"},
+    {"path": f"{PHASE}/.dept-status-backend.json"},
+    {"path": f"{PHASE}/.handoff-ux-complete"},
+    {"path": f"{PHASE}/../../../.git/hooks/pre-commit"},
+    {"path": ".yolo-planning/phases/99-none/critique.jsonl"},
+    {"path": f"{PHASE}/crítique.jsonl"},
+    {"path": "x" * 10_000},
+    {"path": ["a"]},
+    {"path": None},
+    {"path": 7},
+    {"path": f"{PHASE}/critique.jsonl", "record": {}, "agent": "nobody-we-know\n\x1b[31m"},
+    {"path": f"{PHASE}/critique.jsonl", "record": {"id": "C1"}},
+    {"path": f"{PHASE}/critique.jsonl", "record": CRITIQUE | {"q": "x" * 5_000_000}},
+    {"path": f"{PHASE}/critique.jsonl", "record": CRITIQUE | {"q": "AKIA" + "IOSFODNN7EXAMPLF"}},
+    {"path": f"{PHASE}/critique.jsonl", "record": "not an object"},
+    {"path": f"{PHASE}/critique.jsonl", "record": [1]},
+    {"path": f"{PHASE}/critique.jsonl", "record": None},
+    {"path": f"{PHASE}/critique.jsonl"},
+)
+OTHERS: tuple[tuple[str, Mapping[str, Any]], ...] = (
+    ("check", {"text": "\0", "kind": "no/such/kind"}),
+    ("gate", {"name": "no-such-gate"}),
+    ("gate", {"name": "all-depts", "phase": "../.."}),
+    ("next", {"phase": "99"}),
+    ("next", {"phase": {"a": 1}}),
+    ("may", {"action": "explode", "subject": "x"}),
+    ("may", {"action": "read", "subject": "x"}),
+    ("may", {"action": "read", "subject": "x", "agent": "emperor"}),
+    ("handoff", {"action": "emit", "fields": {}}),
+    ("handoff", {"action": "emit", "fields": {"no": "field"}}),
+    ("escalate", {"action": "open", "task": "nonsense"}),
+    ("escalate", {"action": "raise", "id": "ESC-"}),
+    ("escalate", {"action": "resolve", "id": ""}),
+    ("task", {"action": "claim", "task": "01-01/T1"}),
+    ("task", {"action": "claim", "task": "; ls", "agent": "dev-1"}),
+    ("no_such_tool", {}),
+)
+
+
+def test_whatever_is_hostile_gets_a_clear_error_and_changes_nothing(team: Team) -> None:
+    """Two hundred by mixing; the seed is printed."""
+    seed = random.randrange(1 << 32)
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    cases: list[tuple[str, Mapping[str, Any]]] = list(OTHERS)
+    cases += [
+        ("append", {"record": CRITIQUE, **each} if "record" not in each else each)
+        for each in HOSTILE
+    ]
+    cases += [("write", {"path": each.get("path"), "text": "{}\n"}) for each in HOSTILE]
+    total = 200 if IS_LONG else len(cases)
+    cases += [rng.choice(cases) for _ in range(total - len(cases))]
+    before = {path: path.read_bytes() for path in team.root.rglob("*") if path.is_file()}
+
+    async def use(asked: Client) -> None:
+        for tool, given in cases:
+            if given == {"record": CRITIQUE, "path": f"{PHASE}/critique.jsonl"}:
+                continue
+            try:
+                answer = await call(asked, tool, **given)
+            except Exception as error:  # the protocol's own error
+                answer = {"refused": str(error)}
+            text = answer.get("refused", "")
+            assert text or answer.get("ok") is False, (tool, given, answer)
+            assert "Traceback" not in text, (tool, given, text)
+            assert "\x1b" not in text, (tool, given, text)
+        assert (await call(asked, "check"))["ok"] is True  # and it still serves
+
+    within(team, use)
+    after = {path: path.read_bytes() for path in team.root.rglob("*") if path.is_file()}
+    changed = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
+    assert {path for path in changed if ".git" not in path.parts} == set()
+
+
+def test_a_change_is_told_to_who_listens(team: Team) -> None:
+    async def use(asked: Client) -> None:
+        async with asked.listen(resource_subscriptions=["yolo-fs://board"]) as changes:
+            await anyio.sleep(0.6)  # the journal is looked at twice a second
+            team.begin()
+            with anyio.fail_after(30):
+                async for event in changes:
+                    assert event == ResourceUpdated(uri="yolo-fs://board")
+                    break
+        assert (await call(asked, "next"))["data"]["next"]["agent"] != "critic"
+
+    within(team, use)
+
+
+def test_without_its_library_it_says_how_to_get_it(
+    team: Team, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from yolo_fs.cli.main import run
+
+    monkeypatch.setitem(sys.modules, "yolo_fs.mcp.server", None)
+    monkeypatch.setitem(sys.modules, "mcp", None)
+    assert run(["mcp", "-C", str(team.root)]) != 0
+    assert "yolo-fs" in capsys.readouterr().err

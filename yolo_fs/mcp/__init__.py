@@ -1,0 +1,1 @@
+"""A door for every agent's host: the Model Context Protocol on stdio."""

@@ -1,0 +1,228 @@
+"""The MCP server: tools, resources and their changes. The only place that knows the library `mcp`."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+import anyio
+from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ResourceError, ToolError
+from mcp.server.mcpserver.resources import FunctionResource
+from mcp.server.subscriptions import InMemorySubscriptionBus, ResourceUpdated
+from mcp.types import ToolAnnotations
+
+from yolo_fs import __version__
+from yolo_fs.cli import schema, status
+from yolo_fs.cli.reply import Invocation, reply_of
+from yolo_fs.edges.files import read
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.journal import Journal
+from yolo_fs.json_form import to_json
+from yolo_fs.mcp.tools import ToolRefusedError, Tools, told
+from yolo_fs.mcp.writing import allowed
+from yolo_fs.protocol.authority import AUTHORITY
+from yolo_fs.protocol.commits import COMMITS
+from yolo_fs.protocol.departments import DEPARTMENTS
+from yolo_fs.protocol.escalation import ESCALATIONS
+from yolo_fs.protocol.gates import GATES
+from yolo_fs.protocol.isolation import BORDERS, SCOPES
+from yolo_fs.protocol.roster import ROSTER
+from yolo_fs.protocol.routes import ROUTES
+from yolo_fs.protocol.workflow import STEPS
+from yolo_fs.reasons import Finding
+from yolo_fs.rules.artifacts.table import ARTIFACTS
+from yolo_fs.rules.hooks.touches import Effect
+
+INSTRUCTIONS = """\
+Coordinates a team of agents that share one git repository. Call `stand` first: it says whose turn it is. Write
+artifacts with `append` and `write`; a daemon checks and commits each by itself, so never commit them. A step is complete
+when its artifact is committed. Ask `may` before you act outside your role, `gate` before you rely on another
+department, and `escalate` when you are blocked."""
+
+BOARD, LIST, PROTOCOL = "yolo-fs://board", "yolo-fs://artifacts", "yolo-fs://protocol"
+_READS = ("stand", "next", "check", "may", "gate")
+_POLL_S = 0.5
+_MOST_BYTES = 4 << 20
+
+
+def _artifact_rows() -> list[dict[str, Any]]:
+    return [{"kind": row.kind, "file": row.file} for row in ARTIFACTS]
+
+
+ROWS: Mapping[str, Callable[[], Any]] = {
+    "agents": lambda: ROSTER,
+    "artifacts": _artifact_rows,
+    "authority": lambda: AUTHORITY,
+    "commits": lambda: COMMITS,
+    "departments": lambda: DEPARTMENTS,
+    "escalations": lambda: ESCALATIONS,
+    "gates": lambda: GATES,
+    "isolation": lambda: (*SCOPES, *BORDERS),
+    "messages": lambda: ROUTES,
+    "steps": lambda: STEPS,
+}
+"""The tables of the protocol that an agent may want to read."""
+
+
+class Server:
+    """Serves one repository on stdin and stdout."""
+
+    def __init__(self, start: str, agent: str = ""):
+        self._start = start
+        self._agent = agent
+        self._asked = Invocation(start, as_json=True, quiet=True, verbose=False)
+        self._bus = InMemorySubscriptionBus()
+        self._server: MCPServer[None] = MCPServer(
+            "yolo-fs",
+            instructions=INSTRUCTIONS,
+            version=__version__,
+            log_level="ERROR",
+            lifespan=self._alive,
+            subscriptions=self._bus,
+        )
+        tools = Tools(start, agent)
+        for name in (
+            "stand", "next", "check", "append", "write", "may", "gate", "handoff", "escalate", "task",
+        ):  # fmt: skip
+            hints = ToolAnnotations(
+                read_only_hint=name in _READS,
+                destructive_hint=name == "write",
+                open_world_hint=False,
+            )
+            self._server.add_tool(
+                _as_tool(getattr(tools, name)), name, annotations=hints, structured_output=True
+            )
+        self._add_resources()
+
+    def run(self) -> None:
+        """Serve until the client closes our stdin."""
+        self._server.run("stdio")
+
+    # --- resources ---
+
+    def _add_resources(self) -> None:
+        fixed: Mapping[str, tuple[str, Callable[[], Any]]] = {
+            BOARD: ("The team on one screen: phases, steps, gates, what is held or refused.", self._board),
+            LIST: ("Every artifact with its state: committed, pending, held or rejected.", self._artifacts),
+            PROTOCOL: ("The names of the protocol's tables and kinds.", self._protocol),
+            **{f"{PROTOCOL}/{name}": (f"Rows of the table {name!r}.", rows) for name, rows in ROWS.items()},
+            f"{PROTOCOL}/kinds": ("Every kind that `check` knows.", self._kinds),
+        }  # fmt: skip
+        for uri, (text, rows) in fixed.items():
+            function = functools.partial(_written, told(rows))
+            self._server.add_resource(
+                FunctionResource.from_function(
+                    function,
+                    uri=uri,
+                    name=uri.removeprefix("yolo-fs://"),
+                    description=text,
+                    mime_type="application/json",
+                )
+            )
+        self._server.resource(
+            f"{LIST}/{{+path}}", name="artifact", description="One artifact as it is on disk."
+        )(self._content)
+        self._server.resource(
+            "yolo-fs://schema/{+kind}", name="schema", description="JSON Schema of a kind."
+        )(self._schema)
+
+    def _board(self) -> Any:
+        return reply_of(status.status, self._asked, watch=False, revision=None).data
+
+    def _artifacts(self) -> Any:
+        return to_json(self._board())["candidates"]
+
+    def _protocol(self) -> Any:
+        return {
+            "tables": sorted(ROWS),
+            "kinds": f"{PROTOCOL}/kinds",
+            "schemas": "yolo-fs://schema/KIND",
+        }
+
+    def _kinds(self) -> Any:
+        return reply_of(schema.list_, self._asked).data
+
+    def _schema(self, kind: str) -> str:
+        return _written(told(lambda: reply_of(schema.show, self._asked, kind=kind).data))
+
+    def _content(self, path: str) -> str:
+        return _read(told(lambda: self._text_of(path)))
+
+    def _text_of(self, path: str) -> str:
+        allowed(self._start, self._agent, path, Effect.READ)
+        found = read(os.path.abspath(self._start), os.path.normpath(path), _MOST_BYTES)
+        if isinstance(found, Finding):
+            raise ToolRefusedError(f"{found.reason.value}: {found.message}")
+        return found.data.decode("utf-8", "replace")
+
+    # --- changes ---
+
+    @asynccontextmanager
+    async def _alive(self, _: object) -> AsyncIterator[None]:
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._follow)
+            yield None
+            group.cancel_scope.cancel()
+
+    async def _follow(self) -> None:
+        """Tell subscribers what the journal says has changed."""
+        with Repository(self._start) as repository:
+            folder, root = repository.own_dir, repository.root
+        journal = Journal(folder, source=root, now=lambda: datetime.now(UTC))
+        path = os.path.join(folder, "events.jsonl")
+        seen, stamp = -1, None
+        while True:
+            now = await anyio.to_thread.run_sync(_stamp, path)
+            if now != stamp or seen < 0:
+                events = await anyio.to_thread.run_sync(_events, journal, max(seen, 0))
+                changed = {_subject(event) for event in events} if seen >= 0 else set()
+                seen = max([seen, 0, *(int(event.get("seq", 0)) for event in events)])
+                stamp = now
+                for uri in sorted(changed | ({BOARD, LIST} if changed else set())):
+                    await self._bus.publish(ResourceUpdated(uri=uri))
+            await anyio.sleep(_POLL_S)
+
+
+def _as_tool(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def call(*arguments: Any, **named: Any) -> Any:
+        try:
+            return function(*arguments, **named)
+        except ToolRefusedError as refusal:
+            raise ToolError(str(refusal)) from None
+
+    return call
+
+
+def _read(function: Callable[[], str]) -> str:
+    try:
+        return function()
+    except ToolRefusedError as refusal:
+        raise ResourceError(str(refusal)) from None
+
+
+def _written(function: Callable[[], Any]) -> str:
+    return _read(lambda: json.dumps(to_json(function()), ensure_ascii=False, indent=1))
+
+
+def _events(journal: Journal, since: int) -> list[dict[str, Any]]:
+    return list(journal.read(since))
+
+
+def _stamp(path: str) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_size, found.st_mtime_ns
+
+
+def _subject(event: Mapping[str, Any]) -> str:
+    subject = str(event.get("subject", ""))
+    return f"{LIST}/{subject}" if "/" in subject else BOARD

@@ -1,0 +1,370 @@
+"""The ten tools: each asks what a command of ours answers, for an agent in any host and any language.
+
+The text below each name is what the model reads, so it teaches the protocol as well as the tool.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Literal, ParamSpec, TypeVar
+
+from yolo_fs.cli import escalate as escalations
+from yolo_fs.cli import gate as gates
+from yolo_fs.cli import handoff as handoffs
+from yolo_fs.cli import may as authority
+from yolo_fs.cli import task as tasks
+from yolo_fs.cli import workflow
+from yolo_fs.cli.reply import Invocation, Reply, reply_of, text_of
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.json_form import to_json
+from yolo_fs.mcp.writing import ArtifactWriter, Denied, allowed
+from yolo_fs.protocol.roster import department_said
+from yolo_fs.protocol.triggers import DirectiveRole
+from yolo_fs.reasons import Finding, Level, Reason, YoloError, errors, safe
+from yolo_fs.rules.artifacts.catalogue import kind_named
+from yolo_fs.rules.hooks.touches import Effect
+from yolo_fs.rules.phase.report import Asker
+from yolo_fs.rules.report import BUDGET, as_text, cut
+from yolo_fs.services.checking.validate import CheckedFile, Validator
+from yolo_fs.services.context.store import ContextStore
+from yolo_fs.services.history.team import Team
+from yolo_fs.services.reports.resume import resume
+from yolo_fs.services.workspace.settings import load
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+@dataclass(frozen=True)
+class ToolFault:
+    """One thing that is wrong, and where."""
+
+    level: str
+    """error or warning."""
+    reason: str
+    """A stable name, such as missing_key."""
+    path: str
+    line: int
+    at: str
+    """JSON Pointer of the value within its line."""
+    text: str
+    """The whole sentence: what was found, what is expected, what to do next."""
+
+
+@dataclass(frozen=True)  # the library takes the descriptors of slots for defaults
+class ToolAnswer:
+    """What each tool answers."""
+
+    ok: bool
+    """Whether the answer is yes: valid, open, allowed, written, granted."""
+    text: str
+    """The answer in words."""
+    faults: list[ToolFault]
+    data: dict[str, Any]
+    """The same as the command's --json prints."""
+
+
+class ToolRefusedError(Exception):
+    """A call that cannot be answered: what is wrong with it, and what to do instead."""
+
+
+def told(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Turn every error that a caller can mend into one text."""
+
+    @functools.wraps(function)
+    def call(*arguments: _P.args, **named: _P.kwargs) -> _R:
+        try:
+            return function(*arguments, **named)
+        except Denied as refusal:
+            raise ToolRefusedError(str(refusal)) from None
+        except YoloError as error:
+            hint = f"\nNext: {safe(error.hint, 500)}" if error.hint else ""
+            raise ToolRefusedError(
+                f"{error.reason.value}: {safe(error.message, 900)}{hint}"
+            ) from None
+        except (ValueError, RecursionError) as error:  # a NUL or a lone surrogate in a text
+            raise ToolRefusedError(f"{Reason.BAD_NAME.value}: {safe(str(error), 300)}") from None
+
+    return call
+
+
+class Tools:
+    """What an agent can ask and do in one repository."""
+
+    def __init__(self, start: str, agent: str = ""):
+        """Work in the directory `start`; `agent`: who every caller is, such as `yolo-dev`."""
+        self._start = start
+        self._agent = agent
+        self._asked = Invocation(start, as_json=True, quiet=True, verbose=False)
+
+    @told
+    def stand(self, agent: str = "") -> ToolAnswer:
+        """Where the team stands and who does what next. Call this first, and again when you
+        lost the thread.
+
+        agent: your role, such as dev, fe-lead or critic: your own turn is then named first.
+        Everything is computed from files and git, so it is true after a crash, a compaction or
+        a change of session.
+        """
+        name = self._who(agent).removeprefix("yolo-")
+        brief = resume(self._start, Asker(name, department_said(name)))
+        return _answer(True, as_text(cut(brief, BUDGET, as_text)))
+
+    @told
+    def next(self, phase: str = "") -> ToolAnswer:
+        """Whose turn it is in a phase and in each department, what that step reads, and what it
+        still lacks.
+
+        A step is complete when its artifact is committed, not when somebody says so. phase: its
+        number, such as 1; empty for the one that is worked on.
+        """
+        return self._replied(workflow.next_, phase=self._phase(phase))
+
+    @told
+    def check(self, path: str = "", text: str = "", kind: str = "", agent: str = "") -> ToolAnswer:
+        """Check an artifact, handoff or message before anybody relies on it. Nothing is written.
+
+        path alone: the file as it is. path and text: the file as if it had that text. text
+        alone: a message, or what kind says, such as artifact/plan/task (the resource
+        yolo-fs://protocol/kinds lists them). A JSONL artifact is one compact JSON object per
+        line, each line ended, short keys. ok is false when there is an error; each fault says
+        line, value, what is expected and what to do.
+        """
+        validator = Validator(self._start, kind_named(kind) if kind else None)
+        try:
+            return _of_files(self._checked(validator, path, text, agent))
+        finally:
+            validator.close()
+
+    @told
+    def append(self, path: str, record: dict[str, Any], agent: str = "") -> ToolAnswer:
+        """Add one record to a JSONL artifact: checked first, then written as one whole line, so
+        nothing is ever torn.
+
+        path: such as .yolo-planning/phases/01-auth/critique.jsonl. record: the object of the
+        new line. Several agents may append to one file at once. Refused with every fault of the
+        new line; nothing is written then. The daemon commits the file once it is valid as a
+        whole; faults that only further lines can mend are told, not refused.
+        """
+        with self._writer(agent) as writer:
+            line, left = writer.append(path, record)
+        return _answer(True, f"{safe(path)}: line {line} written", left, {"line": line})
+
+    @told
+    def write(self, path: str, text: str, agent: str = "") -> ToolAnswer:
+        """Write a whole artifact: refused with every fault, or written at once and completely.
+
+        path: one of the protocol's artifacts below .yolo-planning/. Use it for plans, TOON and
+        Markdown artifacts and to correct lines; use append for one more record. Other files are
+        written with your host's own tools.
+        """
+        with self._writer(agent) as writer:
+            left = writer.write(path, text)
+        return _answer(True, f"{safe(path)}: written; the daemon commits it", left)
+
+    @told
+    def may(
+        self,
+        action: Literal["read", "write", "decide", "use", "contact", "escalate"],
+        subject: str,
+        agent: str = "",
+    ) -> ToolAnswer:
+        """Whether you may do something, by which rule, and whom to ask instead. Ask before you
+        act outside your lane.
+
+        subject: a path for read and write, a topic for decide, a tool for use, a role for
+        contact, an occasion or role for escalate. agent: your role.
+        """
+        return self._replied(
+            authority.may,
+            role=self._named(agent), action=action, subject=(subject,), dept=None, plan="", work=None,
+        )  # fmt: skip
+
+    @told
+    def gate(self, name: str = "", phase: str = "", wait_s: float = 0.0) -> ToolAnswer:
+        """Whether a gate between departments is open, and each piece of evidence that it lacks.
+
+        name: such as ux-complete or all-depts; empty for all gates of the phase. A gate opens
+        by committed evidence alone, never by a file made by hand. wait_s: wait so long for it
+        to open, at most 300 seconds.
+        """
+        number = self._phase(phase)
+        if not name:
+            return self._replied(gates.list_, phase=number)
+        if wait_s > 0:
+            limit = min(wait_s, 300.0)
+            return self._replied(gates.wait, names=(name,), phase=number, timeout=limit)
+        return self._replied(gates.why, name=name, phase=number)
+
+    @told
+    def handoff(
+        self,
+        action: Literal["check", "emit"],
+        path: str = "",
+        fields: dict[str, str] | None = None,
+        agent: str = "",
+    ) -> ToolAnswer:
+        """Take work over, or hand it over. A packet is accepted whole or not at all; until then
+        you edit nothing.
+
+        check: the HANDOFF.md that was written last, or the one at path. emit: writes one;
+        fields are from_role, to_role, trigger, objective, blocking_rule, and optionally
+        session_id, task_file, directive_branch, required_reading.
+        """
+        if action == "emit":
+            return self._replied(handoffs.emit_, **{**_NO_FIELDS, **(fields or {})})
+        receiver = self._who(agent).removeprefix("yolo-")
+        known = receiver if receiver in set(DirectiveRole) else None
+        return self._replied(handoffs.check, path=path or None, receiver=known, because=None)
+
+    @told
+    def escalate(
+        self,
+        action: Literal["list", "open", "raise", "resolve"],
+        id: str = "",
+        task: str = "",
+        reason: str = "",
+        evidence: list[str] | None = None,
+        recommendation: str = "",
+        options: list[str] | None = None,
+        decision: str = "",
+        instructions: list[str] | None = None,
+        agent: str = "",
+    ) -> ToolAnswer:
+        """Say that a task is blocked, hand the question up one level, or bring a decision down
+        again.
+
+        open: task (NN-MM/Tk), reason, evidence, recommendation. raise: id (ESC-NN-MM-Tk),
+        reason, evidence, recommendation; an Architect gives 2 or 3 options. resolve: id,
+        decision, instructions. Each level speaks only to the one above and below; silence never
+        decides. Do not work around a blocker: report it.
+        """
+        given = {"agent": self._who(agent).removeprefix("yolo-"), "reason": reason}
+        seen = {"evidence": tuple(evidence or ()), "recommendation": recommendation}
+        way = {"message_path": None, "to": ""}
+        match action:
+            case "list":
+                return self._replied(escalations.list_, phase="")
+            case "open":
+                more = {"task": task, "boundary": "", "severity": None, "fails": False}
+                return self._replied(escalations.open_, **given, **seen, **way, **more)
+            case "raise":
+                choices = {"name": id, "options": tuple(options or ()), "boundary": ""}
+                return self._replied(escalations.raise_, **given, **seen, **way, **choices)
+            case "resolve":
+                items = {"name": id, "instructions": tuple(instructions or ()), "shown_by": ""}
+                return self._replied(
+                    escalations.resolve, **given, **way, **items, decision=decision
+                )
+
+    @told
+    def task(
+        self,
+        action: Literal["claims", "claim", "release", "summary"],
+        task: str = "",
+        files: list[str] | None = None,
+        agent: str = "",
+    ) -> ToolAnswer:
+        """Claim a task so that no two agents change one file at once, give it back, or sum up
+        what was done.
+
+        claim: task (NN-MM/Tk) and agent, an instance such as dev-1; ok is false, with the
+        holder, while another has one of its files. release: task, or all of yours. summary:
+        what plans and departments come to. A task is done when a commit names it: `feat(01-02):
+        T3 what was done`.
+        """
+        who = self._named(agent) if action in ("claim", "release") else ""
+        match action:
+            case "claims":
+                return self._replied(tasks.claims_)
+            case "claim":
+                return self._replied(tasks.claim, wanted=task, agent=who, files=tuple(files or ()))
+            case "release":
+                return self._replied(tasks.release, wanted=task or None, agent=who)
+            case "summary":
+                return self._replied(tasks.summary, plan=None, phase=None)
+
+    # --- who asks, about what ---
+
+    def _who(self, agent: str) -> str:
+        """Return who asks: as the server was started, else as the caller says."""
+        bare = self._agent.removeprefix("yolo-")
+        if bare and agent and agent.removeprefix("yolo-") != bare:
+            raise ToolRefusedError(
+                f"out_of_lane: this server speaks for {safe(self._agent)} alone, not for {safe(agent)}"
+                "\nNext: leave `agent` out."
+            )
+        return self._agent or agent
+
+    def _named(self, agent: str) -> str:
+        who = self._who(agent)
+        if not who:
+            raise ToolRefusedError(
+                "missing_key: agent is empty\nNext: say who you are, such as dev-1."
+            )
+        return who
+
+    def _phase(self, named: str) -> str:
+        if named:
+            return named
+        with Repository(self._start) as repository:
+            settings = load(repository.root)
+            store = ContextStore(repository, settings, Team(repository, settings))
+            return str(store.current_phase(repository.head().tip))
+
+    def _checked(
+        self, validator: Validator, path: str, text: str, agent: str
+    ) -> Iterable[CheckedFile]:
+        data = text.encode()
+        if not path:
+            return [validator.text(data)] if text else validator.tree()
+        allowed(self._start, self._who(agent), path, Effect.READ)
+        if not text:
+            return validator.paths((path,))
+        full = os.path.normpath(os.path.join(self._start, path))
+        return [validator.again(full, path, data)]
+
+    def _writer(self, agent: str) -> ArtifactWriter:
+        return ArtifactWriter(self._start, self._who(agent))
+
+    def _replied(self, command: Any, **options: Any) -> ToolAnswer:
+        reply = reply_of(command, self._asked, **options)
+        return _of_reply(reply)
+
+
+_NO_FIELDS = dict.fromkeys(
+    ("from_role", "to_role", "trigger", "objective", "blocking_rule", "session_id", "task_file",
+     "directive_branch", "required_reading"),
+)  # fmt: skip
+
+
+def _of_reply(reply: Reply) -> ToolAnswer:
+    data = to_json(reply.data)
+    value = data if isinstance(data, dict) else {"items": data}
+    said = text_of(reply) or ("no" if reply.exit_code else "yes")
+    return _answer(not reply.exit_code, said, reply.findings, value)
+
+
+def _of_files(files: Iterable[CheckedFile]) -> ToolAnswer:
+    found = [(file.path, file.findings) for file in files]
+    findings = [finding for _, each in found for finding in each]
+    wrong = len(errors(findings))
+    text = f"{len(found)} checked, {wrong} errors, {len(findings) - wrong} warnings"
+    return _answer(not wrong, text, findings, {"checked": len(found)})
+
+
+def _answer(
+    ok: bool, text: str, findings: Iterable[Finding] = (), data: dict[str, Any] | None = None
+) -> ToolAnswer:
+    faults = [_fault(finding) for finding in findings]
+    lines = "".join(f"\n- {fault.text}" for fault in faults)
+    return ToolAnswer(ok, f"{text}{lines}", faults, data or {})
+
+
+def _fault(finding: Finding) -> ToolFault:
+    level = "warning" if finding.level is Level.WARNING else "error"
+    place = (finding.path, finding.line, finding.at)
+    return ToolFault(level, finding.reason.value, *place, str(finding))
