@@ -514,3 +514,23 @@ def test_repair_is_done_after_one_pass_and_never_makes_good_examples_other(famil
             mended(once, kind) is None and diff(data, once, path.name).startswith("--- a/")
         ), path
         assert path.parts[-2] != "ok" or once is None, path
+
+
+def test_a_name_that_nearly_is_an_artifacts_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    phase = tmp_path / ".yolo-planning/phases/01-auth"
+    phase.mkdir(parents=True)
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    (phase / "critique.json").write_text("{}\n")
+    (phase / "notes.md").write_text("# Notes\n")
+    for command in ("validate", "status", "doctor"):
+        run([command, "--json", "-C", str(tmp_path)])
+        found = json.loads(capsys.readouterr().out)["findings"]
+        named = [(one["path"], one["expected"]) for one in found if one["reason"] == "unknown_name"]
+        assert named == [
+            (
+                ".yolo-planning/phases/01-auth/critique.json",
+                ".yolo-planning/phases/01-auth/critique.jsonl",
+            )
+        ], command

@@ -16,6 +16,7 @@ from yolo_fs.edges.lines import read_object
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, errors
 from yolo_fs.rules.artifacts.catalogue import ANY_MESSAGE, Kind, find_kind
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
+from yolo_fs.rules.artifacts.misnamed import misnamed
 from yolo_fs.rules.artifacts.recognise import (
     InTree,
     has_own_name,
@@ -149,7 +150,7 @@ class Validator:
         if self._kind:
             return True
         location = in_tree(full)
-        if location and self._is_ours(location.path):
+        if location and (self._is_ours(location.path) or misnamed(location.path)):
             return True
         if location and location.path.startswith(f"{PLANNING_ROOT}/"):
             # A refused folder hides files that may be ours.
@@ -205,6 +206,8 @@ class Validator:
             return self._check_kind(self._kind, shown, data)
         if location and (place := classify(location.path)):
             return self._check_place(place, shown, data, snapshot)
+        if location and (wrong := misnamed(location.path)):
+            return CheckedFile(shown, (replace(wrong, path=shown),))
         name = os.path.basename(shown)
         if place := place_of_name(name):
             return self._check_place(place, shown, data, NoTree())

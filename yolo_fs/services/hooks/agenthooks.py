@@ -12,6 +12,7 @@ from yolo_fs.ids import TaskRef
 from yolo_fs.protocol.isolation import BORDERS, SCOPES, Border, Scope
 from yolo_fs.reasons import YoloError, errors, safe
 from yolo_fs.rules.artifacts.classify import classify
+from yolo_fs.rules.artifacts.misnamed import misnamed
 from yolo_fs.rules.artifacts.repair import diff, mended
 from yolo_fs.rules.authz.actors import Actor
 from yolo_fs.rules.evidence.plans import TaskProgress, plan_progress
@@ -81,7 +82,8 @@ def _after_failure(asked: HookRequest) -> HookAnswer:
 
 
 def _is_judged(path: str) -> bool:
-    return classify(path) is not None or path.rpartition("/")[2] == HANDOFF
+    is_named = classify(path) is not None or path.rpartition("/")[2] == HANDOFF
+    return is_named or misnamed(path) is not None
 
 
 def _faults(root: str, judged: CheckedFile) -> str:

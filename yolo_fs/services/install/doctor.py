@@ -9,7 +9,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from yolo_fs.edges.git.history import last_good_tip
@@ -27,6 +27,7 @@ from yolo_fs.services.daemon.health import health
 from yolo_fs.services.workspace.own_files import own_files
 from yolo_fs.services.workspace.places import lock_path
 from yolo_fs.services.workspace.settings import CONFIG, load
+from yolo_fs.services.worktree.surveyor import misnamed_files
 
 OLDEST_GIT = (2, 34)
 OLD_LOCK_S = 300.0
@@ -195,6 +196,11 @@ def _own_files(repository: Repository) -> Iterator[Symptom]:
             )
 
 
+def _names(repository: Repository) -> Iterator[Symptom]:
+    for finding in misnamed_files(repository.root, load(repository.root).roots):
+        yield Symptom(replace(finding, level=Level.WARNING))
+
+
 def _daemon(repository: Repository) -> Iterator[Symptom]:
     found = health(repository)
     if found.pid is None:
@@ -221,6 +227,7 @@ LOOKS: tuple[Look, ...] = (
     _index,
     _leftovers,
     _own_files,
+    _names,
     _daemon,
 )
 

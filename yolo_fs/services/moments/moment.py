@@ -20,6 +20,7 @@ from yolo_fs.services.progress.board import Board, board
 from yolo_fs.services.progress.drift import Aside, as_json, asides
 from yolo_fs.services.reports.status import Report, last_commits, listed, report
 from yolo_fs.services.workspace.settings import Settings, load
+from yolo_fs.services.worktree.surveyor import misnamed_files
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,9 @@ class StatusObserver:
         crew = AgentsObserver(self._repository, settings, self._team).look(verdicts)
         beside = asides(self._repository.root, settings, team, self._team)
         unread = (replace(one, level=Level.WARNING) for one in crew.findings)
-        findings = (*_warnings_of_hooks(self._repository, settings), *unread)
+        near = misnamed_files(self._repository.root, settings.roots)
+        names = (replace(one, level=Level.WARNING) for one in near)
+        findings = (*_warnings_of_hooks(self._repository, settings), *unread, *names)
         return PresentMoment(found, team, beside, crew, findings)
 
 

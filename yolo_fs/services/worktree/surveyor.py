@@ -8,11 +8,11 @@ from __future__ import annotations
 import contextlib
 import time
 import traceback
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, Self
 
 from yolo_fs.edges import failpoint
-from yolo_fs.edges.files import Content, Stamp, Writer, read
+from yolo_fs.edges.files import Content, Stamp, Writer, read, walk
 from yolo_fs.edges.git.history import Abandoned, abandoned
 from yolo_fs.edges.git.obstacles import Obstacles
 from yolo_fs.edges.git.paths import PathRules
@@ -21,6 +21,7 @@ from yolo_fs.edges.scan_cache import ScanCache
 from yolo_fs.reasons import Finding, Reason, YoloError, errors
 from yolo_fs.rules.artifacts.checks import needs_of
 from yolo_fs.rules.artifacts.classify import classify
+from yolo_fs.rules.artifacts.misnamed import misnamed
 from yolo_fs.rules.artifacts.naming import subject_of, trailers_of
 from yolo_fs.rules.artifacts.verdicts import (
     Accepted,
@@ -143,6 +144,14 @@ def _unread(why: Finding, in_head: str | None) -> Verdict:
     if why.reason is Reason.FILE_MISSING:
         return Missing() if in_head else Ignored()
     return Waiting(why.reason) if why.reason is Reason.BEING_WRITTEN else Rejected((why,))
+
+
+def misnamed_files(root: str, folders: Iterable[str]) -> Iterator[Finding]:
+    """Yield a finding for each file below the folders whose name nearly is an artifact's."""
+    for folder in folders:
+        for entry in walk(root, folder):
+            if entry.refused is None and (finding := misnamed(entry.path)):
+                yield finding
 
 
 class Survey(NamedTuple):

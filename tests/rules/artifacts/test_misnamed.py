@@ -1,0 +1,66 @@
+"""A name that nearly is an artifact's is told with the one that was meant; everybody else's files are not mentioned."""
+
+from __future__ import annotations
+
+import pytest
+
+from yolo_fs.rules.artifacts.classify import classify
+from yolo_fs.rules.artifacts.misnamed import intended_path
+from yolo_fs.rules.artifacts.table import ARTIFACTS
+
+PHASE = "phases/01-auth"
+MEANT = {
+    f"{PHASE}/plan.jsonl": f"{PHASE}/01-MM.plan.jsonl",
+    f"{PHASE}/summary.jsonl": f"{PHASE}/01-MM.summary.jsonl",
+    f"{PHASE}/plan-01-01.jsonl": f"{PHASE}/01-01.plan.jsonl",
+    f"{PHASE}/01-01-plan.jsonl": f"{PHASE}/01-01.plan.jsonl",
+    f"{PHASE}/01-02-summary.jsonl": f"{PHASE}/01-02.summary.jsonl",
+    f"{PHASE}/01_02_SUMMARY.jsonl": f"{PHASE}/01-02.summary.jsonl",
+    f"{PHASE}/01-2.plan.jsonl": f"{PHASE}/01-02.plan.jsonl",
+    f"{PHASE}/02.plan.jsonl": f"{PHASE}/01-02.plan.jsonl",
+    f"{PHASE}/01-02.plan.json": f"{PHASE}/01-02.plan.jsonl",
+    f"{PHASE}/frontend-01-02.plan.jsonl": f"{PHASE}/fe-01-02.plan.jsonl",
+    f"{PHASE}/critique.json": f"{PHASE}/critique.jsonl",
+    f"{PHASE}/Critique.jsonl": f"{PHASE}/critique.jsonl",
+    f"{PHASE}/critque.jsonl": f"{PHASE}/critique.jsonl",
+    f"{PHASE}/ui-critique.jsonl": f"{PHASE}/ux-critique.jsonl",
+    f"{PHASE}/frontend-critique.jsonl": f"{PHASE}/fe-critique.jsonl",
+    f"{PHASE}/backend-critique.jsonl": f"{PHASE}/critique.jsonl",
+    f"{PHASE}/code_review.jsonl": f"{PHASE}/code-review.jsonl",
+    f"{PHASE}/decision.jsonl": f"{PHASE}/decisions.jsonl",
+    f"{PHASE}/escalations.jsonl": f"{PHASE}/escalation.jsonl",
+    f"{PHASE}/architecture.json": f"{PHASE}/architecture.toon",
+    f"{PHASE}/plans/01-02.plan.jsonl": f"{PHASE}/01-02.plan.jsonl",
+    f"{PHASE}/state.json": "state.json",
+    "phases/1-auth/critique.jsonl": f"{PHASE}/critique.jsonl",
+    "phases/01_Auth/01-01.plan.jsonl": f"{PHASE}/01-01.plan.jsonl",
+    "phase/01-auth/critique.jsonl": f"{PHASE}/critique.jsonl",
+    "phases/auth/critique.jsonl": "phases/NN-auth/critique.jsonl",
+    "critique.jsonl": "phases/NN-SLUG/critique.jsonl",
+    f"milestones/one/{PHASE}/gap.jsonl": f"milestones/one/{PHASE}/gaps.jsonl",
+}
+NOBODYS = (
+    "README.md", "notes.md", "screen.png", "package.json", "metrics.json", "data.jsonl", ".ctx-dev.toon",
+    ".dept-status-backend.json", "handoff.json", "config.json", "planning-notes.md", "01-02.plan.md",
+    "stats.json", "maps.jsonl", "logs/output.jsonl", ".session-log.jsonl",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MEANT)
+def test_a_near_name_is_told_with_the_one_that_was_meant(name: str) -> None:
+    assert intended_path(f".yolo-planning/{name}") == f".yolo-planning/{MEANT[name]}"
+
+
+@pytest.mark.parametrize("name", NOBODYS)
+def test_what_is_nobodys_artifact_stays_unmentioned(name: str) -> None:
+    assert intended_path(f".yolo-planning/{PHASE}/{name}") is None
+
+
+def test_an_artifact_and_a_file_elsewhere_are_not_misnamed() -> None:
+    for artifact in ARTIFACTS:
+        name = artifact.file.format(dept="", plan="01-02", NN="01", department="backend")
+        for path in (f".yolo-planning/{PHASE}/{name}", f".yolo-planning/{name}"):
+            if classify(path):
+                assert intended_path(path) is None
+    assert intended_path("src/critique.json") is None
+    assert intended_path(".yolo-planning/codebase/critique.json") is None
