@@ -250,7 +250,10 @@ def _before(told: Question, cwd: str, root: str) -> bool:
     given = _given(told)
     if _is_named(given, cwd) or _is_one_of_ours(told, root):
         return True
-    return told.get("tool_name") not in _READERS and _is_handed_over(root)
+    if told.get("tool_name") in _READERS:
+        return False
+    found = _handed_over(root)
+    return (bool(found) and not _is_accepted(told, root, found)) or _has_own_roots(root)
 
 
 def _after(told: Question, cwd: str, _root: str) -> bool:
@@ -293,12 +296,40 @@ def _is_one_of_ours(told: Question, root: str) -> bool:
     return short in AGENTS or short.partition("-")[2] in AGENTS or " " in name or "_" in name
 
 
-def _is_handed_over(root: str) -> bool:
-    """Return whether some handoff lies about, or may lie where only the configuration tells."""
+def _handed_over(root: str) -> list[str]:
+    """Return the handoffs that lie about."""
     folders = (os.path.join(root, PLANNING), os.path.join(root, DIRECTIVES))
-    return any(
-        HANDOFF in names for folder in folders for _, _, names in os.walk(folder)
-    ) or _has_own_roots(root)
+    return [
+        os.path.join(folder, HANDOFF)
+        for start in folders
+        for folder, _, names in os.walk(start)
+        if HANDOFF in names
+    ]
+
+
+def _is_accepted(told: Question, root: str, found: list[str]) -> bool:
+    """Return whether the last verdict still holds: editing was allowed, and nothing that it looked at has changed."""
+    own = own_folder(root)
+    note = os.path.join(own, "handoff-accepted.json")
+    if not own or not os.path.isfile(note):
+        return False
+    try:
+        with open(note, "rb") as file:
+            kept = json.loads(file.read(1 << 20))
+        stamps, roles = kept["stamps"], kept["roles"]
+        agent = _first(told, "agent_type", "subagent_type", "teammate_name") or _active_agent(root)
+        is_same = all(_stamp(path) == stamp for path, stamp in stamps.items())
+    except (OSError, ValueError, KeyError, AttributeError, TypeError):
+        return False
+    return is_same and agent not in roles and set(found) <= stamps.keys()
+
+
+def _stamp(path: str) -> list[int] | None:
+    try:
+        status = os.lstat(path)
+    except (OSError, ValueError):
+        return None
+    return [status.st_size, status.st_mtime_ns, status.st_ino]
 
 
 def _has_own_roots(root: str) -> bool:

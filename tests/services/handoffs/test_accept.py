@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
+import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from yolo_fs.cli import hook_fast
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Level, Reason, YoloError, errors
 from yolo_fs.schemas.config import Config
@@ -575,3 +579,45 @@ def test_new_handoff_ends_the_old_one(team: Team) -> None:
     team.write("src/b.ts", "x\n")
     team.commit("architect", "feat: b")
     assert team.later_work() == []
+
+
+def test_hooks_ask_for_the_whole_verdict_only_after_a_change(
+    team: Team, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "no config"))
+    team.emit()
+    changes: list[Callable[[], object]] = [
+        lambda: team.write(HANDOFF, (team.root / HANDOFF).read_text() + "\n"),
+        lambda: team.write(README, (team.root / README).read_text() + "\n"),
+        lambda: (team.root / READING).unlink(),
+        lambda: team.write(READING, "# Components\n"),
+        lambda: (team.root / f"{SESSION}/tasks/02.md").rename(team.root / "away"),
+        lambda: (team.root / "away").rename(team.root / f"{SESSION}/tasks/02.md"),
+        lambda: team.git("checkout", "-q", "-b", "elsewhere"),
+        lambda: team.git("checkout", "-q", BRANCH),
+        lambda: team.write(f"{SESSION}-2/HANDOFF.md", "later\n"),
+    ]
+    for change in changes:
+        settle(team)
+        hook_fast.answer(question(team))
+        is_allowed = hook_fast.answer(question(team))[0] == {}
+        assert needs_all(team) is not is_allowed
+        assert needs_all(team, "pair")
+        change()
+        assert needs_all(team)
+
+
+def question(team: Team, agent: str = "") -> bytes:
+    edit = {"tool_name": "Edit", "tool_input": {"file_path": "src/a.py"}, "cwd": str(team.root)}
+    return json.dumps({"hook_event_name": "PreToolUse", **edit, "agent_type": agent}).encode()
+
+
+def needs_all(team: Team, agent: str = "") -> bool:
+    return hook_fast.understand(question(team, agent), "", "", "")[0] is not None
+
+
+def settle(team: Team) -> None:
+    """Let everything be older than what might still change without a new stamp."""
+    at = time.time() - 60
+    for path in (team.root, *team.root.rglob("*")):
+        os.utime(path, (at, at), follow_symlinks=False)

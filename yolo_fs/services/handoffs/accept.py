@@ -15,9 +15,10 @@ from typing import Any
 from yolo_fs.edges.files import FileEntry, read, walk
 from yolo_fs.edges.git.history import log
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.store import Damaged, private_directory, update
+from yolo_fs.edges.store import Damaged, private_directory, update, write_json
 from yolo_fs.edges.text_checks import FindingList, Limits, decode
 from yolo_fs.json_form import to_json
+from yolo_fs.protocol.triggers import DirectiveRole
 from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError, errors
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.handoffs.acceptance import (
@@ -40,8 +41,8 @@ from yolo_fs.rules.timestamps import iso
 from yolo_fs.schemas.packet import Packet
 from yolo_fs.services.checking.checker import read_handoff_file
 from yolo_fs.services.handoffs.sessions import DirectiveSessions, PacketSource
-from yolo_fs.services.workspace.own_files import OVERRIDES
-from yolo_fs.services.workspace.settings import Settings
+from yolo_fs.services.workspace.own_files import ACCEPTED, OVERRIDES
+from yolo_fs.services.workspace.settings import CONFIG, Settings, user_config_path
 
 MOST = 1_000
 """Overrides that are remembered; the oldest go first."""
@@ -118,6 +119,15 @@ def _kept(value: dict[str, Any] | Damaged | None) -> list[Override]:
     ]
 
 
+def _stamp(path: str) -> list[int] | None:
+    """Return what `hook_fast` compares; None where nothing is."""
+    try:
+        status = os.lstat(path)
+    except (OSError, ValueError):
+        return None
+    return [status.st_size, status.st_mtime_ns, status.st_ino]
+
+
 def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
@@ -128,6 +138,7 @@ def _faults(wrong: Sequence[Finding]) -> tuple[str, ...]:
     )
 
 
+_SETTLED_S = 1.0
 _COMMITS_LOOKED_AT = 500
 """Youngest commits among which a sender's later work is looked for."""
 
@@ -297,6 +308,39 @@ class DirectiveHandoffs:
             return Permission(allowed=True)
         handed = self.check(self.sessions.open(path), now, receiver)
         return Permission(handed.is_accepted or bool(handed.over), errors(handed.findings))
+
+    def note_accepted(self, now: datetime) -> None:
+        """Note by which stamps of files editing is allowed to everybody, so that hooks ask again only after a change.
+
+        What is younger than a moment might change again without a new stamp, and is not noted.
+        """
+        latest = self.latest()
+        seen = self._stamps(self.check(self.sessions.open(latest), now)) if latest else {}
+        # Judged after the stamps are taken: what changes in between is then asked again.
+        if not seen or not self.check(self.sessions.open(latest), now).is_accepted:
+            return
+        if any(
+            stamp and stamp[1] > 1e9 * (now.timestamp() - _SETTLED_S) for stamp in seen.values()
+        ):
+            return
+        roles = [role.value for role in DirectiveRole]
+        private_directory(self._repository.own_dir)
+        note = {"stamps": seen, "roles": roles}
+        write_json(ACCEPTED.path(self._repository), note, durable=False)
+
+    def _stamps(self, handed: ReceivedHandoff) -> dict[str, list[int] | None]:
+        """Return the stamps of whatever a verdict on a handoff depends on: size, time of change, inode."""
+        session, packet = handed.session, handed.packet
+        paths = [entry.path for entry in self._files()] + [CONFIG, *self.sessions.roots]
+        paths += [f"{session.folder}/{README}"] if session else []
+        for named in (packet.task_file, packet.required_reading) if packet else ():
+            paths += [
+                f"{folder}/{named}".lstrip("/")
+                for folder in ("", session.folder if session else "")
+            ]
+        own = (f"{self._repository.git_dir}/HEAD", OVERRIDES.path(self._repository))
+        full = [os.path.join(self._root, path) for path in paths]
+        return {path: _stamp(path) for path in (*full, *own, user_config_path())}
 
     def override(self, handed: ReceivedHandoff, because: str, now: datetime) -> ReceivedHandoff:
         """Accept a complete packet in spite of its faults, as the operator decided, and remember that.

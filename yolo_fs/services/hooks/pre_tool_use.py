@@ -43,6 +43,8 @@ class Guard:
                     refusal = handed(path)
                 if refusal:
                     return HookAnswer(refusal=refusal)
+        handoffs = DirectiveHandoffs(self._asked.repository, self._asked.settings)
+        handoffs.note_accepted(datetime.now(UTC))
         undecided = "; ".join(safe(what) for what in self._asked.said.undecided)
         if not undecided:
             return HookAnswer()

@@ -144,6 +144,7 @@ TEAM = OwnFile(
 OVERRIDES = OwnFile(
     "handoff-overrides.json", {"overrides": [_OVERRIDE]}, "which handoffs you accepted with errors"
 )
+ACCEPTED = OwnFile("handoff-accepted.json", {"stamps": dict, "roles": [str]})
 WARM = OwnFile("warm.json", {"at": str, "why": str})
 _OTHERS = (
     OwnFile("agents.jsonl", loss="the agents' signs of life so far"),
@@ -181,6 +182,7 @@ def own_files(repository: Repository, hosts: tuple[str, ...]) -> Iterator[OwnFil
         HOOKS,
         OVERRIDES,
         TEAM,
+        ACCEPTED,
         WARM,
     )
     yield from (setup_file(f"{host}{part}") for host in hosts for part in SETUP_PARTS)

@@ -1,0 +1,111 @@
+"""The guard that runs out of time: what is certainly forbidden is refused all the same, everything else is not."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.teams import Team
+from yolo_fs.cli import hook_late
+from yolo_fs.protocol.hooks import AGENT_HOOK_BY_NAME
+from yolo_fs.protocol.tools import TOOLS, Act
+from yolo_fs.rules.hooks.guarded import GUARDED
+
+PHASE = ".yolo-planning/phases/01-auth"
+
+
+def late(root: Path, tool: str, host: str = "claude", **given: str) -> dict[str, Any]:
+    told = {"tool_name": tool, "tool_input": given}
+    return hook_late.answer_late(("pre-tool-use", host, str(root), told))[0]
+
+
+def is_refused(answer: dict[str, Any]) -> bool:
+    return "deny" in json.dumps(answer)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / PHASE).mkdir(parents=True)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "name", [".dept-status-backend.json", ".handoff-ux-complete", ".escalation-state.json"]
+)
+def test_what_only_a_command_writes_is_refused_in_each_way_to_write_it(
+    root: Path, name: str
+) -> None:
+    path = f"{PHASE}/{name}"
+    assert is_refused(late(root, "Write", file_path=path))
+    assert is_refused(late(root, "Edit", host="cursor", file_path=str(root / path)))
+    assert is_refused(late(root, "Bash", command=f"echo done > {path}"))
+    assert is_refused(late(root, "apply_patch", command=f"*** Update File: {path}\n+x"))
+
+
+@pytest.mark.parametrize(
+    "command", ["rm -rf .git", "rm -r -f ./.yolo-planning/", "rm -rf '.yolo-planning'"]
+)
+def test_the_tree_and_the_repository_are_not_removed(root: Path, command: str) -> None:
+    assert is_refused(late(root, "Bash", command=command))
+
+
+@pytest.mark.parametrize(
+    ("tool", "given"),
+    [
+        ("Read", {"file_path": f"{PHASE}/.dept-status-backend.json"}),
+        ("Write", {"file_path": f"{PHASE}/critique.jsonl"}),
+        ("Write", {"file_path": f"{PHASE}/state.json"}),
+        ("Write", {"file_path": "src/.dept-status-backend.json"}),
+        ("Bash", {"command": f"cat {PHASE}/.dept-status-backend.json > out.txt"}),
+        ("Bash", {"command": "cd /tmp/other && rm -rf .git"}),
+        ("Bash", {"command": "rm -rf .github"}),
+    ],
+)
+def test_what_may_be_right_is_let_through_with_a_word_to_the_user(
+    root: Path, tool: str, given: dict[str, str]
+) -> None:
+    told = {"tool_name": tool, "tool_input": given}
+    answer, note, code = hook_late.answer_late(("pre-tool-use", "claude", str(root), told))
+    assert (answer, code) == ({}, 0)
+    assert "not checked" in note
+
+
+def test_its_table_is_that_of_the_whole_check() -> None:
+    guarded = [name.replace("*", "x") for row in GUARDED if not row.is_state for name in row.names]
+    assert guarded and all(hook_late.GUARDED_NAME.match(name) for name in guarded)
+    states = [name for row in GUARDED if row.is_state for name in row.names]
+    assert not any(hook_late.GUARDED_NAME.match(name) for name in states)
+    assert set(hook_late.WRITERS) == {name for name, act in TOOLS.items() if act is Act.WRITE}
+    assert AGENT_HOOK_BY_NAME["pre-tool-use"].timeout_s - hook_late.LIMIT_S >= 0.5
+
+
+def test_a_check_that_hangs_is_answered_before_the_host_gives_up(tmp_path: Path) -> None:
+    team = Team(tmp_path / "work")
+    slow = tmp_path / "bin"
+    slow.mkdir()
+    (slow / "git").write_text(
+        f'#!/bin/sh\n[ "$1" = version ] && exec {shutil.which("git")} version\nexec sleep 30\n'
+    )
+    (slow / "git").chmod(0o755)
+    told = {
+        "hook_event_name": "PreToolUse",
+        "tool_name": "Write",
+        "tool_input": {"file_path": str(team.root / PHASE / ".dept-status-backend.json")},
+        "cwd": str(team.root),
+    }
+    began = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-m", "yolo_fs", "hook"], input=json.dumps(told).encode(), capture_output=True, check=True,
+        env={**os.environ, "PATH": f"{slow}:{os.environ['PATH']}"}, timeout=60,
+    )  # fmt: skip
+    assert is_refused(json.loads(done.stdout))
+    assert b"did not end within 4 s" in done.stdout
+    assert time.monotonic() - began < 20
