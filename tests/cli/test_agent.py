@@ -120,7 +120,7 @@ def test_noted_failures_open_the_circuit_and_the_board_shows_it(
             {
                 "type": "api_contract",
                 "direction": "frontend_to_backend",
-                "endpoints": [],
+                "endpoints": [{"method": "GET", "path": "/a", "request": {}, "response": {}}],
                 "status": "agreed",
             },
             2,
@@ -247,17 +247,19 @@ def test_plans_and_departments_are_summed_up_as_messages_of_document_000(team: T
     team.once()
     (found,) = asked(team, "task", "summary", "--phase", "1")["data"]
     assert read_message(found["phase_progress"])[1] == ()
-    assert (found["department_result"], found["lacks"]) == (None, ["no verification yet"])
+    assert (found["department_result"], found["lacks"]) == (
+        None,
+        ["no verification yet", "no security audit yet"],
+    )
     (plan,) = found["plans"]
     assert (plan["deviations"], plan["tdd_coverage"]) == (["other hash"], "red_green")
-    team.artifact(
-        "verification.jsonl",
-        (team.examples / "verification/ok").glob("*.jsonl").__next__().read_text(),
-    )
+    for kind in ("verification", "security-audit"):
+        example = next((team.examples / kind / "ok").glob("*.jsonl"))
+        team.artifact(f"{kind}.jsonl", example.read_text())
     team.once()
     (found,) = asked(team, "task", "summary")["data"]
     assert read_message(found["department_result"])[1] == ()
-    assert found["department_result"]["security_result"] == "SKIPPED"
+    assert found["department_result"]["security_result"] == "PASS"
     assert "plan 01-01 " in text(team, "task", "summary", "01-01")
     assert (
         asked(team, "task", "summary", "01-77", code=2)["findings"][0]["reason"] == "unknown_name"

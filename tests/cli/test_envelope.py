@@ -236,3 +236,30 @@ def test_no_byte_of_an_envelope_drives_the_terminal(
     said = "".join(capsys.readouterr())
     assert said
     assert not [char for char in said if (char < " " and char != "\n") or char in "\x7f\u202e"]
+
+
+@pytest.mark.proves("003:379b")
+def test_validate_says_of_a_handoff_what_check_says(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (root / ".yolo-planning/phases").mkdir(parents=True)
+    asked(root, capsys, "new", step("01"))
+    good = root / FIRST
+    blank = json.loads(good.read_text())
+    blank["payload"]["product_concept"]["name"] = "  "
+    absent = json.loads(good.read_text())
+    absent["payload"]["context_files"] = ["inputs/nowhere.csv"]
+    misnamed = good.with_name("my_handoff.json")
+    for name, text in {good: blank, misnamed: absent}.items():
+        name.write_text(json.dumps(text) + "\n")
+
+    told = {}
+    for path in (FIRST, "documents/handoffs/my_handoff.json"):
+        code, answer = asked(root, capsys, "check", str(root / path))
+        assert code == Exit.FINDINGS
+        told[path] = set(reasons(answer))
+    assert run(["validate", "--json", "-C", str(root)]) == Exit.FINDINGS
+    found = json.loads(capsys.readouterr().out)["findings"]
+    for path, expected in told.items():
+        said = {(one["reason"], one["at"]) for one in found if one["path"] == path}
+        assert said == expected, path

@@ -54,6 +54,35 @@ def test_message_opens_and_the_next_message_comes_out(
     assert (said["data"]["message"]["to"], said["data"]["log"]) == ("lead", LOG)
 
 
+@pytest.mark.proves("002:157")
+def test_a_task_that_no_plan_of_the_phase_has_is_refused(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = Path(root, LOG).parent / "fe-01-02.plan.jsonl"
+    plan.write_text('{"p":"01","n":"02"}\n{"id":"T3"}\n')
+
+    code, said = escalate(root, capsys, "open", "--task", "01-02/T9", *WORDS)
+    assert (code, said["findings"][0]["reason"]) == (Exit.USAGE, "unknown_name")
+    assert "01-02/T3" in said["findings"][0]["hint"]
+    assert not Path(root, LOG).exists()
+    assert escalate(root, capsys, "open", "--task", "01-02/T3", *WORDS)[0] == Exit.DONE
+
+
+@pytest.mark.proves("000:317")
+def test_the_reasons_of_whoever_decided_go_down_with_the_decision(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    escalate(root, capsys, "open", *message(root, BLOCKER))
+    for level in ("senior", "lead"):
+        escalate(root, capsys, "raise", NAME, "--by", level, *WORDS)
+    why = "the gateway belongs to another team"
+    decided = ("--decision", "Path /", "--reason", why)
+    told = [escalate(root, capsys, "resolve", NAME, "--by", "architect", *decided)[1]]
+    told.append(escalate(root, capsys, "resolve", NAME, "--by", "lead", "--decision", "Path /")[1])
+
+    assert [one["data"]["message"]["rationale"] for one in told] == [why, why]
+
+
 def test_whole_round_trip_by_messages(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     up = {"type": "escalation", "from": "senior", "to": "lead", "issue": "not in the spec", "evidence": ["seen"],
           "recommendation": "decide", "severity": "major"}  # fmt: skip

@@ -152,7 +152,19 @@ def test_good_example_is_read_without_any_fault(path):
     assert isinstance(message, MESSAGES[path.parts[-3]])
 
 
-@pytest.mark.proves("000:323", "000:343", "000:747a")
+@pytest.mark.proves(
+    "000:323",
+    "000:343",
+    "000:747a",
+    "000:95",
+    "000:385",
+    "000:419",
+    "000:438",
+    "000:514",
+    "000:534",
+    "000:582",
+    "002:115",
+)
 @pytest.mark.parametrize("path", BAD, ids=_name)
 def test_bad_example_fails_for_the_reason_in_its_name(path):
     assert _errors(_load(path))[:1] == [Reason(path.stem.partition("__")[0])]

@@ -221,9 +221,9 @@ OneLine = Annotated[
     ),
 ]
 Summary500 = Annotated[
-    str, Field(min_length=1, max_length=500, examples=["two or three sentences"])
+    str, Field(min_length=1, max_length=499, examples=["two or three sentences"])
 ]
-"""At most 500 characters."""
+"""Fewer than 500 characters."""
 Number = float
 """A whole number is a number too."""
 Count = Annotated[int, Field(ge=0, examples=[3])]

@@ -18,7 +18,7 @@ class Contradiction:
     verdict: str
     against: str
     """Place of what contradicts it: keys of the same object, or of the lines below it."""
-    values: tuple[str, ...] = ()
+    values: tuple[object, ...] = ()
     """What contradicts it there; empty: anything but zero or nothing."""
     is_below: bool = False
     """It is looked for in the lines below the verdict."""
@@ -49,6 +49,8 @@ CONTRADICTIONS = (
     Contradiction("department_result", "result", "PASS", "security_result", _FAILED),
     Contradiction("owner_signoff", "decision", "SHIP", "integration_qa", _FAILED),
     Contradiction("po_qa_verdict", "verdict", "approve", "findings"),
+    Contradiction("shutdown_response", "status", "clean", "pending_work"),
+    Contradiction("shutdown_response", "status", "clean", "artifacts_committed", (False,)),
 )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from yolo_fs.rules.artifacts.classify import classify
-from yolo_fs.rules.artifacts.misnamed import intended_path
+from yolo_fs.rules.artifacts.misnamed import intended_path, misnamed
 from yolo_fs.rules.artifacts.table import ARTIFACTS
 
 PHASE = "phases/01-auth"
@@ -46,6 +46,7 @@ NOBODYS = (
 )  # fmt: skip
 
 
+@pytest.mark.proves("002:71", "002:74", "002:251")
 @pytest.mark.parametrize("name", MEANT)
 def test_a_near_name_is_told_with_the_one_that_was_meant(name: str) -> None:
     assert intended_path(f".yolo-planning/{name}") == f".yolo-planning/{MEANT[name]}"
@@ -64,3 +65,13 @@ def test_an_artifact_and_a_file_elsewhere_are_not_misnamed() -> None:
                 assert intended_path(path) is None
     assert intended_path("src/critique.json") is None
     assert intended_path(".yolo-planning/codebase/critique.json") is None
+
+
+@pytest.mark.proves("003:379a")
+def test_a_handoff_under_another_name_is_told_the_form_of_a_handoffs_name() -> None:
+    found = misnamed("documents/handoffs/my_handoff.json")
+
+    assert found is not None
+    assert found.expected == "handoff_[session-id]_[source]_to_[target]_[timestamp].json"
+    assert misnamed("documents/handoffs/readme.md") is None
+    assert misnamed("documents/notes.json") is None

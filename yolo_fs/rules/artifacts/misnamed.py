@@ -11,6 +11,7 @@ from functools import cache
 from yolo_fs.ids import PHASE_DIRECTORY
 from yolo_fs.reasons import Finding, Reason
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
+from yolo_fs.rules.artifacts.handoff_names import HANDOFF_FOLDER, HANDOFF_ROW
 from yolo_fs.rules.artifacts.recognise import kind_of_name, place_of_name
 from yolo_fs.rules.artifacts.table import ARTIFACTS, RUNTIME, Home
 
@@ -51,11 +52,20 @@ def intended_path(path: str) -> str | None:
 
 def misnamed(path: str) -> Finding | None:
     """Return the finding about a name that nearly is an artifact's, or None."""
-    meant = intended_path(path)
+    meant = intended_path(path) or _intended_handoff(path)
     if meant is None:
         return None
     message = "nearly the name of an artifact; as it is, nobody reads or commits the file"
     return Finding(Reason.UNKNOWN_NAME, path, 0, "", message, meant, "Rename the file.")
+
+
+def _intended_handoff(path: str) -> str | None:
+    """Return the form of a handoff's name for what lies among the product handoffs under another one."""
+    folder, _, name = path.rpartition("/")
+    is_data = name.endswith(".json") and not name.startswith(".")
+    if folder != HANDOFF_FOLDER or not is_data or classify(path) is not None:
+        return None
+    return HANDOFF_ROW.name
 
 
 def _phase_folder(text: str) -> tuple[str, str]:

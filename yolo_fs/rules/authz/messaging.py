@@ -154,7 +154,8 @@ def may_escalate(sender: Actor, receiver: Actor, *, is_fail: bool = False) -> Ac
     above = reports_to(sender)
     if above is None:
         return AccessDecision(False, f"Nobody stands above the user. {_CHAIN}")
-    if receiver.role is not above:
+    by_proxy = receiver.role is Role.GO and above is Role.USER and sender.role is not Role.GO
+    if receiver.role is not above and not by_proxy:
         return refusal(sender, _why_not(sender.role, receiver.role))
     if is_across(sender, receiver):
         return refusal(sender, LEADS_ONLY)

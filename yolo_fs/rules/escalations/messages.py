@@ -53,7 +53,7 @@ def request_of(message: Mapping[str, Any]) -> EscalationRequest:
             return EscalationRequest(
                 agent="dev",
                 reason=message["blocker"],
-                evidence=texts(message["attempted"]) or (message["blocker"],),
+                evidence=texts(message["attempted"]),
                 recommendation=message["needs"],
                 severity="blocking",
                 task=message["task"],
@@ -99,7 +99,7 @@ def message_of(one: EscalationProgress, line: LogEntry) -> dict[str, Any] | None
             "plan_id": str(one.id.task.plan),
             "blocker": line.reason,
             "needs": line.recommendation or "a decision",
-            "attempted": list(line.evidence),
+            "attempted": list(line.evidence) or [line.reason],
         }
     if line.goes_down:
         return _resolution(one, line) if line.role in _RESOLVERS else None
@@ -124,10 +124,21 @@ def _resolution(one: EscalationProgress, line: LogEntry) -> dict[str, Any]:
         "type": "escalation_resolution",
         "original_escalation": str(one.id),
         "decision": one.decision,
-        "rationale": line.reason,
+        "rationale": (_first_down(one) or line).reason,
         "action_items": list(one.instructions),
         "resolved_by": (resolvers[0] or Role.USER).value if resolvers else Role.USER.value,
     }
+
+
+def _first_down(one: EscalationProgress) -> LogEntry | None:
+    """Return the station that decided: the levels below pass its reasons on."""
+    decided = None
+    for station in one.history:
+        if not station.goes_down:
+            decided = None
+        elif decided is None:
+            decided = station
+    return decided
 
 
 def warning_of(one: EscalationProgress, late: Timeout) -> dict[str, Any] | None:

@@ -7,7 +7,7 @@ Shapes, enumerations and sizes are `schemas.envelope`'s; what earlier handoffs s
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -24,6 +24,7 @@ from yolo_fs.rules.artifacts.handoff_names import (
     screen_name_of,
     slug_of,
 )
+from yolo_fs.rules.handoffs.product_content import faults_of_content
 from yolo_fs.schemas.base import Fault, Strictness
 from yolo_fs.schemas.envelope import Envelope, read_envelope
 
@@ -91,7 +92,13 @@ def read(
         *_state_faults(sent),
         *_slug_faults(sent),
         *_name_faults(sent),
+        *_content_faults(sent, mode),
     ]
+
+
+def _content_faults(sent: Sent, mode: Strictness) -> Iterator[Fault]:
+    for fault in faults_of_content(sent.value):
+        yield replace(fault, level=Level.ERROR) if mode.strict else fault
 
 
 def right_name(sent: Sent) -> str:

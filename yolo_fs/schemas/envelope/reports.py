@@ -1,6 +1,6 @@
 """Payloads that come back: what each agent reports to the orchestrator, and the error of any of them.
 
-Every text of a `…_summary` is a summary, so at most 500 characters long. See
+Every text of a `…_summary` is a summary, so fewer than 500 characters long. See
 docs/sources.md#document-003.
 """
 

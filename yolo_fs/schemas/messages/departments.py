@@ -121,7 +121,7 @@ class ApiContract(
     type: Literal["api_contract"]
     direction_: Literal["frontend_to_backend", "backend_to_frontend"] = Field(alias="direction")
     """Who speaks to whom."""
-    endpoints: list[Endpoint]
+    endpoints: Annotated[list[Endpoint], Field(min_length=1, description="at least one endpoint")]
     """The calls that the contract covers."""
     status: Literal["proposed", "agreed", "implemented"]
     """How far the contract is."""
@@ -152,6 +152,14 @@ class DepartmentResult(Message, sender="lead", receiver="owner"):
     def completed_plans_are_plans(self) -> object:
         """`plans_completed` ≤ `plans_total`."""
         return exceeds(self, "plans_completed", "plans_total")
+
+    @invariant
+    def passing_department_has_all_plans(self) -> object:
+        """A department that says PASS has all of its plans done."""
+        if self.result != "PASS" or self.plans_completed == self.plans_total:
+            return None
+        message = f"PASS with {self.plans_completed} of {self.plans_total} plans"
+        return fault(Reason.STATE_CONFLICT, message, expected="PARTIAL, or all plans", at="/result")
 
 
 class OwnerReview(Message, sender="owner", receiver="lead", direction=Direction.DOWN):

@@ -138,7 +138,12 @@ RoleName = Annotated[
     ),
 ]
 Texts = list[Text]
-SomeTexts = Annotated[Texts, Field(min_length=1, description="a list of at least one text")]
+Saying = Annotated[
+    str,
+    Field(pattern=r"\S", examples=["Checked git log"], description="text that says something"),
+]
+"""A text that is not blank."""
+SomeTexts = Annotated[list[Saying], Field(min_length=1, description="a list of at least one text")]
 Departments = list[DepartmentName]
 SomeDepartments = Annotated[
     Departments,

@@ -132,6 +132,14 @@ class PoQaVerdict(Message, sender="po", receiver="orchestrator"):
             at="/re_scope_items",
         )
 
+    @invariant
+    def major_verdict_says_what_to_re_scope(self) -> object:
+        """`re_scope_items` says on major what is missed or has to be set anew."""
+        if self.verdict != "major" or self.re_scope_items:
+            return None
+        message, expected = "major re-scopes nothing", "a list of at least one text"
+        return fault(Reason.EMPTY_VALUE, message, expected=expected, at="/re_scope_items")
+
 
 def _rival_fault(shape: OlderVerdictForm) -> Fault:
     verdicts = ", ".join(f"{old} -> {new}" for old, new in shape.verdicts.items())

@@ -31,7 +31,7 @@ from yolo_fs.schemas.messages.message import (
     Texts,
     exceeds,
 )
-from yolo_fs.schemas.names import DepartmentName
+from yolo_fs.schemas.names import DepartmentName, StepKey
 
 InstantOrEmpty = Annotated[
     str,
@@ -102,8 +102,8 @@ class TaskClaim(Message, sender="dev", receiver="lead", team_mode="teammate"):
     """Task within the plan."""
     plan_id: PlanName
     """Plan of the task."""
-    files: list[RelativePath]
-    """Files that the task will change, relative to the repository root."""
+    files: Annotated[list[RelativePath], Field(min_length=1, description="at least one file")]
+    """Files that the task will change, relative to the repository root: what a claim is for."""
     claimed_at: IsoInstant
     """When it was claimed."""
 
@@ -152,6 +152,15 @@ class SummaryAggregation(
         """`tasks_completed` ≤ `tasks_total`."""
         return exceeds(self, "tasks_completed", "tasks_total")
 
+    @invariant
+    def complete_plan_has_all_tasks(self) -> object:
+        """A `complete` plan has all of its tasks done."""
+        if self.status != "complete" or self.tasks_completed == self.tasks_total:
+            return None
+        message = f"complete with {self.tasks_completed} of {self.tasks_total} tasks"
+        expected = "partial, or all tasks"
+        return fault(Reason.STATE_CONFLICT, message, expected=expected, at="/status")
+
 
 class PhaseProgress(Message, sender="lead", receiver="orchestrator"):
     """Progress within a phase, sent at each step for display and timeout calculation."""
@@ -161,14 +170,7 @@ class PhaseProgress(Message, sender="lead", receiver="orchestrator"):
     """Department that reports."""
     phase: PhaseNumber
     """Phase that it works on."""
-    step: Annotated[
-        str,
-        Field(
-            pattern=r"^[a-z][a-z0-9_]*$",
-            examples=["implementation"],
-            description="the key of a workflow step",
-        ),
-    ]
+    step: StepKey
     """Key of the workflow step."""
     plans_complete: Count
     """Number of plans done."""

@@ -20,7 +20,14 @@ from yolo_fs.schemas.base import (
     fault,
     invariant,
 )
-from yolo_fs.schemas.messages.message import Direction, Message, TaskStatus, Texts, foreign_task
+from yolo_fs.schemas.messages.message import (
+    Direction,
+    Message,
+    SomeTexts,
+    TaskStatus,
+    Texts,
+    foreign_task,
+)
 
 
 class CritiqueResult(Message, sender="critic", receiver="lead"):
@@ -185,7 +192,7 @@ class DevBlocker(Message, sender="dev", receiver="senior"):
     """What blocks the work."""
     needs: Text
     """What would remove it."""
-    attempted: Texts
+    attempted: SomeTexts
     """What was tried, as evidence."""
 
     @invariant

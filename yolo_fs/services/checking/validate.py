@@ -14,8 +14,9 @@ from yolo_fs.edges.files import FileEntry, walk
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.lines import read_object
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, errors
-from yolo_fs.rules.artifacts.catalogue import ANY_MESSAGE, Kind, find_kind
-from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
+from yolo_fs.rules.artifacts.catalogue import ANY_ENVELOPE, ANY_MESSAGE, Kind, find_kind
+from yolo_fs.rules.artifacts.classify import ENVELOPE, PLANNING_ROOT, classify
+from yolo_fs.rules.artifacts.handoff_names import HANDOFF_FOLDER
 from yolo_fs.rules.artifacts.misnamed import misnamed
 from yolo_fs.rules.artifacts.recognise import (
     InTree,
@@ -94,7 +95,7 @@ class Validator:
             hint = "'yolo-fs init' makes one; or name the files to check."
             message = f"{root} has no {PLANNING_ROOT}"
             raise YoloError(Reason.NOT_INITIALISED, message, hint=hint, exit_code=Exit.NOT_HERE)
-        for folder in self._settings.roots:
+        for folder in dict.fromkeys((*self._settings.roots, HANDOFF_FOLDER)):
             yield from self._folder(root, folder, "")
         for sessions in self._settings.policy.directive_roots:
             for entry in walk(root, sessions):
@@ -206,7 +207,8 @@ class Validator:
             return self._check_kind(self._kind, shown, data)
         if location and (place := classify(location.path)):
             return self._check_place(place, shown, data, snapshot)
-        if location and (wrong := misnamed(location.path)):
+        wrong = misnamed(location.path) if location else None
+        if wrong and not _is_below(wrong.path, HANDOFF_FOLDER):
             return CheckedFile(shown, (replace(wrong, path=shown),))
         name = os.path.basename(shown)
         if place := place_of_name(name):
@@ -215,6 +217,9 @@ class Validator:
             return self._check_kind(kind, shown, data)
         if name.endswith(".json"):
             if kind := self._kind_of_content(data, shown):
+                if kind is ANY_ENVELOPE and location and _is_below(location.path, HANDOFF_FOLDER):
+                    place = Place(location.path, ENVELOPE)
+                    return self._check_place(place, shown, data, snapshot)
                 return self._check_kind(kind, shown, data)
             findings = errors(read_object(data, shown, self._settings.limits).findings)
             return CheckedFile(shown, findings or (_unrecognised(shown),))

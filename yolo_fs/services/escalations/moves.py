@@ -12,15 +12,19 @@ from typing import Any
 
 from yolo_fs.edges.append import Appending, appending
 from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.lines import read_lines
 from yolo_fs.ids import EscalationId, PhaseId, TaskRef
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT
 from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError, errors, safe
+from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
+from yolo_fs.rules.artifacts.recognise import place_of_name
 from yolo_fs.rules.escalations.fold import escalations
 from yolo_fs.rules.escalations.lines import called, opened, raised, resolved
 from yolo_fs.rules.escalations.log import LOG, EscalationLog, LogEntry, station
 from yolo_fs.rules.escalations.machine import advance, begin, wanting
 from yolo_fs.rules.escalations.messages import EscalationRequest, message_of
 from yolo_fs.rules.escalations.state import EscalationProgress, EscalationStage
+from yolo_fs.services.checking.snapshots import WorkTree
 from yolo_fs.services.escalations.clock import read_clock
 from yolo_fs.services.escalations.log import (
     PhaseEscalations,
@@ -98,6 +102,7 @@ class Escalations:
                 exit_code=Exit.USAGE,
             )
 
+        self._require_task(task)
         return self._move(
             EscalationId(task), lambda one, known: opened(said, to, task, one, known), said
         )
@@ -117,6 +122,22 @@ class Escalations:
             YoloError: UNKNOWN_NAME for its phase; LOCK_TIMEOUT; UNTERMINATED.
         """
         return self._move(name, lambda one, _: resolved(said, to, one), said)
+
+    def _require_task(self, task: TaskRef) -> None:
+        """Refuse a task that the plans of its phase do not have; before the first plan nothing can be said."""
+        phase = find_phase(self._repository.root, task.plan.phase)
+        folder = f"{PLANNING_ROOT}/phases/{phase}"
+        tree = WorkTree(self._repository.root, self._settings.policy.max_file_bytes)
+        known: set[str] = set()
+        for name in tree.names(folder):
+            place, data = place_of_name(name), tree.content(f"{folder}/{name}")
+            if place and place.plan and isinstance(data, bytes):
+                tasks = read_lines(data, name, self._settings.limits).records[1:]
+                known |= {f"{place.plan}/{line.value.get('id')}" for line in tasks}
+        if known and str(task) not in known:
+            hint = f"the phase has {', '.join(sorted(known)[:8])}"
+            message = f"no plan of the phase has task {task}"
+            raise YoloError(Reason.UNKNOWN_NAME, message, hint=hint, exit_code=Exit.USAGE)
 
     # --- one line ---
 
