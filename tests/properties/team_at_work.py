@@ -23,7 +23,9 @@ from yolo_fs.rules.escalations.log import logged, role_of
 from yolo_fs.rules.escalations.messages import EscalationRequest
 from yolo_fs.rules.escalations.state import EscalationProgress, EscalationStage
 from yolo_fs.rules.evidence.facts import Filed, PhaseFacts, SourceCommit, Switches, Version, Work
+from yolo_fs.rules.loops.exhausted import exhausted
 from yolo_fs.rules.phase.progress import Next
+from yolo_fs.rules.phase.turns import loop_facts
 from yolo_fs.schemas.config import Config
 from yolo_fs.services.progress.board import PhaseBoard
 
@@ -145,7 +147,15 @@ class Agents:
         assert role is not None, asked
         deed = getattr(self, f"_{asked.step}_by_{role.value.replace('-', '_')}", None)
         assert deed is not None, f"nobody knows what {asked.agent} does at {asked.step}: {asked}"
-        return deed(department, asked) is not False
+        if deed(department, asked) is False:
+            return False
+        self._escalate_what_is_used_up()
+        return True
+
+    def _escalate_what_is_used_up(self) -> None:
+        """The coordinator opens the escalations of loops that are used up."""
+        for said in exhausted(loop_facts(self.branch.phase.facts)):
+            self._open(said.task, said.agent)
 
     def slip(self, odds: float = 0.3) -> bool:
         """Return whether something goes wrong now."""

@@ -17,6 +17,7 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Level, Reason, YoloError, errors
 from yolo_fs.schemas.config import Config
 from yolo_fs.schemas.policy import Policy
+from yolo_fs.services.checking.validate import Validator
 from yolo_fs.services.handoffs.accept import DirectiveHandoffs, ReceivedHandoff
 from yolo_fs.services.handoffs.write import EmittedHandoff, emit
 from yolo_fs.services.workspace.settings import Settings
@@ -300,6 +301,34 @@ def test_latest_handoff_of_several_decides(team: Team) -> None:
 def test_link_in_place_of_a_handoff_is_not_overlooked(team: Team) -> None:
     (team.root / HANDOFF).symlink_to("/dev/null")
     assert may_edit(team) == [Reason.NOT_REGULAR]
+
+
+# --- one verdict ---
+
+
+@pytest.mark.proves("001:60")
+@pytest.mark.parametrize("place", [HANDOFF, ".yolo-planning/HANDOFF.md"])
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        (f"directive_branch: {BRANCH}", "directive_branch: other", Reason.BRANCH_MISMATCH),
+        ("", "", None),
+    ],
+)
+def test_validate_says_of_a_handoff_and_its_readme_what_its_receiver_is_told(
+    team: Team, place: str, old: str, new: str, reason: Reason | None
+) -> None:
+    team.emit()
+    text = (team.root / HANDOFF).read_text()
+    team.write(place, text)
+    team.change(README, old or "# Login", new or "# Login")
+    validator = Validator(str(team.root))
+    try:
+        found = [one.reason for file in validator.paths([place]) for one in file.findings]
+    finally:
+        validator.close()
+    assert found == ([reason] if reason else [])
+    assert [one for one, *_ in told(team.check(place))] == found
 
 
 # --- a handoff ends ---

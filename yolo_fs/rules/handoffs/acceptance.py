@@ -26,6 +26,9 @@ CLOCK_SLACK_S = 60
 """Clocks of two machines may differ by this much before a packet counts as one from the future."""
 
 _BRANCH_OF_SESSION = re.compile(r"""(["']?)directive_branch\1\s*:""")
+_PLAIN_BRANCH = re.compile(
+    r"""(["']?)directive_branch\1\s*:\s*(["']?)(?P<said>[\w./-]+)\2\s*(?:#.*)?"""
+)
 _PRIORITY = re.compile(r"""(["']?)session_priority\1\s*:\s*(["']?)(?P<said>[^"'#]*)\2""")
 _ARCHIVED = re.compile(
     r"""(["']?)(?:status\1\s*:\s*(["']?)archived\2|archived\1\s*:\s*(["']?)true\3)\s*(?:\#.*)?$"""
@@ -206,6 +209,19 @@ def branch_lines(lines: Sequence[str]) -> list[tuple[int, str]]:
     The rest of a README's front matter is free; what these lines mean is left to the strict reader of HANDOFF.md.
     """
     return _meta_lines(lines, _BRANCH_OF_SESSION)
+
+
+def session_said(folder: str, lines: Sequence[str]) -> DirectiveSession:
+    """Return the session of a README, its branch empty unless it is written plainly."""
+    said = [_PLAIN_BRANCH.fullmatch(line) for _, line in branch_lines(lines)]
+    branch = said[0]["said"] if len(said) == 1 and said[0] else ""
+    return DirectiveSession(folder, branch, priority_said(lines))
+
+
+def faults_of_session(packet: Packet, session: DirectiveSession) -> tuple[Fault, ...]:
+    """Return where a packet and its session's README part, wherever it is received."""
+    around = Around(packet.required_reading, session=session)
+    return tuple(fault for check in (_session, _condition) for fault in check(packet, around))
 
 
 def priority_said(lines: Sequence[str]) -> str:

@@ -23,6 +23,7 @@ from yolo_fs.rules.loops.reviews import (
     Review,
     cycles_left,
     cycles_of,
+    escalations_over,
     reviews_of,
     stage_of,
     was_escalated,
@@ -62,7 +63,7 @@ def _review(facts: LoopFacts, plan: Plan, reviews: list[Review], begun_s: int) -
     )
     agent, left = (
         name_in(stage.role, plan.department) if stage.role else "",
-        cycles_left(facts, reviews),
+        cycles_left(facts, name, reviews),
     )
     return LoopProgress(
         Loop.CODE_REVIEW, name, stage.state, cycles_of(reviews), left, agent, stage.what, metrics
@@ -131,6 +132,7 @@ def _qa_state(
 
 # --- gates after a task and after a plan -----------------------------------------------------------------------------
 
+LIMIT_REACHED = "limit reached"
 _GATES = (
     (Loop.POST_TASK, "post-task", int(LIMIT_BY_KEY["post_task.max_remediations"].value)),
     (Loop.POST_PLAN, "post-plan", int(LIMIT_BY_KEY["post_plan.max_remediations"].value)),
@@ -151,7 +153,9 @@ def gate_remediations(facts: LoopFacts) -> Iterator[LoopProgress]:
         for name, results in runs.items():
             if fails := results.count("FAIL"):
                 department = departments.get(name.partition("/")[0], DEFAULT_DEPARTMENT)
-                yield _gate(kind, name, fails, most, department, is_passed=results[-1] != "FAIL")
+                more = escalations_over(facts.phase, name, Role.DEV)
+                is_passed = results[-1] != "FAIL"
+                yield _gate(kind, name, fails, most + more, department, is_passed=is_passed)
 
 
 def _gate(
@@ -167,7 +171,7 @@ def _gate(
     return LoopProgress(
         kind,
         name,
-        "limit reached",
+        LIMIT_REACHED,
         fails,
         0,
         name_in(Role.SENIOR, department),

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from yolo_fs.ids import EscalationId
 from yolo_fs.protocol.chains import CHANGE_CLASSES, REVIEW_REMEDIES, Weight
 from yolo_fs.protocol.names import Dept, Role
+from yolo_fs.rules.escalations.entries import as_committed
 from yolo_fs.rules.evidence.facts import PhaseFacts
 from yolo_fs.rules.loops.facts import LoopFacts
 
@@ -122,7 +123,7 @@ def stage_of(facts: LoopFacts, plan: str, reviews: Sequence[Review]) -> ReviewSt
             if is_fixed
             else ReviewStage("minor findings", Role.DEV, fix.text)
         )
-    if not cycles_left(facts, reviews) and (stage := _after_last_cycle(facts, plan, last)):
+    if not cycles_left(facts, plan, reviews) and (stage := _after_last_cycle(facts, plan, last)):
         return stage
     fix, again = _MAJOR.moves
     return (
@@ -137,9 +138,20 @@ def cycles_of(reviews: Sequence[Review]) -> int:
     return max((len(reviews), *(one.cycle for one in reviews)))
 
 
-def cycles_left(facts: LoopFacts, reviews: Sequence[Review]) -> int:
-    """Return how many more there may be."""
-    return max(0, facts.phase.switches.config.review_loop.max_cycles - cycles_of(reviews))
+def cycles_left(facts: LoopFacts, plan: str, reviews: Sequence[Review]) -> int:
+    """Return how many more there may be: each escalation of the Senior that was resolved gives one."""
+    most = facts.phase.switches.config.review_loop.max_cycles
+    more = escalations_over(facts.phase, plan, Role.SENIOR)
+    return max(0, most + more - cycles_of(reviews))
+
+
+def escalations_over(facts: PhaseFacts, of: str, origin: Role) -> int:
+    """Return how many escalations of a task, or of the tasks of a plan, a role opened and saw resolved."""
+    return sum(
+        one.attempt - one.is_open
+        for one in as_committed(facts)
+        if one.origin is origin and of in (str(one.id.task), str(one.id.task.plan))
+    )
 
 
 def _after_last_cycle(facts: LoopFacts, plan: str, last: Review) -> ReviewStage | None:

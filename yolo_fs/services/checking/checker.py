@@ -19,8 +19,15 @@ from yolo_fs.rules.artifacts.recognise import PLAN_SUFFIX, place_of_name, plans_
 from yolo_fs.rules.artifacts.secrets import find_secrets
 from yolo_fs.rules.artifacts.table import Check, Home
 from yolo_fs.rules.artifacts.verdicts import Place, PlanFacts, Surroundings
+from yolo_fs.rules.handoffs.acceptance import (
+    README,
+    DirectiveSession,
+    faults_of_session,
+    session_said,
+)
 from yolo_fs.rules.handoffs.packets import ParsedPacket, from_front_matter, packet_of
 from yolo_fs.schemas.base import Format, Record
+from yolo_fs.schemas.packet import Packet
 from yolo_fs.services.checking.envelopes import ProductHandoffs
 from yolo_fs.services.checking.snapshots import NoTree, Snapshot
 from yolo_fs.services.workspace.settings import Settings
@@ -58,7 +65,7 @@ class Checker:
         if place.artifact.home is Home.DOCUMENTS:
             faults = ProductHandoffs(snapshot, settings).check_reading(path, reading)
         elif place.artifact.format is Format.FRONT_MATTER:
-            faults = self._packet_faults(data, path, reading)
+            faults = self._packet_faults(data, path, reading, snapshot)
         else:
             understood = self._examined(place, reading.records, snapshot)
             records = understood.records
@@ -75,7 +82,7 @@ class Checker:
             return self.check(Place(path, artifact), data, NoTree())
         reading = READERS[kind.format](data, path, self._settings.limits)
         if kind.format is Format.FRONT_MATTER:
-            faults = self._packet_faults(data, path, reading)
+            faults = self._packet_faults(data, path, reading, NoTree())
         else:
             located = kind.faults(reading.records, self._settings.mode)
             faults = (
@@ -108,9 +115,28 @@ class Checker:
         around = Surroundings(plans, commits, present)
         return examine(place, records, around, self._settings.mode)
 
-    def _packet_faults(self, data: bytes, path: str, reading: Reading) -> tuple[Finding, ...]:
+    def _packet_faults(
+        self, data: bytes, path: str, reading: Reading, snapshot: Snapshot
+    ) -> tuple[Finding, ...]:
         parsed = _placed_packet(data, path, reading, self._settings.limits)
-        return packet_of(parsed, self._settings.mode)[1]
+        packet, findings = packet_of(parsed, self._settings.mode)
+        session = self._session_of(packet, path, snapshot) if packet else None
+        if packet is None or session is None:
+            return findings
+        return (*findings, *map(parsed.place, faults_of_session(packet, session)))
+
+    def _session_of(self, packet: Packet, path: str, snapshot: Snapshot) -> DirectiveSession | None:
+        """Return the session that a HANDOFF.md lies in, else the one that it names, as far as its README is there."""
+        roots, folder = self._settings.policy.directive_roots, path.rpartition("/")[0]
+        lies_in_one = any(folder.startswith(f"{root}/") for root in roots)
+        for place in (
+            (folder,) if lies_in_one else (f"{root}/{packet.session_id}" for root in roots)
+        ):
+            data = snapshot.content(f"{place}/{README}")
+            if isinstance(data, bytes):
+                text = decode(data, self._settings.limits, FindingList(path))
+                return session_said(place, text.whole() if text else ())
+        return None
 
     def _plan_facts(self, path: str, snapshot: Snapshot) -> PlanFacts | None:
         key = snapshot.key(path)

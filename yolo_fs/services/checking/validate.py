@@ -174,7 +174,7 @@ class Validator:
     def _file(self, root: str, below: str, shown: str) -> CheckedFile:
         """Check a file; it is read from `root` without following a link below it."""
         data = WorkTree(root, self.max_bytes).content(below)
-        location = in_tree(os.path.join(root, below))
+        location = self._location(os.path.join(root, below))
         tree_root = location.root if location else root
         commits_exist = assume_commits_exist
         if self._repository and os.path.realpath(tree_root) == self._repository.root:
@@ -182,9 +182,20 @@ class Validator:
         snapshot = WorkTree(tree_root, self.max_bytes, commits_exist)
         return self._check(shown, data, location, snapshot)
 
+    def _location(self, full: str) -> InTree | None:
+        """Return the place of a file in its planning tree; a HANDOFF.md has one anywhere in the repository."""
+        found = in_tree(full)
+        if found or self._repository is None or os.path.basename(full) != HANDOFF:
+            return found
+        root = self._repository.root
+        below = os.path.relpath(
+            os.path.join(os.path.realpath(os.path.dirname(full)), HANDOFF), root
+        )
+        return None if below.startswith("../") else InTree(root, below)
+
     def again(self, full: str, shown: str, data: bytes) -> CheckedFile:
         """Check a file as if it had this content."""
-        location = in_tree(full)
+        location = self._location(full)
         tree_root = location.root if location else os.path.dirname(full)
         look_up = assume_commits_exist
         if self._repository and os.path.realpath(tree_root) == self._repository.root:
@@ -212,6 +223,8 @@ class Validator:
             return CheckedFile(shown, (replace(wrong, path=shown),))
         name = os.path.basename(shown)
         if place := place_of_name(name):
+            if location and name == HANDOFF:  # its session's README lies beside it
+                return self._check_place(replace(place, path=location.path), shown, data, snapshot)
             return self._check_place(place, shown, data, NoTree())
         if kind := kind_of_name(name):
             return self._check_kind(kind, shown, data)

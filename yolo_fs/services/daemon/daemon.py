@@ -31,6 +31,7 @@ from yolo_fs.services.daemon.health import write_health
 from yolo_fs.services.daemon.recovery import recover
 from yolo_fs.services.daemon.warm_keeper import WarmKeeper
 from yolo_fs.services.daemon.watch_set import EventQueue, WatchSet
+from yolo_fs.services.escalations.opening import LoopEscalator
 from yolo_fs.services.escalations.sinks import Sinks, load_sinks
 from yolo_fs.services.escalations.ticking import Ticker
 from yolo_fs.services.history.team import Team
@@ -105,6 +106,7 @@ class Daemon:
         self._contexts = ContextStore(repository, settings, team)
         self._states = States(repository, settings, team)
         self._ticker = Ticker(repository, settings, emit, notify=self._sinks.notify)
+        self._escalator = LoopEscalator(repository, settings, team, emit)
         self._crew = AgentAlerts(repository, observer, emit, self._sinks.put)
 
     # --- life ---
@@ -343,7 +345,8 @@ class Daemon:
 
     def _hand_up_escalations(self) -> float:
         """Hand up what a level is silent about, and commit the lines that say so."""
-        if paths := dict.fromkeys(each.path for each in self._ticker.tick()):
+        added = dict.fromkeys(each.path for each in self._ticker.tick())
+        if paths := added | dict.fromkeys(self._escalator.open_due(self._tip)):
             self._process(paths)
         return ESCALATIONS_EVERY_S
 
