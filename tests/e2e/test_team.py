@@ -102,6 +102,31 @@ def planning(repo: Repo, revision: str) -> str:
     return repo.look("ls-tree", "-r", revision, "--", ".yolo-planning/phases")
 
 
+def test_clones_meet_over_their_remote_while_it_comes_and_goes(
+    repo: Repo, start: Callable[..., Daemon], tmp_path: Path
+) -> None:
+    bare = tmp_path / "remote.git"
+    repo.git("clone", "-q", "--bare", ".", str(bare))
+    clones = [Repo(tmp_path / name, repo.env) for name in ("a", "b")]
+    for clone in clones:
+        repo.git("clone", "-q", f"file://{bare}", str(clone.root))
+        clone.yolo_fs("team", "join", "origin", "--yes")
+    daemons = [start(clone) for clone in clones]
+    one, two = artifact("plan", 0), artifact("critique", 1)
+
+    clones[0].write(one)
+    daemons[1].mailbox.wait(committed(one.path))
+    bare.rename(bare.with_suffix(".away"))
+    clones[1].write(two)
+    daemons[1].mailbox.wait(committed(two.path))
+    daemons[1].mailbox.wait(
+        lambda events: any(event["event"] == "team.remote_failed" for event in events)
+    )
+    assert standing(clones[1])["to_publish"] == [two.path]
+    bare.with_suffix(".away").rename(bare)
+    daemons[0].mailbox.wait(committed(two.path))
+
+
 def test_nothing_is_shared_before_join_and_nothing_after_leave(repos: list[Repo]) -> None:
     first, second, third = repos
     third.yolo_fs("team", "leave")

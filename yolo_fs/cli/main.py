@@ -55,7 +55,7 @@ VERBS = (
     Verb("dept", "declare or show how a department stands"),
     Verb("gate", "gates between departments: open or closed, and why not"),
     Verb("workflow", "the steps: who is next, what is missing, what may be skipped"),
-    Verb("team", "several work trees of a repository as one team"),
+    Verb("team", "several work trees, clones and machines as one team"),
     Verb("forecast", "in which files the branches of the work trees will conflict"),
     Verb("merge", "let git merge artifacts record by record"),
     Verb("merge-driver", "called by git, not by people: merge two versions (see merge)", "merge"),

@@ -2,49 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from yolo_fs.cli.reply import Invocation, Reply, verb
+from yolo_fs.edges.git.remote import Remote
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.journal import Journal
 from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError, safe
 from yolo_fs.services.daemon.coordinator import Coordinator
 from yolo_fs.services.daemon.lock import acquire
+from yolo_fs.services.team.lane import Lane
 from yolo_fs.services.team.meeting import TeamMeeting, TeamStanding
 from yolo_fs.services.team.membership import DEFAULT_TEAM, Membership, membership_of
 from yolo_fs.services.team.membership import join as join_team
 from yolo_fs.services.team.membership import leave as leave_team
+from yolo_fs.services.workspace.own_files import TEAM_LANE
 from yolo_fs.services.workspace.settings import load
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 
-@click.group("team", short_help="several work trees of a repository as one team")
+@click.group("team", short_help="several work trees, clones and machines as one team")
 def team() -> None:
-    """Let several work trees of this repository share their artifacts, each on its own branch.
+    """Let several work trees or clones share their artifacts, each on its own branch.
 
     An artifact that is committed in one is validated and committed in all others, so that merging
-    the branches later meets no conflict in them. Nothing is shared before `join`, and nothing is
-    ever pushed: the work trees meet at a ref of this repository, refs/yolo/team/NAME.
+    the branches later meets no conflict in them. Nothing is shared before `join`. Work trees of one
+    repository meet at a ref of it, and nothing is pushed; clones meet at a branch of a remote.
     """
 
 
-@verb("join", example="yolo-fs team join", parent=team)
+@verb("join", example="yolo-fs team join origin --yes", parent=team)
+@click.argument("remote", default="")
+@click.option("--yes", is_flag=True, help="Push without asking.")
 @click.option("--team", "name", default=DEFAULT_TEAM, show_default=True, help="Which team.")
-def join(asked: Invocation, *, name: str) -> Reply:
+def join(asked: Invocation, *, remote: str, yes: bool, name: str) -> Reply:
     """Join a team with this work tree. A running daemon begins at once; `team sync` does one round.
 
-    The choice is kept in the git directory of this work tree, and holds until `team leave`.
+    With REMOTE, the name or address of a git remote, clones and machines meet at its branch
+    yolo/team/NAME, and every artifact that this branch has is pushed to it. The choice is kept in
+    the git directory of this work tree, and holds until `team leave`.
     """
     with Repository(asked.start) as repository:
-        joined = join_team(repository, name)
-    text = f"joined the team {joined.team} as {joined.clone}; it meets at {joined.local_ref}"
+        if remote:
+            Remote(repository, remote).tip(f"refs/heads/yolo/team/{name}")
+            _ask(remote, name, yes=yes)
+        joined = join_team(repository, name, remote)
+    text = f"joined the team {joined.team} as {joined.clone}; it meets at {joined.ref}"
     return Reply(_shown(joined), show=lambda console: console.print(text))
 
 
@@ -70,7 +82,8 @@ def status(asked: Invocation) -> Reply:
             return Reply({"team": None}, show=lambda console: console.print(text))
         with _coordinator(repository) as coordinator:
             standing = _meeting(repository, coordinator, membership).standing()
-    return _reply(membership, standing)
+        remote = TEAM_LANE.read(repository) if membership.remote else None
+    return _reply(membership, standing, remote if isinstance(remote, dict) else None)
 
 
 @verb("sync", example="yolo-fs team sync", parent=team)
@@ -90,7 +103,13 @@ def sync(asked: Invocation) -> Reply:
             standing = _meeting(repository, coordinator, membership).standing()
         return _reply(membership, standing)
     with lock, repository, _coordinator(repository) as coordinator:
-        standing = _meeting(repository, coordinator, membership).look()
+        meeting = _meeting(repository, coordinator, membership)
+        if membership.remote:
+            _lane(repository, membership).exchange()
+        standing = meeting.look()
+        if membership.remote and not standing.is_agreed:
+            exchange = _lane(repository, membership).exchange()
+            standing = replace(meeting.standing(), done=standing.done, held=exchange.held)
         coordinator.sync_index()
     return _reply(membership, standing)
 
@@ -113,7 +132,11 @@ def resolve(asked: Invocation, *, path: str, side: str | None) -> Reply:
     with lock, repository:
         membership = _required(repository)
         with _coordinator(repository) as coordinator:
-            _meeting(repository, coordinator, membership).resolve(path, keep_ours=side == "ours")
+            meeting = _meeting(repository, coordinator, membership)
+            if membership.remote and side == "ours":
+                _lane(repository, membership).resolve(path)
+            else:
+                meeting.resolve(path, keep_ours=side == "ours")
             coordinator.sync_index()
     text = f"{safe(path)}: {side} goes on"
     return Reply({"path": path, "kept": side}, show=lambda console: console.print(text))
@@ -143,6 +166,21 @@ def _meeting(
     )
 
 
+def _lane(repository: Repository, membership: Membership) -> Lane:
+    journal = Journal(repository.own_dir, source=repository.root, now=lambda: datetime.now(UTC))
+    return Lane(repository, load(repository.root), membership, journal.append)
+
+
+def _ask(remote: str, name: str, *, yes: bool) -> None:
+    """Say what will be pushed, and go on only when the user agrees."""
+    text = f"the artifacts of this branch will be pushed to yolo/team/{name} at {safe(remote)}"
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise click.UsageError(f"{text}; say --yes to agree")
+    click.confirm(f"{text}. Go on?", abort=True, err=True)
+
+
 def _required(repository: Repository) -> Membership:
     membership = membership_of(repository)
     if membership is None:
@@ -158,10 +196,12 @@ def _required(repository: Repository) -> Membership:
 def _shown(membership: Membership | None) -> dict[str, Any]:
     if membership is None:
         return {"team": None}
-    return {"team": membership.team, "clone": membership.clone, "ref": membership.local_ref}
+    return {"team": membership.team, "clone": membership.clone, "ref": membership.ref}
 
 
-def _reply(membership: Membership, standing: TeamStanding) -> Reply:
+def _reply(
+    membership: Membership, standing: TeamStanding, remote: Mapping[str, Any] | None = None
+) -> Reply:
     conflicts = [each.path for each in standing.conflicts]
     data = _shown(membership) | {
         "tip": standing.tip,
@@ -175,14 +215,21 @@ def _reply(membership: Membership, standing: TeamStanding) -> Reply:
         ],
         "held": [{"path": one.path, "reason": one.reason.value} for one in standing.held],
         "done": standing.done,
+        "remote": remote,
     }
     findings = [_conflict(path) for path in conflicts]
+    if remote and (reason := _reason(remote["reason"])):
+        findings.append(Finding(reason, message=remote["what"], level=Level.WARNING))
     findings += [
         Finding(one.reason, one.path, message=one.what, level=Level.WARNING)
         for one in standing.held
     ]
     code = Exit.DONE if standing.is_agreed else Exit.FINDINGS
     return Reply(data, findings, code, lambda console: _show(console, membership, standing))
+
+
+def _reason(value: str) -> Reason | None:
+    return next((reason for reason in Reason if reason.value == value), None)
 
 
 def _conflict(path: str) -> Finding:

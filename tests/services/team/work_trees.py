@@ -12,6 +12,7 @@ import pytest
 
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.services.daemon.coordinator import Coordinator
+from yolo_fs.services.team.lane import Lane
 from yolo_fs.services.team.meeting import TeamMeeting, TeamStanding
 from yolo_fs.services.team.membership import join, membership_of
 from yolo_fs.services.workspace.settings import load
@@ -143,6 +144,45 @@ def new_tree(
             for command in (("add", "-A"), ("commit", "-q", "-m", "chore: begin")):
                 subprocess.run(["git", "-C", str(root), *command], check=True)
         made.append(TeamTree(root))
+        return made[-1]
+
+    yield make
+    for tree in made:
+        tree.close()
+
+
+class CloneTree(TeamTree):
+    """A clone whose team meets at a remote; its lane runs in this process."""
+
+    def join_remote(self, remote: str = "origin") -> CloneTree:
+        join(self.repository, "main", remote)
+        return self
+
+    @property
+    def lane(self) -> Lane:
+        membership = membership_of(self.repository)
+        assert membership is not None
+        return Lane(self.repository, load(str(self.root)), membership, self.hear)
+
+    def meet(self) -> bool:
+        """Exchange with the remote and look; return whether anything moved."""
+        moved = self.lane.exchange().moved
+        done = self.look().done
+        return self.lane.exchange().moved or moved or bool(done)
+
+
+@pytest.fixture
+def new_clone(
+    new_tree: Callable[[str], TeamTree], tmp_path: Path
+) -> Iterator[Callable[[str], CloneTree]]:
+    """Make clones of one bare repository, `remote.git`."""
+    first = new_tree("seed")
+    first.git("clone", "-q", "--bare", str(first.root), str(tmp_path / "remote.git"))
+    made: list[CloneTree] = []
+
+    def make(name: str) -> CloneTree:
+        first.git("clone", "-q", f"file://{tmp_path}/remote.git", str(tmp_path / name))
+        made.append(CloneTree(tmp_path / name))
         return made[-1]
 
     yield make

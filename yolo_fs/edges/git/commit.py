@@ -6,7 +6,8 @@ take no part.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -109,6 +110,24 @@ class Committer:
                 self._repository.objects.write(chain.objects)
                 self._branches.move(ref, chain.tip, tip)
         return chain.made
+
+    @contextlib.contextmanager
+    def built_on(self, entries: Sequence[CommitRequest], tip: str | None) -> Iterator[str | None]:
+        """Give the last of the commits that the entries make on `tip`; None where all was there.
+
+        No ref is moved: they are kept as long as the context lasts.
+
+        Raises:
+            YoloError: as `commit`.
+        """
+        self._repository.evict_caches()
+        chain = self._build(entries, Head(None, tip))
+        if chain.tip in (None, tip):
+            yield None
+            return
+        with self._repository.objects.unnamed():
+            self._repository.objects.write(chain.objects)
+            yield chain.tip
 
     def _build(self, entries: Sequence[CommitRequest], head: Head) -> _Chain:
         tip, made, objects, follows = head.tip, [], [], []

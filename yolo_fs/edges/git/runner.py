@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, cast
@@ -91,6 +92,23 @@ _SETTINGS = (
 )
 
 
+NETWORK = {
+    "GIT_ALLOW_PROTOCOL": "file:git:http:https:ssh",
+    "GIT_SSH_VARIANT": "ssh",
+    "GIT_ASKPASS": "false",
+    "SSH_ASKPASS": "false",
+}
+"""Added for the commands that reach the user's remote: their credentials, and never a prompt."""
+_NETWORK_SETTINGS = (
+    *(each for each in _SETTINGS if not each.startswith(("credential.helper", "protocol.allow"))),
+    "http.lowSpeedLimit=1",
+    "http.lowSpeedTime=20",
+    "push.gpgSign=false",
+    "push.followTags=false",
+)
+_BATCH_SSH = "ssh -o BatchMode=yes -o ConnectTimeout=10"
+
+
 class Git:
     """Runs git commands in one work tree."""
 
@@ -100,9 +118,11 @@ class Git:
         executable = git.Git.GIT_PYTHON_GIT_EXECUTABLE
         if not executable:
             raise _no_git()
-        settings = [part for setting in _SETTINGS for part in ("-c", setting)]
         place = [f"--git-dir={git_dir}", f"--work-tree={root}"] if git_dir else []
-        self._prefix = [executable, *settings, *place]
+        self._prefix, self._network_prefix = (
+            [executable, *(part for setting in settings for part in ("-c", setting)), *place]
+            for settings in (_SETTINGS, _NETWORK_SETTINGS)
+        )
         self._git = git.Git(root)
         self._keep_open = tuple(keep_open)
         self.identity: dict[str, str] = {}
@@ -115,23 +135,31 @@ class Git:
         ok: Sequence[int] = (0,),
         timeout_s: float = TIMEOUT_S,
         settings: Mapping[str, str] = {},
+        networked: bool = False,
     ) -> GitOutput:
         """Run one command to its end and return its answer; `settings` hold for it alone.
+
+        `networked`: it may reach the user's remote, with their credentials.
 
         Raises:
             YoloError: GIT_FAILED when the exit code is not in `ok`, GIT_TIMEOUT after `timeout_s`.
         """
-        process = self._start(arguments, _as_environment(settings))
+        process = self._start(arguments, _as_environment(settings), networked=networked)
         try:
             out, err = process.communicate(given, timeout=timeout_s)
         except subprocess.TimeoutExpired:
-            process.kill()
+            os.killpg(process.pid, signal.SIGKILL)  # its helpers hold the pipes as well
             process.communicate()
             raise timeout_error(arguments[0]) from None
         answer = GitOutput(process.returncode, out, err.decode("utf-8", "replace"))
         if answer.code not in ok:
             raise failure(arguments[0], answer)
         return answer
+
+    def _ssh(self) -> dict[str, str]:
+        """Return how ssh is called so that it never asks; a command of the user's own stays theirs."""
+        own = self.run("config", "--get", "core.sshCommand", ok=(0, 1, 128)).out.strip()
+        return {} if own else {"GIT_SSH_COMMAND": _BATCH_SSH}
 
     def text(self, *arguments: str) -> str:
         """Return what a command prints, without its final newline."""
@@ -142,11 +170,18 @@ class Git:
         return Conversation(arguments[0], self._start(arguments, more))
 
     def _start(
-        self, arguments: Sequence[str], more: Mapping[str, str] = {}
+        self,
+        arguments: Sequence[str],
+        more: Mapping[str, str] = {},
+        *,
+        networked: bool = False,
     ) -> subprocess.Popen[bytes]:
+        if networked:
+            more = {**NETWORK, **self._ssh(), **more}
+        prefix = self._network_prefix if networked else self._prefix
         try:
             started = self._git.execute(
-                [*self._prefix, *arguments],
+                [*prefix, *arguments],
                 istream=subprocess.PIPE,
                 as_process=True,
                 env={**ENVIRONMENT, **self.identity, **more},

@@ -37,7 +37,8 @@ from yolo_fs.services.escalations.ticking import Ticker
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.progress.board import phases_now
 from yolo_fs.services.progress.state_files import Projector, States
-from yolo_fs.services.team.meeting import TeamLink, TeamMeeting
+from yolo_fs.services.team.lane import LaneThread, TeamLink
+from yolo_fs.services.team.meeting import TeamMeeting
 from yolo_fs.services.team.membership import Membership
 from yolo_fs.services.workspace.settings import CONFIG, load, stamps_of
 
@@ -81,7 +82,7 @@ class Daemon:
         self._watch_set = WatchSet(repository.root, self._queue)
         self._packs = PackMerger(repository)
         self._git_identity = _identity(repository.git_dir)
-        self._team_link = TeamLink(repository, self._queue.ring)
+        self._team_link = TeamLink(repository, emit, self._queue.ring)
         self._schedule = Schedule(DUTIES, self, emit)
         self._warm = WarmKeeper(repository.own_dir, repository.root)
         self._is_stopping = False
@@ -271,11 +272,11 @@ class Daemon:
     def _meet_team(self) -> float | None:
         """Receive what the team has, and publish what it lacks."""
         before = self._repository.head()
-        standing = self._team_link.look(self._meeting_of)
+        standing = self._team_link.look(self._meeting_of, self._lane_of)
         if standing and standing.done and (head := self._repository.head()) != before:
             self._coordinator.take_note(head)
             self._schedule.ask("index", "projections", "states", "contexts")
-        return TEAM_EVERY_S if standing and not standing.is_agreed else None
+        return TEAM_EVERY_S if standing and standing.is_moving else None
 
     def _meeting_of(self, membership: Membership) -> TeamMeeting:
         return TeamMeeting(
@@ -286,6 +287,9 @@ class Daemon:
             self._coordinator.obstacles,
             self._emit,
         )
+
+    def _lane_of(self, membership: Membership) -> LaneThread:
+        return LaneThread(self._repository.root, self._settings, membership)
 
     def _process_unfinished(self) -> float | None:
         """Look again at what time alone brings further, ever more rarely: a disk may stay full for hours."""

@@ -32,7 +32,7 @@ def lines_of(repository: Repository) -> tuple[str, ...]:
 
 
 def forecast(repository: Repository, lines: tuple[str, ...]) -> Iterator[ExpectedConflict]:
-    """Yield the pairs of branches that conflict; nothing is merged, no branch and no file is touched.
+    """Yield the pairs of branches that conflict; no branch and no file is touched.
 
     Raises:
         YoloError: GIT_FAILED when a branch is gone, or git is older than 2.38.

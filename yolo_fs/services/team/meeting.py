@@ -6,24 +6,21 @@ the next look.
 
 from __future__ import annotations
 
-import contextlib
-import os
 import random
 import re
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 from yolo_fs.edges import failpoint
-from yolo_fs.edges.files import Content, Stamp, read, stamp_at
+from yolo_fs.edges.files import Content, read
 from yolo_fs.edges.git.commit import CommitRequest, Committer
 from yolo_fs.edges.git.history import changes_of, read_commit
 from yolo_fs.edges.git.obstacles import Obstacles
 from yolo_fs.edges.git.repository import Head, Repository
 from yolo_fs.edges.store import place_file
-from yolo_fs.edges.watch import Watcher
 from yolo_fs.reasons import Exit, Reason, YoloError, errors, safe
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.naming import ORIGIN, subject_of, trailers_of
@@ -34,8 +31,7 @@ from yolo_fs.rules.team.reconcile import Divergence, PathChange, TeamPlan, plan_
 from yolo_fs.schemas.base import Record
 from yolo_fs.services.checking.checker import Checker, previous_records
 from yolo_fs.services.checking.snapshots import WorkTree
-from yolo_fs.services.team.membership import Membership, membership_of
-from yolo_fs.services.workspace.own_files import TEAM
+from yolo_fs.services.team.membership import Membership
 from yolo_fs.services.workspace.settings import Settings
 
 _ORIGIN = re.compile(r"[a-z0-9][a-z0-9-]{0,80}/[0-9a-f]{40,64}")
@@ -72,6 +68,11 @@ class TeamStanding:
     """What the last look could not do."""
     done: int = 0
     """Versions that the last look received, merged or published."""
+
+    @property
+    def is_moving(self) -> bool:
+        """Whether time alone brings something further."""
+        return bool(self.receive or self.merges)
 
     @property
     def is_agreed(self) -> bool:
@@ -114,7 +115,7 @@ class TeamMeeting:
 
     def team_tip(self) -> str | None:
         """Return the team's last commit, or None before the first."""
-        return self._repository.tip(self.membership.local_ref)
+        return self._repository.tip(self.membership.ref)
 
     def standing(self) -> TeamStanding:
         """Return what a look would find; changes nothing."""
@@ -130,7 +131,7 @@ class TeamMeeting:
             if found.is_agreed:
                 break
             count, held = self._take_in(found, head)
-            if not count and found.publish:
+            if not count and found.publish and not self.membership.remote:
                 count, refused = self._publish(found, attempt)
                 held += refused
             done += count
@@ -147,23 +148,36 @@ class TeamMeeting:
                 being made.
         """
         head = self._repository.head()
-        found = self._standing(head)
-        conflict = next((each for each in found.conflicts if each.path == path), None)
-        if conflict is None:
-            raise YoloError(
-                Reason.UNKNOWN_NAME,
-                f"the team and this branch are in no conflict at {safe(path)}",
-                hint="'yolo-fs team status' lists the conflicts.",
-                exit_code=Exit.USAGE,
-            )
         if keep_ours:
-            taken = frozenset({(path, conflict.ours)})
-            _, held = self._publish(self._planned((path,), head, found.tip, taken), 0)
+            _, held = self._publish(self.resolved(path), 0)
         else:
-            chosen = PathChange(path, conflict.theirs, found.tip or "")
+            conflict, tip = self._conflict_at(path, head)
+            chosen = PathChange(path, conflict.theirs, tip or "")
             _, held = self._commit_here([self._incoming(chosen)], head)
         if held:
             raise YoloError(held[0].reason, held[0].what, exit_code=Exit.TRY_AGAIN)
+
+    def resolved(self, path: str) -> TeamStanding:
+        """Return what is published when our version of a conflict goes on, on top of theirs.
+
+        Raises:
+            YoloError: UNKNOWN_NAME when there is no conflict at the path.
+        """
+        head = self._repository.head()
+        conflict, tip = self._conflict_at(path, head)
+        return self._planned((path,), head, tip, frozenset({(path, conflict.ours)}))
+
+    def _conflict_at(self, path: str, head: Head) -> tuple[Divergence, str | None]:
+        found = self._standing(head)
+        for conflict in found.conflicts:
+            if conflict.path == path:
+                return conflict, found.tip
+        raise YoloError(
+            Reason.UNKNOWN_NAME,
+            f"the team and this branch are in no conflict at {safe(path)}",
+            hint="'yolo-fs team status' lists the conflicts.",
+            exit_code=Exit.USAGE,
+        )
 
     # --- looking ---
 
@@ -352,12 +366,12 @@ class TeamMeeting:
     # --- publishing ---
 
     def _publish(self, found: TeamStanding, attempt: int) -> tuple[int, tuple[HeldBack, ...]]:
-        requests, held = self._outgoing(found.publish)
+        requests, held = self.outgoing(found.publish)
         if not requests:
             return 0, held
         failpoint.reach("team.publishing")
         try:
-            made = self._committer.extend(requests, self.membership.local_ref, found.tip)
+            made = self._committer.extend(requests, self.membership.ref, found.tip)
         except YoloError as error:
             if error.reason is not Reason.BRANCH_MOVED:
                 return 0, (*held, HeldBack("", error.reason, error.message))
@@ -368,9 +382,10 @@ class TeamMeeting:
         self._emit("team.published", "", {"paths": paths, "commits": len(made)})
         return len(made), held
 
-    def _outgoing(
+    def outgoing(
         self, changes: Iterable[PathChange]
     ) -> tuple[list[CommitRequest], tuple[HeldBack, ...]]:
+        """Return the commits for the team, and what cannot be published."""
         held: dict[str, HeldBack] = {}
         requests: list[CommitRequest] = []
         for change in changes:
@@ -395,67 +410,3 @@ class TeamMeeting:
             return CommitRequest(change.path, data, made.subject, (*trailers, (ORIGIN, named)), at)
         request = self._request(_Incoming(change, data, origin, at))
         return request or HeldBack(change.path, Reason.NOT_AN_ARTIFACT)
-
-
-# --- in a running daemon ---
-
-_Meet = Callable[[Membership], TeamMeeting]
-
-
-class TeamLink:
-    """Knows when the work tree has to look at its team, and looks."""
-
-    def __init__(self, repository: Repository, ring: Callable[[], None]):
-        """`ring` is called, from another thread, when the team's ref has moved."""
-        self._repository = repository
-        self._ring = ring
-        self._choice: Stamp | None = None
-        """What the file was that keeps the user's choice, when it was read."""
-        self._meeting: TeamMeeting | None = None
-        self._watcher: Watcher | None = None
-        self._seen: tuple[Head, str | None] | None = None
-        """Branch and team as the last look left them."""
-
-    def is_due(self) -> bool:
-        """Return whether anything has changed since the last look: choice, branch or team's ref."""
-        if stamp_at(TEAM.path(self._repository)) != self._choice:
-            return True
-        if self._meeting is None:
-            return False
-        return self._seen != (self._repository.head(), self._meeting.team_tip())
-
-    def look(self, meet: _Meet) -> TeamStanding | None:
-        """Look once; None where no team was joined. `meet`: makes a meeting by today's settings."""
-        choice = stamp_at(TEAM.path(self._repository))
-        if choice != self._choice or self._meeting is None:
-            self.close()
-            membership = membership_of(self._repository)
-            self._choice = choice
-            if membership is None:
-                return None
-            self._meeting = meet(membership)
-            self._watch(membership)
-        standing = self._meeting.look()
-        self._seen = (self._repository.head(), standing.tip)
-        if self._watcher:
-            self._watcher.check()
-        return standing
-
-    def close(self) -> None:
-        """Forget the team, and stop watching its ref."""
-        if self._watcher:
-            self._watcher.stop()
-        self._meeting = self._watcher = self._seen = None
-
-    def _watch(self, membership: Membership) -> None:
-        """Let a move of the ref ring; where refs are no files it is found a moment later."""
-        folder, name = os.path.split(f"{self._repository.common_dir}/{membership.local_ref}")
-        with contextlib.suppress(OSError):
-            os.makedirs(folder, exist_ok=True)
-        self._watcher = Watcher(
-            folder,
-            lambda _path, _hint: self._ring(),
-            lambda _why: self._ring(),
-            wants=lambda path: path == name,
-        )
-        self._watcher.start()

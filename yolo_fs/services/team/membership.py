@@ -28,9 +28,15 @@ class Membership:
     """Name of the git remote; empty where only the work trees of one repository meet."""
 
     @property
-    def local_ref(self) -> str:
-        """The ref at which the work trees of one repository meet."""
-        return f"refs/yolo/team/{self.team}"
+    def ref(self) -> str:
+        """The ref of this repository at which the work tree meets its team."""
+        kind = "yolo-fs/remote" if self.remote else "yolo/team"
+        return f"refs/{kind}/{self.team}"
+
+    @property
+    def branch(self) -> str:
+        """The team's branch on the remote."""
+        return f"refs/heads/yolo/team/{self.team}"
 
 
 def membership_of(repository: Repository) -> Membership | None:

@@ -1,4 +1,4 @@
-"""The merge of artifacts by records in the user's own git: for merge, rebase, cherry-pick and stash."""
+"""The merge by records in the user's own git: for merge, rebase, cherry-pick and stash."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def merged(settings: Settings, path: str, base: bytes, ours: bytes, theirs: byte
 
 
 def merge_as_text(repository: Repository, base: str, ours: str, theirs: str) -> int:
-    """Merge three files by lines into `ours`, as git would without us; return the number of conflicts."""
+    """Merge three files by lines into `ours`, as git would; return how many conflicts there are."""
     answer = repository.git.run("merge-file", "--", ours, base, theirs, ok=tuple(range(128)))
     return answer.code
 

@@ -141,6 +141,9 @@ TEAM = OwnFile(
     {"team": str, "clone": str, "remote": str},
     "which team this work tree has joined: run 'yolo-fs team join' again",
 )
+TEAM_LANE = OwnFile(
+    "team-lane.json", {"reason": str, "what": str, "at": str, "round_trip_s": int | float}
+)
 OVERRIDES = OwnFile(
     "handoff-overrides.json", {"overrides": [_OVERRIDE]}, "which handoffs you accepted with errors"
 )
@@ -178,6 +181,7 @@ def own_files(repository: Repository, hosts: tuple[str, ...]) -> Iterator[OwnFil
         CREW_TOLD,
         ESCALATION_CLOCK,
         GATES,
+        TEAM_LANE,
         HEALTH,
         HOOKS,
         OVERRIDES,

@@ -1,0 +1,255 @@
+"""Clones meet at a branch of their git remote: once each, in order, whatever the remote does."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.services.team.work_trees import (
+    GAPS,
+    PLAN,
+    CloneTree,
+    gap,
+    new_clone,
+    new_tree,
+    plan,
+)
+from yolo_fs.cli.main import run
+from yolo_fs.edges.git import remote as remote_module
+from yolo_fs.reasons import Reason, YoloError
+
+__all__ = ["new_clone", "new_tree"]
+
+BRANCH = "refs/heads/yolo/team/main"
+Clones = tuple[CloneTree, CloneTree]
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Path:
+    return tmp_path / "remote.git"
+
+
+@pytest.fixture
+def clones(new_clone: Callable[[str], CloneTree]) -> Clones:
+    return new_clone("a").join_remote(), new_clone("b").join_remote()
+
+
+def settle(*clones: CloneTree) -> None:
+    for _ in range(8):
+        moved = [clone.meet() for clone in clones]
+        if not any(moved):
+            return
+    raise AssertionError([clone.meeting.standing() for clone in clones])
+
+
+def at_remote(bare: Path, *arguments: str) -> str:
+    done = subprocess.run(
+        ["git", f"--git-dir={bare}", *arguments], capture_output=True, text=True, check=True
+    )
+    return done.stdout
+
+
+def assert_agreed(bare: Path, *clones: CloneTree) -> None:
+    there = at_remote(bare, "ls-tree", "-r", BRANCH)
+    assert all(clone.planning() == there for clone in clones)
+    origins = at_remote(bare, "log", "--format=%(trailers:key=Yolo-Origin,valueonly)", BRANCH)
+    assert len(origins.split()) == len(set(origins.split()))
+    assert len(origins.split()) == int(at_remote(bare, "rev-list", "--count", BRANCH))
+
+
+def test_an_artifact_travels_over_the_remote_and_nothing_else_does(
+    clones: Clones, bare: Path
+) -> None:
+    a, b = clones
+    before = at_remote(bare, "for-each-ref")
+    a.place("src/secret.py", "x = 1\n")
+    a.git("add", "-A")
+    a.git("commit", "-q", "-m", "feat(01-01): not for the team")
+    a.write(GAPS, gap(1))
+    a.write(GAPS, gap(1), gap(2))
+    settle(*clones)
+
+    assert_agreed(bare, a, b)
+    assert b.committed(GAPS).count("\n") == 2
+    after = at_remote(bare, "for-each-ref").splitlines()
+    assert [line.split("\t")[1] for line in after if line not in before] == [BRANCH]
+    assert at_remote(bare, "rev-list", "--count", BRANCH).strip() == "2"
+    assert b.git("for-each-ref", "refs/remotes").count("yolo") == 0
+
+
+def test_nothing_is_pushed_before_the_user_has_joined_and_agreed(
+    new_clone: Callable[[str], CloneTree], bare: Path
+) -> None:
+    clone = new_clone("a")
+    clone.write(GAPS, gap(1))
+    before = at_remote(bare, "for-each-ref")
+
+    assert run(["team", "join", "origin", "-C", str(clone.root)]) == 2
+    assert run(["team", "sync", "-C", str(clone.root)]) == 3
+    assert at_remote(bare, "for-each-ref") == before
+
+    assert run(["team", "join", "origin", "--yes", "-q", "-C", str(clone.root)]) == 0
+    assert run(["team", "sync", "-q", "-C", str(clone.root)]) == 0
+    assert_agreed(bare, clone)
+
+
+def test_two_that_publish_at_once_are_merged_and_both_arrive(clones: Clones, bare: Path) -> None:
+    a, b = clones
+    a.write(GAPS, gap(1))
+    b.write(GAPS, gap(2))
+    b.write(PLAN, plan("Tokens"))
+    settle(*clones)
+
+    assert_agreed(bare, a, b)
+    assert a.committed(GAPS).count("\n") == 2
+    assert at_remote(bare, "rev-list", "--count", BRANCH).strip() == "4"
+
+
+def test_a_push_whose_acknowledgement_was_lost_is_not_repeated(clones: Clones, bare: Path) -> None:
+    a, b = clones
+    a.write(GAPS, gap(1))
+    a.lane.exchange()
+    a.git("update-ref", "-d", a.meeting.membership.ref)
+    a.write(GAPS, gap(1), gap(2))
+    settle(*clones)
+
+    assert_agreed(bare, a, b)
+    assert at_remote(bare, "rev-list", "--count", BRANCH).strip() == "2"
+
+
+def test_what_was_written_while_the_remote_was_away_goes_out_in_order_when_it_is_back(
+    clones: Clones, bare: Path
+) -> None:
+    a, b = clones
+    bare.rename(bare.with_suffix(".away"))
+    for number in (1, 2, 3):
+        a.write(GAPS, *map(gap, range(1, number + 1)))
+    with pytest.raises(YoloError) as away:
+        a.lane.exchange()
+    assert away.value.reason is Reason.REMOTE_AWAY
+
+    bare.with_suffix(".away").rename(bare)
+    settle(*clones)
+    assert_agreed(bare, a, b)
+    assert at_remote(bare, "rev-list", "--count", BRANCH).strip() == "3"
+
+
+def test_a_hook_that_refuses_is_told_in_its_words_and_not_asked_in_a_loop(
+    clones: Clones, bare: Path
+) -> None:
+    a, _ = clones
+    hook = bare / "hooks/pre-receive"
+    hook.write_text(f"#!/bin/sh\necho no bots here >&2\necho x >> {bare}/asked\nexit 1\n")
+    hook.chmod(0o755)
+    a.write(GAPS, gap(1))
+    lane = a.lane
+    with pytest.raises(YoloError, match="no bots here") as refused:
+        lane.exchange()
+    assert refused.value.reason is Reason.REMOTE_REFUSED
+
+    assert lane.exchange().waiting == 1
+    assert (bare / "asked").read_text() == "x\n"
+
+
+@pytest.mark.parametrize(
+    "command", [("update-ref", BRANCH, f"{BRANCH}~1"), ("update-ref", "-d", BRANCH)]
+)
+def test_a_team_branch_that_somebody_moved_back_or_deleted_is_made_whole_again(
+    clones: Clones, bare: Path, command: tuple[str, ...]
+) -> None:
+    a, b = clones
+    a.write(PLAN, plan("Tokens"))
+    b.write(GAPS, gap(1))
+    settle(*clones)
+    at_remote(bare, *command)
+    settle(*clones)
+
+    assert_agreed(bare, a, b)
+
+
+def test_a_clone_that_is_a_copy_of_another_one_publishes_nothing_twice(
+    clones: Clones, bare: Path, tmp_path: Path
+) -> None:
+    a, b = clones
+    a.write(PLAN, plan("Tokens"))
+    settle(*clones)
+    shutil.copytree(a.root, tmp_path / "copy")
+    copy = CloneTree(tmp_path / "copy")
+    a.write(GAPS, gap(1))
+    copy.write(GAPS, gap(2))
+    settle(a, b, copy)
+
+    assert_agreed(bare, a, b, copy)
+    copy.close()
+
+
+def test_a_remote_that_hangs_is_given_up(clones: Clones, monkeypatch: pytest.MonkeyPatch) -> None:
+    a, _ = clones
+    monkeypatch.setattr(remote_module, "CALL_S", 0.5)
+    with closing(socket.create_server(("127.0.0.1", 0))) as server:
+        a.git("remote", "set-url", "origin", f"git://127.0.0.1:{server.getsockname()[1]}/x")
+        began = time.monotonic()
+        with pytest.raises(YoloError) as away:
+            a.lane.exchange()
+
+    assert away.value.reason is Reason.REMOTE_AWAY
+    assert time.monotonic() - began < 20
+
+
+def test_a_remote_that_runs_a_program_is_not_asked(clones: Clones, tmp_path: Path) -> None:
+    a, _ = clones
+    a.git("remote", "set-url", "origin", f"ext::sh -c touch% {tmp_path}/run")
+
+    with pytest.raises(YoloError):
+        a.lane.exchange()
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.fixture
+def served(bare: Path) -> Iterator[Callable[[], str]]:
+    """Serve the remote with `git daemon`."""
+    servers: list[subprocess.Popen[bytes]] = []
+
+    def serve() -> str:
+        with closing(socket.create_server(("127.0.0.1", 0))) as free:
+            port = free.getsockname()[1]
+        command = ["git", "daemon", f"--port={port}", "--listen=127.0.0.1", "--export-all"]
+        command += ["--reuseaddr", "--enable=receive-pack", f"--base-path={bare.parent}"]
+        servers.append(
+            subprocess.Popen(
+                [*command, str(bare.parent)], env={**os.environ}, stderr=subprocess.DEVNULL
+            )
+        )
+        for _ in range(200):
+            with closing(socket.socket()) as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            time.sleep(0.05)
+        return f"git://127.0.0.1:{port}/{bare.name}"
+
+    yield serve
+    for server in servers:
+        server.terminate()
+        server.wait()
+
+
+def test_clones_meet_over_git_daemon_as_well(
+    clones: Clones, bare: Path, served: Callable[[], str]
+) -> None:
+    a, b = clones
+    address = served()
+    for clone in clones:
+        clone.git("remote", "set-url", "origin", address)
+    a.write(GAPS, gap(1))
+    b.write(GAPS, gap(2))
+    settle(*clones)
+
+    assert_agreed(bare, a, b)

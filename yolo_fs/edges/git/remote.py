@@ -1,0 +1,100 @@
+"""The user's git remote: the one place where a git of ours uses the network.
+
+Credentials are the user's own; nothing ever prompts, no hook runs, every call has a time limit,
+and nothing is ever forced on a ref of others.
+"""
+
+from __future__ import annotations
+
+from yolo_fs.edges.git.conversation import GitError, GitOutput
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.reasons import Exit, Reason, YoloError, safe
+
+CALL_S = 30.0
+"""Longest wait for one call to the remote."""
+_RACES = ("cannot lock ref", "failed to update ref", "reference already exists", "fetch first",
+          "non-fast-forward", "stale info", "incorrect old value", "failed to lock")  # fmt: skip
+"""What git says when somebody else was first."""
+
+
+class Remote:
+    """One remote of a repository, by its name or address."""
+
+    def __init__(self, repository: Repository, name: str):
+        self._repository = repository
+        self._name = name
+
+    def tip(self, ref: str) -> str | None:
+        """Return what a ref of the remote points at, or None when there is none.
+
+        Raises:
+            YoloError: REMOTE_AWAY; REMOTE_REFUSED when its objects are named by another hash.
+        """
+        said = self._call("ls-remote", "--refs", "--", self._name, ref).out.decode()
+        found = [line.split("\t") for line in said.splitlines() if "\t" in line]
+        oid = next((oid for oid, name in found if name == ref), None)
+        if oid is not None and len(oid) != 2 * self._repository.object_format.size:
+            raise _refusal("the remote names its objects by another hash than this repository")
+        return oid
+
+    def fetch(self, ref: str, into: str) -> None:
+        """Let the ref `into` of ours point at what a ref of the remote points at.
+
+        Raises:
+            YoloError: REMOTE_AWAY.
+        """
+        self._call(
+            "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance",
+            "--no-recurse-submodules", "--refmap=", "--", self._name, f"+{ref}:{into}",
+        )  # fmt: skip
+
+    def push(self, oid: str, ref: str) -> bool:
+        """Move a ref of the remote forward; return whether it did. False: somebody else was first.
+
+        Raises:
+            YoloError: REMOTE_AWAY; REMOTE_REFUSED with the words of the server.
+        """
+        assert len(oid) == 2 * self._repository.object_format.size, oid  # none at all would delete
+        answer = self._call(
+            "push", "--porcelain", "--atomic", "--no-verify", "--no-follow-tags", "--no-signed",
+            "--recurse-submodules=no", "--", self._name, f"{oid}:{ref}", ok=(0, 1),
+        )  # fmt: skip
+        if answer.code == 0:
+            return True
+        said = answer.out.decode("utf-8", "replace")
+        rejected = [line for line in said.splitlines() if line.startswith("!\t")]
+        if not rejected:
+            raise _away(answer.err)
+        words = rejected[0].rpartition("\t")[2]
+        if any(race in words for race in _RACES):
+            return False
+        server = [line for line in answer.err.splitlines() if line.startswith("remote:")]
+        raise _refusal(" ".join([words, *server[:5]]))
+
+    def _call(self, *arguments: str, ok: tuple[int, ...] = (0,)) -> GitOutput:
+        try:
+            return self._repository.git.run(*arguments, ok=ok, timeout_s=CALL_S, networked=True)
+        except GitError as error:
+            raise _away(error.said) from None
+        except YoloError as error:
+            if error.reason is not Reason.GIT_TIMEOUT:
+                raise
+            raise _away(error.message) from None
+
+
+def _away(said: str) -> YoloError:
+    return YoloError(
+        Reason.REMOTE_AWAY,
+        safe(" ".join(said.split())) or "the remote did not answer",
+        hint="Work goes on here, and is published when the remote is back.",
+        exit_code=Exit.TRY_AGAIN,
+    )
+
+
+def _refusal(said: str) -> YoloError:
+    return YoloError(
+        Reason.REMOTE_REFUSED,
+        safe(said),
+        hint="Allow pushes to refs/heads/yolo/ there, or ask whoever looks after it.",
+        exit_code=Exit.TRY_AGAIN,
+    )

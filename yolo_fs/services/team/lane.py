@@ -1,0 +1,336 @@
+"""The way between this repository and its team's branch on a git remote.
+
+Runs in a thread and with git processes of its own: however slow or broken the network is, the
+daemon goes on. The remote alone decides what is published, by accepting a fast-forward.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import random
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from yolo_fs.edges.files import Stamp, stamp_at
+from yolo_fs.edges.git.commit import Committer
+from yolo_fs.edges.git.index import IndexSync
+from yolo_fs.edges.git.obstacles import Obstacles
+from yolo_fs.edges.git.refs import RefUpdater
+from yolo_fs.edges.git.remote import Remote
+from yolo_fs.edges.git.repository import Head, Repository
+from yolo_fs.edges.store import write_json
+from yolo_fs.edges.watch import Watcher
+from yolo_fs.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.rules.decide import EventSink
+from yolo_fs.services.team.meeting import HeldBack, TeamMeeting, TeamStanding
+from yolo_fs.services.team.membership import Membership, membership_of
+from yolo_fs.services.workspace.own_files import TEAM, TEAM_LANE
+from yolo_fs.services.workspace.settings import Settings
+
+BUSY_S, QUIET_S = 0.5, 10.0
+"""Between two looks at the remote: while something moves, and when nothing has for long."""
+_SLOWER = 1.5
+"""How much longer each rest is than the one before, while nothing moves."""
+LONGEST_RETRY_S = 60.0
+"""Between two attempts to reach a remote that is away."""
+REFUSED_S = 600.0
+"""Before what a remote refused is offered again unchanged."""
+_ROUNDS = 8
+
+
+class Exchange(NamedTuple):
+    """What one exchange with the remote came to."""
+
+    moved: bool
+    """Whether anything was fetched or published."""
+    waiting: int
+    """Versions that the team lacks still."""
+    held: tuple[HeldBack, ...] = ()
+
+
+class Lane:
+    """Fetches the team's branch, and publishes on it what the branch of this work tree has."""
+
+    def __init__(
+        self, repository: Repository, settings: Settings, membership: Membership, emit: EventSink
+    ):
+        self._repository = repository
+        self._membership = membership
+        self._emit = emit
+        self._remote = Remote(repository, membership.remote)
+        branches = RefUpdater(repository, durable=False)
+        committer = Committer(
+            repository, branches, IndexSync(repository), lambda: datetime.now(UTC)
+        )
+        self._committer = committer
+        self._meeting = TeamMeeting(
+            repository, settings, membership, committer, Obstacles(repository), emit
+        )
+        self._refused: tuple[tuple[str, ...], float] | None = None
+        """Commits that the remote refused, and when."""
+
+    def exchange(self) -> Exchange:
+        """Fetch, and publish until the team lacks nothing or somebody has to decide something.
+
+        Raises:
+            YoloError: REMOTE_AWAY when the remote cannot be reached, REMOTE_REFUSED in its words.
+        """
+        moved = self._fetch()
+        for attempt in range(_ROUNDS):
+            standing = self._meeting.standing()
+            if not standing.publish or standing.merges:
+                return Exchange(moved, len(standing.publish))
+            requests, held = self._meeting.outgoing(standing.publish)
+            commits = tuple(change.commit for change in standing.publish)
+            if not requests or self._is_refused(commits):
+                return Exchange(moved, len(standing.publish), held)
+            with self._committer.built_on(requests, standing.tip) as tip:
+                took = tip is None or self._push(tip, standing.tip, commits)
+            if not took:
+                time.sleep(random.uniform(0, 0.05 * 2**attempt))
+            moved = took or moved
+            moved = self._fetch() or moved
+        return Exchange(moved, len(self._meeting.standing().publish))
+
+    def resolve(self, path: str) -> None:
+        """Publish our version of a conflict on top of the team's, as a person chose.
+
+        Raises:
+            YoloError: UNKNOWN_NAME when there is no conflict at the path; as `exchange`.
+        """
+        for _ in range(_ROUNDS):
+            self._fetch()
+            found = self._meeting.resolved(path)
+            requests, held = self._meeting.outgoing(found.publish)
+            if held:
+                raise YoloError(held[0].reason, held[0].what)
+            with self._committer.built_on(requests, found.tip) as tip:
+                if tip is None or self._push(tip, found.tip, ()):
+                    return
+        raise YoloError(Reason.BRANCH_MOVED, exit_code=Exit.TRY_AGAIN)
+
+    def _fetch(self) -> bool:
+        """Let the tracking ref say what the remote says; return whether it moved."""
+        before = self._meeting.team_tip()
+        there = self._remote.tip(self._membership.branch)
+        if there == before:
+            return False
+        if there is None:
+            self._repository.git.run("update-ref", "-d", self._membership.ref, before or "")
+        else:
+            self._remote.fetch(self._membership.branch, self._membership.ref)
+        return True
+
+    def _push(self, tip: str, before: str | None, commits: tuple[str, ...]) -> bool:
+        """Offer a chain to the remote; return whether it took it. False: somebody was first."""
+        try:
+            took = self._remote.push(tip, self._membership.branch)
+        except YoloError as error:
+            if error.reason is Reason.REMOTE_REFUSED:
+                self._refused = (commits, time.monotonic())
+            raise
+        if took:
+            zero = self._repository.object_format.zero
+            with contextlib.suppress(YoloError):  # fetched meanwhile
+                self._repository.git.run("update-ref", self._membership.ref, tip, before or zero)
+            self._emit("team.published", "", {"commits": len(commits)})
+        return took
+
+    def _is_refused(self, commits: tuple[str, ...]) -> bool:
+        if self._refused is None:
+            return False
+        refused, at = self._refused
+        return refused == commits and time.monotonic() - at < REFUSED_S
+
+
+@dataclass
+class _Pace:
+    """How long to rest before the next exchange."""
+
+    rest_s: float = BUSY_S
+    failures: int = 0
+
+    def after(self, exchange: Exchange) -> None:
+        self.failures = 0
+        is_moving = exchange.moved or bool(exchange.waiting and not exchange.held)
+        self.rest_s = BUSY_S if is_moving else min(QUIET_S, self.rest_s * _SLOWER)
+
+    def after_failure(self) -> None:
+        self.failures += 1
+        longest = min(LONGEST_RETRY_S, BUSY_S * 2 ** min(self.failures, 10))
+        self.rest_s = random.uniform(longest / 2, longest)
+
+
+class LaneThread:
+    """Exchanges again and again, in a thread of its own, until it is stopped."""
+
+    def __init__(self, start: str, settings: Settings, membership: Membership):
+        self._start_at = start
+        self._settings = settings
+        self._membership = membership
+        self._events: queue.SimpleQueue[tuple[str, str, Mapping[str, Any]]] = queue.SimpleQueue()
+        self._wanted = threading.Event()
+        self._is_stopping = False
+        self._told: object = None
+        self._thread = threading.Thread(target=self._run, name="team-lane", daemon=True)
+
+    def start(self, ring: Callable[[], None]) -> None:
+        """Begin; `ring` is called, from this thread, when there is something to tell."""
+        self._ring = ring
+        self._thread.start()
+
+    def has_news(self) -> bool:
+        """Return whether there is something to tell."""
+        return not self._events.empty()
+
+    def _emit(self, event: str, path: str, data: Mapping[str, Any]) -> None:
+        self._events.put((event, path, data))
+        self._ring()
+
+    def tell(self, emit: EventSink) -> None:
+        """Tell, in the caller's thread, what has happened since it was last asked."""
+        while not self._events.empty():
+            emit(*self._events.get())
+
+    def poke(self) -> None:
+        """Exchange now: something is there to be published."""
+        self._wanted.set()
+
+    def stop(self) -> None:
+        """End after the exchange in hand; one that hangs is left behind, and can do no harm."""
+        self._is_stopping = True
+        self._wanted.set()
+        self._thread.join(timeout=2.0)
+
+    def _run(self) -> None:
+        pace = _Pace()
+        with Repository(self._start_at) as repository:
+            lane = Lane(repository, self._settings, self._membership, self._emit)
+            while not self._is_stopping:
+                self._wanted.clear()
+                self._exchange(repository, lane, pace)
+                if pace.failures:
+                    self._sleep(pace.rest_s)
+                else:
+                    self._wanted.wait(pace.rest_s)
+
+    def _sleep(self, seconds: float) -> None:
+        deadline = time.monotonic() + seconds
+        while not self._is_stopping and (left := deadline - time.monotonic()) > 0:
+            time.sleep(min(0.2, left))
+
+    def _exchange(self, repository: Repository, lane: Lane, pace: _Pace) -> None:
+        began = time.monotonic()
+        try:
+            exchange = lane.exchange()
+        except YoloError as error:
+            pace.after_failure()
+            self._note(repository, {"reason": error.reason.value, "what": error.message})
+        except Exception as defect:  # a defect of the lane must not cost the daemon
+            pace.after_failure()
+            self._note(
+                repository, {"reason": Reason.INTERNAL_ERROR.value, "what": safe(repr(defect))}
+            )
+        else:
+            pace.after(exchange)
+            self._note(repository, {"reason": "", "what": ""}, time.monotonic() - began)
+
+    def _note(
+        self, repository: Repository, state: dict[str, str], round_trip_s: float = 0.0
+    ) -> None:
+        """Tell of a change of the lane's state, and keep it where `team status` reads it."""
+        if state == self._told:
+            return
+        if state["reason"]:
+            self._emit("team.remote_failed", "", dict(state))
+        elif self._told is not None:
+            self._emit("team.remote_back", "", {})
+        self._told = state
+        more = {"at": datetime.now(UTC).isoformat(timespec="seconds"), "round_trip_s": round_trip_s}
+        with contextlib.suppress(OSError, YoloError):
+            write_json(TEAM_LANE.path(repository), {**state, **more}, durable=False)
+
+
+# --- in a running daemon ---
+
+Meet = Callable[[Membership], TeamMeeting]
+MakeLane = Callable[[Membership], LaneThread]
+
+
+class TeamLink:
+    """Knows when the work tree has to look at its team, and looks."""
+
+    def __init__(self, repository: Repository, emit: EventSink, ring: Callable[[], None]):
+        """`ring` is called, from another thread, when the team's ref has moved."""
+        self._emit = emit
+        self._lane: LaneThread | None = None
+        self._repository = repository
+        self._ring = ring
+        self._choice: Stamp | None = None
+        """What the file was that keeps the user's choice, when it was read."""
+        self._meeting: TeamMeeting | None = None
+        self._watcher: Watcher | None = None
+        self._seen: tuple[Head, str | None] | None = None
+        """Branch and team as the last look left them."""
+
+    def is_due(self) -> bool:
+        """Return whether anything has changed since the last look: choice, branch or team's ref."""
+        if stamp_at(TEAM.path(self._repository)) != self._choice:
+            return True
+        if self._meeting is None:
+            return False
+        if self._lane is not None and self._lane.has_news():
+            return True
+        return self._seen != (self._repository.head(), self._meeting.team_tip())
+
+    def look(self, meet: Meet, make_lane: MakeLane) -> TeamStanding | None:
+        """Look once; None where no team was joined. Both arguments make parts by today's settings."""
+        choice = stamp_at(TEAM.path(self._repository))
+        if choice != self._choice or self._meeting is None:
+            self.close()
+            membership = membership_of(self._repository)
+            self._choice = choice
+            if membership is None:
+                return None
+            self._meeting = meet(membership)
+            self._watch(membership)
+            if membership.remote:
+                self._lane = make_lane(membership)
+                self._lane.start(self._ring)
+        standing = self._meeting.look()
+        self._seen = (self._repository.head(), standing.tip)
+        if self._watcher:
+            self._watcher.check()
+        if self._lane:
+            self._lane.tell(self._emit)
+            if standing.publish:
+                self._lane.poke()
+        return standing
+
+    def close(self) -> None:
+        """Forget the team, and stop watching its ref."""
+        if self._lane:
+            self._lane.stop()
+            self._lane.tell(self._emit)
+        if self._watcher:
+            self._watcher.stop()
+        self._meeting = self._watcher = self._lane = self._seen = None
+
+    def _watch(self, membership: Membership) -> None:
+        """Let a move of the ref ring; where refs are no files it is found a moment later."""
+        folder, name = os.path.split(f"{self._repository.common_dir}/{membership.ref}")
+        with contextlib.suppress(OSError):
+            os.makedirs(folder, exist_ok=True)
+        self._watcher = Watcher(
+            folder,
+            lambda _path, _hint: self._ring(),
+            lambda _why: self._ring(),
+            wants=lambda path: path == name,
+        )
+        self._watcher.start()
