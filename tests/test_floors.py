@@ -98,7 +98,7 @@ def test_imports_only_go_down(path: Path) -> None:
 
 ROOMS = {
     "rules": (
-        "timestamps", "turn_timers", "report", "claims", "kept", "artifacts", "team", "evidence", "escalations", "loops",
+        "timestamps", "turn_timers", "report", "claims", "kept", "adoption", "artifacts", "team", "evidence", "escalations", "loops",
         "handoffs",
         "authz", "phase", "states", "agents", "context", "hooks", "decide", "resume_report",
     ),

@@ -49,6 +49,7 @@ VERBS = (
     Verb("resume", "where the team stands, for a session that begins"),
     Verb("validate", "check artifacts against the protocol"),
     Verb("fix", "repair what needs no decision of the author"),
+    Verb("adopt", "a planning tree that is already there: report, repair, commit"),
     Verb("kept", "what could not be committed, or would have been destroyed: list, show, restore"),
     Verb("verify", "check committed history against the protocol"),
     Verb("events", "the journal: what happened, in order"),

@@ -1,0 +1,63 @@
+"""`adopt` reports on a tree that is there, repairs and commits it once, and has nothing to do afterwards.
+
+`YOLO_ADOPT=1000` sets how many deviating files the tree has; each has one or two good plans beside it.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.test_real import FILES, PLAN_BESIDE, answer, committed, git, plant
+from yolo_fs.cli.main import run
+
+
+def test_a_tree_is_reported_on_adopted_and_left_alone_afterwards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = random.Random(14)
+    count = int(os.environ.get("YOLO_ADOPT", "30"))
+    planted = plant(tmp_path, [rng.choice(FILES) for _ in range(count)], monkeypatch)
+    evil = ".yolo-planning/milestones/m0/phases/01-auth/critique<b>.json"
+    (tmp_path / evil).write_text("{}\n")
+    before = {path for path in tmp_path.rglob("*") if ".git" not in path.parts}
+
+    told = answer(capsys, "adopt", "--json", "-C", str(tmp_path))["data"]
+    assert told["committed"] == [] and told["repaired"] == []
+    assert git(tmp_path, "rev-list", "--count", "HEAD").strip() == "1"
+
+    began = time.monotonic()
+    page = tmp_path.parent / "report.html"
+    answer(capsys, "adopt", "--write", "--report", str(page), "--json", "-C", str(tmp_path))
+    took_s = time.monotonic() - began
+    right = committed(tmp_path)
+    wrong = [
+        f"{source.parts[-2]}/{source.name}"
+        for source, path in planted
+        if (path in right) != (source.parts[-2] != "hopeless")
+    ]
+    assert wrong == []
+    assert run(["verify", "-q", "-C", str(tmp_path)]) == 0
+    assert before <= {path for path in tmp_path.rglob("*") if ".git" not in path.parts}
+    assert "<b>" not in page.read_text()
+    with capsys.disabled():
+        print(f"\n{told['files']} files adopted in {took_s:.1f} s, {len(right)} committed")
+
+    again = answer(capsys, "adopt", "--write", "--json", "-C", str(tmp_path))["data"]
+    assert (again["committed"], again["repaired"]) == ([], [])
+
+
+def test_an_older_root_is_only_reported_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plant(tmp_path, [], monkeypatch)
+    phase = tmp_path / ".vbw-planning/phases/01-auth"
+    phase.mkdir(parents=True)
+    (phase / "01-01.plan.jsonl").write_text(PLAN_BESIDE + "\n")
+    told = answer(capsys, "adopt", "--from", ".vbw-planning", "--json", "-C", str(tmp_path))
+    assert told["data"]["kinds"]["plan"]["valid"] == 1
+    assert run(["adopt", "--from", ".vbw-planning", "--write", "-C", str(tmp_path)]) == 2

@@ -1,0 +1,131 @@
+"""`yolo-fs adopt`: the first hour of a team that has planning files already."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from yolo_fs.cli.reply import Invocation, Reply, verb
+from yolo_fs.edges.store import SHARED, write_atomic
+from yolo_fs.reasons import Exit, Finding, Reason, YoloError, safe
+from yolo_fs.rules.adoption import (
+    AdoptedFile,
+    Readiness,
+    as_page,
+    bar,
+    causes,
+    count_by_kind,
+)
+from yolo_fs.services.checking.adopt import adopt_file
+from yolo_fs.services.checking.validate import Validator
+from yolo_fs.services.daemon.daemon import Daemon
+from yolo_fs.services.daemon.lock import acquire
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+@verb("adopt", example="yolo-fs adopt --write --report adoption.html")
+@click.option("--from", "folder", metavar="DIR", help="Report on a planning tree of another name.")
+@click.option("--write", is_flag=True, help="Apply the repairs, and commit what is valid.")
+@click.option("--report", "page", metavar="FILE.html", help="Keep the report as one HTML file.")
+def adopt(asked: Invocation, *, folder: str | None, write: bool, page: str | None) -> Reply:
+    """Report how a planning tree that is already there stands: what is valid, repairable, or needs its author.
+
+    With --write the repairs that decide nothing are applied, and each valid artifact becomes a commit of its own under
+    its prescribed subject. Nothing is moved or deleted. Ends with 1 while an author has to decide something.
+    """
+    if folder is not None and write:
+        raise click.UsageError(
+            "--write works on .yolo-planning alone: move the tree there first, for example with 'git mv'."
+        )
+    validator = Validator(asked.start)
+    try:
+        checked = list(validator.paths([folder]) if folder is not None else validator.tree())
+        files = _judged(validator, checked, asked, of_tree=folder is None, write=write)
+    finally:
+        validator.close()
+    committed = _commit(asked) if write else []
+    if page is not None:
+        full = os.path.abspath(os.path.join(asked.start, page))
+        write_atomic(full, as_page(os.path.abspath(asked.start), files).encode(), mode=SHARED)
+    return _reply(files, committed, write=write)
+
+
+def _judged(
+    validator: Validator, checked: Sequence[Any], asked: Invocation, *, of_tree: bool, write: bool
+) -> list[AdoptedFile]:
+    found = []
+    with click.progressbar(
+        checked, label="reading", file=sys.stderr, hidden=asked.quiet or not sys.stderr.isatty()
+    ) as shown:
+        for file in shown:
+            full = validator.full_path(file, of_tree=of_tree)
+            if judged := adopt_file(validator, file, full, write=write):
+                found.append(judged)
+    return found
+
+
+def _commit(asked: Invocation) -> list[dict[str, str]]:
+    """Commit what is valid now, as the daemon does; a daemon that runs already does it by itself."""
+    made: list[dict[str, str]] = []
+
+    def note(event: str, path: str, data: Mapping[str, Any]) -> None:
+        if event == "artifact.committed":
+            made.append({"path": path, "commit": data["commit"], "subject": data["subject"]})
+
+    try:
+        repository, lock = acquire(asked.start)
+    except YoloError as error:
+        if error.reason is not Reason.ALREADY_RUNNING:
+            raise
+        return made
+    with lock, repository:
+        Daemon(repository, lock, note).run_once()
+    return made
+
+
+def _reply(files: Sequence[AdoptedFile], committed: list[dict[str, str]], *, write: bool) -> Reply:
+    by_kind = count_by_kind(files)
+    data = {
+        "files": len(files),
+        "kinds": {
+            kind: {one.value: counts[one] for one in Readiness} for kind, counts in by_kind.items()
+        },
+        "causes": [{"cause": cause, "files": count} for cause, count in causes(files)],
+        "repaired": [one.path for one in files if write and one.readiness is Readiness.REPAIRABLE],
+        "committed": committed,
+    }
+    questions: list[Finding] = [
+        finding
+        for file in files
+        if file.readiness in (Readiness.AUTHOR, Readiness.MISNAMED)
+        for finding in file.findings
+    ]
+    code = Exit.FINDINGS if questions else Exit.DONE
+    return Reply(data, questions, code, lambda console: _show(console, files, committed, write))
+
+
+def _show(
+    console: Console, files: Sequence[AdoptedFile], committed: Sequence[Any], write: bool
+) -> None:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("kind")
+    for one in Readiness:
+        table.add_column(one.value, justify="right")
+    for kind, counts in count_by_kind(files).items():
+        table.add_row(safe(kind), *(str(counts[one] or "-") for one in Readiness))
+    console.print(table)
+    common = causes(files)
+    if common:
+        console.print("\nCommonest causes", style="bold")
+    for cause, count in common:
+        console.print(f"  {safe(cause):40} {count:>5} {bar(count, common[0][1])}")
+    if write:
+        console.print(f"\n{len(committed)} artifacts committed")
