@@ -153,6 +153,7 @@ def test_what_a_shell_wrote_is_judged_as_well(team: Team) -> None:
     assert asked(team, told)[0]["decision"] == "block"
 
 
+@pytest.mark.proves("hosts:5")
 def test_a_stop_is_blocked_once_while_a_valid_artifact_is_in_no_commit(team: Team) -> None:
     (team.root / PHASE / "critique.jsonl").unlink()
     team.example("research/ok/findings.jsonl", "research.jsonl")
@@ -175,7 +176,7 @@ def test_a_subagent_answers_for_its_own_artifacts_alone(team: Team) -> None:
     assert asked(team, told | {"agent_type": "yolo-fe-dev"})[0] == {}
 
 
-@pytest.mark.proves("hosts:5")
+@pytest.mark.proves("hosts:5", "hosts:14")
 @pytest.mark.parametrize(
     ("told", "is_held"),
     [

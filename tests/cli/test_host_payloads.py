@@ -60,6 +60,7 @@ def kind_and_text(said: dict[str, Any], complaint: str, code: int) -> tuple[str,
     return "nothing", ""
 
 
+@pytest.mark.proves("hosts:2", "hosts:3")
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
 def test_what_a_host_really_sent_gets_its_answer(team: Team, path: Path) -> None:
     case = json.loads(path.read_text())

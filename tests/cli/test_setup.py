@@ -63,6 +63,15 @@ def test_every_event_of_the_host_asks_us(team: Team, host: str) -> None:
     ]
 
 
+@pytest.mark.proves("hosts:4")
+def test_a_session_of_every_source_begins_with_our_brief(team: Team) -> None:
+    assert setup(team, "claude") == Exit.DONE
+    written = json.loads(settings(team, "claude").read_text())
+
+    (entry,) = written["hooks"]["SessionStart"]
+    assert set(entry["matcher"].split("|")) == {"startup", "resume", "clear", "compact", "fork"}
+
+
 @pytest.mark.parametrize("host", HOST_NAMES)
 def test_what_others_have_there_stays_and_comes_first(team: Team, host: str) -> None:
     before = json.loads(FOREIGN[host])

@@ -68,6 +68,7 @@ def content(state: str, path: Path) -> str:
     return texts.get(state, f"{foreign}\n")
 
 
+@pytest.mark.proves("hosts:15")
 @pytest.mark.parametrize("state", STATES)
 @pytest.mark.parametrize("part", PARTS, ids=" ".join)
 def test_whatever_a_file_was_it_is_again_to_the_byte(
@@ -196,6 +197,7 @@ def test_an_entry_that_somebody_changed_is_told(team: Team) -> None:
     assert seen(team) == [".claude/settings.json: no hook of ours, or an older one, for Stop"]
 
 
+@pytest.mark.proves("hosts:11")
 def test_both_kinds_of_trust_are_told(team: Team) -> None:
     setup(team, "codex")
     assert seen(team) == []  # nobody here uses that host

@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 from random import Random
 
+import pytest
+
 from tests.properties.team_at_work import Agents, Branch, random_config
 from yolo_fs.rules.phase.progress import Next
 from yolo_fs.rules.phase.report import Asker, PhaseReport
@@ -92,6 +94,7 @@ def play(seed: int) -> None:
         raise AssertionError(f"YOLO_SEED={seed} YOLO_HISTORIES=1: {wrong}") from wrong
 
 
+@pytest.mark.proves("more:1", "002:303", "resume:5")
 def test_every_place_names_the_same_agent_and_who_follows_gets_on_or_meets_a_person() -> None:
     for seed in range(FIRST, FIRST + HISTORIES):
         play(seed)

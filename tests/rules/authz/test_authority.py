@@ -119,7 +119,7 @@ def test_a_no_tells_whose_decision_it_is() -> None:
 TOOLS = sorted({tool for agent in ROSTER for tool in agent.tools if tool != "All"})
 
 
-@pytest.mark.proves("002:9-29")
+@pytest.mark.proves("002:9-29", "000:240b")
 @pytest.mark.parametrize("agent", ROSTER, ids=lambda agent: agent.name)
 def test_the_roster_decides_on_each_tool(agent: Any) -> None:
     actor = find_actor(agent.full_name)

@@ -62,7 +62,7 @@ def latest(path: str, version: Version) -> Filed:
     return Filed(place, version.lines, valid=True, commit="c", at_s=version.at_s)
 
 
-@pytest.mark.proves("002:121-123", "002:129-133", "000:603a", "000:629", "000:677")
+@pytest.mark.proves("002:121-123", "002:129-133", "000:603a", "000:629", "000:677", "002:140")
 @pytest.mark.parametrize("name", NAMES)
 def test_each_loop_stands_where_its_history_leads(name: str) -> None:
     case = read(name)

@@ -515,6 +515,7 @@ def test_critic_and_architect_take_over_what_the_phase_before_handed_over(
 # --- departments ---
 
 
+@pytest.mark.proves("002:271")
 @pytest.mark.parametrize("workflow", ["backend_only", "parallel", "sequential", None])
 def test_the_flags_say_which_departments_work_and_the_workflow_only_their_order(
     workflow: str | None,
@@ -529,6 +530,7 @@ def test_the_flags_say_which_departments_work_and_the_workflow_only_their_order(
     assert state and sum(len(wave["depts"]) for wave in state["waves"]) == 2
 
 
+@pytest.mark.proves("more:2")
 def test_a_refusal_names_the_file_as_the_department_calls_it() -> None:
     config = Config.model_validate({"departments": {"frontend": True}})
     phase = Phase(facts(complete(), config=config))

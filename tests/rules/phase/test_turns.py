@@ -213,6 +213,7 @@ def test_qa_code_follows_qa() -> None:
     assert before and after and (before.agent, after.agent) == ("qa", "qa-code")
 
 
+@pytest.mark.proves("resume:5")
 def test_a_plan_that_waits_for_what_nobody_makes_is_the_lead_s_to_mend() -> None:
     header = {"p": "01", "n": "01", "t": "Tokens", "w": 1, "d": ["01-09"]}
     task = {"id": "T1", "a": "sign", "f": ["src/auth.ts"], "spec": "RS256", "ts": "x"}

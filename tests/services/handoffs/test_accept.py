@@ -334,7 +334,7 @@ def test_validate_says_of_a_handoff_and_its_readme_what_its_receiver_is_told(
 # --- a handoff ends ---
 
 
-@pytest.mark.proves("001:73")
+@pytest.mark.proves("001:73", "001:89")
 @pytest.mark.parametrize("way", ["--ff-only", "--no-ff"])
 def test_a_handoff_whose_work_has_come_into_this_branch_is_over(team: Team, way: str) -> None:
     team.git("branch", "main")
@@ -364,6 +364,7 @@ def test_a_handoff_goes_on_while_a_part_of_its_work_is_elsewhere(team: Team) -> 
     )
 
 
+@pytest.mark.proves("001:89")
 @pytest.mark.parametrize(
     "line",
     [
@@ -393,6 +394,7 @@ def test_what_else_is_archived_ends_no_handoff(team: Team, line: str) -> None:
     assert team.check().over == ""
 
 
+@pytest.mark.proves("001:95")
 def test_a_priority_other_than_ultra_does_not_meet_the_trigger(team: Team) -> None:
     team.emit()
     team.change(README, "session_priority: ultra", "session_priority: normal")

@@ -169,6 +169,7 @@ def test_a_declared_failure_is_a_judgement_and_no_drift(team: Team) -> None:
     assert not gates(team).drift
 
 
+@pytest.mark.proves("002:286b")
 def test_our_own_sentinels_are_never_called_forged_and_go_with_their_evidence(team: Team) -> None:
     design(team)
     sentinel = team.root / ".yolo-planning/phases/01-auth/.handoff-ux-complete"
@@ -200,6 +201,7 @@ def test_forged_sentinels_are_found_and_left_where_they_are(team: Team, spoil: s
     assert sentinel.read_text() == text
 
 
+@pytest.mark.proves("002:286c")
 @pytest.mark.parametrize("name", ["01-CONTEXT-uiux.md", "analysis.json"])
 def test_no_state_file_of_ours_is_ever_rejected(team: Team, name: str) -> None:
     """What is committed first of a phase decides when it began; a phase may begin with no evidence of any step."""

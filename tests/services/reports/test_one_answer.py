@@ -51,6 +51,7 @@ def check(team: Team, capsys: pytest.CaptureFixture[str]) -> str:
     return str(asked["agent"])
 
 
+@pytest.mark.proves("more:1")
 def test_at_each_moment_every_place_names_the_same_agent(
     team: Team, capsys: pytest.CaptureFixture[str]
 ) -> None:
