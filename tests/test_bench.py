@@ -32,6 +32,7 @@ ROWS = {
     "resume": ("Resume", "yolo-fs resume, warm"),
     "hooks": ("Hooks", "python -c pass"),
     "githooks": ("Git hooks: nothing of ours is touched", "commit-msg"),
+    "warm": ("Warm and cold", "status, warm"),
     "failpoint": ("Failpoints, none set", "pass of a stage"),
     "idle": ("Idle daemon", "40"),
     "missed": ("Missed", "yolo-fs"),
@@ -49,6 +50,7 @@ AIMS = {
     "resume": {Aim.RESUME},
     "hooks": {Aim.START},
     "githooks": {Aim.MESSAGE, Aim.START},
+    "warm": {Aim.WARM, Aim.WARM_HOOK, Aim.COLD},
     "idle": {Aim.IDLE, Aim.MEMORY},
     "missed": {Aim.MISSED},
 }
@@ -66,6 +68,7 @@ def options(place: str, tmp_path: Path) -> Options:
 
 
 LONG = {
+    "warm",
     "githooks",
     "status",
     "latency",

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import jsonlines
-
 from yolo_fs.edges.strict_json import debris, look_closely, quick_decoder
 from yolo_fs.edges.text_checks import (
     BYTE_ORDER_MARK,
@@ -87,6 +85,8 @@ def _json_text(data: bytes, limits: Limits, report: FindingList) -> Text | None:
 
 
 def _records(data: bytes, text: Text, limits: Limits, report: FindingList) -> list[Record]:
+    import jsonlines  # a tenth of all that a command imports: only those who meet JSONL pay for it
+
     records: list[Record] = []
     blank: list[int] = []
     reader = jsonlines.Reader(_shielded(data, text.lines), loads=quick_decoder(data, limits))

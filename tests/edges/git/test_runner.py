@@ -15,6 +15,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import git
 import pytest
 
 from tests.edges.git.conftest import PHASE, PINNED, PLAN, Engine, Engines, Make, User
@@ -512,7 +513,7 @@ def test_a_dead_helper_says_why(user: User) -> None:
 
 
 def test_without_git_it_is_said(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner.git.Git, "GIT_PYTHON_GIT_EXECUTABLE", "/no/such/git")
+    monkeypatch.setattr(git.Git, "GIT_PYTHON_GIT_EXECUTABLE", "/no/such/git")
     with pytest.raises(YoloError) as raised:
         Git(str(user.root)).run("version")
     assert raised.value.reason is Reason.GIT_MISSING

@@ -8,11 +8,13 @@ variable reaches a child. See docs/faults.md#f02, #f03, #f48 and #f57.
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import signal
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple, cast
+from types import ModuleType
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from yolo_fs.edges.git.conversation import (
     TIMEOUT_S,
@@ -22,6 +24,9 @@ from yolo_fs.edges.git.conversation import (
     timeout_error,
 )
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
+
+if TYPE_CHECKING:
+    import git as git_python
 
 
 def forget_inherited_environment() -> dict[str, str]:
@@ -49,17 +54,26 @@ def _inherited_environment_set_aside() -> Iterator[None]:
         os.environ.update(inherited)
 
 
-os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
-with _inherited_environment_set_aside():  # as it is imported, GitPython runs `git version`
-    try:
-        import git
-    except ImportError:
-        raise YoloError(
-            Reason.GIT_MISSING,
-            "the git on the path does not work: `git version` fails",
-            hint="Install git 2.34 or newer.",
-            exit_code=Exit.GIT_FAILED,
-        ) from None
+@functools.cache
+def _load_git_python() -> ModuleType:
+    """Import GitPython, a third of what a command may import, when the first git is to run.
+
+    Raises:
+        YoloError: GIT_MISSING, since as it is imported, it runs `git version`.
+    """
+    os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
+    with _inherited_environment_set_aside():
+        try:
+            import git
+        except ImportError:
+            raise YoloError(
+                Reason.GIT_MISSING,
+                "the git on the path does not work: `git version` fails",
+                hint="Install git 2.34 or newer.",
+                exit_code=Exit.GIT_FAILED,
+            ) from None
+    return git
+
 
 ENVIRONMENT = {
     "LANG": "C.UTF-8",
@@ -115,6 +129,7 @@ class Git:
     def __init__(self, root: str, git_dir: str | None = None, *, keep_open: Sequence[int] = ()):
         """Run in `root`; children also inherit the descriptors `keep_open` (the daemon's lock, F02)."""
         forget_inherited_environment()
+        git = _load_git_python()
         executable = git.Git.GIT_PYTHON_GIT_EXECUTABLE
         if not executable:
             raise _no_git()
@@ -176,6 +191,7 @@ class Git:
         *,
         networked: bool = False,
     ) -> subprocess.Popen[bytes]:
+        git = _load_git_python()
         if networked:
             more = {**NETWORK, **self._ssh(), **more}
         prefix = self._network_prefix if networked else self._prefix
@@ -224,15 +240,18 @@ class RepositoryPaths(NamedTuple):
     """Where the user's hooks are. We run none, and our own commands point the setting elsewhere."""
 
 
-def open_repository(start: str) -> git.Repo:
+def open_repository(start: str) -> git_python.Repo:
     """Return the repository that `start` lies in, to be closed by the caller.
 
     Raises:
         YoloError: NOT_A_REPOSITORY, or BARE_REPOSITORY when it has no work tree.
     """
     forget_inherited_environment()
+    git = _load_git_python()
     try:
-        found = git.Repo(os.path.abspath(start), search_parent_directories=True, expand_vars=False)
+        found: git_python.Repo = git.Repo(
+            os.path.abspath(start), search_parent_directories=True, expand_vars=False
+        )
     except (git.exc.InvalidGitRepositoryError, git.exc.NoSuchPathError, ValueError, OSError):
         message, hint = f"no git repository at {safe(start)}", "Go into one, or use -C."
         raise YoloError(

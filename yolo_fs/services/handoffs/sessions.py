@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from yolo_fs.edges.files import names_in, read
-from yolo_fs.edges.front_matter import read_front_matter
 from yolo_fs.edges.text_checks import FindingList, decode
 from yolo_fs.reasons import Finding, Reason, errors
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
@@ -139,6 +138,8 @@ class DirectiveSessions:
 
 def _value(lines: Sequence[str]) -> tuple[str, tuple[Finding, ...]]:
     """Return the branch that a line of front matter names, read as strictly as HANDOFF.md is."""
+    from yolo_fs.edges.front_matter import read_front_matter  # only those who meet YAML pay for it
+
     front_matter = "".join(
         f"{line}\n" for line in (FENCE, "handoff:", *(f"  {line}" for line in lines), FENCE)
     )

@@ -1,0 +1,110 @@
+"""What a command costs in the warm process beside the daemon, and by itself; each as a multiple of a bare interpreter."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+from bench import repositories
+from bench.aims import Aim
+from bench.daemon import running
+from bench.options import Options
+from bench.rounds import Sample, Way, cost_goal, interleave
+from bench.table import Table, goal_table, ms, times
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.warm_path import COLD, answers
+
+PASS = "python -I -S -c pass"
+ARTIFACT = ".yolo-planning/phases/01-bench/01-00.summary.jsonl"
+COMMANDS = (
+    "status",
+    "resume",
+    "gate why all-depts --phase 1",
+    "may dev decide architecture",
+    f"validate {ARTIFACT}",
+)
+HOOKS = {"hook, planning tree": (ARTIFACT, 8), "hook, elsewhere": ("src/a.ts", 3)}
+_START_S = 60
+
+
+def run(options: Options) -> Iterator[Table]:
+    """Measure commands beside a daemon, warm and cold in the same rounds."""
+    small, _ = repositories.sizes(options)
+    root = repositories.copy(small, options)
+    kept = os.environ.pop(COLD, None)
+    try:
+        with running(root):
+            _wait(root)
+            samples = interleave(list(_ways(root)), options.pick(15, 1))
+    finally:
+        if kept is not None:
+            os.environ[COLD] = kept
+    yield _table(samples)
+    base = samples[PASS]
+    goals = [
+        cost_goal(f"{name}, warm / {PASS}", samples[f"{name}, warm"], base, 10, Aim.WARM)
+        for name in COMMANDS
+    ]
+    goals += [
+        cost_goal(f"{name}, warm / {PASS}", samples[f"{name}, warm"], base, most, Aim.WARM_HOOK)
+        for name, (_, most) in HOOKS.items()
+    ]
+    goals += [
+        cost_goal(f"{name}, cold / {PASS}", samples[f"{name}, cold"], base, 25, Aim.COLD)
+        for name in COMMANDS
+    ]
+    yield goal_table("Goals: warm", goals)
+
+
+def _wait(root: str) -> None:
+    with Repository(root) as repository:
+        deadline = time.monotonic() + _START_S
+        while not answers(repository.own_dir):
+            if time.monotonic() > deadline:
+                raise TimeoutError("the warm process does not answer")
+            time.sleep(0.05)
+
+
+def _ways(root: str) -> Iterator[Way]:
+    yield Way(
+        PASS, lambda _: _ran([sys.executable, "-I", "-S", "-c", "pass"], root, b"", cold=True)
+    )
+    for heat in ("warm", "cold"):
+        for name in COMMANDS:
+            yield _way(f"{name}, {heat}", name.split(), root, b"")
+        for name, (path, _) in HOOKS.items():
+            edit = {"tool_name": "Write", "tool_input": {"file_path": path}, "cwd": root}
+            yield _way(f"{name}, {heat}", ["hook", "pre-tool-use"], root, json.dumps(edit).encode())
+
+
+def _way(name: str, arguments: list[str], root: str, given: bytes) -> Way:
+    beside = os.path.join(os.path.dirname(sys.executable), "yolo-fs")
+    program = [beside] if os.path.exists(beside) else [sys.executable, "-m", "yolo_fs"]
+    return Way(
+        name, lambda _: _ran([*program, *arguments], root, given, cold=name.endswith("cold"))
+    )
+
+
+def _ran(command: list[str], root: str, given: bytes, *, cold: bool) -> None:
+    environment = {**os.environ, **({COLD: "1"} if cold else {})}
+    subprocess.run(
+        command, cwd=root, input=given, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        check=False,
+    )  # fmt: skip
+
+
+def _table(samples: dict[str, Sample]) -> Table:
+    base = samples[PASS].p50
+    rows = tuple(
+        (name, ms(one.p50), times(one.p50 / base), one.spread) for name, one in samples.items()
+    )
+    return Table(
+        "Warm and cold",
+        ("", "p50 ms", "x pass", "spread"),
+        rows,
+        (f"{len(samples[PASS].times_s)} interleaved rounds",),
+    )

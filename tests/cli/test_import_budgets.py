@@ -1,0 +1,44 @@
+"""What a command imports when it runs by itself: modules are counted, since milliseconds belong to the machine."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.teams import Team
+
+BUDGETS = {
+    "hook pre-tool-use": (
+        70,
+        {"yolo_fs.cli.main", "click", "pydantic", "git", "yaml", "rich", "typing"},
+    ),
+    "--version": (115, {"pydantic", "git", "yaml", "rich.console"}),
+    "may dev decide architecture": (510, {"yaml", "jsonlines", "toon_format", "watchdog"}),
+    "message route dev lead task_complete": (
+        365,
+        {"git", "yaml", "jsonlines", "toon_format", "watchdog"},
+    ),
+    "workflow show": (365, {"git", "yaml", "jsonlines", "toon_format", "watchdog"}),
+    "status": (600, {"yaml", "toon_format"}),
+}
+"""Command → the most modules that it may import, and those that it may not. A number may only be lowered."""
+
+
+@pytest.mark.parametrize("line", BUDGETS)
+def test_a_command_imports_no_more_than_its_budget(line: str, tmp_path: Path) -> None:
+    team = Team(tmp_path / "work")
+    most, never = BUDGETS[line]
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "yolo_fs", *line.split()], cwd=team.root, input=b"{}",
+        env={**os.environ, "HOME": str(tmp_path), "YOLO_FS_COLD": "1"}, capture_output=True, timeout=60, check=False,
+    )  # fmt: skip
+    rows = [row for row in done.stderr.decode().splitlines() if row.startswith("import time:")]
+    modules = {row.rpartition("|")[2].strip() for row in rows[1:]}
+
+    assert not modules & never
+    assert len(modules) <= most, f"{len(modules)} modules"
+    assert b"Traceback" not in done.stderr
