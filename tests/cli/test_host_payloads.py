@@ -20,6 +20,7 @@ from yolo_fs.protocol.hosts import HOST_BY_NAME
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 RECORDED = sorted((FIXTURES / "hosts").glob("*.json"))
 SCHEMAS = FIXTURES / "hooks/schemas"
+WHO = ("session_id", "agent_id", "agent_type")
 PHASE = ".yolo-planning/phases/01-auth"
 
 
@@ -65,6 +66,9 @@ def kind_and_text(said: dict[str, Any], complaint: str, code: int) -> tuple[str,
 def test_what_a_host_really_sent_gets_its_answer(team: Team, path: Path) -> None:
     case = json.loads(path.read_text())
     host, event = path.stem.split("__")[:2]
+    if event.endswith("stop") and case["expected"]["kind"] == "block":
+        who = {key: case["payload"][key] for key in WHO if key in case["payload"]}
+        ask(team, payload("claude__post-tool-use__Write") | who, host)  # whoever wrote it is asked
     answer = ask(team, case["payload"], host)
     kind, text = kind_and_text(*answer)
     assert kind == case["expected"]["kind"], (case["why"], answer)

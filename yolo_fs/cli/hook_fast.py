@@ -56,6 +56,10 @@ _MAY_REACH_THE_TREE = re.compile(
     r"|\bgit\b.*(?:--no-verify|\bcommit\b.*\s-[a-z]*n|(?i:core\.hookspath))"
 )
 """Words by which a command may reach files of the planning tree without its name, or skip our git hooks."""
+_MAY_DESTROY = re.compile(
+    r"\bgit\b.*\b(?:reset|clean|checkout|switch|restore|stash)\b|\b(?:rm|rimraf|trash)\b"
+)
+"""Words by which a command may destroy what no commit has."""
 _READERS = ("Read", "NotebookRead", "Grep", "Glob")
 
 
@@ -248,6 +252,8 @@ def _stops(told: Question, cwd: str, root: str) -> bool:
 
 def _before(told: Question, cwd: str, root: str) -> bool:
     given = _given(told)
+    if _has_tree(told, cwd, root) and _MAY_DESTROY.search(_command(given)):
+        return True
     if _is_named(given, cwd) or _is_one_of_ours(told, root):
         return True
     if told.get("tool_name") in _READERS:
@@ -273,16 +279,20 @@ def _is_named(given: Question, cwd: str) -> bool:
             full = os.path.realpath(os.path.join(cwd, os.path.expanduser(path)).replace("\0", ""))
             if f"/{PLANNING}" in full or full.endswith(f"/{HANDOFF}"):
                 return True
-    command = given.get("command", given.get("cmd"))
-    if not isinstance(command, str | list):
-        return False
-    text = command if isinstance(command, str) else " ".join(map(str, command))
-    return (
+    text = _command(given)
+    return bool(text) and (
         PLANNING in text
         or HANDOFF in text
         or f"/{PLANNING}" in cwd
         or _MAY_REACH_THE_TREE.search(text) is not None
     )
+
+
+def _command(given: Question) -> str:
+    command = given.get("command", given.get("cmd"))
+    if isinstance(command, list):
+        return " ".join(map(str, command))
+    return command if isinstance(command, str) else ""
 
 
 def _is_one_of_ours(told: Question, root: str) -> bool:

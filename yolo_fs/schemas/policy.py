@@ -56,6 +56,9 @@ text has it. Tightens: true."""
     """Time in which a handoff that was delivered is to be read, one that was read to be
     acknowledged, and one that was acknowledged to be acted upon. As long as a gate waits by itself.
     Neither way: it only tells."""
+    safety_net: bool = True
+    """Before a command by which an agent may destroy what no commit has, such as `git reset --hard`,
+    that is kept. Loosens: false."""
     agent_silent_s: Positive = 600
     """Time after which an agent that was at work, and gives no sign, counts as disappeared. Twice
     as long as a level is asked. Neither way: it only tells."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from yolo_fs.protocol.tools import PATH_KEYS, TOOLS, Act
 from yolo_fs.rules.hooks.shell import UNKNOWN
-from yolo_fs.rules.hooks.touches import CommandReading, Effect, Touch, read_command
+from yolo_fs.rules.hooks.touches import CommandReading, Destruction, Effect, Touch, read_command
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,8 @@ class HookInput:
     """Parts of a command whose effect its text does not tell."""
     unchecked: tuple[str, ...] = ()
     """Commands of git that tell it to skip the hooks of the repository."""
+    destructions: tuple[Destruction, ...] = ()
+    """Commands that may destroy what no commit has."""
     is_repeated: bool = False
     """It has been sent on once already: whoever is stopped twice is stopped for ever."""
     is_aborted: bool = False
@@ -57,6 +59,7 @@ def parse_input(
         touches=reading.touches,
         undecided=reading.undecided,
         unchecked=reading.unchecked,
+        destructions=reading.destructions,
         is_repeated=told.get("stop_hook_active") is True or _number(told, "loop_count") > 0,
         is_aborted=_text(told, "status") in _ABORTED,
         instance=next(filter(None, (_text(told, key) for key in _INSTANCE)), ""),

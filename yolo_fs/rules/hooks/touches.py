@@ -54,6 +54,24 @@ class Touch:
 
 
 @dataclass(frozen=True, slots=True)
+class Destruction:
+    """A command that may destroy what no commit has."""
+
+    what: str
+    """The command, for messages."""
+    paths: tuple[str, ...] = ()
+    """What it names, spelled relative to where the command begins; empty for the whole work tree."""
+    tracked: bool = True
+    """Whether it takes back changes of files that git knows."""
+    untracked: bool = False
+    """Whether it removes files that git does not know."""
+
+    def below(self, folder: str) -> Destruction:
+        """Return it as it is seen from the folder above."""
+        return replace(self, paths=tuple(posixpath.join(folder, path) for path in self.paths))
+
+
+@dataclass(frozen=True, slots=True)
 class CommandReading:
     """What the text of a command tells."""
 
@@ -62,6 +80,8 @@ class CommandReading:
     """Parts of the command whose effect only running it would show."""
     unchecked: tuple[str, ...] = ()
     """Commands of git that tell it to skip the hooks of the repository."""
+    destructions: tuple[Destruction, ...] = ()
+    """Commands that may destroy what no commit has."""
 
 
 def read_command(command: str, variables: Mapping[str, str] | None = None) -> CommandReading:
@@ -77,7 +97,9 @@ def read_command(command: str, variables: Mapping[str, str] | None = None) -> Co
     undecided = [part.what for part in seen if isinstance(part, _Undecided)]
     undecided += [touch.path for touch in touches if touch.writes and not touch.is_certain]
     unchecked = [part.what for part in seen if isinstance(part, _Unchecked)]
-    return CommandReading(tuple(touches), tuple(dict.fromkeys(undecided)), tuple(unchecked))
+    destructions = tuple(part for part in seen if isinstance(part, Destruction))
+    told = tuple(dict.fromkeys(undecided))
+    return CommandReading(tuple(touches), told, tuple(unchecked), destructions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +113,7 @@ class _Unchecked:
 
 
 _Row = TypeVar("_Row")
-_Seen = Iterator[Touch | _Undecided | _Unchecked]
+_Seen = Iterator[Touch | _Undecided | _Unchecked | Destruction]
 
 _MOST_NESTED = 4
 """Shells within shells that are looked into."""
@@ -131,6 +153,8 @@ def _of_text(text: str, variables: Mapping[str, str], depth: int) -> _Seen:
         for seen in (*_redirected(command), *_of_program(command, inner, depth)):
             if isinstance(seen, Touch):
                 seen = replace(seen, path=posixpath.join(command.folder, seen.path))
+            elif isinstance(seen, Destruction):
+                seen = seen.below(command.folder)
             yield seen
 
 
@@ -348,6 +372,9 @@ def _writes(program: _Program) -> _Seen:
 
 
 def _removes(program: _Program) -> _Seen:
+    if program.has("-r", "-R", "--recursive") or program.name in ("rimraf", "trash"):
+        paths = tuple(word.text for word in program.operands())
+        yield Destruction(program.line, paths, untracked=True)
     yield from _touch_all(program.operands(), Effect.REMOVE)
 
 
@@ -484,12 +511,68 @@ def _of_git(program: _Program) -> _Seen:
     program = _Program(f"git {verb}", tuple(words[1:]), program.command)
     if is_unchecked or _skips_hooks(program):
         yield _Unchecked(program.line)
+    if verb in _GIT_DESTROYS and (destruction := _GIT_DESTROYS[verb](program)):
+        yield destruction.below(folder)
     for seen in _GIT_VERBS.get(verb, _touches_nothing)(program):
         yield (
             replace(seen, path=posixpath.join(folder, seen.path))
             if isinstance(seen, Touch)
             else seen
         )
+
+
+def _named_by(program: _Program) -> tuple[str, ...]:
+    """Return the paths that a command of git names; `.` where it names some in a way of its own."""
+    paths = _behind_dashes(program)
+    words = program.operands() if paths is None else paths
+    return tuple(word.text for word in words)
+
+
+def _reset_destroys(program: _Program) -> Destruction | None:
+    return Destruction(program.line) if program.has("--hard", "--merge", "--keep") else None
+
+
+def _clean_destroys(program: _Program) -> Destruction | None:
+    if program.has("-n", "--dry-run"):
+        return None
+    return Destruction(program.line, _named_by(program) or (".",), tracked=False, untracked=True)
+
+
+def _checkout_destroys(program: _Program) -> Destruction | None:
+    if (paths := _behind_dashes(program)) is not None:
+        return Destruction(program.line, tuple(word.text for word in paths))
+    if program.has("-f", "--force", "--merge", "-m", "--discard-changes"):
+        return Destruction(program.line)
+    if program.name == "git switch" or program.has("-b", "-B", "--orphan", "-c", "-C"):
+        return None
+    words = program.operands()
+    return Destruction(program.line, tuple(word.text for word in words)) if words else None
+
+
+def _restore_destroys(program: _Program) -> Destruction | None:
+    if program.has("--staged", "-S") and not program.has("--worktree", "-W"):
+        return None
+    return Destruction(program.line, _named_by(program))
+
+
+def _stash_destroys(program: _Program) -> Destruction | None:
+    verb = next((word.text for word in program.operands()), "push")
+    if verb not in ("push", "save", "-"):
+        return None
+    return Destruction(
+        program.line, untracked=program.has("-u", "-a", "--include-untracked", "--all")
+    )
+
+
+_GIT_DESTROYS = _by_name(
+    {
+        "reset": _reset_destroys,
+        "clean": _clean_destroys,
+        "checkout switch": _checkout_destroys,
+        "restore": _restore_destroys,
+        "stash": _stash_destroys,
+    }
+)
 
 
 _TAKES_A_VALUE = re.compile(

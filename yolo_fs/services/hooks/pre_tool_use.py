@@ -21,6 +21,7 @@ from yolo_fs.rules.hooks.guarded import Guarded, guarded, holds_guarded
 from yolo_fs.rules.hooks.touches import Effect, Touch
 from yolo_fs.services.handoffs.accept import DirectiveHandoffs
 from yolo_fs.services.hooks.githooks import is_installed
+from yolo_fs.services.hooks.net import keep_first
 from yolo_fs.services.hooks.request import HookRequest
 from yolo_fs.services.progress.state_files import RUNNING
 
@@ -43,14 +44,16 @@ class Guard:
                     refusal = handed(path)
                 if refusal:
                     return HookAnswer(refusal=refusal)
+        kept = keep_first(self._asked) if self._asked.settings.policy.safety_net else ""
         handoffs = DirectiveHandoffs(self._asked.repository, self._asked.settings)
         handoffs.note_accepted(datetime.now(UTC))
         undecided = "; ".join(safe(what) for what in self._asked.said.undecided)
         if not undecided:
-            return HookAnswer()
+            return HookAnswer(context=kept)
         return HookAnswer(
+            context=kept,
             note=f"yolo-fs hook: undecided from its text: {undecided}. "
-            "The daemon and 'yolo-fs verify' check what it leaves behind."
+            "The daemon and 'yolo-fs verify' check what it leaves behind.",
         )
 
     def _refused(self, touch: Touch, path: str) -> str:

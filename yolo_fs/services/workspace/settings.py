@@ -26,6 +26,7 @@ LOOSENING: Mapping[str, object] = {
     "commit_ignored": True,
     "allow_detached": True,
     "durability": "none",
+    "safety_net": False,
     "product_handoffs": True,
 }
 """Policy values that a repository cannot give itself; they count from the user's own configuration only."""
