@@ -130,7 +130,7 @@ def _headline(progress: PhaseStatus) -> str:
 
 
 def _draw_phase(console: Console, one: PhaseBoard, *, verbose: bool) -> None:
-    _draw_steps(console, one.progress)
+    draw_steps(console, one.progress)
     for department in one.progress.departments:
         _draw_department(console, department, verbose=verbose)
     _draw_whole(console, one.progress, verbose=verbose)
@@ -160,7 +160,8 @@ def _draw_escalation(console: Console, one: EscalationProgress) -> None:
 # --- the steps ---
 
 
-def _draw_steps(console: Console, progress: PhaseStatus) -> None:
+def draw_steps(console: Console, progress: PhaseStatus) -> None:
+    """Draw which step of which department stands how."""
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="dim")

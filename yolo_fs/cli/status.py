@@ -10,6 +10,7 @@ import click
 
 from yolo_fs.cli.board import draw_asides, draw_board, draw_crew
 from yolo_fs.cli.reply import Invocation, Reply, envelope, verb
+from yolo_fs.cli.screen import draw_screen
 from yolo_fs.cli.watch import drawn, follow
 from yolo_fs.edges.git.history import LoggedCommit
 from yolo_fs.edges.git.repository import Repository
@@ -46,7 +47,8 @@ def status(asked: Invocation, *, watch: bool, revision: str | None) -> Reply:
     """Show where the team stands, then every artifact's standing, and why what is held or rejected is so.
 
     The team: phases with departments and steps, plans, gates and what they lack, blockers, waits that nothing ends,
-    and what the work tree declares otherwise. A finished phase is one line; -v shows all of it.
+    and what the work tree declares otherwise. A finished phase is one line; -v shows all of it. On a terminal it fits
+    the screen, and says first what needs a person; --watch ends with q.
 
     Committed: the branch has it. Pending: looked at again by itself in a moment. Held: valid, but git or the
     configuration stands in the way. Rejected: invalid, with each fault and its place.
@@ -58,6 +60,7 @@ def status(asked: Invocation, *, watch: bool, revision: str | None) -> Reply:
             return _as_of(repository, revision, asked)
         if watch and not asked.quiet:
             _watch(repository, asked)
+            return Reply()
         return _reply(StatusObserver(repository).look(), asked)
 
 
@@ -68,10 +71,18 @@ def _as_of(repository: Repository, revision: str, asked: Invocation) -> Reply:
     seen = look_back(repository, find_commit(repository, revision))
 
     def show(console: Console) -> None:
+        if _is_short(console, asked):
+            draw_screen(console, seen, console.height)
+            return
         draw_board(console, seen.team, verbose=asked.verbose)
         _show_last(console, seen.last)
 
     return Reply(seen.as_json(), show=show)
+
+
+def _is_short(console: Console, asked: Invocation) -> bool:
+    """Return whether a screen is all that there is room for; `-v` and whoever reads a pipe get everything."""
+    return console.is_terminal and not asked.verbose
 
 
 # --- now ---
@@ -79,6 +90,9 @@ def _as_of(repository: Repository, revision: str, asked: Invocation) -> Reply:
 
 def _reply(seen: PresentMoment, asked: Invocation) -> Reply:
     def draw(console: Console) -> None:
+        if _is_short(console, asked):
+            draw_screen(console, seen, console.height)
+            return
         if seen.team:
             draw_board(console, seen.team, verbose=asked.verbose)
         draw_asides(console, seen.beside)

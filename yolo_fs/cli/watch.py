@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
+import select
 import shutil
 import sys
 import time
@@ -20,14 +22,14 @@ LOOK_EVERY_S = 0.5
 
 
 def follow(repository: Repository, look: Callable[[], tuple[str, bool]]) -> None:
-    """Show what `look` says, and again whenever it says something else, until interrupted.
+    """Show what `look` says, and again whenever it says something else, until interrupted or told to quit by `q`.
 
     `look`: returns a text, and whether time alone will change it; otherwise it is asked again when HEAD, the planning
     tree, the daemon or the window changed.
     """
     before: object = None
     shown, moves = "", True
-    with _page() as put:
+    with _page() as put, _keys() as heard:
         while True:
             now = stamp(repository), shutil.get_terminal_size()
             if moves or now != before:
@@ -36,7 +38,37 @@ def follow(repository: Repository, look: Callable[[], tuple[str, bool]]) -> None
                 if text != shown:
                     shown = text
                     put(text)
-            time.sleep(LOOK_EVERY_S)
+            if _is_told_to_quit(heard, LOOK_EVERY_S):
+                return
+
+
+@contextlib.contextmanager
+def _keys() -> Iterator[int | None]:
+    """Lend the descriptor on which single keys are heard; None where nobody types."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        yield None
+        return
+    import termios
+    import tty
+
+    descriptor = sys.stdin.fileno()
+    before = termios.tcgetattr(descriptor)
+    tty.setcbreak(descriptor)
+    try:
+        yield descriptor
+    finally:
+        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
+
+
+def _is_told_to_quit(heard: int | None, within_s: float) -> bool:
+    """Wait, and return whether `q` was typed meanwhile, or whoever typed is gone."""
+    if heard is None:
+        time.sleep(within_s)
+        return False
+    if not select.select([heard], [], [], within_s)[0]:
+        return False
+    typed = os.read(heard, 64)
+    return not typed or b"q" in typed.lower()
 
 
 @contextlib.contextmanager
@@ -62,10 +94,16 @@ def drawn(reply: Reply) -> str:
 
     text = io.StringIO()
     terminal = console_for(sys.stdout)
-    width = terminal.width if terminal.is_terminal else None
+    width, height = (terminal.width, terminal.height) if terminal.is_terminal else (None, None)
     console = (
         Console(
-            file=text, force_terminal=True, width=width, highlight=False, markup=False, emoji=False
+            file=text,
+            force_terminal=True,
+            width=width,
+            height=height,
+            highlight=False,
+            markup=False,
+            emoji=False,
         )
         if width
         else console_for(text)

@@ -106,7 +106,9 @@ class BoardSite:
             "repositories": self._repositories,
             "artifacts": lambda asked, reader: reader.artifacts(_given(asked, "at", "HEAD")),
             "handoffs": lambda _asked, reader: reader.handoffs(),
-            "timeline": lambda asked, reader: self._timeline(asked, reader).as_json(),
+            "timeline": lambda asked, reader: self._timeline(
+                asked, reader, _BUDGET_S if _given(asked, "look") else 0.0
+            ).as_json(),
             "artifact": lambda asked, reader: reader.artifact(
                 _given(asked, "path"), _given(asked, "at")
             ).as_json(),
@@ -188,9 +190,7 @@ class BoardSite:
 
         return _enveloped(request, "status", look)
 
-    def _timeline(
-        self, request: Request, reader: MomentReader, budget_s: float = _BUDGET_S
-    ) -> Timeline:
+    def _timeline(self, request: Request, reader: MomentReader, budget_s: float) -> Timeline:
         events = self._feeds[self._number(request)].past_events()
         return reader.timeline(_given(request, "phase"), events, budget_s)
 

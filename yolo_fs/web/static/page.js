@@ -78,14 +78,15 @@ const lookBack = lately(async () => {
   if (!state.phase) return;
   const { phase, repo } = state;
   try {
-    const timeline = await ask("timeline", { phase, repo });
+    const looks = state.view === "time";
+    const timeline = await ask("timeline", { phase, repo, look: looks ? "1" : "" });
     if (phase !== state.phase) return;
     state.timeline = timeline;
     for (const one of timeline.moments) state.ages.set(one.commit, one.at_ms);
     showTime();
     show();
-    if (timeline.left) setTimeout(lookBack, 20);
-    if (state.view === "time" && (!timeline.left || Date.now() - drawnAt > 1000)) {
+    if (timeline.left && looks) setTimeout(lookBack, 20);
+    if (looks && (!timeline.left || Date.now() - drawnAt > 1000)) {
       await lookAtPlots();
       drawnAt = Date.now();
       show();
@@ -110,6 +111,12 @@ function hash(text) {
   let sum = 0;
   for (let at = 0; at < text.length; at += 1) sum = (sum * 31 + text.charCodeAt(at)) | 0;
   return sum;
+}
+
+/** Commits come in bursts; what the scrubber offers may lag a moment behind. */
+let coming = null;
+function lookBackSoon() {
+  coming ??= setTimeout(() => { coming = null; lookBack(); }, 600);
 }
 
 const lookAtArtifact = lately(async () => {
@@ -140,7 +147,7 @@ function listen() {
       showSoon();
       if (!state.board || event.seq <= first) return;
       if (!state.at) look();
-      lookBack();
+      lookBackSoon();
       if (state.path && event.subject === state.path && !state.at) lookAtArtifact();
     },
     onChange() { if (!state.at) look(); },

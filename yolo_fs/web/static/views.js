@@ -32,9 +32,9 @@ export function team(state) {
   const { board } = state;
   const phase = state.phaseNow();
   return el("div.view.team", {}, needsYou(state, phase),
-    phase ? [summary(state, phase), steps(state, phase), gates(state, phase), plans(phase), waits(phase),
-      escalations(state, phase)] : card("Team", "none", empty("No phase has a committed artifact yet.")),
-    board.crew ? crew(board.crew) : null, refused(state), recent(state));
+    phase ? [summary(state, phase), steps(state, phase), escalations(state, phase), refused(state), gates(state, phase), recent(state), plans(phase), waits(phase)]
+      : [card("Team", "none", empty("No phase has a committed artifact yet.")), refused(state), recent(state)],
+    board.crew ? crew(board.crew) : null);
 }
 
 function needsYou(state, phase) {
@@ -190,9 +190,9 @@ function crew(found) {
 // --- what is refused, and what happened ---
 
 function refused(state) {
-  const wrong = (state.board.candidates ?? []).filter((one) => one.standing !== "committed");
+  const wrong = (state.board.candidates ?? []).filter((one) => one.standing === "rejected" || one.standing === "held");
   if (!wrong.length) return null;
-  return card("Refused, held, pending", "refused", el("ul.refused", {}, wrong.slice(0, FEW).map((one) => el(`li.${one.standing}`, { "data-key": one.path, "data-path": one.path, "data-standing": one.standing },
+  return card("Refused and held", "refused", el("ul.refused", {}, wrong.slice(0, FEW).map((one) => el(`li.${one.standing}`, { "data-key": one.path, "data-path": one.path, "data-standing": one.standing },
     el("p", {}, el(`span.tag.${one.standing}`, {}, one.standing), el("a", { href: state.link({ view: "artifacts", path: one.path }) }, path(one.path, home(state))), el("span.why", {}, ` ${words(one.reason)}`)),
     one.findings.length ? findings(one.findings.slice(0, 10)) : null))));
 }

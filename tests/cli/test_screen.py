@@ -1,0 +1,105 @@
+"""On a terminal, `status` fits the screen, says first what needs a person, and needs no colour."""
+
+from __future__ import annotations
+
+import fcntl
+import io
+import os
+import pty
+import re
+import select
+import struct
+import sys
+import termios
+import time
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from tests.support.teams import THREE, Team
+from yolo_fs.cli.screen import draw_screen
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.services.moments.moment import PresentMoment, StatusObserver
+
+PATIENCE_S = 60.0
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory: pytest.TempPathFactory) -> PresentMoment:
+    """A team with much that needs a person."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("no config")))
+        team = Team(tmp_path_factory.mktemp("work") / "repo")
+        team.config(THREE)
+        team.user_commits("chore: three departments", ".yolo-planning/config.json")
+        team.begin()
+        team.plan()
+        team.artifact(".handoff-ux-complete", "{}")
+        for number in range(9):
+            team.artifact(
+                f"01-{number + 3:02}.plan.jsonl", '{"t":"\u202e\x1b[31m' + "long " * 60 + '"}\n'
+            )
+        for path in (team.root / ".yolo-planning/phases/01-auth").iterdir():
+            os.utime(path, (1e9, 1e9))
+        with Repository(str(team.root)) as repository:
+            return StatusObserver(repository).look()
+
+
+def drawn(seen: PresentMoment, rows: int, width: int = 80) -> list[str]:
+    console = Console(
+        file=io.StringIO(),
+        width=width,
+        height=rows,
+        force_terminal=True,
+        highlight=False,
+        markup=False,
+    )
+    draw_screen(console, seen, rows)
+    assert isinstance(console.file, io.StringIO)
+    return re.sub(r"\x1b\[[0-9;]*m", "", console.file.getvalue()).splitlines()
+
+
+@pytest.mark.parametrize("rows", [12, 24, 40])
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_one_phase_fits_the_screen(seen: PresentMoment, rows: int, width: int) -> None:
+    lines = drawn(seen, rows, width)
+    assert len(lines) < rows
+    assert max(map(len, lines)) <= width
+    assert not any(sign in line for line in lines for sign in "\u202e\x1b")
+
+
+def test_what_needs_a_person_comes_first(seen: PresentMoment) -> None:
+    lines = drawn(seen, 24)
+    assert lines[0] == "Needs a person"
+    head = next(at for at, line in enumerate(lines) if line.startswith("phase 01-auth"))
+    wanted = "\n".join(lines[:head])
+    assert "forged: .handoff-ux-complete" in wanted
+    assert re.search(r"x 01-03\.plan\.jsonl line 1", wanted)
+    assert "more (-v shows them)" in lines[head - 1]
+    assert any(line.startswith("  frontend") for line in lines[head:])
+
+
+def test_q_ends_a_watch_and_gives_the_terminal_back(tmp_path: Path) -> None:
+    team = Team(tmp_path / "repo")
+    team.begin()
+    child, screen = pty.fork()
+    if child == 0:
+        os.execv(
+            sys.executable,
+            [sys.executable, "-m", "yolo_fs", "status", "--watch", "-C", str(team.root)],
+        )
+    fcntl.ioctl(screen, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    text, until, typed = "", time.monotonic() + PATIENCE_S, False
+    while time.monotonic() < until:
+        if select.select([screen], [], [], 0.1)[0]:
+            try:
+                text += os.read(screen, 65_536).decode("utf-8", "replace")
+            except OSError:
+                break
+        if not typed and "phase 01-auth" in text:
+            os.write(screen, b"xq")
+            typed = True
+    _, code = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(code) == 0
+    assert text.rindex("\x1b[?1049l") > text.index("phase 01-auth")

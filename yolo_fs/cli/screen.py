@@ -1,0 +1,189 @@
+"""Draws `status` so that it fits the terminal: first what needs a person, then where the team stands.
+
+Signs and words carry everything; colour only repeats them. What does not fit is counted, and `-v`
+shows all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from yolo_fs.cli.board import SIGNS, draw_steps
+from yolo_fs.reasons import safe
+from yolo_fs.rules.artifacts.verdicts import Held, Rejected
+from yolo_fs.rules.phase.gates import GateStatus
+from yolo_fs.rules.phase.progress import DepartmentStatus, PhaseStatus
+from yolo_fs.services.moments.moment import PastMoment, PresentMoment
+from yolo_fs.services.progress.board import PhaseBoard
+from yolo_fs.services.reports.status import CandidateState
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+LEAST_ROWS = 12
+"""On a smaller terminal than this, it scrolls."""
+_WANTED = 6
+"""Lines for what needs a person."""
+_GATE_LACKS = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ScreenLine:
+    """One line, or one drawing of several rows."""
+
+    text: str = ""
+    style: str = ""
+    draw: Callable[[Console], None] | None = None
+    rows: int = 1
+
+
+def draw_screen(console: Console, seen: PresentMoment | PastMoment, rows: int) -> None:
+    """Draw a moment within so many rows of the terminal; the last one stays free for the prompt."""
+    blocks = [list(block) for block in _blocks(seen)]
+    left = max(LEAST_ROWS, rows) - 1
+    for block in blocks:
+        for line in _fitting(block, left):
+            left -= line.rows
+            if line.draw:
+                line.draw(console)
+            else:
+                text = safe(line.text, console.width)
+                console.print(text, style=line.style, no_wrap=True, overflow="ellipsis", crop=True)
+
+
+def _fitting(block: Sequence[ScreenLine], left: int) -> Iterator[ScreenLine]:
+    """Yield the lines of a block that fit; the last one of them says how many do not."""
+    for at, line in enumerate(block):
+        others = sum(one.rows for one in block[at:])
+        if line.rows > left or (line.rows == left and others > left):
+            if left > 0:
+                yield ScreenLine(f"… {len(block) - at} more lines (-v shows them)", "dim")
+            return
+        left -= line.rows
+        yield line
+
+
+def _blocks(seen: PresentMoment | PastMoment) -> Iterator[Iterable[ScreenLine]]:
+    """Yield what is to be shown, the most important first."""
+    if isinstance(seen, PresentMoment):
+        wanted = list(_wanted(seen))
+        if wanted:
+            yield [ScreenLine("Needs a person", "bold yellow"), *wanted[:_WANTED], *_more(wanted)]
+    phases = seen.team.phases if seen.team else ()
+    open_ = [one for one in phases if not one.is_complete]
+    for one in open_[:1] or phases[-1:]:
+        yield _phase(one)
+    yield _others(phases, open_)
+    yield _foot(seen)
+
+
+def _more(wanted: Sequence[ScreenLine]) -> Iterator[ScreenLine]:
+    if len(wanted) > _WANTED:
+        yield ScreenLine(f"  … {len(wanted) - _WANTED} more (-v shows them)", "dim")
+
+
+def _wanted(seen: PresentMoment) -> Iterator[ScreenLine]:
+    for phase in seen.team.phases if seen.team else ():
+        for escalation in phase.escalations:
+            if escalation.is_open:
+                said = f"  ! {escalation.id}: {escalation.agent} holds it; {escalation.owed}"
+                yield ScreenLine(said, "yellow")
+        for alarm in phase.alarms:
+            yield ScreenLine(f"  ! {alarm}", "red")
+    for aside in seen.beside:
+        for name in aside.forged:
+            yield ScreenLine(f"  ! forged: {name} opens nothing", "red")
+        for department, said in aside.blockers:
+            yield ScreenLine(f"  ! blocker: {department} says {said}", "yellow")
+        for late in aside.handoffs:
+            yield ScreenLine(f"  ! overdue: {late}", "yellow")
+        for drift in aside.drifts:
+            yield ScreenLine(f"  ! drift: {drift}", "yellow")
+    for stall in seen.crew.stalls if seen.crew else ():
+        yield ScreenLine(f"  ! stalled: {stall}", "red")
+    if seen.found.obstacle:
+        yield ScreenLine(f"  ! held up: {seen.found.obstacle.sentence}", "yellow")
+    for one in seen.found.with_standing(CandidateState.REJECTED, CandidateState.HELD):
+        yield _refusal(one.path, one.verdict)
+
+
+def _refusal(path: str, verdict: object) -> ScreenLine:
+    name = path.rpartition("/")[2]
+    if isinstance(verdict, Rejected):
+        first = verdict.findings[0]
+        place = f" line {first.line} {first.at}".rstrip() if first.line else ""
+        why = f"{first.reason.value}: {first.message or first.reason.sentence}"
+        return ScreenLine(f"  x {name}{place}: {why}", "red")
+    reason = verdict.reason.sentence if isinstance(verdict, Held) else ""
+    return ScreenLine(f"  = {name} held: {reason}", "yellow")
+
+
+def _phase(one: PhaseBoard) -> Iterator[ScreenLine]:
+    progress = one.progress
+    yield ScreenLine(_headline(progress), "green" if progress.is_complete else "bold")
+    height = len(progress.departments) + 2
+    yield ScreenLine(draw=lambda console: draw_steps(console, progress), rows=height)
+    legend = "  ".join(f"{sign} {standing}" for standing, (sign, _) in SIGNS.items())
+    yield ScreenLine(f"  {legend}", "dim")
+    for department in progress.departments:
+        if not department.is_complete:
+            yield ScreenLine(f"  {_turn(department)}")
+    open_ = [gate.name for gate in one.gates if gate.is_open]
+    if open_:
+        yield ScreenLine(f"  gates open: {', '.join(open_)}", "green")
+    for gate in one.gates:
+        if not gate.is_open:
+            yield ScreenLine(f"  gate {gate.name} closed: {_lacks(gate)}", "yellow")
+    decision, why = one.sign_off
+    yield ScreenLine(f"  sign-off: {decision} ({why})")
+
+
+def _headline(progress: PhaseStatus) -> str:
+    plans = [plan for one in progress.departments for plan in one.plans]
+    done = sum(plan.is_done for plan in plans)
+    at = "complete" if progress.is_complete else f"at {progress.step}"
+    return f"phase {progress.phase}: {at}, {progress.percent} %, {done} of {len(plans)} plans"
+
+
+def _turn(one: DepartmentStatus) -> str:
+    name = one.department.value
+    if one.blockers:
+        return f"{name} waits: {one.blockers[0]}"
+    if one.next is None:
+        return f"{name} waits"
+    task = f" {one.next.task}" if one.next.task else ""
+    why = f": {one.next.why}" if one.next.why else ""
+    return f"{name}: {one.next.agent} does {one.next.step}{task}{why}"
+
+
+def _lacks(gate: GateStatus) -> str:
+    first = "; ".join(map(str, gate.missing[:_GATE_LACKS]))
+    more = len(gate.missing) - _GATE_LACKS
+    return f"{first} (+{more})" if more > 0 else first
+
+
+def _others(phases: Sequence[PhaseBoard], open_: Sequence[PhaseBoard]) -> Iterator[ScreenLine]:
+    for one in open_[1:]:
+        yield ScreenLine(_headline(one.progress))
+    done = len(phases) - len(open_)
+    if open_ and done:
+        yield ScreenLine(f"{done} phases complete", "green")
+    if not phases:
+        yield ScreenLine("no phase has a committed artifact yet")
+
+
+def _foot(seen: PresentMoment | PastMoment) -> Iterator[ScreenLine]:
+    if isinstance(seen, PresentMoment):
+        counts = seen.found.counts()
+        said = ", ".join(f"{counts[one]} {one.value}" for one in CandidateState if counts[one])
+        pid = seen.found.health.pid
+        daemon = f"daemon {pid}" if pid else "no daemon: yolo-fs start"
+        branch = seen.found.head.branch or "detached HEAD"
+        yield ScreenLine(f"{said or 'no artifacts yet'} · {branch} · {daemon}", "dim")
+        last = seen.found.last
+    else:
+        last = seen.last
+    for commit in last[:3]:
+        yield ScreenLine(f"  {commit.oid[:7]}  {commit.subject}", "dim")
