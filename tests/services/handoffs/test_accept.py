@@ -638,6 +638,25 @@ def test_hooks_ask_for_the_whole_verdict_only_after_a_change(
         assert needs_all(team)
 
 
+def test_hooks_ask_of_a_handoff_that_is_over_only_after_a_branch_has_moved(
+    team: Team, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "no config"))
+    team.emit()
+    team.commit("executor", "feat: the form")
+    team.git("checkout", "-q", "-b", "main")
+    settle(team)
+    hook_fast.answer(question(team))
+    assert hook_fast.answer(question(team))[0] == {}
+    assert not needs_all(team), "it is over, and that is known"
+    team.git("checkout", "-q", BRANCH)
+    team.commit("executor", "feat: more")
+    team.git("checkout", "-q", "main")
+    settle(team)
+    assert needs_all(team)
+    assert "hookSpecificOutput" in hook_fast.answer(question(team))[0]
+
+
 def question(team: Team, agent: str = "") -> bytes:
     edit = {"tool_name": "Edit", "tool_input": {"file_path": "src/a.py"}, "cwd": str(team.root)}
     return json.dumps({"hook_event_name": "PreToolUse", **edit, "agent_type": agent}).encode()

@@ -317,7 +317,7 @@ class DirectiveHandoffs:
         latest = self.latest()
         seen = self._stamps(self.check(self.sessions.open(latest), now)) if latest else {}
         # Judged after the stamps are taken: what changes in between is then asked again.
-        if not seen or not self.check(self.sessions.open(latest), now).is_accepted:
+        if not seen or not self.may_edit(now).allowed:
             return
         if any(
             stamp and stamp[1] > 1e9 * (now.timestamp() - _SETTLED_S) for stamp in seen.values()
@@ -331,16 +331,37 @@ class DirectiveHandoffs:
     def _stamps(self, handed: ReceivedHandoff) -> dict[str, list[int] | None]:
         """Return the stamps of whatever a verdict on a handoff depends on: size, time of change, inode."""
         session, packet = handed.session, handed.packet
-        paths = [entry.path for entry in self._files()] + [CONFIG, *self.sessions.roots]
+        handoffs = [entry.path for entry in self._files()]
+        readmes = [f"{path.rpartition('/')[0]}/{README}" for path in handoffs]
+        paths = [*handoffs, *readmes, CONFIG, *self.sessions.roots]
         paths += [f"{session.folder}/{README}"] if session else []
         for named in (packet.task_file, packet.required_reading) if packet else ():
             paths += [
                 f"{folder}/{named}".lstrip("/")
                 for folder in ("", session.folder if session else "")
             ]
-        own = (f"{self._repository.git_dir}/HEAD", OVERRIDES.path(self._repository))
+        own = (
+            f"{self._repository.git_dir}/HEAD",
+            OVERRIDES.path(self._repository),
+            *self._refs_asked(handoffs),
+        )
         full = [os.path.join(self._root, path) for path in paths]
         return {path: _stamp(path) for path in (*full, *own, user_config_path())}
+
+    def _refs_asked(self, handoffs: Sequence[str]) -> Iterator[str]:
+        """Yield the files of the refs that say of a handoff that it is over; none while each has to be followed."""
+        if not any(map(self._end_of, handoffs)):
+            return
+        common = self._repository.common_dir
+        yield from (f"{common}/packed-refs", f"{common}/reftable/tables.list")
+        branches = {self._repository.head().branch}
+        for source in map(self.sessions.open, handoffs):
+            written = (
+                None if isinstance(source, Finding) else written_in(source, self._settings.limits)
+            )
+            packet = packet_of(written, self._settings.mode)[0] if written else None
+            branches |= {packet.directive_branch} if packet else set()
+        yield from (f"{common}/refs/heads/{branch}" for branch in sorted(branches))
 
     def override(self, handed: ReceivedHandoff, because: str, now: datetime) -> ReceivedHandoff:
         """Accept a complete packet in spite of its faults, as the operator decided, and remember that.
