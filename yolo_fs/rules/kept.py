@@ -20,7 +20,7 @@ _ENTRY_BYTES = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Cause:
+class KeptCause:
     """Why contents are kept."""
 
     reasons: tuple[str, ...]
@@ -29,6 +29,9 @@ class Cause:
     """The command that would have destroyed them; empty for an artifact that was not committed."""
     agent: str = ""
     """Who ran that command."""
+
+
+Cause = KeptCause
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,7 @@ class KeptEntry:
     files: int
     """How many contents are kept; 0 when they look like credentials and are only named."""
     size_bytes: int
-    cause: Cause
+    cause: KeptCause
     tree: str
     """Id of the tree that holds the contents at their paths."""
     dropped: int = 0
@@ -65,10 +68,10 @@ def entry_of(tree: str, message: str) -> KeptEntry | None:
     """Return what a commit's tree and message keep, or None when it is none of ours."""
     try:
         facts: dict[str, Any] = json.loads(message.rstrip("\n").rpartition("\n")[2])
-        cause = Cause(**facts.pop("cause") | {})
+        cause = KeptCause(**facts.pop("cause") | {})
         reasons, paths = tuple(map(str, cause.reasons)), tuple(map(str, facts.pop("paths")))
         return KeptEntry(
-            **facts, paths=paths, tree=tree, cause=Cause(reasons, cause.command, cause.agent)
+            **facts, paths=paths, tree=tree, cause=KeptCause(reasons, cause.command, cause.agent)
         )
     except (ValueError, TypeError, KeyError, AttributeError):
         return None

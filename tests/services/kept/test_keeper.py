@@ -14,14 +14,14 @@ import pytest
 from yolo_fs.cli.main import run
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Reason, YoloError
-from yolo_fs.rules.kept import VERSIONS, Cause, KeptEntry, entry_of, within_bounds
+from yolo_fs.rules.kept import VERSIONS, KeptCause, KeptEntry, entry_of, within_bounds
 from yolo_fs.services.kept.keeper import Keeper, Unkept
 from yolo_fs.services.kept.restore import restore
 
 PHASE = ".yolo-planning/phases/01-auth"
 PLAN = f"{PHASE}/01-01.plan.jsonl"
 BAD = b'{"p":"01","n":"01"}\n'
-CAUSE = Cause(("missing_key",))
+CAUSE = KeptCause(("missing_key",))
 TOKEN = "ghp_" + "0123456789abcdefghijABCDEFGHIJ012345"
 
 
@@ -176,12 +176,12 @@ def test_all_that_a_command_would_destroy_is_one_entry(root: Path) -> None:
     files = {"src/a.ts": b"a", "src/deep/b.ts": b"b", "src.ts": b"c", ".env": TOKEN.encode()}
     with Repository(str(root)) as repository:
         keeper = Keeper(repository)
-        entry = keeper.keep_files(files, Cause(("destroyed",), "git reset", "dev"))
+        entry = keeper.keep_files(files, KeptCause(("destroyed",), "git reset", "dev"))
         assert entry
         assert dict(keeper.contents(entry)) == {
             path: data for path, data in files.items() if path != ".env"
         }
-        assert keeper.keep_files(files, Cause(("destroyed",), "git clean", "dev")) is None
+        assert keeper.keep_files(files, KeptCause(("destroyed",), "git clean", "dev")) is None
     git(root, "fsck", "--strict", "--no-dangling")
 
 
@@ -200,11 +200,11 @@ def test_several_processes_keep_at_the_same_time(root: Path) -> None:
         "import sys\n"
         "from yolo_fs.edges.git.repository import Repository\n"
         "from yolo_fs.services.kept.keeper import Keeper, Unkept\n"
-        "from yolo_fs.rules.kept import Cause\n"
+        "from yolo_fs.rules.kept import KeptCause\n"
         "with Repository(sys.argv[1]) as repository:\n"
         "    keeper = Keeper(repository)\n"
         "    for number in range(5):\n"
-        "        keeper.keep([Unkept(f'{sys.argv[2]}-{number}', b'x', Cause(('a',)))])\n"
+        "        keeper.keep([Unkept(f'{sys.argv[2]}-{number}', b'x', KeptCause(('a',)))])\n"
     )
     running = [subprocess.Popen([sys.executable, "-c", script, str(root), name]) for name in "abc"]
     assert [process.wait(60) for process in running] == [0, 0, 0]

@@ -16,7 +16,7 @@ from yolo_fs.edges.git.repository import Head, Repository
 from yolo_fs.reasons import Reason, YoloError, errors
 from yolo_fs.rules.artifacts.verdicts import Accepted, Held, Rejected, Verdict, Waiting
 from yolo_fs.rules.decide import EventSink, decide, describe
-from yolo_fs.rules.kept import Cause
+from yolo_fs.rules.kept import KeptCause
 from yolo_fs.services.daemon.apply import Applier, ApplyResult, CommitBudget
 from yolo_fs.services.kept.keeper import Keeper, Unkept
 from yolo_fs.services.workspace.settings import Settings
@@ -209,7 +209,7 @@ class Coordinator:
             digest = hashlib.sha256(data).digest()
             if is_passing or _NEVER_KEPT & reasons.keys() or self._kept.get(path) == digest:
                 continue
-            contents.append(Unkept(path, data, Cause(tuple(reasons))))
+            contents.append(Unkept(path, data, KeptCause(tuple(reasons))))
             digests[path] = digest
         if not contents:
             return

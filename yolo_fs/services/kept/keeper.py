@@ -18,7 +18,7 @@ from yolo_fs.edges.git.repository import FALLBACK_IDENTITY, Repository
 from yolo_fs.edges.store import locked, private_directory
 from yolo_fs.reasons import Exit, Reason, YoloError
 from yolo_fs.rules.artifacts.secrets import find_secrets
-from yolo_fs.rules.kept import MOST_BYTES, Cause, KeptEntry, entry_of, within_bounds
+from yolo_fs.rules.kept import MOST_BYTES, KeptCause, KeptEntry, entry_of, within_bounds
 from yolo_fs.rules.timestamps import iso, moment
 
 REF = "refs/yolo-fs/kept/"
@@ -34,7 +34,7 @@ class Unkept:
 
     path: str
     data: bytes
-    cause: Cause
+    cause: KeptCause
 
 
 class Keeper:
@@ -65,13 +65,13 @@ class Keeper:
         drafts = [self._draft({each.path: each.data}, each.cause) for each in contents]
         return self._append([draft for draft in drafts if draft]) if drafts else ()
 
-    def keep_files(self, files: Mapping[str, bytes], cause: Cause) -> KeptEntry | None:
+    def keep_files(self, files: Mapping[str, bytes], cause: KeptCause) -> KeptEntry | None:
         """Keep contents, path → bytes, as one entry; None when all of it is kept already. Raises as `keep`."""
         draft = self._draft(files, cause)
         return next(iter(self._append([draft])), None) if draft else None
 
     def keep_tree(
-        self, tree: str, paths: Sequence[str], size_bytes: int, cause: Cause
+        self, tree: str, paths: Sequence[str], size_bytes: int, cause: KeptCause
     ) -> KeptEntry | None:
         """Keep a tree that git has stored, as `git write-tree` does, as one entry. Raises as `keep`.
 
@@ -123,7 +123,7 @@ class Keeper:
     # --- writing ---
 
     def _draft(
-        self, files: Mapping[str, bytes], cause: Cause
+        self, files: Mapping[str, bytes], cause: KeptCause
     ) -> tuple[KeptEntry, tuple[GitObject, ...]] | None:
         """Return an entry without its number, and the objects that it needs."""
         allowed = self._secrets_allowed

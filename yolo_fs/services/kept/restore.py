@@ -10,7 +10,7 @@ from yolo_fs.edges.files import Content, read
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import environment, write_atomic
 from yolo_fs.reasons import Finding, Reason, YoloError
-from yolo_fs.rules.kept import MOST_BYTES, Cause, KeptEntry
+from yolo_fs.rules.kept import MOST_BYTES, KeptCause, KeptEntry
 from yolo_fs.services.kept.keeper import Keeper
 
 _MODE = 0o644
@@ -80,7 +80,7 @@ def _keep_first(
     }
     if not alone:
         return None
-    entry = keeper.keep_files(alone, Cause(("replaced",), "kept restore"))
+    entry = keeper.keep_files(alone, KeptCause(("replaced",), "kept restore"))
     if entry is not None and entry.files < len(alone):
         message = "what stands there now looks like a credential and cannot be kept"
         raise YoloError(Reason.SECRET, message, hint="Give another place with --to.")

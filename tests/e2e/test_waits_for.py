@@ -1,0 +1,56 @@
+"""Plans that need one another are committed in whatever order they come, and whatever is restarted meanwhile."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from yolo_fs.cli.main import run
+
+PHASE = ".yolo-planning/phases/01-auth"
+NEEDS = {1: [], 2: [1], 3: [1, 2], 4: [3], 5: [2, 4]}
+
+
+def plan(number: int) -> str:
+    needs = [f"01-{needed:02}" for needed in NEEDS[number]]
+    header = {
+        "p": "01",
+        "n": f"{number:02}",
+        "t": f"Plan {number}",
+        "w": number,
+        "d": needs,
+        "mh": {"tr": [], "ar": [], "kl": []},
+        "obj": "It holds.",
+    }
+    task = {"id": "T1", "tp": "auto", "a": "do", "f": ["a.ts"], "v": "look", "done": "done"}
+    return f"{json.dumps(header)}\n{json.dumps(task)}\n"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_each_plan_is_committed_as_soon_as_those_that_it_needs_are_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], seed: int
+) -> None:
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+    subprocess.run(["git", "init", "-q", "-b", "main", str(tmp_path)], check=True)
+    (tmp_path / PHASE).mkdir(parents=True)
+    order = random.Random(seed).sample(sorted(NEEDS), len(NEEDS))
+    written: set[int] = set()
+    # Each run is a daemon of its own: nothing is remembered from one to the next.
+    for number in order:
+        (tmp_path / PHASE / f"01-{number:02}.plan.jsonl").write_text(plan(number))
+        written.add(number)
+        run(["run", "--once", "-q", "-C", str(tmp_path)])
+        assert _committed(tmp_path) == {
+            ready for ready in written if set(NEEDS[ready]) <= written
+        }, order
+    capsys.readouterr()
+
+
+def _committed(root: Path) -> set[int]:
+    command = ["git", "log", "--format=%s"]
+    log = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False).stdout
+    return {int(line[-2:]) for line in log.splitlines() if "plan 01-" in line}
