@@ -159,6 +159,7 @@ class Reason(StrEnum):
     )
     REMOTE_AWAY = "remote_away", "the team's remote cannot be reached"
     REMOTE_REFUSED = "remote_refused", "the team's remote refuses what is published"
+    LEASE_HELD = "lease_held", "another clone holds the lease of this department"
     AUTO_COMMIT_OFF = "auto_commit_off", "the configuration turns automatic commits off"
     COMMIT_BUDGET = "commit_budget", "the configured number of commits per minute is reached"
     OBJECT_MISSING = "object_missing", "an object of the branch is missing or damaged"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -15,7 +15,9 @@ from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.remote import Remote
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.journal import Journal
+from yolo_fs.protocol.departments import WORKING_NAMES
 from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError, safe
+from yolo_fs.rules.team.lease import TeamLease
 from yolo_fs.services.daemon.coordinator import Coordinator
 from yolo_fs.services.daemon.lock import acquire
 from yolo_fs.services.team.lane import Lane
@@ -140,6 +142,81 @@ def resolve(asked: Invocation, *, path: str, side: str | None) -> Reply:
             coordinator.sync_index()
     text = f"{safe(path)}: {side} goes on"
     return Reply({"path": path, "kept": side}, show=lambda console: console.print(text))
+
+
+@click.group("lease", short_help="who publishes the artifacts of a department")
+def lease() -> None:
+    """Let one clone alone publish the artifacts of a department.
+
+    A department without a lease needs none. The lease is a file on the team's branch, so a push
+    that does not know of it is refused as a whole.
+    """
+
+
+team.add_command(lease)
+
+
+@verb("list", example="yolo-fs team lease list --json", parent=lease)
+def lease_list(asked: Invocation) -> Reply:
+    """Show the holder of each department's lease, and how often it has changed hands."""
+    with _in_lane(asked) as (lane, _):
+        found = lane.leases()
+    return Reply(found, show=lambda console: _show_leases(console, found))
+
+
+@verb("take", example="yolo-fs team lease take backend", parent=lease)
+@click.argument("department", type=click.Choice([name.value for name in WORKING_NAMES]))
+def lease_take(asked: Invocation, *, department: str) -> Reply:
+    """Take the lease of a department. One that is held is watched until its time is over.
+
+    Exit 1 while its holder gives signs of life.
+    """
+    with _in_lane(asked) as (lane, membership):
+        before = next(each for each in lane.leases() if each.dept == department)
+        if before.holder == membership.clone:
+            return Reply(before, show=lambda console: _show_leases(console, (before,)))
+        if before.holder:
+            if not asked.quiet:
+                text = f"held by {safe(before.holder)}: watching it for {before.ttl_s} s"
+                print(text, file=sys.stderr, flush=True)
+            if not lane.is_silent(before):
+                finding = Finding(Reason.LEASE_HELD, message=f"{safe(before.holder)} is alive")
+                return Reply(before, [finding], Exit.FINDINGS)
+        taken = lane.pass_lease(department, membership.clone, before)
+        lane.beat()
+    return Reply(taken, show=lambda console: _show_leases(console, (taken,)))
+
+
+@verb("release", example="yolo-fs team lease release backend", parent=lease)
+@click.argument("department", type=click.Choice([name.value for name in WORKING_NAMES]))
+def lease_release(asked: Invocation, *, department: str) -> Reply:
+    """Give back a lease that this clone holds: everybody may publish for the department again."""
+    with _in_lane(asked) as (lane, membership):
+        before = next(each for each in lane.leases() if each.dept == department)
+        if before.holder != membership.clone:
+            finding = Finding(Reason.LEASE_HELD, message=f"it is not held by {membership.clone}")
+            return Reply(before, [finding], Exit.FINDINGS)
+        free = lane.pass_lease(department, "", before)
+    return Reply(free, show=lambda console: _show_leases(console, (free,)))
+
+
+@contextmanager
+def _in_lane(asked: Invocation) -> Iterator[tuple[Lane, Membership]]:
+    with Repository(asked.start) as repository:
+        membership = _required(repository)
+        if not membership.remote:
+            raise YoloError(
+                Reason.NOT_INITIALISED,
+                "this team has no remote, and leases are for clones that meet at one",
+                hint="Join with a remote: yolo-fs team join origin",
+                exit_code=Exit.NOT_HERE,
+            )
+        yield _lane(repository, membership), membership
+
+
+def _show_leases(console: Console, leases: Sequence[TeamLease]) -> None:
+    for each in leases:
+        console.print(f"{each.dept:9} {safe(each.holder) or 'free'}, epoch {each.epoch}")
 
 
 @contextmanager

@@ -48,7 +48,15 @@ class Remote:
             "--no-recurse-submodules", "--refmap=", "--", self._name, f"+{ref}:{into}",
         )  # fmt: skip
 
-    def push(self, oid: str, ref: str) -> bool:
+    def replace(self, oid: str, ref: str, old: str | None) -> bool:
+        """Let a ref of ours point elsewhere, if it still points at `old`; return whether it did.
+
+        Raises:
+            YoloError: as `push`.
+        """
+        return self.push(oid, ref, f"--force-with-lease={ref}:{old or ''}")
+
+    def push(self, oid: str, ref: str, *more: str) -> bool:
         """Move a ref of the remote forward; return whether it did. False: somebody else was first.
 
         Raises:
@@ -57,7 +65,7 @@ class Remote:
         assert len(oid) == 2 * self._repository.object_format.size, oid  # none at all would delete
         answer = self._call(
             "push", "--porcelain", "--atomic", "--no-verify", "--no-follow-tags", "--no-signed",
-            "--recurse-submodules=no", "--", self._name, f"{oid}:{ref}", ok=(0, 1),
+            "--recurse-submodules=no", *more, "--", self._name, f"{oid}:{ref}", ok=(0, 1),
         )  # fmt: skip
         if answer.code == 0:
             return True

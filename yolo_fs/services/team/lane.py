@@ -10,6 +10,7 @@ import contextlib
 import os
 import queue
 import random
+import secrets
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -18,7 +19,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from yolo_fs.edges.files import Stamp, stamp_at
-from yolo_fs.edges.git.commit import Committer
+from yolo_fs.edges.git.commit import CommitRequest, Committer
 from yolo_fs.edges.git.index import IndexSync
 from yolo_fs.edges.git.obstacles import Obstacles
 from yolo_fs.edges.git.refs import RefUpdater
@@ -26,8 +27,10 @@ from yolo_fs.edges.git.remote import Remote
 from yolo_fs.edges.git.repository import Head, Repository
 from yolo_fs.edges.store import write_json
 from yolo_fs.edges.watch import Watcher
+from yolo_fs.protocol.departments import WORKING_NAMES
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.rules.decide import EventSink
+from yolo_fs.rules.team.lease import TeamLease, path_of
 from yolo_fs.services.team.meeting import HeldBack, TeamMeeting, TeamStanding
 from yolo_fs.services.team.membership import Membership, membership_of
 from yolo_fs.services.workspace.own_files import TEAM, TEAM_LANE
@@ -42,6 +45,7 @@ LONGEST_RETRY_S = 60.0
 REFUSED_S = 600.0
 """Before what a remote refused is offered again unchanged."""
 _ROUNDS = 8
+_BY = "Yolo-By"
 
 
 class Exchange(NamedTuple):
@@ -72,6 +76,8 @@ class Lane:
         self._meeting = TeamMeeting(
             repository, settings, membership, committer, Obstacles(repository), emit
         )
+        self._beats: dict[str, float] = {}
+        """Department → when we last gave a sign of life, on the monotonic clock."""
         self._refused: tuple[tuple[str, ...], float] | None = None
         """Commits that the remote refused, and when."""
 
@@ -86,7 +92,7 @@ class Lane:
             standing = self._meeting.standing()
             if not standing.publish or standing.merges:
                 return Exchange(moved, len(standing.publish))
-            requests, held = self._meeting.outgoing(standing.publish)
+            requests, held = self._meeting.outgoing(standing.publish, standing.tip)
             commits = tuple(change.commit for change in standing.publish)
             if not requests or self._is_refused(commits):
                 return Exchange(moved, len(standing.publish), held)
@@ -107,13 +113,68 @@ class Lane:
         for _ in range(_ROUNDS):
             self._fetch()
             found = self._meeting.resolved(path)
-            requests, held = self._meeting.outgoing(found.publish)
+            requests, held = self._meeting.outgoing(found.publish, found.tip)
             if held:
                 raise YoloError(held[0].reason, held[0].what)
             with self._committer.built_on(requests, found.tip) as tip:
                 if tip is None or self._push(tip, found.tip, ()):
                     return
         raise YoloError(Reason.BRANCH_MOVED, exit_code=Exit.TRY_AGAIN)
+
+    def leases(self) -> tuple[TeamLease, ...]:
+        """Return the leases as the remote has them."""
+        self._fetch()
+        tip = self._meeting.team_tip()
+        return tuple(self._meeting.lease_at(tip, dept) for dept in WORKING_NAMES)
+
+    def pass_lease(self, dept: str, to: str, before: TeamLease) -> TeamLease:
+        """Let a lease change hands, if it is still as it was seen.
+
+        Raises:
+            YoloError: LEASE_HELD when somebody else took it meanwhile; as `exchange`.
+        """
+        clone = self._membership.clone
+        for _ in range(_ROUNDS):
+            self._fetch()
+            tip = self._meeting.team_tip()
+            if self._meeting.lease_at(tip, dept) != before:
+                raise YoloError(Reason.LEASE_HELD, exit_code=Exit.TRY_AGAIN)
+            passed = before.passed_to(to)
+            subject = f"chore(team): lease of {dept}, epoch {passed.epoch}"
+            trailers = (("Yolo-Lease", dept), ("Yolo-Holder", to or "-"), (_BY, clone))
+            request = CommitRequest(path_of(dept), passed.as_bytes, subject, trailers)
+            with self._committer.built_on([request], tip) as made:
+                if made is None or self._push(made, tip, ()):
+                    return passed
+        raise YoloError(Reason.BRANCH_MOVED, exit_code=Exit.TRY_AGAIN)
+
+    def is_silent(self, lease: TeamLease, rest: Callable[[float], object] = time.sleep) -> bool:
+        """Watch a lease for its whole time; return whether its holder gave no sign of life.
+
+        Nobody's wall clock takes part: the same sign has to be there for `ttl_s` of our own time.
+        """
+        ref = _beat_ref(lease.dept)
+        seen, began = self._remote.tip(ref), time.monotonic()
+        while time.monotonic() - began < lease.ttl_s:
+            rest(min(1.0, lease.ttl_s / 4))
+            if self._remote.tip(ref) != seen:
+                return False
+        return True
+
+    def beat(self) -> None:
+        """Give a sign of life for each lease that this clone holds, when one is due."""
+        tip = self._meeting.team_tip()
+        for dept in WORKING_NAMES:
+            lease = self._meeting.lease_at(tip, dept)
+            is_ours = lease.holder == self._membership.clone
+            if is_ours and time.monotonic() - self._beats.get(dept, -lease.ttl_s) > lease.ttl_s / 3:
+                data = f"{self._membership.clone} {lease.epoch} {secrets.token_hex(8)}\n".encode()
+                sign = self._repository.object_format.hash_object("blob", data)
+                with self._repository.objects.unnamed():
+                    self._repository.objects.write((sign,))
+                    ref = _beat_ref(dept)
+                    self._remote.replace(sign.oid, ref, self._remote.tip(ref))
+                self._beats[dept] = time.monotonic()
 
     def _fetch(self) -> bool:
         """Let the tracking ref say what the remote says; return whether it moved."""
@@ -147,6 +208,10 @@ class Lane:
             return False
         refused, at = self._refused
         return refused == commits and time.monotonic() - at < REFUSED_S
+
+
+def _beat_ref(dept: str) -> str:
+    return f"refs/yolo/leases/{dept}"
 
 
 @dataclass
@@ -229,6 +294,7 @@ class LaneThread:
         began = time.monotonic()
         try:
             exchange = lane.exchange()
+            lane.beat()
         except YoloError as error:
             pace.after_failure()
             self._note(repository, {"reason": error.reason.value, "what": error.message})
@@ -290,7 +356,7 @@ class TeamLink:
         return self._seen != (self._repository.head(), self._meeting.team_tip())
 
     def look(self, meet: Meet, make_lane: MakeLane) -> TeamStanding | None:
-        """Look once; None where no team was joined. Both arguments make parts by today's settings."""
+        """Look once; None where no team was joined. The arguments make parts by today's settings."""
         choice = stamp_at(TEAM.path(self._repository))
         if choice != self._choice or self._meeting is None:
             self.close()

@@ -26,6 +26,7 @@ from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.naming import ORIGIN, subject_of, trailers_of
 from yolo_fs.rules.artifacts.verdicts import Place
 from yolo_fs.rules.decide import EventSink
+from yolo_fs.rules.team.lease import TeamLease, department_of, path_of, read_lease
 from yolo_fs.rules.team.merge import merge_texts
 from yolo_fs.rules.team.reconcile import Divergence, PathChange, TeamPlan, plan_of
 from yolo_fs.schemas.base import Record
@@ -366,7 +367,7 @@ class TeamMeeting:
     # --- publishing ---
 
     def _publish(self, found: TeamStanding, attempt: int) -> tuple[int, tuple[HeldBack, ...]]:
-        requests, held = self.outgoing(found.publish)
+        requests, held = self.outgoing(found.publish, found.tip)
         if not requests:
             return 0, held
         failpoint.reach("team.publishing")
@@ -383,7 +384,7 @@ class TeamMeeting:
         return len(made), held
 
     def outgoing(
-        self, changes: Iterable[PathChange]
+        self, changes: Iterable[PathChange], tip: str | None
     ) -> tuple[list[CommitRequest], tuple[HeldBack, ...]]:
         """Return the commits for the team, and what cannot be published."""
         held: dict[str, HeldBack] = {}
@@ -391,12 +392,25 @@ class TeamMeeting:
         for change in changes:
             if change.path in held:
                 continue
-            request = self._outgoing_request(change)
+            request = self._fenced(change, tip) or self._outgoing_request(change)
             if isinstance(request, HeldBack):
                 held[change.path] = request
             else:
                 requests.append(request)
         return requests, tuple(held.values())
+
+    def lease_at(self, tip: str | None, dept: str) -> TeamLease:
+        """Return the lease of a department as a commit of the team has it."""
+        blob = self._repository.blob_at(tip, path_of(dept))
+        return read_lease(dept, self._data(blob) if blob else None)
+
+    def _fenced(self, change: PathChange, tip: str | None) -> HeldBack | None:
+        place = classify(change.path)
+        dept = department_of(place) if place else ""
+        lease = self.lease_at(tip, dept) if dept else None
+        if lease is None or lease.may_publish(self.membership.clone):
+            return None
+        return HeldBack(change.path, Reason.LEASE_HELD, f"{dept}: {safe(lease.holder)}")
 
     def _outgoing_request(self, change: PathChange) -> CommitRequest | HeldBack:
         """Return a version's commit for the team: as a coordinator named it, or would."""

@@ -6,7 +6,7 @@ import os
 import re
 import secrets
 import socket
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import Damaged, private_directory, write_json
@@ -48,7 +48,13 @@ def membership_of(repository: Repository) -> Membership | None:
     found = TEAM.read(repository)
     if isinstance(found, Damaged):
         raise TEAM.refusal(repository, found)
-    return Membership(found["team"], found["clone"], found["remote"]) if found else None
+    if found is None:
+        return None
+    membership = Membership(found["team"], found["clone"], found["remote"])
+    if found["place"] != _place(repository):  # a copy of a clone is another clone
+        membership = replace(membership, clone=_new_name(repository.root))
+        _keep(repository, membership)
+    return membership
 
 
 def join(repository: Repository, team: str, remote: str = "") -> Membership:
@@ -67,9 +73,17 @@ def join(repository: Repository, team: str, remote: str = "") -> Membership:
     before = membership_of(repository)
     clone = before.clone if before else _new_name(repository.root)
     joined = Membership(team, clone, remote)
-    private_directory(repository.own_dir)
-    write_json(TEAM.path(repository), {"team": team, "clone": clone, "remote": remote})
+    _keep(repository, joined)
     return joined
+
+
+def _keep(repository: Repository, membership: Membership) -> None:
+    private_directory(repository.own_dir)
+    write_json(TEAM.path(repository), {**asdict(membership), "place": _place(repository)})
+
+
+def _place(repository: Repository) -> str:
+    return f"{socket.gethostname()}:{repository.root}"
 
 
 def leave(repository: Repository) -> Membership | None:

@@ -138,7 +138,7 @@ HOOKS = OwnFile(
 )
 TEAM = OwnFile(
     "team.json",
-    {"team": str, "clone": str, "remote": str},
+    {"team": str, "clone": str, "remote": str, "place": str},
     "which team this work tree has joined: run 'yolo-fs team join' again",
 )
 TEAM_LANE = OwnFile(
