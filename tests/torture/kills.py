@@ -100,7 +100,8 @@ Situation = Callable[[Repo], list[Artifact]]
 """Prepares a repository and returns what is to be written then."""
 SITUATIONS: Sequence[Situation] = (one_new, one_changed, ten_at_once)
 OF_A_TEAM = ("states.", "projections.", "sentinels.", "append.")
-OF_A_START = ("recovery.", "daemon.")
+OF_A_START = ("recovery.", "daemon.", "index.begun", "index.followed", "index.cleared")
+"""Where the index follows late, as after a crash."""
 MERGE_STAGES = [stage for stage in STAGES if stage.startswith("packs.")]
 OF_A_MEETING = ("team.",)
 """Where work trees meet; killed at by tests/e2e/test_team.py."""
@@ -194,7 +195,7 @@ def after_a_reboot(repo: Repo, log: Writelog, daemon: ForkedDaemon) -> None:
     """Leave what a power loss leaves: an empty object that the branch names, an index that did not follow, no note."""
     one = artifact("summary", 1)
     log.write(one)
-    daemon.rearmed("index.begun:kill")
+    daemon.rearmed("refs.moved:kill")
     daemon.begin()
     daemon.ended()
     own = repo.git_dir / "yolo-fs"
@@ -219,6 +220,9 @@ _REBOOT = (
     "recovery.restored",
     "recovery.expected",
     "recovery.followed",
+    "index.begun",
+    "index.followed",
+    "index.cleared",
 )
 
 

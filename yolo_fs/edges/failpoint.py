@@ -42,6 +42,8 @@ STAGES: Mapping[str, str] = {
     "refs.begun": "the branch is about to be locked",
     "refs.prepared": "the branch is locked, and nothing says by whom",
     "refs.noted": "the branch is locked and the lock is noted as ours; it has not moved",
+    "index.locked": "index.lock is held; the index is as it was",
+    "index.placed": "the index has what the branch is about to have; index.lock is held",
     "refs.moved": "the branch has moved, and its folder is not synced",
     "refs.durable": "the branch has moved durably; no event is emitted yet",
     # What follows a commit.

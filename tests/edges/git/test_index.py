@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import os
 import random
 from collections.abc import Callable
@@ -23,6 +25,16 @@ MAIN = ".git/refs/heads/main"
 
 def index_lock(user: User) -> Path:
     return user.root / ".git/index.lock"
+
+
+@pytest.fixture
+def late_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file system without second names: the index cannot be put in place together with the branch."""
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refuse)
 
 
 def entry(user: User, data: str, flag: str = "H") -> str:
@@ -94,6 +106,7 @@ def test_the_stash_the_configuration_and_the_work_tree_stay(user: User, engine: 
     ) == before
 
 
+@pytest.mark.usefixtures("late_index")
 def test_without_following_the_artifact_would_be_staged_for_removal(
     user: User, engine: Engines
 ) -> None:
@@ -191,6 +204,7 @@ def test_a_file_that_became_a_folder_is_followed(user: User, engine: Engines) ->
     assert user.git("status", "--porcelain") == b""
 
 
+@pytest.mark.usefixtures("late_index")
 def test_a_file_that_the_user_staged_where_the_folder_is_stays_and_the_other_paths_follow(
     user: User, engine: Engines
 ) -> None:
@@ -204,9 +218,133 @@ def test_a_file_that_the_user_staged_where_the_folder_is_stays_and_the_other_pat
     assert user.staged(PHASE) == entry(user, "file\n") and one.follower.diverged == {PLAN}
 
 
+# --- together with the branch ---
+
+
+def test_the_index_has_the_artifact_as_soon_as_the_branch_has_it(
+    user: User, engine: Engines
+) -> None:
+    engine(user).put(PLAN, LINE)
+    assert user.git("status", "--porcelain") == b""
+    assert not index_lock(user).exists()
+
+
+def test_while_another_git_holds_the_index_the_branch_does_not_move(
+    user: User, engine: Engines
+) -> None:
+    one, tip = engine(user), user.tip()
+    index_lock(user).touch()
+    with pytest.raises(YoloError) as raised:
+        one.put(PLAN, LINE)
+    assert raised.value.reason is Reason.INDEX_LOCKED
+    assert user.tip() == tip and index_lock(user).read_bytes() == b""
+    index_lock(user).unlink()
+    assert one.put(PLAN, LINE).commit == user.tip()
+    assert user.git("status", "--porcelain") == b""
+
+
+@pytest.mark.parametrize("stage", ["index.locked", "index.placed", "refs.moved"])
+@pytest.mark.parametrize("has_index", [True, False])
+def test_whoever_uses_git_at_any_moment_never_sees_the_artifact_taken_out(
+    user: User,
+    engine: Engines,
+    monkeypatch: pytest.MonkeyPatch,
+    stage: str,
+    has_index: bool,
+) -> None:
+    """The user's `git commit` is refused or carries nothing out; it is our artifact's tip that they build on."""
+    user.commit_file("theirs", "x\n")
+    if not has_index:
+        (user.root / ".git/index").unlink()
+    one = engine(user)
+
+    def commit(reached: str) -> None:
+        if reached == stage:
+            user.git("commit", "--quiet", "--allow-empty", "-m", "theirs", ok=(0, 1, 128))
+            assert b"D" not in user.git("diff", "--cached", "--name-status", "--", PLAN)
+
+    monkeypatch.setattr(failpoint, "reach", commit)
+    with contextlib.suppress(YoloError):
+        one.put(PLAN, LINE)
+    monkeypatch.undo()
+    one.put_and_follow(PLAN, LINE)
+    assert user.show(PLAN) == LINE.encode() and not index_lock(user).exists()
+    assert len(user.text("log", "--format=%H", "--", PLAN).split()) == 1
+    user.fsck()
+
+
+def test_a_branch_that_does_not_move_leaves_the_index_as_it_was(
+    user: User, engine: Engines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(user)
+    one, before = engine(user), user.snapshot(beside=[PLAN])
+    with monkeypatch.context() as patch:
+        patch.setattr(failpoint, "reach", _raising_at("index.placed"))
+        with pytest.raises(YoloError):
+            one.put(PLAN, LINE)
+    assert user.snapshot(beside=[PLAN]) == before and user.staged(PLAN) == ""
+    assert not index_lock(user).exists()
+
+
+def _raising_at(stage: str) -> Callable[[str], None]:
+    def reach(reached: str) -> None:
+        if reached == stage:
+            raise YoloError(Reason.GIT_FAILED)
+
+    return reach
+
+
+class _DeathError(BaseException):
+    """The process ends here: nothing of it is cleaned up."""
+
+
+@pytest.mark.parametrize("stage", ["index.locked", "index.placed", "refs.moved"])
+def test_the_lock_of_a_killed_run_is_proved_ours_and_removed(
+    user: User, engine: Engines, monkeypatch: pytest.MonkeyPatch, stage: str
+) -> None:
+    fill(user)
+    one, before = engine(user), user.snapshot(beside=[PLAN])
+    cleaning = itertools.count()
+
+    def die(reached: str) -> None:
+        if reached == stage:
+            next(cleaning)
+            monkeypatch.setattr(os, "unlink", _dead)
+            monkeypatch.setattr(os, "rename", _dead)
+            raise _DeathError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(failpoint, "reach", die)
+        with pytest.raises(_DeathError):
+            one.put(PLAN, LINE)
+    monkeypatch.undo()
+    one.branches.close()
+    assert index_lock(user).exists() and next(cleaning) == 1
+    late = IndexSync(one.repository)
+    assert late.clear_own_stale_lock() and not late.clear_own_stale_lock()
+    assert late.follow()
+    assert user.snapshot(beside=[PLAN]) == before
+    two = engine(user)
+    two.put_and_follow(PLAN, LINE * 2)
+    assert user.staged(PLAN) == entry(user, LINE * 2)
+
+
+def _dead(*_: object) -> None:
+    raise _DeathError
+
+
+def test_a_lock_of_somebody_else_stays(user: User, engine: Engines) -> None:
+    one = engine(user)
+    one.put(PLAN, LINE)
+    index_lock(user).touch()
+    assert not one.follower.clear_own_stale_lock()
+    assert index_lock(user).exists()
+
+
 # --- when the index cannot be written, and after a restart ---
 
 
+@pytest.mark.usefixtures("late_index")
 def test_a_held_index_is_left_alone_and_followed_later(user: User, engine: Engines) -> None:
     one = engine(user)
     one.put(PLAN, LINE)
@@ -218,6 +356,7 @@ def test_a_held_index_is_left_alone_and_followed_later(user: User, engine: Engin
     assert one.follower.follow() and user.git("status", "--porcelain") == b""
 
 
+@pytest.mark.usefixtures("late_index")
 def test_a_held_index_is_told_however_long_its_path_is(make: Make, engine: Engines) -> None:
     user = make("/".join(["d" * 60] * 4))
     one = engine(user)
@@ -226,6 +365,7 @@ def test_a_held_index_is_told_however_long_its_path_is(make: Make, engine: Engin
     assert not one.follower.follow()
 
 
+@pytest.mark.usefixtures("late_index")
 def test_the_note_survives_a_restart(user: User, engine: Engines) -> None:
     engine(user).put(PLAN, LINE)
     restarted = IndexSync(engine(user).repository)
@@ -234,6 +374,7 @@ def test_the_note_survives_a_restart(user: User, engine: Engines) -> None:
     assert IndexSync(engine(user).repository).pending == {}
 
 
+@pytest.mark.usefixtures("late_index")
 def test_versions_made_while_the_index_was_held_are_followed_after_a_restart(
     user: User, engine: Engines
 ) -> None:
@@ -285,6 +426,7 @@ def test_a_note_that_says_something_else_is_no_note(
     assert IndexSync(repository).follow()
 
 
+@pytest.mark.usefixtures("late_index")
 def test_a_user_commit_before_the_index_followed_is_seen(user: User, engine: Engines) -> None:
     """The user's commit took the artifact back; the index is right then, and nothing is put in."""
     one = engine(user)
@@ -304,6 +446,7 @@ def at(stage: str, acts: list[Callable[[], object]], monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(failpoint, "reach", reach)
 
 
+@pytest.mark.usefixtures("late_index")
 def test_a_hard_reset_between_our_look_and_our_update_is_not_undone(
     user: User, engine: Engines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -315,6 +458,7 @@ def test_a_hard_reset_between_our_look_and_our_update_is_not_undone(
     assert user.git("diff", "--cached") == b"" and user.staged(PLAN) == ""
 
 
+@pytest.mark.usefixtures("late_index")
 def test_what_was_put_in_while_the_user_switched_branches_is_taken_out_again(
     user: User, engine: Engines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -329,6 +473,7 @@ def test_what_was_put_in_while_the_user_switched_branches_is_taken_out_again(
     assert user.staged(PLAN) == entry(user, LINE)
 
 
+@pytest.mark.usefixtures("late_index")
 def test_it_is_taken_out_later_where_the_index_is_held_at_that_moment(
     user: User, engine: Engines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -345,6 +490,7 @@ def test_it_is_taken_out_later_where_the_index_is_held_at_that_moment(
     assert one.follower.follow() and user.git("diff", "--cached") == b""
 
 
+@pytest.mark.usefixtures("late_index")
 def test_a_version_that_another_branch_has_is_what_the_index_gets_there(
     user: User, engine: Engines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -357,6 +503,7 @@ def test_a_version_that_another_branch_has_is_what_the_index_gets_there(
     assert user.staged(PLAN) == entry(user, LINE)
 
 
+@pytest.mark.usefixtures("late_index")
 def test_what_the_user_stages_on_the_branch_they_switched_to_stays(
     user: User, engine: Engines, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -87,12 +87,12 @@ class Committer:
         failpoint.reach("commit.built")
         if chain.tip is not None and chain.tip != head.tip:
             self._follower.expect(chain.follows)
-            with self._repository.objects.unnamed():
+            with self._follower.drafted(chain.follows) as draft, self._repository.objects.unnamed():
                 self._repository.objects.write(chain.objects)
                 # The user may stand on another branch by now, whose tip is the same.
                 if self._repository.head() != head:
                     raise YoloError(Reason.BRANCH_MOVED, exit_code=Exit.TRY_AGAIN)
-                self._branches.move(head.ref or "HEAD", chain.tip, head.tip)
+                self._branches.move(head.ref or "HEAD", chain.tip, head.tip, draft.in_place())
         return chain.made
 
     def extend(

@@ -6,16 +6,25 @@ would carry out. See docs/faults.md#f05, #f21, #f22 and #f32.
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Iterable, Iterator, Mapping
+import re
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from yolo_fs.edges import failpoint
+from yolo_fs.edges.files import Stamp, stamp_at
 from yolo_fs.edges.git.conversation import GitError
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.scratch_record import ScratchRecord
+from yolo_fs.reasons import Exit, Reason, YoloError
 
+_INTENT_TO_ADD = 1 << 29
+"""The flag of an entry in git's memory, which `ls-files --debug` shows."""
 CONFLICT = "conflict"
 """Stands for the id of an entry that is not merged."""
 
@@ -40,6 +49,73 @@ class IndexUpdate:
         )
 
 
+class DraftFacts(NamedTuple):
+    """An index that is written and not in force yet."""
+
+    path: str
+    basis: Stamp | None
+    """The index that it is made from; None when there was none."""
+
+
+class IndexDraft:
+    """An index to be put in place together with a move of the branch, as `git commit` does it."""
+
+    def __init__(self, repository: Repository, facts: Future[DraftFacts]):
+        self._repository = repository
+        self._facts = facts
+        self.is_placed = False
+        """Whether it is the index by now, and the branch has moved."""
+        self.placed_at: Stamp | None = None
+        """The stamp of the index that it became; None when another git has written it since."""
+
+    @contextlib.contextmanager
+    def in_place(self) -> Iterator[None]:
+        """Hold `index.lock` and put the draft in place while the branch moves; if it does not, take it back.
+
+        The index goes first: every git reads HEAD before the index, so none reads the new HEAD and the old index.
+
+        Raises:
+            YoloError: INDEX_LOCKED when another git holds the lock, or has written the index meanwhile.
+        """
+        draft, basis = self._facts.result()
+        index = f"{self._repository.git_dir}/index"
+        lock, before = f"{index}.lock", f"{draft}.before"
+        try:
+            os.link(draft, lock)
+        except FileExistsError:
+            raise YoloError(Reason.INDEX_LOCKED, exit_code=Exit.TRY_AGAIN) from None
+        except OSError:  # a file system without second names: the index follows later
+            yield
+            return
+        try:
+            if stamp_at(index) != basis:
+                raise YoloError(Reason.INDEX_LOCKED, exit_code=Exit.TRY_AGAIN)
+            failpoint.reach("index.locked")
+            if basis:
+                _link_anew(index, before)
+            os.rename(draft, index)
+            ours = stamp_at(index)
+            try:
+                failpoint.reach("index.placed")
+                yield
+            except BaseException:
+                os.rename(before, index) if basis else os.unlink(index)
+                raise
+            self.is_placed = True
+        finally:
+            os.unlink(lock)
+        now = stamp_at(index)  # the lock was a second name: without it only the ctime is another
+        self.placed_at = now if now and ours and now[:4] == ours[:4] else None
+
+    def discard(self) -> None:
+        """Remove what is left of it."""
+        with contextlib.suppress(OSError, YoloError):
+            path = self._facts.result().path
+            for name in (path, f"{path}.before"):
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(name)
+
+
 class IndexSync:
     """Keeps the entries that the index still has to follow, across crashes, and lets it follow in batches."""
 
@@ -49,6 +125,10 @@ class IndexSync:
         self.pending: dict[str, IndexUpdate] = _read(self._note.read())
         self._placed: dict[str, str] = {}
         """Path → what we put in for a HEAD that may have been left meanwhile."""
+        self._listed: dict[str, dict[str, str]] = {}
+        """Top of the work tree → its entries in the index that we put in place last."""
+        self._listed_at: Stamp | None = None
+        """The stamp of that index; None when it is not known to be ours."""
         self.diverged: set[str] = set()
         """Paths where the user has staged content of their own."""
 
@@ -77,6 +157,72 @@ class IndexSync:
                 self._close()
         return True
 
+    @contextlib.contextmanager
+    def drafted(self, follows: Iterable[IndexUpdate]) -> Iterator[IndexDraft]:
+        """Write beside the index what it is to be once the branch has these; others may go on meanwhile."""
+        with ThreadPoolExecutor(1, thread_name_prefix="index") as writer:
+            draft = IndexDraft(self._repository, writer.submit(self._draft, list(follows)))
+            try:
+                yield draft
+            finally:
+                draft.discard()
+        if draft.is_placed:
+            self._listed_at = draft.placed_at
+            self._settle(follows)
+
+    def _settle(self, follows: Iterable[IndexUpdate]) -> None:
+        """Note that the index has what the branch has."""
+        for follow in follows:
+            self.pending.pop(follow.path, None)
+        self._save()
+
+    def _draft(self, follows: Sequence[IndexUpdate]) -> DraftFacts:
+        """Write the draft; the entries in which the user has staged something else stay as they are."""
+        index, draft = f"{self._repository.git_dir}/index", self._draft_path
+        for left in (draft, f"{draft}.lock"):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(left)
+        basis = stamp_at(index)
+        steps = {follow.path: self.pending.get(follow.path, follow) for follow in follows}
+        if basis is None or basis != self._listed_at:
+            self._listed = {}
+        self._listed_at = None
+        staged = self._staged(steps, self._listed)
+        entries: dict[str, str | None] = {}
+        for path, step in steps.items():
+            if staged[path] in step.previous_blobs:
+                entries[path] = step.blob
+            elif staged[path] != step.blob:
+                self.diverged.add(path)
+        if basis:
+            shutil.copyfile(index, draft)
+            # git compares with the time of the index which files may have changed since.
+            os.utime(draft, ns=(basis.mtime_ns, basis.mtime_ns))
+            shutil.copymode(index, draft)
+        self._put(entries, {"GIT_INDEX_FILE": draft})
+        for path, blob in entries.items():
+            self._listed[_top(path)][path] = str(blob)
+        return DraftFacts(draft, basis)
+
+    @property
+    def _draft_path(self) -> str:
+        return f"{self._repository.own_dir}/index-draft"
+
+    def clear_own_stale_lock(self) -> bool:
+        """Remove an `index.lock` that a killed run of ours left; return whether there was one.
+
+        Ours is a second name of the draft, or of the index that the draft became: no git makes such a lock.
+        """
+        index, before = f"{self._repository.git_dir}/index", f"{self._draft_path}.before"
+        lock = f"{index}.lock"
+        if _is_same(lock, index):
+            with contextlib.suppress(FileNotFoundError):
+                os.rename(before, index)  # what the branch has by now follows, as after every crash
+        elif not _is_same(lock, self._draft_path):
+            return False
+        os.unlink(lock)
+        return True
+
     def _behind(self, tip: str | None) -> Iterator[tuple[str, str | None]]:
         """Yield each entry that has to change, and the blob that HEAD has there (None: nothing)."""
         staged = self._staged(self.pending)
@@ -100,43 +246,38 @@ class IndexSync:
         self._save()
         failpoint.reach("index.cleared")
 
-    def _staged(self, paths: Iterable[str]) -> Mapping[str, str | None]:
-        """Return what the index has for each path, or where a folder of it is; `add -N` counts as nothing."""
-        wanted = list(paths)
-        tops = sorted({path.partition("/")[0] for path in wanted})
-        present = {
-            entry.path: CONFLICT if entry.is_conflicted else entry.oid
-            for entry in self._repository.staged(*tops)
+    def _staged(
+        self, paths: Iterable[str], listed: dict[str, dict[str, str]] | None = None
+    ) -> Mapping[str, str | None]:
+        """Return what the index has for each path, or where a folder of it is; `add -N` counts as nothing.
+
+        `listed`: top of the work tree → its entries, as far as they are known; what is missing is added.
+        """
+        wanted, listed = list(paths), {} if listed is None else listed
+        if tops := sorted({_top(path) for path in wanted} - listed.keys()):
+            listed |= {top: {} for top in tops}
+            for entry in self._repository.staged(*tops):
+                blob = CONFLICT if entry.is_conflicted else entry.oid
+                listed[_top(entry.path)][entry.path] = blob
+        staged = {
+            path: listed[_top(path)].get(path) or _file_above(path, listed[_top(path)])
+            for path in wanted
         }
-        staged = {path: present.get(path) or _file_above(path, present) for path in wanted}
         return staged | dict.fromkeys(self._only_intended(staged))
 
     def _only_intended(self, staged: Mapping[str, str | None]) -> list[str]:
-        """Return the paths of `add -N`: the index holds an empty file for them that no comparison with HEAD sees."""
+        """Return the paths of `add -N`: the index holds an empty file for them, and a flag that says so."""
         empty = self._repository.object_format.hash_object("blob", b"").oid
-        suspects = [path for path, oid in staged.items() if oid == empty]
-        if not suspects:
-            return []
-        compared = self._repository.git.run(
-            "diff-index",
-            "--cached",
-            "--ita-invisible-in-index",
-            "--raw",
-            "--no-renames",
-            "-z",
-            "HEAD",
-            "--",
-            *suspects,
-        )
-        fields = os.fsdecode(compared.out).split("\0")
-        deleted = {
-            path
-            for facts, path in zip(fields[::2], fields[1::2], strict=False)
-            if facts.endswith("D")
-        }
-        return [path for path in suspects if path in deleted]
+        return [path for path, oid in staged.items() if oid == empty and self._is_intended(path)]
 
-    def _put(self, entries: Mapping[str, str | None]) -> bool:
+    def _is_intended(self, path: str) -> bool:
+        said = self._repository.git.run("ls-files", "--debug", "--", path).out
+        flags = re.findall(rb"\tflags: ([0-9a-f]+)$", said, re.MULTILINE)
+        return bool(flags) and bool(int(flags[-1], 16) & _INTENT_TO_ADD)
+
+    def _put(
+        self, entries: Mapping[str, str | None], more: Mapping[str, str] = MappingProxyType({})
+    ) -> bool:
         if not entries:
             return True
         given = b"".join(self._entry(path, blob) for path, blob in entries.items())
@@ -144,7 +285,13 @@ class IndexSync:
             # Writing the index, git compares every file as young as the index itself, through its filter: none may run.
             settings = self._repository.filters_off()
             self._repository.git.run(
-                "update-index", "-z", "--add", "--index-info", given=given, settings=settings
+                "update-index",
+                "-z",
+                "--add",
+                "--index-info",
+                given=given,
+                settings=settings,
+                more=more,
             )
         except GitError as error:
             if "index.lock" in error.said:
@@ -177,6 +324,22 @@ def _file_above(path: str, present: Mapping[str, str]) -> str | None:
         if path in present:
             return present[path]
     return None
+
+
+def _is_same(path: str, other: str) -> bool:
+    with contextlib.suppress(OSError):
+        return os.path.samefile(path, other)
+    return False
+
+
+def _top(path: str) -> str:
+    return path.partition("/")[0]
+
+
+def _link_anew(path: str, name: str) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(name)
+    os.link(path, name)
 
 
 def _read(note: Any) -> dict[str, IndexUpdate]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from contextlib import AbstractContextManager
 
 from yolo_fs.edges import failpoint
 from yolo_fs.edges.git.conversation import Conversation, GitError
@@ -37,8 +38,16 @@ class RefUpdater:
         name = "kept-ref-lock" if is_private else "ref-locks"
         self._notes = _LockNotes(f"{repository.own_dir}/{name}")
 
-    def move(self, ref: str, new: str, old: str | None) -> None:
+    def move(
+        self,
+        ref: str,
+        new: str,
+        old: str | None,
+        within: AbstractContextManager[object] = contextlib.nullcontext(),
+    ) -> None:
         """Let `ref` point at `new` if it still points at `old` (None: if it does not exist yet).
+
+        `within`: entered when the ref is locked and nothing but the move itself is left; may refuse.
 
         Raises:
             YoloError: BRANCH_MOVED when it points elsewhere by now, REF_LOCKED when another git
@@ -53,7 +62,8 @@ class RefUpdater:
                 Reason.BRANCH_BROKEN, hint="See 'yolo-fs doctor'.", exit_code=Exit.GIT_FAILED
             )
         try:
-            self._transact(ref, b"update", new, old or self._repository.object_format.zero)
+            zero = self._repository.object_format.zero
+            self._transact(ref, b"update", new, old or zero, within=within)
         except YoloError as error:
             self.close()
             self.clear_own_stale_locks()  # a killed helper leaves them, and the next would wait forever
@@ -96,7 +106,13 @@ class RefUpdater:
         """Return the ref locks that are provably ours and whose holder is dead."""
         return self._notes.stale()
 
-    def _transact(self, ref: str, change: bytes, *values: str) -> None:
+    def _transact(
+        self,
+        ref: str,
+        change: bytes,
+        *values: str,
+        within: AbstractContextManager[object] = contextlib.nullcontext(),
+    ) -> None:
         helper = self._helper or self._start()
         failpoint.reach("refs.begun")
         command = b" ".join([change, os.fsencode(ref), *(value.encode() for value in values)])
@@ -108,9 +124,10 @@ class RefUpdater:
         heads = () if self._is_private else (f"{self._repository.git_dir}/HEAD.lock",)
         self._notes.write(helper.pid, (f"{self._repository.common_dir}/{ref}.lock", *heads))
         failpoint.reach("refs.noted")
-        helper.ask(b"commit\n")
-        _expect(helper, b"commit: ok")
-        failpoint.reach("refs.moved")
+        with within:
+            helper.ask(b"commit\n")
+            _expect(helper, b"commit: ok")
+            failpoint.reach("refs.moved")
 
     def _start(self) -> Conversation:
         reflog = () if self._is_private else ("--create-reflog", "-m", REFLOG_MESSAGE)

@@ -84,6 +84,8 @@ class Repository:
         )
         self.trees = Trees(self.objects)
         self._root_trees: dict[str, str] = {}
+        self._filters: dict[str, str] = {}
+        self._filters_of: tuple[bytes, ...] = ()
 
     @cached_property
     def object_format(self) -> ObjectFormat:
@@ -211,6 +213,24 @@ class Repository:
 
     def filters_off(self) -> dict[str, str]:
         """Return the settings under which git runs no content filter that the configuration names (F57)."""
+        texts = self._config_texts()
+        if texts != self._filters_of or any(b"include" in text.lower() for text in texts):
+            self._filters, self._filters_of = self._named_filters_off(), texts
+        return self._filters
+
+    def _config_texts(self) -> tuple[bytes, ...]:
+        """Return the configuration files as they are: reading them costs less than asking git."""
+        home = os.path.expanduser("~")
+        more = os.environ.get("XDG_CONFIG_HOME") or f"{home}/.config"
+        places = (
+            f"{self.common_dir}/config",
+            f"{self.git_dir}/config.worktree",
+            f"{home}/.gitconfig",
+            f"{more}/git/config",
+        )
+        return tuple(_content(place) for place in places)
+
+    def _named_filters_off(self) -> dict[str, str]:
         named = self._quiet(
             "config",
             "--null",
@@ -292,6 +312,14 @@ def _open_to_others(facts: os.stat_result) -> bool:
     return bool(facts.st_mode & 0o002) or bool(
         facts.st_mode & 0o020 and facts.st_gid != os.getegid()
     )
+
+
+def _content(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
 
 
 def _first_line(path: str) -> str:

@@ -150,16 +150,18 @@ class Git:
         ok: Sequence[int] = (0,),
         timeout_s: float = TIMEOUT_S,
         settings: Mapping[str, str] = {},
+        more: Mapping[str, str] = {},
         networked: bool = False,
     ) -> GitOutput:
-        """Run one command to its end and return its answer; `settings` hold for it alone.
+        """Run one command to its end and return its answer; `settings` and the environment `more` hold for it alone.
 
         `networked`: it may reach the user's remote, with their credentials.
 
         Raises:
             YoloError: GIT_FAILED when the exit code is not in `ok`, GIT_TIMEOUT after `timeout_s`.
         """
-        process = self._start(arguments, _as_environment(settings), networked=networked)
+        environment = {**_as_environment(settings), **more}
+        process = self._start(arguments, environment, networked=networked)
         try:
             out, err = process.communicate(given, timeout=timeout_s)
         except subprocess.TimeoutExpired:

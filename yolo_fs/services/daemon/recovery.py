@@ -45,6 +45,8 @@ def _steps(repository: Repository, coordinator: Coordinator) -> Iterator[Repaire
     PackMerger(repository).repair()
     for path in coordinator.clear_own_stale_locks():
         yield Repaired(path, "removed the lock that a dead helper of ours held")
+    if coordinator.index.clear_own_stale_lock():
+        yield Repaired("index.lock", "removed the lock that a killed run of ours held")
     failpoint.reach("recovery.unlocked")
     if _has_rebooted(repository):
         yield from _set_empty_objects_aside(repository)
