@@ -21,7 +21,7 @@ from tests.e2e.artifacts import artifact
 from yolo_fs.cli.main import run
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.protocol.hosts import HOST_BY_NAME
-from yolo_fs.services.workspace.own_files import own_files
+from yolo_fs.services.workspace.own_files import SETUP_PARTS, own_files
 
 ALL = os.environ.get("YOLO_OWN_FILES") == "all"
 FEW = 1
@@ -58,6 +58,10 @@ CONTENT: dict[str, dict[str, Any]] = {
     },
     ".git/yolo-fs/hooks.json": {"since": "x", "folders": ["y"], "version": "0"},
     ".git/yolo-fs/setup-claude.json": {"before": None, "after": "{}"},
+    ".git/yolo-fs/handoff-accepted.json": {"stamps": {"a": "b"}, "roles": ["executor"]},
+    ".git/yolo-fs/team-lane.json": {"reason": "x", "what": "y", "at": "z", "round_trip_s": 0.5},
+    ".git/yolo-fs/team.json": {"team": "a", "clone": "b", "remote": "origin"},
+    ".git/yolo-fs/warm.json": {"at": "x", "why": "y"},
 }  # fmt: skip
 """Files of JSON, and what a whole one may hold."""
 LINES: dict[str, dict[str, Any]] = {
@@ -76,7 +80,10 @@ OTHERS = tuple(
     for name in (
         "agents.1.jsonl", "claims.lock", "daemon.lock", "daemon.log", "execution-state.lock", "gates.waiters",
         "handoff-overrides.json.lock", "handoffs.lock", "history.json", "index-pending", "phases.lock", "ref-locks", "kept.turn", "kept-ref-lock",
-        "setup-codex.json", "setup-cursor.json",
+        *(
+            f"setup-{host}{part}.json" for host in HOST_BY_NAME for part in SETUP_PARTS
+            if host + part != "claude"
+        ),
     )
 )  # fmt: skip
 FILES = (*CONTENT, *LINES, *OTHERS)
