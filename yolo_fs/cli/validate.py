@@ -12,6 +12,7 @@ import click
 
 from yolo_fs import __version__
 from yolo_fs.cli.given import from_stdin
+from yolo_fs.cli.progress import watched
 from yolo_fs.cli.reply import Invocation, Reply, envelope, verb
 from yolo_fs.reasons import Exit, Finding, Level, errors, safe
 from yolo_fs.rules.artifacts.catalogue import kind_named
@@ -90,7 +91,8 @@ def validate(
         raise click.UsageError("--staged reads the index, not stdin")
     validator = Validator(asked.start, kind_named(kind) if kind else None)
     try:
-        result = _collected(_checked(validator, paths, staged=staged), suggest=suggest)
+        files = watched(_checked(validator, paths, staged=staged), "files", asked)
+        result = _collected(files, suggest=suggest)
     finally:
         validator.close()
     # Where a diff or another program's words fill stdout, or people read it, findings are not printed twice.

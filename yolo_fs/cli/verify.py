@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 
+from yolo_fs.cli.progress import watched
 from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Exit
-from yolo_fs.services.checking.verify import HEAD, CommitFault, VerifiedCommit, Verifier
+from yolo_fs.services.checking.verify import HEAD, CommitFault, Verifier
 from yolo_fs.services.hooks.bypassed import past_hooks
 from yolo_fs.services.workspace.settings import load
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-_PROGRESS_EVERY = 100
 
 
 @verb("verify", example="yolo-fs verify main..feature/login")
@@ -36,10 +34,10 @@ def verify(asked: Invocation, *, revisions: Sequence[str]) -> Reply:
     faults: list[CommitFault] = []
     count = 0
     try:
-        for one in verifier.verify(*(revisions or (HEAD,))):
+        commits = verifier.verify(*(revisions or (HEAD,)))
+        for one in watched(commits, "commits", asked, lambda each: each.of):
             count = one.number
             faults += one.faults
-            _progress(one, asked)
         past = [] if revisions else list(past_hooks(repository, settings))
     finally:
         verifier.close()
@@ -67,11 +65,3 @@ def _show(console: Console, count: int, wrong: int, past: Sequence[CommitFault])
         console.print(
             f"{len({fault.commit for fault in past})} of people's commits went past the git hooks"
         )
-
-
-def _progress(one: VerifiedCommit, asked: Invocation) -> None:
-    if asked.quiet or not sys.stderr.isatty():
-        return
-    if one.number % _PROGRESS_EVERY == 0 or one.number == one.of:
-        end = "\n" if one.number == one.of else ""
-        print(f"\r{one.number} of {one.of} commits", end=end, file=sys.stderr, flush=True)
