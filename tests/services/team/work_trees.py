@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -94,7 +95,11 @@ class TeamTree:
     def write(self, path: str, *lines: str) -> None:
         """Write an artifact and have it committed, as its daemon would."""
         self.place(path, "".join(f"{line}\n" for line in lines))
+        deadline = time.monotonic() + 10
         self.coordinator.reconcile()
+        while self.coordinator.unfinished() and time.monotonic() < deadline:
+            time.sleep(0.02)  # held while the user's git may be at work: its index is fresh
+            self.coordinator.process(self.coordinator.unfinished())
         self.coordinator.sync_index()
 
     def place(self, path: str, text: str) -> None:
