@@ -5,6 +5,7 @@ Each verb lives in a file of its own, which is imported only when it is typed.
 
 from __future__ import annotations
 
+import errno
 import importlib
 import io
 import os
@@ -125,11 +126,17 @@ def _show(error: click.ClickException) -> None:
     )
 
 
+def _drop_output() -> None:
+    """Lead what is still to be written nowhere, so that the interpreter's last flush fails no more."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def run(arguments: Sequence[str]) -> int:
     """Run one command; print whatever goes wrong, once; return the exit code."""
     as_json = "--json" in arguments
     try:
         result = yolo_fs.main(args=list(arguments), prog_name="yolo-fs", standalone_mode=False)
+        sys.stdout.flush()  # what cannot be written is told here, not by the interpreter at its end
         return int(result or 0)
     except click.exceptions.Exit as ended:
         return ended.exit_code
@@ -141,12 +148,17 @@ def run(arguments: Sequence[str]) -> int:
     except YoloError as error:
         complain(error, as_json=as_json)
         return error.exit_code
-    except BrokenPipeError:  # the reader closed the pipe, as `head` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (BrokenPipeError, SystemExit):  # the reader closed the pipe, as `head` does; click exits
+        _drop_output()
         return Exit.DONE
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
     except Exception as defect:
+        if isinstance(defect, OSError) and defect.errno in (errno.ENOSPC, errno.EDQUOT):
+            _drop_output()
+            full = YoloError(Reason.NO_SPACE, "the answer could not be written: no space left")
+            complain(full, as_json=False)
+            return Exit.TRY_AGAIN
         if "-v" in arguments or "--verbose" in arguments:
             raise
         hint = "This is a defect of yolo-fs. Run it again with -v and report what it prints."
