@@ -34,10 +34,12 @@ if TYPE_CHECKING:
 @click.option("--write", is_flag=True, help="Apply the repairs, and commit what is valid.")
 @click.option("--report", "page", metavar="FILE.html", help="Keep the report as one HTML file.")
 def adopt(asked: Invocation, *, folder: str | None, write: bool, page: str | None) -> Reply:
-    """Report how a planning tree that is already there stands: what is valid, repairable, or needs its author.
+    """Report how a planning tree that is already there stands: what is valid, repairable, or needs
+    its author.
 
-    With --write the repairs that decide nothing are applied, and each valid artifact becomes a commit of its own under
-    its prescribed subject. Nothing is moved or deleted. Ends with 1 while an author has to decide something.
+    With --write the repairs that decide nothing are applied, and each valid artifact becomes a
+    commit of its own under its prescribed subject. Nothing is moved or deleted. Ends with 1 while
+    an author has to decide something.
     """
     if folder is not None and write:
         raise click.UsageError(
@@ -71,7 +73,9 @@ def _judged(
 
 
 def _commit(asked: Invocation) -> list[dict[str, str]]:
-    """Commit what is valid now, as the daemon does; a daemon that runs already does it by itself."""
+    """Commit what is valid now, as the daemon does; a daemon that runs already does it by
+    itself.
+    """
     made: list[dict[str, str]] = []
 
     def note(event: str, path: str, data: Mapping[str, Any]) -> None:

@@ -1,4 +1,5 @@
-"""Draws the team on the terminal: signs that need no colour, one line for what is finished, and why not.
+"""Draws the team on the terminal: signs that need no colour, one line for what is finished, and why
+not.
 
 What is drawn of history holds no age and no clock: the same commit gives the same bytes, today and
 in a year.
@@ -88,7 +89,9 @@ def draw_asides(console: Console, asides: Iterable[Aside]) -> None:
 
 
 def draw_crew(console: Console, found: AgentsSnapshot) -> None:
-    """Draw who is at work or has disappeared, what is open, late or stands still; nothing where all is well."""
+    """Draw who is at work or has disappeared, what is open, late or stands still; nothing where all
+    is well.
+    """
     for agent in found.agents:
         if agent.health in (*AT_WORK, Health.DISAPPEARED):
             style = "red" if agent.health is Health.DISAPPEARED else "dim"

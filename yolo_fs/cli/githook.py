@@ -1,4 +1,5 @@
-"""`yolo-fs git-hook`: what one of git's hooks asks. The hooks of `hooks install` run this file itself.
+"""`yolo-fs git-hook`: what one of git's hooks asks. The hooks of `hooks install` run this file
+itself.
 
 Only the standard library is imported before it is known what is asked. Whatever goes wrong in here
 is said and lets git go on: a defect of ours must never block a commit.
@@ -42,7 +43,9 @@ def _say_who_is_there(arguments: Sequence[str]) -> int:
 
 
 def __getattr__(attribute: str) -> click.Command:
-    """Make the command only when the command line asks for it: click costs more than most answers."""
+    """Make the command only when the command line asks for it: click costs more than most
+    answers.
+    """
     if attribute not in ("git-hook", "git_hook"):
         raise AttributeError(attribute)
     import click
@@ -57,7 +60,8 @@ def __getattr__(attribute: str) -> click.Command:
 
         git calls this; 'yolo-fs hooks install' installs it. For agent hosts see 'yolo-fs setup'.
 
-        Hook managers call this; 'yolo-fs hooks install' needs none. ARGUMENTS are those that git gives.
+        Hook managers call this; 'yolo-fs hooks install' needs none. ARGUMENTS are those that git
+        gives.
         """
         return answer(name, arguments)
 

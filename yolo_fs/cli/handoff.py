@@ -58,8 +58,8 @@ def check(
 ) -> Reply:
     """Accept a handoff, or tell each reason why its receiver must stop.
 
-    Without PATH: the HANDOFF.md that was written last, in the planning tree or a directive session. A PATH is a
-    HANDOFF.md or a text with a chat packet; - reads the text from stdin.
+    Without PATH: the HANDOFF.md that was written last, in the planning tree or a directive session.
+    A PATH is a HANDOFF.md or a text with a chat packet; - reads the text from stdin.
     """
     with Repository(asked.start) as repository:
         handoffs = DirectiveHandoffs(repository, load(repository.root))
@@ -111,7 +111,9 @@ def check(
     help="Default: what the configuration requires.",
 )
 def emit_(asked: Invocation, **fields: str | None) -> Reply:
-    """Write a complete packet or nothing: HANDOFF.md of the session, and the text for the chat on stdout."""
+    """Write a complete packet or nothing: HANDOFF.md of the session, and the text for the chat on
+    stdout.
+    """
     given = {name: text for name, text in fields.items() if text is not None}
     with Repository(asked.start) as repository:
         emitted = emit(repository, load(repository.root), given)
@@ -127,7 +129,9 @@ def emit_(asked: Invocation, **fields: str | None) -> Reply:
 @verb("parse", example="yolo-fs handoff parse chat.txt", parent=handoff)
 @click.argument("path", metavar="FILE|-")
 def parse(asked: Invocation, *, path: str) -> Reply:
-    """Read a packet from a chat text or a HANDOFF.md and show its fields. What it points at is not looked at."""
+    """Read a packet from a chat text or a HANDOFF.md and show its fields. What it points at is not
+    looked at.
+    """
     source = _text() if path == STDIN else _file(os.path.join(asked.start, path), path)
     if isinstance(source, Finding):
         return Reply(None, (source,), Exit.FINDINGS)
@@ -137,7 +141,7 @@ def parse(asked: Invocation, *, path: str) -> Reply:
     return Reply(fields, findings, code, lambda console: _show_fields(console, fields or {}))
 
 
-# --- what is asked about ---------------------------------------------------------------------------------------------
+# --- what is asked about --------------------------------------------------------------------------
 
 
 def _source(
@@ -176,7 +180,7 @@ def _nothing_handed_over() -> Finding:
     )
 
 
-# --- what is answered ------------------------------------------------------------------------------------------------
+# --- what is answered -----------------------------------------------------------------------------
 
 
 def _as_json(handed: ReceivedHandoff) -> dict[str, Any]:

@@ -1,4 +1,5 @@
-"""Answers a hook with the standard library alone where nothing of ours is touched, and never fails its host.
+"""Answers a hook with the standard library alone where nothing of ours is touched, and never fails
+its host.
 
 A host runs this before and after each tool of each agent, so that most answers must cost no more
 than an interpreter. Whatever goes wrong is told on stderr and is exit 0: hosts take 2 for a
@@ -47,7 +48,8 @@ AGENTS = frozenset(
         "qa", "qa-code", "questionary", "roadmap", "scout", "security", "senior", "tester",
     )
 )  # fmt: skip
-"""Names of the roster without the prefixes of departments; a test keeps them equal, since the roster costs 25 ms."""
+"""Names of the roster without the prefixes of departments; a test keeps them equal, since the
+roster costs 25 ms."""
 _PATHS = ("file_path", "path", "notebook_path", "target_file")
 _LONGEST_NAME = 200
 _MAY_REACH_THE_TREE = re.compile(
@@ -55,7 +57,8 @@ _MAY_REACH_THE_TREE = re.compile(
     r"|\b(?:rm|rimraf|mv)\b.*?\s[\"']?(?:\.|/|~|\*|\$|`)"
     r"|\bgit\b.*(?:--no-verify|\bcommit\b.*\s-[a-z]*n|(?i:core\.hookspath))"
 )
-"""Words by which a command may reach files of the planning tree without its name, or skip our git hooks."""
+"""Words by which a command may reach files of the planning tree without its name, or skip our git
+hooks."""
 _MAY_DESTROY = re.compile(
     r"\bgit\b.*\b(?:reset|clean|checkout|switch|restore|stash)\b|\b(?:rm|rimraf|trash)\b"
 )
@@ -82,7 +85,9 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def main_in_full(arguments: Sequence[str]) -> int:
-    """In the warm process: print the answer to a question on stdin as one list of its three parts."""
+    """In the warm process: print the answer to a question on stdin as one list of its three
+    parts.
+    """
     from yolo_fs.cli.hook import fully
 
     event, host, cwd = arguments
@@ -97,7 +102,9 @@ def answer(data: bytes, event: str = "", host: str = "", start: str = "") -> Ans
 
 
 def understand(data: bytes, event: str, host: str, start: str) -> tuple[Asked | None, str]:
-    """Return event, host, directory and input where something of ours is touched; else None and what to complain of."""
+    """Return event, host, directory and input where something of ours is touched; else None and
+    what to complain of.
+    """
     try:
         told = json.loads(data) if data.strip() else {}
     except (ValueError, RecursionError):
@@ -120,7 +127,9 @@ def understand(data: bytes, event: str, host: str, start: str) -> tuple[Asked | 
 
 
 def in_time(asked: Asked) -> Answer:
-    """Answer in full, in the warm process where there is one; what guards, before the host goes on without it."""
+    """Answer in full, in the warm process where there is one; what guards, before the host goes on
+    without it.
+    """
     if asked[0] != GUARD:
         return _warm(asked) or _fully(asked)
     from yolo_fs.cli.hook_late import OutOfTimeError, answer_late, limit_time
@@ -239,7 +248,7 @@ def _active_agent(root: str) -> str:
         return ""
 
 
-# --- what an event asks of us ----------------------------------------------------------------------------------------
+# --- what an event asks of us ---------------------------------------------------------------------
 
 
 def _has_tree(_told: Question, _cwd: str, root: str) -> bool:
@@ -318,7 +327,9 @@ def _handed_over(root: str) -> list[str]:
 
 
 def _is_accepted(told: Question, root: str, found: list[str]) -> bool:
-    """Return whether the last verdict still holds: editing was allowed, and nothing that it looked at has changed."""
+    """Return whether the last verdict still holds: editing was allowed, and nothing that it looked
+    at has changed.
+    """
     own = own_folder(root)
     note = os.path.join(own, "handoff-accepted.json")
     if not own or not os.path.isfile(note):

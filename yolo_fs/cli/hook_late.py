@@ -1,4 +1,5 @@
-"""What the guard answers when its time runs out: no to what is certainly forbidden, decided without any import of ours.
+"""What the guard answers when its time runs out: no to what is certainly forbidden, decided without
+any import of ours.
 
 A host that waits in vain lets the tool run, which would be the wrong answer to exactly these.
 """
@@ -16,11 +17,13 @@ if TYPE_CHECKING:
     from typing import Any
 
 LIMIT_S = 4.0
-"""The host's own limit less what it takes to start and to end; a test keeps it below the table of hooks."""
+"""The host's own limit less what it takes to start and to end; a test keeps it below the table of
+hooks."""
 _NAMES = (
     r"\.dept-status-|\.dept-lock-|\.handoff-|\.escalation-state\.json$|\.escalation-resolution-"
 )
-"""How the names begin that nobody writes by hand; a test keeps them equal to the table of guarded files."""
+"""How the names begin that nobody writes by hand; a test keeps them equal to the table of guarded
+files."""
 GUARDED_NAME = re.compile(_NAMES)
 _TREE = ".yolo-planning"
 _REDIRECTED = re.compile(
@@ -70,7 +73,9 @@ def answer_late(asked: tuple[str, str, str, Mapping[str, Any]]) -> tuple[dict[st
 
 
 def _forbidden(told: Mapping[str, Any], cwd: str) -> str:
-    """Return why a tool may certainly not run, whoever asks; empty where only the whole check tells."""
+    """Return why a tool may certainly not run, whoever asks; empty where only the whole check
+    tells.
+    """
     given = told.get("tool_input")
     given = given if isinstance(given, dict) else told
     for key in _PATHS if told.get("tool_name") in WRITERS else ():

@@ -35,8 +35,9 @@ class _ListedByDefault(click.Group):
 def kept() -> None:
     """Contents that could not be committed, or that a command would have destroyed.
 
-    They lie in a private ref of the repository, never on a branch, and are never pushed by yolo-fs. The newest 20
-    versions of a path stay, 64 MiB in all. What looks like a credential is only named. Without a subcommand: list.
+    They lie in a private ref of the repository, never on a branch, and are never pushed by yolo-fs.
+    The newest 20 versions of a path stay, 64 MiB in all. What looks like a credential is only
+    named. Without a subcommand: list.
     """
 
 
@@ -71,7 +72,9 @@ def show(asked: Invocation, *, number: int) -> Reply:
 @click.argument("number", type=int, metavar="N")
 @click.option("--to", "target", metavar="PATH", help="Write it there instead of where it was.")
 def restore_(asked: Invocation, *, number: int, target: str | None) -> Reply:
-    """Write an entry back to where it was. What stands there now, and is not committed, is kept first."""
+    """Write an entry back to where it was. What stands there now, and is not committed, is kept
+    first.
+    """
     with Repository(asked.start) as repository:
         keeper = _keeper(repository)
         done = restore(repository, keeper, keeper.entry(number), target, asked.start)

@@ -103,8 +103,8 @@ class _Verbs(click.Group):
 def yolo_fs() -> None:
     """Coordinate a team of coding agents that share one git repository.
 
-    Watches the artifacts that agents write, validates each against the protocol, commits it at once and
-    alone, and tells anybody at any time where the team stands.
+    Watches the artifacts that agents write, validates each against the protocol, commits it at once
+    and alone, and tells anybody at any time where the team stands.
 
     \b
     Start here:
@@ -116,7 +116,9 @@ def yolo_fs() -> None:
 
 
 def _show(error: click.ClickException) -> None:
-    """Print how a command is to be typed; what was typed may be a file name that a shell completed."""
+    """Print how a command is to be typed; what was typed may be a file name that a shell
+    completed.
+    """
     text = io.StringIO()
     error.show(text)
     print(

@@ -1,4 +1,6 @@
-"""`yolo-fs mcp`: the Model Context Protocol on stdio, for hosts without hooks and agents in any language."""
+"""`yolo-fs mcp`: the Model Context Protocol on stdio, for hosts without hooks and agents in any
+language.
+"""
 
 from __future__ import annotations
 

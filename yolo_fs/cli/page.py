@@ -22,8 +22,9 @@ from yolo_fs.cli.reply import Invocation, Reply, verb
 def board(asked: Invocation, *, port: int, no_open: bool, folders: tuple[str, ...]) -> Reply:
     """Show the team in the browser, live and back in time, until interrupted. It changes nothing.
 
-    The first line is the address. Only this machine and this user can open it: it holds a token that is new each
-    time. Works with and without a running daemon. Needs the extra: pip install 'yolo-fs[web]'.
+    The first line is the address. Only this machine and this user can open it: it holds a token
+    that is new each time. Works with and without a running daemon. Needs the extra: pip install
+    'yolo-fs[web]'.
     """
     try:
         from yolo_fs.web.server import BoardServer

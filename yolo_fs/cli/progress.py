@@ -23,7 +23,9 @@ def watched(
     asked: Invocation,
     total_of: Callable[[_Item], int] | None = None,
 ) -> Iterator[_Item]:
-    """Yield the items, and show on stderr how many there were. `total_of`: how many there are in all, by any of them."""
+    """Yield the items, and show on stderr how many there were. `total_of`: how many there are in
+    all, by any of them.
+    """
     if asked.quiet or not sys.stderr.isatty():
         yield from items
         return

@@ -45,9 +45,11 @@ class Reply:
 def verb(
     name: str, *, example: str, parent: click.Group | None = None, group: str = ""
 ) -> Callable[[Callable[..., Reply]], click.Command]:
-    """Make a function `(asked, **options) -> Reply` a command with the options that all commands take.
+    """Make a function `(asked, **options) -> Reply` a command with the options that all commands
+    take.
 
-    `parent`: the group that it joins; `group`: the name of the one that will take it in, from another file.
+    `parent`: the group that it joins; `group`: the name of the one that will take it in, from
+    another file.
     """
 
     def make(function: Callable[..., Reply]) -> click.Command:
@@ -99,7 +101,9 @@ _COMMON = (
 
 
 def refuse_secrets(options: Mapping[str, Any]) -> None:
-    """Refuse options that look like credentials: what a command is given may be kept, and shown to agents."""
+    """Refuse options that look like credentials: what a command is given may be kept, and shown to
+    agents.
+    """
     from yolo_fs.credentials import is_secret
 
     for name, value in options.items():
@@ -154,7 +158,9 @@ def print_finding(finding: Finding) -> None:
 
 
 def console_for(stream: Any) -> Console:
-    """Return a console that shows colour only on a terminal, and never reads markup in what it prints."""
+    """Return a console that shows colour only on a terminal, and never reads markup in what it
+    prints.
+    """
     from rich.console import Console
 
     return Console(

@@ -29,10 +29,11 @@ from yolo_fs.web.report import write_report
 )
 @click.option("-o", "--output", required=True, metavar="FILE.html", help="Where to write it.")
 def report(asked: Invocation, *, phase: str, revision: str, output: str) -> Reply:
-    """Write one HTML file with a whole phase: timeline, plots, artifacts with versions and verdicts, gates, commits.
+    """Write one HTML file with a whole phase: timeline, plots, artifacts with versions and
+    verdicts, gates, commits.
 
-    It opens from disk without a network and holds no script and no credential. The same history and journal give the
-    same bytes.
+    It opens from disk without a network and holds no script and no credential. The same history and
+    journal give the same bytes.
     """
     with Repository(asked.start) as repository:
         commit = find_commit(repository, revision)

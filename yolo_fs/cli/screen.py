@@ -1,4 +1,5 @@
-"""Draws `status` so that it fits the terminal: first what needs a person, then where the team stands.
+"""Draws `status` so that it fits the terminal: first what needs a person, then where the team
+stands.
 
 Signs and words carry everything; colour only repeats them. What does not fit is counted, and `-v`
 shows all of it.

@@ -1,4 +1,6 @@
-"""`yolo-fs setup`: lets the host of an agent ask us, beside whatever else it asks, and takes that back."""
+"""`yolo-fs setup`: lets the host of an agent ask us, beside whatever else it asks, and takes that
+back.
+"""
 
 from __future__ import annotations
 
@@ -114,7 +116,9 @@ def _checked(repository: Repository, row: Host, settings: HostSettings) -> Reply
 
 
 def _program() -> tuple[Finding, ...]:
-    """Warn where the host could not find us: hooks name the program alone, since the file is shared."""
+    """Warn where the host could not find us: hooks name the program alone, since the file is
+    shared.
+    """
     if shutil.which(PROGRAM):
         return ()
     message = f"{PROGRAM} is not on the PATH, so the host cannot run it"

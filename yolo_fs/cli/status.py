@@ -44,14 +44,16 @@ _COLOUR = {
     "--at", "revision", metavar="REV", help="Show the team as of a commit, from history alone."
 )
 def status(asked: Invocation, *, watch: bool, revision: str | None) -> Reply:
-    """Show where the team stands, then every artifact's standing, and why what is held or rejected is so.
+    """Show where the team stands, then every artifact's standing, and why what is held or rejected
+    is so.
 
-    The team: phases with departments and steps, plans, gates and what they lack, blockers, waits that nothing ends,
-    and what the work tree declares otherwise. A finished phase is one line; -v shows all of it. On a terminal it fits
-    the screen, and says first what needs a person; --watch ends with q.
+    The team: phases with departments and steps, plans, gates and what they lack, blockers, waits
+    that nothing ends, and what the work tree declares otherwise. A finished phase is one line; -v
+    shows all of it. On a terminal it fits the screen, and says first what needs a person; --watch
+    ends with q.
 
-    Committed: the branch has it. Pending: looked at again by itself in a moment. Held: valid, but git or the
-    configuration stands in the way. Rejected: invalid, with each fault and its place.
+    Committed: the branch has it. Pending: looked at again by itself in a moment. Held: valid, but
+    git or the configuration stands in the way. Rejected: invalid, with each fault and its place.
     """
     if watch and revision is not None:
         raise click.UsageError("--at never changes, so there is nothing to watch.")
@@ -81,7 +83,9 @@ def _as_of(repository: Repository, revision: str, asked: Invocation) -> Reply:
 
 
 def _is_short(console: Console, asked: Invocation) -> bool:
-    """Return whether a screen is all that there is room for; `-v` and whoever reads a pipe get everything."""
+    """Return whether a screen is all that there is room for; `-v` and whoever reads a pipe get
+    everything.
+    """
     return console.is_terminal and not asked.verbose
 
 

@@ -1,4 +1,5 @@
-"""The status line of an agent's host, with the standard library alone: what the daemon last said, read from one file.
+"""The status line of an agent's host, with the standard library alone: what the daemon last said,
+read from one file.
 
 A host runs this every few hundred milliseconds and shows the first line; an error would blank it,
 so that whatever goes wrong is an empty line and exit 0.
@@ -26,7 +27,9 @@ LONGEST = 160
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print the line for the work tree that the host names on stdin, or that `-C` names. Always 0."""
+    """Print the line for the work tree that the host names on stdin, or that `-C` names. Always
+    0.
+    """
     try:
         start = arguments[arguments.index("-C") + 1] if "-C" in arguments[:-1] else _told()
         print(line(start or os.curdir), flush=True)
@@ -36,7 +39,9 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def line(start: str) -> str:
-    """Return where the team of a work tree stands; nothing outside of one that yolo_fs looks after."""
+    """Return where the team of a work tree stands; nothing outside of one that yolo_fs looks
+    after.
+    """
     root = _root(os.path.abspath(start))
     if not root:
         return ""

@@ -84,8 +84,8 @@ def validate(
 ) -> Reply:
     """Check artifacts, messages, handoffs, state and configuration against the protocol.
 
-    Without PATH: the whole planning tree. A PATH is a file, a folder, or - for a text on stdin (a message,
-    or what --type says). Ends with 1 when there is an error; warnings alone do not count.
+    Without PATH: the whole planning tree. A PATH is a file, a folder, or - for a text on stdin (a
+    message, or what --type says). Ends with 1 when there is an error; warnings alone do not count.
     """
     if staged and STDIN in paths:
         raise click.UsageError("--staged reads the index, not stdin")
@@ -95,7 +95,8 @@ def validate(
         result = _collected(files, suggest=suggest)
     finally:
         validator.close()
-    # Where a diff or another program's words fill stdout, or people read it, findings are not printed twice.
+    # Where a diff or another program's words fill stdout, or people read it, findings are not
+    # printed twice.
     goes_with = result.findings if asked.as_json or (suggest and form == "text") else ()
     show = _show_suggestions if suggest and form == "text" else _FORMS[form]
     return Reply(result.data(), goes_with, result.exit_code, lambda console: show(console, result))

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 @verb("verify", example="yolo-fs verify main..feature/login")
 @click.argument("revisions", nargs=-1, metavar="[REV-RANGE]")
 def verify(asked: Invocation, *, revisions: Sequence[str]) -> Reply:
-    """Check every commit that a coordinator made: one artifact each, its content, its references, subject, trailers.
+    """Check every commit that a coordinator made: one artifact each, its content, its references,
+    subject, trailers.
 
     Needs no daemon and no network. Without REV-RANGE: everything that HEAD contains, and what
     people committed past the git hooks since those are installed.

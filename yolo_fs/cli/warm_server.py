@@ -1,4 +1,5 @@
-"""The warm process: has imported every verb, and answers each client by a fork that becomes its command.
+"""The warm process: has imported every verb, and answers each client by a fork that becomes its
+command.
 
 One thread, so that a fork is whole; one pipe from the daemon, whose end is the server's end. A
 client is served by the child alone: nothing that it sends or leaves unsaid can hold up the server.
@@ -38,7 +39,8 @@ from yolo_fs.services.workspace.own_files import WARM
 
 BACKLOG = 128
 STALE = 3
-"""Exit code of a child that found the package changed: the server then ends, and is started anew."""
+"""Exit code of a child that found the package changed: the server then ends, and is started
+anew."""
 REQUEST_S = 10.0
 """How long a client may take to say what it wants."""
 LONGEST_BYTES = 64 << 20
@@ -49,7 +51,8 @@ _HANGUP = signal.SIGRTMIN
 _LIMITS = sorted(getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_"))
 _SAME = ("Uid", "Gid", "Groups", "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb", "NoNewPrivs", "Seccomp",
          "Seccomp_filters")  # fmt: skip
-"""Lines of /proc/PID/status in which a client must not differ: it gets no more rights here than it has."""
+"""Lines of /proc/PID/status in which a client must not differ: it gets no more rights here than it
+has."""
 _SPACES = ("mnt", "net", "user", "pid", "ipc", "uts")
 
 
@@ -129,7 +132,9 @@ class WarmRequest:
 
 
 def main() -> int:
-    """Serve below the folder that is given, for its work tree, until the pipe that is stdin ends or the package changes."""
+    """Serve below the folder that is given, for its work tree, until the pipe that is stdin ends or
+    the package changes.
+    """
     folder, root = sys.argv[1:]
     lifeline = os.dup(0)
     os.set_inheritable(lifeline, False)
@@ -148,7 +153,9 @@ def main() -> int:
 
 
 def _prepare(root: str) -> None:
-    """Import every verb, build the shapes, and rehearse: what has run once is faster the second time."""
+    """Import every verb, build the shapes, and rehearse: what has run once is faster the second
+    time.
+    """
     for module in pkgutil.walk_packages(yolo_fs.__path__, "yolo_fs.", lambda _: None):
         if not module.name.endswith("__main__"):
             with contextlib.suppress(ImportError):  # of an extra that is not installed
@@ -218,7 +225,9 @@ class _Server:
         return 0
 
     def _listen(self) -> None:
-        """Appear under the name that clients know, in one step, in place of a server that was killed."""
+        """Appear under the name that clients know, in one step, in place of a server that was
+        killed.
+        """
         place = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         if not warm_path.is_private(os.fstat(place)):
             raise SystemExit(f"{self._folder} is open to others")
@@ -368,7 +377,9 @@ def _take_limits(peer: int) -> None:
 
 
 def _inherit(request: WarmRequest, descriptors: Sequence[int]) -> None:
-    """Become a process as the client is one: streams, folder, mask, environment, signals, zone of time."""
+    """Become a process as the client is one: streams, folder, mask, environment, signals, zone of
+    time.
+    """
     here = descriptors[3]
     for wanted, given in enumerate(descriptors[:3]):
         os.dup2(given, wanted)
@@ -402,7 +413,9 @@ def _end_with(connection: socket.socket) -> None:
 
 
 def _run(arguments: Sequence[str]) -> int:
-    """Run a command and return its exit code, also where an interpreter would end by an exception."""
+    """Run a command and return its exit code, also where an interpreter would end by an
+    exception.
+    """
     try:
         return run_here(arguments) & 0xFF
     except SystemExit as ended:

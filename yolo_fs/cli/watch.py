@@ -22,10 +22,11 @@ LOOK_EVERY_S = 0.5
 
 
 def follow(repository: Repository, look: Callable[[], tuple[str, bool]]) -> None:
-    """Show what `look` says, and again whenever it says something else, until interrupted or told to quit by `q`.
+    """Show what `look` says, and again whenever it says something else, until interrupted or told
+    to quit by `q`.
 
-    `look`: returns a text, and whether time alone will change it; otherwise it is asked again when HEAD, the planning
-    tree, the daemon or the window changed.
+    `look`: returns a text, and whether time alone will change it; otherwise it is asked again when
+    HEAD, the planning tree, the daemon or the window changed.
     """
     before: object = None
     shown, moves = "", True
@@ -73,7 +74,9 @@ def _is_told_to_quit(heard: int | None, within_s: float) -> bool:
 
 @contextlib.contextmanager
 def _page() -> Iterator[Callable[[str], None]]:
-    """Lend a page: what is put on it replaces what was there; where there is no terminal, it follows below."""
+    """Lend a page: what is put on it replaces what was there; where there is no terminal, it
+    follows below.
+    """
     if not sys.stdout.isatty():
         yield _put_below
         return

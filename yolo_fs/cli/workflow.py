@@ -32,7 +32,9 @@ _PHASE = click.option("--phase", required=True, help="Number or directory name o
 
 @click.group("workflow", short_help="the steps: who is next, what is missing, what may be skipped")
 def workflow() -> None:
-    """Ask the workflow. A step is complete when the evidence shows it, not when an agent says so."""
+    """Ask the workflow. A step is complete when the evidence shows it, not when an agent says
+    so.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,9 @@ def _scene(asked: Invocation, phase: str) -> Iterator[_PhaseLook]:
 @verb("next", example="yolo-fs workflow next --phase 1", parent=workflow)
 @_PHASE
 def next_(asked: Invocation, *, phase: str) -> Reply:
-    """Name the next agent of the phase and of each department, its inputs, and what its step still lacks."""
+    """Name the next agent of the phase and of each department, its inputs, and what its step still
+    lacks.
+    """
     with _scene(asked, phase) as scene:
         progress, found = scene.phase.progress, scene.looks
         loops = [one for one in scene.loops if not one.is_over]
@@ -82,7 +86,9 @@ def next_(asked: Invocation, *, phase: str) -> Reply:
 @verb("show", example="yolo-fs workflow show --phase 1", parent=workflow)
 @_PHASE
 def show(asked: Invocation, *, phase: str) -> Reply:
-    """Show every step with its entry and exit gates, every loop with its metrics, and what went out of its lane."""
+    """Show every step with its entry and exit gates, every loop with its metrics, and what went out
+    of its lane.
+    """
     with _scene(asked, phase) as scene:
         found, loops = scene.looks, scene.loops
         findings = out_of_lane(scene.phase.facts)
@@ -103,7 +109,8 @@ def show(asked: Invocation, *, phase: str) -> Reply:
 @_PHASE
 @click.option("--reason", "because", required=True, help="Why the step is not needed.")
 def skip_(asked: Invocation, *, step: str, phase: str, because: str) -> Reply:
-    """Declare that a step is skipped, in the phase's execution state; it counts once that file is committed.
+    """Declare that a step is skipped, in the phase's execution state; it counts once that file is
+    committed.
 
     A mandatory step cannot be skipped, nor one that is complete.
     """
@@ -119,7 +126,9 @@ def skip_(asked: Invocation, *, step: str, phase: str, because: str) -> Reply:
 @click.argument("step")
 @_PHASE
 def complete(asked: Invocation, *, step: str, phase: str) -> Reply:
-    """Return whether a step is complete by evidence; nothing is marked. Exit 1 with each missing piece."""
+    """Return whether a step is complete by evidence; nothing is marked. Exit 1 with each missing
+    piece.
+    """
     chosen = find_step(step)
     with _scene(asked, phase) as scene:
         found = [one for one in scene.looks if one.progress.step == chosen]
@@ -136,7 +145,9 @@ def complete(asked: Invocation, *, step: str, phase: str) -> Reply:
 @verb("routes", example="yolo-fs workflow routes /yolo:fix", parent=workflow)
 @click.argument("command", required=False)
 def routes(asked: Invocation, *, command: str | None) -> Reply:
-    """Tell where a command enters, whom it spawns, and how it escalates; all of them without COMMAND."""
+    """Tell where a command enters, whom it spawns, and how it escalates; all of them without
+    COMMAND.
+    """
     found = [
         row
         for row in ROUTES
@@ -159,7 +170,9 @@ def routes(asked: Invocation, *, command: str | None) -> Reply:
 
 
 def _needs_of(phase: Phase, department: str) -> list[str]:
-    """Return what a department that has nobody to go on waits for, or what lacks the gate that it stands at."""
+    """Return what a department that has nobody to go on waits for, or what lacks the gate that it
+    stands at.
+    """
     gates = {f"gate:{gate.name}": gate for gate in phase.gates}
     waits = [one for one in phase.waits if one.waiter == department]
     at_gate = [one for one in waits if one.on.startswith("gate:")]

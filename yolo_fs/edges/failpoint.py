@@ -1,4 +1,5 @@
-"""Named places at which a test kills, slows or refuses the running program; nothing at all unless `YOLO_FP` is set.
+"""Named places at which a test kills, slows or refuses the running program; nothing at all unless
+`YOLO_FP` is set.
 
 `YOLO_FP=STAGE:ACTION[:NTH][,…]`. Actions: `kill` (SIGKILL of this process), `sleep=MS`,
 `raise=NAME` (the operating system's error of that name, such as ENOSPC). `NTH` counts the passes
@@ -81,7 +82,8 @@ STAGES: Mapping[str, str] = {
     "recovery.booted": "it is noted that this boot was recovered from",
     "daemon.scanned": "the first scan is done; nothing is computed from it",
 }
-"""Stage → what is so when the program comes by. Each is passed at exactly one place in the program."""
+"""Stage → what is so when the program comes by. Each is passed at exactly one place in the
+program."""
 
 
 class Injection(NamedTuple):

@@ -1,4 +1,5 @@
-"""Agents' heartbeats: one line per sign of life, in `.git/yolo-fs/agents.jsonl`; and marks of compacted sessions.
+"""Agents' heartbeats: one line per sign of life, in `.git/yolo-fs/agents.jsonl`; and marks of
+compacted sessions.
 
 Hooks append to it before and after each tool of each agent, so nothing but the standard library is
 imported here, and no typing either. Appending never waits and never syncs: a full disk costs
@@ -122,7 +123,7 @@ def _iso(at_s: float) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(whole)) + f".{int(rest * 1000):03}Z"
 
 
-# --- sessions that were compacted ------------------------------------------------------------------------------------
+# --- sessions that were compacted -----------------------------------------------------------------
 
 
 def mark_compacted(folder: str, session: str) -> None:

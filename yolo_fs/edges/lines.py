@@ -1,4 +1,5 @@
-"""Reads JSONL and JSON files strictly: every fault of a file with its line and place, never an exception.
+"""Reads JSONL and JSON files strictly: every fault of a file with its line and place, never an
+exception.
 
 jsonlines reads the lines, with our decoder. See docs/faults.md#f53.
 """
@@ -49,7 +50,8 @@ def read_lines(data: bytes, path: str, limits: Limits = Limits()) -> Reading:
 
 
 def read_object(data: bytes, path: str, limits: Limits = Limits()) -> Reading:
-    """Read a file that is one JSON object, on as many lines as it likes: a single record, of line 1.
+    """Read a file that is one JSON object, on as many lines as it likes: a single record, of line
+    1.
 
     A complete object without a final newline is a warning and not torn: its last brace proves that
     nothing is missing.
@@ -105,7 +107,9 @@ def _records(data: bytes, text: Text, limits: Limits, report: FindingList) -> li
 
 
 def _object(number: int, line: str, limits: Limits, report: FindingList) -> dict[str, Any] | None:
-    """Return the object of a line that the quick decoder did not vouch for, or report its faults."""
+    """Return the object of a line that the quick decoder did not vouch for, or report its
+    faults.
+    """
     value: dict[str, Any] | None
     value, faults = look_closely(line, limits)
     for _, fault in faults:
@@ -114,14 +118,18 @@ def _object(number: int, line: str, limits: Limits, report: FindingList) -> dict
 
 
 def _shielded(data: bytes, lines: list[str]) -> list[str]:
-    """Return the lines so that jsonlines does not strip a mark or separator, which is a fault, from their start."""
+    """Return the lines so that jsonlines does not strip a mark or separator, which is a fault, from
+    their start.
+    """
     if BYTE_ORDER_MARK not in data and b"\x1e" not in data:
         return lines
     return [f" {line}" if line.startswith(("\ufeff", "\x1e")) else line for line in lines]
 
 
 def _is_one_value_on_many_lines(text: Text, limits: Limits) -> bool:
-    """Recognise a pretty-printed object, or an array of objects, which deserves one finding and not one per line."""
+    """Recognise a pretty-printed object, or an array of objects, which deserves one finding and not
+    one per line.
+    """
     if (
         text.torn
         or text.refused

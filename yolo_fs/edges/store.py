@@ -39,7 +39,7 @@ _LIMITS = Limits(max_file_bytes=_SIZE_LIMIT_BYTES)
 _POLL_S = 0.01
 _TEMPORARY = re.compile(r"\..+\.yolo-tmp\.(?P<pid>[0-9]{1,10})\.[0-9a-f]+", re.DOTALL)
 
-# --- reading ---------------------------------------------------------------------------------------------------------
+# --- reading --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,9 @@ class RefusedError(ValueError):
 
 
 def read_json(path: str) -> dict[str, Any] | Damaged | None:
-    """Return the object in the file, None when there is no file, `Damaged` when there is anything else."""
+    """Return the object in the file, None when there is no file, `Damaged` when there is anything
+    else.
+    """
     try:
         return _parsed(_bytes_of(path))
     except RefusedError as refusal:
@@ -112,7 +114,7 @@ def _parsed(data: bytes) -> dict[str, Any]:
     return dict(value)
 
 
-# --- writing ---------------------------------------------------------------------------------------------------------
+# --- writing --------------------------------------------------------------------------------------
 
 
 def private_directory(path: str) -> None:
@@ -149,7 +151,9 @@ def write_text(path: str, text: str, *, durable: bool = True, mode: int = SHARED
 
 
 def _text(value: Mapping[str, Any]) -> bytes:
-    """Return a line for each key: as readable as `indent`, which json only does in Python, at a fifth of the time."""
+    """Return a line for each key: as readable as `indent`, which json only does in Python, at a
+    fifth of the time.
+    """
     lines = (f"  {_ENCODER.encode(key)}: {_ENCODER.encode(value[key])}" for key in value)
     return ("{\n" + ",\n".join(lines) + "\n}\n" if value else "{}\n").encode("utf-8")
 
@@ -268,7 +272,7 @@ def _refuse(path: str, refusal: RefusedError) -> NoReturn:
     ) from None
 
 
-# --- a change under a lock -------------------------------------------------------------------------------------------
+# --- a change under a lock ------------------------------------------------------------------------
 
 
 def update(
@@ -280,7 +284,8 @@ def update(
     durable: bool = True,
     mode: int = OWN,
 ) -> dict[str, Any] | None:
-    """Change the file under the lock: `fn` is given what `read_json` returns, and returns the new value.
+    """Change the file under the lock: `fn` is given what `read_json` returns, and returns the new
+    value.
 
     Returns what was written; None from `fn` means no change, and is returned. The lock file stays.
     Raises: YoloError(LOCK_TIMEOUT), naming the holder if the kernel tells.
@@ -290,7 +295,8 @@ def update(
         if new is None:
             return None
         _rename_over(path, _text(new), durable=durable, mode=mode)
-    # The next holder need not wait until the disk has our new name as well: names reach it in order.
+    # The next holder need not wait until the disk has our new name as well: names reach it in
+    # order.
     if durable:
         _sync_name(path)
     return new
@@ -298,7 +304,9 @@ def update(
 
 @contextlib.contextmanager
 def locked(lock: str, timeout_s: float, mode: int = OWN) -> Iterator[None]:
-    """Hold the lock file for as long as the context lasts; it stays. Raises YoloError(LOCK_TIMEOUT)."""
+    """Hold the lock file for as long as the context lasts; it stays. Raises
+    YoloError(LOCK_TIMEOUT).
+    """
     with environment(lock):
         release = _take_free(lock, mode) or _wait_for(lock, timeout_s, mode)
     try:
@@ -308,7 +316,9 @@ def locked(lock: str, timeout_s: float, mode: int = OWN) -> Iterator[None]:
 
 
 def _take_free(lock: str, mode: int) -> Callable[[], object] | None:
-    """Take a free lock by the same flock(2) as filelock, in a tenth of its time; None when it is held."""
+    """Take a free lock by the same flock(2) as filelock, in a tenth of its time; None when it is
+    held.
+    """
     with contextlib.suppress(OSError):  # filelock explains a file system without locks
         descriptor = open_locked(
             lock, lambda path: open_regular(path, os.O_RDWR | os.O_CREAT, mode)
@@ -349,7 +359,9 @@ def _wait_for(lock: str, timeout_s: float, mode: int) -> Callable[[], object]:
 
 
 def _refuse_odd_lock(lock: str) -> None:
-    """Refuse what filelock would open or make for us: a pipe, and missing parent directories (F36)."""
+    """Refuse what filelock would open or make for us: a pipe, and missing parent directories
+    (F36).
+    """
     try:
         found = os.lstat(lock)
     except FileNotFoundError:

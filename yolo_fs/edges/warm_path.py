@@ -1,4 +1,5 @@
-"""Hands a command to the warm process beside the daemon, which answers by a fork of itself instead of by an import.
+"""Hands a command to the warm process beside the daemon, which answers by a fork of itself instead
+of by an import.
 
 The idea is that of Mercurial's `chg`. Nothing but built-in modules is imported here, since this
 decides what each command costs; `signal` alone would double it. Whatever is odd, the command runs
@@ -24,7 +25,8 @@ SOCKET = "warm.sock"
 """Name of the socket, below `.git/yolo-fs` of a work tree."""
 HELLO = b"yolo-fs warm 1\n"
 FRAME_BYTES = 5
-"""A reply is a letter and a number: R refused, S ready (process), C ended (exit code), K killed (signal)."""
+"""A reply is a letter and a number: R refused, S ready (process), C ended (exit code), K killed
+(signal)."""
 GO = b"g"
 """After this word of the client, and not before it, a command has begun."""
 PATIENCE_S = 0.05
@@ -45,9 +47,11 @@ _CREDENTIALS_BYTES = 12
 def run_warm(
     arguments: Sequence[str], start: str = "", streams: tuple[int, int, int] = (0, 1, 2)
 ) -> int | None:
-    """Run a command in the warm process and return its exit code; None when it has to run in this one.
+    """Run a command in the warm process and return its exit code; None when it has to run in this
+    one.
 
-    `start`: where it works, if that is not its own `-C`; `streams`: descriptors that are its standard streams.
+    `start`: where it works, if that is not its own `-C`; `streams`: descriptors that are its
+    standard streams.
     """
     if not _is_ordinary(arguments):
         return None
@@ -75,7 +79,9 @@ def _is_ordinary(arguments: Sequence[str]) -> bool:
 
 
 def signature() -> str:
-    """Return what makes two interpreters behave alike, beside their environment and their streams."""
+    """Return what makes two interpreters behave alike, beside their environment and their
+    streams.
+    """
     flags = sys.flags
     kept = ("debug", "inspect", "interactive", "optimize", "dev_mode", "verbose", "bytes_warning")
     unsafe = 0 if flags.safe_path or not sys.path else 1  # there the first folder is the command's
@@ -107,11 +113,13 @@ def _text_encoding() -> str:
     return "utf-8" if sys.flags.utf8_mode else _locale.getencoding().lower()
 
 
-# --- where it is -----------------------------------------------------------------------------------------------------
+# --- where it is ----------------------------------------------------------------------------------
 
 
 def own_folder(root: str) -> str:
-    """Return `.git/yolo-fs` of the work tree at `root`, also of a linked one; empty outside of a repository."""
+    """Return `.git/yolo-fs` of the work tree at `root`, also of a linked one; empty outside of a
+    repository.
+    """
     git = os.path.join(root, ".git")
     try:
         with open(git, "rb") as file:
@@ -131,7 +139,9 @@ def _start(arguments: Sequence[str]) -> str:
 
 
 def _folder(start: str) -> str:
-    """Return the folder of ours of the work tree that `start` lies in; any other's would do as well."""
+    """Return the folder of ours of the work tree that `start` lies in; any other's would do as
+    well.
+    """
     root = os.path.abspath(start)
     while not os.path.exists(os.path.join(root, ".git")):
         if root == os.path.dirname(root):
@@ -168,7 +178,9 @@ def _connect(folder: str, patience_s: float = PATIENCE_S) -> _socket.socket | No
 
 
 def is_private(status: os.stat_result) -> bool:
-    """Return whether a folder is this user's, and nobody else may write in it or pass through it."""
+    """Return whether a folder is this user's, and nobody else may write in it or pass through
+    it.
+    """
     return status.st_uid == os.geteuid() and not status.st_mode & 0o077
 
 
@@ -191,7 +203,7 @@ def answers(folder: str) -> bool:
     return connection is not None
 
 
-# --- what is said ----------------------------------------------------------------------------------------------------
+# --- what is said ---------------------------------------------------------------------------------
 
 
 def _converse(
@@ -223,7 +235,9 @@ def _converse(
 
 
 def _request(arguments: Sequence[str]) -> bytes:
-    """Return what a command is made of: fields that hold no NUL, after the length of all of them."""
+    """Return what a command is made of: fields that hold no NUL, after the length of all of
+    them.
+    """
     umask = os.umask(0o077)
     os.umask(umask)
     streams = [getattr(sys, name) for name in STREAMS]

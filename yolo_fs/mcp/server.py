@@ -1,4 +1,6 @@
-"""The MCP server: tools, resources and their changes. The only place that knows the library `mcp`."""
+"""The MCP server: tools, resources and their changes. The only place that knows the library
+`mcp`.
+"""
 
 from __future__ import annotations
 

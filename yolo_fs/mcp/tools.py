@@ -1,4 +1,5 @@
-"""The ten tools: each asks what a command of ours answers, for an agent in any host and any language.
+"""The ten tools: each asks what a command of ours answers, for an agent in any host and any
+language.
 
 The text below each name is what the model reads, so it teaches the protocol as well as the tool.
 """

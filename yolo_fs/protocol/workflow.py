@@ -1,4 +1,5 @@
-"""The workflow: every step with its gates, artifacts, commits and skips; effort, complexity and limits.
+"""The workflow: every step with its gates, artifacts, commits and skips; effort, complexity and
+limits.
 
 See docs/sources.md#document-002.
 """
@@ -114,13 +115,15 @@ class Step:
     outputs: tuple[str, ...]
     """What it produces, as printed."""
     commits: tuple[Subject, ...]
-    """Subjects of its artifact commits: the one of document 002 first, then those of the reference scripts."""
+    """Subjects of its artifact commits: the one of document 002 first, then those of the reference
+    scripts."""
     entry: tuple[EntryGate, ...]
     """Conditions that must all hold before it begins."""
     exit: tuple[ExitGate, ...]
     """Conditions that must all hold before it is complete."""
     skips: tuple[Skip, ...] = ()
-    """Rules of which any one skips the step: those of document 002 first, then those of the reference scripts."""
+    """Rules of which any one skips the step: those of document 002 first, then those of the
+    reference scripts."""
     state: tuple[Subject, ...] = (STEP_COMPLETE,)
     """Subjects of the commits that record its completion."""
     mandatory: bool = False

@@ -46,7 +46,9 @@ def count_by_kind(files: Iterable[AdoptedFile]) -> dict[str, Counter[Readiness]]
 
 
 def causes(files: Iterable[AdoptedFile]) -> list[tuple[str, int]]:
-    """Return the commonest findings, each as reason and key, with the number of files that have it."""
+    """Return the commonest findings, each as reason and key, with the number of files that have
+    it.
+    """
     counted: Counter[str] = Counter()
     for file in files:
         counted.update(
@@ -61,7 +63,9 @@ def bar(count: int, most: int) -> str:
 
 
 def as_page(root: str, files: Sequence[AdoptedFile]) -> str:
-    """Return the report as one page of HTML that needs nothing else; every foreign text is escaped."""
+    """Return the report as one page of HTML that needs nothing else; every foreign text is
+    escaped.
+    """
     kinds = [
         [kind, *(str(counts[one] or "") for one in Readiness)]
         for kind, counts in count_by_kind(files).items()

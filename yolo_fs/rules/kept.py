@@ -78,7 +78,9 @@ def entry_of(tree: str, message: str) -> KeptEntry | None:
 
 
 def within_bounds(entries: Sequence[KeptEntry]) -> tuple[KeptEntry, ...]:
-    """Return the entries, oldest first, that stay; one path has few versions, and all have a size."""
+    """Return the entries, oldest first, that stay; one path has few versions, and all have a
+    size.
+    """
     versions: Counter[str] = Counter()
     room = MOST_BYTES
     stay: list[KeptEntry] = []

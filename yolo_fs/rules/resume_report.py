@@ -1,4 +1,5 @@
-"""What a new session is told: where the team stands, who does what next, and what of the work tree needs a hand. Pure.
+"""What a new session is told: where the team stands, who does what next, and what of the work tree
+needs a hand. Pure.
 
 See docs/sources.md#document-002.
 """
@@ -72,7 +73,8 @@ _WEIGHTS = (
     "now", "next", "stops", "rejected", "held", "escalations", "uncommitted", "handoffs", "team", "in_progress",
     "blocked", "gates", "drift", "contexts", "phases", "done",
 )  # fmt: skip
-"""Sections by their weight: what keeps somebody from going on comes first, what is over and done last."""
+"""Sections by their weight: what keeps somebody from going on comes first, what is over and done
+last."""
 
 
 def _sections(situation: Situation, report: PhaseReport | None) -> Iterator[ReportSection | None]:

@@ -1,4 +1,5 @@
-"""The one door to pydantic: the base of every shape, the formats, and faults with place and example.
+"""The one door to pydantic: the base of every shape, the formats, and faults with place and
+example.
 
 A shape is a `Wire` class with a docstring under each field. `check` reports *all* faults of a
 value.
@@ -79,7 +80,8 @@ class Format(StrEnum):
 
 
 class Form(Enum):
-    """Another form of a value that says the same as the documented one; the value is what people read.
+    """Another form of a value that says the same as the documented one; the value is what people
+    read.
 
     `rules.artifacts.forms` binds each to the function that reads it.
     """
@@ -132,18 +134,22 @@ class Wire(BaseModel):
 
     @classmethod
     def matches(cls, value: Mapping[str, Any]) -> bool:
-        """Return whether a record is meant to have this shape, where a line may have one of several."""
+        """Return whether a record is meant to have this shape, where a line may have one of
+        several.
+        """
         return True
 
 
 def build_shapes(base: type[Wire] = Wire) -> None:
-    """Build every shape that is imported; one that is not built is at its first use, which costs milliseconds."""
+    """Build every shape that is imported; one that is not built is at its first use, which costs
+    milliseconds.
+    """
     for shape in base.__subclasses__():
         shape.model_rebuild()
         build_shapes(shape)
 
 
-# --- formats ---------------------------------------------------------------------------------------------------------
+# --- formats --------------------------------------------------------------------------------------
 
 
 SHOULD: Any = {"x-yolo-grade": Grade.SHOULD.value}
@@ -287,13 +293,15 @@ def invariant(check_: Callable[[_Checked], object]) -> Any:
     return model_validator(mode="after")(run)
 
 
-# --- faults ----------------------------------------------------------------------------------------------------------
+# --- faults ---------------------------------------------------------------------------------------
 
 
 def check(
     shape: type[Wire], value: Mapping[str, Any], mode: Strictness = Strictness()
 ) -> tuple[Wire | None, tuple[Fault, ...]]:
-    """Return the value as its shape, or None, with all of its faults in the order of the keys' places."""
+    """Return the value as its shape, or None, with all of its faults in the order of the keys'
+    places.
+    """
     keys = tuple(_unknown_keys(shape, value, mode))
     renames = tuple(fault for fault in keys if fault.reason is Reason.LEGACY_KEY)
     unknown = tuple(fault for fault in keys if fault.reason is not Reason.LEGACY_KEY)
@@ -455,7 +463,9 @@ _BOUNDS = frozenset(
 
 
 def _described(field: FieldInfo) -> FieldInfo:
-    """Return the field itself, or what an alternative such as `IsoDate | None` or an item says of itself."""
+    """Return the field itself, or what an alternative such as `IsoDate | None` or an item says of
+    itself.
+    """
     if field.description or field.examples:
         return field
     inner = (info for part in typing.get_args(field.annotation) for info in _infos(part))
@@ -538,7 +548,9 @@ class _Nested(NamedTuple):
 
 @functools.cache
 def _keys_of(shape: type[Wire]) -> dict[str, _Nested]:
-    """Return the keys of a shape and what lies below each. Asked for every line, so it is worked out once."""
+    """Return the keys of a shape and what lies below each. Asked for every line, so it is worked
+    out once.
+    """
     keys = {}
     for name, field in shape.model_fields.items():
         nested = tuple(_shapes_in(field.annotation))
@@ -586,7 +598,9 @@ def _unknown_key(
 
 
 def _renamed(shape: type[Wire], value: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the value with its old keys under their present names; a present key wins over an old one."""
+    """Return the value with its old keys under their present names; a present key wins over an old
+    one.
+    """
     if shape.renamed_keys.keys().isdisjoint(value):
         return value
     fresh = {key: item for key, item in value.items() if key not in shape.renamed_keys}

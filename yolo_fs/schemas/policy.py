@@ -34,7 +34,8 @@ class Policy(Wire):
     settle_ms: Count = 300
     """Quiet time before a file that is not provably complete is read. Tightens: longer."""
     grace_s: Count = 30
-    """Time after which a last line without newline becomes a finding. Neither way: it only tells sooner or later."""
+    """Time after which a last line without newline becomes a finding. Neither way: it only tells
+    sooner or later."""
     rescan_s: Positive = 30
     """Time between two looks at the whole tree. Neither way: the watcher tells sooner."""
     max_file_bytes: Positive = 8 * 1024 * 1024
@@ -57,8 +58,8 @@ text has it. Tightens: true."""
     acknowledged, and one that was acknowledged to be acted upon. As long as a gate waits by itself.
     Neither way: it only tells."""
     safety_net: bool = True
-    """Before a command by which an agent may destroy what no commit has, such as `git reset --hard`,
-    that is kept. Loosens: false."""
+    """Before a command by which an agent may destroy what no commit has, such as `git reset
+    --hard`, that is kept. Loosens: false."""
     agent_silent_s: Positive = 600
     """Time after which an agent that was at work, and gives no sign, counts as disappeared. Twice
     as long as a level is asked. Neither way: it only tells."""
@@ -77,12 +78,15 @@ text has it. Tightens: true."""
     """Watch, check and commit the handoffs of the product workflow, which lie outside the planning
     tree in `documents/handoffs`. Loosens: true."""
     state_files: Literal["existing", "always", "never"] = "existing"
-    """Which state files the daemon keeps true and commits on each transition: those that exist, those of every phase,
-    or none. Where several departments work, `existing` means `always`. Neither way."""
+    """Which state files the daemon keeps true and commits on each transition: those that exist,
+    those of every phase, or none. Where several departments work, `existing` means `always`.
+    Neither way."""
     contexts: Literal["existing", "always", "never"] = "existing"
-    """Which compiled contexts the daemon keeps true: those that exist, those of every agent of the phase that is worked
-    on as well, or none. `context_compiler: false` means `never`. Neither way."""
+    """Which compiled contexts the daemon keeps true: those that exist, those of every agent of the
+    phase that is worked on as well, or none. `context_compiler: false` means `never`. Neither
+    way."""
     hooks_hold_people: bool = False
-    """Git's hooks refuse a person's commit or push as they do an agent's, instead of only warning. Tightens: true."""
+    """Git's hooks refuse a person's commit or push as they do an agent's, instead of only warning.
+    Tightens: true."""
     commits_per_minute: Count = 0
     """Most commits in a minute; 0 sets no limit. Tightens: any other number."""

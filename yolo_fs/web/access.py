@@ -57,7 +57,9 @@ class Gatekeeper:
         return f"{self.cookie}={self.token}; Path=/; HttpOnly; SameSite=Strict"
 
     def is_token(self, given: str) -> bool:
-        """Return whether this is the token, in a time that does not tell how much of it is right."""
+        """Return whether this is the token, in a time that does not tell how much of it is
+        right.
+        """
         return hmac.compare_digest(given.encode("utf-8", "replace"), self.token.encode())
 
     def refusal(
@@ -65,7 +67,8 @@ class Gatekeeper:
     ) -> RefusedRequest | None:
         """Return why a request gets nothing; None when it may be answered.
 
-        `headers`: names in lower case. `given`: the token of the address, empty where there is none.
+        `headers`: names in lower case. `given`: the token of the address, empty where there is
+        none.
         """
         if method not in ("GET", "HEAD"):
             return RefusedRequest(405, "The board only shows.")
@@ -93,9 +96,11 @@ class Gatekeeper:
 
 
 def is_foreign(peer: tuple[str, int], own: tuple[str, int], table: str = _TCP) -> bool:
-    """Return whether another user of this machine, who is not root, holds the other end of a connection.
+    """Return whether another user of this machine, who is not root, holds the other end of a
+    connection.
 
-    A stolen token is then worth nothing. Where the kernel has no such table, the token alone decides.
+    A stolen token is then worth nothing. Where the kernel has no such table, the token alone
+    decides.
     """
     wanted = (_in_table(*peer), _in_table(*own))
     try:

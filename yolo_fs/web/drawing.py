@@ -1,4 +1,5 @@
-"""Draws a timeline as SVG: lanes and plots, for the page and for the report. Colours come from a stylesheet.
+"""Draws a timeline as SVG: lanes and plots, for the page and for the report. Colours come from a
+stylesheet.
 
 Every text is escaped here, and nothing is drawn by the clock, so the same timeline gives the same
 bytes.
@@ -40,7 +41,9 @@ class SvgSheet:
     def add(
         self, tag: str, text: str | None = None, /, *, tip: str = "", **attributes: object
     ) -> None:
-        """Add an element. `tip`: shown when it is pointed at; `_` in the name of an attribute is a dash."""
+        """Add an element. `tip`: shown when it is pointed at; `_` in the name of an attribute is a
+        dash.
+        """
         inner = f"<title>{_text(tip)}</title>" if tip else ""
         inner += _text(text) if text is not None else ""
         self.parts.append(f"<{tag}{_attributes(attributes)}>{inner}</{tag}>")
@@ -69,7 +72,9 @@ class TimeScale:
 
 
 def lanes(timeline: Timeline, width: int) -> str:
-    """Return the lanes of the departments: steps as bars, waits as gaps, refusals and the like as marks."""
+    """Return the lanes of the departments: steps as bars, waits as gaps, refusals and the like as
+    marks.
+    """
     names = list(dict.fromkeys(bar.department for bar in timeline.bars))
     sheet, scale = _sheet(
         "What each department did, over time", timeline, width, 58 + LANE * len(names)

@@ -29,7 +29,7 @@ KEPT = 2_000
 """Events in memory; whoever has missed more reads the journal."""
 
 
-class Feed:
+class EventFeed:
     """The events of one repository, for any number of pages."""
 
     def __init__(self, start: str):
@@ -139,6 +139,8 @@ class Feed:
 
 
 def _framed(event: str, data: dict[str, Any], number: int | None) -> str:
-    """Return one server-sent event. JSON in ASCII has no line break that could begin another field."""
+    """Return one server-sent event. JSON in ASCII has no line break that could begin another
+    field.
+    """
     head = f"id: {number}\n" if number is not None else ""
     return f"{head}event: {event}\ndata: {json.dumps(data)}\n\n"

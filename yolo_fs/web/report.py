@@ -1,4 +1,5 @@
-"""Writes the record of a phase as one HTML file: no script, no network, and the same bytes from the same history.
+"""Writes the record of a phase as one HTML file: no script, no network, and the same bytes from the
+same history.
 
 A text becomes markup in one place only (`tag`), which escapes it and hides credentials.
 """
@@ -43,7 +44,9 @@ class Markup(str):
 
 
 def tag(name: str, *children: object, **attributes: str) -> Markup:
-    """Return an element. Children that are no markup are escaped, and credentials in them hidden."""
+    """Return an element. Children that are no markup are escaped, and credentials in them
+    hidden.
+    """
     named = "".join(f' {key.rstrip("_")}="{_escaped(value)}"' for key, value in attributes.items())
     return Markup(f"<{name}{named}>{''.join(map(_inner, children))}</{name}>")
 

@@ -1,4 +1,6 @@
-"""Serves the board on the loopback address: one page, its files, and answers in JSON. Nothing can be changed by it."""
+"""Serves the board on the loopback address: one page, its files, and answers in JSON. Nothing can
+be changed by it.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ from yolo_fs.services.moments.reader import MomentReader
 from yolo_fs.services.moments.timeline import Timeline
 from yolo_fs.web.access import HEADERS, LOOPBACK, Gatekeeper, RefusedRequest
 from yolo_fs.web.drawing import NARROWEST, PLOTS, WIDEST
-from yolo_fs.web.feed import Feed
+from yolo_fs.web.feed import EventFeed
 
 TYPES = {
     ".html": "text/html; charset=utf-8",
@@ -52,7 +54,7 @@ _STATUS = {
 }
 
 
-class Guard:
+class RequestGuard:
     """Lets through what the gatekeeper lets through, and gives every answer the same headers."""
 
     def __init__(self, app: ASGIApp, gatekeeper: Gatekeeper):
@@ -100,7 +102,7 @@ class BoardSite:
         """
         self._gatekeeper = gatekeeper
         self._readers = [MomentReader(start) for start in starts]
-        self._feeds = [Feed(start) for start in starts]
+        self._feeds = [EventFeed(start) for start in starts]
         self._files = dict(_page_files())
         self._answers: Mapping[str, Callable[[Request, MomentReader], Any]] = {
             "repositories": self._repositories,
@@ -131,7 +133,7 @@ class BoardSite:
                 *answers,
             ],
             middleware=[
-                Middleware(Guard, gatekeeper=self._gatekeeper),
+                Middleware(RequestGuard, gatekeeper=self._gatekeeper),
                 Middleware(GZipMiddleware, compresslevel=3),
             ],
             lifespan=self._lifespan,
@@ -265,7 +267,9 @@ def _enveloped(
 
 
 def _page_files() -> Iterator[tuple[str, bytes]]:
-    """Yield name and content of each file of the page: read once, so that no address reaches the disk."""
+    """Yield name and content of each file of the page: read once, so that no address reaches the
+    disk.
+    """
     for each in (files("yolo_fs") / "web" / "static").iterdir():
         if os.path.splitext(each.name)[1] in TYPES:
             yield each.name, each.read_bytes()
@@ -301,7 +305,8 @@ class BoardServer:
         """Take a port of the loopback address, any free one for 0.
 
         Raises:
-            YoloError: STORAGE_FAILED when the port is taken; NOT_A_REPOSITORY and what else keeps one from being read.
+            YoloError: STORAGE_FAILED when the port is taken; NOT_A_REPOSITORY and what else keeps
+                one from being read.
         """
         self._socket = _listening(port)
         self.port: int = self._socket.getsockname()[1]

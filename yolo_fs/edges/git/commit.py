@@ -1,4 +1,5 @@
-"""The commit engine: each artifact its own commit, many in one chain, one durable move of the branch.
+"""The commit engine: each artifact its own commit, many in one chain, one durable move of the
+branch.
 
 The bytes that were validated are the bytes that are hashed. The work tree and the user's staging
 take no part.
@@ -32,7 +33,9 @@ class CommitRequest:
 
     @property
     def message(self) -> str:
-        """Subject, and our trailers as the only body. No free text of an artifact ever enters (F55)."""
+        """Subject, and our trailers as the only body. No free text of an artifact ever enters
+        (F55).
+        """
         trailers = "".join(f"{key}: {value}\n" for key, value in self.trailers)
         return f"{self.subject}\n\n{trailers}" if trailers else f"{self.subject}\n"
 
@@ -74,7 +77,8 @@ class Committer:
         self._identity = repository.identity()
 
     def commit(self, entries: Sequence[CommitRequest], head: Head) -> tuple[CommitResult, ...]:
-        """Commit the entries, in order, on the branch that `head` captured before their files were read.
+        """Commit the entries, in order, on the branch that `head` captured before their files were
+        read.
 
         When this returns, every commit is durable. When it raises, the branch is where it was.
 
@@ -98,7 +102,8 @@ class Committer:
     def extend(
         self, entries: Sequence[CommitRequest], ref: str, tip: str | None
     ) -> tuple[CommitResult, ...]:
-        """Commit the entries on a ref that no work tree has checked out, if it still points at `tip`.
+        """Commit the entries on a ref that no work tree has checked out, if it still points at
+        `tip`.
 
         Raises:
             YoloError: as `commit`.

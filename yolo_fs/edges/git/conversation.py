@@ -64,7 +64,8 @@ class Conversation:
         self._ahead = b""
         """Read from the process, not yet asked for."""
         self._complaints = b""
-        """The last of what it complained about; read as it comes, or it would fill the pipe and stop."""
+        """The last of what it complained about; read as it comes, or it would fill the pipe and
+        stop."""
 
     def ask(self, question: bytes) -> None:
         """Send bytes.
@@ -127,7 +128,8 @@ class Conversation:
         """Return what comes next, however little.
 
         Raises:
-            YoloError: GIT_TIMEOUT after `TIMEOUT_S` of silence; GIT_FAILED when the process is gone.
+            YoloError: GIT_TIMEOUT after `TIMEOUT_S` of silence; GIT_FAILED when the process is
+                gone.
         """
         listened = [self._out, self._err]
         while ready := select.select(listened, [], [], TIMEOUT_S)[0]:

@@ -82,7 +82,9 @@ def main_line(repository: Repository, tip: str) -> tuple[str, ...]:
 
 
 def _commits(fields: Sequence[str]) -> Iterator[LoggedCommit]:
-    """Read the fields: five per commit, then status and path by turns until the next commit begins."""
+    """Read the fields: five per commit, then status and path by turns until the next commit
+    begins.
+    """
     position = 0
     while position + 5 <= len(fields) and fields[position].strip():
         oid, parents, at, subject, trailers = fields[position : position + 5]
@@ -106,7 +108,9 @@ def _is_status(field: str) -> bool:
 
 
 def _trailers(body: str) -> tuple[tuple[str, str], ...]:
-    """Return the trailers of a body. Read by ourselves: the user's settings change what git takes for one."""
+    """Return the trailers of a body. Read by ourselves: the user's settings change what git takes
+    for one.
+    """
     last = body.strip("\n").rpartition("\n\n")[2].split("\n")
     found = [_TRAILER.fullmatch(line) for line in last]
     return tuple((pair["key"], pair["value"]) for pair in found if pair) if all(found) else ()
@@ -144,7 +148,9 @@ def abandoned(repository: Repository, ref: str, tip: str) -> Abandoned:
 
 
 def last_good_tip(repository: Repository, ref: str) -> str | None:
-    """Return the youngest commit that the reflog file of a broken branch names and that can be read (F04)."""
+    """Return the youngest commit that the reflog file of a broken branch names and that can be read
+    (F04).
+    """
     try:
         with open(os.path.join(repository.common_dir, "logs", ref), "rb") as file:
             lines = file.read().splitlines()

@@ -1,4 +1,5 @@
-"""The user's index after a commit: exactly our path's entry follows, and only where they staged nothing else.
+"""The user's index after a commit: exactly our path's entry follows, and only where they staged
+nothing else.
 
 Moving a branch without this leaves a staged *reverse* of the artifact, which the user's next commit
 would carry out. See docs/faults.md#f05, #f21, #f22 and #f32.
@@ -36,7 +37,8 @@ class IndexUpdate:
     path: str
     blob: str
     previous_blobs: frozenset[str | None]
-    """Blobs that the branch had here before; an entry that is none of these was staged by the user."""
+    """Blobs that the branch had here before; an entry that is none of these was staged by the
+    user."""
 
     def after(self, earlier: IndexUpdate | None) -> IndexUpdate:
         """Return this step joined with an earlier one that the index has not followed yet."""
@@ -70,12 +72,15 @@ class IndexDraft:
 
     @contextlib.contextmanager
     def in_place(self) -> Iterator[None]:
-        """Hold `index.lock` and put the draft in place while the branch moves; if it does not, take it back.
+        """Hold `index.lock` and put the draft in place while the branch moves; if it does not, take
+        it back.
 
-        The index goes first: every git reads HEAD before the index, so none reads the new HEAD and the old index.
+        The index goes first: every git reads HEAD before the index, so none reads the new HEAD and
+        the old index.
 
         Raises:
-            YoloError: INDEX_LOCKED when another git holds the lock, or has written the index meanwhile.
+            YoloError: INDEX_LOCKED when another git holds the lock, or has written the index
+                meanwhile.
         """
         draft, basis = self._facts.result()
         index = f"{self._repository.git_dir}/index"
@@ -117,7 +122,9 @@ class IndexDraft:
 
 
 class IndexSync:
-    """Keeps the entries that the index still has to follow, across crashes, and lets it follow in batches."""
+    """Keeps the entries that the index still has to follow, across crashes, and lets it follow in
+    batches.
+    """
 
     def __init__(self, repository: Repository):
         self._repository = repository
@@ -133,7 +140,9 @@ class IndexSync:
         """Paths where the user has staged content of their own."""
 
     def expect(self, follows: Iterable[IndexUpdate]) -> None:
-        """ScratchRecord entries *before* the branch moves, so that a restart can finish the work."""
+        """ScratchRecord entries *before* the branch moves, so that a restart can finish the
+        work.
+        """
         for follow in follows:
             self.pending[follow.path] = follow.after(self.pending.get(follow.path))
         failpoint.reach("index.noting")
@@ -141,7 +150,8 @@ class IndexSync:
         failpoint.reach("index.noted")
 
     def follow(self) -> bool:
-        """Let the index follow all that is pending; return whether it did (False: index.lock is held).
+        """Let the index follow all that is pending; return whether it did (False: index.lock is
+        held).
 
         Entries whose commit never came about are dropped: only what HEAD holds is ever put in.
         """
@@ -159,7 +169,9 @@ class IndexSync:
 
     @contextlib.contextmanager
     def drafted(self, follows: Iterable[IndexUpdate]) -> Iterator[IndexDraft]:
-        """Write beside the index what it is to be once the branch has these; others may go on meanwhile."""
+        """Write beside the index what it is to be once the branch has these; others may go on
+        meanwhile.
+        """
         with ThreadPoolExecutor(1, thread_name_prefix="index") as writer:
             draft = IndexDraft(self._repository, writer.submit(self._draft, list(follows)))
             try:
@@ -177,7 +189,9 @@ class IndexSync:
         self._save()
 
     def _draft(self, follows: Sequence[IndexUpdate]) -> DraftFacts:
-        """Write the draft; the entries in which the user has staged something else stay as they are."""
+        """Write the draft; the entries in which the user has staged something else stay as they
+        are.
+        """
         index, draft = f"{self._repository.git_dir}/index", self._draft_path
         for left in (draft, f"{draft}.lock"):
             with contextlib.suppress(FileNotFoundError):
@@ -211,7 +225,8 @@ class IndexSync:
     def clear_own_stale_lock(self) -> bool:
         """Remove an `index.lock` that a killed run of ours left; return whether there was one.
 
-        Ours is a second name of the draft, or of the index that the draft became: no git makes such a lock.
+        Ours is a second name of the draft, or of the index that the draft became: no git makes such
+        a lock.
         """
         index, before = f"{self._repository.git_dir}/index", f"{self._draft_path}.before"
         lock = f"{index}.lock"
@@ -230,7 +245,8 @@ class IndexSync:
             target = self._repository.blob_at(tip, path)
             if staged[path] == target:
                 continue
-            # A switch of branches between our look and our update: what we put in is another branch's.
+            # A switch of branches between our look and our update: what we put in is another
+            # branch's.
             if staged[path] is not None and staged[path] == self._placed.get(path):
                 yield path, target
             elif target is None or target not in follow.previous_blobs | {follow.blob}:
@@ -249,9 +265,11 @@ class IndexSync:
     def _staged(
         self, paths: Iterable[str], listed: dict[str, dict[str, str]] | None = None
     ) -> Mapping[str, str | None]:
-        """Return what the index has for each path, or where a folder of it is; `add -N` counts as nothing.
+        """Return what the index has for each path, or where a folder of it is; `add -N` counts as
+        nothing.
 
-        `listed`: top of the work tree → its entries, as far as they are known; what is missing is added.
+        `listed`: top of the work tree → its entries, as far as they are known; what is missing is
+        added.
         """
         wanted, listed = list(paths), {} if listed is None else listed
         if tops := sorted({_top(path) for path in wanted} - listed.keys()):
@@ -266,7 +284,9 @@ class IndexSync:
         return staged | dict.fromkeys(self._only_intended(staged))
 
     def _only_intended(self, staged: Mapping[str, str | None]) -> list[str]:
-        """Return the paths of `add -N`: the index holds an empty file for them, and a flag that says so."""
+        """Return the paths of `add -N`: the index holds an empty file for them, and a flag that
+        says so.
+        """
         empty = self._repository.object_format.hash_object("blob", b"").oid
         return [path for path, oid in staged.items() if oid == empty and self._is_intended(path)]
 
@@ -282,7 +302,8 @@ class IndexSync:
             return True
         given = b"".join(self._entry(path, blob) for path, blob in entries.items())
         try:
-            # Writing the index, git compares every file as young as the index itself, through its filter: none may run.
+            # Writing the index, git compares every file as young as the index itself, through its
+            # filter: none may run.
             settings = self._repository.filters_off()
             self._repository.git.run(
                 "update-index",

@@ -67,7 +67,8 @@ _FAR = 1 << 31
 _TINY = 128
 """Bytes up to which compressing gains nothing: half of a tree's entry is a hash."""
 _SMALL = 4096
-"""Bytes up to which a window of that size compresses as well as zlib's 32 KB, which cost 40 µs to set up."""
+"""Bytes up to which a window of that size compresses as well as zlib's 32 KB, which cost 40 µs to
+set up."""
 
 
 class Pack(NamedTuple):
@@ -87,7 +88,9 @@ class _Entry(NamedTuple):
 
 
 def pack_of(objects: Iterable[GitObject], object_format: ObjectFormat) -> Pack:
-    """Return a pack that holds the objects; each object's base comes before it, or is in the repository."""
+    """Return a pack that holds the objects; each object's base comes before it, or is in the
+    repository.
+    """
     pack = bytearray(12)
     entries: list[_Entry] = []
     offsets: dict[str, int] = {}
@@ -170,7 +173,9 @@ def _instructions(body: bytes, base: bytes) -> bytes:
 
 
 def _agree(holds: Callable[[int], bool], most: int) -> int:
-    """Return the largest size, 0 to `most`, at which two bodies agree; they do at every smaller one."""
+    """Return the largest size, 0 to `most`, at which two bodies agree; they do at every smaller
+    one.
+    """
     least = 0
     while least < most:
         middle = (least + most + 1) // 2
@@ -208,7 +213,9 @@ def _size(size: int) -> bytes:
 
 
 def _distance(distance: int) -> bytes:
-    """Return the distance back to the base: most significant bits first, each continued byte counting from one more."""
+    """Return the distance back to the base: most significant bits first, each continued byte
+    counting from one more.
+    """
     said = [distance & 0x7F]
     while distance := distance >> 7:
         distance -= 1

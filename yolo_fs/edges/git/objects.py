@@ -1,8 +1,8 @@
 """git objects built in process: named, written as one kept pack, durable before acknowledged.
 
-`git gc`, `git repack -ad` and `git prune` spare what a pack with a `.keep` beside it holds, so nothing
-of ours is taken before a branch names it, and nothing has to wait for them. See docs/faults.md#f04
-and #f09.
+`git gc`, `git repack -ad` and `git prune` spare what a pack with a `.keep` beside it holds, so
+nothing of ours is taken before a branch names it, and nothing has to wait for them. See
+docs/faults.md#f04 and #f09.
 """
 
 from __future__ import annotations
@@ -54,7 +54,9 @@ class ObjectStore:
         durable: bool = True,
         shared: int = 0,
     ):
-        """Store objects in `directory`; `shared` are the permissions that others are given beside the user's umask."""
+        """Store objects in `directory`; `shared` are the permissions that others are given beside
+        the user's umask.
+        """
         self._git = git
         self.object_format = object_format
         self.is_durable = durable
@@ -69,7 +71,9 @@ class ObjectStore:
     # --- reading ---
 
     def read(self, name: str) -> GitObject | None:
-        """Return the object that a name (an id or a revision) refers to, or None when there is none."""
+        """Return the object that a name (an id or a revision) refers to, or None when there is
+        none.
+        """
         try:
             return self._ask(name)
         except YoloError:

@@ -1,4 +1,5 @@
-"""Why nothing may be committed right now: the states of a repository in which it is the user's turn.
+"""Why nothing may be committed right now: the states of a repository in which it is the user's
+turn.
 
 See docs/faults.md#f06, #f07, #f23, #f25, #f26, #f35 and #f63.
 """
@@ -49,7 +50,9 @@ class Obstacles:
         allow_detached: bool = False,
         committer_lock: str = "",
     ):
-        """Find them in this repository; `committer_lock`: what a process that commits for us holds."""
+        """Find them in this repository; `committer_lock`: what a process that commits for us
+        holds.
+        """
         self._committer_lock = committer_lock
         self._repository = repository
         self._protected = tuple(protected)
@@ -94,30 +97,37 @@ class Obstacles:
         return None
 
     def changed_since(self, head: Head, now_ns: int) -> bool:
-        """Return whether the user moved HEAD, or began something, since `head` was read: files may be another branch's.
+        """Return whether the user moved HEAD, or began something, since `head` was read: files may
+        be another branch's.
 
         The compare-and-swap does not see this, for the branch that HEAD left has not moved (F28).
         """
         return self._repository.head() != head or self.find(head, now_ns) is not None
 
     def _has_a_past(self, head: Head) -> bool:
-        """Tell a branch that power loss tore (F04) from one that was never born: it has a file, or a reflog."""
+        """Tell a branch that power loss tore (F04) from one that was never born: it has a file, or
+        a reflog.
+        """
         log = f"{self._repository.common_dir}/logs/{head.ref}"
         return os.path.isfile(f"{self._repository.common_dir}/{head.ref}") or (
             os.path.isfile(log) and os.path.getsize(log) > 0
         )
 
     def _index_just_rewritten(self, index: Stamp | None, now_ns: int | None) -> bool:
-        """Return whether a git command wrote the index a moment ago and may be about to move the branch.
+        """Return whether a git command wrote the index a moment ago and may be about to move the
+        branch.
 
-        `git reset` and `git checkout` change the work tree and the index first, and only then HEAD (F28).
+        `git reset` and `git checkout` change the work tree and the index first, and only then HEAD
+        (F28).
         """
         if index is None or now_ns is None or index == self._index_seen:
             return False
         return 0 <= now_ns - index.ctime_ns < _QUIET_NS
 
     def _index_is_unmerged(self, index: Stamp | None) -> bool:
-        """Return whether the index holds conflicts, as `git stash pop` leaves them without any MERGE_HEAD."""
+        """Return whether the index holds conflicts, as `git stash pop` leaves them without any
+        MERGE_HEAD.
+        """
         if index != self._index_seen:
             self._unmerged = (
                 bool(self._repository.git.run("ls-files", "--unmerged", "-z").out)
@@ -128,7 +138,9 @@ class Obstacles:
         return self._unmerged
 
     def index_rewritten(self) -> None:
-        """Note that we ourselves rewrote the index, which never adds conflicts: it need not be read again."""
+        """Note that we ourselves rewrote the index, which never adds conflicts: it need not be read
+        again.
+        """
         self._index_seen = stamp_at(f"{self._repository.git_dir}/index")
 
     def _storage_refusal(self, folder: str) -> Reason | None:
@@ -145,10 +157,10 @@ class Obstacles:
     def _user_is_committing(self) -> bool:
         """Return whether the editor of a `git commit` of this work tree is open.
 
-        git writes COMMIT_EDITMSG before it starts the editor, so as long as that file has not changed since
-        the last look no process needs to be searched for. Only a pre-commit hook runs before that. Our own hooks, where
-        they are installed, name the process: also one that is not called `git commit`, such as an alias, and also
-        where there is no /proc.
+        git writes COMMIT_EDITMSG before it starts the editor, so as long as that file has not
+        changed since the last look no process needs to be searched for. Only a pre-commit hook runs
+        before that. Our own hooks, where they are installed, name the process: also one that is not
+        called `git commit`, such as an alias, and also where there is no /proc.
         """
         if _is_marked(f"{self._repository.own_dir}/{COMMITTING}"):
             return True
@@ -166,7 +178,9 @@ class Obstacles:
         return False
 
     def _has_silent_hook(self) -> bool:
-        """Return whether there is a pre-commit hook that does not say, by our part in it, that it runs."""
+        """Return whether there is a pre-commit hook that does not say, by our part in it, that it
+        runs.
+        """
         path = f"{self._repository.hooks_dir}/pre-commit"
         if not os.access(path, os.X_OK):
             return False
@@ -185,7 +199,9 @@ def _commit_in(root: str) -> str:
 
 
 def _is_marked(path: str) -> bool:
-    """Return whether the process that our prepare-commit-msg hook has noted, by id and start, still runs (F63)."""
+    """Return whether the process that our prepare-commit-msg hook has noted, by id and start, still
+    runs (F63).
+    """
     try:
         with open(path) as file:
             if time.time() - os.fstat(file.fileno()).st_mtime > _STALE_AFTER_S:
@@ -209,7 +225,9 @@ def _runs_commit(pid: str, root: str) -> bool:
 
 
 def _stores_nothing(folder: str) -> Reason | None:
-    """Return why the file system can store nothing at all. See docs/faults.md#f06 and docs/faults.md#f07."""
+    """Return why the file system can store nothing at all. See docs/faults.md#f06 and
+    docs/faults.md#f07.
+    """
     facts = os.statvfs(folder)
     if facts.f_flag & os.ST_RDONLY:
         return Reason.STORAGE_FAILED

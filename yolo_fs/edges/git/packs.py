@@ -1,4 +1,5 @@
-"""Merges our own packs as they gather: no git has to look into hundreds of them, or tidy up after us.
+"""Merges our own packs as they gather: no git has to look into hundreds of them, or tidy up after
+us.
 
 Only packs with our note beside them are touched, and one goes when its objects stand in another.
 """
@@ -31,7 +32,8 @@ HANDED_OVER_BYTES = 32 << 20
 """Size from which a merged pack loses its note: the user's `git gc` packs it with the rest."""
 _POLL_S = 0.01
 _GROWTH = 2
-"""A pack that stays is so many times as large as all smaller ones: few objects are rewritten often."""
+"""A pack that stays is so many times as large as all smaller ones: few objects are rewritten
+often."""
 
 
 class OwnPack(NamedTuple):
@@ -64,7 +66,9 @@ class PackMerger:
         return self._repository.objects.packs_written - self._seen
 
     def begin(self, *, most: int) -> None:
-        """Begin to merge when there are more packs of ours than `most`, unless another daemon merges."""
+        """Begin to merge when there are more packs of ours than `most`, unless another daemon
+        merges.
+        """
         self._seen = self._repository.objects.packs_written
         packs = [pack for pack in self._own() if pack.name not in self._merged]
         if self._git or len(packs) <= most or not (sources := packs_to_merge(packs)):

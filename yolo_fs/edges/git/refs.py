@@ -30,7 +30,9 @@ class RefUpdater:
     """Moves branches of one repository."""
 
     def __init__(self, repository: Repository, *, durable: bool = True, is_private: bool = False):
-        """Move branches, or a private ref: one without a reflog, which a lock of ours lets one process move."""
+        """Move branches, or a private ref: one without a reflog, which a lock of ours lets one
+        process move.
+        """
         self._repository = repository
         self._durable = durable
         self._is_private = is_private
@@ -47,7 +49,8 @@ class RefUpdater:
     ) -> None:
         """Let `ref` point at `new` if it still points at `old` (None: if it does not exist yet).
 
-        `within`: entered when the ref is locked and nothing but the move itself is left; may refuse.
+        `within`: entered when the ref is locked and nothing but the move itself is left; may
+        refuse.
 
         Raises:
             YoloError: BRANCH_MOVED when it points elsewhere by now, REF_LOCKED when another git
@@ -95,7 +98,9 @@ class RefUpdater:
             self._helper = None
 
     def clear_own_stale_locks(self) -> tuple[str, ...]:
-        """Remove ref locks that a dead helper of ours left, and only those; return their paths (F24)."""
+        """Remove ref locks that a dead helper of ours left, and only those; return their paths
+        (F24).
+        """
         stale = self._notes.stale()
         for path in stale:
             with contextlib.suppress(OSError):
@@ -174,7 +179,9 @@ def _told_apart(error: YoloError) -> YoloError:
 
 
 class _LockNotes:
-    """Remembers which ref locks our helper holds, so that after its death they can be proved ours."""
+    """Remembers which ref locks our helper holds, so that after its death they can be proved
+    ours.
+    """
 
     def __init__(self, path: str):
         self._note = ScratchRecord(path)
@@ -197,7 +204,9 @@ class _LockNotes:
 
 
 def _mark(path: str) -> list[int]:
-    """Return what tells one lock file from the next: inode numbers are used again at once, change times are not."""
+    """Return what tells one lock file from the next: inode numbers are used again at once, change
+    times are not.
+    """
     try:
         facts = os.lstat(path)
     except OSError:

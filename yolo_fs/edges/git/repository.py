@@ -94,19 +94,25 @@ class Repository:
 
     @cached_property
     def own_dir(self) -> str:
-        """Where we keep our own files for this work tree: `.git/yolo-fs`, never inside the work tree."""
+        """Where we keep our own files for this work tree: `.git/yolo-fs`, never inside the work
+        tree.
+        """
         return os.path.join(self.root, self.git.text("rev-parse", "--git-path", "yolo-fs"))
 
     @cached_property
     def _plain_refs(self) -> bool:
-        """Whether HEAD and branches are plain files; a reftable repository is asked through git (F37)."""
+        """Whether HEAD and branches are plain files; a reftable repository is asked through git
+        (F37).
+        """
         return self.git.run("config", "--get", "extensions.refStorage", ok=(0, 1)).out.strip() in (
             b"",
             b"files",
         )
 
     def head(self) -> Head:
-        """Return the branch that HEAD points at and its tip. The compare-and-swap catches a stale answer."""
+        """Return the branch that HEAD points at and its tip. The compare-and-swap catches a stale
+        answer.
+        """
         ref = self._head_ref()
         return Head(ref, self.tip(ref or "HEAD"))
 
@@ -212,7 +218,9 @@ class Repository:
         return self._quiet("config", "--get", key).out.decode("utf-8", "replace").strip()
 
     def filters_off(self) -> dict[str, str]:
-        """Return the settings under which git runs no content filter that the configuration names (F57)."""
+        """Return the settings under which git runs no content filter that the configuration names
+        (F57).
+        """
         texts = self._config_texts()
         if texts != self._filters_of or any(b"include" in text.lower() for text in texts):
             self._filters, self._filters_of = self._named_filters_off(), texts
@@ -279,7 +287,9 @@ class Repository:
         self.close()
 
     def _head_ref(self) -> str | None:
-        """Return the branch at the end of the chain that HEAD begins; a branch may stand for another."""
+        """Return the branch at the end of the chain that HEAD begins; a branch may stand for
+        another.
+        """
         if self._plain_refs and not os.path.islink(f"{self.git_dir}/HEAD"):
             line = _first_line(f"{self.git_dir}/HEAD")
             if self._is_oid(line):

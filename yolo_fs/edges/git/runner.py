@@ -127,7 +127,9 @@ class Git:
     """Runs git commands in one work tree."""
 
     def __init__(self, root: str, git_dir: str | None = None, *, keep_open: Sequence[int] = ()):
-        """Run in `root`; children also inherit the descriptors `keep_open` (the daemon's lock, F02)."""
+        """Run in `root`; children also inherit the descriptors `keep_open` (the daemon's lock,
+        F02).
+        """
         forget_inherited_environment()
         git = _load_git_python()
         executable = git.Git.GIT_PYTHON_GIT_EXECUTABLE
@@ -153,7 +155,8 @@ class Git:
         more: Mapping[str, str] = {},
         networked: bool = False,
     ) -> GitOutput:
-        """Run one command to its end and return its answer; `settings` and the environment `more` hold for it alone.
+        """Run one command to its end and return its answer; `settings` and the environment `more`
+        hold for it alone.
 
         `networked`: it may reach the user's remote, with their credentials.
 
@@ -174,7 +177,9 @@ class Git:
         return answer
 
     def _ssh(self) -> dict[str, str]:
-        """Return how ssh is called so that it never asks; a command of the user's own stays theirs."""
+        """Return how ssh is called so that it never asks; a command of the user's own stays
+        theirs.
+        """
         own = self.run("config", "--get", "core.sshCommand", ok=(0, 1, 128)).out.strip()
         return {} if own else {"GIT_SSH_COMMAND": _BATCH_SSH}
 
@@ -183,7 +188,9 @@ class Git:
         return os.fsdecode(self.run(*arguments).out).removesuffix("\n")
 
     def converse(self, *arguments: str, more: Mapping[str, str] = {}) -> Conversation:
-        """Start a command that answers line by line until it is closed; `more` is added to its environment."""
+        """Start a command that answers line by line until it is closed; `more` is added to its
+        environment.
+        """
         return Conversation(arguments[0], self._start(arguments, more))
 
     def _start(
@@ -208,14 +215,17 @@ class Git:
             )
         except git.exc.GitCommandNotFound:
             raise _no_git() from None
-        # AutoInterrupt would kill git half-way when it is collected; the bare process may finish (F02).
+        # AutoInterrupt would kill git half-way when it is collected; the bare process may finish
+        # (F02).
         process = cast("subprocess.Popen[bytes]", started.proc)
         started.proc = None
         return process
 
 
 def _as_environment(settings: Mapping[str, str]) -> dict[str, str]:
-    """Return settings as variables: unlike after `-c`, a key may hold `=` there, and the repository chooses keys."""
+    """Return settings as variables: unlike after `-c`, a key may hold `=` there, and the repository
+    chooses keys.
+    """
     pairs = {
         f"GIT_CONFIG_{part}_{at}": text
         for at, pair in enumerate(settings.items())
@@ -280,7 +290,8 @@ def discover(start: str) -> RepositoryPaths:
 
 
 def run_as_user(start: str, arguments: Sequence[str]) -> GitOutput:
-    """Run one git command in the directory `start`; no time limit, for the user's hooks may take theirs.
+    """Run one git command in the directory `start`; no time limit, for the user's hooks may take
+    theirs.
 
     Raises:
         YoloError: NOT_A_REPOSITORY, BARE_REPOSITORY.

@@ -53,7 +53,9 @@ class Tree(NamedTuple):
         return _read(self.raws[at]) if at < len(self.keys) and self.keys[at] == key else None
 
     def replace(self, key: bytes, raw: bytes) -> Tree:
-        """Return the tree with an entry put in place of all that had its name, as file or as folder."""
+        """Return the tree with an entry put in place of all that had its name, as file or as
+        folder.
+        """
         keys, raws = list(self.keys), list(self.raws)
         name = key.removesuffix(b"/")
         for old in (name, name + b"/"):
@@ -77,8 +79,8 @@ class Splice(NamedTuple):
     root: str
     made: tuple[GitObject, ...]
     displaced: tuple[str | None, ...]
-    """Ids of what had to give way: the file's former content (None: it is new), and before it, perhaps, a file where
-    a folder of the path is created."""
+    """Ids of what had to give way: the file's former content (None: it is new), and before it,
+    perhaps, a file where a folder of the path is created."""
 
 
 class _Work(NamedTuple):
@@ -116,7 +118,9 @@ class Trees:
         return self._keep(oid, Tree.parse(found.body, self._store.object_format.size))
 
     def evict_caches(self) -> None:
-        """Forget what was seen when it has grown large. Never while a chain is built: its trees exist here alone."""
+        """Forget what was seen when it has grown large. Never while a chain is built: its trees
+        exist here alone.
+        """
         if self._entries > _CACHED_ENTRIES:
             self._seen.clear()
             self._entries = 0
@@ -133,7 +137,9 @@ class Trees:
         return tree.get(name) or tree.get(name + b"/")
 
     def build(self, blobs: Mapping[str, str]) -> tuple[GitObject, ...]:
-        """Return the trees that hold these files and no other, path → blob id; the root comes last."""
+        """Return the trees that hold these files and no other, path → blob id; the root comes
+        last.
+        """
         return tuple(self._built([(_parts(path), oid) for path, oid in blobs.items()]))
 
     def _built(self, files: Sequence[tuple[list[bytes], str]]) -> Iterator[GitObject]:
@@ -152,7 +158,9 @@ class Trees:
         yield stored
 
     def files_below(self, root: str, path: str) -> dict[str, str]:
-        """Return the regular files below a folder of the tree `root`: path from the root → blob id."""
+        """Return the regular files below a folder of the tree `root`: path from the root → blob
+        id.
+        """
         top = self.find(root, path)
         is_folder = top is not None and top.mode == _FOLDER.decode()
         return self.files(top.oid, path + "/") if top and is_folder else {}
@@ -173,7 +181,9 @@ class Trees:
         return found
 
     def splice(self, root: str | None, path: str, blob: str) -> Splice:
-        """Return the tree `root` (None: the empty tree) with the regular file `path` added or replaced."""
+        """Return the tree `root` (None: the empty tree) with the regular file `path` added or
+        replaced.
+        """
         work = _Work(blob, [], [])
         return Splice(
             self._splice(root, _parts(path), work), tuple(work.made), tuple(work.displaced)

@@ -70,7 +70,8 @@ KEY_SYNONYMS: Mapping[str, tuple[str, ...]] = {
     "tc": ("test_count", "tasks_completed", "tasks_complete", "completed_tasks"),
     "ev": ("evidence",),
 }  # fmt: skip
-"""Required key → words that real planning trees have in its place, beside the shape's own old names."""
+"""Required key → words that real planning trees have in its place, beside the shape's own old
+names."""
 
 VALUE_SYNONYMS: Mapping[str, tuple[str, ...]] = {
     "done": ("complete", "fixed", "addressed"),
@@ -208,7 +209,9 @@ def _plain(annotation: Any) -> type | None:
 
 
 def _split_plan_id(shape: type[Wire], value: dict[str, Any]) -> None:
-    """Take `p`: `NN-MM` apart where `n` is the title and `t` something else, as older plans have it."""
+    """Take `p`: `NN-MM` apart where `n` is the title and `t` something else, as older plans have
+    it.
+    """
     plan = value.get("p")
     if "n" not in shape.model_fields or "p" not in shape.model_fields or not isinstance(plan, str):
         return

@@ -169,7 +169,9 @@ def _says_nothing(field: FieldInfo, item: Any) -> bool:
 
 
 def _read_old_names(shape: type[Wire], value: dict[str, Any]) -> None:
-    """Give an optional key that has only its old name, and a text, its present name; `check` tells of it."""
+    """Give an optional key that has only its old name, and a text, its present name; `check` tells
+    of it.
+    """
     for old, new in shape.renamed_keys.items():
         field = shape.model_fields[new]
         if (
@@ -243,7 +245,7 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 120 else text[:120] + "…"
 
 
-# --- the forms -------------------------------------------------------------------------------------------------------
+# --- the forms ------------------------------------------------------------------------------------
 
 
 def _object_as_text(value: Any, _: _Known) -> _Value | None:
@@ -300,7 +302,9 @@ _HASH = re.compile(r"([0-9a-fA-F]{7,64})(?:[ :,(].*)?", re.DOTALL)
 
 
 def _named_commit(value: Any, _: _Known) -> _Value | None:
-    """Read a hash with its subject behind it, or an object of texts of which one alone is a hash."""
+    """Read a hash with its subject behind it, or an object of texts of which one alone is a
+    hash.
+    """
     texts = list(value.values()) if isinstance(value, dict) else [value]
     found = [
         match[1] for text in texts if isinstance(text, str) and (match := _HASH.fullmatch(text))

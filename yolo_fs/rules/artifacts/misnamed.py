@@ -33,7 +33,9 @@ _CLOSE = 0.84
 
 
 def intended_path(path: str) -> str | None:
-    """Return the path that a file of the planning tree was probably meant to have; None for all others."""
+    """Return the path that a file of the planning tree was probably meant to have; None for all
+    others.
+    """
     name = path.rpartition("/")[2]
     found = _BELOW.fullmatch(path)
     if not found or classify(path) is not None or kind_of_name(name) is not None:
@@ -60,7 +62,9 @@ def misnamed(path: str) -> Finding | None:
 
 
 def _intended_handoff(path: str) -> str | None:
-    """Return the form of a handoff's name for what lies among the product handoffs under another one."""
+    """Return the form of a handoff's name for what lies among the product handoffs under another
+    one.
+    """
     folder, _, name = path.rpartition("/")
     is_data = name.endswith(".json") and not name.startswith(".")
     if folder != HANDOFF_FOLDER or not is_data or classify(path) is not None:
@@ -69,7 +73,9 @@ def _intended_handoff(path: str) -> str | None:
 
 
 def _phase_folder(text: str) -> tuple[str, str]:
-    """Return the phase directory that a folder's name means, and its number; placeholders for what it leaves out."""
+    """Return the phase directory that a folder's name means, and its number; placeholders for what
+    it leaves out.
+    """
     if PHASE_DIRECTORY.fullmatch(text):
         return text, text[:2]
     found = _PHASE_LIKE.fullmatch(text)

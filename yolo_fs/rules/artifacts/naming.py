@@ -47,7 +47,9 @@ def entries_in(state: Mapping[str, Any]) -> tuple[Entry, ...]:
 
 
 def changes(before: Iterable[Entry], after: Iterable[Entry]) -> Iterator[Changed]:
-    """Yield which escalations were taken in or closed between two versions, in the order of the later one."""
+    """Yield which escalations were taken in or closed between two versions, in the order of the
+    later one.
+    """
     was_open = {str(one.get("id")): _is_open(one) for one in before}
     for one in after:
         name = str(one.get("id"))
@@ -101,7 +103,9 @@ def is_named_by_change(place: Place) -> bool:
 def _of_escalation(
     place: Place, records: Sequence[Record], before: Sequence[Record]
 ) -> Subject | None:
-    """Return the subject of the first escalation that this content takes in or closes; None where it does neither."""
+    """Return the subject of the first escalation that this content takes in or closes; None where
+    it does neither.
+    """
     known, said = (entries_in(version[0].value) if version else () for version in (before, records))
     received, resolved = place.artifact.subjects[2:4]
     first = next(changes(known, said), None)
@@ -109,9 +113,11 @@ def _of_escalation(
 
 
 ORIGIN = "Yolo-Origin"
-"""Trailer of a copy: which clone made the artifact, and in which commit of its own; absent where it was made."""
+"""Trailer of a copy: which clone made the artifact, and in which commit of its own; absent where it
+was made."""
 WARNINGS = "Yolo-Warnings"
-"""Trailer: how many warnings the artifact had when it was committed; absent when there were none."""
+"""Trailer: how many warnings the artifact had when it was committed; absent when there were
+none."""
 
 
 def trailers_of(place: Place, warning_count: int = 0) -> tuple[tuple[str, str], ...]:
@@ -213,7 +219,9 @@ def _render(subject: Subject, place: Place, **gaps: str) -> str:
 
 
 def _stem(name: str) -> str:
-    """Return the file name as a subject may say it: without its last ending and without a leading dot."""
+    """Return the file name as a subject may say it: without its last ending and without a leading
+    dot.
+    """
     return name.lstrip(".").rsplit(".", 1)[0]
 
 

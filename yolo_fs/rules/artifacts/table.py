@@ -66,7 +66,8 @@ class Naming(StrEnum):
     """The rule that chooses among the subjects of a row and fills their gaps."""
 
     PLACE = "place"
-    """From the path alone: phase of the directory, plan of the file name, stem of the file without its leading dot."""
+    """From the path alone: phase of the directory, plan of the file name, stem of the file without
+    its leading dot."""
     ENRICHMENT = "enrichment"
     """First subject while a task lacks its `spec`, second once every task has one."""
     ONE_PLAN = "one plan"
@@ -78,8 +79,8 @@ class Naming(StrEnum):
     COMPLETION = "completion"
     """First subject when the content says that the phase is complete, second otherwise."""
     TRANSITION = "transition"
-    """What changed since the version before: a step was completed or skipped, an escalation was received or resolved,
-    or something else; in this order of subjects."""
+    """What changed since the version before: a step was completed or skipped, an escalation was
+    received or resolved, or something else; in this order of subjects."""
 
 
 class Meeting(StrEnum):
@@ -94,7 +95,9 @@ class Meeting(StrEnum):
 
 
 class Check(StrEnum):
-    """Cross-references of an artifact; each is bound to its predicate in `rules.artifacts.checks`."""
+    """Cross-references of an artifact; each is bound to its predicate in
+    `rules.artifacts.checks`.
+    """
 
     PLAN_NAME = "plan name"
     """`p` and `n` of the content spell the plan id of the file name."""
@@ -134,15 +137,16 @@ class Artifact:
     kind: str
     """Name of the kind, as in `yolo-fs schema show KIND`."""
     file: str
-    """File name, with gaps: `{dept}` for the prefix of a department, `{plan}` for `NN-MM`, `{NN}` for the phase's number,
-    `{department}` for the name of one."""
+    """File name, with gaps: `{dept}` for the prefix of a department, `{plan}` for `NN-MM`, `{NN}`
+    for the phase's number, `{department}` for the name of one."""
     subjects: tuple[Subject, ...]
     """What the commit is called; `naming` chooses."""
     source: str
     """Section of the requirement document, or of the protocol, that this row restates."""
     format: Format = Format.JSONL
     header: type[Wire] | None = None
-    """Shape of the object, or of line 1; a JSONL artifact with a header and no body has one line only."""
+    """Shape of the object, or of line 1; a JSONL artifact with a header and no body has one line
+    only."""
     body: tuple[type[Wire], ...] = ()
     """Shapes of the other lines; the first that matches a record reads it, else the first."""
     relaxed: tuple[type[Wire], ...] = ()
@@ -171,7 +175,8 @@ class Artifact:
     def shape_of(
         self, record: Mapping[str, Any], *, position: int, first: Mapping[str, Any]
     ) -> type[Wire] | None:
-        """Return the shape that reads the record at `position` (from 0) of a file whose first record is `first`.
+        """Return the shape that reads the record at `position` (from 0) of a file whose first
+        record is `first`.
 
         None: the artifact has no such line.
         """

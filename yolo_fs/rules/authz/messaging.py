@@ -38,7 +38,7 @@ def _rule(which: Rule) -> str:
     return f"{row.head} {row.text} {rule_of(row.source)}"
 
 
-# --- freely ----------------------------------------------------------------------------------------------------------
+# --- freely ---------------------------------------------------------------------------------------
 
 
 def may_contact(sender: Actor, receiver: Actor) -> AccessDecision:
@@ -91,7 +91,9 @@ def _departments_are_apart(sender: Actor, receiver: Actor) -> AccessDecision | N
 
 
 def _towards(sender: Actor, receiver: Actor, rule: str, ask: Role | None) -> AccessDecision:
-    """Return a no with the way that is open: a Lead asks the other Lead, anybody else goes up to his own."""
+    """Return a no with the way that is open: a Lead asks the other Lead, anybody else goes up to
+    his own.
+    """
     if ask is None or sender.role is not Role.LEAD:
         return refusal(sender, rule)
     return AccessDecision(False, rule, (receiver.peer(Role.LEAD).name,), ())
@@ -103,7 +105,9 @@ def is_across(one: Actor, other: Actor) -> bool:
 
 
 def _why_linked(low: Actor, high: Actor) -> str:
-    """Return the rule by which two speak with each other, seen from the lower one; nothing when none lets them."""
+    """Return the rule by which two speak with each other, seen from the lower one; nothing when
+    none lets them.
+    """
     if reports_to(low) is high.role:
         return f"{low.role.label} reports to {high.role.label}. {_CHAIN}"
     if low.role is Role.LEAD and high.role is Role.OWNER:
@@ -137,11 +141,13 @@ def _why_not(sender: Role, receiver: Role) -> str:
     return f"{_rule(Rule.DIRECT_REPORT)}{note}"
 
 
-# --- to escalate -----------------------------------------------------------------------------------------------------
+# --- to escalate ----------------------------------------------------------------------------------
 
 
 def may_escalate(sender: Actor, receiver: Actor, *, is_fail: bool = False) -> AccessDecision:
-    """Return whether an issue may go from one to the other; `is_fail`: it is the FAIL of a security audit."""
+    """Return whether an issue may go from one to the other; `is_fail`: it is the FAIL of a security
+    audit.
+    """
     row = ESCALATES_BY_ROLE.get(sender.role)
     if row and row.on_fail:
         if is_fail:

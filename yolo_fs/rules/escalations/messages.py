@@ -43,7 +43,8 @@ class EscalationRequest:
     fails: bool = False
     """A security FAIL."""
     original: Mapping[str, Any] | None = None
-    """The message that said it, where only its sender can write it: it names files and lines, or a commit."""
+    """The message that said it, where only its sender can write it: it names files and lines, or a
+    commit."""
 
 
 def request_of(message: Mapping[str, Any]) -> EscalationRequest:
@@ -90,7 +91,8 @@ def request_of(message: Mapping[str, Any]) -> EscalationRequest:
 def message_of(one: EscalationProgress, line: LogEntry) -> dict[str, Any] | None:
     """Return the message that leaves the level with this line; None where the document names none.
 
-    The Senior's instructions name files and lines, which only a `code_review_changes` of its own can.
+    The Senior's instructions name files and lines, which only a `code_review_changes` of its own
+    can.
     """
     if line.state == "open" and line.role is Role.DEV:
         return {
@@ -142,7 +144,9 @@ def _first_down(one: EscalationProgress) -> LogEntry | None:
 
 
 def warning_of(one: EscalationProgress, late: Timeout) -> dict[str, Any] | None:
-    """Return the `escalation_timeout_warning` of a silent level; None for levels that the message does not know."""
+    """Return the `escalation_timeout_warning` of a silent level; None for levels that the message
+    does not know.
+    """
     if late.level not in _MAY_WARN:
         return None
     return {

@@ -99,7 +99,8 @@ class PhaseFacts:
     task_commits: Mapping[str, str] = field(default_factory=dict)
     """`NN-MM/Tk` → the commit whose subject names that task."""
     handed_over: str = ""
-    """The handoff of the phase before, an input of Critic and Architect; empty when there is none."""
+    """The handoff of the phase before, an input of Critic and Architect; empty when there is
+    none."""
     earlier_plans: Mapping[str, bool] = field(default_factory=dict)
     """Plan id of another phase → whether its summary says complete, for `xd`."""
     signed_off: str = ""
@@ -112,7 +113,9 @@ class PhaseFacts:
     """When the commit was made that the facts are of, seconds since the epoch."""
 
     def of_kind(self, kind: str, department: Dept | None = None) -> tuple[Filed, ...]:
-        """Return the valid artifacts of a kind, of one department or of all, in the order of their paths."""
+        """Return the valid artifacts of a kind, of one department or of all, in the order of their
+        paths.
+        """
         found = (
             filed
             for filed in self.filed

@@ -1,4 +1,5 @@
-"""When a handoff packet is accepted: roles, trigger matrix, branch, session, reading, time; and who went on after it.
+"""When a handoff packet is accepted: roles, trigger matrix, branch, session, reading, time; and who
+went on after it.
 
 A packet without any error is accepted and needs no further confirmation. Pure. See
 docs/sources.md#document-001.
@@ -42,7 +43,8 @@ class DirectiveSession:
     folder: str
     """Relative to the repository."""
     branch: str = ""
-    """`meta.directive_branch` of its README; empty when that cannot be read, which is a finding of its own."""
+    """`meta.directive_branch` of its README; empty when that cannot be read, which is a finding of
+    its own."""
     priority: str = ""
     """`meta.session_priority` of its README; empty when it says none."""
 
@@ -59,7 +61,8 @@ class Around:
     required_reading: str
     """What every packet names as required reading here."""
     branch: str | None = None
-    """Branch that the receiver has checked out, empty when HEAD is detached; None where nobody receives yet."""
+    """Branch that the receiver has checked out, empty when HEAD is detached; None where nobody
+    receives yet."""
     receiver: str = ""
     """Role that asks; empty when it takes whatever role the packet gives."""
     session: DirectiveSession | None = None
@@ -79,7 +82,7 @@ def faults_around(packet: Packet, around: Around) -> tuple[Fault, ...]:
     return tuple(fault for check in _AROUND for fault in check(packet, around))
 
 
-# --- the checks ------------------------------------------------------------------------------------------------------
+# --- the checks -----------------------------------------------------------------------------------
 
 
 def _values(packet: Packet) -> Iterator[Fault]:
@@ -200,13 +203,15 @@ _AROUND: tuple[Callable[[Packet, Around], Iterator[Fault]], ...] = (
     _time,
 )
 
-# --- the session's README --------------------------------------------------------------------------------------------
+# --- the session's README -------------------------------------------------------------------------
 
 
 def branch_lines(lines: Sequence[str]) -> list[tuple[int, str]]:
-    """Return number and text of the lines that give a README's `meta.directive_branch`: one, where all is well.
+    """Return number and text of the lines that give a README's `meta.directive_branch`: one, where
+    all is well.
 
-    The rest of a README's front matter is free; what these lines mean is left to the strict reader of HANDOFF.md.
+    The rest of a README's front matter is free; what these lines mean is left to the strict reader
+    of HANDOFF.md.
     """
     return _meta_lines(lines, _BRANCH_OF_SESSION)
 
@@ -253,7 +258,7 @@ def _meta_lines(lines: Sequence[str], wanted: re.Pattern[str]) -> list[tuple[int
     return found
 
 
-# --- after the handoff -----------------------------------------------------------------------------------------------
+# --- after the handoff ----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,7 +288,9 @@ def discretionary_work(packet: Packet, later: Iterable[Later]) -> Iterator[Findi
 
 
 def _writers(commit: Later, path: str) -> set[str]:
-    """Return the roles that wrote a path: those that the commit names, else its author and those of the artifact."""
+    """Return the roles that wrote a path: those that the commit names, else its author and those of
+    the artifact.
+    """
     said = {_role(value) for key, value in commit.trailers if key == EXECUTED_BY}
     return said or {_role(commit.author), *_roles_of(path)}
 

@@ -1,4 +1,5 @@
-"""One envelope of document 003: route, moment, arithmetic, and the names of the files that go with it. Pure.
+"""One envelope of document 003: route, moment, arithmetic, and the names of the files that go with
+it. Pure.
 
 Shapes, enumerations and sizes are `schemas.envelope`'s; what earlier handoffs say is
 `consistency`'s. See docs/sources.md#document-003.
@@ -66,7 +67,9 @@ class Sent:
 
     @property
     def step(self) -> int:
-        """Number of the document's section about this route: its place in the workflow; 12 where there is none."""
+        """Number of the document's section about this route: its place in the workflow; 12 where
+        there is none.
+        """
         return SECTIONS.get((self.source, self.target), len(SECTIONS) + 1)
 
     @property
@@ -78,7 +81,9 @@ class Sent:
 def read(
     value: Mapping[str, Any], path: str, now: datetime, mode: Strictness = Strictness()
 ) -> tuple[Sent | None, list[Fault]]:
-    """Return the envelope, or None when its shape or route is wrong, with all that is wrong with it alone."""
+    """Return the envelope, or None when its shape or route is wrong, with all that is wrong with it
+    alone.
+    """
     shaped, faults = read_envelope(value, mode)
     found = [*_without_doubles(faults, route := list(_route_faults(value))), *route]
     if shaped is None or any(fault.level is Level.ERROR for fault in found):
@@ -106,11 +111,13 @@ def right_name(sent: Sent) -> str:
     return handoff_name(sent.envelope.session_id, sent.source, sent.target, sent.envelope.timestamp)
 
 
-# --- route and moment ------------------------------------------------------------------------------------------------
+# --- route and moment -----------------------------------------------------------------------------
 
 
 def _route_faults(value: Mapping[str, Any]) -> Iterator[Fault]:
-    """Yield what the table of payloads cannot say: an error goes by any route, yet to an agent, and another one."""
+    """Yield what the table of payloads cannot say: an error goes by any route, yet to an agent, and
+    another one.
+    """
     source, target = (_kind(value.get(key)) for key in ("source_agent", "target_agent"))
     at = "/target_agent/agent_type"
     if source == target and source in _AGENTS:
@@ -130,7 +137,9 @@ def _without_doubles(faults: Sequence[Fault], better: Sequence[Fault]) -> list[F
 
 
 def _unreal(timestamp: str) -> Fault | None:
-    """Return what is wrong with a moment that no clock in UTC shows, such as the first of the year 1 in Tokyo."""
+    """Return what is wrong with a moment that no clock in UTC shows, such as the first of the year
+    1 in Tokyo.
+    """
     try:
         instant(timestamp)
     except ValueError:
@@ -154,7 +163,7 @@ def _moment_faults(sent: Sent, now: datetime) -> Iterator[Fault]:
         )
 
 
-# --- the arithmetic of workflow_state --------------------------------------------------------------------------------
+# --- the arithmetic of workflow_state -------------------------------------------------------------
 
 
 def percentage(completed: Sequence[str], remaining: Sequence[str]) -> float:
@@ -228,7 +237,7 @@ def _conflict(at: str, message: str, expected: str) -> Fault:
     return Fault(Reason.STATE_CONFLICT, at, message, expected)
 
 
-# --- files -----------------------------------------------------------------------------------------------------------
+# --- files ----------------------------------------------------------------------------------------
 
 _PATH_KEYS = frozenset({"path", "design_system_path", "clickable_prototype_path", "existing_design_system_path",
                         "full_research_path", "full_framing_path", "full_prfaq_path", "full_prd_path"})  # fmt: skip
@@ -268,7 +277,8 @@ def _slug_faults(sent: Sent) -> Iterator[Fault]:
 def _name_faults(sent: Sent) -> Iterator[Fault]:
     """Yield the files that are not named by the convention, with their right names."""
     for at, (path, wanted) in _named_files(sent).items():
-        # A payload may point at what the team had before: only what it made is named by the convention.
+        # A payload may point at what the team had before: only what it made is named by the
+        # convention.
         is_made = at.startswith("/artifacts") or path.startswith("documents/")
         if is_made and (right := right_names(path, wanted)):
             hint = "Rename the file and correct the path."
@@ -282,7 +292,9 @@ def _name_faults(sent: Sent) -> Iterator[Fault]:
 
 
 def _named_files(sent: Sent) -> dict[str, tuple[str, Wanted]]:
-    """Return JSON pointer → path, and what its name has to say, of the files whose names are prescribed."""
+    """Return JSON pointer → path, and what its name has to say, of the files whose names are
+    prescribed.
+    """
     slug, day = sent.envelope.product_name_slug, sent.envelope.timestamp[:10]
     producer = next((agent for agent in AgentType if agent == sent.source), None)
     found: dict[str, tuple[str, Wanted]] = {}

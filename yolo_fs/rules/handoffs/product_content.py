@@ -1,4 +1,5 @@
-"""Whether an envelope says anything where the document asks for content, and at the length it asks for. Pure.
+"""Whether an envelope says anything where the document asks for content, and at the length it asks
+for. Pure.
 
 See docs/sources.md#document-003.
 """
@@ -51,7 +52,9 @@ _END = re.compile(r"[.!?…]+[\"'”’)\]]*(?=\s+[\"'“‘(\[]*[^\W\d_a-z]|\s*
 
 
 def faults_of_content(value: Mapping[str, Any]) -> Iterator[Fault]:
-    """Yield each text that is blank, each list that is empty, and each text with too many sentences."""
+    """Yield each text that is blank, each list that is empty, and each text with too many
+    sentences.
+    """
     yield from _object(value, "", "")
 
 

@@ -1,4 +1,5 @@
-"""How a hook's answer is told to each host: one object on stdout, or exit 2 where a host knows no other refusal. Pure.
+"""How a hook's answer is told to each host: one object on stdout, or exit 2 where a host knows no
+other refusal. Pure.
 
 Only fields that the host's closed schema has are ever used.
 """

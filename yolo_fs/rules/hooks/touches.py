@@ -1,7 +1,8 @@
-"""Which files a shell command or a patch reads and changes, and what its text leaves undecided. Pure.
+"""Which files a shell command or a patch reads and changes, and what its text leaves undecided.
+Pure.
 
-A shell can hide anything. This finds what agents write in good faith and says what it cannot decide; the daemon and
-`verify` judge what a command leaves behind.
+A shell can hide anything. This finds what agents write in good faith and says what it cannot
+decide; the daemon and `verify` judge what a command leaves behind.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ class Effect(StrEnum):
     REMOVE = "remove"
     """It goes, and what lies below it where it is a folder."""
     ALTER = "alter"
-    """Its mode, time or layout changes, or a folder is made: forbidden only for files that a command keeps."""
+    """Its mode, time or layout changes, or a folder is made: forbidden only for files that a
+    command keeps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,8 @@ class Touch:
     is_pattern: bool = False
     """Whether `path` is a pattern of `glob`."""
     name_in_folder: str = ""
-    """Name of the file that is meant where `path` turns out to be a folder, as the target of `cp` may."""
+    """Name of the file that is meant where `path` turns out to be a folder, as the target of `cp`
+    may."""
     must_exist: bool = False
     """Whether it is a file only if there is one: `git checkout x` may name a branch."""
 
@@ -60,7 +63,8 @@ class Destruction:
     what: str
     """The command, for messages."""
     paths: tuple[str, ...] = ()
-    """What it names, spelled relative to where the command begins; empty for the whole work tree."""
+    """What it names, spelled relative to where the command begins; empty for the whole work
+    tree."""
     tracked: bool = True
     """Whether it takes back changes of files that git knows."""
     untracked: bool = False
@@ -85,7 +89,9 @@ class CommandReading:
 
 
 def read_command(command: str, variables: Mapping[str, str] | None = None) -> CommandReading:
-    """Return what a command, or a patch, touches. `variables`: those of the shell that are known."""
+    """Return what a command, or a patch, touches. `variables`: those of the shell that are
+    known.
+    """
     patched = [Touch(path, Effect.WRITE) for path in _PATCHED.findall(command)]
     if command.lstrip().startswith("*** Begin Patch"):
         return CommandReading(tuple(patched))
@@ -239,7 +245,9 @@ class _Program:
         return operands
 
     def values(self, *options: str) -> list[Word]:
-        """Return the values of options, as in `-o FILE`, `-oFILE`, `--output FILE` and `--output=FILE`."""
+        """Return the values of options, as in `-o FILE`, `-oFILE`, `--output FILE` and
+        `--output=FILE`.
+        """
         values: list[Word] = []
         for at, word in enumerate(self.arguments):
             for option in options:
@@ -679,7 +687,9 @@ _GIT_VERBS = _by_name(
 
 
 def _of_others(program: _Program) -> _Seen:
-    """A program that we do not know: what it is given is read, and written where an option says so."""
+    """A program that we do not know: what it is given is read, and written where an option says
+    so.
+    """
     writes = program.has("--write", "--fix", "--in-place", "--inplace")
     for word in program.operands():
         is_path = "." in word.text or "/" in word.text
@@ -779,7 +789,9 @@ def _of_code(program: _Program, code: str) -> _Seen:
 
 
 def _of_find(program: _Program, variables: Mapping[str, str], depth: int) -> _Seen:
-    """`find` with `-delete` or `-exec`: of the files that may match, those of the planning tree are judged."""
+    """`find` with `-delete` or `-exec`: of the files that may match, those of the planning tree are
+    judged.
+    """
     texts = [word.text for word in program.arguments]
     actions = [
         at for at, text in enumerate(texts) if text in ("-exec", "-execdir", "-ok", "-x", "-X")

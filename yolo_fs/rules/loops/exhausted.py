@@ -1,4 +1,6 @@
-"""Loops that are used up: what whoever has to escalate them would say. Pure. See docs/sources.md#document-002."""
+"""Loops that are used up: what whoever has to escalate them would say. Pure. See
+docs/sources.md#document-002.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ _ESCALATES = {
 
 
 def exhausted(facts: LoopFacts) -> Iterator[EscalationRequest]:
-    """Yield the escalations that the loops of a phase ask for and the committed log does not have."""
+    """Yield the escalations that the loops of a phase ask for and the committed log does not
+    have.
+    """
     for one in (*code_reviews(facts), *qa_remediations(facts), *gate_remediations(facts)):
         role = _ESCALATES.get((one.kind, one.state))
         if role is None or (role is Role.LEAD and one.next.endswith(Role.ARCHITECT)):
@@ -49,7 +53,9 @@ def exhausted(facts: LoopFacts) -> Iterator[EscalationRequest]:
 
 
 def _task_of(facts: LoopFacts, one: LoopProgress, role: Role) -> tuple[Plan, str] | None:
-    """Return the plan of a loop, and the task to escalate; None while one of that role is open there already."""
+    """Return the plan of a loop, and the task to escalate; None while one of that role is open
+    there already.
+    """
     task, plan = TaskRef.parse(one.of), PlanId.parse(one.of)
     plans = [
         each

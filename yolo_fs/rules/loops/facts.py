@@ -52,7 +52,9 @@ _OF_FORMER = {
 
 
 def of_former(kind: str, lines: tuple[Mapping[str, Any], ...]) -> tuple[Mapping[str, Any], ...]:
-    """Return what the rules need of a version of an artifact: a long history has to fit into memory."""
+    """Return what the rules need of a version of an artifact: a long history has to fit into
+    memory.
+    """
     keys = _OF_FORMER.get(kind)
     return (
         lines
@@ -127,7 +129,8 @@ class LoopFacts:
     phase: PhaseFacts
     now_s: int
     versions: Mapping[str, tuple[Version, ...]] = field(default_factory=dict)
-    """Path → its versions, oldest first; a path that is missing has one, the content of the facts."""
+    """Path → its versions, oldest first; a path that is missing has one, the content of the
+    facts."""
     work: tuple[Work, ...] = ()
     """Oldest first."""
 
@@ -145,5 +148,7 @@ class LoopFacts:
         return any(version.order > order for version in self.of(kind, department))
 
     def is_worked_on(self, order: int, plan: str) -> bool:
-        """Return whether somebody committed source of a plan (of any plan, if empty) after a moment of history."""
+        """Return whether somebody committed source of a plan (of any plan, if empty) after a moment
+        of history.
+        """
         return any(one.order > order and plan in ("", one.plan) for one in self.work)

@@ -1,5 +1,5 @@
-"""Work that failed and is repaired: code review, QA remediation, the gates after a task and a plan, and
-the Product Owner's verdict. Pure.
+"""Work that failed and is repaired: code review, QA remediation, the gates after a task and a plan,
+and the Product Owner's verdict. Pure.
 
 See docs/sources.md#document-002.
 """
@@ -29,7 +29,7 @@ from yolo_fs.rules.loops.reviews import (
     was_escalated,
 )
 
-# --- code review -----------------------------------------------------------------------------------------------------
+# --- code review ----------------------------------------------------------------------------------
 
 
 def code_reviews(facts: LoopFacts) -> Iterator[LoopProgress]:
@@ -70,7 +70,7 @@ def _review(facts: LoopFacts, plan: Plan, reviews: list[Review], begun_s: int) -
     )
 
 
-# --- QA remediation --------------------------------------------------------------------------------------------------
+# --- QA remediation -------------------------------------------------------------------------------
 
 _QA_MOST = int(LIMIT_BY_KEY["qa.max_cycles"].value)
 
@@ -130,7 +130,7 @@ def _qa_state(
     return chain.occasion, Role.LEAD, f"{assign.text}; then {senior.text}"
 
 
-# --- gates after a task and after a plan -----------------------------------------------------------------------------
+# --- gates after a task and after a plan ----------------------------------------------------------
 
 LIMIT_REACHED = "limit reached"
 _GATES = (
@@ -140,7 +140,9 @@ _GATES = (
 
 
 def gate_remediations(facts: LoopFacts) -> Iterator[LoopProgress]:
-    """Yield each task and plan whose gate has failed: repaired by the Dev, and past the limit the Senior's matter."""
+    """Yield each task and plan whose gate has failed: repaired by the Dev, and past the limit the
+    Senior's matter.
+    """
     departments = {str(plan.id): plan.department for plan in plans_of(facts.phase)}
     for kind, level, most in _GATES:
         runs: dict[str, list[str]] = {}

@@ -1,4 +1,5 @@
-"""The reviews of a plan, and what follows from the last: the one truth for the loop and for the step. Pure.
+"""The reviews of a plan, and what follows from the last: the one truth for the loop and for the
+step. Pure.
 
 See docs/sources.md#document-002.
 """
@@ -71,7 +72,9 @@ def reviews_of(facts: LoopFacts, plan: str, department: Dept | None) -> list[Rev
 
 
 def _is_revised(facts: LoopFacts, before: Review, after: Review, plan: str) -> bool:
-    """Return whether a review was only written anew: its cycle is the same, and nobody worked in between."""
+    """Return whether a review was only written anew: its cycle is the same, and nobody worked in
+    between.
+    """
     between = any(one.plan == plan and before.order < one.order < after.order for one in facts.work)
     return before.cycle == after.cycle and before.order != after.order and not between
 
@@ -79,7 +82,9 @@ def _is_revised(facts: LoopFacts, before: Review, after: Review, plan: str) -> b
 def _blocks(
     lines: Iterable[Mapping[str, Any]], plan: str
 ) -> Iterator[tuple[Mapping[str, Any], list[Mapping[str, Any]]]]:
-    """Yield each verdict on a plan with its findings; several plans and cycles may share the file."""
+    """Yield each verdict on a plan with its findings; several plans and cycles may share the
+    file.
+    """
     header: Mapping[str, Any] | None = None
     body: list[Mapping[str, Any]] = []
     for line in [*lines, {"r": None}]:
@@ -109,7 +114,9 @@ AT_ARCHITECT = "escalated to the Architect"
 
 
 def stage_of(facts: LoopFacts, plan: str, reviews: Sequence[Review]) -> ReviewStage:
-    """Return how far the review of a plan is: minor findings are approved after the fix, major ones reviewed again."""
+    """Return how far the review of a plan is: minor findings are approved after the fix, major ones
+    reviewed again.
+    """
     if not reviews:
         return ReviewStage("waits for its review", Role.SENIOR, _CLASSIFY.moves[0].text)
     last = reviews[-1]
@@ -139,14 +146,18 @@ def cycles_of(reviews: Sequence[Review]) -> int:
 
 
 def cycles_left(facts: LoopFacts, plan: str, reviews: Sequence[Review]) -> int:
-    """Return how many more there may be: each escalation of the Senior that was resolved gives one."""
+    """Return how many more there may be: each escalation of the Senior that was resolved gives
+    one.
+    """
     most = facts.phase.switches.config.review_loop.max_cycles
     more = escalations_over(facts.phase, plan, Role.SENIOR)
     return max(0, most + more - cycles_of(reviews))
 
 
 def escalations_over(facts: PhaseFacts, of: str, origin: Role) -> int:
-    """Return how many escalations of a task, or of the tasks of a plan, a role opened and saw resolved."""
+    """Return how many escalations of a task, or of the tasks of a plan, a role opened and saw
+    resolved.
+    """
     return sum(
         one.attempt - one.is_open
         for one in as_committed(facts)
@@ -155,7 +166,9 @@ def escalations_over(facts: PhaseFacts, of: str, origin: Role) -> int:
 
 
 def _after_last_cycle(facts: LoopFacts, plan: str, last: Review) -> ReviewStage | None:
-    """Return whose decision is awaited; None once the Architect has changed the design: then it is mended again."""
+    """Return whose decision is awaited; None once the Architect has changed the design: then it is
+    mended again.
+    """
     text = _LEAD.moves[0].text
     if any(_accepts(line, plan) for line in facts.phase.lines_of("decisions")):
         return ReviewStage(ACCEPTED, None, text)
@@ -172,7 +185,9 @@ def _after_last_cycle(facts: LoopFacts, plan: str, last: Review) -> ReviewStage 
 
 
 def _accepts(line: Mapping[str, Any], plan: str) -> bool:
-    """Return whether a Lead accepts a plan as it is; where a word denies something, nothing is taken for accepted."""
+    """Return whether a Lead accepts a plan as it is; where a word denies something, nothing is
+    taken for accepted.
+    """
     said = f"{line.get('task', '')} {line.get('dec', '')}"
     is_lead = str(line.get("agent", "")).lower().removeprefix("yolo-").endswith(Role.LEAD)
     accepts = _ACCEPTS.search(said) is not None and _DENIES.search(said) is None
@@ -197,7 +212,7 @@ def was_escalated(facts: LoopFacts, plan: str, to: Role) -> bool:
     return False
 
 
-# --- for the step of the workflow ------------------------------------------------------------------------------------
+# --- for the step of the workflow -----------------------------------------------------------------
 
 
 def unfinished_reviews(

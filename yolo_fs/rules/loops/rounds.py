@@ -24,11 +24,13 @@ def loops(facts: LoopFacts) -> tuple[LoopProgress, ...]:
     return tuple(one for source in SOURCES for one in source(facts))
 
 
-# --- before the plan -------------------------------------------------------------------------------------------------
+# --- before the plan ------------------------------------------------------------------------------
 
 
 def _questionary(facts: LoopFacts) -> Iterator[LoopProgress]:
-    """Clarification of the scope: each version of discovery.json is one round of questions and answers."""
+    """Clarification of the scope: each version of discovery.json is one round of questions and
+    answers.
+    """
     config = facts.phase.switches.config.po
     rounds = list(facts.of("discovery"))
     is_approved = any(
@@ -87,7 +89,7 @@ def _critique(facts: LoopFacts) -> Iterator[LoopProgress]:
             )
 
 
-# --- after integration -----------------------------------------------------------------------------------------------
+# --- after integration ----------------------------------------------------------------------------
 
 
 def _delivery(facts: LoopFacts) -> Iterator[LoopProgress]:
@@ -157,7 +159,9 @@ def _major(facts: LoopFacts, last: tuple[Mapping[str, Any], int], count: int) ->
 def _major_turn(
     facts: LoopFacts, order: int, count: int, left: int
 ) -> tuple[str, int, int, str, str]:
-    """Return how far the work is scoped anew: by the Questionary, the PO, the Lead and the Dev, one after the other."""
+    """Return how far the work is scoped anew: by the Questionary, the PO, the Lead and the Dev, one
+    after the other.
+    """
     if turn := _turn_after_work(facts, order, "re-worked"):
         state, name, what = turn
         return state, count, left, name, what
@@ -172,7 +176,8 @@ _RE_SCOPING = (
     ("scope-document", "scoped again", Role.LEAD, "plans what was re-scoped"),
     ("discovery", "clarified again", Role.PO, "approves the scope"),
 )
-"""Kind that was written after the verdict → what that says, and whose turn it is; the last one first."""
+"""Kind that was written after the verdict → what that says, and whose turn it is; the last one
+first."""
 
 
 def _feedback(facts: LoopFacts) -> Iterator[LoopProgress]:
@@ -195,11 +200,13 @@ def _feedback(facts: LoopFacts) -> Iterator[LoopProgress]:
         )
 
 
-# --- research on demand ----------------------------------------------------------------------------------------------
+# --- research on demand ---------------------------------------------------------------------------
 
 
 def _research(facts: LoopFacts) -> Iterator[LoopProgress]:
-    """Each request of an agent: answered, served from the archive, under way, waiting for a Scout, or given up."""
+    """Each request of an agent: answered, served from the archive, under way, waiting for a Scout,
+    or given up.
+    """
     config = facts.phase.switches.config.research_requests
     archive = {
         _question(line)

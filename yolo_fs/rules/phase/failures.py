@@ -1,4 +1,5 @@
-"""Committed evidence that says FAIL: it outweighs whatever else says that a step or a phase is done. Pure.
+"""Committed evidence that says FAIL: it outweighs whatever else says that a step or a phase is
+done. Pure.
 
 The most pessimistic evidence wins: no skip and no sign-off goes past it.
 """

@@ -1,7 +1,8 @@
-"""Where the predicates of the gates look: in committed evidence, or in the files of a phase directory. Pure.
+"""Where the predicates of the gates look: in committed evidence, or in the files of a phase
+directory. Pure.
 
-Our own gates ask the commits, and ask all that the documents ask. The drop-in scripts have to answer
-as the reference scripts do, which read files and ask less. See docs/sources.md#document-002.
+Our own gates ask the commits, and ask all that the documents ask. The drop-in scripts have to
+answer as the reference scripts do, which read files and ask less. See docs/sources.md#document-002.
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ class GateSource(Protocol):
     """What a predicate may ask."""
 
     is_strict: ClassVar[bool]
-    """Whether everything that the documents ask is asked, and not only what the reference scripts check."""
+    """Whether everything that the documents ask is asked, and not only what the reference scripts
+    check."""
 
     @property
     def departments(self) -> Sequence[Dept]:
@@ -187,7 +189,8 @@ READY = frozenset({"complete", "ready", "delivered", "deferred"})
 class PhaseFolder(Protocol):
     """What may be asked of a phase directory: a port, for rules touch no disk.
 
-    "Exists" means a regular file with content; a sentinel is an empty file and only has to be there.
+    "Exists" means a regular file with content; a sentinel is an empty file and only has to be
+    there.
     """
 
     def stands(self, name: str) -> bool:
@@ -203,7 +206,9 @@ class PhaseFolder(Protocol):
         """Return the names of files that begin and end so, sorted."""
 
     def rows(self, name: str) -> Sequence[Row]:
-        """Return the lines of a file; none when it is absent, a single None when it cannot be read."""
+        """Return the lines of a file; none when it is absent, a single None when it cannot be
+        read.
+        """
 
     def object(self, name: str) -> Mapping[str, Any]:
         """Return the one JSON object of a file; empty when there is none."""

@@ -1,4 +1,5 @@
-"""Gates between departments: open or closed by committed evidence alone, with each missing piece named. Pure.
+"""Gates between departments: open or closed by committed evidence alone, with each missing piece
+named. Pure.
 
 A sentinel file never opens anything here; it is a cache for others, bound to the evidence it rests
 on. See docs/sources.md#document-002.
@@ -171,7 +172,9 @@ def sentinels_of(phase: Phase) -> dict[str, str]:
 
 
 def was_proved(name: str, phase: PhaseId, said: object, is_commit: Callable[[str], bool]) -> bool:
-    """Return whether a sentinel is one of ours that was true once: every commit that it rests on is on the branch."""
+    """Return whether a sentinel is one of ours that was true once: every commit that it rests on is
+    on the branch.
+    """
     if not isinstance(said, dict) or (said.get("sentinel"), said.get("phase")) != (
         name,
         str(phase),

@@ -62,13 +62,17 @@ class Phase:
 
     @property
     def _is_past_departments(self) -> bool:
-        """Whether only the steps of the whole phase are left, and closed gates or a FAIL keep them from their end."""
+        """Whether only the steps of the whole phase are left, and closed gates or a FAIL keep them
+        from their end.
+        """
         step = self.folded.next.step if self.folded.next else ""
         return step == "integration_gate" or (step == "signoff" and any(failures_of(self.facts)))
 
     @property
     def _behind_gates(self) -> dict[Dept, GateStatus | None]:
-        """The departments that wait at a gate; None for the gate where it is the end of another department."""
+        """The departments that wait at a gate; None for the gate where it is the end of another
+        department.
+        """
         gates = {f"gate:{gate.name}": gate for gate in self.gates}
         active = set(self.facts.switches.departments)
         found = [one for one in self.waits if one.waiter in active and one.on.startswith("gate:")]

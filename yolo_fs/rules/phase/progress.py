@@ -1,4 +1,5 @@
-"""The fold: from the facts of a phase to where it stands. Pure; everything that shows or decides progress calls it.
+"""The fold: from the facts of a phase to where it stands. Pure; everything that shows or decides
+progress calls it.
 
 See docs/sources.md#document-002.
 """
@@ -63,7 +64,8 @@ class Next:
     task: str = ""
     """`NN-MM/Tk` where the step is done task by task."""
     why: str = ""
-    """The loop, escalation or stop that makes it this agent's move; empty where the step alone does."""
+    """The loop, escalation or stop that makes it this agent's move; empty where the step alone
+    does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +265,9 @@ def _next_of_department(
 
 
 def _owing(view: View, step: Step) -> Role:
-    """Return who of those that do a step has not written its part; the first of them while all or none have."""
+    """Return who of those that do a step has not written its part; the first of them while all or
+    none have.
+    """
     made = {name.partition(".")[0] for name in step.outputs}
     for role in step.agents:
         own = {name.partition(".")[0] for name in AGENT_BY_NAME[role].produces} & made
@@ -314,7 +318,9 @@ def _asked(step: Step, department: Dept, role: Role | None = None) -> Next:
 
 
 def _task(plans: tuple[PlanStatus, ...]) -> tuple[str, str]:
-    """Return the first task without a commit, of the unblocked plan of the lowest wave, and what its summary lacks."""
+    """Return the first task without a commit, of the unblocked plan of the lowest wave, and what
+    its summary lacks.
+    """
     for plan in sorted(plans, key=lambda plan: (plan.wave, plan.id)):
         if plan.is_done or plan.blocked_by:
             continue

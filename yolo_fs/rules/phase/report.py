@@ -1,4 +1,5 @@
-"""The phase that the team is at, as whoever asks sees it: who goes on, what can be done, what waits for what. Pure.
+"""The phase that the team is at, as whoever asks sees it: who goes on, what can be done, what waits
+for what. Pure.
 
 See docs/sources.md#document-002.
 """
@@ -68,7 +69,9 @@ class PhaseReport:
         )
 
     def next(self) -> tuple[Next | None, DepartmentStatus | None]:
-        """Return who goes on now and in which department: the asker, if it is its turn, and nobody behind a gate."""
+        """Return who goes on now and in which department: the asker, if it is its turn, and nobody
+        behind a gate.
+        """
         asked, departments = self.phase.progress.next, self.phase.progress.departments
         own = (
             one for one in self.departments if one.next and _is_of(one.next.agent, self.asker.role)

@@ -1,4 +1,5 @@
-"""When a step may begin and when it is complete: each member of `EntryGate` and `ExitGate` bound to its predicate.
+"""When a step may begin and when it is complete: each member of `EntryGate` and `ExitGate` bound to
+its predicate.
 
 A predicate yields what is missing, sentence by sentence; nothing means met. See
 docs/sources.md#document-002.
@@ -34,7 +35,9 @@ def exit_lacks(view: View, gate: ExitGate) -> tuple[str, ...]:
 
 
 def stage_outcome(view: View) -> Outcome:
-    """Return what the gate between Architect and Lead decides: open critique entries send the design back."""
+    """Return what the gate between Architect and Lead decides: open critique entries send the
+    design back.
+    """
     decided = str(
         next((line.get("stage_gate", "") for line in view.lines("architecture")), "")
     ).lower()
@@ -116,7 +119,9 @@ def _after_security(view: View, passed: Passed) -> Iterator[str]:
 
 
 def _signed_off(_: View, passed: Passed) -> Iterator[str]:
-    """Document 002 puts the gate after security, the protocol after sign-off; both states open it (10 #6)."""
+    """Document 002 puts the gate after security, the protocol after sign-off; both states open it
+    (10 #6).
+    """
     if not (passed & {"security", "signoff"} and "code_review" in passed):
         yield "neither security nor sign-off is done"
 
@@ -154,7 +159,9 @@ def _present(kind: str, name: str) -> Callable[[View], Iterator[str]]:
 
 
 def _named(view: View, name: str) -> str:
-    """Return how a file is called in the department; one that serves all departments needs no prefix."""
+    """Return how a file is called in the department; one that serves all departments needs no
+    prefix.
+    """
     kind = name.partition(".")[0]
     if view.department is None or kind in SHARED_KINDS:
         return name
@@ -250,7 +257,9 @@ def _failing(view: View, step: str = "") -> Iterator[str]:
 
 
 def _security_may_pause(_: View) -> Iterator[str]:
-    """A WARN pauses for a person where the configuration says so; it closes no gate (see `progress.pauses`)."""
+    """A WARN pauses for a person where the configuration says so; it closes no gate (see
+    `progress.pauses`).
+    """
     yield from ()
 
 
@@ -266,7 +275,9 @@ def _state_complete(view: View) -> Iterator[str]:
 
 
 def _says_complete(execution: Mapping[str, Any]) -> bool:
-    """Return whether the phase is called complete: by evidence, or by a Lead whose word is kept until it comes."""
+    """Return whether the phase is called complete: by evidence, or by a Lead whose word is kept
+    until it comes.
+    """
     declared = execution.get("declared")
     return "complete" in (
         execution.get("status"),

@@ -1,4 +1,5 @@
-"""Who has to act: the one answer that everything shows, from the fold, the loops and the escalations. Pure.
+"""Who has to act: the one answer that everything shows, from the fold, the loops and the
+escalations. Pure.
 
 The fold names the first open step; a loop, an escalation or a stop says who in it has to move.
 See docs/sources.md#document-002.
@@ -48,8 +49,8 @@ def with_turns(
 ) -> PhaseStatus:
     """Return the phase with who has to act in it.
 
-    `behind`: departments that wait at a gate, and that gate, where it is more than another's completion; nobody is
-    sent past it.
+    `behind`: departments that wait at a gate, and that gate, where it is more than another's
+    completion; nobody is sent past it.
     """
     open_ = tuple(one for one in loops(loop_facts(facts)) if not one.is_over)
     turns = _Turns(facts, open_, alarms)
@@ -93,7 +94,9 @@ def _dispatched(facts: PhaseFacts) -> Callable[[DepartmentStatus], int]:
 
 
 def asked_by_gate(gate: GateStatus) -> Next:
-    """Return who owes what keeps a gate closed: whoever writes that file, otherwise the Lead of who is to open it."""
+    """Return who owes what keeps a gate closed: whoever writes that file, otherwise the Lead of who
+    is to open it.
+    """
     lack, row = gate.missing[0], GATE_BY_NAME.get(gate.name)
     place = place_of_name(lack.file)
     department = Dept(place.department) if place else DEFAULT_DEPARTMENT
@@ -198,7 +201,9 @@ class _Turns:
         return None
 
     def _unblocked(self, status: DepartmentStatus) -> Next | None:
-        """Who ends a wait that ends never: the Lead, who writes the plans. None where others only have to go on."""
+        """Who ends a wait that ends never: the Lead, who writes the plans. None where others only
+        have to go on.
+        """
         names = {status.department.value, *(str(plan.id) for plan in status.plans)}
         for alarm in self.alarms:
             if plans := sorted(names & set(alarm.names) & {str(plan.id) for plan in status.plans}):

@@ -1,4 +1,5 @@
-"""A phase as one department sees it: its own artifacts, the shared ones, and the steps that a rule skips.
+"""A phase as one department sees it: its own artifacts, the shared ones, and the steps that a rule
+skips.
 
 See docs/sources.md#document-002.
 """
@@ -71,7 +72,8 @@ class View:
 
 
 DECLARED_SKIP = "declared: "
-"""Begins the rule of a skip that no table decides, such as `--skip-qa` of one run: only the execution state tells."""
+"""Begins the rule of a skip that no table decides, such as `--skip-qa` of one run: only the
+execution state tells."""
 BY_RULE = "rule: "
 """Begins the reason that the execution state gives for a skip by the tables."""
 
@@ -98,7 +100,9 @@ def _outside_route(view: View, step: Step) -> bool:
 
 
 def _declared(view: View, step: Step) -> str | None:
-    """Return the reason why the committed execution state skips the step, where a person or an agent decided so."""
+    """Return the reason why the committed execution state skips the step, where a person or an
+    agent decided so.
+    """
     steps = view.facts.execution_state().get("steps")
     entry = steps.get(step.key) if isinstance(steps, dict) else None
     if not isinstance(entry, dict) or entry.get("status") != "skipped":
@@ -108,7 +112,9 @@ def _declared(view: View, step: Step) -> str | None:
 
 
 def _output_exists(view: View, step: Step) -> bool:
-    """What the step ends with is there, though it misses its exit gate (`critique.jsonl` without `cf`)."""
+    """What the step ends with is there, though it misses its exit gate (`critique.jsonl` without
+    `cf`).
+    """
     kinds = {name.partition(".")[0] for name in step.outputs}
     return any(filed.place.artifact.kind in kinds for filed in view.of_step(step))
 

@@ -1,4 +1,5 @@
-"""Waits as a graph: every circle is a deadlock, every wait for something that nobody supplies is an orphan.
+"""Waits as a graph: every circle is a deadlock, every wait for something that nobody supplies is an
+orphan.
 
 Pure graph work, linear but for one sort, without recursion; where the waits come from is told in
 `rules.phase.waits`.
@@ -113,9 +114,11 @@ def _absence(name: str) -> str:
 
 
 def cycles(waits: Iterable[Wait]) -> tuple[Deadlock, ...]:
-    """Return a shortest circle through the smallest name of each knot (of waits that all lead back to each other).
+    """Return a shortest circle through the smallest name of each knot (of waits that all lead back
+    to each other).
 
-    Linear in the waits after sorting. Where circles share a knot, the next is named when the first is broken.
+    Linear in the waits after sorting. Where circles share a knot, the next is named when the first
+    is broken.
     """
     edges: dict[tuple[str, str], Wait] = {}
     for wait in sorted(waits, key=BY_NAME):
@@ -128,7 +131,9 @@ def cycles(waits: Iterable[Wait]) -> tuple[Deadlock, ...]:
 
 
 def orphans(waits: Iterable[Wait], known: Collection[str]) -> tuple[Orphan, ...]:
-    """Return the waits for a name that is not known and does not wait itself: a name that waits says what it lacks."""
+    """Return the waits for a name that is not known and does not wait itself: a name that waits
+    says what it lacks.
+    """
     listed = sorted(set(waits), key=BY_NAME)
     there = {*known, *(wait.waiter for wait in listed)}
     return tuple(Orphan(wait) for wait in listed if wait.on not in there)

@@ -1,4 +1,5 @@
-"""Who waits for whom in a phase: every circle is named, and every wait for something that nobody will supply.
+"""Who waits for whom in a phase: every circle is named, and every wait for something that nobody
+will supply.
 
 Names of the graph: departments (`frontend`: its part is done), plans (`01-02`), tasks (`01-02/T3`),
 gates (`gate:ux-complete`), escalations (`ESC-01-02-T3`), blocking research requests
@@ -37,7 +38,9 @@ CONFIG = "config.json"
 
 
 def waits_of(phase: Phase) -> tuple[Wait, ...]:
-    """Return who waits for what, sorted; the order in which artifacts arrived makes no difference."""
+    """Return who waits for what, sorted; the order in which artifacts arrived makes no
+    difference.
+    """
     sources = _WaitSources(phase)
     found = {
         *sources.of_departments(),
@@ -72,7 +75,9 @@ _OUTSIDERS = (Role.USER, Role.GO, "orchestrator")
 
 
 def _plans_elsewhere(facts: PhaseFacts) -> Iterator[str]:
-    """Yield the plans of other phases that are asked for: the facts of one phase do not tell which there are."""
+    """Yield the plans of other phases that are asked for: the facts of one phase do not tell which
+    there are.
+    """
     for plan in plans_of(facts):
         yield from (
             f"{item.get('p')}-{item.get('n')}"
@@ -89,7 +94,9 @@ class _WaitSources:
 
     @cached_property
     def unfinished(self) -> tuple[tuple[PlanStatus, Plan, str], ...]:
-        """Plans of active departments that are not complete: how far, what they say, in which file."""
+        """Plans of active departments that are not complete: how far, what they say, in which
+        file.
+        """
         files = {filed.place.plan: filed.place.name for filed in self.phase.facts.of_kind("plan")}
         written = {plan.id: plan for plan in plans_of(self.phase.facts)}
         plans = (
@@ -167,7 +174,9 @@ class _WaitSources:
             yield Wait(f"gate:{gate}", department, missing[0].what, missing[0].file)
 
     def owed_by_unanswered(self, gate: str, missing: tuple[MissingEvidence, ...]) -> Iterator[Wait]:
-        """Yield whose word is missing: the side that was spoken to, or both where no side is named."""
+        """Yield whose word is missing: the side that was spoken to, or both where no side is
+        named.
+        """
         lines = self.phase.facts.lines_of("api-contracts")
         for lack in missing:
             if lack.line or not lines:
@@ -207,7 +216,9 @@ class _WaitSources:
             )
 
     def of_research(self) -> Iterator[Wait]:
-        """Yield blocking requests without an answer: whom they pause, and the Scout whom they wait for."""
+        """Yield blocking requests without an answer: whom they pause, and the Scout whom they wait
+        for.
+        """
         asked = self.phase.facts.of_kind("research")
         answered = {
             line.get("q") for filed in asked for line in filed.lines if line.get("src") != "pending"
@@ -230,7 +241,9 @@ class _WaitSources:
                 yield Wait(name, Role.SCOUT, "it is to be answered", where, remedy)
 
     def _paused(self, filed: Filed, line: Mapping[str, Any]) -> Iterator[str]:
-        """Yield the agent that asked, and the task or plan that it asked for where the line names one."""
+        """Yield the agent that asked, and the task or plan that it asked for where the line names
+        one.
+        """
         named = [str(line.get(key, "")) for key in ("task", "plan_id", "brief_for")]
         tasks = [found for name in named if (found := TaskRef.parse(name))]
         plans = [task.plan for task in tasks] or [
@@ -241,7 +254,9 @@ class _WaitSources:
         yield from map(str, tasks or plans)
 
     def of_handoffs(self) -> Iterator[Wait]:
-        """Yield departments that were handed something with blockers; a later handoff replaces an earlier one."""
+        """Yield departments that were handed something with blockers; a later handoff replaces an
+        earlier one.
+        """
         latest = {
             (str(line.get("from_dept")), str(line.get("to_dept"))): (
                 f"{filed.place.name}:{number}",
@@ -257,7 +272,9 @@ class _WaitSources:
                 yield Wait(taker, giver, "its handoff has blockers", where, remedy)
 
     def of_stuck_plans(self, found: Collection[Wait]) -> Iterator[Wait]:
-        """Yield plans that wait for one of their tasks because the task waits for more than its turn."""
+        """Yield plans that wait for one of their tasks because the task waits for more than its
+        turn.
+        """
         stuck = {task for wait in found if (task := TaskRef.parse(wait.waiter))}
         files = {plan.id: file for plan, _, file in self.unfinished}
         yield from (
@@ -267,7 +284,9 @@ class _WaitSources:
         )
 
     def of_agents_to_come(self, found: Collection[Wait]) -> Iterator[Wait]:
-        """Yield agents whom somebody waits for and who come with their department, when its wave begins."""
+        """Yield agents whom somebody waits for and who come with their department, when its wave
+        begins.
+        """
         present = set(self.department_of.values())
         for name in {wait.on for wait in found} & AGENT_BY_NAME.keys():
             department = AGENT_BY_NAME[name].department
@@ -329,7 +348,9 @@ OWING: Mapping[Owed, Callable[[_WaitSources, str, tuple[MissingEvidence, ...]], 
 
 
 def _spoken_to(one: EscalationProgress, department: Dept) -> str:
-    """Return whose answer is awaited: the holder; while it rises, whomever it was put to, though that be nobody."""
+    """Return whose answer is awaited: the holder; while it rises, whomever it was put to, though
+    that be nobody.
+    """
     asked = one.history[-1].target
     return (
         _agent(asked, department) if asked and one.standing is EscalationStage.RISING else one.agent

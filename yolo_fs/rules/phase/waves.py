@@ -1,4 +1,5 @@
-"""From the configuration to the Leads: which departments work, in which waves, behind which gates. Pure.
+"""From the configuration to the Leads: which departments work, in which waves, behind which gates.
+Pure.
 
 The configuration is read as leniently as the reference scripts read it: only these keys count,
 whatever else is wrong. The backend always works, even where the configuration says false: a test of
@@ -85,9 +86,11 @@ def routing(config: Mapping[str, Any]) -> Routing:
 
 
 def dispatch(config: Mapping[str, Any]) -> Routing:
-    """Return how the departments are dispatched by our own rule: their flags say who works, the workflow in which order.
+    """Return how the departments are dispatched by our own rule: their flags say who works, the
+    workflow in which order.
 
-    The reference scripts let `backend_only` win over the flags, so that a department would never be looked at.
+    The reference scripts let `backend_only` win over the flags, so that a department would never be
+    looked at.
     """
     route = routing(config)
     is_ordered = route.workflow != BACKEND_ONLY or not route.active

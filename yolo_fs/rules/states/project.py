@@ -38,10 +38,11 @@ _STATUS = {
 
 
 def project_state(phases: Phases, before: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return the content of `state.json`; None when it says already what the evidence says, or there is no phase.
+    """Return the content of `state.json`; None when it says already what the evidence says, or
+    there is no phase.
 
-    A file in which somebody declares more than the evidence bears out is left as it is, and shown as drift: a Lead
-    who signs off writes it moments before the rest of the evidence is there.
+    A file in which somebody declares more than the evidence bears out is left as it is, and shown
+    as drift: a Lead who signs off writes it moments before the rest of the evidence is there.
     """
     old = dict(before or {})
     if not phases or claims(phases, old):
@@ -59,7 +60,9 @@ def project_state(phases: Phases, before: Mapping[str, Any] | None) -> dict[str,
 
 
 def claims(phases: Phases, said: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """Return what a `state.json` declares beyond the evidence: key → what it says, what the evidence says."""
+    """Return what a `state.json` declares beyond the evidence: key → what it says, what the
+    evidence says.
+    """
     derived = {key: value for key, value in _derived(phases).items() if key != "tt"}
     ahead = declared_in(said, ((key, said[key]) for key in derived if key in said), derived, _rank)
     return {key: (value, derived[key]) for key, value in ahead.items()}
@@ -71,7 +74,9 @@ def current(phases: Phases) -> Phase:
 
 
 def summary_line(phases: Phases) -> str:
-    """Return the phase, its step and percentage, and who is next, for a status line; empty without a phase."""
+    """Return the phase, its step and percentage, and who is next, for a status line; empty without
+    a phase.
+    """
     if not phases:
         return ""
     progress = current(phases).progress
@@ -109,7 +114,9 @@ def _begin(phases: Phases) -> str:
 
 
 def _rank(key: str, value: object) -> float:
-    """Return how far a value is: numbers by themselves, words by their order in the protocol; -1 for anything else."""
+    """Return how far a value is: numbers by themselves, words by their order in the protocol; -1
+    for anything else.
+    """
     order = _ORDER.get(key)
     if order is not None:
         return order.index(value) if value in order else -1
@@ -123,7 +130,9 @@ _ORDER: Mapping[str, tuple[object, ...]] = {
 
 
 def orchestration(phase: Phase, before: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return the content of a phase's orchestration state; None when it says already what the evidence says."""
+    """Return the content of a phase's orchestration state; None when it says already what the
+    evidence says.
+    """
     facts, old = phase.facts, dict(before or {})
     gates = {gate.name: gate for gate in phase.gates}
     first = {

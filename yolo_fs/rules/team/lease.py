@@ -49,7 +49,9 @@ def path_of(dept: str) -> str:
 
 
 def read_lease(dept: str, data: bytes | None) -> TeamLease:
-    """Return a department's lease, given its file. A file that is no lease is held by nobody known."""
+    """Return a department's lease, given its file. A file that is no lease is held by nobody
+    known.
+    """
     if data is None:
         return TeamLease(dept, "", 0)
     try:

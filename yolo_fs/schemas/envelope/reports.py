@@ -1,4 +1,5 @@
-"""Payloads that come back: what each agent reports to the orchestrator, and the error of any of them.
+"""Payloads that come back: what each agent reports to the orchestrator, and the error of any of
+them.
 
 Every text of a `…_summary` is a summary, so fewer than 500 characters long. See
 docs/sources.md#document-003.
@@ -44,7 +45,7 @@ PrdPath = Annotated[
 ]
 
 
-# --- 3. Market Research → Orchestrator -------------------------------------------------------------------------------
+# --- 3. Market Research → Orchestrator ------------------------------------------------------------
 
 
 class Competitor(Wire):
@@ -99,7 +100,7 @@ class MarketResearchReport(Wire):
     """Whole research."""
 
 
-# --- 5. AI Framing → Orchestrator ------------------------------------------------------------------------------------
+# --- 5. AI Framing → Orchestrator -----------------------------------------------------------------
 
 
 class InputsAndOutputs(Wire):
@@ -148,7 +149,7 @@ class AiFramingReport(Wire):
     """Whole framing."""
 
 
-# --- 7. PRFAQ → Orchestrator -----------------------------------------------------------------------------------------
+# --- 7. PRFAQ → Orchestrator ----------------------------------------------------------------------
 
 
 class PrfaqSummary(Wire):
@@ -198,7 +199,7 @@ class PrfaqReport(Wire):
     """Whole press release."""
 
 
-# --- 9. PRD → Orchestrator -------------------------------------------------------------------------------------------
+# --- 9. PRD → Orchestrator ------------------------------------------------------------------------
 
 
 class PersonaInNeed(Wire):
@@ -269,7 +270,7 @@ class PrdReport(Wire):
     """Whole requirements."""
 
 
-# --- 11. Prototype → Orchestrator ------------------------------------------------------------------------------------
+# --- 11. Prototype → Orchestrator -----------------------------------------------------------------
 
 
 class Screen(Wire):
@@ -318,7 +319,7 @@ class PrototypeReport(Wire):
     """Whether people can try it."""
 
 
-# --- Error Handoff ---------------------------------------------------------------------------------------------------
+# --- Error Handoff --------------------------------------------------------------------------------
 
 
 class AgentError(Wire):

@@ -1,6 +1,7 @@
 """The log of escalations. See docs/sources.md#document-002.
 
-The nine keys of the protocol come first; the optional ones after them say what each level of the round trip adds.
+The nine keys of the protocol come first; the optional ones after them say what each level of the
+round trip adds.
 """
 
 from __future__ import annotations
@@ -46,11 +47,12 @@ class EscalationLine(Wire):
     res: str = ""
     """Resolution, on resolved lines only."""
     att: Positive | None = None
-    """Attempt: how many times the task was reported as blocked under this id, this time included."""
+    """Attempt: how many times the task was reported as blocked under this id, this time
+    included."""
     mv: Literal["timeout", "remind", "fail", "stop"] | None = None
-    """Move that the other keys do not tell: `timeout` when a level was silent and the next is asked, `remind` when
-    no other level may be asked, `fail` for a security FAIL, which goes past the chain, `stop` when the round trips are
-    used up."""
+    """Move that the other keys do not tell: `timeout` when a level was silent and the next is
+    asked, `remind` when no other level may be asked, `fail` for a security FAIL, which goes past
+    the chain, `stop` when the round trips are used up."""
     ev: list[Text] | None = None
     """Evidence: what was seen or tried."""
     rec: Text | None = None

@@ -140,7 +140,9 @@ class TurboPlanHeader(Wire):
 
     @classmethod
     def matches(cls, value: Mapping[str, Any]) -> bool:
-        """Return whether the turbo relaxation applies. An old spelling of `mh` is not its absence."""
+        """Return whether the turbo relaxation applies. An old spelling of `mh` is not its
+        absence.
+        """
         return value.get("eff") == "turbo" or not ("mh" in value or "must_haves" in value)
 
 

@@ -27,7 +27,9 @@ from yolo_fs.schemas.names import DepartmentName
 class PhaseHandoff(
     Message, sender="orchestrator", receiver=("critic", "architect"), direction=Direction.FORWARD
 ):
-    """Key outputs, decisions and open items of a phase, for the next one; one line of phase-handoff.jsonl."""
+    """Key outputs, decisions and open items of a phase, for the next one; one line of
+    phase-handoff.jsonl.
+    """
 
     accepts: ClassVar[Mapping[str, Form]] = {
         "from_phase": Form.PHASE,
@@ -81,7 +83,9 @@ class Contract(Wire):
 
 
 class DeptHandoff(Message, sender="lead", receiver="lead", direction=Direction.ACROSS):
-    """Artifacts and contracts of a department on which another depends; one line of dept-handoff.jsonl."""
+    """Artifacts and contracts of a department on which another depends; one line of
+    dept-handoff.jsonl.
+    """
 
     accepts: ClassVar[Mapping[str, Form]] = {
         "dt": Form.DAY_AS_MOMENT,

@@ -82,7 +82,9 @@ class Message(Wire):
 
     @classmethod
     def rival(cls, value: Mapping[str, Any]) -> Fault | None:
-        """Return the fault of an older, rival shape of this message, or None when `value` is not one."""
+        """Return the fault of an older, rival shape of this message, or None when `value` is not
+        one.
+        """
         return None
 
     def __init_subclass__(
@@ -119,7 +121,7 @@ def _as_tuple(names: str | tuple[str, ...]) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else names
 
 
-# --- words that several messages share -------------------------------------------------------------------------------
+# --- words that several messages share ------------------------------------------------------------
 
 Level3 = Literal["high", "medium", "low"]
 """Confidence and priority."""
@@ -153,7 +155,7 @@ Cycle = Annotated[int, Field(ge=1, le=3, examples=[1])]
 """Review cycle, 1 to 3."""
 
 
-# --- invariants that several messages share --------------------------------------------------------------------------
+# --- invariants that several messages share -------------------------------------------------------
 
 
 def exceeds(message: Wire, part: str, whole: str) -> Exception | None:

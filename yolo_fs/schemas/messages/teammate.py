@@ -67,7 +67,9 @@ class AgentHealthEvent(
 class CircuitBreakerState(
     Message, sender="lead", receiver="lead", direction=Direction.INTERNAL, team_mode="teammate"
 ):
-    """The Lead's record of a department's circuit breaker, which decides on fallback; never sent."""
+    """The Lead's record of a department's circuit breaker, which decides on fallback; never
+    sent.
+    """
 
     type: Literal["circuit_breaker_state"]
     dept: DepartmentName
@@ -109,7 +111,9 @@ class TaskClaim(Message, sender="dev", receiver="lead", team_mode="teammate"):
 
 
 class TaskComplete(Message, sender="dev", receiver="lead", team_mode="teammate"):
-    """A Dev has committed a task; for the Lead's accounting, where `dev_progress` is for the Senior."""
+    """A Dev has committed a task; for the Lead's accounting, where `dev_progress` is for the
+    Senior.
+    """
 
     type: Literal["task_complete"]
     task_id: TaskName
@@ -129,7 +133,9 @@ class TaskComplete(Message, sender="dev", receiver="lead", team_mode="teammate")
 class SummaryAggregation(
     Message, sender="lead", receiver="lead", direction=Direction.INTERNAL, team_mode="teammate"
 ):
-    """What the Lead collects from `task_complete` messages in order to write a plan's summary; never sent."""
+    """What the Lead collects from `task_complete` messages in order to write a plan's summary;
+    never sent.
+    """
 
     type: Literal["summary_aggregation"]
     plan_id: PlanName

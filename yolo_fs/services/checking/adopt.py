@@ -12,7 +12,8 @@ from yolo_fs.services.checking.validate import CheckedFile, Validator
 def adopt_file(
     validator: Validator, file: CheckedFile, full: str, *, write: bool
 ) -> AdoptedFile | None:
-    """Return how a file that was checked stands, repaired when `write`; None when it is no artifact.
+    """Return how a file that was checked stands, repaired when `write`; None when it is no
+    artifact.
 
     Only a file that would be refused is changed, and only when nothing is left to be decided.
     """

@@ -183,7 +183,9 @@ class Validator:
         return self._check(shown, data, location, snapshot)
 
     def _location(self, full: str) -> InTree | None:
-        """Return the place of a file in its planning tree; a HANDOFF.md has one anywhere in the repository."""
+        """Return the place of a file in its planning tree; a HANDOFF.md has one anywhere in the
+        repository.
+        """
         found = in_tree(full)
         if found or self._repository is None or os.path.basename(full) != HANDOFF:
             return found
@@ -204,7 +206,9 @@ class Validator:
         return self._check(shown, data, location, snapshot)
 
     def full_path(self, file: CheckedFile, *, of_tree: bool) -> str:
-        """Return the absolute path of a file that was checked, as one of the tree or as the caller spells it."""
+        """Return the absolute path of a file that was checked, as one of the tree or as the caller
+        spells it.
+        """
         start = self._own_repository().root if of_tree else self._start
         return os.path.normpath(os.path.join(start, file.path))
 

@@ -1,4 +1,5 @@
-"""Verifies committed history offline: every commit of a coordinator still is what the protocol prescribes.
+"""Verifies committed history offline: every commit of a coordinator still is what the protocol
+prescribes.
 
 Each commit is checked on its own: one path, the content in the strict reader, the references
 in its own tree, the subject and the trailers that path and content give. See docs/faults.md#f55.
@@ -79,7 +80,8 @@ class Verifier:
         try:
             return tuple(self._findings(commit))
         except YoloError as error:
-            # Damaged or lacking objects are a fault of this commit; the others can still be checked.
+            # Damaged or lacking objects are a fault of this commit; the others can still be
+            # checked.
             return (
                 replace(error.as_finding(), path=commit.changes[0][1] if commit.changes else ""),
             )
@@ -153,7 +155,8 @@ def _several(commit: LoggedCommit) -> Finding:
 
 def _trailer_faults(commit: LoggedCommit, place: Place) -> Iterator[Finding]:
     prescribed = trailers_of(place)
-    # How much was warned of depends on the neighbours and the settings of that moment, and a copy says whose it is.
+    # How much was warned of depends on the neighbours and the settings of that moment, and a copy
+    # says whose it is.
     written = tuple(pair for pair in commit.trailers if pair[0] not in (WARNINGS, ORIGIN))
     if written != prescribed:
         yield Finding(

@@ -1,4 +1,6 @@
-"""One round of the coordinator: look at paths, decide, do, and remember. Used by the daemon and by `run --once`."""
+"""One round of the coordinator: look at paths, decide, do, and remember. Used by the daemon and by
+`run --once`.
+"""
 
 from __future__ import annotations
 
@@ -83,7 +85,9 @@ class Coordinator:
         )
 
     def released(self) -> tuple[str, ...]:
-        """Return the held paths that nothing holds any more, or that something else holds by now."""
+        """Return the held paths that nothing holds any more, or that something else holds by
+        now.
+        """
         held = self._held_in_passing()
         if not held:
             return ()
@@ -114,7 +118,9 @@ class Coordinator:
         return tuple(results)
 
     def sync_index(self) -> bool:
-        """Bring the user's index up to date for what was committed; False while somebody holds index.lock."""
+        """Bring the user's index up to date for what was committed; False while somebody holds
+        index.lock.
+        """
         if not self.index.pending:
             return True
         is_synced = self.index.follow()
@@ -126,7 +132,9 @@ class Coordinator:
         return is_synced
 
     def was_moved_by_others(self) -> bool:
-        """Return whether HEAD or its branch moved since we last looked, by another hand than ours."""
+        """Return whether HEAD or its branch moved since we last looked, by another hand than
+        ours.
+        """
         return self._repository.head() != self._surveyor.head
 
     def clear_own_stale_locks(self) -> tuple[str, ...]:
@@ -148,12 +156,16 @@ class Coordinator:
         self._surveyor.head = head
 
     def close(self) -> None:
-        """End the helper processes that were started here; the repository stays open for whoever opened it."""
+        """End the helper processes that were started here; the repository stays open for whoever
+        opened it.
+        """
         self._surveyor.close()
         self._branches.close()
 
     def _waiting_for(self, arrived: Sequence[str]) -> list[str]:
-        """Return the held paths that wait for an artifact of a folder in which one has just been looked at."""
+        """Return the held paths that wait for an artifact of a folder in which one has just been
+        looked at.
+        """
         looked_at = frozenset(arrived)
         folders = {path.rpartition("/")[0] for path in arrived if path.endswith(".plan.jsonl")}
         return [
@@ -201,7 +213,9 @@ class Coordinator:
         return outcome
 
     def _keep_refused(self, before: Mapping[str, Verdict]) -> None:
-        """Keep the contents that were just refused; what passes by itself only when it was seen before."""
+        """Keep the contents that were just refused; what passes by itself only when it was seen
+        before.
+        """
         refusals, digests = list(self._refusals), {}
         self._refusals.clear()
         contents = []
@@ -225,7 +239,9 @@ class Coordinator:
             self._kept |= digests
 
     def _emit_held(self, outcome: ApplyResult) -> None:
-        """Emit what was accepted and could not be committed; a branch that moved is tried again at once."""
+        """Emit what was accepted and could not be committed; a branch that moved is tried again at
+        once.
+        """
         for path, verdict in outcome.verdicts.items():
             is_held = isinstance(verdict, Held) and not _is_moved(verdict)
             if is_held and verdict != self._store.verdict(path):

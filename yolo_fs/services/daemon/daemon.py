@@ -46,7 +46,8 @@ RETRY_S = 0.05
 """Between two looks at what cannot be committed yet; doubled while the same paths stay so."""
 LONGEST_RETRY_S = 0.8
 INDEX_EVERY_S = 0.1
-"""The longest rest between two updates of the user's index: until then what was committed looks deleted to git."""
+"""The longest rest between two updates of the user's index: until then what was committed looks
+deleted to git."""
 INDEX_REST = 9
 """The rest is so many times as long as the update, for which the user's git has to wait."""
 CHECK_EVERY_S = 2.0
@@ -113,7 +114,9 @@ class Daemon:
     # --- life ---
 
     def run(self, ready: Callable[[], object] = lambda: None) -> None:
-        """Watch and commit until `stop` is called; `ready` is called once the first scan is done."""
+        """Watch and commit until `stop` is called; `ready` is called once the first scan is
+        done.
+        """
         self._start()
         try:
             self._schedule.run_due(self._is_running)
@@ -235,7 +238,9 @@ class Daemon:
         return CHECK_EVERY_S
 
     def _reload(self) -> None:
-        """Take over a changed configuration; an invalid one leaves the old in force and is reported."""
+        """Take over a changed configuration; an invalid one leaves the old in force and is
+        reported.
+        """
         stamps = stamps_of(self._repository.root)
         if stamps == self._stamps:
             return
@@ -260,7 +265,9 @@ class Daemon:
             self._emit("repository.repaired", repair.path, {"what": repair.what})
 
     def _process_written(self) -> float | None:
-        """Check what something was seen of; a path just committed rests, for more may be appended."""
+        """Check what something was seen of; a path just committed rests, for more may be
+        appended.
+        """
         now = time.monotonic()
         due = [path for path, at in self._due.items() if at <= now]
         if due:
@@ -292,7 +299,9 @@ class Daemon:
         return LaneThread(self._repository.root, self._settings, membership)
 
     def _process_unfinished(self) -> float | None:
-        """Look again at what time alone brings further, ever more rarely: a disk may stay full for hours."""
+        """Look again at what time alone brings further, ever more rarely: a disk may stay full for
+        hours.
+        """
         if late := (*self._coordinator.waiting(), *self._coordinator.released()):
             self._process(late)
         unfinished = self._coordinator.unfinished()
@@ -308,7 +317,9 @@ class Daemon:
         return self._settings.policy.rescan_s
 
     def _sync_index(self) -> float | None:
-        """Let the user's index follow our commits: until it has, a `git commit` of theirs undoes ours."""
+        """Let the user's index follow our commits: until it has, a `git commit` of theirs undoes
+        ours.
+        """
         if not self._coordinator.index.pending:
             return None
         began = time.monotonic()
@@ -333,7 +344,9 @@ class Daemon:
         self._projector.bring_up_to_date(self._tip, self._coordinator.unsettled)
 
     def _write_states(self) -> None:
-        """Write and commit state files until they say what history says, one transition at a time."""
+        """Write and commit state files until they say what history says, one transition at a
+        time.
+        """
         while path := self._states.write_next(self._tip, self._coordinator.known):
             if not self._process((path,)):
                 return  # held like any artifact; the next is written once this one is committed

@@ -62,12 +62,16 @@ def _steps(repository: Repository, coordinator: Coordinator) -> Iterator[Repaire
 
 
 def _has_rebooted(repository: Repository) -> bool:
-    """Return whether no start since this boot got through; a note that is missing may have been lost with the power."""
+    """Return whether no start since this boot got through; a note that is missing may have been
+    lost with the power.
+    """
     return BOOT.read(repository) != {"boot": boot_id()}
 
 
 def _note_boot(repository: Repository) -> None:
-    """Note that this boot was recovered from: last of all, for a start that is killed before has to begin anew."""
+    """Note that this boot was recovered from: last of all, for a start that is killed before has to
+    begin anew.
+    """
     if _has_rebooted(repository):
         with contextlib.suppress(OSError, YoloError):
             write_json(BOOT.path(repository), {"boot": boot_id()}, durable=False)
@@ -75,7 +79,9 @@ def _note_boot(repository: Repository) -> None:
 
 
 def _set_empty_objects_aside(repository: Repository) -> Iterator[Repaired]:
-    """Move zero-length objects, which power loss leaves and git never repairs, out of git's way (F04)."""
+    """Move zero-length objects, which power loss leaves and git never repairs, out of git's way
+    (F04).
+    """
     objects = os.path.join(repository.common_dir, "objects")
     quarantine = os.path.join(repository.own_dir, "quarantine")
     for folder in filter(lambda name: len(name) == 2, os.listdir(objects)):
@@ -109,7 +115,9 @@ def _write_lost_blobs(repository: Repository) -> Iterator[Repaired]:
 
 
 def _expect_index_of_recent_commits(repository: Repository, coordinator: Coordinator) -> None:
-    """Without a note of ours, take from the log which entries the index may not have followed (F05)."""
+    """Without a note of ours, take from the log which entries the index may not have followed
+    (F05).
+    """
     with contextlib.suppress(YoloError):
         commits = [
             commit for commit in log(repository, "HEAD", limit=OWN_COMMITS) if commit.is_ours

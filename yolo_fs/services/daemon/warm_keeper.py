@@ -1,4 +1,6 @@
-"""Keeps a warm process beside the daemon, which runs commands without their imports; it ends with the daemon."""
+"""Keeps a warm process beside the daemon, which runs commands without their imports; it ends with
+the daemon.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,9 @@ class WarmKeeper:
         self._pause_s = 1.0
 
     def keep(self) -> None:
-        """Start it where it does not run; one that ends soon after its start is left alone for longer and longer."""
+        """Start it where it does not run; one that ends soon after its start is left alone for
+        longer and longer.
+        """
         if sys.platform != "linux" or os.environ.get(COLD) or os.environ.get(FAILPOINTS):
             return
         if self._process is not None:

@@ -1,4 +1,5 @@
-"""Escalations of a work tree: open, raise, resolve, list, and hand up what a level is silent about, once.
+"""Escalations of a work tree: open, raise, resolve, list, and hand up what a level is silent about,
+once.
 
 The log is the memory: under its lock it is read again before a line is added, so that however many
 processes tick at once, each level of each attempt is handed up by one line. See docs/faults.md#f19.
@@ -76,7 +77,9 @@ class Escalations:
         return PhaseLog(self._repository.root, phase, self._settings)
 
     def list(self, phase: PhaseId) -> tuple[tuple[EscalationProgress, ...], tuple[Finding, ...]]:
-        """Return how the escalations of a phase stand, and what is wrong with what is written of them."""
+        """Return how the escalations of a phase stand, and what is wrong with what is written of
+        them.
+        """
         log = self.phase_log(phase)
         found = log.look()
         now = self._clock().wall
@@ -116,7 +119,8 @@ class Escalations:
         return self._move(name, lambda one, _: raised(said, to, one), said)
 
     def resolve(self, name: EscalationId, said: EscalationRequest, to: str = "") -> MoveResult:
-        """Decide, pass the decision on, or say that the task goes on, whichever is the turn of who speaks.
+        """Decide, pass the decision on, or say that the task goes on, whichever is the turn of who
+        speaks.
 
         Raises:
             YoloError: UNKNOWN_NAME for its phase; LOCK_TIMEOUT; UNTERMINATED.
@@ -124,7 +128,9 @@ class Escalations:
         return self._move(name, lambda one, _: resolved(said, to, one), said)
 
     def _require_task(self, task: TaskRef) -> None:
-        """Refuse a task that the plans of its phase do not have; before the first plan nothing can be said."""
+        """Refuse a task that the plans of its phase do not have; before the first plan nothing can
+        be said.
+        """
         phase = find_phase(self._repository.root, task.plan.phase)
         folder = f"{PLANNING_ROOT}/phases/{phase}"
         tree = WorkTree(self._repository.root, self._settings.policy.max_file_bytes)
@@ -228,7 +234,9 @@ class Escalations:
 
 
 def _says_the_same(last: LogEntry, new: LogEntry) -> bool:
-    """Return whether a line repeats the one before it, as a caller does that does not know whether it was heard."""
+    """Return whether a line repeats the one before it, as a caller does that does not know whether
+    it was heard.
+    """
     shown = [(one.agent, one.state, one.reason, one.decision, one.shown_by) for one in (last, new)]
     return shown[0] == shown[1]
 

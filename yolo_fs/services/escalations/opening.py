@@ -1,4 +1,6 @@
-"""Opens the escalation of a loop that is used up, once: nobody has to remember to. See docs/sources.md#document-002."""
+"""Opens the escalation of a loop that is used up, once: nobody has to remember to. See
+docs/sources.md#document-002.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ class LoopEscalator:
         self._seen: str | None = None
 
     def open_due(self, tip: str | None) -> Iterator[str]:
-        """Open what is due as of a commit, and yield the paths of the logs that have a line more."""
+        """Open what is due as of a commit, and yield the paths of the logs that have a line
+        more.
+        """
         if tip is None or tip == self._seen:
             return
         for phase in self._team.phases(tip):

@@ -1,4 +1,5 @@
-"""Takes handoffs over: finds the packet, gathers what is around it, and says what the receiver is now, or must mend.
+"""Takes handoffs over: finds the packet, gathers what is around it, and says what the receiver is
+now, or must mend.
 
 See docs/faults.md#f50 and #f51.
 """
@@ -77,7 +78,9 @@ class Override:
 def find_override(
     repository: Repository, data: bytes, branch: str, wrong: Sequence[Finding]
 ) -> Override | None:
-    """Return the youngest override of exactly these bytes that covers everything that is wrong with them."""
+    """Return the youngest override of exactly these bytes that covers everything that is wrong with
+    them.
+    """
     kept = _kept(OVERRIDES.read(repository))
     digest = _digest(data)
     return next((one for one in reversed(kept) if one.covers(digest, branch, wrong)), None)
@@ -188,7 +191,9 @@ class Permission:
 
 
 def written_in(source: PacketSource, limits: Limits) -> ParsedPacket:
-    """Return the packet of a text: front matter where it begins like one or is called HANDOFF.md, else a chat."""
+    """Return the packet of a text: front matter where it begins like one or is called HANDOFF.md,
+    else a chat.
+    """
     starts_as_file = source.data.startswith(FENCE.encode() + b"\n")
     if starts_as_file or source.path.rpartition("/")[2] == HANDOFF:
         return read_handoff_file(source.data, source.path, limits)
@@ -211,7 +216,8 @@ class DirectiveHandoffs:
     # --- which packet ---
 
     def latest(self) -> str:
-        """Return the HANDOFF.md that was written last, of those that are not over; nothing when there is none.
+        """Return the HANDOFF.md that was written last, of those that are not over; nothing when
+        there is none.
 
         Once committed, history says which is younger: a clone writes all files at one moment.
         """
@@ -248,7 +254,9 @@ class DirectiveHandoffs:
         return self._end(source, packet)
 
     def _end(self, source: PacketSource, packet: Packet | None) -> str:
-        """Return why a handoff is over: its session is archived, or its branch has come into this one, with it."""
+        """Return why a handoff is over: its session is archived, or its branch has come into this
+        one, with it.
+        """
         folder = source.path.rpartition("/")[0]
         session = self.sessions.find(packet.session_id) if packet else None
         if self.sessions.is_archived(folder) or (
@@ -298,7 +306,8 @@ class DirectiveHandoffs:
     def may_edit(
         self, now: datetime, *, receiver: str = "", session_id: str = "", editing: str = ""
     ) -> Permission:
-        """Return whether files may be edited now: nothing has been handed over, or what has been is accepted.
+        """Return whether files may be edited now: nothing has been handed over, or what has been is
+        accepted.
 
         `session_id`: the directive session that the agent executes, whose HANDOFF.md must be there.
         `editing`: the file, relative to the repository; the HANDOFF.md itself may always be mended.
@@ -310,7 +319,8 @@ class DirectiveHandoffs:
         return Permission(handed.is_accepted or bool(handed.over), errors(handed.findings))
 
     def note_accepted(self, now: datetime) -> None:
-        """Note by which stamps of files editing is allowed to everybody, so that hooks ask again only after a change.
+        """Note by which stamps of files editing is allowed to everybody, so that hooks ask again
+        only after a change.
 
         What is younger than a moment might change again without a new stamp, and is not noted.
         """
@@ -329,7 +339,9 @@ class DirectiveHandoffs:
         write_json(ACCEPTED.path(self._repository), note, durable=False)
 
     def _stamps(self, handed: ReceivedHandoff) -> dict[str, list[int] | None]:
-        """Return the stamps of whatever a verdict on a handoff depends on: size, time of change, inode."""
+        """Return the stamps of whatever a verdict on a handoff depends on: size, time of change,
+        inode.
+        """
         session, packet = handed.session, handed.packet
         handoffs = [entry.path for entry in self._files()]
         readmes = [f"{path.rpartition('/')[0]}/{README}" for path in handoffs]
@@ -349,7 +361,9 @@ class DirectiveHandoffs:
         return {path: _stamp(path) for path in (*full, *own, user_config_path())}
 
     def _refs_asked(self, handoffs: Sequence[str]) -> Iterator[str]:
-        """Yield the files of the refs that say of a handoff that it is over; none while each has to be followed."""
+        """Yield the files of the refs that say of a handoff that it is over; none while each has to
+        be followed.
+        """
         if not any(map(self._end_of, handoffs)):
             return
         common = self._repository.common_dir
@@ -364,10 +378,12 @@ class DirectiveHandoffs:
         yield from (f"{common}/refs/heads/{branch}" for branch in sorted(branches))
 
     def override(self, handed: ReceivedHandoff, because: str, now: datetime) -> ReceivedHandoff:
-        """Accept a complete packet in spite of its faults, as the operator decided, and remember that.
+        """Accept a complete packet in spite of its faults, as the operator decided, and remember
+        that.
 
         Raises:
-            YoloError: STATE_CONFLICT when nothing is wrong, or no packet could be followed; EMPTY_VALUE.
+            YoloError: STATE_CONFLICT when nothing is wrong, or no packet could be followed;
+                EMPTY_VALUE.
         """
         wrong = errors(handed.findings)
         if not wrong:
@@ -429,7 +445,9 @@ class DirectiveHandoffs:
             )
 
     def _why_absent(self, path: str, folders: Sequence[str]) -> str:
-        """Return why no file is at a path, looked for in `folders`; nothing when one is. It is not opened."""
+        """Return why no file is at a path, looked for in `folders`; nothing when one is. It is not
+        opened.
+        """
         places = [f"{folder}/{path}".lstrip("/") for folder in folders]
         found = [read(self._root, place, 0) for place in places]
         if any(
@@ -439,7 +457,9 @@ class DirectiveHandoffs:
         return "; ".join(dict.fromkeys(each.message for each in found if isinstance(each, Finding)))
 
     def _commits_after(self, source: PacketSource, at_s: float, tip: str) -> Iterator[Later]:
-        """Yield what was committed after the commit that gave the file its content, else after it was written."""
+        """Yield what was committed after the commit that gave the file its content, else after it
+        was written.
+        """
         oid = self._repository.object_format.hash_object("blob", source.data).oid
         is_committed = self._repository.blob_at(tip, source.path) == oid
         since = (

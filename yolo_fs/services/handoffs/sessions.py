@@ -1,4 +1,5 @@
-"""Directive sessions: the folders that hold a HANDOFF.md beside the README that names the session's branch.
+"""Directive sessions: the folders that hold a HANDOFF.md beside the README that names the session's
+branch.
 
 See docs/faults.md#f50 and #f51.
 """
@@ -81,7 +82,9 @@ class DirectiveSessions:
     def of_packet(
         self, packet: Packet, path: str
     ) -> tuple[DirectiveSession | None, tuple[Finding, ...]]:
-        """Return the session that a packet lies in, else the one it points at, and what is wrong with its README."""
+        """Return the session that a packet lies in, else the one it points at, and what is wrong
+        with its README.
+        """
         if packet.session_id == ABSENT:
             return None, ()
         folder = path.rpartition("/")[0]
@@ -94,12 +97,16 @@ class DirectiveSessions:
         return replace(session, branch=branch, priority=priority), findings
 
     def is_archived(self, folder: str) -> bool:
-        """Return whether a folder is that of a session of which the README says that it is archived."""
+        """Return whether a folder is that of a session of which the README says that it is
+        archived.
+        """
         is_session = any(folder.startswith(f"{root}/") for root in self.roots)
         return is_session and is_archived(self._readme(folder))
 
     def _readme(self, folder: str) -> Sequence[str]:
-        """Return the lines of a session's README; none when it cannot be read, which `branch_of` tells."""
+        """Return the lines of a session's README; none when it cannot be read, which `branch_of`
+        tells.
+        """
         source = self.open(f"{folder}/{README}")
         report = FindingList(README)
         text = (

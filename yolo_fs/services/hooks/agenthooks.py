@@ -76,7 +76,9 @@ def _after_tool(asked: HookRequest) -> HookAnswer:
 
 
 def _after_failure(asked: HookRequest) -> HookAnswer:
-    """Tell the same of a command that failed after it had written; here a host is told, not refused."""
+    """Tell the same of a command that failed after it had written; here a host is told, not
+    refused.
+    """
     told = _after_tool(asked)
     return HookAnswer(context=told.refusal or told.context)
 
@@ -130,7 +132,9 @@ def _scope_of(actor: Actor) -> Iterator[str]:
 
 
 def _given(asked: HookRequest, actor: Actor, room: int) -> str:
-    """Return the agent's compiled context where it fits the room that is left, else where it lies."""
+    """Return the agent's compiled context where it fits the room that is left, else where it
+    lies.
+    """
     repository, settings = asked.repository, asked.settings
     if settings.policy.contexts == "never" or not settings.config.context_compiler:
         return ""

@@ -1,8 +1,8 @@
 """Puts our section into git's hooks beside whatever is there, takes it out without a trace.
 
 Never sets `core.hooksPath`, and never writes over a byte of somebody else: a section goes in after
-the first line, so that nothing that stands there can end the hook before it. A hook that is no shell
-script is moved aside, and called by the script that takes its place.
+the first line, so that nothing that stands there can end the hook before it. A hook that is no
+shell script is moved aside, and called by the script that takes its place.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _CHAIN = """\
 if [ -x "${0%/*}/@FOLDER@/@NAME@" ]; then exec "${0%/*}/@FOLDER@/@NAME@" "$@"; fi
 """
 
-# --- the plan --------------------------------------------------------------------------------------------------------
+# --- the plan -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,9 @@ class Layout:
 
     @property
     def is_husky(self) -> bool:
-        """Whether git looks into a folder that husky generates, whose scripts call those of the folder above."""
+        """Whether git looks into a folder that husky generates, whose scripts call those of the
+        folder above.
+        """
         return (
             os.path.basename(self.git_folder) == "_"
             and os.path.basename(os.path.dirname(self.git_folder)) == ".husky"
@@ -144,7 +146,9 @@ def layout(root: str) -> Layout:
 
 
 def plan_install(repository: Repository) -> tuple[Deed, ...]:
-    """Return what makes our hooks stand in every place that a work tree of this repository uses; changes nothing."""
+    """Return what makes our hooks stand in every place that a work tree of this repository uses;
+    changes nothing.
+    """
     settings = load(repository.root)
     module = os.path.join(os.path.dirname(yolo_fs.__file__), "cli", "githook.py")
     wanted = script(sys.executable, module, settings.policy.directive_roots)
@@ -290,14 +294,18 @@ def content_of(path: str) -> bytes | None:
 
 
 def unfit(deeds: Sequence[Deed]) -> tuple[Finding, ...]:
-    """Return what is refused, as warnings: whoever asks for more than hooks goes on without those."""
+    """Return what is refused, as warnings: whoever asks for more than hooks goes on without
+    those.
+    """
     return tuple(
         replace(deed.finding, level=Level.WARNING) for deed in deeds if isinstance(deed, Refuse)
     )
 
 
 def advice(repository: Repository) -> Iterator[Finding]:
-    """Yield what keeps the section when a hook manager writes its scripts anew: a line in the manager's own file."""
+    """Yield what keeps the section when a hook manager writes its scripts anew: a line in the
+    manager's own file.
+    """
     for file, snippet in _SNIPPETS.items():
         text = content_of(os.path.join(repository.root, file))
         if text is not None and b"yolo-fs" not in text:
@@ -327,7 +335,7 @@ def broken(path: str, message: str, hint: str) -> Finding:
     )
 
 
-# --- its execution ---------------------------------------------------------------------------------------------------
+# --- its execution --------------------------------------------------------------------------------
 
 
 def carry_out(repository: Repository, deeds: Sequence[Deed]) -> None:

@@ -1,4 +1,5 @@
-"""Writes our hooks into the settings of an agent's host, beside those of others, and takes them out again.
+"""Writes our hooks into the settings of an agent's host, beside those of others, and takes them out
+again.
 
 What a file was before is kept in `.git/yolo-fs`, so that removing restores it to the byte while
 nobody else has changed it; otherwise our own entries alone are taken out.

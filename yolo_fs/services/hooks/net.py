@@ -1,4 +1,5 @@
-"""Keeps what a command of an agent is about to destroy: agents that share a checkout lose each other's edits to it.
+"""Keeps what a command of an agent is about to destroy: agents that share a checkout lose each
+other's edits to it.
 
 The command is never stopped. What cannot be kept in time is told instead.
 """
@@ -103,7 +104,9 @@ def _found(asked: HookRequest, command: Destruction, allowed: frozenset[str]) ->
 
 
 def _places(asked: HookRequest, command: Destruction) -> Iterator[str]:
-    """Yield the paths that a command names, relative to the repository; the whole tree where it is unknown."""
+    """Yield the paths that a command names, relative to the repository; the whole tree where it is
+    unknown.
+    """
     for path in command.paths:
         if UNKNOWN in path or path.startswith(":"):
             yield "."

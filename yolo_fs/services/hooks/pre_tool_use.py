@@ -33,7 +33,9 @@ class Guard:
         self._asked = asked
 
     def answer(self) -> HookAnswer:
-        """Refuse what would be written or read against the rules, with the reason and what to do instead."""
+        """Refuse what would be written or read against the rules, with the reason and what to do
+        instead.
+        """
         if self._asked.said.unchecked and is_installed(self._asked.repository.root):
             return HookAnswer(refusal=_skipped(self._asked.said.unchecked[0]))
         handed = self._handed()
@@ -92,7 +94,9 @@ class Guard:
         return (row is None or is_removed) and _is_ignored(self._asked.repository, path)
 
     def _guarded(self, touch: Touch, path: str) -> Guarded | None:
-        """Return the row of a file that only a command writes, or of the first that a removed folder holds."""
+        """Return the row of a file that only a command writes, or of the first that a removed
+        folder holds.
+        """
         row = guarded(path)
         if row is None and touch.effect is Effect.REMOVE and holds_guarded(path):
             for name in _names_below(self._asked.full(path)):
@@ -100,7 +104,9 @@ class Guard:
         return None if row and row.is_state and not self._is_kept(path) else row
 
     def _is_kept(self, path: str) -> bool:
-        """Return whether the daemon keeps a state file; where it does not, the team begins it by writing it."""
+        """Return whether the daemon keeps a state file; where it does not, the team begins it by
+        writing it.
+        """
         settings = self._asked.settings
         wanted, several = settings.policy.state_files, Switches(settings.config).several_departments
         if wanted == "never":
@@ -109,7 +115,9 @@ class Guard:
         return exists or ((wanted == "always" or several) and path != RUNNING)
 
     def _may_write(self, actor: Actor, full: str) -> AccessDecision:
-        """Ask for the department's active plan, then for each other one that is open: plans of a wave run at once."""
+        """Ask for the department's active plan, then for each other one that is open: plans of a
+        wave run at once.
+        """
         access = self._asked.access
         first, target = access.write(actor, full), access.target(full)
         if first.allowed or target is None or target.is_planning:
@@ -131,7 +139,9 @@ class Guard:
                     yield str(plan.id)
 
     def _handed(self) -> Callable[[str], str]:
-        """Return what tells of a path why nothing may be edited now; the handoff is looked at once, if at all."""
+        """Return what tells of a path why nothing may be edited now; the handoff is looked at once,
+        if at all.
+        """
         handoffs = DirectiveHandoffs(self._asked.repository, self._asked.settings)
         agent = self._asked.said.agent
         receiver = agent if agent in set(DirectiveRole) else ""

@@ -78,7 +78,9 @@ class ServerEntry:
 
 
 class TomlSection:
-    """A part of a TOML file between two comments of ours, at its end: nothing else in it is touched."""
+    """A part of a TOML file between two comments of ours, at its end: nothing else in it is
+    touched.
+    """
 
     def __init__(self, repository: Repository, host: Host, name: str, content: str):
         """Take the section `name` with this content."""

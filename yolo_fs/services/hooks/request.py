@@ -37,7 +37,9 @@ class HookRequest:
         """None for somebody whom we do not know."""
 
     def _find_actor(self) -> Actor | None:
-        """Return who asks, as the host says, else as the planning tree does; None for somebody whom we do not know."""
+        """Return who asks, as the host says, else as the planning tree does; None for somebody whom
+        we do not know.
+        """
         name = self.said.agent.rpartition(":")[2] or _active_agent(self.repository.root)
         try:
             return self.access.actor(name) if name else None
@@ -45,7 +47,9 @@ class HookRequest:
             return None
 
     def paths(self, touch: Touch) -> Iterator[str]:
-        """Yield the files that are meant, relative to the repository, patterns replaced by what matches them."""
+        """Yield the files that are meant, relative to the repository, patterns replaced by what
+        matches them.
+        """
         spelled = [touch.path]
         if (
             above := f"{UNKNOWN}/{PLANNING_ROOT}/"
@@ -73,7 +77,9 @@ class HookRequest:
         return os.path.join(self.repository.root, path)
 
     def relative(self, path: str) -> str | None:
-        """Return where a path leads, relative to the repository; a planning tree elsewhere is one all the same."""
+        """Return where a path leads, relative to the repository; a planning tree elsewhere is one
+        all the same.
+        """
         root = os.path.realpath(self.repository.root)
         try:
             full = os.path.realpath(os.path.join(self.said.cwd, os.path.expanduser(path)))

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from yolo_fs.services.workspace.settings import Settings
 
 ROLE = "YOLO_FS_ROLE"
-"""Variable by which an agent's session says who commits, such as `fe-dev`; else an agent's name as author does."""
+"""Variable by which an agent's session says who commits, such as `fe-dev`; else an agent's name as
+author does."""
 
 _SHOWN = 20
 _DAY_S = 86_400
@@ -47,7 +48,7 @@ def _warn(findings: Iterable[Finding]) -> bool:
     return _tell(replace(finding, level=Level.WARNING) for finding in findings)
 
 
-# --- before a commit -------------------------------------------------------------------------------------------------
+# --- before a commit ------------------------------------------------------------------------------
 
 
 def pre_commit(_: Sequence[str]) -> bool:
@@ -67,7 +68,9 @@ def pre_commit(_: Sequence[str]) -> bool:
 
 
 def staged_paths() -> tuple[str, ...]:
-    """Return the paths that the commit would change, told by the index that git has named to the hook."""
+    """Return the paths that the commit would change, told by the index that git has named to the
+    hook.
+    """
     from yolo_fs.edges.git.runner import run_as_user
 
     listed = run_as_user(".", ["diff", "--cached", "--name-only", "--no-renames", "-z"])
@@ -113,7 +116,9 @@ def _is_agent() -> bool:
 
 
 def _conclude(findings: Sequence[Finding], settings: Settings, refusal: str) -> bool:
-    """Refuse what is wrong to an agent, and to people where their team wants that; warn everybody else."""
+    """Refuse what is wrong to an agent, and to people where their team wants that; warn everybody
+    else.
+    """
     if _is_agent() or settings.policy.hooks_hold_people:
         return _tell(findings, refusal)
     return _warn(findings)
@@ -136,11 +141,13 @@ def _of_branch(repository: Repository, settings: Settings) -> Iterable[Finding]:
     yield from (one for one in handed.findings if one.reason is Reason.BRANCH_MISMATCH)
 
 
-# --- the message -----------------------------------------------------------------------------------------------------
+# --- the message ----------------------------------------------------------------------------------
 
 
 def prepare_commit_msg(arguments: Sequence[str]) -> bool:
-    """Propose the prescribed subject and trailers where the user has given no message; name the agent, if it is one."""
+    """Propose the prescribed subject and trailers where the user has given no message; name the
+    agent, if it is one.
+    """
     from yolo_fs.edges.git.runner import run_as_user
     from yolo_fs.services.hooks.subjects import prescribed_for
 
@@ -165,7 +172,9 @@ def prepare_commit_msg(arguments: Sequence[str]) -> bool:
 
 
 def commit_msg(arguments: Sequence[str]) -> bool:
-    """Refuse an agent's subject that does not follow the grammar; give people a hint, once a day."""
+    """Refuse an agent's subject that does not follow the grammar; give people a hint, once a
+    day.
+    """
     from yolo_fs.services.hooks.subjects import subject_fault
 
     with open(arguments[0], encoding="utf-8", errors="replace") as file:
@@ -210,11 +219,13 @@ def _comment_char() -> str:
     return said if len(said) == 1 else "#"
 
 
-# --- after a commit, and around it -----------------------------------------------------------------------------------
+# --- after a commit, and around it ----------------------------------------------------------------
 
 
 def post_commit(_: Sequence[str]) -> bool:
-    """Say what is wrong with the commit that was just made: `--no-verify` keeps the other hooks from saying it."""
+    """Say what is wrong with the commit that was just made: `--no-verify` keeps the other hooks
+    from saying it.
+    """
     from yolo_fs.services.hooks.bypassed import broken_rules
 
     with _repository() as repository:
@@ -279,7 +290,9 @@ def pre_push(arguments: Sequence[str]) -> bool:
 
 
 def _known_there(repository: Repository, tip: str, remote: str) -> Sequence[str]:
-    """Return commits that the remote has: the branch's own tip there, else all that was last seen of it."""
+    """Return commits that the remote has: the branch's own tip there, else all that was last seen
+    of it.
+    """
     if tip.strip("0") and repository.commits_exist([tip])[tip]:
         return [tip]
     listed = repository.git.run("for-each-ref", "--format=%(objectname)", f"refs/remotes/{remote}/")
@@ -292,7 +305,7 @@ def _named(fault: CommitFault) -> Finding:
     return replace(fault.finding, path=f"{fault.commit[:12]}:{fault.finding.path}".rstrip(":"))
 
 
-# --- the repository --------------------------------------------------------------------------------------------------
+# --- the repository -------------------------------------------------------------------------------
 
 
 def _repository() -> Repository:

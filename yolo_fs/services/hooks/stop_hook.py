@@ -29,7 +29,9 @@ class Leave:
         self._asked = asked
 
     def answer(self) -> HookAnswer:
-        """Send an agent back once while something of its own is wrong, or valid and in no commit."""
+        """Send an agent back once while something of its own is wrong, or valid and in no
+        commit.
+        """
         if self._asked.said.is_repeated or self._asked.said.is_aborted:
             return HookAnswer()
         lines = list(self._left())
@@ -83,7 +85,9 @@ class Leave:
         return [one for one in found if one.path in written or self._answers_for(one.path)]
 
     def _answers_for(self, path: str) -> bool:
-        """Return whether an artifact is this agent's to write; a session, and an agent of no company, answers for none."""
+        """Return whether an artifact is this agent's to write; a session, and an agent of no
+        company, answers for none.
+        """
         actor, place = self._asked.actor, classify(path)
         return actor is not None and place is not None and actor.answers_for(place)
 

@@ -1,4 +1,5 @@
-"""What a host's own settings say about our hooks: whether it reads them, and whether its user has approved them.
+"""What a host's own settings say about our hooks: whether it reads them, and whether its user has
+approved them.
 
 One host keeps, for each hook, the digest of what was approved. It skips any other without a word.
 """
@@ -22,7 +23,9 @@ _MAX_BYTES = 16 << 20
 
 
 def examine_hosts(repository: Repository, start: str) -> Iterator[Finding]:
-    """Yield what keeps a host whose settings have our hooks from running them, for who works in `start`."""
+    """Yield what keeps a host whose settings have our hooks from running them, for who works in
+    `start`.
+    """
     for host in HOST_BY_NAME.values():
         try:
             yield from _examine(repository, host, start)

@@ -1,4 +1,5 @@
-"""What is wrong with a repository or its daemon, and what would mend it. A mend is reversible or it is not offered.
+"""What is wrong with a repository or its daemon, and what would mend it. A mend is reversible or it
+is not offered.
 
 See docs/faults.md#f04, #f05, #f11, #f24 and #f46.
 """
@@ -49,7 +50,9 @@ Look = Callable[[Repository], Iterator[Symptom]]
 
 
 def examine_repository(repository: Repository) -> Iterator[Symptom]:
-    """Yield every symptom, in the order in which they should be mended; a look that fails is one."""
+    """Yield every symptom, in the order in which they should be mended; a look that fails is
+    one.
+    """
     for look in LOOKS:
         try:
             yield from look(repository)

@@ -1,4 +1,5 @@
-"""Keeps contents that the branch does not have in `refs/yolo-fs/kept/WORK_TREE`, a chain of one commit per entry.
+"""Keeps contents that the branch does not have in `refs/yolo-fs/kept/WORK_TREE`, a chain of one
+commit per entry.
 
 The branch, the index and the work tree take no part, no reflog is written, and what looks like a
 credential is only named. See docs/kept.md.
@@ -47,7 +48,9 @@ class Keeper:
         secrets_allowed: Sequence[str] = (),
         patience_s: float = 10.0,
     ):
-        """Keep in this repository; `patience_s`: how long to wait for another process that keeps."""
+        """Keep in this repository; `patience_s`: how long to wait for another process that
+        keeps.
+        """
         self._repository = repository
         self._secrets_allowed = frozenset(secrets_allowed)
         self._patience_s = patience_s
@@ -57,7 +60,8 @@ class Keeper:
         """What the tip was read as: everything that is stored, oldest first."""
 
     def keep(self, contents: Sequence[Unkept]) -> tuple[KeptEntry, ...]:
-        """Keep each content as an entry of its own, and return the new entries; what is kept already is none.
+        """Keep each content as an entry of its own, and return the new entries; what is kept
+        already is none.
 
         Raises:
             YoloError: LOCK_TIMEOUT, NO_SPACE, STORAGE_FAILED, GIT_FAILED.
@@ -66,14 +70,17 @@ class Keeper:
         return self._append([draft for draft in drafts if draft]) if drafts else ()
 
     def keep_files(self, files: Mapping[str, bytes], cause: KeptCause) -> KeptEntry | None:
-        """Keep contents, path → bytes, as one entry; None when all of it is kept already. Raises as `keep`."""
+        """Keep contents, path → bytes, as one entry; None when all of it is kept already. Raises as
+        `keep`.
+        """
         draft = self._draft(files, cause)
         return next(iter(self._append([draft])), None) if draft else None
 
     def keep_tree(
         self, tree: str, paths: Sequence[str], size_bytes: int, cause: KeptCause
     ) -> KeptEntry | None:
-        """Keep a tree that git has stored, as `git write-tree` does, as one entry. Raises as `keep`.
+        """Keep a tree that git has stored, as `git write-tree` does, as one entry. Raises as
+        `keep`.
 
         The caller has left out what looks like a credential. `paths`: every file in it.
         """
@@ -109,7 +116,9 @@ class Keeper:
             yield path, found.body
 
     def prune(self, older: timedelta) -> int:
-        """Drop the entries that are older, and whatever is beyond the bounds; return how many entries went."""
+        """Drop the entries that are older, and whatever is beyond the bounds; return how many
+        entries went.
+        """
         with self._locked():
             chain = self._read()
             since = datetime.now(UTC) - older
@@ -160,7 +169,9 @@ class Keeper:
     def _extend(
         self, chain: tuple[KeptEntry, ...], fresh: list[KeptEntry], objects: Sequence[GitObject]
     ) -> None:
-        """Add entries to the chain; it is written anew without what went once that is a good part of it."""
+        """Add entries to the chain; it is written anew without what went once that is a good part
+        of it.
+        """
         stay = within_bounds((*chain, *fresh))
         idle = len(chain) + len(fresh) - len(stay)
         idle_bytes = sum(e.size_bytes for e in (*chain, *fresh)) - sum(e.size_bytes for e in stay)

@@ -1,1 +1,3 @@
-"""What a person looks at: the present, any moment of the past, and the way between, for one repository."""
+"""What a person looks at: the present, any moment of the past, and the way between, for one
+repository.
+"""

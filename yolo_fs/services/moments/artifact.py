@@ -1,4 +1,6 @@
-"""One artifact for a reader: its lines made harmless, what is wrong with each of them, and its versions."""
+"""One artifact for a reader: its lines made harmless, what is wrong with each of them, and its
+versions.
+"""
 
 from __future__ import annotations
 
@@ -119,7 +121,9 @@ def versions_of(repository: Repository, path: str, tip: str | None) -> list[Logg
 
 
 def harmless_lines(data: bytes) -> tuple[str, ...]:
-    """Return the first lines of a text: no control or invisible character acts, no credential shows."""
+    """Return the first lines of a text: no control or invisible character acts, no credential
+    shows.
+    """
     text = data.decode("utf-8", "replace")
     lines = redact(text).removesuffix("\n").split("\n")
     return tuple(safe(line, LONGEST_LINE) for line in lines[:MOST_LINES])

@@ -1,4 +1,6 @@
-"""Handoffs for a reader: the life of each one that is on its way, and the product chain session by session."""
+"""Handoffs for a reader: the life of each one that is on its way, and the product chain session by
+session.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ LATEST_SESSIONS = 20
 
 
 def handoffs_now(repository: Repository, settings: Settings, team: Team) -> dict[str, Any]:
-    """Return the life of each handoff that is on its way, and the latest sessions of the product workflow."""
+    """Return the life of each handoff that is on its way, and the latest sessions of the product
+    workflow.
+    """
     root, limits = repository.root, settings.limits
     reads = Reader(root, root, limits, lambda *_: None).log().reads
     phases = team.phases(repository.head().tip)

@@ -130,7 +130,8 @@ class MomentReader:
             ]
 
     def handoffs(self) -> dict[str, Any]:
-        """Return the life of each handoff that is on its way, and the sessions of the product workflow.
+        """Return the life of each handoff that is on its way, and the sessions of the product
+        workflow.
 
         Raises:
             YoloError: BAD_CONFIG, GIT_FAILED.

@@ -1,4 +1,6 @@
-"""Everything that is known of one phase at one commit, gathered for a report that is read elsewhere and later."""
+"""Everything that is known of one phase at one commit, gathered for a report that is read elsewhere
+and later.
+"""
 
 from __future__ import annotations
 
@@ -64,8 +66,8 @@ def record_phase(
 ) -> PhaseRecord:
     """Return what is known of a phase at a commit.
 
-    `number`: number or directory name of the phase; the first that is not complete for none, or else the last.
-    `events`: what the journal has; those after the commit are left out.
+    `number`: number or directory name of the phase; the first that is not complete for none, or
+    else the last. `events`: what the journal has; those after the commit are left out.
 
     Raises:
         YoloError: UNKNOWN_NAME, OBJECT_MISSING, GIT_FAILED.

@@ -1,4 +1,5 @@
-"""The way of one phase through time: what each department did between two commits, and where its time went.
+"""The way of one phase through time: what each department did between two commits, and where its
+time went.
 
 Each commit of the branch is looked at with the same board that `status --at` shows, oldest first,
 and remembered. Nothing here asks a clock: the same history and journal give the same timeline.
@@ -156,7 +157,8 @@ class Replay:
         events: Iterable[Mapping[str, Any]],
         budget_s: float | None = None,
     ) -> Timeline:
-        """Return the way of a phase up to a commit, as far as it can be looked at within the budget.
+        """Return the way of a phase up to a commit, as far as it can be looked at within the
+        budget.
 
         `phase`: name of its directory. `events`: what the journal has.
         """
@@ -206,7 +208,9 @@ class Replay:
 
 
 def concerns(commit: SourceCommit, phase: str) -> bool:
-    """Return whether a commit is of a phase: by a path below it, or by its subject; or of what all phases share."""
+    """Return whether a commit is of a phase: by a path below it, or by its subject; or of what all
+    phases share.
+    """
     number = phase.partition("-")[0]
     if any(path.startswith(f"{PLANNING_ROOT}/phases/{phase}/") for path in commit.files):
         return True
@@ -217,7 +221,9 @@ def concerns(commit: SourceCommit, phase: str) -> bool:
 
 
 def spread(commits: Iterable[SourceCommit]) -> Iterator[TimelineMoment]:
-    """Yield commits with their moments: those of one second side by side, none before the one that it follows."""
+    """Yield commits with their moments: those of one second side by side, none before the one that
+    it follows.
+    """
     latest = 0
     for at_s, some in groupby(commits, key=lambda one: one.at_s):
         same = tuple(some)
@@ -254,7 +260,9 @@ def bars_of(
     seen: Sequence[tuple[TimelineMoment, TimelineSample]],
     refusals: Sequence[tuple[str, int, int]],
 ) -> Iterator[LaneBar]:
-    """Yield the stretches of each department in order; what was refused meanwhile is cut out of its work."""
+    """Yield the stretches of each department in order; what was refused meanwhile is cut out of its
+    work.
+    """
     departments = dict.fromkeys(name for _, sample in seen for name in sample.lanes)
     for name in departments:
         states = [(moment.at_ms, sample.lanes.get(name)) for moment, sample in seen]
@@ -313,7 +321,9 @@ def event_ms(event: Mapping[str, Any]) -> int:
 def marks_of(
     events: Iterable[Mapping[str, Any]], phase: str, moments: Sequence[TimelineMoment]
 ) -> Iterator[TimelineMark]:
-    """Yield the marks of a phase in the order of the journal; the last moment shows what came after it, too."""
+    """Yield the marks of a phase in the order of the journal; the last moment shows what came after
+    it, too.
+    """
     if not moments:
         return
     for event in events:
@@ -336,7 +346,9 @@ _MARKS = {
 
 
 def refusals_of(events: Iterable[Mapping[str, Any]], phase: str) -> Iterator[tuple[str, int, int]]:
-    """Yield (department, from, to) for each stretch in which an artifact stood refused, in milliseconds."""
+    """Yield (department, from, to) for each stretch in which an artifact stood refused, in
+    milliseconds.
+    """
     since: dict[str, int] = {}
     for event in events:
         kind, path = str(event.get("type")).removeprefix(PREFIX), str(event.get("subject"))

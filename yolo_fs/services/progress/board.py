@@ -1,4 +1,5 @@
-"""The team as of one commit: every phase with its steps, plans, gates and alarms, now or at any moment of the past.
+"""The team as of one commit: every phase with its steps, plans, gates and alarms, now or at any
+moment of the past.
 
 Nothing here looks at the work tree, a clock or a daemon, so that `status` and `status --at` are the
 same code.
@@ -71,7 +72,8 @@ class Board:
     config: Config | None
     """The configuration that the commit has; None when it has none that can be read."""
     stands_in: bool
-    """The commit has no configuration, and the one in force, which is not the default, was taken for it."""
+    """The commit has no configuration, and the one in force, which is not the default, was taken
+    for it."""
     phases: tuple[PhaseBoard, ...]
 
     def as_json(self) -> dict[str, Any]:
@@ -105,7 +107,8 @@ def board(
 def phases_now(
     repository: Repository, settings: Settings, commit: str | None, team: Team
 ) -> tuple[Phase, ...]:
-    """Return the phases of a commit as a board of it shows them, by the configuration that the commit has.
+    """Return the phases of a commit as a board of it shows them, by the configuration that the
+    commit has.
 
     Raises:
         YoloError: OBJECT_MISSING, GIT_FAILED when the history cannot be read.

@@ -1,4 +1,5 @@
-"""What the work tree says of the team beside what history proves: declarations that drifted, sentinels that are forged.
+"""What the work tree says of the team beside what history proves: declarations that drifted,
+sentinels that are forged.
 
 Only the present has a work tree, so `status --at` shows none of this. The disk is judged by the
 configuration in force, which the daemon writes by. See docs/faults.md#f58.
@@ -100,7 +101,9 @@ def _of_phase(root: str, one: PhaseBoard, in_force: Switches, team: Team) -> Asi
 
 
 def _of_config(committed: Config | None, in_force: Config) -> Iterator[Drift]:
-    """Yield the settings that are in force and not in history, which then cannot tell who worked by them."""
+    """Yield the settings that are in force and not in history, which then cannot tell who worked by
+    them.
+    """
     if committed is None:
         return
     proved = committed.model_dump(mode="json")

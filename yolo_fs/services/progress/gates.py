@@ -64,7 +64,9 @@ class Gates:
 
 
 def gates_at(repository: Repository, team: Team, phase: PhaseId, commit: str | None) -> Gates:
-    """Return the gates of a phase as of a commit; all are closed while nothing of it is committed."""
+    """Return the gates of a phase as of a commit; all are closed while nothing of it is
+    committed.
+    """
     known = next((one for one in team.phases(commit) if one.id == phase), None)
     found = known or Phase(PhaseFacts(phase, (), Switches(load(repository.root).config)))
     forged = (*forged_sentinels(repository.root, found, team), *_damaged(repository.root, found))
@@ -80,7 +82,9 @@ def _damaged(root: str, phase: Phase) -> Iterator[str]:
 
 
 def look(start: str, spelled: str, names: Sequence[str]) -> GateLook:
-    """Look at gates for somebody who waits for them; what may change the answer is noted before it is found."""
+    """Look at gates for somebody who waits for them; what may change the answer is noted before it
+    is found.
+    """
     with Repository(start) as repository:
         stamps = {path: stamp_at(path) for path in _sources(repository)}
         judged, notice = stamp_at(notice_path(repository)), read_notice(notice_path(repository))
@@ -104,7 +108,9 @@ def look(start: str, spelled: str, names: Sequence[str]) -> GateLook:
 
 
 def _sources(repository: Repository) -> Iterator[str]:
-    """Yield the files of which one changes whenever the gates may: those of the branch, and the configuration."""
+    """Yield the files of which one changes whenever the gates may: those of the branch, and the
+    configuration.
+    """
     yield f"{repository.git_dir}/HEAD"
     if ref := repository.head().ref:
         yield f"{repository.common_dir}/{ref}"

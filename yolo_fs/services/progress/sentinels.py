@@ -1,4 +1,6 @@
-"""Sentinel files of a phase beside the evidence: those made by hand, and our own that are true no more. See docs/faults.md#f58."""
+"""Sentinel files of a phase beside the evidence: those made by hand, and our own that are true no
+more. See docs/faults.md#f58.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ def forged_sentinels(root: str, phase: Phase, team: Team) -> tuple[str, ...]:
 
 
 def stale_sentinels(root: str, phase: Phase, team: Team) -> tuple[str, ...]:
-    """Return our own sentinel files of which the evidence is no more in force: the daemon takes them away."""
+    """Return our own sentinel files of which the evidence is no more in force: the daemon takes
+    them away.
+    """
     folder = phase_folder(root, phase.id)
 
     def is_commit(name: str) -> bool:

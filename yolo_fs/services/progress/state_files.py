@@ -1,9 +1,10 @@
-"""Writes the files that follow from committed history: execution state, orchestration, project state, and the
-status, sentinels and gates of departments that work side by side.
+"""Writes the files that follow from committed history: execution state, orchestration, project
+state, and the status, sentinels and gates of departments that work side by side.
 
 One state file at a time: it is committed like any artifact before the next is computed, so each
 transition is a commit and a crash at any point heals at the next look. A file that somebody is
-writing is left alone until it is committed. A project with one department has none of the departments' files.
+writing is left alone until it is committed. A project with one department has none of the
+departments' files.
 """
 
 from __future__ import annotations
@@ -69,7 +70,8 @@ class States:
         """The commit, and the files that were kept, when all of them were true."""
 
     def write_next(self, commit: str | None, known: Iterable[str]) -> str | None:
-        """Write the first state file that is behind the commit; return its path, or None when all are true.
+        """Write the first state file that is behind the commit; return its path, or None when all
+        are true.
 
         `known`: the paths of all candidates.
         """
@@ -107,7 +109,9 @@ class States:
         )
 
     def _committed(self, commit: str, path: str) -> Any:
-        """Return the committed content of a file; `_IN_FLIGHT` unless the work tree has the same, left alone."""
+        """Return the committed content of a file; `_IN_FLIGHT` unless the work tree has the same,
+        left alone.
+        """
         blob = self._repository.blob_at(commit, path)
         content = read(self._repository.root, path, self._limit)
         if not isinstance(content, Content):
@@ -123,7 +127,9 @@ class States:
         return lines[0] if lines or is_same else None
 
     def _is_our_fault(self, path: str, data: bytes) -> bool:
-        """Return whether a content that nobody touched since we wrote it is not valid: then it is written anew."""
+        """Return whether a content that nobody touched since we wrote it is not valid: then it is
+        written anew.
+        """
         try:
             content = json.loads(data)
         except ValueError:
@@ -143,7 +149,8 @@ _IN_FLIGHT = object()
 def _rows(phases: Phases) -> Iterator[tuple[str, _Next]]:
     """Yield each state file with what works out its next content.
 
-    Execution states come first: once the project's state goes on to the next phase, they alone say that one is over.
+    Execution states come first: once the project's state goes on to the next phase, they alone say
+    that one is over.
     """
     for phase in phases:
         folder = f"{PLANNING_ROOT}/phases/{phase.id}"
@@ -255,7 +262,9 @@ class Projector:
                 os.unlink(path)
 
     def _sentinel(self, path: str, content: str) -> None:
-        """Write a sentinel that is missing or stale. A link or a folder in its place is left, and shown as forged."""
+        """Write a sentinel that is missing or stale. A link or a folder in its place is left, and
+        shown as forged.
+        """
         value = json.loads(content)
         if read_json(path) == value or (os.path.lexists(path) and not is_plain_file(path)):
             return

@@ -1,4 +1,5 @@
-"""Asks the workflow: who is next, what each gate of a step lacks, whether a step is done; and declares a skip.
+"""Asks the workflow: who is next, what each gate of a step lacks, whether a step is done; and
+declares a skip.
 
 Nothing here calls a step complete: only evidence does.
 """
@@ -63,7 +64,9 @@ class StepLook:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """What keeps it from being complete, piece by piece; nothing for a step that is complete or skipped."""
+        """What keeps it from being complete, piece by piece; nothing for a step that is complete or
+        skipped.
+        """
         if self.progress.is_passed:
             return ()
         return tuple(
@@ -83,7 +86,9 @@ class StepLook:
 
 
 def facts_of(repository: Repository, settings: Settings, team: Team, phase: PhaseId) -> PhaseFacts:
-    """Return the facts of a phase as the branch has them; empty ones while nothing of it is committed."""
+    """Return the facts of a phase as the branch has them; empty ones while nothing of it is
+    committed.
+    """
     present = phases_now(repository, settings, repository.head().tip, team)
     empty = PhaseFacts(phase, (), Switches(settings.config))
     return next((one.facts for one in present if one.id == phase), empty)
@@ -131,16 +136,18 @@ def _passed(steps: tuple[StepStatus, ...]) -> frozenset[str]:
     return frozenset(one.step.key for one in steps if one.is_passed)
 
 
-# --- skipping --------------------------------------------------------------------------------------------------------
+# --- skipping -------------------------------------------------------------------------------------
 
 
 def skip(repository: Repository, phase: Phase, step: Step, because: str, now_s: float) -> bool:
-    """Declare in the phase's execution state that a step is skipped; it counts once that file is committed.
+    """Declare in the phase's execution state that a step is skipped; it counts once that file is
+    committed.
 
     Returns False when the file says so already.
 
     Raises:
-        YoloError: STATE_CONFLICT for a mandatory step or one that is complete, EMPTY_VALUE, BAD_FORMAT;
+        YoloError: STATE_CONFLICT for a mandatory step or one that is complete, EMPTY_VALUE,
+            BAD_FORMAT;
             UNREADABLE when the file holds anything but a valid state; LOCK_TIMEOUT.
     """
     _refuse(phase, step, because)

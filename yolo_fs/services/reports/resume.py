@@ -41,9 +41,11 @@ _Seen = tuple[dict[str, Verdict], Head, Reason | None]
 
 
 def resume(start: str, asker: Asker = Asker(), *, keep: bool = True) -> Brief:
-    """Return the brief of the work tree that `start` lies in; empty where nobody works by the protocol.
+    """Return the brief of the work tree that `start` lies in; empty where nobody works by the
+    protocol.
 
-    `keep`: leave what was read of the log to the next process, and compile the contexts that exist anew.
+    `keep`: leave what was read of the log to the next process, and compile the contexts that exist
+    anew.
     """
     try:
         repository = Repository(start)
@@ -148,7 +150,9 @@ class _Look:
         return sorted((*phases, *fresh), key=lambda one: one.id)
 
     def _drift(self, settings: Settings, found: Board, team: Team) -> Iterator[str]:
-        """Yield what the work tree declares; how late a handoff is, is left out, for it changes by itself."""
+        """Yield what the work tree declares; how late a handoff is, is left out, for it changes by
+        itself.
+        """
         for one in asides(self.repository.root, settings, found, team):
             place = f"{one.phase}: " if one.phase else ""
             yield from (f"{place}{each}" for each in one.drifts)
@@ -160,7 +164,9 @@ class _Look:
 
     @staticmethod
     def _contexts(contexts: ContextStore, seen: Situation, *, keep: bool) -> tuple[str, ...]:
-        """Compile the contexts that exist anew; where they cannot be written, nobody is stopped for it."""
+        """Compile the contexts that exist anew; where they cannot be written, nobody is stopped for
+        it.
+        """
         try:
             return contexts.keep(seen.commit or None, seen.verdicts, writes=keep)
         except (OSError, YoloError):

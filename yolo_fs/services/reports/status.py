@@ -1,4 +1,5 @@
-"""Where everything stands, computed afresh from files and git; a running daemon is only asked for its health.
+"""Where everything stands, computed afresh from files and git; a running daemon is only asked for
+its health.
 
 Every candidate is in exactly one of committed, pending, held, rejected.
 """
@@ -146,7 +147,9 @@ def report(repository: Repository, settings: Settings) -> Report:
 
 
 def _with_index(verdict: Verdict, staged: str | None) -> Verdict:
-    """Return the verdict, saying so where the user has staged another version of a committed artifact (F22)."""
+    """Return the verdict, saying so where the user has staged another version of a committed
+    artifact (F22).
+    """
     if isinstance(verdict, Committed) and staged not in (None, verdict.blob):
         return Committed(verdict.blob, Reason.INDEX_DIVERGED)
     return verdict

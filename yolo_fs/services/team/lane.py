@@ -356,7 +356,9 @@ class TeamLink:
         return self._seen != (self._repository.head(), self._meeting.team_tip())
 
     def look(self, meet: Meet, make_lane: MakeLane) -> TeamStanding | None:
-        """Look once; None where no team was joined. The arguments make parts by today's settings."""
+        """Look once; None where no team was joined. The arguments make parts by today's
+        settings.
+        """
         choice = stamp_at(TEAM.path(self._repository))
         if choice != self._choice or self._meeting is None:
             self.close()

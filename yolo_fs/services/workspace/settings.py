@@ -29,7 +29,8 @@ LOOSENING: Mapping[str, object] = {
     "safety_net": False,
     "product_handoffs": True,
 }
-"""Policy values that a repository cannot give itself; they count from the user's own configuration only."""
+"""Policy values that a repository cannot give itself; they count from the user's own configuration
+only."""
 
 _CAPPED = ("max_file_bytes", "max_line_bytes", "max_depth")
 """Limits that a repository may lower, not raise."""
@@ -49,7 +50,9 @@ class Settings:
 
     @property
     def without_patience(self) -> Settings:
-        """The same, but a file is judged as if it had been quiet for long: how long it was is no matter of state."""
+        """The same, but a file is judged as if it had been quiet for long: how long it was is no
+        matter of state.
+        """
         return replace(self, policy=self.policy.model_copy(update={"settle_ms": 0, "grace_s": 0}))
 
     @property

@@ -76,8 +76,8 @@ class Pipeline:
     def look(self, path: str, head: Head, obstacle: Reason | None) -> Observation:
         """Return the verdict on a path.
 
-        `obstacle`: why nothing may be committed now, if so; the file is examined all the same, so that
-        its writer hears of faults at once.
+        `obstacle`: why nothing may be committed now, if so; the file is examined all the same, so
+        that its writer hears of faults at once.
         """
         place = classify(path)
         if place is None:
@@ -92,7 +92,9 @@ class Pipeline:
         return Observation(path, verdict, content.stamp)
 
     def prepare(self, paths: Iterable[str]) -> None:
-        """Ask git about all the paths of a round at once; what it refuses to answer is asked again one by one."""
+        """Ask git about all the paths of a round at once; what it refuses to answer is asked again
+        one by one.
+        """
         with contextlib.suppress(YoloError):
             self._rules.learn([path for path in paths if classify(path)])
 
@@ -173,7 +175,9 @@ class Surveyor:
         emit: EventSink = lambda *_: None,
         refused: RefusalSink = lambda _refusal: None,
     ):
-        """Check paths by these settings; `emit` hears of defects, `refused` of what cannot be committed."""
+        """Check paths by these settings; `emit` hears of defects, `refused` of what cannot be
+        committed.
+        """
         self._repository = repository
         self._emit = emit
         self._roots = settings.roots
@@ -190,7 +194,9 @@ class Surveyor:
         """The branch as it was last seen or left."""
 
     def candidates(self) -> dict[str, Stamp | None]:
-        """Return every path that may be an artifact, with its stamp on disk (None: only the branch has it)."""
+        """Return every path that may be an artifact, with its stamp on disk (None: only the branch
+        has it).
+        """
         entries = (entry for root in self._roots for entry in self._scan_cache.walk(root))
         stamps: dict[str, Stamp | None] = {
             entry.path: entry.stamp for entry in entries if classify(entry.path)
