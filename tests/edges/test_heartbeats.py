@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from yolo_fs.edges import heartbeats
+from yolo_fs.edges.warm_path import own_folder
 
 
 def lines(folder: Path, name: str = heartbeats.FILE) -> list[dict[str, Any]]:
@@ -146,6 +147,6 @@ def test_our_folder_is_found_in_a_clone_in_a_linked_work_tree_and_nowhere_else(
             "yolo-fs",
         ]
         said = subprocess.run(asked, check=True, capture_output=True, text=True).stdout.strip()
-        assert os.path.realpath(heartbeats.own_folder(str(tree))) == os.path.realpath(said)
+        assert os.path.realpath(own_folder(str(tree))) == os.path.realpath(said)
     (tmp_path / ".git").write_text("gitdir: nowhere\n")
-    assert heartbeats.own_folder(str(tmp_path)) == heartbeats.own_folder("/nowhere") == ""
+    assert own_folder(str(tmp_path)) == own_folder("/nowhere") == ""

@@ -51,7 +51,10 @@ def read_lines(data: bytes, rules: Rules = Rules()) -> Opinion:
     objects = {
         number: value for number, line in enumerate(lines, 1) for value in _object(line, rules)
     }
-    is_sound = not (is_marked or tail or b"\r" in data) and all(
+    last = list(_object(tail, rules)) if tail else []
+    objects |= {len(lines) + 1: value for value in last}
+    is_torn = bool(tail) and not last
+    is_sound = not (is_marked or is_torn or b"\r" in data) and all(
         number in objects or not line.strip(b" \t") for number, line in enumerate(lines, 1)
     )
     return Opinion(objects, is_sound)

@@ -344,7 +344,14 @@ def test_every_field_is_documented(path):
                 assert _is_text(following), f"{shape.name}.{field.target.id}"
 
 
-_SELF_EXPLAINING = {"type", "direction", "sender_departments", "receiver_departments", "team_mode"}
+_SELF_EXPLAINING = {
+    "type",
+    "accepts",
+    "direction",
+    "sender_departments",
+    "receiver_departments",
+    "team_mode",
+}
 
 
 def _is_text(node: ast.AST | None) -> bool:

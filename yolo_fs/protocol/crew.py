@@ -54,6 +54,7 @@ SIGNS = (
     ),
     Sign("pre-tool-use", Health.WORKING, is_work=True),
     Sign("post-tool-use", Health.WORKING, is_work=True),
+    Sign("post-tool-use-failure", Health.WORKING, is_work=True),
     Sign("task-completed", Health.WORKING),
     Sign("stop", Health.IDLE),
     Sign("session-end", Health.STOPPED),

@@ -31,6 +31,8 @@ class Department:
     """Wave of the parallel workflow in which its Lead is spawned."""
     subject_word: str = ""
     """What subjects that name the department call it; empty for its own name."""
+    nicknames: tuple[str, ...] = ()
+    """What people write for its prefix by mistake."""
     other_sentinels: tuple[str, ...] = ()
     """Further accepted names of the file that says that it has handed over; the first is the preferred one."""
     off_limits: tuple[str, ...] = ()
@@ -75,6 +77,7 @@ DEPARTMENTS = (
     Department(
         name=Dept.BACKEND,
         label="Backend",
+        nicknames=("be",),
         prefix="",
         roles=_NINE,
         is_default=True,
@@ -97,6 +100,7 @@ DEPARTMENTS = (
     Department(
         name=Dept.UIUX,
         label="UI/UX",
+        nicknames=("ui",),
         prefix="ux-",
         roles=_NINE,
         wave=1,

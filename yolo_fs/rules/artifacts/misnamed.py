@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from functools import cache
 
 from yolo_fs.ids import PHASE_DIRECTORY
+from yolo_fs.protocol.departments import WORKING
 from yolo_fs.reasons import Finding, Reason
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.rules.artifacts.handoff_names import HANDOFF_FOLDER, HANDOFF_ROW
@@ -19,8 +20,11 @@ _ENDINGS = (".jsonl", ".json", ".toon")
 _DATA = re.compile(r"(?P<stem>.+)\.(?:json|jsonl|ndjson|toon)", re.IGNORECASE)
 """Names that may be an artifact's; notes, images and the like are nobody's artifact."""
 _PREFIXES = {
-    "fe": "fe-", "frontend": "fe-", "ux": "ux-", "ui": "ux-", "uiux": "ux-", "be": "", "backend": "",
-}  # fmt: skip
+    word: row.prefix
+    for row in WORKING
+    for word in (row.name.value, row.prefix.rstrip("-"), *row.nicknames)
+}
+"""What people write before a name for a department → the prefix that is meant."""
 _BELOW = re.compile(
     rf"(?P<top>{re.escape(PLANNING_ROOT)}/(?:milestones/[^/]+/)?)"
     r"(?:phases?/(?:(?P<phase>[^/]+)/(?:[^/]+/)?)?)?(?P<name>[^/]+)"

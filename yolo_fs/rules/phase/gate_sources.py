@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from yolo_fs.protocol.departments import WORKING
+from yolo_fs.protocol.departments import DEPARTMENT_BY_NAME
 from yolo_fs.protocol.gates import GATES, SENTINELS, Need
 from yolo_fs.protocol.names import Dept
 from yolo_fs.reasons import errors
@@ -25,7 +25,6 @@ Row = Mapping[str, Any] | None
 STATUS = ".dept-status-"
 SUMMARY = ".summary.jsonl"
 SHOW = "yolo-fs status"
-_PREFIXES = {row.name: row.prefix for row in WORKING}
 VALIDATE = "yolo-fs validate {}"
 
 
@@ -134,7 +133,7 @@ class CommittedEvidence:
     def lacks_summary(self) -> Iterator[MissingEvidence]:
         for department in self.departments:
             if not self.phase.facts.of_kind("summary", department):
-                name = f"{_PREFIXES[department]}NN-MM.summary.jsonl"
+                name = f"{DEPARTMENT_BY_NAME[department].prefix}NN-MM.summary.jsonl"
                 yield MissingEvidence(f"{department} has no summary", name, 0, SHOW)
 
     def lacks_handoff(self) -> Iterator[MissingEvidence]:
@@ -167,7 +166,7 @@ class CommittedEvidence:
                 for step in one.steps
             )
             if wrote_tests and not self.phase.facts.of_kind("test-results", one.department):
-                name = f"{_PREFIXES[one.department]}test-results.jsonl"
+                name = f"{DEPARTMENT_BY_NAME[one.department].prefix}test-results.jsonl"
                 what = f"{one.department} has no test results"
                 yield MissingEvidence(what, name, 0, VALIDATE.format(name))
 
