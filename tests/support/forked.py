@@ -37,7 +37,7 @@ def call(arguments: Sequence[str], cwd: Path, env: Mapping[str, str], given: byt
     Several at once, from threads, are processes of the ordinary kind.
     """
     if threading.current_thread() is not threading.main_thread():
-        return _started(arguments, cwd, env, given)
+        return start(arguments, cwd, env, given)
     with tempfile.TemporaryDirectory() as folder:
         streams = [str(Path(folder, name)) for name in ("in", "out", "err")]
         Path(streams[0]).write_bytes(given)
@@ -55,7 +55,7 @@ def call(arguments: Sequence[str], cwd: Path, env: Mapping[str, str], given: byt
         return Ended(code, Path(streams[1]).read_bytes(), Path(streams[2]).read_bytes())
 
 
-def _started(arguments: Sequence[str], cwd: Path, env: Mapping[str, str], given: bytes) -> Ended:
+def start(arguments: Sequence[str], cwd: Path, env: Mapping[str, str], given: bytes = b"") -> Ended:
     done = subprocess.run(
         [sys.executable, "-m", "yolo_fs", *arguments], cwd=cwd, env={**env, "PYTHONPATH": str(ROOT)},
         input=given, capture_output=True, timeout=60, check=False,
@@ -96,7 +96,7 @@ def main() -> None:
 
 def _begin(order: Mapping[str, Any]) -> None:
     """Become the process that the order asks for, and end with it."""
-    from yolo_fs.__main__ import main as start
+    from yolo_fs.__main__ import main as begin
 
     code = 70
     try:
@@ -110,7 +110,7 @@ def _begin(order: Mapping[str, Any]) -> None:
         time.tzset()
         os.chdir(order["cwd"])
         sys.argv = ["yolo-fs", *order["arguments"]]
-        code = start()
+        code = begin()
     except SystemExit as ended:
         code = ended.code if isinstance(ended.code, int) else 1
     finally:

@@ -92,8 +92,8 @@ def verdict(team: Team, agent: str, command: str) -> str:
     }
     answer, note, code = hook_fast.answer(json.dumps(told).encode())
     assert code == 0
-    if answer:
-        return f"denied {answer['hookSpecificOutput']['permissionDecisionReason']}"
+    if "permissionDecisionReason" in (said := answer.get("hookSpecificOutput", {})):
+        return f"denied {said['permissionDecisionReason']}"
     assert note == "" or "undecided" in note
     return "undecided" if note else "passes"
 

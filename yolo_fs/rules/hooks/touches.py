@@ -132,7 +132,7 @@ _SCRIPT_WRITES = re.compile(r"(?:^|[;/}\d\s])w\s+([^\s;}]+)")
 _AWK_WRITES = re.compile(r">>?\s*\"([^\"]+)\"")
 _CODE_PATH = re.compile(
     r"[\w./~-]*\.yolo-planning[\w./*-]*|[\w./-]*HANDOFF\.md"
-    r"|[\w./-]*\.(?:dept|handoff|escalation)-[\w.*-]+|[\w./-]*state\.json"
+    r"|[\w./-]*\.(?:dept|handoff|escalation)-[\w.*-]+|(?<![\w./-])(?!/)[\w./-]*state\.json"
 )
 _CODE_FOLDER = re.compile(r"\.yolo-planning(?:/[\w-]+)*/?\Z")
 _CODE_WRITES = re.compile(
