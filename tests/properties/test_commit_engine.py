@@ -80,8 +80,6 @@ class Machine(RuleBasedStateMachine):
         self.user = User(self.root)
         self.engine = self.start()
         self.acknowledged: list[str] = []
-        self.unfollowed: dict[str, set[bytes | None]] = {}
-        """Path → what the branch had there before each commit that the index has not followed yet."""
 
     def start(self) -> Engine:
         return Engines()(self.user, durable=False)
@@ -172,14 +170,21 @@ class Machine(RuleBasedStateMachine):
             assert (one.commit is None) == (trees[-1].get(path) == content), "each content once"
             if one.commit:
                 expected.append((one.commit, path, subject))
-                self.unfollowed.setdefault(path, set()).add(trees[-1].get(path))
+                if index.get(path) == trees[-1].get(path):
+                    index[path] = content
                 trees.append(trees[-1] | {path: content})
         self.check_commits(before, expected)
         assert self.tree() == trees[-1]
-        assert (self.index(), self.others()) == (index, others), (
-            "a commit touches nothing of the user"
-        )
+        self.check_index(index, others)
         self.acknowledged += [oid for oid, _, _ in expected]
+
+    def check_index(self, index: Tree, others: dict[str, bytes]) -> None:
+        """Assert that the user's side is this at once, and still when what is pending has followed."""
+        assert (self.index(), self.others()) == (index, others), (
+            "of what is the user's, only an entry changes that has our path and was as on the branch"
+        )
+        assert self.engine.follower.follow()
+        assert (self.index(), self.others()) == (index, others), "nothing is left to follow"
 
     def check_commits(self, before: str, expected: list[tuple[str, str, str]]) -> None:
         """Assert that exactly these commits were added, each of one path, with its message, one upon the other."""
@@ -198,30 +203,13 @@ class Machine(RuleBasedStateMachine):
                 == f"{subject}\n\nYolo-Artifact: plan\n\n"
             )
 
-    # --- the index follows ---
-
-    @rule()
-    def the_index_follows(self) -> None:
-        index, head, others = self.index(), self.tree(), self.others()
-        assert self.engine.follower.follow()
-        for path, formers in self.unfollowed.items():
-            if path in head and index.get(path) in formers:
-                index[path] = head[path]
-        self.unfollowed.clear()
-
-        assert self.index() == index
-        assert self.others() == others
-
-    @rule()
-    def the_index_is_held_and_waits(self) -> None:
-        before = self.index()
+    @rule(artifact=ARTIFACT)
+    def the_index_is_held_and_the_branch_waits(self, artifact: tuple[str, bytes]) -> None:
+        if self.index().get(artifact[0]) != self.tree().get(artifact[0]):
+            return
         (self.root / ".git/index.lock").touch()
-        followed = self.engine.follower.follow()
+        self.refused(artifact, self.engine.repository.head(), Reason.INDEX_LOCKED)
         (self.root / ".git/index.lock").unlink()
-
-        assert self.index() == before
-        if followed:
-            self.unfollowed.clear()
 
     @rule()
     def the_engine_is_restarted(self) -> None:
@@ -236,12 +224,10 @@ class Machine(RuleBasedStateMachine):
 
     @rule()
     def the_user_commits_what_is_staged(self) -> None:
-        self.the_index_follows()
         self.user.commit("user")
 
     @rule(branch=BRANCHES)
     def the_user_switches(self, branch: str) -> None:
-        self.the_index_follows()
         known = self.user.git("rev-parse", "--verify", "--quiet", f"refs/heads/{branch}", ok=(0, 1))
         self.user.git("switch", "--quiet", *(() if known else ("--create",)), branch, ok=(0, 1))
 
@@ -250,7 +236,6 @@ class Machine(RuleBasedStateMachine):
     @rule(artifact=ARTIFACT)
     def the_branch_moves_meanwhile(self, artifact: tuple[str, bytes]) -> None:
         seen = self.engine.repository.head()
-        self.the_index_follows()
         moved = self.user.commit("user is quicker")
         self.refused(artifact, seen)
         assert self.user.tip() == moved
@@ -263,12 +248,13 @@ class Machine(RuleBasedStateMachine):
         self, artifact: tuple[str, bytes]
     ) -> None:
         seen = self.engine.repository.head()
-        self.the_index_follows()
         self.user.git("switch", "--quiet", "--force-create", "elsewhere")
         self.refused(artifact, seen)
         self.user.git("switch", "--quiet", seen.branch)
 
-    def refused(self, artifact: tuple[str, bytes], seen: Any) -> None:
+    def refused(
+        self, artifact: tuple[str, bytes], seen: Any, reason: Reason = Reason.BRANCH_MOVED
+    ) -> None:
         before, index, others = self.user.tip(), self.index(), self.others()
         entry = CommitRequest(*artifact, "docs(01): late", TRAILERS)
         if self.tree().get(artifact[0]) == artifact[1]:
@@ -276,8 +262,9 @@ class Machine(RuleBasedStateMachine):
         with pytest.raises(YoloError) as refusal:
             self.engine.committer.commit([entry], seen)
 
-        assert refusal.value.reason is Reason.BRANCH_MOVED
-        assert (self.user.tip(), self.index(), self.others()) == (before, index, others)
+        assert refusal.value.reason is reason
+        assert self.user.tip() == before
+        self.check_index(index, others)
 
     # --- always ---
 

@@ -65,12 +65,13 @@ def test_whatever_becomes_the_index_or_the_branch_is_on_the_disk_before_it_does(
 
 
 def _is_synced(ops: tuple[Op, ...], path: str) -> bool:
-    last = [
-        op.name
-        for op in ops
-        if op.path == path and op.name in ("write", "sync", "truncate", "resize")
-    ]
-    return last[-1:] == ["sync"]
+    """Return whether what has this name was synced after it was last written, by whatever name."""
+    for at, op in reversed(list(enumerate(ops))):
+        if op.name == "rename" and op.other == path:
+            return _is_synced(ops[:at], op.path)
+        if op.path == path and op.name in ("write", "sync", "truncate", "resize"):
+            return op.name == "sync"
+    return False
 
 
 @pytest.mark.parametrize("refusal", [full, read_only])

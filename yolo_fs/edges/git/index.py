@@ -22,6 +22,7 @@ from yolo_fs.edges.files import Stamp, stamp_at
 from yolo_fs.edges.git.conversation import GitError
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.scratch_record import ScratchRecord
+from yolo_fs.edges.store import private_directory
 from yolo_fs.reasons import Exit, Reason, YoloError
 
 _INTENT_TO_ADD = 1 << 29
@@ -57,6 +58,8 @@ class DraftFacts(NamedTuple):
     path: str
     basis: Stamp | None
     """The index that it is made from; None when there was none."""
+    is_changed: bool
+    """Whether it has anything that the index has not."""
 
 
 class IndexDraft:
@@ -82,7 +85,10 @@ class IndexDraft:
             YoloError: INDEX_LOCKED when another git holds the lock, or has written the index
                 meanwhile.
         """
-        draft, basis = self._facts.result()
+        draft, basis, is_changed = self._facts.result()
+        if not is_changed:
+            yield
+            return
         index = f"{self._repository.git_dir}/index"
         lock, before = f"{index}.lock", f"{draft}.before"
         try:
@@ -193,6 +199,7 @@ class IndexSync:
         are.
         """
         index, draft = f"{self._repository.git_dir}/index", self._draft_path
+        private_directory(self._repository.own_dir)
         for left in (draft, f"{draft}.lock"):
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(left)
@@ -208,6 +215,8 @@ class IndexSync:
                 entries[path] = step.blob
             elif staged[path] != step.blob:
                 self.diverged.add(path)
+        if not entries:
+            return DraftFacts(draft, basis, is_changed=False)
         if basis:
             shutil.copyfile(index, draft)
             # git compares with the time of the index which files may have changed since.
@@ -216,7 +225,7 @@ class IndexSync:
         self._put(entries, {"GIT_INDEX_FILE": draft})
         for path, blob in entries.items():
             self._listed[_top(path)][path] = str(blob)
-        return DraftFacts(draft, basis)
+        return DraftFacts(draft, basis, is_changed=True)
 
     @property
     def _draft_path(self) -> str:
