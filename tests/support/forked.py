@@ -20,6 +20,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from yolo_fs.edges.failpoint import VARIABLE
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -34,9 +36,10 @@ class Ended(NamedTuple):
 def call(arguments: Sequence[str], cwd: Path, env: Mapping[str, str], given: bytes = b"") -> Ended:
     """Run `yolo-fs ARGUMENTS` in a forked process; it is warned as `PYTHONWARNINGS=error` warns.
 
-    Several at once, from threads, are processes of the ordinary kind.
+    Several at once, from threads, and those with a failpoint, which is armed at the import, are
+    processes of the ordinary kind.
     """
-    if threading.current_thread() is not threading.main_thread():
+    if VARIABLE in env or threading.current_thread() is not threading.main_thread():
         return start(arguments, cwd, env, given)
     with tempfile.TemporaryDirectory() as folder:
         streams = [str(Path(folder, name)) for name in ("in", "out", "err")]
