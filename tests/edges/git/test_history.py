@@ -9,6 +9,7 @@ import time
 import pytest
 
 from tests.edges.git.conftest import PLAN, Engine, Engines, Make, User
+from tests.support.objects import unpack
 from yolo_fs.edges.git.commit import CommitRequest
 from yolo_fs.edges.git.history import Abandoned, LoggedCommit, abandoned, log
 
@@ -237,5 +238,6 @@ def test_an_entry_whose_commit_was_pruned_does_not_hide_the_others(
     user.git("reset", "--quiet", "--hard", "HEAD~1")
     lost = put(one, data=LINE * 2)
     user.git("reset", "--quiet", "--hard", "HEAD~1")
+    unpack(user.root)
     (user.root / ".git/objects" / pruned[:2] / pruned[2:]).unlink()
     assert abandoned(engine(user).repository, MAIN, user.tip()).commits == (lost,)
