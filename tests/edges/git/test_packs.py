@@ -111,6 +111,19 @@ def test_packs_that_a_multi_pack_index_names_are_left_to_it(user: User, engine: 
     user.fsck()
 
 
+def test_a_merged_pack_that_a_multi_pack_index_names_meanwhile_stays(
+    user: User, engine: Engines
+) -> None:
+    one = engine(user)
+    put(one, 5)
+    merger = PackMerger(one.repository)
+    merger.merge_now(most=1)
+    user.git("multi-pack-index", "write")
+    merger.close()
+    user.git("multi-pack-index", "verify")
+    user.fsck()
+
+
 def test_where_another_daemon_merges_or_writes_nothing_is_changed(
     user: User, engine: Engines
 ) -> None:

@@ -26,6 +26,7 @@ MERGE_FROM = 32
 """Packs of ours that are merged in passing."""
 REST_MOST = 8
 """Packs of ours that stay when nobody writes."""
+_ENDINGS = ("idx", "rev", "pack", "keep")
 LINGER_S = 3.0
 """How long merged packs stay, for a git that has just listed them, such as a `git fsck`."""
 HANDED_OVER_BYTES = 32 << 20
@@ -193,12 +194,16 @@ class PackMerger:
             sync_directory(self._folder)
 
     def _remove(self, names: Sequence[str]) -> None:
-        """Remove merged packs: the index first, so that no git finds a pack that is going."""
+        """Remove merged packs: the index first, so that no git finds a pack that is going.
+
+        What a multi-pack index names by now is left to it.
+        """
         with _flocked(self._folder) as nobody_is_writing:
             if not nobody_is_writing:
                 return
+            indexed = _content(f"{self._folder}/multi-pack-index")
             for name in names:
-                for ending in ("idx", "rev", "pack", "keep"):
+                for ending in () if name.encode() in indexed else _ENDINGS:
                     _unlink(f"{self._folder}/{name}.{ending}")
                     failpoint.reach("packs.removing")
                 del self._merged[name]
