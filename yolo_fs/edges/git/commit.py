@@ -99,6 +99,11 @@ class Committer:
                 self._branches.move(head.ref or "HEAD", chain.tip, head.tip, draft.in_place())
         return chain.made
 
+    @property
+    def is_index_behind(self) -> bool:
+        """Whether the index does not yet have all that was committed."""
+        return bool(self._follower.pending)
+
     def extend(
         self, entries: Sequence[CommitRequest], ref: str, tip: str | None
     ) -> tuple[CommitResult, ...]:

@@ -206,7 +206,7 @@ class Coordinator:
             verdict = outcome.verdicts.get(path) or look.seen.verdict
             observed = Observation(path, verdict, look.seen.stamp)
             self._store.remember(path, CachedVerdict(observed, look.read_at_ns))
-        if outcome.made and not self.index.pending:
+        if outcome.made and not self.committer.is_index_behind:
             self._surveyor.obstacles.index_rewritten()
         if commits := [each.commit for each in outcome.made if each.commit]:
             self._surveyor.head = Head(head.ref, commits[-1])

@@ -316,6 +316,8 @@ class TeamMeeting:
             made = self._committer.commit([request for request, _ in wanted], head)
         except YoloError as error:
             return 0, (HeldBack("", error.reason, error.message),)
+        if made and not self._committer.is_index_behind:
+            self._obstacles.index_rewritten()
         for (request, origin), result in zip(wanted, made, strict=True):
             told = {"commit": result.commit, "blob": result.blob, "subject": request.subject}
             more = {"branch": head.branch, "origin": origin, "warnings": []}
