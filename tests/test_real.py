@@ -105,6 +105,7 @@ def test_the_corpus_is_large_enough() -> None:
     assert {path.parts[-2] for path in FILES} == set(GROUPS)
 
 
+@pytest.mark.timeout(400)  # some hundred files, each judged by the whole pipeline
 def test_what_real_agents_write_is_committed_repaired_or_asked_about(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

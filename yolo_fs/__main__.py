@@ -24,7 +24,8 @@ def _open_closed_streams() -> None:
     """Put nothing in the place of a stream that the caller closed: its number would go to a file of ours."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
+            nothing = os.open(os.devnull, os.O_RDWR)  # open to the end, like the streams themselves
+            setattr(sys, name, open(nothing, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
 
 
 if __name__ == "__main__":

@@ -253,8 +253,11 @@ def _unlink(path: str) -> None:
 
 
 def _try_flock(folder: str) -> int:
-    """Lock a folder and return its descriptor; -1 where another process has locked it."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    """Lock a folder and return its descriptor; -1 where another process has it, or it is gone."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:  # the repository was moved or removed
+        return -1
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
