@@ -52,8 +52,9 @@ LONG = bool(os.environ.get("YOLO_BROWSER"))
 Open = Callable[..., Any]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
+    """One for all tests here; while it runs, no test in this thread can have an event loop."""
     with launched() as browser:
         yield browser
 
