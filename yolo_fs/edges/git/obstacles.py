@@ -151,7 +151,8 @@ class Obstacles:
         refusal = _stores_nothing(folder)
         if refusal is Reason.STORAGE_FAILED and self._committer_lock:
             by = holder(self._committer_lock)
-            return refusal if by is None or by.pid == os.getpid() else None
+            is_other = by is not None and by.pid != os.getpid()
+            return _stores_nothing_for(by.pid, folder) if by and is_other else refusal
         return refusal
 
     def _user_is_committing(self) -> bool:
@@ -233,6 +234,14 @@ def _stores_nothing(folder: str) -> Reason | None:
         return Reason.STORAGE_FAILED
     free = facts.f_bfree if os.geteuid() == 0 else facts.f_bavail
     return Reason.NO_SPACE if facts.f_blocks and not free else None
+
+
+def _stores_nothing_for(pid: int, folder: str) -> Reason | None:
+    """Return why a file system stores nothing as another process sees it; None where it hides."""
+    try:
+        return _stores_nothing(f"/proc/{pid}/root{folder}")
+    except OSError:
+        return None
 
 
 def _beginning(path: str) -> bytes:
