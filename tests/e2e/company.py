@@ -147,10 +147,11 @@ class Department(NamedTuple):
                    "tdd": {"covered": 2, "total": 2, "missing": []}}  # fmt: skip
         yield (
             Label(self.agent("qa"), "qa"),
-            (
-                _artifact(f"{self.prefix}verification.jsonl", verified, check),
-                _artifact(f"{self.prefix}qa-code.jsonl", quality),
-            ),
+            (_artifact(f"{self.prefix}verification.jsonl", verified, check),),
+        )
+        yield (
+            Label(self.agent("qa-code"), "qa"),
+            (_artifact(f"{self.prefix}qa-code.jsonl", quality),),
         )
         audit = {"r": "PASS", "findings": 0, "critical": 0, "dt": _DAY}
         yield (

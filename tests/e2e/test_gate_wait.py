@@ -128,7 +128,8 @@ def test_a_waiter_in_a_linked_work_tree_waits_for_its_own_branch(
     all_asleep(there, here)
     commit(daemon, evidence(UX[-1]))
     assert here.answer()["open"]
-    assert there.is_asleep()
+    assert not Waiter(other, GATE, timeout_s=0).answer()["open"]
+    until(there.is_asleep, "whoever was woken to look sleeps again")
     there.end()
 
 

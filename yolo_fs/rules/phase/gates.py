@@ -25,6 +25,7 @@ from yolo_fs.protocol.gates import (
     Gate,
     Sentinel,
 )
+from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.evidence.facts import PhaseFacts
 from yolo_fs.rules.phase.failures import failures_of
 from yolo_fs.rules.phase.gate_needs import KINDS, NEEDS, CheckResult, integration_checks
@@ -171,19 +172,39 @@ def sentinels_of(phase: Phase) -> dict[str, str]:
     }
 
 
-def was_proved(name: str, phase: PhaseId, said: object, is_commit: Callable[[str], bool]) -> bool:
-    """Return whether a sentinel is one of ours that was true once: every commit that it rests on is
-    on the branch.
+def was_proved(
+    name: str, phase: PhaseId, said: object, changed_by: Callable[[str], Collection[str]]
+) -> bool:
+    """Return whether a sentinel is one of ours that was true once: each commit that it rests on is
+    on the branch, and made what it is named for.
+
+    `changed_by`: the paths that a commit of the branch changed; none for any other name.
     """
-    if not isinstance(said, dict) or (said.get("sentinel"), said.get("phase")) != (
-        name,
-        str(phase),
-    ):
+    row = next((row for row in SENTINELS if row.file == name), None)
+    pairs = said.get("evidence") if isinstance(said, dict) else None
+    if row is None or not isinstance(pairs, list) or not pairs:
         return False
-    pairs = said.get("evidence")
-    listed = pairs if isinstance(pairs, list) else []
-    commits = [pair[1] for pair in listed if isinstance(pair, list) and len(pair) == 2]
-    return 0 < len(commits) == len(listed) and all(is_commit(str(one)) for one in commits)
+    return said == {"sentinel": name, "phase": str(phase), "evidence": pairs} and all(
+        _is_piece(pair, row, phase, changed_by) for pair in pairs
+    )
+
+
+def _is_piece(
+    pair: object, row: Sentinel, phase: PhaseId, changed_by: Callable[[str], Collection[str]]
+) -> bool:
+    """Return whether a commit made the artifact that a sentinel names with it."""
+    if not isinstance(pair, list) or len(pair) != 2:
+        return False
+    source, commit = map(str, pair)
+    needs = {need for gate in GATES if gate.name == row.gate for need in gate.needs}
+    kinds = {kind for need in needs for kind in KINDS.get(need, ())} if row.gate else {"plan"}
+    places = [place for path in changed_by(commit) if (place := classify(path))]
+    return any(
+        place.phase == phase
+        and place.artifact.kind in kinds
+        and source == (place.path if row.gate else str(place.plan))
+        for place in places
+    )
 
 
 def _is_proved(row: Sentinel, phase: Phase, open_gates: Mapping[str, GateStatus]) -> bool:

@@ -28,14 +28,15 @@ def stale_sentinels(root: str, phase: Phase, team: Team) -> tuple[str, ...]:
     """
     folder = phase_folder(root, phase.id)
 
-    def is_commit(name: str) -> bool:
-        return team.history_index.commit(name) is not None
+    def changed_by(name: str) -> frozenset[str]:
+        commit = team.history_index.commit(name)
+        return commit.files if commit and commit.oid == name else frozenset()
 
     return tuple(
         name
         for name in _not_borne_out(root, phase)
         if is_plain_file(path := os.path.join(folder, name))
-        and was_proved(name, phase.id, read_json(path), is_commit)
+        and was_proved(name, phase.id, read_json(path), changed_by)
     )
 
 
