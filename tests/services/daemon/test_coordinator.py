@@ -69,6 +69,21 @@ def test_what_the_user_staged_beside_a_committed_artifact_is_said(
     assert reasons(root, capsys) == ["index_diverged"]
 
 
+def test_what_the_user_staged_is_told_where_others_are_committed_with_it(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (root / ARTIFACT).write_text(LINE.replace("major", "minor"))
+    subprocess.run(["git", "-C", str(root), "add", "--", ARTIFACT], check=True)
+    (root / ARTIFACT).write_text(LINE)
+    other = root / ARTIFACT.replace("01-auth", "02-keys")
+    other.parent.mkdir()
+    other.write_text(LINE)
+    assert run(["run", "--once", "-C", str(root)]) == 0
+    told = capsys.readouterr().err
+    assert told.count("artifact.committed") == 2
+    assert told.count("index.diverged") == 1
+
+
 def test_without_auto_commit_nothing_is_committed(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -186,7 +186,7 @@ class IndexSync:
                 draft.discard()
         if draft.is_placed:
             self._listed_at = draft.placed_at
-            self._settle(follows)
+            self._settle(each for each in follows if each.path not in self.diverged)
 
     def _settle(self, follows: Iterable[IndexUpdate]) -> None:
         """Note that the index has what the branch has."""
