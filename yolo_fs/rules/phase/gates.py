@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from yolo_fs.ids import PhaseId
 from yolo_fs.protocol.gates import (
+    GATE_BY_NAME,
     GATES,
     INTEGRATION,
     INTEGRATION_CHECKS,
@@ -196,8 +197,8 @@ def _is_piece(
     if not isinstance(pair, list) or len(pair) != 2:
         return False
     source, commit = map(str, pair)
-    needs = {need for gate in GATES if gate.name == row.gate for need in gate.needs}
-    kinds = {kind for need in needs for kind in KINDS.get(need, ())} if row.gate else {"plan"}
+    gate = GATE_BY_NAME.get(row.gate)
+    kinds = {kind for need in gate.needs for kind in KINDS.get(need, ())} if gate else {"plan"}
     places = [place for path in changed_by(commit) if (place := classify(path))]
     return any(
         place.phase == phase
