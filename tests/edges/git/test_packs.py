@@ -124,6 +124,26 @@ def test_a_merged_pack_that_a_multi_pack_index_names_meanwhile_stays(
     user.fsck()
 
 
+def test_a_multi_pack_index_that_was_begun_before_the_merged_packs_went_still_finds_everything(
+    user: User, engine: Engines
+) -> None:
+    one = engine(user)
+    put(one, 12)
+    before = history(user)
+    for pack in packs(user).glob("*.pack"):
+        os.utime(pack, (pack.stat().st_mtime + 60,) * 2)  # within the same second, or the clock
+    merger = PackMerger(one.repository)
+    merger.merge_now(most=1)
+    user.git("multi-pack-index", "write")
+    index = packs(user) / "multi-pack-index"
+    index.rename(user.root / "meanwhile")
+    merger.close()
+    assert len(names(user)) == 1, "the merged packs are still there: nothing was tried"
+    (user.root / "meanwhile").rename(index)
+    assert history(user) == before
+    user.git("cat-file", "--batch-all-objects", "--batch-check")
+
+
 def test_where_another_daemon_merges_or_writes_nothing_is_changed(
     user: User, engine: Engines
 ) -> None:

@@ -183,10 +183,14 @@ class PackMerger:
     def _place(self, name: str) -> None:
         with open(f"{self._scratch}/note", "wb") as file:
             file.write(KEEP_NOTE)
-        mode = os.stat(f"{self._folder}/{self._sources[0]}.pack").st_mode & 0o777
+        sources = [os.stat(f"{self._folder}/{each}.pack") for each in self._sources]
+        mode = sources[0].st_mode & 0o777
+        # A multi-pack index that is being written now takes each object from the newest pack.
+        newest = max(int(source.st_mtime) for source in sources) + 1
         drafts = {"keep": "note", "pack": f"pack/{name}.pack", "idx": f"pack/{name}.idx"}
         for ending, draft in drafts.items():
             os.chmod(f"{self._scratch}/{draft}", mode)
+            os.utime(f"{self._scratch}/{draft}", (newest, newest))
             if self._repository.objects.is_durable:
                 _sync(f"{self._scratch}/{draft}")
             os.rename(f"{self._scratch}/{draft}", f"{self._folder}/{name}.{ending}")
