@@ -45,7 +45,9 @@ APART = ("faults",)
 
 
 def run(name: str, options: Options, keep: str | None = None) -> Iterator[Table]:
-    """Run one benchmark and yield its tables as they are ready; `keep`: a folder for what is printed."""
+    """Run one benchmark and yield its tables as they are ready; `keep`: a folder for what is
+    printed.
+    """
     if name == OVERVIEW:
         names = [one for one in NAMES if one not in APART]
         tables = iter([overview(names, partial(run, keep=keep), options)])

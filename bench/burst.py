@@ -182,7 +182,9 @@ def _by_only(root: str, files: Files) -> float:
 
 
 def _verify(way: _Way, tip: str) -> None:
-    """Prove that there is one commit per artifact, each with one file, and that nothing is left over."""
+    """Prove that there is one commit per artifact, each with one file, and that nothing is left
+    over.
+    """
     span = f"{tip}..{BRANCH}"
     commits = int(git(way.root, "rev-list", "--count", span))
     names = git(way.root, "log", "--format=", "--name-only", span).split()
@@ -216,7 +218,10 @@ def _table(size: str, results: dict[str, _Result]) -> Table:
     )
     rounds = len(results[ONLY].rates)
     notes = (
-        f"median of {rounds} interleaved bursts; each verified: one commit per file, one file per commit.",
+        (
+            f"median of {rounds} interleaved bursts; each verified: one commit per file, one "
+            "file per commit."
+        ),
         "yolo-fs syncs to the disk and refreshes the user's index; fast-import refreshes no index.",
     )
     return Table(f"Burst, {size} repository", columns, rows, notes)

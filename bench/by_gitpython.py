@@ -1,4 +1,6 @@
-"""A peer of the daemon: one commit through GitPython's index. `python -m bench.by_gitpython ROOT PATH SUBJECT`.
+"""A peer of the daemon: one commit through GitPython's index.
+
+`python -m bench.by_gitpython ROOT PATH SUBJECT`.
 
 Says `ready` once everything is imported, and commits when it reads a line.
 """

@@ -52,7 +52,9 @@ def run(options: Options) -> Iterator[Table]:
 
 
 class _Bench:
-    """All ways in one repository: the engine on branches of its own, git and a second engine on the user's."""
+    """All ways in one repository: the engine on branches of its own, git and a second engine on the
+    user's.
+    """
 
     def __init__(self, root: str):
         self._root = root
@@ -82,14 +84,18 @@ class _Bench:
         )
 
     def verify(self, rounds: int) -> None:
-        """Prove that each commit wrote objects of its own: what another way has stored already costs nothing."""
+        """Prove that each commit wrote objects of its own: what another way has stored already
+        costs nothing.
+        """
         made = repositories.stored_objects(self._root) - self._stored
         committing = len(self._engines) + len(self._own)
         if made != rounds * committing * len(OBJECT_BYTES):
             raise RuntimeError(f"{made} objects were written by {rounds * committing} commits")
 
     def conduct(self) -> dict[str, _Conduct]:
-        """Try each way that works on the user's branch once more, with something of the user's staged."""
+        """Try each way that works on the user's branch once more, with something of the user's
+        staged.
+        """
         found = {
             way.name: self._conduct_of(way, 10_000 + number) for number, way in enumerate(self._own)
         }
@@ -227,7 +233,10 @@ def _table(size: str, samples: dict[str, Sample], conduct: dict[str, _Conduct]) 
         rows,
         (
             f"{count} interleaved rounds, one commit of 500 bytes each; the ratios are of medians.",
-            "git's own commits are not synced; 'takes staged': it commits what the user had staged elsewhere.",
+            (
+                "git's own commits are not synced; 'takes staged': it commits what the user "
+                "had staged elsewhere."
+            ),
         ),
     )
 

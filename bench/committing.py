@@ -1,7 +1,8 @@
-"""Contenders of `bench.faults`: each is started, given an artifact, killed, and waited for in the same words.
+"""Contenders of `bench.faults`: each is started, given an artifact, killed, and waited for in the
+same words.
 
-A service is given an artifact by writing it. A script is run after the write, once, as it stands in people's prompts:
-it says with its exit code when it fails, and nobody tries again.
+A service is given an artifact by writing it. A script is run after the write, once, as it stands in
+people's prompts: it says with its exit code when it fails, and nobody tries again.
 """
 
 from __future__ import annotations
@@ -29,13 +30,17 @@ class Contender(Protocol):
         """Be there, from the beginning or again."""
 
     def submit(self, *files: File) -> float:
-        """Write artifacts and have them committed, all at once; return the clock when committing could begin."""
+        """Write artifacts and have them committed, all at once; return the clock when committing
+        could begin.
+        """
 
     def kill(self) -> None:
         """Kill whoever is committing now, with every process of its group."""
 
     def settle(self, is_done: Callable[[], bool], at_most_s: float | None = None) -> None:
-        """Return when it is done, or when nothing more is to be hoped for; at the latest after `at_most_s`."""
+        """Return when it is done, or when nothing more is to be hoped for; at the latest after
+        `at_most_s`.
+        """
 
     def stop(self) -> None:
         """End."""

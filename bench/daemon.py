@@ -55,8 +55,8 @@ def process(
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Run the daemon in a process group of its own; `policy` is the configuration of the user.
 
-    Yields when its first scan is done. A git that outlives a killed daemon holds its lock for a moment more, so a
-    start that finds one is tried again.
+    Yields when its first scan is done. A git that outlives a killed daemon holds its lock for a
+    moment more, so a start that finds one is tried again.
     """
     with (
         tempfile.TemporaryDirectory() as folder,

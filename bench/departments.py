@@ -248,7 +248,9 @@ def _write_on(root: str, _: int) -> None:
 
 
 def _run_script(root: str, count: int) -> None:
-    """Become the shell that runs the script again and again, so that nothing of Python is measured with it."""
+    """Become the shell that runs the script again and again, so that nothing of Python is measured
+    with it.
+    """
     what = ["--dept", "backend", "--phase-dir", os.path.join(root, FOLDER), "--action", "write"]
     what += [
         "--status",

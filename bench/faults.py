@@ -26,14 +26,18 @@ WRITERS = 8
 HIT = "hit"
 """No harm: a kill came before the branch had moved."""
 OUR_PATIENCE_S = 45.0
-"""Bounds a hang: longer than the daemon needs when every event is lost, and it finds by its scan alone."""
+"""Bounds a hang: longer than the daemon needs when every event is lost, and it finds by its scan
+alone.
+"""
 
 
-# --- the faults ------------------------------------------------------------------------------------------------------
+# --- the faults ---
 
 
 def staged(trial: Trial) -> None:
-    """The user, or another agent, has something staged, something changed, and a secret lying about."""
+    """The user, or another agent, has something staged, something changed, and a secret lying
+    about.
+    """
     put(trial.root, source_file(0), b"staged by somebody else\n")
     trial.git("add", "--", source_file(0))
     put(trial.root, source_file(1), b"changed, and not meant to be committed\n")
@@ -54,7 +58,9 @@ def locked(trial: Trial) -> None:
 
 
 def killed(trial: Trial) -> None:
-    """Whoever commits is killed at a random moment of it and begins again, until one kill came in time."""
+    """Whoever commits is killed at a random moment of it and begins again, until one kill came in
+    time.
+    """
     window_s = trial.usual_s
     for number in range(WRITERS - 1):
         if _killed_in_time(trial, trial.file(number), trial.rng.uniform(0, window_s)):
@@ -66,7 +72,10 @@ def killed(trial: Trial) -> None:
 
 
 def _killed_in_time(trial: Trial, file: File, after_s: float) -> bool:
-    """Kill while a file is committed; a script is then run again. Tell whether the branch had not moved yet."""
+    """Kill while a file is committed; a script is then run again.
+
+    Tell whether the branch had not moved yet.
+    """
     trial.submit(file)
     time.sleep(after_s)
     trial.contender.kill()
@@ -90,7 +99,9 @@ def torn(trial: Trial) -> None:
 
 
 def rebased(trial: Trial) -> None:
-    """The user is in the midst of a rebase with a conflict, resolved or not; it is ended, one way or the other."""
+    """The user is in the midst of a rebase with a conflict, resolved or not; it is ended, one way
+    or the other.
+    """
     _two_sides(trial)
     trial.git("rebase", "side")
     if trial.rng.random() < 0.5:
@@ -142,7 +153,7 @@ def _end_rebase(trial: Trial) -> None:
         trial.git("rebase", "--abort")
 
 
-# --- the table -------------------------------------------------------------------------------------------------------
+# --- the table ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,9 +186,15 @@ def run(options: Options) -> Iterator[Table]:
     in_time = ", ".join(f"{one.name} {hits[one.name]}" for one in entrants)
     notes = (
         f"trials of each: {trials}, seed {options.seed}; a cell counts trials, by harm",
-        "intruded: a commit that holds anything but exactly one artifact, or that came while the user was at a rebase",
+        (
+            "intruded: a commit that holds anything but exactly one artifact, or that came "
+            "while the user was at a rebase"
+        ),
         f"trials with a kill that came before the branch had moved: {in_time}",
-        "a script is run once, as it stands in people's prompts; after a kill it is run again for the same artifact",
+        (
+            "a script is run once, as it stands in people's prompts; after a kill it is run "
+            "again for the same artifact"
+        ),
     )
     yield Table("Faults", ("", *FAULTS), rows, notes, absent=peers.absent(options))
     ours = sum(sum(harms[peers.OURS, fault].values()) for fault in FAULTS)

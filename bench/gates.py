@@ -169,7 +169,9 @@ def _asleep(root: str, number: int, waiters: int) -> list[subprocess.Popen[bytes
 
 
 def _has_looked(one: subprocess.Popen[bytes]) -> bool:
-    """Return whether the process sleeps by itself: not for its look, which is a process of its own."""
+    """Return whether the process sleeps by itself: not for its look, which is a process of
+    its own.
+    """
     if one.poll() is not None:
         raise RuntimeError(f"a waiter ended: {one.communicate()[0]!r}")
     with open(f"/proc/{one.pid}/wchan") as file:
@@ -187,7 +189,9 @@ def _until(is_so: Callable[[], bool], otherwise: str) -> None:
 
 
 def _committed_at_ns(root: str) -> int:
-    """Return when the branch moved: git renames a lock file into its place, which the inode's change time tells."""
+    """Return when the branch moved: git renames a lock file into its place, which the inode's
+    change time tells.
+    """
     return os.stat(f"{root}/.git/refs/heads/{BRANCH}").st_ctime_ns
 
 
@@ -216,7 +220,10 @@ def _table(found: dict[str, list[_Round]]) -> Table:
         "MB each",
     )
     notes = (
-        "from the move of the branch until a waiter knows that the gate is open; all rounds together, worst end",
+        (
+            "from the move of the branch until a waiter knows that the gate is open; all "
+            "rounds together, worst end"
+        ),
         "MB: proportional, asleep; without a daemon each waiter looks for itself",
     )
     return Table("Gate wait", columns, tuple(rows), notes)

@@ -69,7 +69,9 @@ def _target(name: str) -> tuple[float, Aim]:
 
 
 def _prepare(root: str) -> None:
-    """Make a commit of source code the last one, so that every hook finds what it finds most often."""
+    """Make a commit of source code the last one, so that every hook finds what it finds most
+    often.
+    """
     with open(os.path.join(root, "source.py"), "w") as file:
         file.write("x = 1\n")
     repositories.git(root, "add", "source.py")

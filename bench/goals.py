@@ -17,7 +17,9 @@ Run = Callable[[str, Options], Iterator[Table]]
 
 
 def overview(names: Iterable[str], run: Run, options: Options) -> Table:
-    """Run benchmarks and return their goals, in the order of the plan; bounds of our own come last."""
+    """Run benchmarks and return their goals, in the order of the plan; bounds of our own come
+    last.
+    """
     goals: list[Goal] = []
     absent: dict[str, None] = {}
     for name in names:

@@ -109,13 +109,18 @@ def _table(found: list[_Idle]) -> Table:
         for one in found
     )
     notes = (
-        f"CPU: stretches of {SCAN_S} s, one scan of everything in each; memory: resident, at the end",
+        (
+            f"CPU: stretches of {SCAN_S} s, one scan of everything in each; memory: resident, "
+            "at the end"
+        ),
     )
     return Table("Idle daemon", ("folders", "watched", "MB", "CPU", "range"), rows, notes)
 
 
 def _imports() -> Table:
-    """Show what is resident before anything is watched: the interpreter, the libraries, our own modules."""
+    """Show what is resident before anything is watched: the interpreter, the libraries, our own
+    modules.
+    """
     rows = tuple((name, f"{_imported_mb(modules):.1f}") for name, modules in IMPORTS)
     return Table("Memory of imports", ("a process that has imported", "MB"), rows)
 

@@ -1,4 +1,6 @@
-"""inotify as the kernel gives it, through ctypes: the floor of every watcher, and a clock for renames."""
+"""inotify as the kernel gives it, through ctypes: the floor of every watcher, and a clock for
+renames.
+"""
 
 from __future__ import annotations
 

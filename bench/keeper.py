@@ -37,7 +37,8 @@ class Keeper:
         )
 
     def start(self) -> None:
-        """Start the daemon and wait until its first scan is done; a git child of a killed one may delay that.
+        """Start the daemon and wait until its first scan is done; a git child of a killed one may
+        delay that.
 
         Raises:
             TimeoutError: it is not ready in time.

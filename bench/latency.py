@@ -133,7 +133,9 @@ def _alternate(
 
 
 def _verify(contender: _Contender) -> None:
-    """Prove that the last commits hold one artifact each and that nothing is left over, once it is calm."""
+    """Prove that the last commits hold one artifact each and that nothing is left over, once it is
+    calm.
+    """
     names = git(contender.root, "log", "-2", "--format=", "--name-only").split()
     if len(names) != 2:
         raise RuntimeError(f"two commits of {contender.moved} hold {names}")
@@ -165,8 +167,14 @@ def _table(title: str, samples: dict[str, Sample]) -> Table:
         for name, sample in samples.items()
     )
     notes = (
-        f"{len(samples[EVENT].times_s)} alternating writes of 500 bytes; from the return of close().",
-        "yolo-fs syncs each commit to the disk before it is acknowledged, where not said otherwise; the peers never.",
+        (
+            f"{len(samples[EVENT].times_s)} alternating writes of 500 bytes; from the return "
+            "of close()."
+        ),
+        (
+            "yolo-fs syncs each commit to the disk before it is acknowledged, where not said "
+            "otherwise; the peers never."
+        ),
     )
     return Table(
         title, ("write to commit", "p25 ms", "p50 ms", "p99 ms", "x yolo-fs", "spread"), rows, notes

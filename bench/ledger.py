@@ -77,7 +77,9 @@ def gone_from(root: str) -> list[str]:
 
 
 def committed(root: str) -> list[Content]:
-    """Return each content of an artifact that a commit since the start put on the branch, oldest first."""
+    """Return each content of an artifact that a commit since the start put on the branch, oldest
+    first.
+    """
     shown = git(root, "log", "--reverse", "--raw", "--no-abbrev", "--no-renames", "--format=", f"{START}..HEAD",
                 "--", ".yolo-planning/phases")  # fmt: skip
     lines = (line.split("\t") for line in shown.splitlines())

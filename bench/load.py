@@ -1,4 +1,5 @@
-"""A day of a company in an hour: agents that write artifacts, a user at work, and files that are none of our business.
+"""A day of a company in an hour: agents that write artifacts, a user at work, and files that are
+none of our business.
 
 Every worker is a thread that works at its pace until it is told to stop, and counts what it did.
 """
@@ -111,7 +112,9 @@ class User(Worker):
         self.refused = 0
         """Commands that git refused; the user tries something else next time."""
         self.conflicts = 0
-        """Times that `git stash pop` left a conflict in an artifact, which holds every commit until it is resolved."""
+        """Times that `git stash pop` left a conflict in an artifact, which holds every commit until
+        it is resolved.
+        """
         self._root = root
 
     def once(self, number: int) -> int:
@@ -131,7 +134,9 @@ class User(Worker):
                 return self._git("switch", "-q", "-c", f"work-{number}")
 
     def _stash(self) -> int:
-        """Put changes away, take them back, and resolve a conflict for what stands in the work tree."""
+        """Put changes away, take them back, and resolve a conflict for what stands in the work
+        tree.
+        """
         self._git("stash", "push", "-q", "--", "src")
         if self._run("stash", "list").stdout:
             self._git("stash", "pop", "-q")

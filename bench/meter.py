@@ -1,4 +1,7 @@
-"""Looks at a process from outside, through /proc: memory, descriptors, threads, processor time. Linux only."""
+"""Looks at a process from outside, through /proc: memory, descriptors, threads, processor time.
+
+Linux only.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +66,9 @@ def slope_per_hour(looks: Sequence[Look], of: Callable[[Look], float]) -> float:
 
 
 def processor_s(pid: int) -> float:
-    """Return the processor time of a process, of all below it, and of its children that have ended."""
+    """Return the processor time of a process, of all below it, and of its children that have
+    ended.
+    """
     total = 0
     for each in (pid, *descendants(pid)):
         with contextlib.suppress(OSError, IndexError, ValueError):

@@ -1,4 +1,5 @@
-"""Shapes of writing that watchers miss: new folders, renames, moves from outside, an overflowing queue.
+"""Shapes of writing that watchers miss: new folders, renames, moves from outside, an overflowing
+queue.
 
 The daemon's periodic scan is put off, so that it finds by events alone; the peers are the loops
 that people write.
@@ -35,7 +36,10 @@ def run(options: Options) -> Iterator[Table]:
     count = options.pick(40, 3)
     rows = tuple((name, *(str(one) for one in found)) for name, found in missed.items())
     notes = (
-        f"artifacts of {count} that were not committed; looked at until all are, or nothing comes for a while",
+        (
+            f"artifacts of {count} that were not committed; looked at until all are, or "
+            "nothing comes for a while"
+        ),
         "overflow: the watcher is stopped while more happens than the kernel's queue holds",
     )
     columns = ("missed", *SHAPES)
@@ -52,7 +56,7 @@ def run(options: Options) -> Iterator[Table]:
     yield goal_table("Goals: missed", [goal])
 
 
-# --- shapes ----------------------------------------------------------------------------------------------------------
+# --- shapes ---
 
 
 def in_new_folders(root: str, files: Files, _watcher: int) -> None:
@@ -76,7 +80,9 @@ def moved_in(root: str, files: Files, _watcher: int) -> None:
 
 
 def overflowing(root: str, files: Files, watcher: int) -> None:
-    """The queue is full before the files are written: two names by turns, since equal neighbours count once."""
+    """The queue is full before the files are written: two names by turns, since equal neighbours
+    count once.
+    """
     most = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
     folder = f"{root}/.yolo-planning"
     os.killpg(watcher, signal.SIGSTOP)
@@ -97,7 +103,7 @@ SHAPES: dict[str, Callable[[str, Files, int], None]] = {
 }
 
 
-# --- one service -----------------------------------------------------------------------------------------------------
+# --- one service ---
 
 
 def _missed(service: peers.Service, options: Options) -> list[int]:

@@ -1,6 +1,8 @@
-"""The peer of the daemon: what a shell loop around inotify does, `git add` and `git commit --only` per file.
+"""The peer of the daemon: what a shell loop around inotify does, `git add` and `git commit --only`
+per file.
 
-Run as `python -m bench.peer ROOT`; says `ready` once it watches. Unlike a shell it starts nothing but git.
+Run as `python -m bench.peer ROOT`; says `ready` once it watches. Unlike a shell it starts nothing
+but git.
 """
 
 from __future__ import annotations

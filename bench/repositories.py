@@ -1,4 +1,5 @@
-"""Makes the repositories that are measured in: a small one, and one of 50,000 files and 20,000 commits.
+"""Makes the repositories that are measured in: a small one, and one of 50,000 files and 20,000
+commits.
 
 Each is made once by a single fast-import stream and kept; a benchmark works on copies of it.
 """
@@ -39,14 +40,19 @@ def sizes(options: Options) -> tuple[Size, Size]:
 
 
 def artifact(number: int, text: str) -> tuple[str, bytes]:
-    """Return path and content (about 500 bytes) of the artifact `number`, 0 to 9899; depth 4, as in real use."""
+    """Return path and content (about 500 bytes) of the artifact `number`, 0 to 9899; depth 4, as in
+    real use.
+    """
     phase, plan = f"{number // 100 + 1:02}", f"{number % 100:02}"
     value = {
         "p": phase, "n": plan, "t": "Token refresh", "s": "failed", "dt": "2026-02-19", "tc": 0, "tt": 3, "ch": [],
         "fm": ["src/auth/store.ts", "src/auth/refresh.ts", "src/routes/auth.ts"],
         "dv": ["Redis is not reachable from the test runner, so that nothing could be proved: " + text],
-        "built": ["Refresh token store on Redis", "Rotation with reuse detection", "POST /auth/refresh"],
-        "tst": "no_tests", "sg": ["Move the cookie options into src/config.ts", "Give the runner a Redis of its own"],
+        "built": ["Refresh token store on Redis", "Rotation with reuse detection", ("POST "
+                                                                                   "/auth/refresh")],
+        "tst": "no_tests", "sg": ["Move the cookie options into src/config.ts", ("Give the runner "
+                                                                                "a Redis "
+                                                                                "of its own")],
     }  # fmt: skip
     path = f".yolo-planning/phases/{phase}-bench/{phase}-{plan}.summary.jsonl"
     return path, json.dumps(value, separators=(",", ":")).encode() + b"\n"
@@ -166,7 +172,8 @@ def commit_head(ref: str, number: int, subject: str, *, parent: str = "") -> byt
     message = f"{subject}\n"
     moment = 1_700_000_000 + number
     return (
-        f"commit {ref}\ncommitter Bench <bench@localhost> {moment} +0000\ndata {len(message)}\n{message}\n{origin}"
+        f"commit {ref}\ncommitter Bench <bench@localhost> {moment} +0000\ndata "
+        f"{len(message)}\n{message}\n{origin}"
     ).encode()
 
 

@@ -51,7 +51,7 @@ def run(options: Options) -> Iterator[Table]:
     yield _lengths(options)
 
 
-# --- time ------------------------------------------------------------------------------------------------------------
+# --- time ---
 
 
 def _ways(root: str) -> list[Way]:
@@ -115,14 +115,20 @@ def _times(samples: dict[str, Sample], commits: int, artifacts: int, cache_bytes
         for name, sample in samples.items()
     )
     notes = (
-        f"{commits:,} commits, {artifacts} artifacts, {len(samples[LOG].times_s)} interleaved rounds",
+        (
+            f"{commits:,} commits, {artifacts} artifacts, {len(samples[LOG].times_s)} "
+            "interleaved rounds"
+        ),
         f"the cache is {cache_bytes / 1e6:.1f} MB; cold: there is none",
-        "correlated: in a repository that is open already; in process: all but the interpreter and its imports",
+        (
+            "correlated: in a repository that is open already; in process: all but the "
+            "interpreter and its imports"
+        ),
     )
     return Table("Resume", ("", "p50 ms", "x git log", "spread"), rows, notes)
 
 
-# --- length ----------------------------------------------------------------------------------------------------------
+# --- length ---
 
 
 def _lengths(options: Options) -> Table:
@@ -155,11 +161,13 @@ def _all(options: Options, artifacts: int) -> list[str]:
     return [data.decode() for _, data in (_artifact(number) for number in range(artifacts))]
 
 
-# --- the repository --------------------------------------------------------------------------------------------------
+# --- the repository ---
 
 
 def _made(options: Options, commits: int, artifacts: int) -> str:
-    """Return a repository whose commits are artifacts first, then source commits that name their tasks."""
+    """Return a repository whose commits are artifacts first, then source commits that name their
+    tasks.
+    """
     root = tempfile.mkdtemp(prefix="resume-", dir=options.scratch)
     repositories.git(root, "init", "-q", "-b", repositories.BRANCH)
     stream = b"".join(_stream(commits, artifacts))
@@ -189,13 +197,16 @@ def _plan(number: int) -> tuple[str, str]:
 
 
 def _artifact(number: int) -> tuple[str, bytes]:
-    """Return path and content of an artifact: by turns a plan, and a summary that says how far it came."""
+    """Return path and content of an artifact: by turns a plan, and a summary that says how far it
+    came.
+    """
     phase, plan = _plan(number // 2)
     place = f".yolo-planning/phases/{phase}-bench/{phase}-{plan}"
     if number % 2:
         summary = {
             "p": phase, "n": plan, "t": "Token refresh", "s": "partial", "dt": "2026-02-19", "tc": 2, "tt": _TASKS,
-            "ch": [], "fm": [f"src/{phase}/part001.ts"], "dv": ["Redis is not reachable from the test runner"],
+            "ch": [], "fm": [f"src/{phase}/part001.ts"], "dv": [("Redis is not reachable from the "
+                                                                "test runner")],
             "built": ["Refresh token store on Redis", "Rotation with reuse detection"], "tst": "no_tests",
         }  # fmt: skip
         return f"{place}.summary.jsonl", json.dumps(summary).encode() + b"\n"
@@ -205,7 +216,8 @@ def _artifact(number: int) -> tuple[str, bytes]:
         "obj": "Sessions outlive the 15 minute access token without a new login",
     }  # fmt: skip
     tasks = [
-        {"id": f"T{task}", "tp": "auto", "a": f"Store refresh tokens, part {task}", "v": "npm test -- store",
+        {"id": f"T{task}", "tp": "auto", "a": f"Store refresh tokens, part {task}", "v": ("npm "
+                                                                                         "test -- store"),
          "f": [f"src/{phase}/part00{task}.ts"], "done": "Tokens are stored hashed"}
         for task in range(1, _TASKS + 1)
     ]  # fmt: skip

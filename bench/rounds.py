@@ -71,7 +71,9 @@ def ratios(ours: Sequence[float], base: Sequence[float]) -> list[float]:
 
 
 def cost_goal(name: str, ours: Sample, base: Sample, target: float, aim: Aim | None = None) -> Goal:
-    """Return the goal that something costs at most `target` times as much time as something else."""
+    """Return the goal that something costs at most `target` times as much time as something
+    else.
+    """
     spread = middle_half(ratios(ours.times_s, base.times_s))
     return Goal(
         name, ours.p50 / base.p50, target, aim=aim, spread=spread, beside=f"{ms(base.p50)} ms"

@@ -1,4 +1,5 @@
-"""`tools/soak [MINUTES]`: the load of a day in an hour, on real daemons, with kills, and one table at the end.
+"""`tools/soak [MINUTES]`: the load of a day in an hour, on real daemons, with kills, and one table
+at the end.
 
 36 agents write 51,840 artifacts an hour, as many as they would in a day at one a minute each; a
 user adds, stashes, commits and changes branches; other files change 278 times a second. Two thirds
@@ -198,7 +199,7 @@ def _until(is_so: Callable[[], bool], at_most_s: float) -> None:
         time.sleep(0.5)
 
 
-# --- the table -------------------------------------------------------------------------------------------------------
+# --- the table ---
 
 
 def table(outcome: Outcome) -> Table:
@@ -239,11 +240,26 @@ def table(outcome: Outcome) -> Table:
     user, noise = outcome.workers[-1], outcome.workers[-2]
     refused, conflicts = (user.refused, user.conflicts) if isinstance(user, User) else (0, 0)
     notes = (
-        f"{outcome.load_s / 60:.1f} minutes of load; growth is the least-squares slope after the first {WARM_UP:.0%}.",
-        f"{noise.done:,} changes of files that are no artifacts; {user.done:,} commands of a user, {refused} refused.",
-        f"{conflicts} stashes came back with a conflict in an artifact, which holds all commits until it is resolved.",
-        f"git fsck: {'; '.join(outcome.faults) or 'nothing'}. Commits are synced to the disk before they are reported.",
-        "Latency is from the close of a file to the report, the daemon's start-up after a kill with it.",
+        (
+            f"{outcome.load_s / 60:.1f} minutes of load; growth is the least-squares slope "
+            f"after the first {WARM_UP:.0%}."
+        ),
+        (
+            f"{noise.done:,} changes of files that are no artifacts; {user.done:,} commands of "
+            f"a user, {refused} refused."
+        ),
+        (
+            f"{conflicts} stashes came back with a conflict in an artifact, which holds all "
+            "commits until it is resolved."
+        ),
+        (
+            f"git fsck: {'; '.join(outcome.faults) or 'nothing'}. Commits are synced to the "
+            "disk before they are reported."
+        ),
+        (
+            "Latency is from the close of a file to the report, the daemon's start-up after a "
+            "kill with it."
+        ),
         *(f"{side.name}, status at the end: {side.said_last}." for side in outcome.sides),
     )
     return Table("Soak", ("", *(side.name for side in outcome.sides)), rows, notes)

@@ -144,7 +144,7 @@ def _table(
     return Table("Status file", columns, rows, notes, absent=() if has_peer else ABSENT)
 
 
-# --- in a process of its own -----------------------------------------------------------------------------------------
+# --- in a process of its own ---
 
 
 def _by_store(path: str, changes: int) -> None:

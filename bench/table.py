@@ -117,7 +117,8 @@ def machine(place: str) -> str:
     ).stdout.strip()
     return (
         f"{_cpu()}, {os.cpu_count()} CPUs, {platform.system()} {platform.release()}, "
-        f"{filesystem_type(place) or 'unknown file system'}, Python {platform.python_version()}, {git}, load {load()}"
+        f"{filesystem_type(place) or 'unknown file system'}, Python "
+        f"{platform.python_version()}, {git}, load {load()}"
     )
 
 

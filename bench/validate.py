@@ -96,7 +96,9 @@ def _examples(artifact: Artifact) -> list[dict[str, Any]]:
 
 
 def _line(record: dict[str, Any], number: int) -> bytes:
-    """Return a record as a line that differs from the others in its longest prose, if it has any."""
+    """Return a record as a line that differs from the others in its longest prose, if it has
+    any.
+    """
     prose = {key: value for key, value in record.items() if isinstance(value, str) and " " in value}
     longest = max(prose, key=lambda key: len(prose[key]), default=None)
     varied = {longest: f"{prose[longest]} {number}"} if longest else {}
@@ -159,7 +161,8 @@ def _table(samples: dict[str, Sample], counts: dict[str, list[_File]]) -> Table:
             )
         )
     notes = (
-        f"{len(counts[FLOOR])} kinds of artifact; the strict reader refuses what json.loads lets pass: duplicate keys, "
+        f"{len(counts[FLOOR])} kinds of artifact; the strict reader refuses what "
+        "json.loads lets pass: duplicate keys, "
         "NaN, lone surrogates, depth.",
     )
     columns = ("50,000 lines", "lines", "1,000 lines/s", "MB/s", "x json.loads", "spread")

@@ -1,4 +1,6 @@
-"""What a command costs in the warm process beside the daemon, and by itself; each as a multiple of a bare interpreter."""
+"""What a command costs in the warm process beside the daemon, and by itself; each as a multiple of
+a bare interpreter.
+"""
 
 from __future__ import annotations
 

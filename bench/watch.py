@@ -71,7 +71,10 @@ def run(options: Options) -> Iterator[Table]:
         "MB",
     )
     notes = (
-        "each in a process and a tree of its own; writes alternate; from the call of close() to the callback.",
+        (
+            "each in a process and a tree of its own; writes alternate; from the call of "
+            "close() to the callback."
+        ),
     )
     yield Table("Watch", columns, tuple(rows), notes)
     goal = cost_goal(

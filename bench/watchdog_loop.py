@@ -1,6 +1,9 @@
-"""A peer of the daemon: the loop of watchdog and git that people write. `python -m bench.watchdog_loop ROOT`.
+"""A peer of the daemon: the loop of watchdog and git that people write.
 
-Commits each file below the planning tree when it is closed or renamed into place; says `ready` once it watches.
+`python -m bench.watchdog_loop ROOT`.
+
+Commits each file below the planning tree when it is closed or renamed into place; says `ready` once
+it watches.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """One watcher in a process of its own: `python -m bench.watched raw|watcher DIRECTORY`.
 
-Says `ready`, then for each file the clock's reading and the path. The clock is the machine's, not the process's.
+Says `ready`, then for each file the clock's reading and the path. The clock is the machine's, not
+the process's.
 """
 
 from __future__ import annotations

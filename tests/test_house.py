@@ -7,15 +7,15 @@ import pytest
 from tools.house import ROOT, Measure, Module, measures, modules
 
 CEILINGS = {
-    "modules": 400,
-    "lines": 67_000,
+    "modules": 410,
+    "lines": 71_000,
     "public class names used twice": 0,
     "modules with one importer": 73,
     "syntax nodes per line, median of functions": 9.0,
     "nested conditional expressions": 0,
     "comprehensions of more than 2 clauses": 35,
     "citations that do not resolve": 0,
-    "lines of more than 100 characters": 760,
+    "lines of more than 100 characters": 0,
 }
 """What is allowed for now where a limit is not yet kept; a new room may raise it, nothing else."""
 

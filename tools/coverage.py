@@ -1,7 +1,8 @@
 """Which test proves which statement of the documents: `docs/coverage.md`.
 
-The statements stand in `fixtures/statements/`, a file for each document; a test claims some of them by
-`@pytest.mark.proves("002:59a", "002:94-105")`, where a range means all statements of those lines.
+The statements stand in `fixtures/statements/`, a file for each document; a test claims some of them
+by `@pytest.mark.proves("002:59a", "002:94-105")`, where a range means all statements of those
+lines.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""Writes what follows from the code and from measurements: schemas/, docs/protocol.md, docs/schemas.md,
-docs/cli.md, docs/coverage.md, the manual page docs/yolo-fs.1, and the tables of figures.
+"""Writes what follows from the code and from measurements: schemas/, docs/protocol.md,
+docs/schemas.md, docs/cli.md, docs/coverage.md, the manual page docs/yolo-fs.1, and the tables of
+figures.
 
-Run it as `tools/docs`; with --check it writes nothing and ends with 1 when a file is not what it should be.
+Run it as `tools/docs`; with --check it writes nothing and ends with 1 when a file is not what it
+should be.
 """
 
 from __future__ import annotations
@@ -109,7 +111,7 @@ def _schema_files(root: Path) -> list[str]:
     return sorted(str(path.relative_to(root)) for path in (root / "schemas").rglob("*.schema.json"))
 
 
-# --- the protocol ----------------------------------------------------------------------------------------------------
+# --- the protocol ---
 
 
 def protocol() -> str:
@@ -222,7 +224,7 @@ def _escaped(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
 
 
-# --- the schemas -----------------------------------------------------------------------------------------------------
+# --- the schemas ---
 
 
 def schema_tables() -> str:
@@ -248,7 +250,10 @@ def schema_tables() -> str:
         _markdown(["reason", "meaning"], [[f"`{r.value}`", _escaped(r.sentence)] for r in Reason])
     )
     parts += [
-        f"A finding is an `{Level.ERROR}`, which rejects, or a `{Level.WARNING}`, which accompanies."
+        (
+            f"A finding is an `{Level.ERROR}`, which rejects, or a `{Level.WARNING}`, which "
+            "accompanies."
+        )
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -335,7 +340,7 @@ def _type(value: Mapping[str, Any]) -> str:
     return str(value.get("type", "any"))
 
 
-# --- the commands ----------------------------------------------------------------------------------------------------
+# --- the commands ---
 
 
 def commands() -> str:

@@ -1,6 +1,7 @@
 """`tools/house`: measures the code in `yolo_fs/` against the limits that keep it readable.
 
-With --check it exits with 1 when a limit is exceeded. With --list it names what counts towards each number.
+With --check it exits with 1 when a limit is exceeded. With --list it names what counts towards each
+number.
 """
 
 from __future__ import annotations

@@ -4,10 +4,12 @@ A table is written by `tools/docs` below a comment that names where it was print
 
     <!-- table: commit "Commit, small repository" rows="engine; git commit --only" cols="p50 ms" -->
 
-NAME is followed by the titles of one or more tables of that output, which stand side by side. `rows` and `cols` pick
-rows and columns, all of them by default; `rows` may rename one (`engine = yolo_fs`), `heads` renames the columns.
+NAME is followed by the titles of one or more tables of that output, which stand side by side.
+`rows` and `cols` pick rows and columns, all of them by default; `rows` may rename one (`engine =
+yolo_fs`), `heads` renames the columns.
 
-A paragraph with measured figures is followed by the outputs that have them, and the figures that are only set:
+A paragraph with measured figures is followed by the outputs that have them, and the figures that
+are only set:
 
     <!-- from: idle, soak; given: 1,000 -->
 """

@@ -1,4 +1,6 @@
-"""Finds citations that lead nowhere: faults, anchors, sections of documents, tests, links, absent papers."""
+"""Finds citations that lead nowhere: faults, anchors, sections of documents, tests, links, absent
+papers.
+"""
 
 from __future__ import annotations
 

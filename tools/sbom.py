@@ -10,7 +10,9 @@ from packaging.requirements import Requirement
 
 
 def components() -> list[dict[str, Any]]:
-    """Return the libraries that the core needs, directly or not: name, version, licence, package URL."""
+    """Return the libraries that the core needs, directly or not: name, version, licence, package
+    URL.
+    """
     wanted, found = ["yolo-fs"], {}
     while wanted:
         package = metadata.distribution(wanted.pop())

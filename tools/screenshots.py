@@ -1,4 +1,6 @@
-"""Takes the pictures of the README from the demo: the board at three sizes in both themes, and the demo in a terminal."""
+"""Takes the pictures of the README from the demo: the board at three sizes in both themes, and the
+demo in a terminal.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,8 @@ def main() -> int:
 
         found = watch("company", open_page, at_the_end, during=at_a_gate)
         print(
-            f"{len(found.feed_ms)} events on the page in {share(found.feed_ms, 0.5)} ms, p95 {share(found.feed_ms, 0.95)} ms"
+            f"{len(found.feed_ms)} events on the page in {share(found.feed_ms, 0.5)} ms, "
+            f"p95 {share(found.feed_ms, 0.95)} ms"
         )
         page = browser.new_page(viewport={"width": 1180, "height": 900})
         page.set_content(TERMINAL % html.escape(_demo()))

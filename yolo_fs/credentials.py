@@ -1,4 +1,5 @@
-"""The forms of credentials, found in what a text means: its escapes are undone before it is looked at.
+"""The forms of credentials, found in what a text means: its escapes are undone before it is looked
+at.
 
 Each rule knows the fixed letters that its provider gives to every token; there is no entropy rule,
 so commit hashes, UUIDs and ids never match. Every pattern is tried only where its letters are, so
@@ -36,7 +37,9 @@ class SecretPattern:
 
 
 def _token(name: str, anchors: str, rest: str, example: str) -> SecretPattern:
-    """Return the rule of a token: one of the anchors (separated by blanks), then `rest`, as a whole word."""
+    """Return the rule of a token: one of the anchors (separated by blanks), then `rest`, as a whole
+    word.
+    """
     starts = tuple(anchor.encode() for anchor in anchors.split())
     either = b"|".join(
         (b"" if len(start) >= _LONG and start[-1:] in b"_-" else _START) + re.escape(start)
@@ -50,7 +53,8 @@ _PLACEHOLDERS = b"password|passwd|pass|pwd|secret|token|example|changeme|placeho
 _QUOTE = rb"""\\{0,4}["']"""
 """Text within JSON within JSON has its quotes escaped more than once."""
 _PASSWORD = re.compile(
-    rb"""(?i:password|passwd|pwd)(?:%s)?[ ]?(?:=[ ]?(?:%s)?|:[ ]?%s)"""  # after a colon only in quotes: prose
+    # after a colon only in quotes: prose
+    rb"""(?i:password|passwd|pwd)(?:%s)?[ ]?(?:=[ ]?(?:%s)?|:[ ]?%s)"""
     rb"""(?=[^\s"'\\]{0,63}[0-9])(?=[^\s"'\\]{0,63}[A-Za-z])"""
     rb"""(?!(?i:your|my|some|the|min|max|test|example|changeme|placeholder|redacted|xxx))"""
     rb"""(?![0-9a-f-]{7,64}(?:["'\s,;\\]|$))"""  # hashes and UUIDs
@@ -72,8 +76,8 @@ RULES: tuple[SecretPattern, ...] = (
         "aws_secret_access_key",
         (b"aws_secret_access_key", b"secretaccesskey"),
         re.compile(
-            rb"(?i:aws_secret_access_key|secretaccesskey)(?:%s)?[ ]?[:=][ ]?(?:%s)?(?P<value>[A-Za-z0-9/+]{40})"
-            rb"(?<!EXAMPLEKEY)(?![A-Za-z0-9/+])" % (_QUOTE, _QUOTE)
+            rb"(?i:aws_secret_access_key|secretaccesskey)(?:%s)?[ ]?[:=][ ]?(?:%s)?"
+            rb"(?P<value>[A-Za-z0-9/+]{40})(?<!EXAMPLEKEY)(?![A-Za-z0-9/+])" % (_QUOTE, _QUOTE)
         ),
         b"aws_secret_access_key" + b" = " + b"aB3/" * 10,
         folded=True,
@@ -120,7 +124,8 @@ RULES: tuple[SecretPattern, ...] = (
         "slack_webhook",
         (b"hooks.slack.com/",),
         re.compile(
-            rb"hooks\.slack\.com/(?:services|workflows)/T[A-Z0-9]{7,12}/[AB][A-Z0-9]{7,12}/[A-Za-z0-9/]{20,64}"
+            rb"hooks\.slack\.com/(?:services|workflows)/T[A-Z0-9]{7,12}/[AB][A-Z0-9]{7,12}"
+            rb"/[A-Za-z0-9/]{20,64}"
         ),
         b"hooks.slack.com" + b"/services/T" + b"0" * 8 + b"/B" + b"1" * 8 + b"/" + b"aB" * 12,
     ),
@@ -204,7 +209,9 @@ class Hit(NamedTuple):
 
 
 def find_hits(data: bytes) -> Iterator[tuple[int, Hit]]:
-    """Yield the line, and the place, of each credential; one that only its escapes hide has that of its line."""
+    """Yield the line, and the place, of each credential; one that only its escapes hide has that of
+    its line.
+    """
     seen = set()
     for text in _readings(data):
         for hit in _hits(text):

@@ -43,7 +43,8 @@ def adopt(asked: Invocation, *, folder: str | None, write: bool, page: str | Non
     """
     if folder is not None and write:
         raise click.UsageError(
-            "--write works on .yolo-planning alone: move the tree there first, for example with 'git mv'."
+            "--write works on .yolo-planning alone: move the tree there first, for example "
+            "with 'git mv'."
         )
     validator = Validator(asked.start)
     try:

@@ -1,4 +1,6 @@
-"""`yolo-fs agent`: how the agents are, whose circuit is open, who was asked to stop, what stands still and why."""
+"""`yolo-fs agent`: how the agents are, whose circuit is open, who was asked to stop, what stands
+still and why.
+"""
 
 from __future__ import annotations
 
@@ -68,9 +70,11 @@ def _scene(asked: Invocation) -> Iterator[_Scene]:
 
 @verb("list", example="yolo-fs agent list", parent=agent)
 def list_(asked: Invocation) -> Reply:
-    """List the agents that gave a sign of life: started, working, idle, stopped or disappeared, and since when.
+    """List the agents that gave a sign of life: started, working, idle, stopped or disappeared, and
+    since when.
 
-    Hooks of their hosts and messages are signs: 'yolo-fs setup' installs the ones, 'agent note' takes the others.
+    Hooks of their hosts and messages are signs: 'yolo-fs setup' installs the ones, 'agent note'
+    takes the others.
     """
     with _scene(asked) as scene:
         found = scene.found
@@ -82,8 +86,8 @@ def list_(asked: Invocation) -> Reply:
 def circuits(asked: Invocation) -> Reply:
     """Show the circuit breaker of each department, and why it stands so. Exit 1 while one is open.
 
-    Failures in a row open it: of plans, QA and tasks, blockers, agents that disappeared. After a while it is half-open,
-    and the next outcome decides.
+    Failures in a row open it: of plans, QA and tasks, blockers, agents that disappeared. After a
+    while it is half-open, and the next outcome decides.
     """
     with _scene(asked) as scene:
         found = scene.found
@@ -102,7 +106,10 @@ def circuits(asked: Invocation) -> Reply:
 
 @verb("stalls", example="yolo-fs agent stalls", parent=agent)
 def stalls(asked: Invocation) -> Reply:
-    """Show the steps that stand still: no artifact, no sign of their agent; and the cause. Exit 1 when there is one."""
+    """Show the steps that stand still: no artifact, no sign of their agent; and the cause.
+
+    Exit 1 when there is one.
+    """
     with _scene(asked) as scene:
         found = scene.found.stalls
     code = Exit.FINDINGS if found else Exit.DONE
@@ -158,8 +165,8 @@ def note(asked: Invocation, *, file: str, name: str) -> Reply:
 def shutdown(asked: Invocation, *, reason: str, deadline: int, name: str) -> Reply:
     """Ask the teammates to stop: notes the request, and prints the message to send to each of them.
 
-    Each answers with 'agent note' of its shutdown_response. 'agent answers' shows who has, and what is in no commit;
-    after the deadline the daemon says once who is late. Nothing is ended.
+    Each answers with 'agent note' of its shutdown_response. 'agent answers' shows who has, and what
+    is in no commit; after the deadline the daemon says once who is late. Nothing is ended.
     """
     message = {"type": REQUEST, "reason": reason, "deadline_seconds": deadline}
     if place_of(name)[0] is None:
@@ -181,7 +188,10 @@ def shutdown(asked: Invocation, *, reason: str, deadline: int, name: str) -> Rep
 
 @verb("answers", example="yolo-fs agent answers", parent=agent)
 def answers(asked: Invocation) -> Reply:
-    """Show who has answered a request to stop, who is late, what each leaves in no commit. Exit 1 while any owes."""
+    """Show who has answered a request to stop, who is late, what each leaves in no commit.
+
+    Exit 1 while any owes.
+    """
     with _scene(asked) as scene:
         found = scene.found
         left = {

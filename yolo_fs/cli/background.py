@@ -94,11 +94,13 @@ def restart(asked: Invocation, *, wait: bool, timeout_s: float) -> Reply:
 def logs(asked: Invocation, *, is_followed: bool, count: int) -> Reply:
     """Show what the daemon in the background wrote.
 
-    A daemon in the foreground, or one that is a service, writes elsewhere; the journal of 'yolo-fs events' has all.
+    A daemon in the foreground, or one that is a service, writes elsewhere; the journal of 'yolo-fs
+    events' has all.
     """
     if is_followed and asked.as_json:
         raise click.UsageError(
-            "--follow never ends, --json is one envelope; 'yolo-fs events --follow --json' has both."
+            "--follow never ends, --json is one envelope; 'yolo-fs events --follow --json' "
+            "has both."
         )
     path = log_path(_repository(asked))
     if is_followed:

@@ -128,8 +128,14 @@ def _is_finished(progress: PhaseStatus) -> bool:
 
 def _headline(progress: PhaseStatus) -> str:
     plans = [plan for one in progress.departments for plan in one.plans]
-    done = f"{sum(plan.is_done for plan in plans)} of {len(plans)} plans complete, {progress.percent} %"
-    return f"phase {progress.phase}: {'complete' if _is_finished(progress) else f'at {progress.step}'} ({done})"
+    done = (
+        f"{sum(plan.is_done for plan in plans)} of {len(plans)} plans complete, "
+        f"{progress.percent} %"
+    )
+    return (
+        f"phase {progress.phase}: "
+        f"{'complete' if _is_finished(progress) else f'at {progress.step}'} ({done})"
+    )
 
 
 def _draw_phase(console: Console, one: PhaseBoard, *, verbose: bool) -> None:
@@ -194,7 +200,8 @@ def _draw_legend(console: Console) -> None:
 
 def _draw_department(console: Console, one: DepartmentStatus, *, verbose: bool) -> None:
     console.print(
-        f"  {one.department}: {one.percent} %, stage gate {one.stage}, {_next(one.next, done=one.is_complete)}"
+        f"  {one.department}: {one.percent} %, stage gate {one.stage}, "
+        f"{_next(one.next, done=one.is_complete)}"
     )
     _draw_lacks(console, one.steps, one.current, verbose=verbose)
     for blocker in one.blockers:

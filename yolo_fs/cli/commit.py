@@ -34,8 +34,9 @@ from yolo_fs.subject import TYPES
 def commit(asked: Invocation, *, wanted: str, type_: str, text: str, paths: Sequence[str]) -> Reply:
     """Commit the files of a task, and nothing else, as `{type}({phase}-{plan}): Tk {text}`.
 
-    The task's files are those that its plan names. What else is staged stays staged. It is your own commit, with your
-    hooks, your name and your signature; several Devs at once come one after the other.
+    The task's files are those that its plan names. What else is staged stays staged. It is your own
+    commit, with your hooks, your name and your signature; several Devs at once come one after the
+    other.
     """
     task = TaskRef.parse(wanted)
     if task is None:

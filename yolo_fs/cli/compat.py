@@ -18,12 +18,14 @@ class _Unparsed(click.Command):
 @click.command("compat", cls=_Unparsed, add_help_option=False, options_metavar="NAME [ARG]...")
 @click.pass_context
 def compat(ctx: click.Context) -> int:
-    """Do what one of the reference's shell scripts does: same arguments, same output, same exit codes.
+    """Do what one of the reference's shell scripts does: same arguments, same output, same exit
+    codes.
 
-    The scripts in scripts/ call this; docs/scripts.md tells where they differ. An unknown NAME lists them all.
+    The scripts in scripts/ call this; docs/scripts.md tells where they differ. An unknown NAME
+    lists them all.
 
     \b
-    Example:  yolo-fs compat dept-gate --gate all-depts --phase-dir .yolo-planning/phases/01-auth --no-poll
+    Example:  yolo-fs compat dept-gate --gate all-depts --phase-dir phases/01-auth --no-poll
     """
     name, *arguments = ctx.args or ["--help"]
     if name in ("-h", "--help"):

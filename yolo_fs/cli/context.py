@@ -31,8 +31,8 @@ _PHASE = click.option(
 def context() -> None:
     """What an agent is given: only what its role may see, within its budget.
 
-    `.ctx-{role}.toon` lies in the directory of the phase and is never committed. A daemon, and `resume`, keep those
-    that exist true.
+    `.ctx-{role}.toon` lies in the directory of the phase and is never committed. A daemon, and
+    `resume`, keep those that exist true.
     """
 
 
@@ -46,7 +46,9 @@ def context() -> None:
 def compile_(
     asked: Invocation, *, role: str | None, phase: str, plan: str | None, for_all: bool
 ) -> Reply:
-    """Write the context of ROLE, such as dev or fe-lead; say what was cut for its budget, and what is withheld."""
+    """Write the context of ROLE, such as dev or fe-lead; say what was cut for its budget, and what
+    is withheld.
+    """
     if (role is None) is not for_all:
         raise click.UsageError("name one ROLE, or ask for --all")
     with _contexts(asked, phase) as (contexts, wanted):
@@ -62,8 +64,8 @@ def compile_(
 def prove(asked: Invocation, *, role: str, phase: str) -> Reply:
     """Show where every line of a context comes from, and that the file on disk is exactly that.
 
-    Exit 1 when the file is missing or older than its sources, when a line does not match its source, or when
-    something contributed that the role may not read.
+    Exit 1 when the file is missing or older than its sources, when a line does not match its
+    source, or when something contributed that the role may not read.
     """
     with _contexts(asked, phase) as (contexts, wanted):
         (proof,) = contexts.prove((role,), wanted)

@@ -1,4 +1,6 @@
-"""`yolo-fs demo`: a phase played by scripted agents before the real daemon, in a temporary repository."""
+"""`yolo-fs demo`: a phase played by scripted agents before the real daemon, in a temporary
+repository.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ if TYPE_CHECKING:
     from rich.status import Status
 
 DEFAULT = PLAYS[:3]
-"""What is played when no play is named: a phase that ships, the same on hold, and one with every mishap."""
+"""What is played when no play is named: a phase that ships, the same on hold, and one with every
+mishap.
+"""
 
 NAMES = tuple(dict.fromkeys(play.name for play in PLAYS))
 
@@ -293,7 +297,9 @@ def _counted(player: Player) -> str:
 
 
 def _grouped(proofs: Sequence[DemoProof]) -> Iterator[tuple[bool, str]]:
-    """Yield whether claims hold, and the claims: a few that all hold on one line, others line by line."""
+    """Yield whether claims hold, and the claims: a few that all hold on one line, others line by
+    line.
+    """
     if len(proofs) <= CLAIMS_ON_A_LINE and all(proof.holds for proof in proofs):
         yield True, "; ".join(proof.claim for proof in proofs)
         return
@@ -311,7 +317,8 @@ def show_next(kept: Sequence[str]) -> None:
         console.print(f"\nThe repository is {repository}.")
     if not kept:
         console.print(
-            "'yolo-fs demo --keep' keeps the repositories, '--play product' shows the handoffs of a product,"
+            "'yolo-fs demo --keep' keeps the repositories, '--play product' shows the "
+            "handoffs of a product,"
         )
         console.print("'--play escalation' a blocked task's way up to the user and back.")
 

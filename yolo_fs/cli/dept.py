@@ -134,6 +134,7 @@ def _show(console: Console, found: dict[str, dict[str, Any]]) -> None:
         plans = f"{value.get('plans_complete')}/{value.get('plans_total')} plans"
         console.print(
             safe(
-                f"{name:10} {value.get('status')}, step {value.get('step')}, {plans}, number {value.get('seq')}"
+                f"{name:10} {value.get('status')}, step {value.get('step')}, {plans}, "
+                f"number {value.get('seq')}"
             )
         )

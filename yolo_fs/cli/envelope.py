@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 def envelope() -> None:
     """Write, check and follow the handoffs that lie in documents/handoffs/.
 
-    Every one has its session, its route and its moment in its name; after an error the orchestrator chooses.
+    Every one has its session, its route and its moment in its name; after an error the orchestrator
+    chooses.
     """
 
 
@@ -52,8 +53,8 @@ def new(asked: Invocation, *, draft: str, again: bool) -> Reply:
     """Check a handoff and write it under its right name, complete or not at all; print the path.
 
     DRAFT is a file with the envelope, or - for stdin. It may leave out handoff_version, timestamp,
-    product_name_slug, progress_percentage, and the session_id of a first handoff. The same handoff again writes
-    nothing. Exit 1 when it breaks a rule.
+    product_name_slug, progress_percentage, and the session_id of a first handoff. The same handoff
+    again writes nothing. Exit 1 when it breaks a rule.
     """
     with _project(asked) as project:
         file = _file(asked, project, draft)
@@ -78,9 +79,11 @@ def new(asked: Invocation, *, draft: str, again: bool) -> Reply:
 @verb("check", example="yolo-fs envelope check draft.json", parent=envelope)
 @click.argument("file")
 def check(asked: Invocation, *, file: str) -> Reply:
-    """Check a handoff: its shape, its name, the files it mentions, and what its session said before.
+    """Check a handoff: its shape, its name, the files it mentions, and what its session said
+    before.
 
-    FILE may be - for stdin, or a draft anywhere. Exit 1 when it breaks a rule; warnings alone do not count.
+    FILE may be - for stdin, or a draft anywhere. Exit 1 when it breaks a rule; warnings alone do
+    not count.
     """
     with _project(asked) as project:
         given = _file(asked, project, file)
@@ -93,7 +96,8 @@ def check(asked: Invocation, *, file: str) -> Reply:
 @verb("show", example="yolo-fs envelope show", parent=envelope)
 @click.argument("session", default="")
 def show(asked: Invocation, *, session: str) -> Reply:
-    """Show how far a session is, handoff by handoff; after an error, the four ways and where each leads.
+    """Show how far a session is, handoff by handoff; after an error, the four ways and where each
+    leads.
 
     SESSION is an id or its beginning; without it, the session that was written to last.
     """
@@ -125,7 +129,7 @@ def choose_(asked: Invocation, *, session: str, way: str) -> Reply:
     )
 
 
-# --- what is given ---------------------------------------------------------------------------------------------------
+# --- what is given ---
 
 
 class _Project(NamedTuple):
@@ -155,7 +159,8 @@ def _file(asked: Invocation, project: _Project, name: str) -> _File:
     full, root = os.path.join(os.path.realpath(folder), base), project.repository.root
     is_inside = full.startswith(f"{root}/")
     path = os.path.relpath(full, root) if is_inside else full
-    # A link on the way from the project's root is refused; a file outside may be named through links.
+    # A link on the way from the project's root is refused; a file outside may be named through
+    # links.
     found = (
         read(root, path, limit_bytes)
         if is_inside
@@ -185,7 +190,7 @@ def _code(findings: tuple[Finding, ...]) -> Exit:
     return Exit.FINDINGS if errors(findings) else Exit.DONE
 
 
-# --- what is shown ---------------------------------------------------------------------------------------------------
+# --- what is shown ---
 
 
 def _as_json(found: StoredSession) -> dict[str, Any]:

@@ -38,8 +38,8 @@ _SEVERITY = click.Choice(["blocking", "major", "minor"])
 def escalate() -> None:
     """Report what blocks a task, raise it level by level, and bring the decision down again.
 
-    Each level speaks only to the one above and the one below. A level that is silent for too long hands the question
-    up; silence never decides. An escalation is resolved once the task goes on.
+    Each level speaks only to the one above and the one below. A level that is silent for too long
+    hands the question up; silence never decides. An escalation is resolved once the task goes on.
     """
 
 
@@ -152,7 +152,8 @@ def resolve(
 ) -> Reply:
     """Decide, pass the decision down, or show that the task goes on: whichever is your turn.
 
-    Takes an `escalation_resolution`, the Senior's `code_review_changes` and the Dev's `dev_progress` as well.
+    Takes an `escalation_resolution`, the Senior's `code_review_changes` and the Dev's
+    `dev_progress` as well.
     """
     said = _said(
         message_path, ("escalation_resolution", "code_review_changes", "dev_progress"), given
@@ -171,7 +172,9 @@ def resolve(
     "--phase", default="", help="Number or directory name of the phase; all of them by default."
 )
 def list_(asked: Invocation, *, phase: str) -> Reply:
-    """Show each escalation: who holds it, since when, what is owed, and how it came there, level by level."""
+    """Show each escalation: who holds it, since when, what is owed, and how it came there, level by
+    level.
+    """
     with Repository(asked.start) as repository:
         service = Escalations(repository, load(repository.root))
         phases = [find_phase(repository.root, phase)] if phase else phases_in(repository.root)
@@ -188,7 +191,8 @@ def list_(asked: Invocation, *, phase: str) -> Reply:
 
 @verb("tick", example="yolo-fs escalate tick", parent=escalate)
 def tick(asked: Invocation) -> Reply:
-    """Hand up what a level is silent about for too long, and close what goes on; the daemon does so every second.
+    """Hand up what a level is silent about for too long, and close what goes on; the daemon does so
+    every second.
 
     Safe to run several times at once: each level of each attempt is handed up once.
     """
@@ -312,7 +316,8 @@ def _lines(one: EscalationProgress) -> Iterator[str]:
         return
     since = f"since {iso(one.since.timestamp())}"
     yield safe(
-        f"{one.id} {one.severity}, {one.standing}: {one.agent} holds it {since}, attempt {one.attempt}"
+        f"{one.id} {one.severity}, {one.standing}: {one.agent} holds it {since}, attempt "
+        f"{one.attempt}"
     )
     yield safe(
         f"owed: {one.owed}"

@@ -26,7 +26,10 @@ if TYPE_CHECKING:
     "--type", "type_", default=None, metavar="T", help="Only this type, such as artifact.committed."
 )
 def events(asked: Invocation, *, follow: bool, since: int, type_: str | None) -> Reply:
-    """Show what happened, in order. Each event carries a number that only grows, so nothing is missed or read twice."""
+    """Show what happened, in order.
+
+    Each event carries a number that only grows, so nothing is missed or read twice.
+    """
     repository = Repository(asked.start)
     journal = Journal(repository.own_dir, source=repository.root, now=lambda: datetime.now(UTC))
     if follow:
@@ -49,4 +52,7 @@ def _line(event: dict[str, Any]) -> str:
     data = event.get("data") or {}
     gist = data.get("subject") or data.get("reason") or data.get("what") or ""
     type_ = safe(event["type"].removeprefix(PREFIX))
-    return f"{event['seq']:>6}  {event['time']}  {type_:22} {safe(event['subject'])}  {safe(str(gist))}".rstrip()
+    return (
+        f"{event['seq']:>6}  {event['time']}  {type_:22} {safe(event['subject'])}  "
+        f"{safe(str(gist))}"
+    ).rstrip()

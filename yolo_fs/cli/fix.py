@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 def fix(asked: Invocation, *, paths: Sequence[str], write: bool) -> Reply:
     """Print a diff of what can be repaired without deciding anything for the author.
 
-    Old names of keys, compound plan ids, numbers written as text, synonyms of listed values, blank lines and the
-    like. No value is dropped. Without PATH: the whole planning tree. Ends with 0 when nothing is left, and with 1
-    when an author has to decide; each such question is a finding.
+    Old names of keys, compound plan ids, numbers written as text, synonyms of listed values, blank
+    lines and the like. No value is dropped. Without PATH: the whole planning tree. Ends with 0 when
+    nothing is left, and with 1 when an author has to decide; each such question is a finding.
     """
     validator = Validator(asked.start)
     try:

@@ -1,6 +1,7 @@
 """`yolo-fs gate`: open or closed, and why not.
 
-`wait` sleeps for long and in many processes, so what it does not need is imported by the other verbs alone.
+`wait` sleeps for long and in many processes, so what it does not need is imported by the other
+verbs alone.
 """
 
 from __future__ import annotations
@@ -67,7 +68,10 @@ def list_(asked: Invocation, *, phase: str) -> Reply:
     "--timeout", type=click.FloatRange(min=0), help="Seconds to wait; default: as configured."
 )
 def wait(asked: Invocation, *, names: tuple[str, ...], phase: str, timeout: float | None) -> Reply:
-    """Wait until all the gates are open. Exit 1 with what each department lacks when the time is over."""
+    """Wait until all the gates are open.
+
+    Exit 1 with what each department lacks when the time is over.
+    """
     waited = wait_for(partial(look_aside, asked.start, phase, names), timeout)
     code = Exit.DONE if waited.is_open else Exit.FINDINGS
     return Reply(_waited_as_json(waited), (), code, lambda console: _show_waited(console, waited))
@@ -128,7 +132,9 @@ def _show_all(console: Console, found: Gates) -> None:
 
 
 def _waited_as_json(waited: GateWaitResult) -> dict[str, Any]:
-    """Return how the waiting ended: with open gates, by the daemon's word or by a look, or with a report."""
+    """Return how the waiting ended: with open gates, by the daemon's word or by a look, or with a
+    report.
+    """
     look, notice = waited.look, waited.notice
     gates = [{**gate, "open": True, "missing": []} if notice else dict(gate) for gate in look.gates]
     return {

@@ -1,6 +1,7 @@
 """What a command is given to read: a file, or stdin where it says `-`.
 
-Nothing is read to its end that is longer than allowed: one byte more than the limit tells that there is more.
+Nothing is read to its end that is longer than allowed: one byte more than the limit tells that
+there is more.
 """
 
 from __future__ import annotations

@@ -235,7 +235,8 @@ def _show_emitted(console: Console, emitted: EmittedHandoff) -> None:
     if emitted.path:
         state = "written" if emitted.is_new else "already written"
         print(
-            f"{safe(emitted.path)}: {state}; {emitted.packet and emitted.packet.from_role} stops now",
+            f"{safe(emitted.path)}: {state}; {emitted.packet and emitted.packet.from_role} "
+            "stops now",
             file=sys.stderr,
         )
 

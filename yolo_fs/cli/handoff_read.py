@@ -1,4 +1,6 @@
-"""`yolo-fs handoff read` and `yolo-fs handoff report`: what agents left for the orchestrator, and how well they did."""
+"""`yolo-fs handoff read` and `yolo-fs handoff report`: what agents left for the orchestrator, and
+how well they did.
+"""
 
 from __future__ import annotations
 
@@ -37,11 +39,13 @@ if TYPE_CHECKING:
     help="The agent's reply, to fall back to; '-' reads stdin.",
 )
 def read(asked: Invocation, *, path: str, agent: str, phase: str, text_path: str | None) -> Reply:
-    """Read the handoff.json that an agent left, else the ---HANDOFF--- block of its reply, and log why.
+    """Read the handoff.json that an agent left, else the ---HANDOFF--- block of its reply, and log
+    why.
 
-    Exit 0 when there is a handoff to route by. Each read leaves its reason in context_health.log of the planning
-    tree: handoff_json, file_missing, json_parse_error or schema_invalid; after a fallback text_fallback_ok or
-    text_fallback_fail as well. With `strict_handoffs` in the configuration only the file itself will do.
+    Exit 0 when there is a handoff to route by. Each read leaves its reason in context_health.log of
+    the planning tree: handoff_json, file_missing, json_parse_error or schema_invalid; after a
+    fallback text_fallback_ok or text_fallback_fail as well. With `strict_handoffs` in the
+    configuration only the file itself will do.
     """
     with Repository(asked.start) as repository:
         settings = load(repository.root)
@@ -85,7 +89,7 @@ def _text(path: str, limit_bytes: int) -> bytes:
     return data
 
 
-# --- one read --------------------------------------------------------------------------------------------------------
+# --- one read ---
 
 
 def _reply(answer: HandoffAnswer, settings: Settings) -> Reply:
@@ -130,7 +134,7 @@ def _show(console: Console, answer: HandoffAnswer, *, fails: bool) -> None:
         console.print(f"summary: {safe(answer.handoff.summary)}")
 
 
-# --- the report ------------------------------------------------------------------------------------------------------
+# --- the report ---
 
 
 def _report_as_json(found: ComplianceReport, log: Log) -> dict[str, Any]:

@@ -1,4 +1,6 @@
-"""`yolo-fs hook`: answers the hooks of agents' hosts; `hook_fast` decides whether anything here is needed at all."""
+"""`yolo-fs hook`: answers the hooks of agents' hosts; `hook_fast` decides whether anything here is
+needed at all.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +29,8 @@ from yolo_fs.rules.hooks.input import parse_input
 def hook(asked: Invocation, *, event: str, host: str) -> Reply:
     """Answer one EVENT of an agent host: its JSON on stdin, our JSON on stdout.
 
-    Hosts call this; 'yolo-fs setup' installs it. For git's hooks see 'yolo-fs hooks'. The exit code is 0 except for a
-    refusal that the host only understands as exit code 2.
+    Hosts call this; 'yolo-fs setup' installs it. For git's hooks see 'yolo-fs hooks'. The exit code
+    is 0 except for a refusal that the host only understands as exit code 2.
     """
     arguments = [event, f"--host={host}", *(["-C", asked.start] if asked.start != "." else [])]
     code = hook_fast.main([word for word in arguments if word])
@@ -38,7 +40,9 @@ def hook(asked: Invocation, *, event: str, host: str) -> Reply:
 def fully(
     event: str, host: str, cwd: str, told: Mapping[str, Any]
 ) -> tuple[Mapping[str, Any], str, int]:
-    """Return what goes to stdout and stderr and the exit code, where something of ours is touched."""
+    """Return what goes to stdout and stderr and the exit code, where something of ours is
+    touched.
+    """
     given = _output(event, host, cwd, told)
     return given.said, given.complaint, given.exit_code
 

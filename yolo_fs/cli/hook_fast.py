@@ -44,8 +44,9 @@ ALIASES = {
 """Events of one host that ask what another event asks."""
 AGENTS = frozenset(
     (
-        "analyze", "architect", "critic", "debugger", "dev", "documenter", "integration-gate", "lead", "owner", "po",
-        "qa", "qa-code", "questionary", "roadmap", "scout", "security", "senior", "tester",
+        "analyze", "architect", "critic", "debugger", "dev", "documenter", "integration-gate",
+        "lead", "owner", "po", "qa", "qa-code", "questionary", "roadmap", "scout", "security",
+        "senior", "tester",
     )
 )  # fmt: skip
 """Names of the roster without the prefixes of departments; a test keeps them equal, since the

@@ -27,9 +27,8 @@ files."""
 GUARDED_NAME = re.compile(_NAMES)
 _TREE = ".yolo-planning"
 _REDIRECTED = re.compile(
-    rf"(?:>\s*[\"']?|\*\*\* (?:Add|Update|Delete) File: )(?:\S*/)?{_TREE}/(?:\S*/)?(?:{_NAMES})".replace(
-        "$", ""
-    )
+    r"(?:>\s*[\"']?|\*\*\* (?:Add|Update|Delete) File: )"
+    rf"(?:\S*/)?{_TREE}/(?:\S*/)?(?:{_NAMES.replace('$', '')})"
 )
 _REMOVED = re.compile(rf"\s*rm\s+(?:-\S+\s+)*[\"']?(?:\./)?(?:\.git|{re.escape(_TREE)})/?[\"']?\s*")
 _PATHS = ("file_path", "path", "notebook_path", "target_file")
@@ -81,7 +80,10 @@ def _forbidden(told: Mapping[str, Any], cwd: str) -> str:
     for key in _PATHS if told.get("tool_name") in WRITERS else ():
         path = given.get(key)
         if isinstance(path, str) and _is_guarded(os.path.join(cwd, path)):
-            return f"{ascii(os.path.basename(path))[1:-1]:.200} is a file that only a command of yolo-fs writes"
+            return (
+                f"{ascii(os.path.basename(path))[1:-1]:.200} is a file that only a command "
+                "of yolo-fs writes"
+            )
     command = given.get("command", given.get("cmd"))
     text = " ".join(map(str, command)) if isinstance(command, list) else str(command or "")
     if _REDIRECTED.search(text):

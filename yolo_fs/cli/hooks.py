@@ -41,9 +41,11 @@ def hooks() -> None:
 @verb("install", example="yolo-fs hooks install --dry-run", parent=hooks)
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
 def install(asked: Invocation, *, dry_run: bool) -> Reply:
-    """Put a marked section into each hook, beside whatever is there, wherever git looks for hooks in any work tree.
+    """Put a marked section into each hook, beside whatever is there, wherever git looks for hooks
+    in any work tree.
 
-    A second time it does nothing. Exit 1 when a foreign hook must not be touched; the others are installed.
+    A second time it does nothing. Exit 1 when a foreign hook must not be touched; the others are
+    installed.
     """
     with Repository(asked.start) as repository:
         deeds = plan_install(repository)
@@ -65,7 +67,8 @@ def uninstall(asked: Invocation, *, dry_run: bool) -> Reply:
 
 @verb("doctor", example="yolo-fs hooks doctor", parent=hooks)
 def doctor(asked: Invocation) -> Reply:
-    """Prove that each hook really runs in every work tree, and name the commits that went past them.
+    """Prove that each hook really runs in every work tree, and name the commits that went past
+    them.
 
     Each is asked through git itself; your own part of a hook does not run.
     """

@@ -45,7 +45,8 @@ def _departments(
     default="",
     metavar="LIST",
     callback=_departments,
-    help=f"Who works on a phase: {','.join(_CHOICES)}. Backend always does; several work in parallel.",
+    help=f"Who works on a phase: {','.join(_CHOICES)}. Backend always does; several work in "
+    "parallel.",
 )
 @click.option("--no-hooks", is_flag=True, help="Install no git hooks; see 'yolo-fs hooks'.")
 def init(
@@ -82,7 +83,9 @@ def init(
 
 
 def _disagreement(config: dict[str, Any], departments: Sequence[Dept]) -> list[Finding]:
-    """Return a finding when departments were asked for that the configuration, which is kept, does not have."""
+    """Return a finding when departments were asked for that the configuration, which is kept, does
+    not have.
+    """
     active = {name for name in _CHOICES if config.get(name)} | {DEFAULT_DEPARTMENT.value}
     wanted = {*departments, DEFAULT_DEPARTMENT.value}
     if not departments or active == wanted:
@@ -94,7 +97,8 @@ def _disagreement(config: dict[str, Any], departments: Sequence[Dept]) -> list[F
             at="/departments",
             message=f"the file is kept as it is, with {_listed(active)}",
             expected=f"{_listed(wanted)}, as asked",
-            hint=f"Edit its departments, and set department_workflow to {workflow_of(departments)}.",
+            hint="Edit its departments, and set department_workflow to "
+            f"{workflow_of(departments)}.",
         )
     ]
 

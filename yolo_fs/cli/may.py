@@ -52,8 +52,8 @@ def may(
 ) -> Reply:
     """Return whether a ROLE may do something, by which rule, and whom to ask instead.
 
-    SUBJECT is a path, a topic, a tool, whom to contact, or what to escalate: an occasion, or the role to go to.
-    Exit 0 for yes, 1 for no.
+    SUBJECT is a path, a topic, a tool, whom to contact, or what to escalate: an occasion, or the
+    role to go to. Exit 0 for yes, 1 for no.
     """
     with repository_of(asked.start) as repository:
         access = Access(repository, start=asked.start)

@@ -108,9 +108,9 @@ def resume(
 ) -> Reply:
     """Tell a new session exactly where the team stands and who does what next.
 
-    From files and git alone, with or without a daemon. What does not fit the budget is left out by whole sections,
-    the least weighty first. The same state gives the same bytes. Always ends with 0; where nobody works by the
-    protocol it prints the empty answer.
+    From files and git alone, with or without a daemon. What does not fit the budget is left out by
+    whole sections, the least weighty first. The same state gives the same bytes. Always ends with
+    0; where nobody works by the protocol it prints the empty answer.
     """
     said = _said_by_host() if form in _HOOKS else {}
     start = str(said.get("cwd") or asked.start) if asked.start == "." else asked.start
@@ -142,11 +142,13 @@ def _brief(start: str, asker: Asker, *, keep: bool) -> tuple[Brief, tuple[Findin
         )
 
 
-# --- what the host says ----------------------------------------------------------------------------------------------
+# --- what the host says ---
 
 
 def _said_by_host() -> Mapping[str, Any]:
-    """Return the object that the host writes to stdin; nothing when it writes none, or not in time."""
+    """Return the object that the host writes to stdin; nothing when it writes none, or not in
+    time.
+    """
     try:
         said = json.loads(_input())
     except (ValueError, OSError, RecursionError):

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 @click.group("schema")
 def schema() -> None:
-    """Every kind of message, line and file has a name, such as message/critique_result or artifact/plan."""
+    """Every kind of message, line and file has a name, such as message/critique_result or
+    artifact/plan.
+    """
 
 
 @verb("list", example="yolo-fs schema list", parent=schema)
@@ -31,7 +33,10 @@ def list_(asked: Invocation) -> Reply:
 @verb("show", example="yolo-fs schema show artifact/plan/task", parent=schema)
 @click.argument("kind")
 def show(asked: Invocation, *, kind: str) -> Reply:
-    """Print the JSON Schema of a kind, or of one of its lines. Several lines give one object, schema by name."""
+    """Print the JSON Schema of a kind, or of one of its lines.
+
+    Several lines give one object, schema by name.
+    """
     found, schemas = _schemas(kind)
     if not schemas:
         return Reply(
@@ -44,7 +49,10 @@ def show(asked: Invocation, *, kind: str) -> Reply:
 @verb("export", example="yolo-fs schema export schemas", parent=schema)
 @click.argument("folder", metavar="DIR")
 def export(asked: Invocation, *, folder: str) -> Reply:
-    """Write one file per schema below DIR. Files that are right already are left alone; none is removed."""
+    """Write one file per schema below DIR.
+
+    Files that are right already are left alone; none is removed.
+    """
     schemas = {file_of(name): written(schema) for name, schema in all_schemas().items()}
     fresh = _written_files(os.path.join(asked.start, folder), schemas)
     data = {"written": fresh, "unchanged": len(schemas) - len(fresh)}
@@ -60,7 +68,10 @@ def _instead(kind: Kind) -> str:
     """Return the message for a kind without a schema of its own."""
     if members := [one.name for one in KINDS if one.name.startswith(f"{kind.name}/")]:
         return f"{kind.name}: one of {', '.join(members)}"
-    return f"{kind.name}: {kind.format.value}, read as such; no JSON Schema describes it. Source: {kind.source}."
+    return (
+        f"{kind.name}: {kind.format.value}, read as such; no JSON Schema describes it. "
+        f"Source: {kind.source}."
+    )
 
 
 def _row(kind: Kind) -> dict[str, Any]:

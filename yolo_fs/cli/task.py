@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 
 @click.group("task", short_help="tasks: claimed files, the next task, the totals of a plan")
 def task() -> None:
-    """Claim tasks, so that no two Devs change the same file at once; complete them, and see what they come to."""
+    """Claim tasks, so that no two Devs change the same file at once; complete them, and see what
+    they come to.
+    """
 
 
 @verb("claim", example="yolo-fs task claim 01-02/T3 --as dev-1", parent=task)
@@ -41,7 +43,9 @@ def task() -> None:
     "--file", "files", multiple=True, help="File that the task changes; default: those of its plan."
 )
 def claim(asked: Invocation, *, wanted: str, agent: str, files: tuple[str, ...]) -> Reply:
-    """Claim a task and its files. Exit 1 with the holder and the file while another agent has one of them.
+    """Claim a task and its files.
+
+    Exit 1 with the holder and the file while another agent has one of them.
 
     Ask again to learn that the turn has come: claims are met in the order in which they were made.
     """
@@ -64,7 +68,10 @@ def claims_(asked: Invocation) -> Reply:
 @click.argument("wanted", metavar="[TASK]", required=False)
 @click.option("--as", "agent", required=True, help="Agent instance whose claim it is.")
 def release(asked: Invocation, *, wanted: str | None, agent: str) -> Reply:
-    """Give a task back, or without TASK all that an agent has claimed. A committed task is released automatically."""
+    """Give a task back, or without TASK all that an agent has claimed.
+
+    A committed task is released automatically.
+    """
     with _claims(asked) as (claims, _):
         found = claims.release(agent, _task(wanted) if wanted else None)
     return Reply(found, show=lambda console: _show_lines(console, found))
@@ -103,10 +110,11 @@ def _show_lines(console: Console, found: Iterable[object]) -> None:
 @click.argument("file")
 @click.option("--as", "agent", required=True, help="Agent instance, such as dev-1.")
 def complete(asked: Invocation, *, file: str, agent: str) -> Reply:
-    """Take a task_complete for the Lead's accounting: checked against the branch, noted, and its plan summed up.
+    """Take a task_complete for the Lead's accounting: checked against the branch, noted, and its
+    plan summed up.
 
-    Exit 1 when its commit is not on the branch, does not name the task, or changed other files. What a commit names is
-    no claim any more.
+    Exit 1 when its commit is not on the branch, does not name the task, or changed other files.
+    What a commit names is no claim any more.
     """
     with Repository(asked.start) as repository:
         settings = load(repository.root)
@@ -140,10 +148,11 @@ def complete(asked: Invocation, *, file: str, agent: str) -> Reply:
 @click.argument("plan", required=False)
 @click.option("--phase", help="Number or directory name of the phase; all without it.")
 def summary(asked: Invocation, *, plan: str | None, phase: str | None) -> Reply:
-    """Sum up plans and departments: tasks, commits, files, deviations, tests; from what the fold has proved.
+    """Sum up plans and departments: tasks, commits, files, deviations, tests; from what the fold
+    has proved.
 
-    With --json: the summary_aggregation of each plan, the phase_progress of each department, and its
-    department_result once nothing lacks.
+    With --json: the summary_aggregation of each plan, the phase_progress of each department, and
+    its department_result once nothing lacks.
     """
     with Repository(asked.start) as repository:
         settings = load(repository.root)
@@ -199,7 +208,8 @@ def _show_tally(console: Console, found: Iterable[DepartmentTotals]) -> None:
         progress = one.as_progress()
         done = f"{progress['plans_complete']} of {progress['plans_total']} plans"
         console.print(
-            f"phase {one.phase} {progress['department']}: {done}, at {progress['step']}, {one.result}"
+            f"phase {one.phase} {progress['department']}: {done}, at {progress['step']}, "
+            f"{one.result}"
         )
         for lack in one.lacks:
             console.print(f"  lacks: {lack}")
@@ -213,7 +223,10 @@ def _show_plan(console: Console, one: PlanTotals) -> None:
         if one.tests
         else ""
     )
-    done = f"{one.tasks_completed} of {len(one.plan.tasks)} tasks, {len(one.commits)} commits, {len(one.files)} files"
+    done = (
+        f"{one.tasks_completed} of {len(one.plan.tasks)} tasks, {len(one.commits)} "
+        f"commits, {len(one.files)} files"
+    )
     console.print(f"  plan {one.plan.id} {one.status}: {done}{tests}")
     for said in one.deviations:
         console.print(f"    deviation: {safe(said, 500)}")

@@ -49,8 +49,8 @@ REHEARSED = (("may", "dev", "decide", "architecture"), ("status",), ("resume",),
 _HANGUP = signal.SIGRTMIN
 """What the kernel sends a child whose client is gone; by default it ends the child at once."""
 _LIMITS = sorted(getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_"))
-_SAME = ("Uid", "Gid", "Groups", "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb", "NoNewPrivs", "Seccomp",
-         "Seccomp_filters")  # fmt: skip
+_SAME = ("Uid", "Gid", "Groups", "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb", "NoNewPrivs",
+         "Seccomp", "Seccomp_filters")  # fmt: skip
 """Lines of /proc/PID/status in which a client must not differ: it gets no more rights here than it
 has."""
 _SPACES = ("mnt", "net", "user", "pid", "ipc", "uts")

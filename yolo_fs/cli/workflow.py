@@ -214,7 +214,8 @@ def _show_next(console: Console, data: dict[str, Any], loops: list[LoopProgress]
         task = f" {turn['task']}" if turn["task"] else ""
         console.print(
             safe(
-                f"{name:10} {turn['agent']} does {turn['step']}{task} from {', '.join(turn['inputs'])}",
+                f"{name:10} {turn['agent']} does {turn['step']}{task} from "
+                f"{', '.join(turn['inputs'])}",
                 500,
             )
         )

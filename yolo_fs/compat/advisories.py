@@ -65,7 +65,9 @@ def validate_commit(_: Sequence[str]) -> int:
 
 
 def _subject(command: str) -> str:
-    """Return the first line of the message that a commit is given; nothing when it is given none on the line."""
+    """Return the first line of the message that a commit is given; nothing when it is given none on
+    the line.
+    """
     if "git commit" not in command or "cat <<" in command:
         return ""
     found = next((texts for pattern in _TEXTS if (texts := pattern.findall(command))), [])
@@ -88,7 +90,10 @@ def validate_frontmatter(_: Sequence[str]) -> int:
 
 
 def _front_matter(text: str) -> Sequence[str]:
-    """Return the lines between the fences; none when there is no front matter. The second may be missing."""
+    """Return the lines between the fences; none when there is no front matter.
+
+    The second may be missing.
+    """
     first, *rest = [line.rstrip() for line in text.split("\n")]
     if not first.startswith("---"):
         return ()
@@ -122,7 +127,10 @@ def validate_send_message(_: Sequence[str]) -> int:
         and sender
         and not _may_write(sender, recipient)
     ):
-        whose = f"{safe(sender)} ({_department(sender)}) to {safe(recipient)} ({_department(recipient)})"
+        whose = (
+            f"{safe(sender)} ({_department(sender)}) to {safe(recipient)} "
+            f"({_department(recipient)})"
+        )
         advise(
             f"WARNING: cross-department message from {whose}; "
             "departments hand over by files, or through the Owner"

@@ -51,7 +51,9 @@ def _timeout(path: str) -> float:
 
 
 def _entries(path: str) -> Sequence[Mapping[str, Any]]:
-    """Return the escalations; none, with a warning, when the file cannot be read: 1 means "timed out"."""
+    """Return the escalations; none, with a warning, when the file cannot be read: 1 means "timed
+    out".
+    """
     try:
         entries = (read_object(path) or {}).get("escalations") or []
     except YoloError as error:
@@ -72,7 +74,9 @@ def _waiting(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _moment(entry: Mapping[str, Any], name: str) -> int:
-    """Return when it came to its level, seconds since the epoch; 0 when that cannot be read: silence is no consent."""
+    """Return when it came to its level, seconds since the epoch; 0 when that cannot be read:
+    silence is no consent.
+    """
     said = entry.get("last_escalated_at") or ""
     try:
         at = datetime.fromisoformat(said)

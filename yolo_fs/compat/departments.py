@@ -29,7 +29,8 @@ KEYS = (
 
 
 def resolve_departments(arguments: Sequence[str]) -> int:
-    """`resolve-departments [CONFIG]`: active departments and the Leads to spawn, as `key=value` lines.
+    """`resolve-departments [CONFIG]`: active departments and the Leads to spawn, as `key=value`
+    lines.
 
     A configuration that cannot be read gives the backend alone, with neither workflow nor flags.
     """
@@ -96,7 +97,9 @@ def dept_orchestrate(arguments: Sequence[str]) -> int:
 
 
 def _team_mode(config: Mapping[str, Any] | None) -> str:
-    """Return how agents are started: as teammates only where the host can, and nobody forbids it."""
+    """Return how agents are started: as teammates only where the host can, and nobody forbids
+    it.
+    """
     if config is None or config.get("team_mode", "auto") not in ("auto", "teammate"):
         return "task"
     is_able = os.environ.get("CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS", "") != ""

@@ -33,7 +33,8 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _cleaned(folder: str, reason: str) -> Cleaned:
-    """Clean a phase; outside of a repository no branch could have an artifact, so the allow-list alone decides.
+    """Clean a phase; outside of a repository no branch could have an artifact, so the allow-list
+    alone decides.
 
     Where git does not work, the one artifact of the list stays.
     """

@@ -28,7 +28,8 @@ USAGE = (
     " [--error TEXT] [--plans-complete N] [--plans-total N]"
 )
 _FLAGS = (
-    "--dept", "--phase-dir", "--action", "--status", "--step", "--error", "--plans-complete", "--plans-total",
+    "--dept", "--phase-dir", "--action", "--status", "--step", "--error", "--plans-complete",
+    "--plans-total",
 )  # fmt: skip
 
 
@@ -113,7 +114,8 @@ def _merged(
 
 
 def _declaration(value: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
-    """Say in a file of the coordinator that a Lead wrote it, for the fold compares what was declared with the evidence.
+    """Say in a file of the coordinator that a Lead wrote it, for the fold compares what was
+    declared with the evidence.
 
     A file without `seq` is none of the coordinator's and keeps the eight keys.
     """

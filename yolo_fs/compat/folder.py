@@ -1,4 +1,5 @@
-"""A directory read leniently, as the reference scripts read it: each line for itself, no shape asked for.
+"""A directory read leniently, as the reference scripts read it: each line for itself, no shape
+asked for.
 
 Links, pipes and other people's files are not read.
 """

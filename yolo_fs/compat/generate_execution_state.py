@@ -17,8 +17,8 @@ from yolo_fs.reasons import Reason, YoloError
 from yolo_fs.rules.phase.gate_sources import first, says
 
 STEPS = (
-    "critique", "architecture", "planning", "design_review", "test_authoring", "implementation", "code_review", "qa",
-    "security", "signoff",
+    "critique", "architecture", "planning", "design_review", "test_authoring", "implementation",
+    "code_review", "qa", "security", "signoff",
 )  # fmt: skip
 """Those that the reference writes; readers accept any subset."""
 _EARLIER = {"critique": "critique.jsonl", "architecture": "architecture.toon"}

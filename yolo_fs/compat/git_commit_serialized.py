@@ -1,4 +1,5 @@
-"""`git-commit-serialized ARG…`: an ordinary `git commit ARG…` of what the caller staged, one at a time.
+"""`git-commit-serialized ARG…`: an ordinary `git commit ARG…` of what the caller staged, one at a
+time.
 
 Works in linked worktrees and below the top, for git says where the lock belongs.
 """

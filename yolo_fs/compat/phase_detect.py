@@ -26,7 +26,8 @@ DEFAULTS: Mapping[str, object] = {
     "context_compiler": True,
     "security_audit": False,
 }
-"""As the reference answers; `schemas.config.Config`, which differs in a few, costs 80 ms to import."""
+"""As the reference answers; `schemas.config.Config`, which differs in a few, costs 80 ms to import.
+"""
 _APPROVALS = ("qa_fail", "security_warn")
 _ROUTING: Mapping[str, tuple[str, str, object]] = {
     "config_complexity_routing": ("enabled", "enabled", True),
@@ -102,7 +103,7 @@ def _next_phase(phases: Sequence[_Phase]) -> Iterator[tuple[str, object]]:
     yield "next_phase_summaries", following.summaries
 
 
-# --- phases ----------------------------------------------------------------------------------------------------------
+# --- phases ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +158,7 @@ def _milestone(root: Folder) -> tuple[str, bool]:
     return "none", True
 
 
-# --- what files say --------------------------------------------------------------------------------------------------
+# --- what files say ---
 
 
 def _config(root: Folder, *, there: bool) -> Iterator[tuple[str, object]]:

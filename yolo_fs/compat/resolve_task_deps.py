@@ -27,7 +27,8 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def in_groups(needs: Mapping[str, Sequence[str]]) -> tuple[list[list[str]], list[str]]:
-    """Return names in groups whose needs are met by earlier groups, and those that cannot be ordered.
+    """Return names in groups whose needs are met by earlier groups, and those that cannot be
+    ordered.
 
     Needs that are not among the names do not count.
     """

@@ -52,7 +52,10 @@ class Lines:
 
 
 def read_artifact(path: str) -> Lines:
-    """Return the lines of a file. Neither a missing last newline nor CRLF keeps them from being read."""
+    """Return the lines of a file.
+
+    Neither a missing last newline nor CRLF keeps them from being read.
+    """
     folder, name = os.path.split(path)
     data = Folder(folder or ".").content(name)
     if isinstance(data, Finding):

@@ -14,7 +14,10 @@ from yolo_fs.reasons import safe
 from yolo_fs.schemas.lines.planning import Requirement, TurboTask
 from yolo_fs.schemas.lines.summary import Summary
 
-USAGE = "validate.sh --type naming FILE_OR_DIR [--scope=active|all] [--type=plan|summary|reqs] [--turbo]"
+USAGE = (
+    "validate.sh --type naming FILE_OR_DIR [--scope=active|all] [--type=plan|summary|reqs] "
+    "[--turbo]"
+)
 DEPTH = 2
 """Levels of directories that are looked at below the target."""
 _MILESTONES = ("../../../milestones", "../../milestones", "milestones", "../milestones")
@@ -189,7 +192,9 @@ def _old_keys(renamed: Mapping[str, str], value: Mapping[str, Any]) -> Iterator[
 
 
 def _files(target: str, kind: str) -> Iterator[tuple[str, str]]:
-    """Yield files with their kinds; of a directory those of a known kind, and a single file whatever it is."""
+    """Yield files with their kinds; of a directory those of a known kind, and a single file
+    whatever it is.
+    """
     if os.path.isdir(target) and kind in ("", *ROWS):
         yield from _below(target, kind, DEPTH)
     else:

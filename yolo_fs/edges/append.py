@@ -1,4 +1,5 @@
-"""Appends to a log that several processes share: one at a time, whole lines only, on the disk before it counts.
+"""Appends to a log that several processes share: one at a time, whole lines only, on the disk
+before it counts.
 
 The lock is flock(2) on the log itself, so there is nothing to clean up. Agents append without it:
 what they left torn is never continued. See docs/faults.md#f42 to #f47 and #f53.
@@ -63,7 +64,9 @@ class Appending:
             os.fsync(self._descriptor)
 
     def _ending(self, size_bytes: int) -> bytes:
-        """Return what ends the last line: a whole object may lack its newline, anything else is torn."""
+        """Return what ends the last line: a whole object may lack its newline, anything else is
+        torn.
+        """
         tail = os.pread(self._descriptor, size_bytes, 0).rpartition(b"\n")[2] if size_bytes else b""
         if not tail:
             return b""
@@ -82,7 +85,8 @@ def appending(path: str, timeout_s: float = 10.0) -> Iterator[Appending]:
     """Hold the log for reading and appending; it is created when it is missing.
 
     Raises:
-        YoloError: LOCK_TIMEOUT naming the holder; NOT_REGULAR, HARD_LINKED for what must not be written to.
+        YoloError: LOCK_TIMEOUT naming the holder; NOT_REGULAR, HARD_LINKED for what must not be
+            written to.
     """
     with environment(path):
         descriptor = wait_lock(path, _open, timeout_s, _POLL_S)

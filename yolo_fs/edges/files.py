@@ -1,4 +1,5 @@
-"""The only place that opens files of the work tree: nothing outside it, nothing but plain files, nothing half-written.
+"""The only place that opens files of the work tree: nothing outside it, nothing but plain files,
+nothing half-written.
 
 Every path is walked folder by folder from the root's descriptor and no link is ever followed, so
 that a folder which is swapped for a link under our hands leads nowhere. See docs/faults.md#f14,
@@ -25,7 +26,9 @@ Root = int | str | bytes
 """The folder that every path starts from: an open descriptor, or a trusted path."""
 
 MAX_FOLDERS = 64
-"""Folders deeper than this are not entered: each look walks from the root, so depth costs its square."""
+"""Folders deeper than this are not entered: each look walks from the root, so depth costs its
+square.
+"""
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -53,12 +56,16 @@ class Stamp(NamedTuple):
         )
 
     def is_racy(self, read_at_ns: int) -> bool:
-        """Return whether what was read then (wall clock) may have changed since without the stamp showing it."""
+        """Return whether what was read then (wall clock) may have changed since without the stamp
+        showing it.
+        """
         return read_at_ns - max(self.mtime_ns, self.ctime_ns) <= RACY_NS
 
 
 def stamp_at(path: str) -> Stamp | None:
-    """Return the stamp of the file that a path leads to, also by a link; None when there is none."""
+    """Return the stamp of the file that a path leads to, also by a link; None when there is
+    none.
+    """
     try:
         return Stamp.of(os.stat(path))
     except OSError:
@@ -104,7 +111,9 @@ class FileEntry(NamedTuple):
     """Anything in the work tree that is not a folder to descend into."""
 
     path: str
-    """POSIX path relative to the root; bytes that are not UTF-8 stand as lone surrogates (`os.fsencode` restores)."""
+    """POSIX path relative to the root; bytes that are not UTF-8 stand as lone surrogates
+    (`os.fsencode` restores).
+    """
     stamp: Stamp
     refused: Reason | None = None
     """None for a regular file; otherwise why it cannot be read as one."""
@@ -140,7 +149,8 @@ def stamp_of(root: Root, relative: str | bytes) -> Stamp | Finding:
 
 
 def walk(root: Root, relative: str | bytes = "") -> Iterator[FileEntry]:
-    """Yield every file below a folder, sorted within each folder, and whatever is not a file, with the reason.
+    """Yield every file below a folder, sorted within each folder, and whatever is not a file, with
+    the reason.
 
     Links are never followed. What vanishes during the walk is left out; a folder that cannot be
     entered is an entry itself, so that nothing is skipped in silence.
@@ -174,13 +184,14 @@ def ignore_lease_breaks() -> None:
     signal.signal(signal.SIGIO, signal.SIG_IGN)
 
 
-# --- reading ---------------------------------------------------------------------------------------------------------
+# --- reading ---
 
 
 def _read_in(
     parent: int, name: str, path: str, owner_uid: int, limit_bytes: int
 ) -> Content | Finding:
-    # To open a device, or a pipe that a writer waits at, has effects of its own: look before opening, and again after.
+    # To open a device, or a pipe that a writer waits at, has effects of its own: look before
+    # opening, and again after.
     seen = os.stat(name, dir_fd=parent, follow_symlinks=False)
     if refused := _refused(seen, path, owner_uid, limit_bytes):
         return refused
@@ -206,7 +217,9 @@ def _content(fd: int, before: os.stat_result, path: str, limit_bytes: int) -> Co
 
 
 def _drained(fd: int, size: int, limit_bytes: int) -> bytes:
-    """Return what the file holds, at most one byte more than the limit, whatever its size claims."""
+    """Return what the file holds, at most one byte more than the limit, whatever its size
+    claims.
+    """
     chunks: list[bytes] = []
     left = limit_bytes + 1
     step = min(max(size + 1, 4096), _CHUNK_BYTES)
@@ -217,11 +230,14 @@ def _drained(fd: int, size: int, limit_bytes: int) -> bytes:
 
 
 def _writer(fd: int) -> Writer:
-    """Return whether a process has the file open for writing, by taking a read lease and releasing it."""
+    """Return whether a process has the file open for writing, by taking a read lease and releasing
+    it.
+    """
     if not hasattr(fcntl, "F_SETLEASE"):
         return Writer.UNKNOWN
     try:
-        # SIGIO, the default, ends a process that has not been told about it; SIGURG is ignored by default.
+        # SIGIO, the default, ends a process that has not been told about it; SIGURG is ignored by
+        # default.
         fcntl.fcntl(fd, _SET_LEASE_SIGNAL, signal.SIGURG)
         fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_RDLCK)
         fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_UNLCK)
@@ -260,7 +276,7 @@ def _kind(mode: int) -> str:
     return _KINDS.get(stat.S_IFMT(mode), "thing of an unknown kind")
 
 
-# --- walking ---------------------------------------------------------------------------------------------------------
+# --- walking ---
 
 
 @contextmanager
@@ -300,7 +316,7 @@ def _blocked(root: Root, folder: str, reason: Reason) -> list[FileEntry]:
     return [FileEntry(folder, stamp, reason)] if isinstance(stamp, Stamp) else []
 
 
-# --- findings --------------------------------------------------------------------------------------------------------
+# --- findings ---
 
 
 def _parts(path: str) -> list[str] | None:

@@ -1,4 +1,5 @@
-"""Reads the front matter of HANDOFF.md strictly: `handoff:` with text under each key, and nothing else of YAML.
+"""Reads the front matter of HANDOFF.md strictly: `handoff:` with text under each key, and nothing
+else of YAML.
 
 Only PyYAML's event stream is used, so `no` stays "no", `0123` stays "0123" and no value refers to
 another; then every character of the front matter must belong to a key or its value, so that nothing
@@ -41,7 +42,8 @@ _BLOCK = ("|", ">")
 
 
 def read_front_matter(data: bytes, path: str, limits: Limits = Limits()) -> Reading:
-    """Read Markdown that begins with a handoff packet: one record `{"handoff": {key: text}}`, of line 1.
+    """Read Markdown that begins with a handoff packet: one record `{"handoff": {key: text}}`, of
+    line 1.
 
     Raises nothing. The rest of the Markdown is examined as text only.
     """
@@ -57,7 +59,9 @@ def read_front_matter(data: bytes, path: str, limits: Limits = Limits()) -> Read
 
 
 def _end(lines: Sequence[str], report: FindingList) -> int:
-    """Return how many lines the front matter takes with both its fences, or 0 when there is none to read."""
+    """Return how many lines the front matter takes with both its fences, or 0 when there is none to
+    read.
+    """
     if lines[0] != FENCE:
         report.add(Reason.FRONT_MATTER_MISSING, 1, _why_missing(lines))
         return 0
@@ -150,7 +154,8 @@ class _Packet:
             mark = error.problem_mark or error.context_mark
             self._fault(Reason.YAML_INVALID, mark.line if mark else 0, error.problem or "")
         except Exception as error:
-            # PyYAML lets others through, such as OverflowError for "\UFFFFFFFF"; none may end the daemon.
+            # PyYAML lets others through, such as OverflowError for "\UFFFFFFFF"; none may end the
+            # daemon.
             self._fault(Reason.YAML_INVALID, 0, f"{type(error).__name__} while reading it")
         self._conclude()
         return None if self.faults else self.texts

@@ -27,7 +27,10 @@ PREFIX = "dev.yolo_fs."
 """Begins every event type; `append`, `read` and `follow` take the type without it as well."""
 
 _TURN_S = 0.5
-"""How long to wait for another writer, who needs microseconds. One that is stopped meanwhile costs an event."""
+"""How long to wait for another writer, who needs microseconds.
+
+One that is stopped meanwhile costs an event.
+"""
 _TURN_POLL_S = 0.002
 
 _TEXTS = ("id", "source", "type", "time", "subject")
@@ -35,7 +38,9 @@ _FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class Journal:
-    """Numbered events in `events.jsonl` and its rotated predecessors, `events.1.jsonl` being the youngest."""
+    """Numbered events in `events.jsonl` and its rotated predecessors, `events.1.jsonl` being the
+    youngest.
+    """
 
     def __init__(
         self,
@@ -92,7 +97,9 @@ class Journal:
         *,
         poll_s: float = 0.2,
     ) -> Iterator[dict[str, Any]]:
-        """Yield the events above `since`, then each new one, until `stop` is set and all is read."""
+        """Yield the events above `since`, then each new one, until `stop` is set and all is
+        read.
+        """
         sieve = _Sieve(since, type_)
         sources: list[_In] = []
         try:
@@ -112,11 +119,13 @@ class Journal:
             _close(sources)
 
     def _is_superseded(self, sources: list[_In]) -> bool:
-        """Return whether a file began after those that are open; what those still hold is then under another name."""
+        """Return whether a file began after those that are open; what those still hold is then
+        under another name.
+        """
         current = identity_at(self._path(0))
         return not sources or (current is not None and sources[-1].identity != current)
 
-    # --- writing -----------------------------------------------------------------------------------------------------
+    # --- writing ---
 
     def _prepare(self) -> None:
         if self._out.identity is None or self._out.identity != identity_at(self._path(0)):
@@ -127,7 +136,8 @@ class Journal:
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
-        """Hold the right to write the next line: a lock on the directory itself, which no rotation replaces.
+        """Hold the right to write the next line: a lock on the directory itself, which no rotation
+        replaces.
 
         Raises:
             OSError: another process holds it for too long.
@@ -181,7 +191,9 @@ class Journal:
         self._out.open(self._path(0))
 
     def _last_seq(self) -> int:
-        """Return the highest number on disk, that of an unterminated but complete last line included."""
+        """Return the highest number on disk, that of an unterminated but complete last line
+        included.
+        """
         sources = self._sources()
         try:
             for source in reversed(sources):
@@ -192,7 +204,7 @@ class Journal:
             _close(sources)
         return 0
 
-    # --- reading -----------------------------------------------------------------------------------------------------
+    # --- reading ---
 
     def _path(self, age: int) -> str:
         return os.path.join(self._directory, f"events.{age}.jsonl" if age else "events.jsonl")
@@ -200,7 +212,8 @@ class Journal:
     def _sources(self) -> list[_In]:
         """Open what there is, oldest first.
 
-        Opened youngest first: a rotation meanwhile then shows a file twice, which the numbers tell, and hides none.
+        Opened youngest first: a rotation meanwhile then shows a file twice, which the numbers tell,
+        and hides none.
         """
         found: list[_In] = []
         for age in range(self._files):

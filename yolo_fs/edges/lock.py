@@ -24,7 +24,10 @@ _PROBE_S = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """The process that the lock file names. Only the lock itself proves anything. See docs/faults.md#f41."""
+    """The process that the lock file names.
+
+    Only the lock itself proves anything. See docs/faults.md#f41.
+    """
 
     pid: int
     started_at: str
@@ -36,7 +39,10 @@ class Holder:
     """Version of yolo_fs."""
 
     def is_alive(self) -> bool:
-        """Return whether this very process still runs; if not, a child holds the lock. See docs/faults.md#f02."""
+        """Return whether this very process still runs; if not, a child holds the lock.
+
+        See docs/faults.md#f02.
+        """
         return (
             self.boot_id == boot_id()
             and is_running(self.pid)
@@ -49,7 +55,9 @@ UNKNOWN_HOLDER = Holder(pid=0, started_at="", start_time=None, boot_id="", versi
 
 
 class HeldLock:
-    """A lock held until `release`, or until this process and every child that inherited `fd` have ended."""
+    """A lock held until `release`, or until this process and every child that inherited `fd` have
+    ended.
+    """
 
     __slots__ = ("fd", "path")
 
@@ -85,8 +93,8 @@ class HeldLock:
 def hold(path: str) -> HeldLock | None:
     """Take the lock for the process's life, or return None when another process has it.
 
-    flock(2) itself, not filelock: the descriptor is ours to write to, to compare and to hand to git, and
-    filelock gives the lock up in a forked child. Both, and flock(1), exclude each other.
+    flock(2) itself, not filelock: the descriptor is ours to write to, to compare and to hand to
+    git, and filelock gives the lock up in a forked child. Both, and flock(1), exclude each other.
     """
     with environment(path):
         descriptor = wait_lock(path, _open_own, _PROBE_S, _PROBE_S / 20)
@@ -97,7 +105,10 @@ def hold(path: str) -> HeldLock | None:
 
 
 def _open_own(path: str) -> int:
-    """Open a file that is ours alone, since our name will replace its content. See docs/faults.md#f45."""
+    """Open a file that is ours alone, since our name will replace its content.
+
+    See docs/faults.md#f45.
+    """
     descriptor = open_regular(path, os.O_RDWR | os.O_CREAT)
     status = os.fstat(descriptor)
     reason = None
@@ -112,7 +123,10 @@ def _open_own(path: str) -> int:
 
 
 def _write_holder(descriptor: int) -> None:
-    """Write who holds the lock. A full disk must not cost us the lock: the content is information only."""
+    """Write who holds the lock.
+
+    A full disk must not cost us the lock: the content is information only.
+    """
     started_at = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     me = Holder(os.getpid(), started_at, start_time(os.getpid()), boot_id(), __version__)
     with contextlib.suppress(OSError):
@@ -121,7 +135,9 @@ def _write_holder(descriptor: int) -> None:
 
 
 def holder(path: str) -> Holder | None:
-    """Return who holds the lock now, `UNKNOWN_HOLDER` if the file does not name it, None if it is free."""
+    """Return who holds the lock now, `UNKNOWN_HOLDER` if the file does not name it, None if it is
+    free.
+    """
     try:
         with environment(path):
             descriptor = open_regular(path, os.O_RDONLY)

@@ -1,4 +1,6 @@
-"""Locks by flock(2): try once, or wait; the locked file must still be the one that the path names."""
+"""Locks by flock(2): try once, or wait; the locked file must still be the one that the path
+names.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,10 @@ from yolo_fs.reasons import Exit, Reason, YoloError, safe
 
 
 def try_lock(descriptor: int, *, shared: bool = False) -> bool:
-    """Lock an open file unless another process has locked it. Closing the file releases the lock."""
+    """Lock an open file unless another process has locked it.
+
+    Closing the file releases the lock.
+    """
     kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
     try:
         fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
@@ -24,7 +29,8 @@ def try_lock(descriptor: int, *, shared: bool = False) -> bool:
 def open_locked(path: str, opener: Callable[[str], int]) -> int | None:
     """Open and lock a file; None when it is locked already, or was replaced meanwhile.
 
-    Whoever replaces a lock file would let two processes lock "the same" path. See docs/faults.md#f44.
+    Whoever replaces a lock file would let two processes lock "the same" path. See
+    docs/faults.md#f44.
     """
     try:
         descriptor = opener(path)
@@ -61,7 +67,9 @@ def is_same_file(descriptor: int, path: str) -> bool:
 
 
 def lock_timeout(path: str, timeout_s: float, hint: str) -> YoloError:
-    """Return the error for a lock that was not free in time; it names the holders where the kernel does."""
+    """Return the error for a lock that was not free in time; it names the holders where the kernel
+    does.
+    """
     holders = [process_name(pid) for pid in flock_holders(path)]
     names = " and ".join(holders) or "a process that the kernel does not name"
     message = f"{safe(path)} was not free within {timeout_s:g} s: held by {names}"

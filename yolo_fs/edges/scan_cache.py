@@ -14,7 +14,10 @@ from yolo_fs.edges.files import FileEntry, Stamp, listed
 
 
 class _Hollow(NamedTuple):
-    """A folder that holds folders alone. One that holds files is read at each walk: these change in place."""
+    """A folder that holds folders alone.
+
+    One that holds files is read at each walk: these change in place.
+    """
 
     stamp: Stamp
     """Taken before the folder was read."""
@@ -22,7 +25,9 @@ class _Hollow(NamedTuple):
 
 
 class ScanCache:
-    """Remembers which folders hold no file, and reads these again only when their stamp has changed."""
+    """Remembers which folders hold no file, and reads these again only when their stamp has
+    changed.
+    """
 
     def __init__(self, root: str):
         self._root = root
@@ -49,7 +54,8 @@ class ScanCache:
         self._hollow[start] = found
 
     def _stamp(self, folder: str) -> Stamp | None:
-        # A link on the way may lead elsewhere; all that is taken from there is whether it is still the same folder.
+        # A link on the way may lead elsewhere; all that is taken from there is whether it is still
+        # the same folder.
         try:
             return Stamp.of(os.lstat(f"{self._root}/{folder}"))
         except (OSError, ValueError):

@@ -1,7 +1,8 @@
-"""A note to the next run of the program: written often, read after a crash, and done without where it is damaged.
+"""A note to the next run of the program: written often, read after a crash, and done without where
+it is damaged.
 
-It is written over in place. To replace a file by renaming makes ext4 write it out at once, which costs more than the
-objects of a commit; here a checksum tells a whole note from a torn one.
+It is written over in place. To replace a file by renaming makes ext4 write it out at once, which
+costs more than the objects of a commit; here a checksum tells a whole note from a torn one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Strict JSON in two steps: a quick decoder that vouches only for what is surely right, and a close look at the rest.
+"""Strict JSON in two steps: a quick decoder that vouches only for what is surely right, and a close
+look at the rest.
 
 The close look never raises: it returns the value, or every fault with its place. The standard
 decoder alone accepts NaN, overflow, duplicate keys and lone surrogates, and dies of deep nesting.
@@ -28,7 +29,7 @@ class Located(NamedTuple):
     fault: Fault
 
 
-# --- the quick decoder -----------------------------------------------------------------------------------------------
+# --- the quick decoder ---
 
 _ZEROS = bytes(ord("0") if char in b"0123456789" else char for char in range(256))
 _MAYBE_LONE = re.compile(
@@ -39,7 +40,9 @@ _MAYBE_LONE = re.compile(
 
 
 def quick_decoder(data: bytes, limits: Limits) -> Callable[[str | bytes], dict[str, Any]]:
-    """Return a decoder for the lines of `data` that raises `ValueError` unless a line is surely right."""
+    """Return a decoder for the lines of `data` that raises `ValueError` unless a line is surely
+    right.
+    """
     has_surrogates = b"\\" in data and (b"\\ud" in data or b"\\uD" in data)
     has_long_numbers = b"0" * (limits.max_digits + 1) in data.translate(_ZEROS)
     raw_decode = _decoder(_short(limits.max_digits) if has_long_numbers else int).raw_decode
@@ -89,7 +92,7 @@ def _short(max_digits: int) -> Callable[[str], int]:
     return lambda token: int(token) if len(token) <= max_digits else _refuse(token)
 
 
-# --- the close look --------------------------------------------------------------------------------------------------
+# --- the close look ---
 
 
 class _Object(list[tuple[str, Any]]):

@@ -22,7 +22,9 @@ def boot_id() -> str:
 
 
 def start_time(pid: int) -> int | None:
-    """Return when a process started, in ticks since boot, or None: with the pid it names a process for good."""
+    """Return when a process started, in ticks since boot, or None: with the pid it names a process
+    for good.
+    """
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             return int(file.read().rsplit(b")", 1)[1].split()[19])
@@ -65,7 +67,9 @@ def process_name(pid: int) -> str:
 
 
 def flock_holders(lock: str) -> tuple[int, ...]:
-    """Return the pids that hold a flock on the file, as far as /proc/locks tells (not on btrfs or overlayfs)."""
+    """Return the pids that hold a flock on the file, as far as /proc/locks tells (not on btrfs or
+    overlayfs).
+    """
     try:
         found = os.stat(lock, follow_symlinks=False)
         with open("/proc/locks", encoding="ascii", errors="replace") as file:

@@ -1,4 +1,5 @@
-"""What every text file must be before it is parsed: small, UTF-8, LF, without NUL, mark or merge debris.
+"""What every text file must be before it is parsed: small, UTF-8, LF, without NUL, mark or merge
+debris.
 
 See docs/faults.md#f16, #f53 and #f56.
 """
@@ -22,7 +23,8 @@ MAX_FINDINGS = 100
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 CONFLICT = re.compile(r"(?:<{7}|\|{7}|>{7})(?: |$)")
-"""The lines of a git conflict, except the middle one, which is also a Markdown heading's underline."""
+"""The lines of a git conflict, except the middle one, which is also a Markdown heading's underline.
+"""
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _LISTED_LINES = 10
@@ -41,7 +43,10 @@ class Limits:
     max_lines: int = 100_000
     """Lines in a file. Bounds memory: a record of two bytes costs two hundred."""
     max_brackets: int = 500_000
-    """Objects and arrays in a file; the opening brackets within its strings count too. Bounds memory as well."""
+    """Objects and arrays in a file; the opening brackets within its strings count too.
+
+    Bounds memory as well.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +64,10 @@ class Text:
     """The lines of a file whose bytes have been examined."""
 
     lines: list[str]
-    """Every line that ends in a newline, without it. A refused line is empty, so that numbers stay true."""
+    """Every line that ends in a newline, without it.
+
+    A refused line is empty, so that numbers stay true.
+    """
     refused: frozenset[int] = frozenset()
     """Numbers of the lines that have a finding already and cannot be read."""
     tail: str = ""
@@ -168,7 +176,9 @@ def read_text(data: bytes, path: str, limits: Limits = Limits()) -> Reading:
 
 
 def examine_controls(lines: Sequence[str], report: FindingList, first: int = 1) -> None:
-    """List the control and bidirectional characters of lines, the first of which has the number `first`."""
+    """List the control and bidirectional characters of lines, the first of which has the number
+    `first`.
+    """
     for number, line in enumerate(lines, first):
         if found := _CONTROL.search(line):
             report.add(
@@ -189,11 +199,13 @@ def examine_conflicts(lines: Sequence[str], report: FindingList) -> bool:
     return bool(markers)
 
 
-# --- bytes -----------------------------------------------------------------------------------------------------------
+# --- bytes ---
 
 
 def _at_once(data: bytes, limits: Limits) -> Text | None:
-    """Return the text of a file without any fault, by a few passes in C; None when there may be one."""
+    """Return the text of a file without any fault, by a few passes in C; None when there may be
+    one.
+    """
     if b"\0" in data or b"\r" in data or data.startswith(BYTE_ORDER_MARK):
         return None
     try:
@@ -252,29 +264,39 @@ def _faults_of_bytes(raw: bytes, offset: int, limits: Limits, *, is_last: bool) 
 _ADVICE = {
     Reason.EMPTY_FILE: ("at least one line", "write the content, or remove the file"),
     Reason.FILE_TOO_LARGE: ("a file within the limit", "split it, or refer to the data instead"),
-    Reason.LINE_TOO_LONG: ("lines within the limit", "split the record, or refer to the data instead"),
+    Reason.LINE_TOO_LONG: ("lines within the limit", ("split the record, or refer to the data "
+                                                     "instead")),
     Reason.NOT_UTF8: ("UTF-8", "save the file as UTF-8"),
     Reason.BYTE_ORDER_MARK: ("UTF-8 without a byte order mark", "save the file as plain UTF-8"),
     Reason.NUL_BYTE: ("text without NUL", "write the file again: it was torn, or is UTF-16"),
-    Reason.CARRIAGE_RETURN: ("lines that end in LF alone", "convert the file, for instance with dos2unix"),
-    Reason.CONTROL_CHARACTER: ("text without control characters", "remove it, or escape it such as \\u001b in JSON"),
-    Reason.CONFLICT_MARKER: ("one version of the content", "resolve the conflict and remove the markers"),
+    Reason.CARRIAGE_RETURN: ("lines that end in LF alone", ("convert the file, for instance with "
+                                                           "dos2unix")),
+    Reason.CONTROL_CHARACTER: ("text without control characters", ("remove it, or escape it such "
+                                                                  "as \\u001b in JSON")),
+    Reason.CONFLICT_MARKER: ("one version of the content", ("resolve the conflict and remove the "
+                                                           "markers")),
     Reason.UNTERMINATED: ("a newline after the last line", "end the file with a newline"),
     Reason.FENCED_JSON: ("bare JSON", "remove the Markdown fence"),
     Reason.BLANK_LINE: ("no blank lines", "remove them"),
-    Reason.JSON_PARSE_ERROR: ("one JSON object, such as {\"id\":\"C1\"}", "write it with a JSON library"),
+    Reason.JSON_PARSE_ERROR: ("one JSON object, such as {\"id\":\"C1\"}", ("write it with a JSON "
+                                                                          "library")),
     Reason.NESTING_TOO_DEEP: ("less nesting", "flatten the value, or write it as text"),
     Reason.NUMBER_TOO_LARGE: ("a number of ordinary size", "write it as a string"),
     Reason.NOT_FINITE: ("a finite number", "leave the key out, or write a string"),
     Reason.DUPLICATE_KEY: ("each key once", "keep one of the two"),
-    Reason.LONE_SURROGATE: ("whole characters", "write the character itself instead of half an escape pair"),
+    Reason.LONE_SURROGATE: ("whole characters", ("write the character itself instead of half an "
+                                                "escape pair")),
     Reason.NOT_AN_OBJECT: ("an object, such as {\"id\":\"C1\"}", "wrap the value in an object"),
-    Reason.FRONT_MATTER_MISSING: ("`---` as the first line", "begin the file with the front matter"),
+    Reason.FRONT_MATTER_MISSING: ("`---` as the first line", ("begin the file with the front "
+                                                             "matter")),
     Reason.FRONT_MATTER_UNCLOSED: ("a line `---` after the last key", "close the front matter"),
-    Reason.FRONT_MATTER_SHAPE: ("`handoff:` and below it `  key: value` lines", "use this form alone"),
-    Reason.YAML_INVALID: ("lines such as `  objective: \"Fix it: now\"`", "put the value in double quotes"),
+    Reason.FRONT_MATTER_SHAPE: ("`handoff:` and below it `  key: value` lines", ("use this form "
+                                                                                "alone")),
+    Reason.YAML_INVALID: ("lines such as `  objective: \"Fix it: now\"`", ("put the value in "
+                                                                          "double quotes")),
     Reason.YAML_FEATURE: ("plain or quoted text as values", "put the value in double quotes"),
     Reason.YAML_TAB: ("two spaces of indentation", "replace the tab by spaces"),
     Reason.SECOND_DOCUMENT: ("one front matter", "remove the second one"),
-    Reason.TOON_INVALID: ("TOON, indented by two spaces, with true counts", "write it with a TOON library"),
+    Reason.TOON_INVALID: ("TOON, indented by two spaces, with true counts", ("write it with a "
+                                                                            "TOON library")),
 }  # fmt: skip

@@ -43,7 +43,8 @@ def read_toon(data: bytes, path: str, limits: Limits = Limits()) -> Reading:
 
 def write_toon(value: dict[str, Any]) -> str:
     """Return an object as a TOON document."""
-    import toon_format  # as slow to import as all the rest of a command: only those who meet TOON pay for it
+    # as slow to import as all the rest of a command: only those who meet TOON pay for it
+    import toon_format
 
     text: str = toon_format.dumps(value)
     return text + "\n"
@@ -52,7 +53,8 @@ def write_toon(value: dict[str, Any]) -> str:
 def write_value(value: str | int | float | bool) -> str:
     """Return a value as written in a row, an item or after a key of a TOON document, on one line.
 
-    What a terminal would act upon or hide is escaped, so that `read_toon` finds no control character.
+    What a terminal would act upon or hide is escaped, so that `read_toon` finds no control
+    character.
     """
     import toon_format
 
@@ -67,7 +69,9 @@ def write_value(value: str | int | float | bool) -> str:
 
 
 def _escaped(char: str) -> str:
-    """Return an invisible character by its number; TOON has no word for those beyond the first plane."""
+    """Return an invisible character by its number; TOON has no word for those beyond the first
+    plane.
+    """
     if safe(char) == char:
         return char
     return f"\\u{ord(char):04x}" if ord(char) <= 0xFFFF else f"\\{safe(char)}"
@@ -135,7 +139,9 @@ _SECTION = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:\[[^\]]*\])?(?:\{[^}]*\})?:[ 
 
 
 def _sections(text: str) -> dict[str, Any] | None:
-    """Return the lines below each key of the first level, as texts; for readers that need no more."""
+    """Return the lines below each key of the first level, as texts; for readers that need no
+    more.
+    """
     sections: dict[str, list[str]] = {}
     current: list[str] = []
     for line in text.split("\n"):
@@ -158,7 +164,9 @@ def _bounded(max_digits: int) -> Any:
 
 
 def _too_deep_line(lines: list[str], max_depth: int) -> int | None:
-    """Return the number of the first line that is indented, or opens nested field groups, beyond the limit."""
+    """Return the number of the first line that is indented, or opens nested field groups, beyond
+    the limit.
+    """
     for number, line in enumerate(lines, 1):
         indent = len(line) - len(line.lstrip(" "))
         if indent > max_depth * _INDENT or line.count("{") > max_depth:

@@ -246,7 +246,8 @@ def _request(arguments: Sequence[str]) -> bytes:
         b"%d" % umask,
         ",".join(str(number) for number in _ignored()).encode(),
         *(
-            f"{stream.encoding},{stream.errors},{stream.line_buffering:d},{stream.write_through:d}".encode()
+            f"{stream.encoding},{stream.errors},{stream.line_buffering:d},"
+            f"{stream.write_through:d}".encode()
             for stream in streams
         ),
         b"%d" % len(arguments),

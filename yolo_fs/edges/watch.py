@@ -93,11 +93,17 @@ _EVENTS: list[type[FileSystemEvent]] = [
 queue, and the answer to the overflow is to walk again."""
 
 _OUT_OF_WATCHES = frozenset({errno.ENOSPC, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
-_SYSCTL = "sysctl fs.inotify.max_user_watches fs.inotify.max_user_instances shows the limits; root may raise them"
+_SYSCTL = (
+    "sysctl fs.inotify.max_user_watches fs.inotify.max_user_instances shows the limits; "
+    "root may raise them"
+)
 
 
 class Watcher:
-    """Watches one directory tree. `on_path` and `on_doubt` are called from other threads and only enqueue."""
+    """Watches one directory tree.
+
+    `on_path` and `on_doubt` are called from other threads and only enqueue.
+    """
 
     def __init__(
         self,
@@ -108,7 +114,9 @@ class Watcher:
         wants: Callable[[str], bool] = lambda _path: True,
         retry_s: float = 60.0,
     ) -> None:
-        """Prepare to watch `root`; paths given to `on_path` and `wants` are POSIX paths below it."""
+        """Prepare to watch `root`; paths given to `on_path` and `wants` are POSIX paths below
+        it.
+        """
         self.root = os.path.abspath(root)
         self._prefix = self.root.rstrip("/") + "/"
         self._on_path = on_path
@@ -116,7 +124,10 @@ class Watcher:
         self._wants = wants
         self._retry_s = retry_s
         self._lock = threading.RLock()
-        """Orders `start`, `stop` and `check`. Never taken by a callback: `stop` joins their threads."""
+        """Orders `start`, `stop` and `check`.
+
+        Never taken by a callback: `stop` joins their threads.
+        """
         self._running = False
         self._session: _Session | None = None
         self._identity: tuple[int, int] | None = None
@@ -132,7 +143,10 @@ class Watcher:
         return self._degraded
 
     def start(self) -> None:
-        """Watch from now on. Start first, scan then: what happens between is seen twice, never missed."""
+        """Watch from now on.
+
+        Start first, scan then: what happens between is seen twice, never missed.
+        """
         with self._lock:
             if not self._running:
                 self._running = True
@@ -171,7 +185,8 @@ class Watcher:
     def _count_watches(self, session: _Session) -> Doubt | None:
         """Compare watches with directories.
 
-        One short count may be a lagging one, the second is cured by new watches, and if it is not, it stays.
+        One short count may be a lagging one, the second is cured by new watches, and if it is not,
+        it stays.
         """
         self._tree_changed = False
         expected = sum(1 for _ in _directories(self.root))
@@ -197,7 +212,7 @@ class Watcher:
         self._degrade(Reason.NOT_INITIALISED, f"{self.root} is not there")
         self._doubt(Doubt.ROOT_MISSING)
 
-    # --- watches -----------------------------------------------------------------------------------------------------
+    # --- watches ---
 
     def _arm(self) -> None:
         self._identity = _identity(self.root)
@@ -233,7 +248,7 @@ class Watcher:
         except Exception:
             _log.exception("a request to scan %s was lost (%s)", self.root, why)
 
-    # --- events, on watchdog's dispatching thread --------------------------------------------------------------------
+    # --- events, on watchdog's dispatching thread ---
 
     def _heed(self, event: FileSystemEvent) -> None:
         # An exception here would end watchdog's thread for good, and silently. See
@@ -257,7 +272,8 @@ class Watcher:
             case FileDeletedEvent():
                 self._tell(source, Hint.GONE)
             case FileMovedEvent():
-                # Renamed in from outside: no source. Moved along with its directory: synthetic, maybe still open.
+                # Renamed in from outside: no source. Moved along with its directory: synthetic,
+                # maybe still open.
                 self._tell(source, Hint.GONE)
                 self._tell(target, Hint.CREATED if event.is_synthetic else Hint.CLOSED)
 
@@ -269,7 +285,8 @@ class Watcher:
             self._look_into(os.fsdecode(event.src_path))
         elif isinstance(event, DirMovedEvent) and event.dest_path:
             self._look_into(os.fsdecode(event.dest_path))
-            # Renamed while watchdog walked it, its subdirectories stay unwatched, and watchdog does not notice.
+            # Renamed while watchdog walked it, its subdirectories stay unwatched, and watchdog does
+            # not notice.
             if event.src_path:
                 self._lost = self._lost or Doubt.MOVED
         elif isinstance(event, DirMovedEvent):
@@ -317,7 +334,7 @@ def _blame(root: str, error: OSError) -> tuple[Reason, str, str]:
     return Reason.WATCH_LIMIT, f"no file events here: {error.strerror}", hint
 
 
-# --- watchdog --------------------------------------------------------------------------------------------------------
+# --- watchdog ---
 
 
 class _Relay(FileSystemEventHandler):
@@ -352,15 +369,17 @@ if sys.platform == "linux":
 
         def handle_event(self, event: InotifyEvent) -> None:
             if event.is_queue_overflow:
-                # watchdog would remove and add every watch right here, unread. Each removal queues an event, so
-                # that above `max_queued_events` directories its answer overflows the queue again, forever.
+                # watchdog would remove and add every watch right here, unread. Each removal queues
+                # an event, so that above `max_queued_events` directories its answer overflows the
+                # queue again, forever.
                 self._on_loss(Doubt.OVERFLOW)
                 return
             try:
                 super().handle_event(event)
             except Exception as error:
-                # Two directories that stood at one path one after the other, and the older one, kept alive by
-                # whoever had it open, is reported gone last: watchdog looks for it twice. Nothing is lost.
+                # Two directories that stood at one path one after the other, and the older one,
+                # kept alive by whoever had it open, is reported gone last: watchdog looks for it
+                # twice. Nothing is lost.
                 if not (event.is_ignored and isinstance(error, KeyError)):
                     _log.exception("inotify event lost: %r", event)
                     self._on_loss(Doubt.EMITTER_DIED)
@@ -368,8 +387,8 @@ if sys.platform == "linux":
         def add_callback(
             self, path: bytes, mask: Mask, callback: WatchCallback, id_: CallbackId
         ) -> WatchDescriptor:
-            # The base class warns when a directory is added twice, which `mkdir -p` does each time, takes EACCES
-            # for success, and its caller swallows ENOSPC. See docs/faults.md#f11.
+            # The base class warns when a directory is added twice, which `mkdir -p` does each time,
+            # takes EACCES for success, and its caller swallows ENOSPC. See docs/faults.md#f11.
             if not os.access(path, os.R_OK):
                 code = errno.EACCES if os.path.lexists(path) else errno.ENOENT
                 raise OSError(code, os.strerror(code))
@@ -386,7 +405,10 @@ if sys.platform == "linux":
             return len(self._watch_for_wd)
 
     class _Session:
-        """The threads of one set of watches. What InotifyObserver(generate_full_events=True) is, with our reader."""
+        """The threads of one set of watches.
+
+        What InotifyObserver(generate_full_events=True) is, with our reader.
+        """
 
         def __init__(self, root: str, relay: _Relay, kernel: _Kernel) -> None:
             self._kernel = kernel

@@ -42,10 +42,11 @@ from yolo_fs.rules.artifacts.table import ARTIFACTS
 from yolo_fs.rules.hooks.touches import Effect
 
 INSTRUCTIONS = """\
-Coordinates a team of agents that share one git repository. Call `stand` first: it says whose turn it is. Write
-artifacts with `append` and `write`; a daemon checks and commits each by itself, so never commit them. A step is complete
-when its artifact is committed. Ask `may` before you act outside your role, `gate` before you rely on another
-department, and `escalate` when you are blocked."""
+Coordinates a team of agents that share one git repository. Call `stand` first: it says whose turn
+it is. Write artifacts with `append` and `write`; a daemon checks and commits each by itself, so
+never commit them. A step is complete when its artifact is committed. Ask `may` before you act
+outside your role, `gate` before you rely on another department, and
+`escalate` when you are blocked."""
 
 BOARD, LIST, PROTOCOL = "yolo-fs://board", "yolo-fs://artifacts", "yolo-fs://protocol"
 _READS = ("stand", "next", "check", "may", "gate")
@@ -90,7 +91,8 @@ class Server:
         )
         tools = Tools(start, agent)
         for name in (
-            "stand", "next", "check", "append", "write", "may", "gate", "handoff", "escalate", "task",
+            "stand", "next", "check", "append", "write", "may", "gate", "handoff", "escalate",
+            "task",
         ):  # fmt: skip
             hints = ToolAnnotations(
                 read_only_hint=name in _READS,
@@ -110,10 +112,13 @@ class Server:
 
     def _add_resources(self) -> None:
         fixed: Mapping[str, tuple[str, Callable[[], Any]]] = {
-            BOARD: ("The team on one screen: phases, steps, gates, what is held or refused.", self._board),
-            LIST: ("Every artifact with its state: committed, pending, held or rejected.", self._artifacts),
+            BOARD: ("The team on one screen: phases, steps, gates, what is held or refused.",
+                    self._board),
+            LIST: ("Every artifact with its state: committed, pending, held or rejected.",
+                   self._artifacts),
             PROTOCOL: ("The names of the protocol's tables and kinds.", self._protocol),
-            **{f"{PROTOCOL}/{name}": (f"Rows of the table {name!r}.", rows) for name, rows in ROWS.items()},
+            **{f"{PROTOCOL}/{name}": (f"Rows of the table {name!r}.", rows)
+               for name, rows in ROWS.items()},
             f"{PROTOCOL}/kinds": ("Every kind that `check` knows.", self._kinds),
         }  # fmt: skip
         for uri, (text, rows) in fixed.items():

@@ -181,7 +181,8 @@ class Tools:
         """
         return self._replied(
             authority.may,
-            role=self._named(agent), action=action, subject=(subject,), dept=None, plan="", work=None,
+            role=self._named(agent), action=action, subject=(subject,), dept=None, plan="",
+            work=None,
         )  # fmt: skip
 
     @told
@@ -295,7 +296,8 @@ class Tools:
         bare = self._agent.removeprefix("yolo-")
         if bare and agent and agent.removeprefix("yolo-") != bare:
             raise ToolRefusedError(
-                f"out_of_lane: this server speaks for {safe(self._agent)} alone, not for {safe(agent)}"
+                f"out_of_lane: this server speaks for {safe(self._agent)} alone, not for "
+                f"{safe(agent)}"
                 "\nNext: leave `agent` out."
             )
         return self._agent or agent

@@ -11,7 +11,9 @@ from yolo_fs.protocol.names import Role
 from yolo_fs.subject import Subject
 
 SOURCE_FORMAT = Subject("{type}({plan}): {task}")
-"""Format of a Dev's source commits; the document's `{phase}-{plan}` is what our gap `{plan}` spells: NN-MM."""
+"""Format of a Dev's source commits; the document's `{phase}-{plan}` is what our gap `{plan}`
+spells: NN-MM.
+"""
 
 
 @dataclass(frozen=True, slots=True)

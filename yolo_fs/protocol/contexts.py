@@ -1,4 +1,5 @@
-"""Compiled contexts: which sections each role gets, what feeds them, in which form, and what goes first when too large.
+"""Compiled contexts: which sections each role gets, what feeds them, in which form, and what goes
+first when too large.
 
 See docs/sources.md#document-002.
 """
@@ -13,7 +14,9 @@ from yolo_fs.protocol.roster import AGENT_BY_NAME
 
 
 class Cut(IntEnum):
-    """What goes first when a context is above its budget, in this order; `label` as document 002 has it."""
+    """What goes first when a context is above its budget, in this order; `label` as document 002
+    has it.
+    """
 
     label: str
 
@@ -43,7 +46,9 @@ class SectionForm(StrEnum):
 
 
 class Feed(StrEnum):
-    """What the lines of a section are taken from; each is bound to a function in `rules.context.feeds`."""
+    """What the lines of a section are taken from; each is bound to a function in
+    `rules.context.feeds`.
+    """
 
     RECORDS = "one line for each record of the artifacts"
     ITEMS = "one line for each entry of a list in the records"
@@ -89,7 +94,9 @@ class Column:
     name: str
     """Name in the context."""
     keys: tuple[str, ...]
-    """Keys of the record, of which the first that is there counts; `plan` also stands for the file's own plan."""
+    """Keys of the record, of which the first that is there counts; `plan` also stands for the
+    file's own plan.
+    """
     cut: Cut | None = None
     """The cut from which on the column is left out."""
 
@@ -110,7 +117,9 @@ class Section:
     departments: tuple[Dept, ...] = ()
     """The departments whose agents get it; empty for everybody."""
     cut: Cut | None = None
-    """The cut from which on it is left out; of indented text and of lists, the cut that leaves its headings."""
+    """The cut from which on it is left out; of indented text and of lists, the cut that leaves its
+    headings.
+    """
     most: int = 0
     """Lines that it has at most; 0 for all."""
     is_vital: bool = False
@@ -153,7 +162,8 @@ _RESEARCH = Section(
 )
 _CODEBASE = Section(
     "codebase", Feed.FILES,
-    ("codebase/INDEX.md", "codebase/ARCHITECTURE.md", "codebase/PATTERNS.md", "codebase/CONCERNS.md"), form=SectionForm.LIST,
+    ("codebase/INDEX.md", "codebase/ARCHITECTURE.md", "codebase/PATTERNS.md",
+        "codebase/CONCERNS.md"), form=SectionForm.LIST,
 )  # fmt: skip
 _MAPPING = Section("codebase", Feed.FILES, _CODEBASE.of, form=SectionForm.LIST, source=_RECEIVES)
 _PATTERNS = Section("patterns", Feed.FILES, ("codebase/PATTERNS.md",), form=SectionForm.VALUE)
@@ -163,8 +173,8 @@ _REQUIREMENTS = Section(
     "requirements", Feed.FILES, ("REQUIREMENTS.md", "reqs.jsonl"), form=SectionForm.LIST
 )
 _DEPT_CONTEXT = Section(
-    "context", Feed.FILES, ("{phase}/{NN}-CONTEXT-{department}.md", "{phase}/{NN}-CONTEXT.md"), form=SectionForm.VALUE,
-    source=_RECEIVES,
+    "context", Feed.FILES, ("{phase}/{NN}-CONTEXT-{department}.md", "{phase}/{NN}-CONTEXT.md"),
+    form=SectionForm.VALUE, source=_RECEIVES,
 )  # fmt: skip
 _DESIGN_REF = Section(
     "design_handoff",
@@ -181,8 +191,8 @@ _API_REF = Section(
     departments=(Dept.FRONTEND,),
 )
 _TOKENS = Section(
-    "design_tokens", Feed.RECORDS, ("design-tokens",), (*_columns("name", "val"), *_columns("sem", cut=Cut.PROSE)),
-    departments=(Dept.FRONTEND,),
+    "design_tokens", Feed.RECORDS, ("design-tokens",),
+    (*_columns("name", "val"), *_columns("sem", cut=Cut.PROSE)), departments=(Dept.FRONTEND,),
 )  # fmt: skip
 _COMPONENTS = Section(
     "component_specs", Feed.RECORDS, ("component-specs",),
@@ -215,12 +225,12 @@ _PRIOR_SUMMARIES = Section(
     cut=Cut.PRIOR,
 )
 _LEADS_SUMMARIES = Section(
-    "prior_plans", Feed.RECORDS, ("summary",), (_OWN, *_columns("s", "tc", "tt", "fm", "dv")), reach=Reach.PRIOR,
-    cut=Cut.PRIOR, source=_RECEIVES,
+    "prior_plans", Feed.RECORDS, ("summary",), (_OWN, *_columns("s", "tc", "tt", "fm", "dv")),
+    reach=Reach.PRIOR, cut=Cut.PRIOR, source=_RECEIVES,
 )  # fmt: skip
 _RECOVERY = Section(
-    "error_recovery", Feed.RECORDS, ("gaps",), _columns("id", "sev", "desc", "exp", "act", "retry_context"),
-    only=Only.OPEN,
+    "error_recovery", Feed.RECORDS, ("gaps",),
+    _columns("id", "sev", "desc", "exp", "act", "retry_context"), only=Only.OPEN,
 )  # fmt: skip
 _CONVENTIONS = Section(
     "conventions", Feed.CONVENTIONS, ("conventions.json",),
@@ -261,7 +271,8 @@ CONTEXTS = (
         Role.ARCHITECT,
         (
             _REQS,
-            _critique("id", "cat", "sev", "q", "st", prose=("ctx", "sug"), only=Only.ALL, source=_RECEIVES),
+            _critique("id", "cat", "sev", "q", "st", prose=("ctx", "sug"), only=Only.ALL,
+                source=_RECEIVES),
             _RESEARCH,
             _CODEBASE,
             _DEPT_CONTEXT,
@@ -273,20 +284,23 @@ CONTEXTS = (
     Context(
         Role.LEAD,
         (
-            Section("architecture", Feed.TEXT, ("architecture",), form=SectionForm.LIST, cut=Cut.PROSE, most=5, is_vital=True),
+            Section("architecture", Feed.TEXT, ("architecture",), form=SectionForm.LIST,
+                cut=Cut.PROSE, most=5, is_vital=True),
             _REQS,
             Section(
                 "decisions", Feed.RECORDS, ("decisions",),
                 (*_columns("agent", "dec"), *_columns("reason", cut=Cut.PROSE)),
             ),
-            Section("key_decisions", Feed.HEADING, ("STATE.md", "Key Decisions", "decisions"), form=SectionForm.LIST, most=5),
+            Section("key_decisions", Feed.HEADING, ("STATE.md", "Key Decisions", "decisions"),
+                form=SectionForm.LIST, most=5),
             _DESIGN_REF,
             _API_REF,
             _TEST_RESULTS,
             _SUCCESS,
             _LEADS_SUMMARIES,
             _DEPT_CONTEXT,
-            Section("roadmap", Feed.FILES, ("ROADMAP.md",), form=SectionForm.VALUE, source=_RECEIVES),
+            Section("roadmap", Feed.FILES, ("ROADMAP.md",), form=SectionForm.VALUE,
+                source=_RECEIVES),
             _MAPPING,
         ),
     ),
@@ -295,15 +309,16 @@ CONTEXTS = (
         (
             _PRIOR_PLANS,
             _RECOVERY,
-            Section("architecture", Feed.TEXT, ("architecture",), form=SectionForm.NESTED, cut=Cut.PROSE),
+            Section("architecture", Feed.TEXT, ("architecture",), form=SectionForm.NESTED,
+                cut=Cut.PROSE),
             Section(
-                "tasks", Feed.RECORDS, ("plan",), (*_TASKS, Column("verify", ("v",)), _OWN), only=Only.SKETCHED,
-                reach=Reach.CURRENT, is_vital=True, source=_RECEIVES,
+                "tasks", Feed.RECORDS, ("plan",), (*_TASKS, Column("verify", ("v",)), _OWN),
+                only=Only.SKETCHED, reach=Reach.CURRENT, is_vital=True, source=_RECEIVES,
             ),
             Section(
                 "enriched_tasks", Feed.RECORDS, ("plan",),
-                (*_TASKS, Column("spec", ("spec",)), Column("test_spec", ("ts",)), _OWN), only=Only.ENRICHED,
-                reach=Reach.CURRENT, is_vital=True, source=_RECEIVES,
+                (*_TASKS, Column("spec", ("spec",)), Column("test_spec", ("ts",)), _OWN),
+                only=Only.ENRICHED, reach=Reach.CURRENT, is_vital=True, source=_RECEIVES,
             ),
             _critique("id", "q", prose=("sug",), only=Only.OPEN, source=_RECEIVES),
             _TEST_PLAN,
@@ -322,17 +337,18 @@ CONTEXTS = (
             _PRIOR_PLANS,
             _RECOVERY,
             Section(
-                "tasks", Feed.RECORDS, ("plan",), (*_TASKS, Column("spec", ("spec",)), _OWN), only=Only.TASKS,
-                reach=Reach.CURRENT, is_vital=True,
+                "tasks", Feed.RECORDS, ("plan",), (*_TASKS, Column("spec", ("spec",)), _OWN),
+                only=Only.TASKS, reach=Reach.CURRENT, is_vital=True,
             ),
             Section(
-                "red_tests", Feed.RECORDS, ("test-plan",), _columns("id", "tf", "plan"), reach=Reach.CURRENT,
-                is_vital=True, source=_RECEIVES,
+                "red_tests", Feed.RECORDS, ("test-plan",), _columns("id", "tf", "plan"),
+                reach=Reach.CURRENT, is_vital=True, source=_RECEIVES,
             ),
             _TOKENS,
             _TAGS,
             _DEPT_CONVENTIONS,
-            Section("skills", Feed.ITEMS, ("plan",), _columns("sk"), form=SectionForm.LIST, reach=Reach.CURRENT),
+            Section("skills", Feed.ITEMS, ("plan",), _columns("sk"), form=SectionForm.LIST,
+                reach=Reach.CURRENT),
         ),
     ),
     Context(
@@ -340,8 +356,8 @@ CONTEXTS = (
         (
             Section(
                 "tasks", Feed.RECORDS, ("plan",),
-                (*_TASKS, Column("spec", ("spec",)), Column("test_spec", ("ts",)), _OWN), only=Only.TESTABLE,
-                reach=Reach.CURRENT, is_vital=True,
+                (*_TASKS, Column("spec", ("spec",)), Column("test_spec", ("ts",)), _OWN),
+                only=Only.TESTABLE, reach=Reach.CURRENT, is_vital=True,
             ),
             _PATTERNS,
             _CONVENTIONS,
@@ -355,21 +371,24 @@ CONTEXTS = (
             _SUCCESS,
             _TEST_RESULTS,
             Section(
-                "plan_context", Feed.RECORDS, ("plan",), (_OWN, Column("objective", ("obj",))), only=Only.HEADER,
-                is_vital=True,
+                "plan_context", Feed.RECORDS, ("plan",), (_OWN, Column("objective", ("obj",))),
+                only=Only.HEADER, is_vital=True,
             ),
-            Section("must_have", Feed.ITEMS, ("plan",), (Column("tr", ("mh.tr",)),), form=SectionForm.LIST, is_vital=True),
+            Section("must_have", Feed.ITEMS, ("plan",), (Column("tr", ("mh.tr",)),),
+                form=SectionForm.LIST, is_vital=True),
             _REQS,
             _COMPONENTS,
             _CONVENTIONS,
-            Section("escalations", Feed.COUNTS, ("escalation",), (Column("st", ("st",)),), form=SectionForm.VALUE),
+            Section("escalations", Feed.COUNTS, ("escalation",), (Column("st", ("st",)),),
+                form=SectionForm.VALUE),
         ),
     ),
     Context(
         Role.QA_CODE,
         (
             _PLAN_SUMMARIES,
-            Section("files_to_check", Feed.ITEMS, ("summary",), _columns("fm"), form=SectionForm.LIST, is_vital=True),
+            Section("files_to_check", Feed.ITEMS, ("summary",), _columns("fm"),
+                form=SectionForm.LIST, is_vital=True),
             _TEST_PLAN,
             _CONVENTIONS,
             _DEPT_CONVENTIONS,
@@ -379,11 +398,13 @@ CONTEXTS = (
     Context(
         Role.SECURITY,
         (
-            Section("files_to_audit", Feed.ITEMS, ("summary",), _columns("fm"), form=SectionForm.LIST, is_vital=True),
+            Section("files_to_audit", Feed.ITEMS, ("summary",), _columns("fm"),
+                form=SectionForm.LIST, is_vital=True),
             Section(
                 "dependency_files", Feed.FILES,
                 tuple(f"/{name}" for name in
-                      ("package.json", "requirements.txt", "go.mod", "Cargo.toml", "pyproject.toml")),
+                      ("package.json", "requirements.txt", "go.mod", "Cargo.toml",
+                          "pyproject.toml")),
                 form=SectionForm.LIST,
             ),
         ),
@@ -394,7 +415,8 @@ CONTEXTS = (
             _SUCCESS,
             _RESULTS,
             Section(
-                "test_results", Feed.RECORDS, ("test-results",), _columns("dept", "plan", "phase", "tc", "ps", "fl")
+                "test_results", Feed.RECORDS, ("test-results",),
+                    _columns("dept", "plan", "phase", "tc", "ps", "fl")
             ),
             Section(
                 "api_contracts", Feed.RECORDS, ("api-contracts",),
@@ -404,7 +426,8 @@ CONTEXTS = (
                 "design_handoff", Feed.RECORDS, ("design-handoff",),
                 (Column("component", ("component", "ready_components")), *_columns("status")),
             ),
-            Section("summaries", Feed.RECORDS, ("summary",), (_OWN, *_columns("s", "tc", "tt", "tst"))),
+            Section("summaries", Feed.RECORDS, ("summary",), (_OWN,
+                *_columns("s", "tc", "tt", "tst"))),
             Section("handoff_sentinels", Feed.NAMES, (".handoff-*",), form=SectionForm.LIST),
         ),
     ),
@@ -431,7 +454,8 @@ CONTEXTS = (
             Section("recent_commits", Feed.COMMITS, columns=_columns("commit", "subject"), most=10),
             Section(
                 "gaps", Feed.RECORDS, ("gaps",),
-                _columns("id", "sev", "desc", "exp", "act", "st", "res", "retry_context"), is_vital=True,
+                _columns("id", "sev", "desc", "exp", "act", "st", "res", "retry_context"),
+                is_vital=True,
             ),
             _PRIOR_SUMMARIES,
             _CODEBASE,
@@ -455,9 +479,11 @@ CONTEXTS = (
 """The eighteen roles that a context is compiled for."""
 
 FOR_ALL = (
-    Section("reference_package", Feed.FILES, ("/references/packages/{role}.toon",), form=SectionForm.VALUE),
+    Section("reference_package", Feed.FILES, ("/references/packages/{role}.toon",),
+        form=SectionForm.VALUE),
     Section(
-        "tool_restrictions", Feed.TOOLS, form=SectionForm.VALUE, source='document 002 ("Agent Roster")'
+        "tool_restrictions", Feed.TOOLS, form=SectionForm.VALUE,
+        source='document 002 ("Agent Roster")'
     ),
 )  # fmt: skip
 """What every role gets after its own sections."""
@@ -513,13 +539,17 @@ FILTERS = (
 """Where document 002 names fewer keys, those alone are shown."""
 
 NAMES = ("id", "f", "sk", "plan")
-"""Keys that only say which: the task, its files, the skills, the plan. No filter touches them, for without them nobody
-knows what the rest is about, and they tell nothing of it."""
+"""Keys that only say which: the task, its files, the skills, the plan.
+
+No filter touches them, for without them nobody knows what the rest is about, and they tell nothing
+of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The size of a role's context where the documents differ, or where document 002 says nothing."""
+    """The size of a role's context where the documents differ, or where document 002 says
+    nothing.
+    """
 
     role: Role
     printed: int
@@ -547,6 +577,9 @@ _BUDGET_BY_ROLE = {row.role: row.tokens for row in BUDGETS}
 
 
 def budget_of(name: str) -> int:
-    """Return the most tokens of an agent's context; a token is four bytes. `name`: short name, such as `fe-lead`."""
+    """Return the most tokens of an agent's context; a token is four bytes.
+
+    `name`: short name, such as `fe-lead`.
+    """
     agent = AGENT_BY_NAME[name]
     return _BUDGET_BY_ROLE.get(agent.role, agent.token_budget)

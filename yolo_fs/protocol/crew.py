@@ -1,4 +1,5 @@
-"""The crew: what is a sign of an agent's health, what counts for and against a department, when its breaker turns.
+"""The crew: what is a sign of an agent's health, what counts for and against a department, when its
+breaker turns.
 
 See docs/sources.md#document-000.
 """
@@ -37,7 +38,9 @@ class Sign:
     """What an event of a host, or a message, says of an agent's health."""
 
     event: str
-    """A hook as in `yolo-fs hook EVENT`, or the type of a message; after `:` its status or state, where that counts."""
+    """A hook as in `yolo-fs hook EVENT`, or the type of a message; after `:` its status or state,
+    where that counts.
+    """
     health: Health
     is_work: bool = False
     """It says nothing but that the agent works, and may be left out when it repeats another."""
@@ -130,7 +133,10 @@ class CircuitSignal(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What an outcome makes of a breaker. A pair that is not listed changes nothing but the count."""
+    """What an outcome makes of a breaker.
+
+    A pair that is not listed changes nothing but the count.
+    """
 
     state: Circuit
     outcome: CircuitSignal

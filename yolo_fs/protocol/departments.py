@@ -34,7 +34,9 @@ class Department:
     nicknames: tuple[str, ...] = ()
     """What people write for its prefix by mistake."""
     other_sentinels: tuple[str, ...] = ()
-    """Further accepted names of the file that says that it has handed over; the first is the preferred one."""
+    """Further accepted names of the file that says that it has handed over; the first is the
+    preferred one.
+    """
     off_limits: tuple[str, ...] = ()
     """Folders outside the planning tree in which its agents may not write."""
 
@@ -50,7 +52,9 @@ class Department:
 
     @property
     def in_subjects(self) -> str:
-        """How a subject that tells departments apart begins its text: nothing for the default one."""
+        """How a subject that tells departments apart begins its text: nothing for the default
+        one.
+        """
         return "" if self.is_default else f"{self.subject_word or self.name} "
 
     @property
@@ -116,7 +120,9 @@ DEPARTMENTS = (
         runs_workflow=False,
     ),
 )
-"""In the order in which lists name them; later departments are spawned before earlier ones of the same wave."""
+"""In the order in which lists name them; later departments are spawned before earlier ones of the
+same wave.
+"""
 
 DEPARTMENT_BY_NAME = {row.name: row for row in DEPARTMENTS}
 
@@ -138,7 +144,8 @@ def department(name: str) -> Department | None:
 
 
 def name_in(role: str, name: str | None) -> str:
-    """Return how a role is called in the department of that name: the Senior of the frontend is `fe-senior`.
+    """Return how a role is called in the department of that name: the Senior of the frontend is
+    `fe-senior`.
 
     A role that the department does not have keeps its own name.
     """

@@ -77,7 +77,8 @@ ESCALATIONS = (
         to=Role.LEAD,
         triggers=("Findings to report",),
         notes=(
-            "FAIL = HARD STOP → User only (per-dept: Security→Lead, FE Security→FE Lead, UX Security→UX Lead)"
+            "FAIL = HARD STOP → User only (per-dept: Security→Lead, FE Security→FE Lead, "
+            "UX Security→UX Lead)"
         ),
         on_fail=Role.USER,
     ),

@@ -13,7 +13,9 @@ from yolo_fs.protocol.names import Dept, Role
 
 
 class What(StrEnum):
-    """A kind of context that the isolation tables speak of; bound to paths by the rules of access."""
+    """A kind of context that the isolation tables speak of; bound to paths by the rules of
+    access.
+    """
 
     CONTEXT = "context file of the department"
     OTHER_CONTEXTS = "context files of other departments"
@@ -240,7 +242,9 @@ _PRINTED_BORDERS = (
 
 
 def _border(department: Dept) -> Border:
-    """Return the border of a department that the document does not print: its own context and no other."""
+    """Return the border of a department that the document does not print: its own context and no
+    other.
+    """
     others = [row for row in WORKING if row.name is not department]
     return Border(
         department,
@@ -270,15 +274,17 @@ class Sealed:
     folders: tuple[str, ...] = ()
     """Folders, anywhere in the tree, that they lie in."""
     source: str = 'the reference scripts ("security-filter")'
-    """Section that the row restates; unlike it, a whole name is compared, so that `rebuild/x` is no `build/`."""
+    """Section that the row restates; unlike it, a whole name is compared, so that `rebuild/x` is no
+    `build/`.
+    """
 
 
 SEALED = (
     Sealed(
         "credentials",
         names=(
-            ".env", ".env.*", "*.pem", "*.key", "*.cert", "*.p12", "*.pfx", "credentials.json", "secrets.json",
-            "service-account*.json",
+            ".env", ".env.*", "*.pem", "*.key", "*.cert", "*.p12", "*.pfx", "credentials.json",
+            "secrets.json", "service-account*.json",
         ),
     ),
     Sealed("installed or generated", folders=("node_modules", "dist", "build")),

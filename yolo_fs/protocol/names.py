@@ -9,7 +9,9 @@ from enum import StrEnum
 
 
 class Role(StrEnum):
-    """What somebody does, whatever the department; value as in agent names, `label` as in the other tables."""
+    """What somebody does, whatever the department; value as in agent names, `label` as in the other
+    tables.
+    """
 
     label: str
 

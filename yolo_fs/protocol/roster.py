@@ -30,7 +30,9 @@ class Agent:
     token_budget: int
     """Size of its compiled context in tokens; 0 where the roster says nothing."""
     department: Dept | None = Dept.BACKEND
-    """Its department; None for the layer before the departments (Analyze, PO, Questionary, Roadmap)."""
+    """Its department; None for the layer before the departments (Analyze, PO, Questionary,
+    Roadmap).
+    """
     read_only: bool = False
     """The roster says so beside the tools."""
     source: str = 'document 002 ("Agent Roster")'
@@ -76,7 +78,8 @@ ROSTER = (
     ),
     Agent(
         "senior", Role.SENIOR, "Senior Engineer",
-        (*_READ, "Write", "Edit", "Bash"), ("enriched plan specs (spec+ts)", "code-review.jsonl"), 4000,
+        (*_READ, "Write", "Edit", "Bash"), ("enriched plan specs (spec+ts)", "code-review.jsonl"),
+        4000,
 
     ),
     Agent(
@@ -175,7 +178,9 @@ _ROLE_BY_LABEL = {role.label.lower().replace(" ", "-"): role.value for role in R
 
 
 def plain_name(spelled: str) -> str:
-    """Return a name as the roster spells it, as far as it can: `yolo-fe-dev` is `fe-dev`, `QA Lead` is `qa`."""
+    """Return a name as the roster spells it, as far as it can: `yolo-fe-dev` is `fe-dev`, `QA Lead`
+    is `qa`.
+    """
     name = spelled.strip().lower().removeprefix("yolo-").replace(" ", "-")
     return _ROLE_BY_LABEL.get(name, name)
 
@@ -188,7 +193,9 @@ def department_said(spelled: str) -> Dept | None:
 
 
 def agent(name: str) -> Agent:
-    """Return the agent of that name, with or without `yolo-`; raise `unknown_name` when there is none."""
+    """Return the agent of that name, with or without `yolo-`; raise `unknown_name` when there is
+    none.
+    """
     found = AGENT_BY_NAME.get(name.removeprefix("yolo-"))
     if found is None:
         raise YoloError(

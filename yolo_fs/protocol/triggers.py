@@ -54,7 +54,8 @@ TRIGGERS = (
         id="executor_scope_or_contract_block",
         senders=(DirectiveRole.EXECUTOR,),
         receiver=DirectiveRole.ARCHITECT,
-        condition="allowlist conflict, missing deterministic step detail, or unresolved deviation decision",
+        condition="allowlist conflict, missing deterministic step detail, or unresolved "
+        "deviation decision",
     ),
     Trigger(
         number=4,
@@ -62,7 +63,8 @@ TRIGGERS = (
         senders=(DirectiveRole.PAIR,),
         receiver=DirectiveRole.ARCHITECT,
         condition=(
-            "requested change exceeds `apps/web` cleanup boundary or requires backend, route, or data model decisions"
+            "requested change exceeds `apps/web` cleanup boundary or requires backend, "
+            "route, or data model decisions"
         ),
     ),
     Trigger(

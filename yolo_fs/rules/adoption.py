@@ -82,7 +82,8 @@ def as_page(root: str, files: Sequence[AdoptedFile]) -> str:
     return "\n".join(
         (
             '<!doctype html><html lang="en"><meta charset="utf-8"><title>Adoption report</title>',
-            "<style>body{font:14px sans-serif;margin:2em}table{border-collapse:collapse;margin:1em 0}"
+            "<style>body{font:14px "
+            "sans-serif;margin:2em}table{border-collapse:collapse;margin:1em 0}"
             "td,th{border:1px solid #ccc;padding:.2em .6em;text-align:left}</style>",
             f"<h1>{html.escape(root)}</h1>",
             _table(["kind", *(one.value for one in Readiness)], kinds),

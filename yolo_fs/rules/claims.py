@@ -55,7 +55,10 @@ class Standing:
         if self.behind is None:
             return f"{self.claim.agent} has {self.claim.task}"
         holder = self.behind
-        return f"{self.claim.agent} waits for {self.claim.task}: {holder.agent} has {self.file} for {holder.task}"
+        return (
+            f"{self.claim.agent} waits for {self.claim.task}: {holder.agent} has "
+            f"{self.file} for {holder.task}"
+        )
 
 
 def standings(claims: Iterable[Claim]) -> tuple[Standing, ...]:
@@ -76,7 +79,9 @@ def _standing(claim: Claim, earlier: list[Claim]) -> Standing:
 
 
 def overlap(ours: Iterable[str], theirs: Iterable[str]) -> str:
-    """Return the first of our files that is, holds or lies below one of theirs; nothing when none is."""
+    """Return the first of our files that is, holds or lies below one of theirs; nothing when none
+    is.
+    """
     others = [_plain(path) for path in theirs]
     return next(
         (path for path in map(_plain, ours) if any(_meet(path, other) for other in others)), ""

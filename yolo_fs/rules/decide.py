@@ -43,7 +43,9 @@ Action = Commit | Emit
 
 
 def decide(before: Mapping[str, Verdict], seen: Mapping[str, Verdict]) -> tuple[Action, ...]:
-    """Return what is to be done, in the order in which the paths were seen, but plans after those they need."""
+    """Return what is to be done, in the order in which the paths were seen, but plans after those
+    they need.
+    """
     actions = [
         action
         for path, verdict in seen.items()
@@ -60,7 +62,9 @@ def _is_plan(action: Action) -> bool:
 
 
 def _by_needs(plans: Sequence[Action]) -> list[Action]:
-    """Return plans so that each follows those that it depends on, for history has to have them first."""
+    """Return plans so that each follows those that it depends on, for history has to have them
+    first.
+    """
     accepted = [action.accepted for action in plans if isinstance(action, Commit)]
     by_name: dict[str, list[int]] = {}
     for index, plan in enumerate(accepted):

@@ -70,8 +70,8 @@ def resume_report(situation: Situation, asker: Asker = Asker()) -> Brief:
 
 
 _WEIGHTS = (
-    "now", "next", "stops", "rejected", "held", "escalations", "uncommitted", "handoffs", "team", "in_progress",
-    "blocked", "gates", "drift", "contexts", "phases", "done",
+    "now", "next", "stops", "rejected", "held", "escalations", "uncommitted", "handoffs", "team",
+    "in_progress", "blocked", "gates", "drift", "contexts", "phases", "done",
 )  # fmt: skip
 """Sections by their weight: what keeps somebody from going on comes first, what is over and done
 last."""
@@ -85,7 +85,10 @@ def _sections(situation: Situation, report: PhaseReport | None) -> Iterator[Repo
 
 def _now(situation: Situation, report: PhaseReport | None) -> ReportSection:
     where = {"branch": situation.branch, "commit": situation.commit[:SHORT]}
-    branch = f"branch: {safe(situation.branch) or 'detached HEAD'} at {situation.commit[:SHORT] or 'no commit yet'}"
+    branch = (
+        f"branch: {safe(situation.branch) or 'detached HEAD'} at "
+        f"{situation.commit[:SHORT] or 'no commit yet'}"
+    )
     lines = ["# yolo-fs resume", *_phase_line(report), branch]
     if situation.obstacle:
         lines.append(
@@ -121,7 +124,10 @@ def _phase_line(report: PhaseReport | None) -> tuple[str, ...]:
     if report is None:
         return ("phase: none yet",)
     return (
-        f"phase: {said['phase']}  step: {said['step']}  status: {said['status']}  plans: {said['percent']} %",
+        (
+            f"phase: {said['phase']}  step: {said['step']}  status: {said['status']}  plans: "
+            f"{said['percent']} %"
+        ),
     )
 
 
@@ -246,7 +252,10 @@ def _states(phases: Phases) -> Iterator[str]:
             yield f"state.json is behind: it says {was}, the evidence {is_}"
     execution = phase.facts.execution_state()
     if execution and next_execution_state(phase, execution) is not None:
-        yield f".execution-state.json is behind: it says {execution.get('step')}, the evidence {phase.progress.step}"
+        yield (
+            f".execution-state.json is behind: it says {execution.get('step')}, the "
+            f"evidence {phase.progress.step}"
+        )
 
 
 def _said_only(situation: Situation) -> Iterator[str]:
@@ -257,7 +266,10 @@ def _said_only(situation: Situation) -> Iterator[str]:
             number, _, step = said.partition(" ")
             if number == facts.phase.number and _MADE_IN.get(step, step) not in there:
                 what = f"{step} of phase {facts.phase}"
-                yield f"commit {commit[:SHORT]} says that it records {what}, but no artifact of it is there"
+                yield (
+                    f"commit {commit[:SHORT]} says that it records {what}, but no artifact "
+                    "of it is there"
+                )
 
 
 _MADE_IN = {"design_review": "planning"}

@@ -29,12 +29,17 @@ class Timers:
 
     boot: str = ""
     since_s: Mapping[str, float] = field(default_factory=dict)
-    """Key of a turn → when it began, on the steady clock of `boot`; kept across restarts of the program."""
+    """Key of a turn → when it began, on the steady clock of `boot`; kept across restarts of the
+    program.
+    """
     looked_s: float | None = None
     """When we last looked, in this run: what was not there then began later."""
 
     def look(self, turns: Mapping[str, datetime], now: Instant) -> Timers:
-        """Return the timers after a look that found these turns. `turns`: key → when it began, as its line says."""
+        """Return the timers after a look that found these turns.
+
+        `turns`: key → when it began, as its line says.
+        """
         kept = self.since_s if self.boot == now.boot else {}
         looked_s = self.looked_s if self.boot == now.boot else None
         since_s = {

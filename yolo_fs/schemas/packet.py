@@ -1,4 +1,5 @@
-"""The handoff packet between roles, the HANDOFF.md that holds one, and the handoff.json of an agent.
+"""The handoff packet between roles, the HANDOFF.md that holds one, and the handoff.json of an
+agent.
 
 See docs/sources.md#document-001 and #document-004.
 """
@@ -36,7 +37,8 @@ Role = Literal["architect", "executor", "pair", "auditor"]
 """The four roles."""
 
 _NOT_IN_A_BRANCH = re.compile(
-    r"[\x00-\x20\x7f~^:?*\[\\]"  # control characters, space and what revisions and globs are made of
+    # control characters, space and what revisions and globs are made of
+    r"[\x00-\x20\x7f~^:?*\[\\]"
     r"|\.\.|@\{|//|^[/-]|[/.]$|^@$|^HEAD$"
     r"|(?:^|/)\.|\.lock(?:/|$)"
 )
@@ -104,7 +106,10 @@ BranchName = Annotated[
     Field(min_length=1, examples=["feature/login"], description="a git branch name"),
     AfterValidator(_names_a_branch),
 ]
-"""A branch that git would accept. `n/a` would be one, yet here it only ever means that the branch is absent."""
+"""A branch that git would accept.
+
+`n/a` would be one, yet here it only ever means that the branch is absent.
+"""
 FilledLine = Annotated[OneLine, AfterValidator(_filled_in)]
 """One line that is not a `<placeholder>` of the packet's template."""
 FilledPath = Annotated[RelativePath, AfterValidator(_filled_in)]
@@ -126,7 +131,9 @@ class Packet(Wire):
     directive_branch: BranchName
     """Branch that the receiver must be on before any edit."""
     required_reading: FilledPath
-    """What the receiver reads first; the document's is `apps/web/docs/guides/component-paradigm.md`."""
+    """What the receiver reads first; the document's is
+    `apps/web/docs/guides/component-paradigm.md`.
+    """
     objective: FilledLine
     """What the receiving role is to reach, in one line."""
     blocking_rule: FilledLine
@@ -154,7 +161,8 @@ class HandoffJson(Wire):
 
     Its whole rule is the document's own filter:
 
-        (.status | type == "string") and (.artifacts | type == "array") and (has("next")) and (.summary | type == "string")
+        (.status | type == "string") and (.artifacts | type == "array") and (has("next")) and
+        (.summary | type == "string")
 
     so an empty text passes, `next` may be any JSON value, null too, and further keys are free. See
     docs/sources.md#document-004.
@@ -171,7 +179,10 @@ class HandoffJson(Wire):
 
 
 def read_handoff_json(value: Mapping[str, Any]) -> tuple[HandoffJson | None, tuple[Fault, ...]]:
-    """Return the handoff, or None, with its faults. Unknown keys are none in any mode: the filter ignores them."""
+    """Return the handoff, or None, with its faults.
+
+    Unknown keys are none in any mode: the filter ignores them.
+    """
     shaped, faults = check(HandoffJson, value)
     kept = tuple(fault for fault in faults if fault.reason is not Reason.UNKNOWN_KEY)
     return shaped if isinstance(shaped, HandoffJson) else None, kept

@@ -1,4 +1,5 @@
-"""The state files: department status, execution state, orchestration, project state, pending escalations.
+"""The state files: department status, execution state, orchestration, project state, pending
+escalations.
 
 All are projections that yolo_fs can compute anew; other writers exist, so keys that only some of
 them write are optional here.
@@ -52,7 +53,8 @@ def _real_moment(text: str) -> str:
 Moment = Annotated[
     str,
     Field(
-        pattern=r"^([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2}))?$",
+        pattern=r"^([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?"
+        r"(Z|[+-][0-9]{2}:[0-9]{2}))?$",
         examples=["2026-02-19T08:00:00Z"],
         description="a timestamp with its time zone, or nothing",
     ),

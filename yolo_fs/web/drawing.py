@@ -51,7 +51,8 @@ class SvgSheet:
     def __str__(self) -> str:
         head = (
             f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{_text(self.title)}" '
-            f'viewBox="0 0 {self.width} {self.height}" width="{self.width}" height="{self.height}"{self.more}>'
+            f'viewBox="0 0 {self.width} {self.height}" width="{self.width}" '
+            f'height="{self.height}"{self.more}>'
         )
         return f"{head}{''.join(self.parts)}</svg>"
 
@@ -108,8 +109,8 @@ def _draw_bar(sheet: SvgSheet, scale: TimeScale, bar: LaneBar, y: int) -> None:
     what = f"{'waits before ' if waits else ''}{_named(state.step)}"
     tip = f"{bar.department} {what}, {_span(bar.to_ms - bar.from_ms)} {state.cause}"
     sheet.add(
-        "rect", tip=tip, x=start, y=y + 8 if waits else y, width=wide, height=6 if waits else 22, rx=3,
-        class_=f"bar {state.use.value}",
+        "rect", tip=tip, x=start, y=y + 8 if waits else y, width=wide, height=6 if waits else 22,
+        rx=3, class_=f"bar {state.use.value}",
     )  # fmt: skip
     words = _named(state.step) if wide > len(_named(state.step)) * _LETTER + 8 else state.number
     if not waits and wide > len(words) * _LETTER + 6:
@@ -213,7 +214,10 @@ def _sheet(
     title: str, timeline: Timeline, width: int, height: int, left: int = LEFT
 ) -> tuple[SvgSheet, TimeScale]:
     scale = TimeScale(timeline.from_ms, timeline.to_ms, left, width - RIGHT)
-    places = f' data-from="{scale.from_ms}" data-to="{scale.to_ms}" data-left="{left}" data-right="{scale.right}"'
+    places = (
+        f' data-from="{scale.from_ms}" data-to="{scale.to_ms}" data-left="{left}" '
+        f'data-right="{scale.right}"'
+    )
     return SvgSheet(title, width, height, more=places), scale
 
 

@@ -78,7 +78,8 @@ def write_report(record: PhaseRecord) -> bytes:
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{escape(_POLICY)}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f'<meta name="color-scheme" content="light dark">\n{tag("title", title)}\n<style>\n{style}</style>\n</head>\n'
+        '<meta name="color-scheme" content="light '
+        f'dark">\n{tag("title", title)}\n<style>\n{style}</style>\n</head>\n'
     )
     return f"{head}{tag('body', body)}\n</html>\n".encode()
 
@@ -125,7 +126,8 @@ def _steps(record: PhaseRecord) -> Markup:
     rows = [(one.department.value, one.steps) for one in progress.departments]
     rows.append(("phase", progress.steps))
     heads = _joined(
-        tag("th", tag("span", step.number, class_="no"), tag("span", _words(step.key), class_="name"), scope="col")
+        tag("th", tag("span", step.number, class_="no"),
+            tag("span", _words(step.key), class_="name"), scope="col")
         for step in STEPS
     )  # fmt: skip
     body = _joined(
@@ -162,8 +164,10 @@ def _gates(record: PhaseRecord) -> Markup:
 def _plans(record: PhaseRecord) -> Markup:
     return _joined(
         _folded(
-            f"{plan.id} {plan.title}: {plan.standing}, {tasks_done(plan)} of {len(plan.tasks)} tasks, wave {plan.wave}",
-            tag("ul", *(tag("li", str(task.ref), " ", task.action, " ", _commit(task.commit)) for task in plan.tasks)),
+            f"{plan.id} {plan.title}: {plan.standing}, {tasks_done(plan)} of "
+            f"{len(plan.tasks)} tasks, wave {plan.wave}",
+            tag("ul", *(tag("li", str(task.ref), " ", task.action, " ", _commit(task.commit))
+                        for task in plan.tasks)),
             tag("ul", *(tag("li", lack) for lack in plan.missing)),
         )
         for one in record.phase.progress.departments
@@ -176,7 +180,10 @@ def _escalation(one: Mapping[str, Any]) -> Markup:
         f"held by {one['holder']}, who owes: {one['owed']}" if one["holder"] else one["decision"]
     )
     stations = (
-        f"{each.get('dt')} {each.get('agent')} → {each.get('to')}: {each.get('decision') or each.get('reason') or ''}"
+        (
+            f"{each.get('dt')} {each.get('agent')} → {each.get('to')}: "
+            f"{each.get('decision') or each.get('reason') or ''}"
+        )
         for each in one["history"]
     )
     head = f"{one['id']} {one['severity']}, {one['standing']}: {holder}"
@@ -188,7 +195,8 @@ def _marks(record: PhaseRecord) -> Markup:
     if not marks:
         return tag("p", "Nothing, as far as the journal goes.", class_="none")
     rows = (
-        tag("tr", tag("td", _moment(one.at_ms)), tag("td", one.kind), tag("td", _words(one.text)), tag("td", one.path))
+        tag("tr", tag("td", _moment(one.at_ms)), tag("td", one.kind),
+            tag("td", _words(one.text)), tag("td", one.path))
         for one in marks
     )  # fmt: skip
     return _folded(f"{len(marks)} marks", tag("table", *rows))
@@ -199,7 +207,10 @@ def _artifacts(artifacts: Iterable[RecordedArtifact]) -> Iterator[Markup]:
     for one in artifacts:
         parts: list[Markup] = []
         for number, version in enumerate(one.versions):
-            head = f"{version.commit.oid[:12]} {_moment(version.commit.at_s * 1_000)} {version.verdict}: {version.commit.subject}"
+            head = (
+                f"{version.commit.oid[:12]} {_moment(version.commit.at_s * 1_000)} "
+                f"{version.verdict}: {version.commit.subject}"
+            )
             size = sum(map(len, version.lines))
             shown = _text_of(version) if size < left else tag("p", f"{size} characters left out")
             left -= size if size < left else 0
@@ -227,7 +238,8 @@ def _findings(findings: Iterable[Finding]) -> Markup:
 
 def _commits(record: PhaseRecord) -> Markup:
     rows = (
-        tag("tr", tag("td", _commit(one.commit)), tag("td", _moment(one.at_ms)), tag("td", one.subject))
+        tag("tr", tag("td", _commit(one.commit)), tag("td", _moment(one.at_ms)),
+            tag("td", one.subject))
         for one in record.timeline.moments
     )  # fmt: skip
     return _folded(f"{len(record.timeline.moments)} commits", tag("table", *rows))

@@ -52,9 +52,9 @@ def log(
     count = [f"--max-count={limit}"] if limit is not None else []
     paths = [path] if path else []
     answer = repository.git.run(
-        "log", "-z", "-O/dev/null", f"--format={_FORMAT}", "--no-mailmap", "--name-status", "--no-renames",
-        "--diff-merges=first-parent",
-        "--root", *count, "--end-of-options", *selection, "--", *paths, timeout_s=LONG_S,
+        "log", "-z", "-O/dev/null", f"--format={_FORMAT}", "--no-mailmap", "--name-status",
+        "--no-renames", "--diff-merges=first-parent", "--root", *count, "--end-of-options",
+        *selection, "--", *paths, timeout_s=LONG_S,
     )  # fmt: skip
     yield from _commits(os.fsdecode(answer.out).split("\0"))
 

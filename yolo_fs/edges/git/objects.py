@@ -77,7 +77,8 @@ class ObjectStore:
         try:
             return self._ask(name)
         except YoloError:
-            self.close()  # a helper that outlived a repack or a config change may be wrong: ask a fresh one once
+            # a helper that outlived a repack or a config change may be wrong: ask a fresh one once
+            self.close()
         try:
             return self._ask(name)
         except GitError as error:

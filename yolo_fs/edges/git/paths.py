@@ -1,4 +1,6 @@
-"""What git's own rules say of a path: ignored, rewritten by a filter, or another repository's. Nothing is ever run.
+"""What git's own rules say of a path: ignored, rewritten by a filter, or another repository's.
+
+Nothing is ever run.
 
 See docs/faults.md#f30, #f33 and #f62.
 """
@@ -15,12 +17,16 @@ from yolo_fs.reasons import Reason, YoloError
 
 _REWRITING = ("filter", "ident", "working-tree-encoding")
 _AT_ONCE = 200
-"""Paths in one question: it has to fit into a pipe, or we and git would each wait for the other to read."""
+"""Paths in one question: it has to fit into a pipe, or we and git would each wait for the other to
+read.
+"""
 _NOT_SET = (b"unspecified", b"unset")
 
 
 class PathRules:
-    """Asks `check-ignore` and `check-attr`, which run as long as the files that they read stay the same."""
+    """Asks `check-ignore` and `check-attr`, which run as long as the files that they read stay the
+    same.
+    """
 
     def __init__(self, repository: Repository, *, commit_ignored: bool = False):
         self._repository = repository
@@ -29,7 +35,9 @@ class PathRules:
         """File that rules are read from → what it was when its rules were read."""
         self._known: dict[str, Reason | None] = {}
         self._learnt: set[str] = set()
-        """Paths whose answer was learnt for the question that comes next, so that it need not be checked again."""
+        """Paths whose answer was learnt for the question that comes next, so that it need not be
+        checked again.
+        """
         self._ignore: Conversation | None = None
         self._attributes: Conversation | None = None
         self._everywhere: tuple[str, ...] | None = None
@@ -97,7 +105,8 @@ class PathRules:
 
     def _ignored(self, paths: Sequence[str]) -> dict[str, Reason | None]:
         if self._ignore is None:
-            # check-ignore refuses literal pathspecs; our names come from an allow-list and hold no magic.
+            # check-ignore refuses literal pathspecs; our names come from an allow-list and hold no
+            # magic.
             self._ignore = self._repository.git.converse(
                 "check-ignore",
                 "--no-index",

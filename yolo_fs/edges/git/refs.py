@@ -69,7 +69,8 @@ class RefUpdater:
             self._transact(ref, b"update", new, old or zero, within=within)
         except YoloError as error:
             self.close()
-            self.clear_own_stale_locks()  # a killed helper leaves them, and the next would wait forever
+            # a killed helper leaves them, and the next would wait forever
+            self.clear_own_stale_locks()
             if self._repository.tip(ref) != new:
                 raise _told_apart(error) from None
         if self._durable:

@@ -272,7 +272,8 @@ class Repository:
                 raise YoloError(
                     Reason.UNSAFE_REPOSITORY,
                     f"{place} may be written by others",
-                    hint="Take the write permission of group and others away, or set core.sharedRepository.",
+                    hint="Take the write permission of group and others away, or set "
+                    "core.sharedRepository.",
                     exit_code=Exit.NOT_HERE,
                 )
 

@@ -81,7 +81,8 @@ ENVIRONMENT = {
     "GIT_LITERAL_PATHSPECS": "1",
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_NO_LAZY_FETCH": "1",
-    "GIT_ALLOW_PROTOCOL": "none",  # beats every protocol.NAME.allow of the repository, which protocol.allow does not
+    # beats every protocol.NAME.allow of the repository, which protocol.allow does not
+    "GIT_ALLOW_PROTOCOL": "none",
     "GIT_NO_REPLACE_OBJECTS": "1",
     "GIT_EDITOR": "false",
     "GIT_PAGER": "cat",
@@ -92,7 +93,8 @@ _SETTINGS = (
     "core.fsmonitor=false",
     "core.untrackedCache=keep",
     "core.pager=cat",
-    "core.fsync=committed,reference,index",  # an index that replaces the user's unsynced may be empty after power loss
+    # an index that replaces the user's unsynced may be empty after power loss
+    "core.fsync=committed,reference,index",
     "core.fsyncMethod=fsync",
     "core.quotePath=false",
     "gc.auto=0",

@@ -1,5 +1,5 @@
-"""A circuit breaker for each department, and the outcomes that turn it: closed, open after failures in a row, half-open
-after a time. Pure; nothing of it is stored. See docs/sources.md#document-000.
+"""A circuit breaker for each department, and the outcomes that turn it: closed, open after failures
+in a row, half-open after a time. Pure; nothing of it is stored. See docs/sources.md#document-000.
 """
 
 from __future__ import annotations
@@ -106,7 +106,8 @@ def breakers(
 ) -> tuple[Breaker, ...]:
     """Return the breaker of each department.
 
-    `began`: key of an open time → when it began, where a better clock than that of the outcomes knows.
+    `began`: key of an open time → when it began, where a better clock than that of the outcomes
+    knows.
     """
     return as_of(now, left_by(outcomes, departments, patience), patience, began)
 

@@ -1,4 +1,5 @@
-"""Whether a task that is reported complete is so: its commit is on the branch, names it and changed what is said. Pure.
+"""Whether a task that is reported complete is so: its commit is on the branch, names it and changed
+what is said. Pure.
 
 See docs/sources.md#document-000.
 """
@@ -25,7 +26,8 @@ def completion_faults(
 ) -> Iterator[Finding]:
     """Yield where a valid `task_complete` and the branch part.
 
-    `commit`: what its `commit` names on the branch. `plans`: of every phase. `path`: file that the message came from.
+    `commit`: what its `commit` names on the branch. `plans`: of every phase. `path`: file that the
+    message came from.
     """
     task, name = task_of(said), safe(str(said.get("commit")))
     ours = [one for plan in plans for one in plan.tasks if one.ref == task]

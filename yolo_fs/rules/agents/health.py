@@ -1,4 +1,5 @@
-"""The record of what agents and their hosts reported, and the health of each agent that follows from it. Pure.
+"""The record of what agents and their hosts reported, and the health of each agent that follows
+from it. Pure.
 
 See docs/sources.md#document-000.
 """
@@ -38,7 +39,9 @@ class AgentSign:
     event: str
     """A hook as in `yolo-fs hook EVENT`, or the type of a message."""
     name: str
-    """What the agent is called, such as `yolo-fe-dev` or `dev-1`; empty for a session that nobody named."""
+    """What the agent is called, such as `yolo-fe-dev` or `dev-1`; empty for a session that nobody
+    named.
+    """
     id: str
     """The instance: an agent of a host, a session, or a name such as `dev-1`."""
     session: str = ""
@@ -55,7 +58,8 @@ class AgentSign:
 
 
 def place_of(name: str) -> tuple[Role | None, Dept | None]:
-    """Return what `fe-dev`, `yolo-fe-dev` or `fe-dev-1` does and where: no role for whoever is none of the company.
+    """Return what `fe-dev`, `yolo-fe-dev` or `fe-dev-1` does and where: no role for whoever is none
+    of the company.
 
     Those who belong to no single department have none.
     """
@@ -70,7 +74,8 @@ def seen_in(
 ) -> tuple[tuple[AgentSign, ...], tuple[Finding, ...]]:
     """Return the signs of a record in the order of their lines, and what is wrong with it.
 
-    A line that has no moment of its own was written when the one before it was, and the first one at `written_at`.
+    A line that has no moment of its own was written when the one before it was, and the first one
+    at `written_at`.
     """
     seen: list[AgentSign] = []
     findings: list[Finding] = []
@@ -172,7 +177,10 @@ class Crew:
         return tuple(self._found.values())
 
     def take(self, one: AgentSign) -> None:
-        """Take in the next sign. Whoever asks others to stop, by a command, gives no sign of itself."""
+        """Take in the next sign.
+
+        Whoever asks others to stop, by a command, gives no sign of itself.
+        """
         if one.event == REQUEST:
             return
         self._found[one.id] = _after(self._found.get(one.id), one)
@@ -204,7 +212,8 @@ def judged(
     silent_s: float,
     began: Mapping[str, datetime] = MappingProxyType({}),
 ) -> tuple[AgentHealth, ...]:
-    """Return the agents, those as disappeared that were at work and are silent for longer than `silent_s` seconds.
+    """Return the agents, those as disappeared that were at work and are silent for longer than
+    `silent_s` seconds.
 
     `began`: key of a silence → when it began, where a better clock than that of the record knows.
     """
@@ -215,7 +224,8 @@ def judged(
 
 
 def instance_of(name: str, agents: Iterable[AgentHealth]) -> str:
-    """Return the id of the one agent that is called so, or has that role alone; else the name itself.
+    """Return the id of the one agent that is called so, or has that role alone; else the name
+    itself.
 
     Hosts number their agents, and do not tell them.
     """

@@ -35,7 +35,9 @@ class AskedAgent:
 
     agent: AgentHealth
     answer: str = ""
-    """`status` of its `shutdown_response`, `stopped` when it ended without one; empty while it is silent."""
+    """`status` of its `shutdown_response`, `stopped` when it ended without one; empty while it is
+    silent.
+    """
     pending: tuple[str, ...] = ()
     """What it says is not done."""
     committed: bool | None = None
@@ -95,13 +97,18 @@ class Shutdown:
         return not self.silent and not self.unclean
 
     def is_late(self, now: datetime, began: Mapping[str, datetime] = MappingProxyType({})) -> bool:
-        """Return whether the deadline has passed. `began`: key → when it was asked, where a better clock knows."""
+        """Return whether the deadline has passed.
+
+        `began`: key → when it was asked, where a better clock knows.
+        """
         asked_at = began.get(self.key, min(self.asked_at, now))
         return now - asked_at > timedelta(seconds=self.deadline_s)
 
 
 def shutdowns(seen: Iterable[AgentSign]) -> tuple[tuple[Shutdown, ...], tuple[Finding, ...]]:
-    """Return the last request of each department, or of all, oldest first, and the answers that nobody asked for."""
+    """Return the last request of each department, or of all, oldest first, and the answers that
+    nobody asked for.
+    """
     crew = Crew()
     found: dict[Dept | None, Shutdown] = {}
     findings = []

@@ -73,7 +73,10 @@ class Stall:
     def __str__(self) -> str:
         where = f" of the {self.awaited.department}" if self.awaited.department else ""
         one = self.awaited.next
-        return f"{one.step}{where} stands still since {iso(self.since.timestamp())}: {one.agent} is next; {self.said}"
+        return (
+            f"{one.step}{where} stands still since {iso(self.since.timestamp())}: "
+            f"{one.agent} is next; {self.said}"
+        )
 
     JSON_KEYS: ClassVar = {
         "phase": "awaited.phase",
@@ -88,7 +91,9 @@ class Stall:
 
 
 def awaited(known: StallInput) -> tuple[Awaited, ...]:
-    """Return each step whose turn it is, with when something was last seen of it; those that nothing times are left."""
+    """Return each step whose turn it is, with when something was last seen of it; those that
+    nothing times are left.
+    """
     if known.phase.progress.is_complete:
         return ()
     turns: list[tuple[Dept | None, Next]] = [
@@ -110,9 +115,11 @@ def stalls(
     stall_s: float,
     began: Mapping[str, datetime] = MappingProxyType({}),
 ) -> tuple[Stall, ...]:
-    """Return the steps that stand still for longer than `stall_s` seconds, in the order of the departments.
+    """Return the steps that stand still for longer than `stall_s` seconds, in the order of the
+    departments.
 
-    `began`: key of a wait → when it began, where a better clock than that of commits and signs knows.
+    `began`: key of a wait → when it began, where a better clock than that of commits and signs
+    knows.
     """
     found = []
     for one in awaited(known):
@@ -249,7 +256,10 @@ def _unknown(known: StallInput, one: Awaited) -> str:
     last = max(asked, key=lambda each: each.seen, default=None)
     if last is None:
         return f"no sign of {one.next.agent} is known"
-    return f"nothing is known: {last.name} ({last.id}) is {last.health} since {iso(last.since.timestamp())}"
+    return (
+        f"nothing is known: {last.name} ({last.id}) is {last.health} since "
+        f"{iso(last.since.timestamp())}"
+    )
 
 
 CAUSES: Mapping[Cause, Callable[[StallInput, Awaited], str]] = {
@@ -261,4 +271,7 @@ CAUSES: Mapping[Cause, Callable[[StallInput, Awaited], str]] = {
     Cause.HELD: _held,
     Cause.UNKNOWN: _unknown,
 }
-"""One row for each cause, in words; empty where it is not the cause. The first that says something is told."""
+"""One row for each cause, in words; empty where it is not the cause.
+
+The first that says something is told.
+"""

@@ -1,4 +1,6 @@
-"""What plans and departments come to in sum: tasks, commits, files, deviations, tests, verdicts. Pure.
+"""What plans and departments come to in sum: tasks, commits, files, deviations, tests, verdicts.
+
+Pure.
 
 Nothing is counted here that the fold has not proved: a task is complete when a commit names it. See
 docs/sources.md#document-000.
@@ -139,7 +141,8 @@ def tally(
 ) -> tuple[DepartmentTotals, ...]:
     """Return what each department comes to.
 
-    `done`: the commits of the phase's tasks. `seen`: the record of the crew, for what Devs told besides.
+    `done`: the commits of the phase's tasks. `seen`: the record of the crew, for what Devs told
+    besides.
     """
     said = list(seen)
     return tuple(
@@ -177,7 +180,8 @@ def _plan(
         commits=tuple(commits),
         files=tuple(sorted({path for commit in commits.values() for path in commit.files})),
         deviations=tuple(dict.fromkeys(
-            [*texts(summary.get("dv")), *(one for said in messages for one in texts(said.get("deviations")))]
+            [*texts(summary.get("dv")),
+             *(one for said in messages for one in texts(said.get("deviations")))]
         )),
         tests=_tests(facts, plan),
         coverage=str(summary.get("tst") or ""),

@@ -75,7 +75,7 @@ def in_words(class_name: str) -> tuple[str, ...]:
     return tuple(word.lower() for word in re.findall(r"[A-Z][a-z0-9]*", class_name))
 
 
-# --- readers ---------------------------------------------------------------------------------------------------------
+# --- readers ---
 
 
 def _first(read: Callable[[Mapping[str, Any], Strictness], tuple[Fault, ...]]) -> Faults:
@@ -127,7 +127,7 @@ def payload_name(shape: type[Wire] | None) -> str:
     return "-".join(in_words(shape.__name__))
 
 
-# --- the catalogue ---------------------------------------------------------------------------------------------------
+# --- the catalogue ---
 
 
 def _messages() -> Iterator[Kind]:
@@ -292,12 +292,16 @@ def _line_shapes(artifact: Artifact) -> Iterator[LineShape]:
 
 
 def _only_recognises(shape: type[Wire]) -> bool:
-    """Return whether a shape accepts nothing: such a one lets every value be anything, to explain how it should be."""
+    """Return whether a shape accepts nothing: such a one lets every value be anything, to explain
+    how it should be.
+    """
     return all(field.annotation is Any for field in shape.model_fields.values())
 
 
 def _name_of_line(kind: str, shape: type[Wire]) -> str:
-    """Return the shape's name without the words that its kind says already: `plan`, `PlanTask` → `task`."""
+    """Return the shape's name without the words that its kind says already: `plan`, `PlanTask` →
+    `task`.
+    """
     said, words = kind.split("-"), list(in_words(shape.__name__))
     while len(words) > 1 and words[0] in said:
         del words[0]

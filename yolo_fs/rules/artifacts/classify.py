@@ -21,7 +21,7 @@ _REMEMBERED = 10_000
 """Paths whose place is remembered: each is asked for by the watcher, the scan and the look."""
 
 
-# --- artifacts outside the planning tree: the handoffs of the product workflow. See docs/sources.md#document-003. ---
+# --- artifacts outside the planning tree: handoffs of the product, docs/sources.md#document-003 ---
 
 _SUBJECT = (Subject("docs(handoffs): {artifact}"),)
 
@@ -99,7 +99,9 @@ def _names() -> tuple[_Name, ...]:
 
 @lru_cache(maxsize=_REMEMBERED)
 def classify(path: str, root: str = PLANNING_ROOT) -> Place | None:
-    """Return the place of a path (POSIX, relative to the repository), or None when it is not an artifact."""
+    """Return the place of a path (POSIX, relative to the repository), or None when it is not an
+    artifact.
+    """
     if not path.isascii():
         return None
     if not path.startswith(root + "/"):

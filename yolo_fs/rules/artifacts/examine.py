@@ -47,7 +47,9 @@ def understand(
 
 
 def _bounded(faults: Iterable[Located], mode: Strictness) -> Iterator[Located]:
-    """Yield the first faults, and one for all the rest: a large wrong file costs the others nothing."""
+    """Yield the first faults, and one for all the rest: a large wrong file costs the others
+    nothing.
+    """
     warnings = errors = 0
     for line, fault in faults:
         is_error = fault.level is Level.ERROR and (fault.grade is not Grade.SHOULD or mode.strict)
@@ -66,14 +68,18 @@ def _bounded(faults: Iterable[Located], mode: Strictness) -> Iterator[Located]:
 def examine(
     place: Place, records: Sequence[Record], around: Surroundings, mode: Strictness
 ) -> Understood:
-    """Return what the artifact says among its neighbours, with every fault in the order of its lines."""
+    """Return what the artifact says among its neighbours, with every fault in the order of its
+    lines.
+    """
     understood = understand(place, records, mode, around.present | around.plans.keys())
     references = tuple(run_checks(place, understood.records, around))
     return Understood(understood.records, _graded([*understood.faults, *references], mode))
 
 
 def _graded(faults: Iterable[Located], mode: Strictness) -> tuple[Located, ...]:
-    """Return the faults in the order of the lines; a `should` only warns, unless the mode is strict."""
+    """Return the faults in the order of the lines; a `should` only warns, unless the mode is
+    strict.
+    """
     graded = [
         (line, replace(fault, level=Level.WARNING))
         if fault.grade is Grade.SHOULD and not mode.strict

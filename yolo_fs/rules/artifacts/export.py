@@ -30,11 +30,20 @@ BEYOND_JSON_SCHEMA: Mapping[Reason, str] = {
     Reason.SELF_REFERENCE: "compares a name with a reference",
     Reason.DEPENDENCY_CYCLE: "follows references",
     Reason.PATH_ESCAPES: "takes a path apart",
-    Reason.BAD_FORMAT: "needs the calendar, or git's rules for branches; a plain pattern is expressed",
-    Reason.EMPTY_VALUE: "recognises a placeholder that was never filled in, or asks for one of several keys",
-    Reason.MISSING_KEY: "asks for a key because of another's value; a plain required key is expressed",
+    Reason.BAD_FORMAT: (
+        "needs the calendar, or git's rules for branches; a plain pattern is expressed"
+    ),
+    Reason.EMPTY_VALUE: (
+        "recognises a placeholder that was never filled in, or asks for one of several keys"
+    ),
+    Reason.MISSING_KEY: (
+        "asks for a key because of another's value; a plain required key is expressed"
+    ),
 }
-"""Reasons that a JSON Schema validator may miss, and why. Every other fault of shape is expressed."""
+"""Reasons that a JSON Schema validator may miss, and why.
+
+Every other fault of shape is expressed.
+"""
 
 
 def schemas_of(kind: Kind) -> dict[str, dict[str, Any]]:
@@ -82,11 +91,13 @@ def _schema(kind: Kind, line: LineShape, name: str) -> dict[str, Any]:
     }
 
 
-# --- one shape -------------------------------------------------------------------------------------------------------
+# --- one shape ---
 
 
 def _described(shape: type[Wire]) -> dict[str, Any]:
-    """Return the schema of a shape with descriptions and old names, its own and those of the shapes within it."""
+    """Return the schema of a shape with descriptions and old names, its own and those of the shapes
+    within it.
+    """
     schema = shape.model_json_schema(by_alias=True, mode="validation")
     within = {inner.__name__: inner for inner in _shapes_within(shape)}
     for name, part in schema.get("$defs", {}).items():
@@ -101,7 +112,9 @@ _RANGES = {"ge": "minimum", "le": "maximum", "gt": "exclusiveMinimum", "lt": "ex
 
 
 def _spell_ranges(schema: Any) -> None:
-    """Give the range of a union of numbers, which pydantic leaves in its own words, the words of JSON Schema."""
+    """Give the range of a union of numbers, which pydantic leaves in its own words, the words of
+    JSON Schema.
+    """
     if isinstance(schema, list):
         for part in schema:
             _spell_ranges(part)
@@ -164,7 +177,7 @@ def _leave_out_grades(schema: Any) -> None:
             _leave_out_grades(part)
 
 
-# --- envelopes -------------------------------------------------------------------------------------------------------
+# --- envelopes ---
 
 
 def _carry(envelope: dict[str, Any], payload: type[Wire]) -> None:
@@ -189,7 +202,7 @@ def _of_type(agent: str) -> dict[str, Any]:
     return {"properties": {"agent_type": {"const": agent}}}
 
 
-# --- docstrings ------------------------------------------------------------------------------------------------------
+# --- docstrings ---
 
 
 @cache

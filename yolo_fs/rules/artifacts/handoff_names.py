@@ -1,4 +1,5 @@
-"""Names of the product workflow's files: the rows of one table produce them, read them and put them right. Pure.
+"""Names of the product workflow's files: the rows of one table produce them, read them and put them
+right. Pure.
 
 The documents leave the form of `[timestamp]` open: we write UTC in ISO 8601's basic form, since a
 colon is no part of a portable name, and read the extended form too. See
@@ -32,7 +33,10 @@ _FORMS: Mapping[str, str] = {
     "ProductSlug": r"[A-Za-z0-9][A-Za-z0-9_]*",
     "YYYY-MM-DD": r"[0-9]{4}-[0-9]{2}-[0-9]{2}",
 }
-"""Gap of a printed name → form of what fills it. A screen's name has no underscore: so a name has one reading."""
+"""Gap of a printed name → form of what fills it.
+
+A screen's name has no underscore: so a name has one reading.
+"""
 
 CHOICES = re.compile(rf"choices_(?P<session>{_GUID})\.json")
 """Our own neighbour of the handoffs: what the orchestrator chose after an error."""
@@ -59,7 +63,9 @@ class StoredName:
 
 
 def read_name(path: str) -> StoredName | None:
-    """Return what a path (POSIX, relative to the project) says, or None when no row has such a name."""
+    """Return what a path (POSIX, relative to the project) says, or None when no row has such a
+    name.
+    """
     folder, _, name = path.rpartition("/")
     for row in STORAGE:
         if row.directory == folder and (found := _pattern(row).fullmatch(name)):
@@ -93,7 +99,9 @@ def handoff_name(session: str, source: str, target: str, timestamp: str) -> str:
 
 
 def names_same_handoff(path: str, right: str) -> bool:
-    """Return whether two names of handoffs differ in how they spell the moment or the session at most."""
+    """Return whether two names of handoffs differ in how they spell the moment or the session at
+    most.
+    """
     one, other = read_name(path), read_name(right)
     return one is not None and other is not None and _meaning(one) == _meaning(other)
 
@@ -116,10 +124,13 @@ def commit_subject(path: str) -> str | None:
 
 
 def compact(timestamp: str) -> str:
-    """Return a moment as a file name spells it: `2026-02-19T08:00:00+01:00` → `20260219T070000Z`."""
+    """Return a moment as a file name spells it: `2026-02-19T08:00:00+01:00` →
+    `20260219T070000Z`.
+    """
     moment = instant(timestamp)
     whole, _, fraction = moment.replace(tzinfo=None).isoformat().partition(".")
-    return f"{whole.replace('-', '').replace(':', '')}{f'.{fraction}'.rstrip('.0') if fraction else ''}Z"
+    seconds = whole.replace("-", "").replace(":", "")
+    return f"{seconds}{f'.{fraction}'.rstrip('.0') if fraction else ''}Z"
 
 
 def instant(timestamp: str) -> datetime:
@@ -141,16 +152,21 @@ def instant(timestamp: str) -> datetime:
         raise ValueError(f"{timestamp!r} is out of the calendar in UTC") from None
 
 
-# --- slugs -----------------------------------------------------------------------------------------------------------
+# --- slugs ---
 
 
 def slug_of(product_name: str) -> str:
-    """Return a product's name fit for a file name: letters and digits with underscores; empty when none is left."""
+    """Return a product's name fit for a file name: letters and digits with underscores; empty when
+    none is left.
+    """
     return _NOT_PLAIN.sub("_", _plain(product_name)).strip("_")
 
 
 def is_slug_of(slug: str, product_name: str) -> bool:
-    """Return whether a slug spells the name. Names beyond ASCII may be transliterated in more than one way."""
+    """Return whether a slug spells the name.
+
+    Names beyond ASCII may be transliterated in more than one way.
+    """
     return (
         not product_name.isascii()
         or _letters(slug) == _letters(product_name)
@@ -173,7 +189,7 @@ def _letters(text: str) -> str:
     return _NOT_PLAIN.sub("", text).casefold()
 
 
-# --- the right name --------------------------------------------------------------------------------------------------
+# --- the right name ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +209,9 @@ class Wanted:
 
 
 def right_names(path: str, wanted: Wanted) -> tuple[str, ...]:
-    """Return the names that a file should have: none when its own is right, several when nothing tells which."""
+    """Return the names that a file should have: none when its own is right, several when nothing
+    tells which.
+    """
     found = read_name(path)
     rows = tuple(_rows(path, wanted))
     if found and _suits(found, wanted, rows):
@@ -207,7 +225,9 @@ def first_word(row: Stored) -> str:
 
 
 def _rows(path: str, wanted: Wanted) -> Iterator[Stored]:
-    """Yield the rows that a path may be meant for: those that its own words name, else all of its writer's."""
+    """Yield the rows that a path may be meant for: those that its own words name, else all of its
+    writer's.
+    """
     rows = [row for row in STORAGE if row is not HANDOFF_ROW and _may_be(row, wanted)]
     letters = _letters(path.rpartition("/")[2])
     named = [row for row in rows if first_word(row).casefold() in letters]

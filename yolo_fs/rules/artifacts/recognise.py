@@ -76,5 +76,7 @@ def kind_of_content(value: Mapping[str, Any]) -> Kind | None:
 
 
 def has_own_name(name: str) -> bool:
-    """Return whether a name is ours outside a planning tree too; `config.json` or `ROADMAP.md` are not."""
+    """Return whether a name is ours outside a planning tree too; `config.json` or `ROADMAP.md` are
+    not.
+    """
     return name.endswith((".jsonl", ".toon")) or name.startswith(".") or name == "HANDOFF.md"

@@ -1,4 +1,6 @@
-"""Mechanical repairs: what a machine may change because the meaning stays the same. Pure; nothing is written.
+"""Mechanical repairs: what a machine may change because the meaning stays the same.
+
+Pure; nothing is written.
 
 Byte order mark, CR LF, Markdown fence, trailing comma, old name of a key, final newline.
 """
@@ -27,7 +29,8 @@ _STEPS = {"{": 1, "[": 1, "}": -1, "]": -1}
 
 
 def mended(data: bytes, kind: Kind, by: Correction | None = None) -> bytes | None:
-    """Return the content with everything put right that needs no decision, or None when nothing is, or can be.
+    """Return the content with everything put right that needs no decision, or None when nothing is,
+    or can be.
 
     `by`: where the file lies; without it only what the text alone says is mended.
     """
@@ -161,7 +164,9 @@ def _former_names(
 
 
 def _renamed(text: str, renamed_keys: Mapping[str, str]) -> str:
-    """Return the object with old keys of its own, not of objects within it, under their present names."""
+    """Return the object with old keys of its own, not of objects within it, under their present
+    names.
+    """
     keys = list(_own_keys(text)) if renamed_keys else []
     present = {key for _, _, key in keys}
     renames = {}

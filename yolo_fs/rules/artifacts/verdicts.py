@@ -1,4 +1,7 @@
-"""The values that rules speak in: places, verdicts and surroundings. No dict stands between two floors."""
+"""The values that rules speak in: places, verdicts and surroundings.
+
+No dict stands between two floors.
+"""
 
 from __future__ import annotations
 

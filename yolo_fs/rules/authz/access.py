@@ -1,4 +1,5 @@
-"""Which paths a role may read and write: context isolation, a department's own area, the files of the active plan.
+"""Which paths a role may read and write: context isolation, a department's own area, the files of
+the active plan.
 
 Paths are given resolved and relative to the repository, so that no link and no `..` leads around a
 rule. What the tables never let a role receive is refused, and so is writing it; what they do not
@@ -21,7 +22,8 @@ from yolo_fs.rules.authz.messaging import may_contact
 from yolo_fs.rules.authz.targets import Target, means, sealed
 
 NO_UX_FOR_BACKEND = (
-    "Backend agents NEVER read UI/UX artifacts directly. Frontend relays relevant information via handoff artifacts "
+    "Backend agents NEVER read UI/UX artifacts directly. Frontend relays relevant "
+    "information via handoff artifacts "
     "only. Rule: Cross-Department Context Isolation."
 )
 _COMPILED = re.compile(r"\.ctx-(?P<agent>[a-z-]+)\.toon")
@@ -30,11 +32,14 @@ _AREA = "Rule: department-guard."
 _PLAN = "Rule: file-guard."
 
 
-# --- reading ---------------------------------------------------------------------------------------------------------
+# --- reading ---
 
 
 def may_read(actor: Actor, target: Target, work: str = "") -> AccessDecision:
-    """Return whether somebody may read a path. `work`: what he does, such as `Code Review`; empty for any of it."""
+    """Return whether somebody may read a path.
+
+    `work`: what he does, such as `Code Review`; empty for any of it.
+    """
     if rule := _never(actor, target, work):
         return refusal(actor, rule)
     for item, source in _received(actor, work):
@@ -49,7 +54,10 @@ def may_read(actor: Actor, target: Target, work: str = "") -> AccessDecision:
 def _never(actor: Actor, target: Target, work: str) -> str:
     """Return the rule that keeps a path from somebody; nothing when none does."""
     if row := sealed(target):
-        return f"{target.name} is {row.what}, and no agent's to read or to write. {rule_of(row.source)}"
+        return (
+            f"{target.name} is {row.what}, and no agent's to read or to write. "
+            f"{rule_of(row.source)}"
+        )
     for item, source in _denied(actor, work):
         if means(item, target, actor):
             return f"{actor.name} never receives {item.text}. {rule_of(source)}"
@@ -73,13 +81,15 @@ def _received(actor: Actor, work: str) -> Iterator[tuple[Item, str]]:
 
 
 def _rows(actor: Actor, work: str) -> Iterator[Scope | Border]:
-    """Yield the rows of a role: the one of what he does, else all of them, of which each may refuse; then borders."""
+    """Yield the rows of a role: the one of what he does, else all of them, of which each may
+    refuse; then borders.
+    """
     own = [row for row in SCOPES if row.role is actor.role]
     yield from [row for row in own if row.mode == work] or own
     yield from (row for row in BORDERS if row.department is actor.department)
 
 
-# --- writing ---------------------------------------------------------------------------------------------------------
+# --- writing ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +102,10 @@ class ActivePlan:
 
 
 def may_write(actor: Actor, target: Target, plan: ActivePlan | None = None) -> AccessDecision:
-    """Return whether somebody may write a path. `plan`: the active one; None when nothing is being implemented."""
+    """Return whether somebody may write a path.
+
+    `plan`: the active one; None when nothing is being implemented.
+    """
     for refuse in (_repository, _tool, _hidden, _status_file, _department_area):
         if answer := refuse(actor, target):
             return answer
@@ -115,7 +128,9 @@ def _repository(actor: Actor, target: Target) -> AccessDecision | None:
 
 
 def _tool(actor: Actor, target: Target) -> AccessDecision | None:
-    """A role without Write or Edit writes nothing but what it produces, and that through Bash if at all."""
+    """A role without Write or Edit writes nothing but what it produces, and that through Bash if at
+    all.
+    """
     if (
         actor.agent is None
         or not actor.agent.tools
@@ -158,7 +173,9 @@ def _department_area(actor: Actor, target: Target) -> AccessDecision | None:
 
 
 def _lead_of(actor: Actor, owner: Dept, rule: str) -> AccessDecision:
-    """Return a no that a Lead takes to the other Lead, where he may, and anybody else to his report-to."""
+    """Return a no that a Lead takes to the other Lead, where he may, and anybody else to his
+    report-to.
+    """
     other = Actor(Role.LEAD, owner, Mode.MULTI)
     is_open = (
         actor.role is Role.LEAD and may_contact(replace(actor, mode=Mode.MULTI), other).allowed

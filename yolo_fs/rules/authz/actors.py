@@ -1,4 +1,6 @@
-"""Who asks whether something is allowed, to whom that one reports, and the form of the answer. Pure.
+"""Who asks whether something is allowed, to whom that one reports, and the form of the answer.
+
+Pure.
 
 See docs/sources.md#document-002.
 """
@@ -129,7 +131,8 @@ def refusal(actor: Actor, rule: str, *ask: Role) -> AccessDecision:
 
 
 def find_actor(name: str, department: Dept | None = None, mode: Mode = Mode.SINGLE) -> Actor:
-    """Return who is called so: a role, its label, an agent with or without `yolo-`, or an instance such as `dev-1`.
+    """Return who is called so: a role, its label, an agent with or without `yolo-`, or an instance
+    such as `dev-1`.
 
     Raises:
         YoloError: UNKNOWN_NAME when there is nobody of that name in that department.
@@ -153,7 +156,8 @@ def find_actor(name: str, department: Dept | None = None, mode: Mode = Mode.SING
 
 
 def meant_by(actor: Actor, name: str) -> Actor:
-    """Return whom an actor means by a name: `senior` is that of his own department, `yolo-senior` the backend's.
+    """Return whom an actor means by a name: `senior` is that of his own department, `yolo-senior`
+    the backend's.
 
     A Lead who says `lead` does not mean himself.
 
@@ -172,7 +176,9 @@ def meant_by(actor: Actor, name: str) -> Actor:
 
 
 def _mode(role: Role, department: Dept | None, otherwise: Mode) -> Mode:
-    """Return the mode: a second department, or an Owner, is there only when several departments work."""
+    """Return the mode: a second department, or an Owner, is there only when several departments
+    work.
+    """
     return Mode.MULTI if role is Role.OWNER or _is_second(department) else otherwise
 
 

@@ -1,4 +1,5 @@
-"""Who may decide what, and who may use which tool; and decisions that somebody took outside of his authority. Pure.
+"""Who may decide what, and who may use which tool; and decisions that somebody took outside of his
+authority. Pure.
 
 A topic is that of the matrix when its words are. What the matrix does not name is nobody's to
 guess: it goes up. See docs/sources.md#document-000 and #document-002.
@@ -44,7 +45,7 @@ class _Fit(IntEnum):
     EXACT = 2
 
 
-# --- decisions -------------------------------------------------------------------------------------------------------
+# --- decisions ---
 
 
 def may_decide(actor: Actor, topic: str) -> AccessDecision:
@@ -90,7 +91,9 @@ def _fit(text: str, asked: frozenset[str]) -> _Fit:
 
 
 def _fit_own(text: str, asked: frozenset[str]) -> _Fit:
-    """Say yes to less than no: a question that shares a word or two with a topic is not that topic."""
+    """Say yes to less than no: a question that shares a word or two with a topic is not that
+    topic.
+    """
     fit = _fit(text, asked)
     return fit if fit is not _Fit.PART or 2 * len(asked) >= len(_names(text)[0]) else _Fit.NONE
 
@@ -133,7 +136,7 @@ def _whose(asked: frozenset[str], own: Authority) -> str:
     return f" {' and '.join(others)} may decide it." if others else ""
 
 
-# --- tools -----------------------------------------------------------------------------------------------------------
+# --- tools ---
 
 
 def may_use(actor: Actor, tool: str) -> AccessDecision:
@@ -144,7 +147,10 @@ def may_use(actor: Actor, tool: str) -> AccessDecision:
         return AccessDecision(True, f"The roster limits no tools of {actor.role.label}. {rule}")
     if has_tool(actor, tool):
         return AccessDecision(True, f"{agent.full_name} has {', '.join(agent.tools)}. {rule}")
-    reason = f"{agent.full_name} has {', '.join(agent.tools)} and no {safe(tool)} tool: it {ADVISORY}. {rule}"
+    reason = (
+        f"{agent.full_name} has {', '.join(agent.tools)} and no {safe(tool)} tool: it "
+        f"{ADVISORY}. {rule}"
+    )
     able = next((one.role for one in superiors(actor) if has_tool(one, tool)), None)
     return refusal(actor, reason, *((able,) if able else ()))
 
@@ -155,7 +161,7 @@ def has_tool(actor: Actor, tool: str) -> bool:
     return _ALL in tools or tool.lower() in (one.lower() for one in tools)
 
 
-# --- decisions that were taken ---------------------------------------------------------------------------------------
+# --- decisions that were taken ---
 
 
 def decisions_out_of_lane(facts: PhaseFacts) -> Iterator[Finding]:
@@ -169,7 +175,8 @@ def decision_findings(
 ) -> Iterator[Finding]:
     """Yield what of a log of decisions is outside of its agent's authority.
 
-    Free text is held against the topics of the matrix; a key `topic`, which nobody has to write, says it outright.
+    Free text is held against the topics of the matrix; a key `topic`, which nobody has to write,
+    says it outright.
     """
     mode = mode_of(facts.switches)
     for number, line in enumerate(lines, 1):

@@ -27,7 +27,7 @@ from yolo_fs.rules.authz.messaging import LEADS_ONLY, NO_UX_TO_BACKEND, is_acros
 from yolo_fs.rules.evidence.facts import PhaseFacts
 from yolo_fs.schemas.messages import MESSAGES, Direction, Message
 
-# --- with a message --------------------------------------------------------------------------------------------------
+# --- with a message ---
 
 
 def may_send(
@@ -122,7 +122,9 @@ def _downwards(sender: Actor, receiver: Actor) -> AccessDecision:
 def _between_departments(
     shape: type[Message], kind: str, sender: Actor, receiver: Actor
 ) -> AccessDecision | None:
-    """Return the no of a message that leaves its department, or does not, against its type; None when it may go."""
+    """Return the no of a message that leaves its department, or does not, against its type; None
+    when it may go.
+    """
     leaves = is_across(sender, receiver)
     if shape.direction is not Direction.ACROSS:
         return (
@@ -138,7 +140,9 @@ def _between_departments(
 
 
 def _are_its_departments(shape: type[Message], kind: str, sender: Actor, receiver: Actor) -> bool:
-    """Document 000 hands a design from UI/UX to Backend as well; nothing goes from Backend to UI/UX."""
+    """Document 000 hands a design from UI/UX to Backend as well; nothing goes from Backend to
+    UI/UX.
+    """
     barrier = barrier_between(sender.department, receiver.department)
     if kind == "dept_handoff" and barrier and receiver.department is barrier.hidden:
         return False
@@ -158,13 +162,15 @@ def _leads(shape: type[Message], sender: Actor) -> Iterator[str]:
     )
 
 
-# --- what went where -------------------------------------------------------------------------------------------------
+# --- what went where ---
 
 
 def message_findings(
     value: Mapping[str, Any], path: str, mode: Mode, line: int = 1
 ) -> Iterator[Finding]:
-    """Yield where a message that names its own sender and receiver takes a route that it may not take."""
+    """Yield where a message that names its own sender and receiver takes a route that it may not
+    take.
+    """
     if value.get("type") == "dept_handoff":
         ends = (str(value.get("from_dept")), str(value.get("to_dept")))
         actors = [

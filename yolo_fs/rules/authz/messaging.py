@@ -20,7 +20,8 @@ from yolo_fs.rules.authz.actors import (
 )
 
 LEADS_ONLY = (
-    "Cross-department communication goes through department Leads only. Individual agents NEVER message across "
+    "Cross-department communication goes through department Leads only. Individual agents "
+    "NEVER message across "
     "department boundaries. Rule: Department Escalation."
 )
 NO_UX_TO_BACKEND = (
@@ -183,7 +184,10 @@ def escalation_of(sender: Actor, occasion: str) -> AccessDecision:
     if is_fail:
         rule = _rule(Rule.SECURITY_FAIL_BYPASSES)
     elif row and occasion.lower() in (trigger.lower() for trigger in row.triggers):
-        rule = f"{row.role.label} escalates to {above.label}: {', '.join(row.triggers)}. {rule_of(row.source)}"
+        rule = (
+            f"{row.role.label} escalates to {above.label}: {', '.join(row.triggers)}. "
+            f"{rule_of(row.source)}"
+        )
     else:
         rule = _rule(Rule.LANE)
     return AccessDecision(

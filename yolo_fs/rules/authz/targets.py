@@ -86,12 +86,14 @@ class Target:
 
     @property
     def context_of(self) -> str | None:
-        """The department of a context file, empty when it names none; None when it is no context file."""
+        """The department of a context file, empty when it names none; None when it is no context
+        file.
+        """
         found = _CONTEXT.fullmatch(self.name) if self.is_planning else None
         return (found["department"] or "") if found else None
 
 
-# --- what the tables mean by their words -----------------------------------------------------------------------------
+# --- what the tables mean by their words ---
 
 _Is = Callable[[Target, Item, Actor], bool]
 

@@ -19,7 +19,9 @@ from yolo_fs.rules.context.render import Line
 from yolo_fs.rules.context.sources import Origin
 
 Fetch = Callable[[Origin], str | None]
-"""Returns the source line that an origin names, or the file's name where it names the whole; None when it is gone."""
+"""Returns the source line that an origin names, or the file's name where it names the whole; None
+when it is gone.
+"""
 
 
 def unproved_lines(compiled: CompiledContext, actor: Actor, fetch: Fetch) -> Iterator[Finding]:
@@ -78,7 +80,9 @@ def _unsaid(line: Line, fetch: Fetch) -> Scalar | None:
 
 
 def _says(text: str, value: str, names: str) -> bool:
-    """Return whether a source line says a value: as one of the values of its JSON, else in its words or in its name."""
+    """Return whether a source line says a value: as one of the values of its JSON, else in its
+    words or in its name.
+    """
     nodes = set(_nodes(text))
     by_name = PLAN.fullmatch(value) is not None and value in names
     return value == "" or by_name or (value in nodes if nodes else value.removeprefix("@") in text)

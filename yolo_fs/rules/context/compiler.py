@@ -55,7 +55,10 @@ class Fitted:
 
 
 def fit(head: Sequence[Line], blocks: Sequence[Block], budget: int, write: Write) -> Fitted:
-    """Return the context cut no further than the budget asks. `budget`: tokens of the whole file, the note included."""
+    """Return the context cut no further than the budget asks.
+
+    `budget`: tokens of the whole file, the note included.
+    """
     for cut in tuple(Cut)[:-1]:
         kept = [left for one in blocks if (left := at_cut(one, cut))]
         if _least_bytes(kept) <= budget * BYTES_PER_TOKEN:
@@ -70,7 +73,9 @@ def _fits(lines: Sequence[Line], budget: int) -> bool:
 
 
 def _least_bytes(blocks: Iterable[Block]) -> int:
-    """Return what blocks take at least: much is known to be too large before a byte of it is written."""
+    """Return what blocks take at least: much is known to be too large before a byte of it is
+    written.
+    """
     return sum(len(str(value)) for one in blocks for row in one.rows for value in row.values)
 
 
@@ -112,11 +117,13 @@ def _difference(before: Block, after: Block | None) -> str:
     return f"{lost} of {len(before.rows)} lines" if lost else ""
 
 
-# --- by whole lines --------------------------------------------------------------------------------------------------
+# --- by whole lines ---
 
 
 def _by_lines(head: Sequence[Line], blocks: Sequence[Block], budget: int, write: Write) -> Fitted:
-    """Return as much as fits after every documented cut: the vital sections first, of each as many lines as fit."""
+    """Return as much as fits after every documented cut: the vital sections first, of each as many
+    lines as fit.
+    """
     last = Cut.PRIOR
     lost = tuple(_lost_to(blocks, last))
     cuttable = [_without_giants(left, budget) for one in blocks if (left := at_cut(one, last))]
@@ -141,7 +148,9 @@ def _by_lines(head: Sequence[Line], blocks: Sequence[Block], budget: int, write:
 
 
 def _without_giants(block: Block, budget: int) -> Block:
-    """Return a block without the rows that are larger than all the budget: those behind them may still fit."""
+    """Return a block without the rows that are larger than all the budget: those behind them may
+    still fit.
+    """
     most = budget * BYTES_PER_TOKEN
     rows = tuple(row for row in block.rows if sum(len(str(value)) for value in row.values) <= most)
     return Block(block.section, block.columns, rows)
@@ -158,7 +167,9 @@ def _most(block: Block, kept: dict[str, int], fits: Callable[[], bool]) -> None:
 
 
 def _only_told(head: Sequence[Line], left_out: tuple[LeftOut, ...], budget: int) -> Fitted:
-    """Return what is left of a budget that does not even hold the note: the head, and how many notes there were."""
+    """Return what is left of a budget that does not even hold the note: the head, and how many
+    notes there were.
+    """
     counted = Line(f"left_out: {len(left_out)}", rule=_SAID)
     lines = (*head, counted)
     while lines and not _fits(lines, budget):
@@ -200,7 +211,9 @@ class CompiledContext:
 def compile_context(
     gathered: ContextSources, write: Write, budget: int | None = None
 ) -> CompiledContext:
-    """Return the context of the agent that was gathered for. `budget`: tokens; None for the agent's own.
+    """Return the context of the agent that was gathered for.
+
+    `budget`: tokens; None for the agent's own.
 
     Raises:
         YoloError: UNKNOWN_NAME for somebody whom no context is compiled for.
@@ -221,7 +234,8 @@ def agent_of(actor: Actor) -> str:
         YoloError: UNKNOWN_NAME.
     """
     if actor.role not in CONTEXT_BY_ROLE or actor.agent is None:
-        hint = f"There are {', '.join(name for name, row in AGENT_BY_NAME.items() if row.role in CONTEXT_BY_ROLE)}."
+        known = (name for name, row in AGENT_BY_NAME.items() if row.role in CONTEXT_BY_ROLE)
+        hint = f"There are {', '.join(known)}."
         message = f"no context is compiled for {safe(actor.name)}"
         raise YoloError(Reason.UNKNOWN_NAME, message, hint=hint, exit_code=Exit.USAGE)
     return actor.name

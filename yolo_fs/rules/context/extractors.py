@@ -25,7 +25,9 @@ Numbered = tuple[int, str]
 
 
 def below(lines: Sequence[str], heading: str) -> Iterator[Numbered]:
-    """Yield the lines below the first heading that matches a pattern, up to the next heading of its rank."""
+    """Yield the lines below the first heading that matches a pattern, up to the next heading of its
+    rank.
+    """
     rank = 0
     for number, line in enumerate(lines, 1):
         if found := _HEADING.match(line):
@@ -100,14 +102,16 @@ def flat(value: Any) -> Scalar:
 
 
 def value_at(record: Mapping[str, Any], key: str) -> Any:
-    """Return what a record has at a key, in which dots lead further in; None when it has nothing there."""
+    """Return what a record has at a key, in which dots lead further in; None when it has nothing
+    there.
+    """
     found: Any = record
     for part in key.split("."):
         found = found.get(part) if isinstance(found, Mapping) else None
     return found
 
 
-# --- feeds -----------------------------------------------------------------------------------------------------------
+# --- feeds ---
 
 
 def _records(section: Section, gathered: ContextSources, chosen: Chosen) -> Iterator[Row]:
@@ -160,7 +164,9 @@ def _text(_: Section, __: ContextSources, chosen: Chosen) -> Iterator[Row]:
 
 
 def _heading(section: Section, gathered: ContextSources, chosen: Chosen) -> Iterator[Row]:
-    """Yield what a planning file says below a heading, unless the artifacts that take its place are there."""
+    """Yield what a planning file says below a heading, unless the artifacts that take its place are
+    there.
+    """
     _, heading, instead = section.of
     if any(one.kind == instead for one in chosen.sources):
         return
@@ -177,7 +183,9 @@ def _phase(section: Section, gathered: ContextSources, chosen: Chosen) -> Iterat
 
 
 def _requirements(section: Section, gathered: ContextSources, chosen: Chosen) -> Iterator[Row]:
-    """Yield the requirements, of the phase alone where the roadmap names them and the reader may read it."""
+    """Yield the requirements, of the phase alone where the roadmap names them and the reader may
+    read it.
+    """
     wanted = frozenset(_ids_of_phase(gathered))
     sources = [one for one in chosen.sources if one.records] or chosen.sources
     rows = [

@@ -36,7 +36,9 @@ class Chosen:
 
 
 def choose(section: Section, gathered: ContextSources) -> Chosen:
-    """Return what may feed a section of the reader's context, and what is kept back by which rule."""
+    """Return what may feed a section of the reader's context, and what is kept back by which
+    rule.
+    """
     withheld: list[Withheld] = []
 
     def permitted(path: str) -> bool:
@@ -65,7 +67,9 @@ def records_of(
 
 
 def current_plans(gathered: ContextSources) -> tuple[PlanId, ...]:
-    """Return the plans that are worked on: the one named, else all of the reader's that are not done."""
+    """Return the plans that are worked on: the one named, else all of the reader's that are not
+    done.
+    """
     if gathered.plan:
         return (gathered.plan,)
     found = {
@@ -78,7 +82,7 @@ def current_plans(gathered: ContextSources) -> tuple[PlanId, ...]:
     )
 
 
-# --- which sources ---------------------------------------------------------------------------------------------------
+# --- which sources ---
 
 
 def _wanted(section: Section, gathered: ContextSources) -> Iterator[ContextSource]:
@@ -95,7 +99,9 @@ def _wanted(section: Section, gathered: ContextSources) -> Iterator[ContextSourc
 
 
 def _is_own(source: ContextSource, gathered: ContextSources) -> bool:
-    """Return whether a source is of the reader's department, or of none, or serves it in the place of its own."""
+    """Return whether a source is of the reader's department, or of none, or serves it in the place
+    of its own.
+    """
     own, theirs = gathered.actor.department, Target(source.path).department
     if own is None or theirs is None:
         shared = (
@@ -153,7 +159,7 @@ _COUNTS: Mapping[Only, Callable[[Record, int], bool]] = {
 }
 
 
-# --- which files -----------------------------------------------------------------------------------------------------
+# --- which files ---
 
 
 def _paths(section: Section, gathered: ContextSources) -> Iterator[str]:
@@ -169,7 +175,9 @@ def _paths(section: Section, gathered: ContextSources) -> Iterator[str]:
 
 
 def _path(name: str, gathered: ContextSources) -> str:
-    """Return the path that a row spells: below the planning tree, or with a slash below the repository."""
+    """Return the path that a row spells: below the planning tree, or with a slash below the
+    repository.
+    """
     actor = gathered.actor
     gaps = {
         "{phase}": f"phases/{gathered.phase}",
@@ -184,7 +192,7 @@ def _path(name: str, gathered: ContextSources) -> str:
     return name[1:] if name.startswith("/") else f"{PLANNING_ROOT}/{name}"
 
 
-# --- which keys ------------------------------------------------------------------------------------------------------
+# --- which keys ---
 
 
 def _columns(
@@ -204,7 +212,9 @@ def _columns(
 def _limits(
     section: Section, gathered: ContextSources, sources: Iterable[ContextSource]
 ) -> Iterator[tuple[str, frozenset[str]]]:
-    """Yield each rule that names the only keys that a role is shown of the sources, and these keys."""
+    """Yield each rule that names the only keys that a role is shown of the sources, and these
+    keys.
+    """
     actor = gathered.actor
     for kind in dict.fromkeys(one.kind for one in sources):
         for row in FILTERS:
@@ -212,7 +222,8 @@ def _limits(
                 row.header and section.only is Only.HEADER
             ):
                 yield (
-                    f"{actor.name} is shown {', '.join(row.keys) or 'line 1'} of {kind}. {rule_of(row.source)}",
+                    f"{actor.name} is shown {', '.join(row.keys) or 'line 1'} of {kind}. "
+                    f"{rule_of(row.source)}",
                     _with(row.keys),
                 )
     items = [

@@ -1,4 +1,5 @@
-"""`escalations` of the execution state: a projection of the log, merged with what agents wrote by hand.
+"""`escalations` of the execution state: a projection of the log, merged with what agents wrote by
+hand.
 
 See docs/sources.md#document-002.
 """
@@ -57,7 +58,9 @@ def as_committed(facts: PhaseFacts) -> tuple[EscalationProgress, ...]:
 
 
 def said_of(before: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield what an execution state claims to be over, for only a claim can run ahead of the evidence."""
+    """Yield what an execution state claims to be over, for only a claim can run ahead of the
+    evidence.
+    """
     for entry in entries_in(before):
         if entry.get("status") == "resolved":
             yield f"escalations.{entry.get('id')}", "resolved"
@@ -69,7 +72,9 @@ def borne_out(facts: PhaseFacts) -> dict[str, str]:
 
 
 def _merged(before: Mapping[str, Any], derived: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an entry as the log has it; who reported it before it was logged did so at that time."""
+    """Return an entry as the log has it; who reported it before it was logged did so at that
+    time.
+    """
     said, first = moment(before.get("escalated_at")), moment(derived.get("escalated_at"))
     earlier = {"escalated_at": before["escalated_at"]} if said and first and said < first else {}
     return {**before, **derived, **earlier}
@@ -102,5 +107,7 @@ def _entry(one: EscalationProgress) -> dict[str, Any]:
 
 
 def _level(one: EscalationProgress) -> Role:
-    """Return the level that holds it; while whoever is blocked has it, that is the one who told them how to go on."""
+    """Return the level that holds it; while whoever is blocked has it, that is the one who told
+    them how to go on.
+    """
     return one.holder if one.holder in LEVELS and one.holder is not one.origin else one.path[1]

@@ -28,7 +28,8 @@ _RESOLVED = re.compile(r"resolve blocker\b")
 def resumes(name: EscalationId, subject: str, *, is_only: bool) -> bool:
     """Return whether a commit carries on the task that is blocked.
 
-    `is_only`: no other escalation of the plan waits for its Dev, so that a resolved blocker can be no other.
+    `is_only`: no other escalation of the plan waits for its Dev, so that a resolved blocker can be
+    no other.
     """
     if re.search(rf"\b{re.escape(str(name))}\b", subject):
         return True
@@ -52,7 +53,9 @@ def opened(
     one: EscalationProgress | None,
     known: EscalationLog,
 ) -> dict[str, Any]:
-    """Return the line that reports a task as blocked; past the last round trip it stops at the user."""
+    """Return the line that reports a task as blocked; past the last round trip it stops at the
+    user.
+    """
     is_over = (
         one is not None and one.round_trips >= known.rules.max_round_trips and _may_reopen(one)
     )
@@ -94,7 +97,9 @@ def resolved(said: EscalationRequest, to: str, one: EscalationProgress | None) -
 def called(
     spelled: str, one: EscalationProgress | None, name: EscalationId, known: EscalationLog
 ) -> str:
-    """Return how whoever speaks is called in the department of the task: plain `senior` may mean `fe-senior`."""
+    """Return how whoever speaks is called in the department of the task: plain `senior` may mean
+    `fe-senior`.
+    """
     role = role_of(spelled)
     department = (
         one.department if one else known.departments.get(str(name.task.plan), DEFAULT_DEPARTMENT)
@@ -135,7 +140,9 @@ def _given(**values: Any) -> dict[str, Any]:
 
 
 def timed_out(one: EscalationProgress, late: Timeout, dt: str) -> dict[str, Any]:
-    """Return the whole line that hands up what a level is silent about, or reminds it; `dt`: its moment."""
+    """Return the whole line that hands up what a level is silent about, or reminds it; `dt`: its
+    moment.
+    """
     silent = name_in(late.level, one.department)
     is_reminder = late.to is late.level
     asker = one.below(one.holder) if one.holder is not one.origin else one.path[1]
@@ -155,7 +162,9 @@ def timed_out(one: EscalationProgress, late: Timeout, dt: str) -> dict[str, Any]
 
 
 def resumed(one: EscalationProgress, commit: str, dt: str) -> dict[str, Any]:
-    """Return the whole line that ends an escalation, as a commit shows that the task goes on; `dt`: its moment."""
+    """Return the whole line that ends an escalation, as a commit shows that the task goes on; `dt`:
+    its moment.
+    """
     return {
         "id": str(one.id),
         "dt": dt,

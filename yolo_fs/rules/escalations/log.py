@@ -39,7 +39,8 @@ class EscalationLog:
     departments: Mapping[str, Dept] = field(default_factory=dict)
     """Plan → its department."""
     numbers: Sequence[int] = ()
-    """Line number of each line, where lines between them could not be read; else they are counted."""
+    """Line number of each line, where lines between them could not be read; else they are counted.
+    """
 
 
 def logged(facts: PhaseFacts) -> EscalationLog:
@@ -70,7 +71,9 @@ def departments_of(facts: PhaseFacts) -> dict[str, Dept]:
 
 
 def role_of(spelled: object) -> Role | None:
-    """Return the role that a name means in any department: `fe-dev`, `Dev`, `yolo-dev` and `dev-1` are all Devs."""
+    """Return the role that a name means in any department: `fe-dev`, `Dev`, `yolo-dev` and `dev-1`
+    are all Devs.
+    """
     return _role_of(str(spelled))
 
 
@@ -126,7 +129,9 @@ class LogEntry:
 
 
 def stations(known: EscalationLog) -> Iterator[LogEntry]:
-    """Yield the lines that name an escalation, in the order of the log, which is the order of events."""
+    """Yield the lines that name an escalation, in the order of the log, which is the order of
+    events.
+    """
     numbers = known.numbers or range(1, len(known.lines) + 1)
     for number, line in zip(numbers, known.lines, strict=True):
         found = EscalationId.parse(str(line.get("id")))
@@ -161,7 +166,9 @@ def station(number: int, name: EscalationId, line: Mapping[str, Any]) -> LogEntr
 
 
 def of_entry(name: EscalationId, entry: Mapping[str, Any]) -> LogEntry:
-    """Return an entry of the execution state as the one station that it tells of: who holds it, and since when."""
+    """Return an entry of the execution state as the one station that it tells of: who holds it, and
+    since when.
+    """
     since = str(entry.get("last_escalated_at") or entry.get("escalated_at") or "")
     is_over = entry.get("status") == "resolved"
     return LogEntry(

@@ -1,7 +1,8 @@
-"""What each line of the log does to an escalation: how it opens, moves up and down, and is resolved. Pure.
+"""What each line of the log does to an escalation: how it opens, moves up and down, and is
+resolved. Pure.
 
-A line that breaks a rule leaves the escalation where it was, and is a finding that names the rule and
-whom to ask. Whatever is wrong with a first line, it opens the escalation: none is ever lost.
+A line that breaks a rule leaves the escalation where it was, and is a finding that names the rule
+and whom to ask. Whatever is wrong with a first line, it opens the escalation: none is ever lost.
 See docs/sources.md#document-000 and #document-002.
 """
 
@@ -69,7 +70,9 @@ def finding(
 
 
 Step = tuple[EscalationProgress, tuple[Finding, ...]]
-"""What became of the escalation, the same value where the line was refused; and what is wrong with the line."""
+"""What became of the escalation, the same value where the line was refused; and what is wrong with
+the line.
+"""
 
 _CHAIN = {chain.mode: chain for chain in CHAINS}
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
@@ -89,9 +92,12 @@ def path_of(role: Role | None, mode: Mode) -> tuple[Role, ...]:
 
 
 def begin(first: LogEntry, known: EscalationLog, department: Dept, *, is_known: bool) -> Step:
-    """Return the escalation that a first line opens. Whatever is wrong with it, it opens: none is ever lost.
+    """Return the escalation that a first line opens.
 
-    `is_known`: the execution state has an entry of it, which stands in for the report that the log lacks.
+    Whatever is wrong with it, it opens: none is ever lost.
+
+    `is_known`: the execution state has an entry of it, which stands in for the report that the log
+    lacks.
     """
     path = path_of(first.role, known.mode) if first.state == "open" else ()
     findings = tuple(_wrong_beginning(first, path, is_known=is_known))
@@ -151,7 +157,9 @@ def _wrong_beginning(
 
 
 def wrong_target(first: LogEntry, path: tuple[Role, ...]) -> Iterator[Finding]:
-    """Yield what is wrong with whom a report turns to: only a security FAIL goes past the direct report-to."""
+    """Yield what is wrong with whom a report turns to: only a security FAIL goes past the direct
+    report-to.
+    """
     may_bypass = first.role is Role.SECURITY and first.move == "fail" and first.to is Role.USER
     if first.to is None:
         yield unknown(first, first.target, "tgt")
@@ -165,7 +173,9 @@ def wrong_target(first: LogEntry, path: tuple[Role, ...]) -> Iterator[Finding]:
 
 
 def advance(one: EscalationProgress, line: LogEntry, known: EscalationLog) -> Step:
-    """Return the escalation after one more line, or the same with the reason why the line does not count."""
+    """Return the escalation after one more line, or the same with the reason why the line does not
+    count.
+    """
     if line.role is None:
         return one, (unknown(line, line.agent, "agent"),)
     if _is_foreign(one, line):
@@ -329,7 +339,10 @@ def _handed_down(one: EscalationProgress, line: LogEntry) -> Step:
 def _resume(one: EscalationProgress, line: LogEntry) -> Step:
     if one.standing is EscalationStage.DESCENDING and (one.holder is one.origin or one.claimed):
         return replace(one, standing=EscalationStage.RESOLVED, reminded=False, claimed=False), ()
-    message = f"{one.id} is {one.standing}, held by {one.agent}: nobody has told {one.origin.label} yet how to go on"
+    message = (
+        f"{one.id} is {one.standing}, held by {one.agent}: nobody has told "
+        f"{one.origin.label} yet how to go on"
+    )
     return one, (finding(Reason.STATE_CONFLICT, line, "/ref", message, one.owed, whom_to_ask(one)),)
 
 
@@ -354,7 +367,9 @@ def _upward(one: EscalationProgress, line: LogEntry) -> Finding:
 
 
 def wanting(one: EscalationProgress, line: LogEntry) -> Iterator[Finding]:
-    """Yield what a level owes and does not say: evidence, a recommendation, and options from the Architect on."""
+    """Yield what a level owes and does not say: evidence, a recommendation, and options from the
+    Architect on.
+    """
     if line.goes_down or line.move:
         return
     if not line.evidence:

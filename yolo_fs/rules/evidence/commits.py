@@ -1,4 +1,5 @@
-"""What a commit was for, told by its subject alone: the templates that render subjects read them again. Pure.
+"""What a commit was for, told by its subject alone: the templates that render subjects read them
+again. Pure.
 
 Every historical spelling of the scope is understood. A source commit names its task by id (`T3 …`)
 or by the task's own words, which is what the document prescribes. See docs/sources.md#document-002.
@@ -29,7 +30,8 @@ class Purpose:
     step: str = ""
     """Key of the step whose artifact it says it records; empty for source and anything else."""
     words: str = ""
-    """What it says after the scope where it names no task, to be compared with the words of a task."""
+    """What it says after the scope where it names no task, to be compared with the words of a task.
+    """
 
 
 def purpose_of(subject: str) -> Purpose | None:
@@ -56,12 +58,16 @@ def purpose_of(subject: str) -> Purpose | None:
 
 
 def alike(words: str) -> str:
-    """Return words as they are compared: spaces, case and the final full stop make no difference."""
+    """Return words as they are compared: spaces, case and the final full stop make no
+    difference.
+    """
     return _SPACE.sub(" ", words).strip().rstrip(".").casefold()
 
 
 def _by_word() -> Mapping[str, tuple[tuple[str, Subject], ...]]:
-    """Return the templates of artifacts by the first word after the scope; most subjects then meet none of them."""
+    """Return the templates of artifacts by the first word after the scope; most subjects then meet
+    none of them.
+    """
     found: dict[str, tuple[tuple[str, Subject], ...]] = {}
     for step in STEPS:
         for template in step.commits:

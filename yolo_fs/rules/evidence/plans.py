@@ -40,7 +40,9 @@ class TaskProgress:
     commit: str
     """The commit whose subject names it; empty while there is none."""
     layer: int
-    """Tasks of one layer may be done at once; layer 1 needs nothing. 0 when the tasks run in a circle."""
+    """Tasks of one layer may be done at once; layer 1 needs nothing. 0 when the tasks run in a
+    circle.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,8 @@ def plan_progress(facts: PhaseFacts, department: Dept | None = None) -> tuple[Pl
 
 
 def layers(tasks: Mapping[str, tuple[str, ...]]) -> tuple[tuple[str, ...], ...]:
-    """Return task ids in layers that can be done at once, in file order; empty when they run in a circle.
+    """Return task ids in layers that can be done at once, in file order; empty when they run in a
+    circle.
 
     Unknown dependencies are left out.
     """

@@ -112,7 +112,10 @@ def _trigger(packet: Packet) -> Iterator[Fault]:
         )
     elif not _leads(row, packet):
         senders = "any role" if len(row.senders) > 1 else row.senders[0]
-        message = f"{row.id} leads from {senders} to {row.receiver}, not from {packet.from_role} to {packet.to_role}"
+        message = (
+            f"{row.id} leads from {senders} to {row.receiver}, not from {packet.from_role} "
+            f"to {packet.to_role}"
+        )
         expected = " or ".join(_leading(packet)) or "roles between which a trigger leads"
         yield Fault(Reason.STATE_CONFLICT, "/trigger", message, expected)
 

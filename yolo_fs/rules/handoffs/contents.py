@@ -1,4 +1,5 @@
-"""Whether what a handoff says is true: the files, contracts, components and counts that it names, against the facts.
+"""Whether what a handoff says is true: the files, contracts, components and counts that it names,
+against the facts.
 
 A schema cannot know any of it. See docs/sources.md#document-000.
 """
@@ -41,7 +42,8 @@ def faults_of_handoffs(facts: PhaseFacts) -> tuple[Finding, ...]:
 
 
 def handoff_into(phase: PhaseId, filed: Iterable[Filed]) -> str:
-    """Return the path of the handoff that leads into a phase: an input of its Critic and its Architect.
+    """Return the path of the handoff that leads into a phase: an input of its Critic and its
+    Architect.
 
     `filed`: artifacts of all phases. Empty when the previous phase left none.
     """
@@ -56,7 +58,7 @@ def handoff_into(phase: PhaseId, filed: Iterable[Filed]) -> str:
     return max((one.place.path for one in leading), default="")
 
 
-# --- from phase to phase ---------------------------------------------------------------------------------------------
+# --- from phase to phase ---
 
 
 def _phase_handoff(facts: PhaseFacts, filed: Filed) -> Iterator[Located]:
@@ -88,7 +90,9 @@ def _research(facts: PhaseFacts, filed: Filed, line: Mapping[str, Any]) -> Itera
 
 
 def _counts(facts: PhaseFacts, line: Mapping[str, Any]) -> Iterator[Fault]:
-    """Hold the counts against the log as it was when the handoff was written; later stations are another matter."""
+    """Hold the counts against the log as it was when the handoff was written; later stations are
+    another matter.
+    """
     written = moment(line.get("dt"))
     latest: dict[Any, Any] = {}
     for station in facts.lines_of("escalation"):
@@ -112,7 +116,7 @@ def _unfinished(facts: PhaseFacts) -> Iterator[Fault]:
         )
 
 
-# --- from department to department -----------------------------------------------------------------------------------
+# --- from department to department ---
 
 
 def _dept_handoff(facts: PhaseFacts, filed: Filed) -> Iterator[Located]:
@@ -160,7 +164,7 @@ def _departments(facts: PhaseFacts, line: Mapping[str, Any]) -> Iterator[Fault]:
             yield Fault(Reason.STATE_CONFLICT, f"/{key}", message, active, level=Level.WARNING)
 
 
-# --- design and contracts --------------------------------------------------------------------------------------------
+# --- design and contracts ---
 
 
 def _design_handoff(facts: PhaseFacts, filed: Filed) -> Iterator[Located]:
@@ -204,7 +208,9 @@ def _component(name: str, at: str, specs: Mapping[str, Mapping[str, Any]]) -> It
 
 
 def _api_contracts(facts: PhaseFacts, filed: Filed) -> Iterator[Located]:
-    """A contract is implemented when somebody has built it: at least one plan of the backend is proved to be done."""
+    """A contract is implemented when somebody has built it: at least one plan of the backend is
+    proved to be done.
+    """
     if any(plan.is_done for plan in plan_progress(facts, DEFAULT_DEPARTMENT)):
         return
     for number, line in enumerate(filed.lines, 1):
@@ -225,7 +231,7 @@ _CHECKS: Mapping[str, Callable[[PhaseFacts, Filed], Iterator[Located]]] = {
     "api-contracts": _api_contracts,
 }
 
-# --- files and entries -----------------------------------------------------------------------------------------------
+# --- files and entries ---
 
 
 def _named_files(facts: PhaseFacts, filed: Filed, line: Mapping[str, Any]) -> Iterator[Fault]:
@@ -245,13 +251,16 @@ def _file_faults(facts: PhaseFacts, filed: Filed, name: str, at: str) -> Iterato
         for commit in facts.commits.values()
         for path in _spellings(filed, name)
     ):
-        # Only what the protocol names is known for sure; another file may have come with a commit nobody mentions.
+        # Only what the protocol names is known for sure; another file may have come with a commit
+        # nobody mentions.
         message = f"{name} is no artifact, and no commit that a summary names has it"
         yield Fault(Reason.UNKNOWN_REFERENCE, at, message, "a committed file", level=Level.WARNING)
 
 
 def _find(facts: PhaseFacts, filed: Filed, name: str) -> Filed | None:
-    """Return the committed artifact that a name means: of the same phase, else below the planning root."""
+    """Return the committed artifact that a name means: of the same phase, else below the planning
+    root.
+    """
     by_path = {one.place.path: one for one in facts.filed}
     return next((by_path[path] for path in _spellings(filed, name) if path in by_path), None)
 

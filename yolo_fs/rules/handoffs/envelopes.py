@@ -239,8 +239,10 @@ def _conflict(at: str, message: str, expected: str) -> Fault:
 
 # --- files ----------------------------------------------------------------------------------------
 
-_PATH_KEYS = frozenset({"path", "design_system_path", "clickable_prototype_path", "existing_design_system_path",
-                        "full_research_path", "full_framing_path", "full_prfaq_path", "full_prd_path"})  # fmt: skip
+_PATH_KEYS = frozenset({
+    "path", "design_system_path", "clickable_prototype_path", "existing_design_system_path",
+    "full_research_path", "full_framing_path", "full_prfaq_path", "full_prd_path",
+})  # fmt: skip
 _PATH_LISTS = frozenset({"referenced", "context_files", "sample_data_files"})
 
 

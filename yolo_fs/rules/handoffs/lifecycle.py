@@ -1,4 +1,5 @@
-"""The life of a handoff: delivered, read, acknowledged, acted upon; each with its time and its deadline. Pure.
+"""The life of a handoff: delivered, read, acknowledged, acted upon; each with its time and its
+deadline. Pure.
 
 Nothing records these stages; files and commits show them. A handoff is delivered by its commit. It
 is read when the receiver's context is compiled with it, or when the log of reads says that the
@@ -119,13 +120,19 @@ class Overdue:
 
     def __str__(self) -> str:
         one = self.delivery
-        return f"{one.sender} → {one.receiver}: not {self.stage.value}, which was due {iso(self.due_s)} ({one.place})"
+        return (
+            f"{one.sender} → {one.receiver}: not {self.stage.value}, which was due "
+            f"{iso(self.due_s)} ({one.place})"
+        )
 
 
 def lifecycles(
     deliveries: Iterable[DeliveredHandoff], signs: Iterable[ReceiverSign], deadline_s: int
 ) -> tuple[HandoffLifecycle, ...]:
-    """Return the life of each handoff, in the order of the deliveries. The order of the signs makes no difference."""
+    """Return the life of each handoff, in the order of the deliveries.
+
+    The order of the signs makes no difference.
+    """
     known = tuple(signs)
     return tuple(_life(delivery, known, deadline_s) for delivery in deliveries)
 

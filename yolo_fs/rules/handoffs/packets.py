@@ -1,4 +1,5 @@
-"""The two texts of a handoff packet, the one in a chat and the front matter of HANDOFF.md: found, read, written. Pure.
+"""The two texts of a handoff packet, the one in a chat and the front matter of HANDOFF.md: found,
+read, written. Pure.
 
 See docs/sources.md#document-001.
 """
@@ -22,14 +23,18 @@ TOP = "/handoff"
 
 _LONGEST_HEADING = 100
 _NEARLY = re.compile(r"\W*=+\s*auto[\s_-]*handoff\s*=+\W*", re.IGNORECASE)
-"""What is meant to be the heading: a packet under a misspelt one must stop its receiver, not be overlooked."""
+"""What is meant to be the heading: a packet under a misspelt one must stop its receiver, not be
+overlooked.
+"""
 
 _KEY = re.compile(r"[A-Za-z_]\w*")
 _MEMBER = re.compile(r"""\s+(["']?)(?P<key>\w+)\1\s*:""")
 _HIDDEN = re.compile(
     "[\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
 )
-"""The characters that the reader of HANDOFF.md refuses: both texts of a packet carry the same values."""
+"""The characters that the reader of HANDOFF.md refuses: both texts of a packet carry the same
+values.
+"""
 
 _PLAIN = re.compile(r"[^\W_](?:[\w ./@+=(),;'-]*[\w./)])?")
 """What YAML reads as it stands, without quotes."""
@@ -55,12 +60,14 @@ class ParsedPacket:
     """What is wrong with how it is written."""
 
     def place(self, fault: Fault) -> Finding:
-        """Return a fault of a value, whose pointer begins at the packet, as a finding with its line."""
+        """Return a fault of a value, whose pointer begins at the packet, as a finding with its
+        line.
+        """
         line = self.lines.get(fault.at.removeprefix("/").partition("/")[0], self.line)
         return replace(fault, at=self.top + fault.at).as_finding(self.path, line)
 
 
-# --- reading ---------------------------------------------------------------------------------------------------------
+# --- reading ---
 
 
 def read_chat(lines: Sequence[str], path: str = "") -> ParsedPacket:
@@ -87,7 +94,8 @@ def read_chat(lines: Sequence[str], path: str = "") -> ParsedPacket:
 def from_front_matter(
     texts: Mapping[str, str], lines: Sequence[str], path: str, findings: Sequence[Finding] = ()
 ) -> ParsedPacket:
-    """Return the packet of a HANDOFF.md whose front matter has been read strictly, with the line of each field.
+    """Return the packet of a HANDOFF.md whose front matter has been read strictly, with the line of
+    each field.
 
     `texts`: what was read; nothing when it was refused. `findings`: what the reader found.
     """
@@ -106,7 +114,9 @@ def from_front_matter(
 def packet_of(
     written: ParsedPacket, mode: Strictness = Strictness()
 ) -> tuple[Packet | None, tuple[Finding, ...]]:
-    """Return the packet, or None when it is no complete one, with everything that is wrong with it by itself."""
+    """Return the packet, or None when it is no complete one, with everything that is wrong with it
+    by itself.
+    """
     if written.findings and not written.texts:
         return None, written.findings
     shaped, faults = check(DirectivePacket if written.top else Packet, written.texts, mode)
@@ -177,7 +187,7 @@ def _bad_heading(path: str, line: int) -> Finding:
     )
 
 
-# --- writing ---------------------------------------------------------------------------------------------------------
+# --- writing ---
 
 
 def texts_of(packet: Packet) -> dict[str, str]:

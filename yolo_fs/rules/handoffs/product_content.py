@@ -17,9 +17,9 @@ FREE = frozenset({"partial_output", "brand_guidelines"})
 
 MAY_BE_EMPTY = frozenset(
     {
-        "avoid", "context_files", "created", "known_limitations", "ml_metrics", "ml_success_metrics",
-        "phases_completed", "phases_remaining", "referenced", "sample_data_files", "specific_questions",
-        "team_members", "technical_constraints",
+        "avoid", "context_files", "created", "known_limitations", "ml_metrics",
+        "ml_success_metrics", "phases_completed", "phases_remaining", "referenced",
+        "sample_data_files", "specific_questions", "team_members", "technical_constraints",
     }
 )  # fmt: skip
 """Lists of which the document says or implies that there may be nothing to tell."""

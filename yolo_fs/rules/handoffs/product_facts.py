@@ -41,15 +41,21 @@ class Fact:
     name: str
     how: How
     level: Level | None
-    """How grave another value is; of a `RETOLD` text: one that shares hardly a word. None: it may be new."""
+    """How grave another value is; of a `RETOLD` text: one that shares hardly a word.
+
+    None: it may be new.
+    """
     fields: tuple[Field, ...]
-    """In the order in which the fact travels: the first that a session has is where it comes from."""
+    """In the order in which the fact travels: the first that a session has is where it comes from.
+    """
     source: str = 'document 003 ("Phase-Specific Payloads")'
     """Section that the row reads."""
 
 
 def _in(*places: str) -> tuple[Field, ...]:
-    """Return fields written as `number pointer`; of a numbered handoff the pointer begins below `/payload`."""
+    """Return fields written as `number pointer`; of a numbered handoff the pointer begins below
+    `/payload`.
+    """
     split = (place.split(" ") for place in places)
     return tuple(
         Field(int(number), at if number == "0" else f"/payload{at}") for number, at in split

@@ -1,4 +1,5 @@
-"""Reading an agent's handoff: where it came from and why, the log line that says so, and what many lines amount to.
+"""Reading an agent's handoff: where it came from and why, the log line that says so, and what many
+lines amount to.
 
 A read leaves one line that says why the file was or was not used, and, after a text fallback, a
 second one that says how that ended; both in the form of the document. Pure. See
@@ -23,7 +24,10 @@ class HandoffSource(StrEnum):
     """What a handoff was taken from; `source` of the log line."""
 
     HANDOFF_JSON = "handoff_json"
-    """The file. Its reason is the same word: strict mode fails on "any reason other than `handoff_json`"."""
+    """The file.
+
+    Its reason is the same word: strict mode fails on "any reason other than `handoff_json`".
+    """
     TEXT_FALLBACK = "text_fallback"
     """The `---HANDOFF---` block of the agent's reply."""
 
@@ -36,7 +40,7 @@ OUTCOMES = (Reason.TEXT_FALLBACK_OK, Reason.TEXT_FALLBACK_FAIL)
 WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 """What an agent or a phase may be called here: nothing that could end a value, or a line."""
 
-# --- what a read comes to --------------------------------------------------------------------------------------------
+# --- what a read comes to ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +75,9 @@ class Diagnosis:
 
 
 def cause_of(findings: Sequence[Finding]) -> Reason:
-    """Return why a file that the strict reader refused is not used: JSON of another kind is valid JSON all the same."""
+    """Return why a file that the strict reader refused is not used: JSON of another kind is valid
+    JSON all the same.
+    """
     is_json = any(finding.reason is Reason.NOT_AN_OBJECT for finding in findings)
     return Reason.SCHEMA_INVALID if is_json else Reason.JSON_PARSE_ERROR
 
@@ -80,14 +86,15 @@ _ALIKE = re.compile(r"hand[-_ ]?off([-_ ]?json)?(\.(jsonl?|txt|md|bak|tmp))*", r
 
 
 def is_alike(name: str) -> bool:
-    """Return whether a file name is `handoff.json` or a slip of it, such as `Handoff.json` or `handoff.json.txt`.
+    """Return whether a file name is `handoff.json` or a slip of it, such as `Handoff.json` or
+    `handoff.json.txt`.
 
     `HANDOFF.md` is another document's file.
     """
     return "json" in name.lower() and _ALIKE.fullmatch(name) is not None
 
 
-# --- the text block --------------------------------------------------------------------------------------------------
+# --- the text block ---
 
 MARKER = "---HANDOFF---"
 _FIELD = re.compile(
@@ -99,7 +106,8 @@ _NOTHING = frozenset({"", "-", "none", "null", "n/a"})
 
 
 def block_of(text: str) -> str | None:
-    """Return what follows the last `---HANDOFF---` line, up to a line of dashes, the end of a fence or of the text.
+    """Return what follows the last `---HANDOFF---` line, up to a line of dashes, the end of a fence
+    or of the text.
 
     The last one, because agents quote the instruction that shows them the form.
     """
@@ -116,9 +124,11 @@ def block_of(text: str) -> str | None:
 
 
 def fields_of(block: str) -> tuple[dict[str, Any], tuple[Fault, ...]]:
-    """Return the handoff that the lines `STATUS:`, `ARTIFACTS:`, `NEXT:` and `SUMMARY:` spell, and what is wrong there.
+    """Return the handoff that the lines `STATUS:`, `ARTIFACTS:`, `NEXT:` and `SUMMARY:` spell, and
+    what is wrong there.
 
-    Artifacts stand on one line with commas, or below it one by one; a summary may go on over further lines.
+    Artifacts stand on one line with commas, or below it one by one; a summary may go on over
+    further lines.
     """
     found: dict[str, list[str]] = {}
     faults = []
@@ -159,7 +169,7 @@ def _plain(text: str) -> str:
     return text.strip(" \t\"'`")
 
 
-# --- the log ---------------------------------------------------------------------------------------------------------
+# --- the log ---
 
 _LINE = re.compile(
     rf"agent=(?P<agent>{WORD.pattern}) phase=(?P<phase>{WORD.pattern})"
@@ -259,7 +269,7 @@ def _joined(before: Read | None, one: Read) -> Read | None:
     )
 
 
-# --- compliance ------------------------------------------------------------------------------------------------------
+# --- compliance ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +284,9 @@ class Compliance:
     compliant: int
     """Reads that took the file."""
     reasons: tuple[tuple[str, int], ...]
-    """How often each of the five reasons was given, in the order of the document; those never given are left out."""
+    """How often each of the five reasons was given, in the order of the document; those never given
+    are left out.
+    """
 
     @property
     def percent(self) -> float | None:

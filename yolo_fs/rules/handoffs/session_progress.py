@@ -13,7 +13,7 @@ from yolo_fs.rules.handoffs.envelopes import Sent, percentage
 from yolo_fs.rules.handoffs.sessions import ProductSession, attempts
 from yolo_fs.schemas.envelope.choice import Choice, NextState, WayName
 
-# --- after an error --------------------------------------------------------------------------------------------------
+# --- after an error ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,9 @@ def ways_after(error: Sent, session: ProductSession) -> tuple[Way, ...]:
 
 
 def _failed_phase(error: Sent) -> str:
-    """Return the phase that failed: the one that the source names, else that of its kind, else the next to come."""
+    """Return the phase that failed: the one that the source names, else that of its kind, else the
+    next to come.
+    """
     remaining = error.envelope.workflow_state.phases_remaining
     named = error.envelope.source_agent.phase_completed
     return next(
@@ -110,7 +112,7 @@ def _next(
     )
 
 
-# --- the dashboard ---------------------------------------------------------------------------------------------------
+# --- the dashboard ---
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,5 @@
-"""A session's handoffs in order: which is an attempt, which a repeat, and which contradicts an earlier one. Pure.
+"""A session's handoffs in order: which is an attempt, which a repeat, and which contradicts an
+earlier one. Pure.
 
 See docs/sources.md#document-003.
 """
@@ -53,7 +54,9 @@ def _first_mentions(field: Field, earlier: Sequence[EarlierHandoff]) -> list[_Me
 
 
 def _mentions(field: Field, told: EarlierHandoff) -> Iterator[_Mention]:
-    """Yield what a handoff says in a field; what is empty says nothing, null says that there is none."""
+    """Yield what a handoff says in a field; what is empty says nothing, null says that there is
+    none.
+    """
     if field.handoff not in (0, told.handoff):
         return
     for at, value in _values(told.value, field.at.split("/")[1:]):
@@ -73,7 +76,7 @@ def _values(value: Any, steps: Sequence[str], at: str = "") -> Iterator[tuple[st
         yield from _values(value[steps[0]], steps[1:], f"{at}/{steps[0]}")
 
 
-# --- what counts as the same -----------------------------------------------------------------------------------------
+# --- what counts as the same ---
 
 
 def _equal(fact: Fact, own: _Mention, origin: list[_Mention]) -> Fault | None:
@@ -131,7 +134,7 @@ def _plain(value: Any) -> Any:
     return " ".join(value.casefold().split()) if isinstance(value, str) else value
 
 
-# --- prose -----------------------------------------------------------------------------------------------------------
+# --- prose ---
 
 _EVERYWHERE = (
     "also|been|each|from|have|into|more|most|only|over|such|than|that"
@@ -144,7 +147,9 @@ _KINSHIP = 0.25
 
 
 def _words(text: str) -> frozenset[str]:
-    """Return the beginnings of the words that carry meaning; of a script that sets no spaces nothing can be told."""
+    """Return the beginnings of the words that carry meaning; of a script that sets no spaces
+    nothing can be told.
+    """
     if " " not in text.strip() and not text.isascii():
         return frozenset()
     return frozenset(word[:_STEM] for word in _WORD.findall(text.casefold()))
@@ -158,7 +163,9 @@ def _nearest(own: _Mention, origin: list[_Mention]) -> list[_Mention]:
 
 
 def _is_strange(text: str, earlier: str) -> bool:
-    """Return whether a text speaks of something else: hardly a word of the shorter one stands in the other."""
+    """Return whether a text speaks of something else: hardly a word of the shorter one stands in
+    the other.
+    """
     own, others = _words(text), _words(earlier)
     return bool(own and others) and len(own & others) <= min(len(own), len(others)) * _KINSHIP
 
@@ -175,7 +182,9 @@ _CODES = {"usd": "$", "eur": "€", "gbp": "£"}
 
 
 def _figures_differ(text: str, earlier: str) -> bool:
-    """Return whether a text has a figure that an earlier text, which has figures of this kind, has not."""
+    """Return whether a text has a figure that an earlier text, which has figures of this kind, has
+    not.
+    """
     own, others = _figures(text), _figures(earlier)
     return any(kind in others and not amounts <= others[kind] for kind, amounts in own.items())
 
@@ -197,7 +206,9 @@ def _figures(text: str) -> dict[str, set[tuple[str, float]]]:
 
 
 def _amount(digits: str) -> float:
-    """Return the number that digits spell; a comma before three digits groups them, any other is a point."""
+    """Return the number that digits spell; a comma before three digits groups them, any other is a
+    point.
+    """
     whole = re.sub(r",(?=[0-9]{3}(?![0-9]))", "", digits).replace(",", ".")
     return float(whole) if whole.count(".") <= 1 else float(whole.replace(".", ""))
 
@@ -217,7 +228,7 @@ def in_order(sent: Sequence[Sent]) -> tuple[Sent, ...]:
     return tuple(sorted(sent, key=lambda one: (one.moment, one.step, one.path)))
 
 
-# --- idempotency and attempts ----------------------------------------------------------------------------------------
+# --- idempotency and attempts ---
 
 
 class Attempt(NamedTuple):
@@ -232,9 +243,11 @@ class Attempt(NamedTuple):
 def repeated_by(
     value: Mapping[str, Any], source: str, target: str, earlier: Sequence[Sent]
 ) -> Sent | None:
-    """Return the earlier envelope that says the same, its moment aside, or None when this is another attempt.
+    """Return the earlier envelope that says the same, its moment aside, or None when this is
+    another attempt.
 
-    Once the agent that was asked has failed, or was asked anew, the same words are an attempt of their own.
+    Once the agent that was asked has failed, or was asked anew, the same words are an attempt of
+    their own.
     """
     for one in reversed(earlier):
         if (one.source, one.target) == (source, target) and _content(one.value) == _content(value):
@@ -264,7 +277,7 @@ def _content(value: Mapping[str, Any]) -> dict[str, Any]:
     return {key: item for key, item in value.items() if key != "timestamp"}
 
 
-# --- one envelope among the others -----------------------------------------------------------------------------------
+# --- one envelope among the others ---
 
 
 def faults_among(own: Sent, session: ProductSession) -> Iterator[Fault]:

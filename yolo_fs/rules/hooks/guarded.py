@@ -1,4 +1,5 @@
-"""Files of the planning tree that nobody writes by hand, and what to do instead: status, state and sentinels. Pure.
+"""Files of the planning tree that nobody writes by hand, and what to do instead: status, state and
+sentinels. Pure.
 
 See docs/sources.md#document-002.
 """
@@ -34,9 +35,11 @@ GUARDED = (
         source="the reference scripts",
     ),
     Guarded(
-        "a sentinel, which follows from committed evidence and opens nothing when it is made by hand",
+        "a sentinel, which follows from committed evidence and opens nothing when it is "
+        "made by hand",
         (".handoff-*",),
-        "write the artifacts that the gate asks for; 'yolo-fs gate why NAME --phase N' names each that is missing",
+        "write the artifacts that the gate asks for; 'yolo-fs gate why NAME --phase N' "
+        "names each that is missing",
         source="the reference scripts",
     ),
     Guarded(
@@ -67,6 +70,8 @@ def guarded(path: str) -> Guarded | None:
 
 
 def holds_guarded(folder: str) -> bool:
-    """Return whether a folder of the planning tree is one that such files lie in: the tree, `phases/`, a phase."""
+    """Return whether a folder of the planning tree is one that such files lie in: the tree,
+    `phases/`, a phase.
+    """
     parts = folder.rstrip("/*").split("/")
     return parts[0] == PLANNING_ROOT and len(parts) <= 3 and classify(folder) is None

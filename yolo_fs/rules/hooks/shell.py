@@ -1,7 +1,8 @@
-"""Reads a shell command line into the simple commands that it runs, as far as its text decides them. Pure.
+"""Reads a shell command line into the simple commands that it runs, as far as its text decides
+them. Pure.
 
-Quotes, expansions, redirections and here-documents are read as a POSIX shell or bash reads them. What only running the
-command would tell, such as the output of `$(…)`, becomes `UNKNOWN`.
+Quotes, expansions, redirections and here-documents are read as a POSIX shell or bash reads them.
+What only running the command would tell, such as the output of `$(…)`, becomes `UNKNOWN`.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ _DELIMITER = re.compile(r"[ \t]*((?:'[^']*'|\"[^\"]*\"|\\.|[^\s;&|<>()'\"\\])+)"
 _LITERAL = re.compile(r"[^\s;&|()<>\\'\"$`*?\[{,}]+")
 _IN_QUOTES = re.compile(r'[^"\\$`]+')
 _UNESCAPED = {"\n": "", **{char: char for char in '"\\$`'}}
-"""What a backslash within double quotes and the next character stand for; other backslashes stay."""
+"""What a backslash within double quotes and the next character stand for; other backslashes stay.
+"""
 _PARAMETER = re.compile(r"\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*)|[0-9@*#?$!_-]")
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(\+?)=(.*)", re.DOTALL)
 _KEYWORDS = frozenset(
@@ -99,7 +101,9 @@ class SimpleCommand:
 
 
 def simple_commands(text: str, variables: Mapping[str, str]) -> list[SimpleCommand]:
-    """Return what a command line runs, in order, commands within `$(…)` before the command that uses their output."""
+    """Return what a command line runs, in order, commands within `$(…)` before the command that
+    uses their output.
+    """
     reader = _Reader(text.translate(_WITHOUT_MARKS), variables)
     reader.read_list("")
     return reader.commands
@@ -256,7 +260,9 @@ class _Reader:
         self.commands.append(command)
 
     def _without_syntax(self, words: list[Word]) -> list[Word]:
-        """Return a command without the keywords before it; the variable of a `for` loop takes its values."""
+        """Return a command without the keywords before it; the variable of a `for` loop takes its
+        values.
+        """
         while words and words[0].text in _KEYWORDS:
             words = words[1:]
         match [word.text for word in words[:3]]:
@@ -378,7 +384,9 @@ class _Reader:
         return ["".join(texts) for texts in product(*pieces)]
 
     def _read_dollar(self) -> list[str]:
-        """Read what an unquoted dollar begins; its value is split into words, and its patterns match files."""
+        """Read what an unquoted dollar begins; its value is split into words, and its patterns
+        match files.
+        """
         if self._text.startswith("'", self._at):
             return [self._read_escapes()]
         if self._text.startswith('"', self._at):

@@ -16,14 +16,15 @@ GITS_OWN = ("Merge ", 'Revert "', "Reapply ", "fixup! ", "squash! ", "amend! ")
 _ALIKE = 0.75
 """From this likeness on a prescribed subject is what was meant."""
 _OTHER_TYPES = {
-    "feature": "feat", "add": "feat", "added": "feat", "adds": "feat", "implement": "feat", "implements": "feat",
-    "implemented": "feat", "bugfix": "fix", "bug": "fix", "hotfix": "fix", "fixed": "fix", "fixes": "fix",
-    "tests": "test", "tested": "test", "doc": "docs", "document": "docs", "documented": "docs",
-    "documentation": "docs", "readme": "docs", "performance": "perf", "refactored": "refactor", "build": "chore",
-    "ci": "chore",
+    "feature": "feat", "add": "feat", "added": "feat", "adds": "feat", "implement": "feat",
+    "implements": "feat", "implemented": "feat", "bugfix": "fix", "bug": "fix", "hotfix": "fix",
+    "fixed": "fix", "fixes": "fix", "tests": "test", "tested": "test", "doc": "docs",
+    "document": "docs", "documented": "docs", "documentation": "docs", "readme": "docs",
+    "performance": "perf", "refactored": "refactor", "build": "chore", "ci": "chore",
 }  # fmt: skip
 _PARTS = re.compile(
-    r"(?P<type>[A-Za-z]+)?\s*(?:[(\[{](?P<scope>[^()\[\]{}]*)[)\]}])?\s*!?\s*(?::|-\s)\s*(?P<text>.*)"
+    r"(?P<type>[A-Za-z]+)?\s*(?:[(\[{](?P<scope>[^()\[\]{}]*)[)\]}])?\s*!?\s*"
+    r"(?::|-\s)\s*(?P<text>.*)"
 )
 _PLAN = re.compile(r"\b[0-9]{2}-[0-9]{2}\b")
 
@@ -34,7 +35,9 @@ def is_sound(subject: str) -> bool:
 
 
 def first_line(message: str, comment: str = "#") -> str:
-    """Return the subject of a message as the user's editor leaves it: the first line that git would keep."""
+    """Return the subject of a message as the user's editor leaves it: the first line that git would
+    keep.
+    """
     lines = (line.rstrip() for line in message.splitlines())
     return next((line for line in lines if line.strip() and not line.startswith(comment)), "")
 
@@ -42,9 +45,11 @@ def first_line(message: str, comment: str = "#") -> str:
 def nearest(subject: str, prescribed: Sequence[str], plan: str) -> str:
     """Return the right subject nearest to a wrong one.
 
-    `prescribed`: subjects of the artifacts at hand. `plan`: the scope of a source commit that names none.
+    `prescribed`: subjects of the artifacts at hand. `plan`: the scope of a source commit that names
+    none.
     """
-    # Only what is about to be refused is compared, and importing this costs as much as all the rest.
+    # Only what is about to be refused is compared, and importing this costs as much as all the
+    # rest.
     from difflib import get_close_matches
 
     if alike := get_close_matches(subject, prescribed, 1, _ALIKE):

@@ -139,7 +139,8 @@ _CODE_WRITES = re.compile(
     r"""open\([^)]*,\s*(?:mode\s*=\s*)?['"][rb]*[wax]|open\([^)]*['"]>|Mode\.WRITE
     |\.(?:write_text|write_bytes|unlink|rmtree|touch|rename|symlink_to|hardlink_to|truncate)\(
     |\b(?:os|shutil|fs|fsp|promises|File|FileUtils|Deno|Bun)\.(?:promises\.)?
-     (?:remove|unlink|rename|replace|copy|move|rm|cp|mv|write|append|truncate|delete|create|symlink|link)
+     (?:remove|unlink|rename|replace|copy|move|rm|cp|mv|write|append|truncate|delete|create|symlink
+     |link)
     |\b(?:writeFile|appendFile|writeFileSync|unlinkSync|rmSync)\b
     |\b(?:dump|unlink|file_put_contents)\s*\(?""",
     re.VERBOSE,
@@ -346,10 +347,11 @@ _VALUED = _by_name(
 """Options whose next word is their value, for the programs where it would be taken for a file."""
 
 _WITHOUT_FILES = """
-    echo printf ls stat test [ file du df tree basename dirname realpath readlink pwd which type hash true false :
-    sleep date kill ps cd pushd popd exit return shift wait set unset export local declare readonly read let seq
-    docker-compose kubectl helm ssh scp gh glab aws gcloud az terraform npm yarn pip pip3 brew apt-get apt systemctl
-    yolo-fs make alias command ping nc psql redis-cli expr bc history
+    echo printf ls stat test [ file du df tree basename dirname realpath readlink pwd which type
+    hash true false : sleep date kill ps cd pushd popd exit return shift wait set unset export local
+    declare readonly read let seq docker-compose kubectl helm ssh scp gh glab aws gcloud az
+    terraform npm yarn pip pip3 brew apt-get apt systemctl yolo-fs make alias command ping nc psql
+    redis-cli expr bc history
 """
 """Programs that read the content of none of their arguments, or run elsewhere."""
 
@@ -802,8 +804,11 @@ def _of_find(program: _Program, variables: Mapping[str, str], depth: int) -> _Se
             break
         roots.append(word)
     names = [*program.values("-name"), *program.values("-iname")]
-    found = [posixpath.join(_planning_below(root.text), "**", name.text) for root in roots or [Word(".")]
-             for name in names or [Word("*")]]  # fmt: skip
+    found = [
+        posixpath.join(_planning_below(root.text), "**", name.text)
+        for root in roots or [Word(".")]
+        for name in names or [Word("*")]
+    ]
     removes_or_writes = "-delete" in texts
     for at in actions:
         end = next((end for end in range(at, len(texts)) if texts[end] in (";", "+")), len(texts))

@@ -46,7 +46,8 @@ def exhausted(facts: LoopFacts) -> Iterator[EscalationRequest]:
                 reason=f"{one.kind.value} {one.of}: {one.state}, no round is left",
                 boundary=one.what,
                 evidence=(f"{one.round} rounds, the last one failed",),
-                recommendation="decide whether to accept it, to change the design, or to try once more",
+                recommendation="decide whether to accept it, to change the design, or to try "
+                "once more",
                 severity="blocking",
                 task=task,
             )

@@ -16,8 +16,8 @@ from yolo_fs.protocol.names import Dept
 from yolo_fs.rules.evidence.facts import Filed, PhaseFacts, Version, Work
 
 WITH_ROUNDS = frozenset({
-    "discovery", "critique", "plan", "summary", "research", "code-review", "verification", "qa-code",
-    "po-qa-verdict", "integration-gate-result", "architecture", "scope-document",
+    "discovery", "critique", "plan", "summary", "research", "code-review", "verification",
+    "qa-code", "po-qa-verdict", "integration-gate-result", "architecture", "scope-document",
 })  # fmt: skip
 """Kinds of artifacts whose past tells of rounds."""
 
@@ -114,7 +114,10 @@ class LoopProgress:
 
     def __str__(self) -> str:
         turn = f", next {self.next}: {self.what}" if self.next else ""
-        return f"{self.kind.value} {self.of}: {self.state} (round {self.round}, {self.rounds_left} left){turn}"
+        return (
+            f"{self.kind.value} {self.of}: {self.state} (round {self.round}, "
+            f"{self.rounds_left} left){turn}"
+        )
 
     JSON_KEYS: ClassVar = {
         "loop": "kind",

@@ -197,7 +197,8 @@ def _accepts(line: Mapping[str, Any], plan: str) -> bool:
 
 _ACCEPTS = re.compile(r"\baccept(s|ed|ing)?\b", re.IGNORECASE)
 _DENIES = re.compile(
-    r"\b(not|no|never|cannot|nor|without accepting|neither|if|unless|until|refus\w*|reject\w*|un\w*accept\w*)\b|n['’]t\b",
+    r"\b(not|no|never|cannot|nor|without accepting|neither|if|unless|until"
+    r"|refus\w*|reject\w*|un\w*accept\w*)\b|n['’]t\b",
     re.IGNORECASE,
 )
 

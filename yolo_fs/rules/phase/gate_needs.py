@@ -1,4 +1,5 @@
-"""What the gates need: each `Need`, and each check of the integration gate, bound to its one predicate. Pure.
+"""What the gates need: each `Need`, and each check of the integration gate, bound to its one
+predicate. Pure.
 
 The predicates ask a `GateSource`, so the same ones serve our gates, which look at commits, and the
 drop-in scripts, which look at files. See docs/sources.md#document-002.

@@ -271,7 +271,8 @@ def _question(line: Mapping[str, Any]) -> str:
 def _gates(report: PhaseReport) -> Iterator[Item]:
     for gate in report.phase.gates:
         lacks = [str(lack) for lack in gate.missing]
-        why = f"closed: {safe('; '.join(lacks[:2]), 300)}{f' and {len(lacks) - 2} more' if len(lacks) > 2 else ''}"
+        more = f" and {len(lacks) - 2} more" if len(lacks) > 2 else ""
+        why = f"closed: {safe('; '.join(lacks[:2]), 300)}{more}"
         yield (
             f"{gate.name}: {'open' if gate.is_open else why}",
             {"gate": gate.name, "open": gate.is_open, "lacks": lacks[:_FEW]},

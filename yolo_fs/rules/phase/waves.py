@@ -80,7 +80,10 @@ def routing(config: Mapping[str, Any]) -> Routing:
         )
         return Routing(BACKEND_ONLY, active, warning)
     if wanted != BACKEND_ONLY and not active:
-        warning = f"department_workflow={wanted} but no non-backend departments enabled; behaving as backend_only"
+        warning = (
+            f"department_workflow={wanted} but no non-backend departments enabled; "
+            "behaving as backend_only"
+        )
         return Routing(BACKEND_ONLY, active, warning)
     return Routing(wanted, active)
 

@@ -1,1 +1,4 @@
-"""The state files as the evidence has them, and how our last word in them is told from others'. Pure."""
+"""The state files as the evidence has them, and how our last word in them is told from others'.
+
+Pure.
+"""

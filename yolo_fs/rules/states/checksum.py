@@ -16,7 +16,9 @@ SEAL = "projected"
 DECLARED = "declared"
 
 Rank = Callable[[str, Any], float]
-"""How far a value is on its way, by key: only what is at least as far as the evidence can differ from it for good."""
+"""How far a value is on its way, by key: only what is at least as far as the evidence can differ
+from it for good.
+"""
 
 
 def sealed(content: Mapping[str, Any]) -> dict[str, Any]:
@@ -25,7 +27,9 @@ def sealed(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def renewed(before: Mapping[str, Any] | None, fresh: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the fresh content, sealed; None when the file says the same already, whoever wrote it."""
+    """Return the fresh content, sealed; None when the file says the same already, whoever
+    wrote it.
+    """
     return None if before is not None and _bare(before) == _bare(fresh) else sealed(fresh)
 
 
@@ -40,10 +44,12 @@ def declared_in(
     derived: Mapping[str, Any],
     rank: Rank,
 ) -> dict[str, Any]:
-    """Return what is declared and not borne out: key → value. What the evidence has overtaken was true, and is dropped.
+    """Return what is declared and not borne out: key → value.
 
-    `said`: what the file says in places that the evidence decides, by key; it counts only where the file is not ours.
-    `derived`: what the evidence says, under the same keys.
+    What the evidence has overtaken was true, and is dropped.
+
+    `said`: what the file says in places that the evidence decides, by key; it counts only where the
+    file is not ours. `derived`: what the evidence says, under the same keys.
     """
     old = before.get(DECLARED)
     kept = dict(old) if isinstance(old, dict) else {}

@@ -30,7 +30,10 @@ class Drift:
     derived: object
 
     def __str__(self) -> str:
-        return f"{self.where}: {self.key} is declared {self.declared!r}, the evidence says {self.derived!r}"
+        return (
+            f"{self.where}: {self.key} is declared {self.declared!r}, the evidence says "
+            f"{self.derived!r}"
+        )
 
 
 def derived_status(progress: DepartmentStatus) -> dict[str, Any]:
@@ -54,10 +57,12 @@ _BEGUN = (StepStanding.COMPLETE, StepStanding.RUNNING)
 def department_status(
     progress: DepartmentStatus, before: Mapping[str, Any], now: str, error: str
 ) -> dict[str, Any]:
-    """Return the status file of a department: eight keys in the reference's order, then ours, then what others added.
+    """Return the status file of a department: eight keys in the reference's order, then ours, then
+    what others added.
 
-    `before`: the file as it is; empty when there is none. `now`: ISO time. `error`: the first finding of a
-    rejected artifact. The same evidence gives the same file: only a change moves `updated_at` and `seq`.
+    `before`: the file as it is; empty when there is none. `now`: ISO time. `error`: the first
+    finding of a rejected artifact. The same evidence gives the same file: only a change moves
+    `updated_at` and `seq`.
     """
     derived = derived_status(progress)
     declared = declarations(before, derived)
@@ -94,8 +99,8 @@ def seq_of(status: Mapping[str, Any]) -> int:
 def declarations(before: Mapping[str, Any], derived: Mapping[str, Any]) -> dict[str, Any]:
     """Return what was declared of a department and differs from the evidence.
 
-    A file that was written by others since our last write speaks for itself; in one of ours, what was declared
-    stands under `declared`.
+    A file that was written by others since our last write speaks for itself; in one of ours, what
+    was declared stands under `declared`.
     """
     declared = before.get("declared")
     said = dict(declared) if isinstance(declared, dict) else {}
@@ -119,14 +124,18 @@ def drift_of_department(progress: DepartmentStatus, status: Mapping[str, Any]) -
 
 
 def drift_of_state(where: str, state: Mapping[str, Any]) -> Iterator[Drift]:
-    """Yield what is declared in a state file of ours beside what it derives (see `rules.states.seal`)."""
+    """Yield what is declared in a state file of ours beside what it derives (see
+    `rules.states.seal`).
+    """
     declared = state.get("declared")
     for key, value in declared.items() if isinstance(declared, dict) else ():
         yield Drift(where, key, value, _status_in(state, key))
 
 
 def _status_in(state: Mapping[str, Any], key: str) -> object:
-    """Return what a state file says under a key such as `status`, `steps.qa` or `gates.all-depts`."""
+    """Return what a state file says under a key such as `status`, `steps.qa` or
+    `gates.all-depts`.
+    """
     group, _, name = key.partition(".")
     found = state.get(group)
     if name and isinstance(found, list):

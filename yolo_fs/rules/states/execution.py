@@ -1,4 +1,5 @@
-"""`.execution-state.json` as the evidence has it: one write for each transition, so that each can be a commit.
+"""`.execution-state.json` as the evidence has it: one write for each transition, so that each can
+be a commit.
 
 Times are those of the commits that prove a step, so the same history gives the same file. What
 cannot be derived (the current task, a step that somebody says has begun, keys that we do not know)
@@ -36,9 +37,11 @@ class _Target:
 
 
 def next_execution_state(phase: Phase, before: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return the next content of a phase's execution state; None when it says already what the evidence says.
+    """Return the next content of a phase's execution state; None when it says already what the
+    evidence says.
 
-    `before`: the committed content. Called again after each commit, it records one transition at a time.
+    `before`: the committed content. Called again after each commit, it records one transition at a
+    time.
     """
     facts, progress, old = phase.facts, phase.progress, dict(before or {})
     targets = {target.step.key: target for target in _targets(phase, old)}

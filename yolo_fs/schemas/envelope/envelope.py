@@ -27,7 +27,8 @@ from yolo_fs.schemas.packet import Guid
 AgentType = Literal[
     "user", "orchestrator", "market-research", "prfaq", "prd", "prototype", "ai-framing"
 ]
-"""The document's six, and `user`: the first of its payloads goes from the user to the orchestrator."""
+"""The document's six, and `user`: the first of its payloads goes from the user to the orchestrator.
+"""
 
 Slug = Annotated[
     str,

@@ -24,7 +24,7 @@ class CustomerCompany(Wire):
     """Its industry, or null."""
 
 
-# --- 1. User → Orchestrator ------------------------------------------------------------------------------------------
+# --- 1. User → Orchestrator ---
 
 
 class ProductConcept(Wire):
@@ -68,7 +68,7 @@ class InitialInput(Wire):
     """How the user wants it done."""
 
 
-# --- 2. Orchestrator → Market Research -------------------------------------------------------------------------------
+# --- 2. Orchestrator → Market Research ---
 
 
 class ResearchBrief(Wire):
@@ -99,7 +99,7 @@ class MarketResearchRequest(Wire):
     """Questions to answer, optional."""
 
 
-# --- 4. Orchestrator → AI Framing ------------------------------------------------------------------------------------
+# --- 4. Orchestrator → AI Framing ---
 
 
 class BusinessContext(Wire):
@@ -137,7 +137,7 @@ class AiFramingRequest(Wire):
     """The market."""
 
 
-# --- 6. Orchestrator → PRFAQ -----------------------------------------------------------------------------------------
+# --- 6. Orchestrator → PRFAQ ---
 
 
 class ProductContext(Wire):
@@ -192,7 +192,7 @@ class PrfaqRequest(Wire):
     """What is learned."""
 
 
-# --- 8. Orchestrator → PRD -------------------------------------------------------------------------------------------
+# --- 8. Orchestrator → PRD ---
 
 
 class PrfaqContext(Wire):
@@ -274,7 +274,7 @@ class PrdRequest(Wire):
     """What the user told."""
 
 
-# --- 10. Orchestrator → Prototype ------------------------------------------------------------------------------------
+# --- 10. Orchestrator → Prototype ---
 
 
 class PersonaAtWork(Wire):

@@ -1,4 +1,5 @@
-"""What the UI/UX department hands over: tokens, components, flows; and the contracts between departments.
+"""What the UI/UX department hands over: tokens, components, flows; and the contracts between
+departments.
 
 See docs/sources.md#document-000.
 """

@@ -39,8 +39,8 @@ class CritiqueFinding(Wire):
     """One finding of the Critic about a phase that is not designed yet."""
 
     renamed_keys: ClassVar[Mapping[str, str]] = {
-        "category": "cat", "severity": "sev", "finding": "q", "desc": "q", "title": "q", "detail": "ctx",
-        "recommendation": "sug", "rec": "sug",
+        "category": "cat", "severity": "sev", "finding": "q", "desc": "q", "title": "q",
+        "detail": "ctx", "recommendation": "sug", "rec": "sug",
     }  # fmt: skip
 
     id: FindingName

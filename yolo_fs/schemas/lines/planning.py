@@ -162,7 +162,8 @@ class TurboTask(Wire):
     """A task of a turbo plan, which may leave its type out."""
 
     renamed_keys: ClassVar[Mapping[str, str]] = {
-        "action": "a", "n": "a", "title": "a", "desc": "a", "file": "f", "files": "f", "ac": "v", "tests": "ts",
+        "action": "a", "n": "a", "title": "a", "desc": "a", "file": "f", "files": "f", "ac": "v",
+        "tests": "ts",
     }  # fmt: skip
     accepts: ClassVar[Mapping[str, Form]] = {"td": Form.LONG_TASK}
 

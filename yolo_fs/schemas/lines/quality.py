@@ -23,7 +23,7 @@ from yolo_fs.schemas.base import (
     invariant,
 )
 
-# --- verification ----------------------------------------------------------------------------------------------------
+# --- verification ---
 
 
 class Verification(Wire):
@@ -73,7 +73,7 @@ class VerificationCheck(Wire):
     """Category."""
 
 
-# --- code quality ----------------------------------------------------------------------------------------------------
+# --- code quality ---
 
 
 class SuiteRun(Wire):
@@ -153,7 +153,7 @@ class QualityFinding(Wire):
     """Suggestion."""
 
 
-# --- security --------------------------------------------------------------------------------------------------------
+# --- security ---
 
 
 class SecurityAuditLine(Wire):
@@ -198,7 +198,7 @@ class SecurityFinding(Wire):
     """How to mend it."""
 
 
-# --- QA gates --------------------------------------------------------------------------------------------------------
+# --- QA gates ---
 
 
 class PassFail(Wire):

@@ -40,7 +40,10 @@ ManualTestName = Annotated[
 
 
 class ReviewVerdict(Wire):
-    """The first line of a review. Several reviews may share a file, each with its own verdict line."""
+    """The first line of a review.
+
+    Several reviews may share a file, each with its own verdict line.
+    """
 
     renamed_keys: ClassVar[Mapping[str, str]] = {"plans": "plan"}
     accepts: ClassVar[Mapping[str, Form]] = {

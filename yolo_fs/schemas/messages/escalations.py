@@ -1,4 +1,5 @@
-"""Escalations: up one level at a time, their resolution down again, and the warning when one waits too long.
+"""Escalations: up one level at a time, their resolution down again, and the warning when one waits
+too long.
 
 See docs/sources.md#document-000 and #document-002.
 """
@@ -12,8 +13,8 @@ from yolo_fs.schemas.base import Count, EscalationName, Field, Text
 from yolo_fs.schemas.messages.message import Direction, Message, Severity, SomeTexts, Texts
 
 Escalating = Literal[
-    "dev", "senior", "lead", "architect", "tester", "qa", "qa-code", "security", "documenter", "scout", "debugger",
-    "critic", "owner",
+    "dev", "senior", "lead", "architect", "tester", "qa", "qa-code", "security", "documenter",
+    "scout", "debugger", "critic", "owner",
 ]  # fmt: skip
 """Who may escalate."""
 EscalatedTo = Literal["senior", "lead", "architect", "owner", "user"]

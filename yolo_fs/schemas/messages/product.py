@@ -38,14 +38,16 @@ RIVALS = (
         frozenset({"scope_match", "action"}),
         {"accept": "approve", "patch": "patch", "major": "major"},
         ("accept", "patch", "major"),
-        "scope_match -> scope_confidence (0 to 1); findings[] cat -> check, sev -> result, desc and fix -> detail, "
+        "scope_match -> scope_confidence (0 to 1); findings[] cat -> check, sev -> result, "
+        "desc and fix -> detail, "
         "with dept; phase and action fall away; target_dept and re_scope_items are added",
     ),
     OlderVerdictForm(
         frozenset({"scope_alignment", "verdict_note", "missing", "extra"}),
         {"PASS": "approve", "PATCH": "patch", "FAIL": "major"},
         ("PATCH",),
-        "scope_alignment -> scope_confidence (0 to 1); missing -> re_scope_items on major, else findings[].detail; "
+        "scope_alignment -> scope_confidence (0 to 1); missing -> re_scope_items on major, "
+        "else findings[].detail; "
         "extra and verdict_note -> findings[].detail; target_dept and re_scope_items are added",
     ),
 )

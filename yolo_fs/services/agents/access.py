@@ -1,4 +1,5 @@
-"""Answers whether somebody may: resolves names and paths, and finds the plan that is being worked on.
+"""Answers whether somebody may: resolves names and paths, and finds the plan that is being worked
+on.
 
 A path is resolved on disk before any rule sees it: links, `..` and absolute spellings lead nowhere
 else.
@@ -30,7 +31,9 @@ from yolo_fs.services.workspace.settings import Settings, load
 
 
 class Access:
-    """The rules of access in one repository, or outside of any: then for one department and its defaults."""
+    """The rules of access in one repository, or outside of any: then for one department and its
+    defaults.
+    """
 
     def __init__(
         self,
@@ -40,7 +43,9 @@ class Access:
         *,
         start: str = "",
     ):
-        """`start`: the directory that relative paths are spelled from; empty for the root of the repository."""
+        """`start`: the directory that relative paths are spelled from; empty for the root of the
+        repository.
+        """
         self._repository = repository
         self._start = start
         self._settings = settings or (load(repository.root) if repository else None)
@@ -66,12 +71,16 @@ class Access:
         return replace(sender, mode=mode), replace(receiver, mode=mode)
 
     def read(self, actor: Actor, path: str, work: str = "") -> AccessDecision:
-        """Return whether somebody may read a path, spelled from where the caller stands or absolute."""
+        """Return whether somebody may read a path, spelled from where the caller stands or
+        absolute.
+        """
         target = self.target(path, by_name=True)
         return may_read(actor, target, work) if target else outside(actor, safe(path))
 
     def write(self, actor: Actor, path: str, plan: str = "") -> AccessDecision:
-        """Return whether somebody may write a path. `plan`: the one he works on; empty for the department's active one.
+        """Return whether somebody may write a path.
+
+        `plan`: the one he works on; empty for the department's active one.
 
         Raises:
             YoloError: UNKNOWN_NAME when there is no such plan.
@@ -84,7 +93,8 @@ class Access:
     def target(self, path: str, *, by_name: bool = False) -> Target | None:
         """Return what a path leads to; None when that lies outside of the repository.
 
-        `by_name`: a bare name of the protocol, such as `architecture.toon`, stands for every file of that name.
+        `by_name`: a bare name of the protocol, such as `architecture.toon`, stands for every file
+        of that name.
         """
         if path == GIT_DIFF:
             return Target(GIT_DIFF)
@@ -157,11 +167,15 @@ _OPEN = (
 
 
 def _artifact_named(name: str) -> str:
-    """Return a path at which an artifact of that name would lie; the name itself when it is no artifact's."""
+    """Return a path at which an artifact of that name would lie; the name itself when it is no
+    artifact's.
+    """
     places = (f"{PLANNING_ROOT}/{name}", f"{PLANNING_ROOT}/phases/00-any/{name}")
     return next((path for path in places if "/" not in name and classify(path)), name)
 
 
 def out_of_lane(facts: PhaseFacts) -> tuple[Finding, ...]:
-    """Return what the files of a phase show to be outside of somebody's authority, or to have gone a wrong way."""
+    """Return what the files of a phase show to be outside of somebody's authority, or to have gone
+    a wrong way.
+    """
     return (*decisions_out_of_lane(facts), *routes_broken(facts))

@@ -1,5 +1,5 @@
-"""Reports agents that disappear, circuits that open and departments that stall, each once, with the work that is in no
-commit.
+"""Reports agents that disappear, circuits that open and departments that stall, each once, with the
+work that is in no commit.
 """
 
 from __future__ import annotations
@@ -153,7 +153,10 @@ class AgentAlerts:
             "uncommitted": uncommitted(self.repository, one, verdicts)
         }
         owing = ", ".join(each.agent.name or each.agent.id for each in (*one.silent, *one.unclean))
-        title = f"The deadline of {one.deadline_s:g} s to stop has passed: {owing} still owe an answer or their work"
+        title = (
+            f"The deadline of {one.deadline_s:g} s to stop has passed: {owing} still owe "
+            "an answer or their work"
+        )
         yield Alert(
             key, "shutdown.late" if is_late else "shutdown.over", "", data, title if is_late else ""
         )

@@ -1,4 +1,5 @@
-"""Reads the record of the crew, and adds to it what was said to somebody: a request, an answer, a report.
+"""Reads the record of the crew, and adds to it what was said to somebody: a request, an answer, a
+report.
 
 See docs/faults.md#f19 and #f53.
 """
@@ -56,7 +57,9 @@ class AgentJournal:
         return stamp_of(self._own_dir, heartbeats.FILE)
 
     def read(self, now: datetime) -> Recorded:
-        """Return every sign in the order in which it was written, and what is wrong with the record."""
+        """Return every sign in the order in which it was written, and what is wrong with the
+        record.
+        """
         before = (*self._parts.values(), *self._torn.values())
         for name, part in self._parts.items():
             self._parts[name] = self._grown(name, part, now)

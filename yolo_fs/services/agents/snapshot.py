@@ -1,4 +1,5 @@
-"""Looks at the crew: who is there, whose circuit is open, who was asked to stop, what stands still, and why.
+"""Looks at the crew: who is there, whose circuit is open, who was asked to stop, what stands still,
+and why.
 
 What is looked at is the record of the crew, the branch and the verdicts on the work tree; what is
 timed is timed by the clock that nobody sets (`rules/escalations/clock`). The same look serves the
@@ -105,7 +106,9 @@ class AgentsObserver:
         self.record = AgentJournal(repository.own_dir, settings.limits)
 
     def look(self, verdicts: Mapping[str, Verdict], *, keep: bool = False) -> AgentsSnapshot:
-        """Return the crew as it is now. `keep`: let another run of the program know how long everything has lasted.
+        """Return the crew as it is now.
+
+        `keep`: let another run of the program know how long everything has lasted.
 
         Raises:
             YoloError: OBJECT_MISSING, GIT_FAILED when the history cannot be read.
@@ -154,7 +157,9 @@ class AgentsObserver:
     def _left(
         self, phases: tuple[_OpenPhase, ...], agents: Iterable[AgentHealth], said: Recorded
     ) -> tuple[Breaker, ...]:
-        """Return the breakers as the last outcome left them; the fold is made again only where there are others."""
+        """Return the breakers as the last outcome left them; the fold is made again only where
+        there are others.
+        """
         basis = (phases, said, tuple(one for one in agents if one.health is Health.DISAPPEARED))
         if self._folded is None or self._folded[0] != basis:
             told = {

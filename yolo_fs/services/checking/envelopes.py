@@ -1,4 +1,5 @@
-"""The handoffs of document 003: reads the sessions of a project and checks envelopes in any snapshot of it.
+"""The handoffs of document 003: reads the sessions of a project and checks envelopes in any
+snapshot of it.
 
 Whatever lies in `documents/handoffs/` is read strictly, and no link is followed. See
 docs/faults.md#f50, #f51 and #f53.
@@ -93,7 +94,9 @@ class ProductHandoffs:
         )
 
     def examine(self, path: str, data: bytes) -> tuple[Finding, ...]:
-        """Return everything that is wrong with the bytes of an envelope, or of choices, at a path of the project."""
+        """Return everything that is wrong with the bytes of an envelope, or of choices, at a path
+        of the project.
+        """
         return self.check_reading(path, self._read(data, path))
 
     def check_reading(self, path: str, reading: Reading) -> tuple[Finding, ...]:
@@ -125,7 +128,9 @@ class ProductHandoffs:
         return (data,) if isinstance(data, Finding) else self.examine(path, data)
 
     def _paths(self, session_id: str = "") -> Iterator[str]:
-        """Yield the handoffs of a session, or of all, and every misnamed file, whose content alone tells."""
+        """Yield the handoffs of a session, or of all, and every misnamed file, whose content alone
+        tells.
+        """
         for name in sorted(self.snapshot.names(HANDOFF_FOLDER)):
             path = f"{HANDOFF_FOLDER}/{name}"
             said = read_name(path)

@@ -1,4 +1,6 @@
-"""Parses what was sent: a message of the protocol, or plain text with the reason why it is not one."""
+"""Parses what was sent: a message of the protocol, or plain text with the reason why it is
+not one.
+"""
 
 from __future__ import annotations
 

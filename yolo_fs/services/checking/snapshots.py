@@ -91,7 +91,9 @@ class NoTree:
 
 
 class BlobReader:
-    """Reads blobs of a repository, none larger than the limit, and remembers which commits exist."""
+    """Reads blobs of a repository, none larger than the limit, and remembers which commits
+    exist.
+    """
 
     def __init__(self, repository: Repository, limit_bytes: int):
         self._repository = repository
@@ -100,7 +102,9 @@ class BlobReader:
         self._known_commits: dict[str, bool] = {}
 
     def read(self, oid: str, path: str) -> bytes | Finding:
-        """Return the bytes of a blob, or why they cannot be read; `path` is what the finding names."""
+        """Return the bytes of a blob, or why they cannot be read; `path` is what the finding
+        names.
+        """
         size = self.size_bytes(oid)
         if size > self._limit_bytes:
             message = f"{size} bytes; the limit is {self._limit_bytes}"
@@ -139,7 +143,10 @@ class Staged:
     """The files in the index."""
 
     def __init__(self, blobs: BlobReader, entries: Mapping[str, str], root: str):
-        """`entries`: path → blob id. `root`: the work tree, which holds the files that git ignores."""
+        """`entries`: path → blob id.
+
+        `root`: the work tree, which holds the files that git ignores.
+        """
         self._blobs = blobs
         self._entries = entries
         self._work_tree = WorkTree(root, 0)

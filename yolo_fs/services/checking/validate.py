@@ -282,7 +282,8 @@ def _unrecognised(shown: str) -> Finding:
         Reason.UNKNOWN_NAME,
         shown,
         message="cannot determine the file's type",
-        expected="a name of the protocol, such as critique.jsonl or 01-02.plan.jsonl, or a message with its `type`",
+        expected="a name of the protocol, such as critique.jsonl or 01-02.plan.jsonl, or a "
+        "message with its `type`",
         hint="pass --type KIND; 'yolo-fs schema list' shows the kinds",
     )
 

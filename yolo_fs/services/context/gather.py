@@ -1,4 +1,5 @@
-"""Gathers what contexts are compiled from: the files as they stand, where they may be committed, else as they were.
+"""Gathers what contexts are compiled from: the files as they stand, where they may be committed,
+else as they were.
 
 An artifact that was rejected, is being written or looks like a credential feeds nothing; what the
 branch has of it may.
@@ -86,7 +87,8 @@ class Gatherer:
         self._committed: dict[tuple[str, str], ContextSource | None] = {}
 
     def look(self, commit: str | None, verdicts: Mapping[str, Verdict]) -> SourceSnapshot:
-        """Return everything that contexts may be made of as of a commit and the work tree beside it.
+        """Return everything that contexts may be made of as of a commit and the work tree beside
+        it.
 
         `verdicts`: path → verdict of each candidate; committed ones may be left out.
         """
@@ -129,7 +131,8 @@ class Gatherer:
             yield from (one for one in _entry(root, folder, name) if one.refused is None)
 
     def line_at(self, origin: Origin) -> str | None:
-        """Return the line that an origin names, as the work tree or the commit has it; None when it is gone.
+        """Return the line that an origin names, as the work tree or the commit has it; None when it
+        is gone.
 
         Of a whole file its path, of a commit its name and subject.
         """
@@ -187,7 +190,9 @@ class Gatherer:
         return replace(source, commit=commit) if source else None
 
     def _understood(self, path: str, data: bytes) -> ContextSource | None:
-        """Return what valid bytes say; None when they are not what the protocol asks of such a file."""
+        """Return what valid bytes say; None when they are not what the protocol asks of such a
+        file.
+        """
         place = classify(path)
         if place is None and find_secrets(
             data, path, frozenset(self._settings.policy.secrets_allowed)
@@ -244,7 +249,9 @@ def _feeds(path: str) -> bool:
 
 
 def _counts_on_disk(path: str, verdict: Verdict | None, *, is_committed: bool) -> bool:
-    """Return whether a file counts as it stands: committed, about to be, or held for a reason that is not its own."""
+    """Return whether a file counts as it stands: committed, about to be, or held for a reason that
+    is not its own.
+    """
     if classify(path) is None:
         return True
     match verdict:

@@ -68,18 +68,21 @@ class ContextStore:
         self._team = team
         self._gatherer = Gatherer(repository, settings, team)
         self._states: dict[PhaseId, object] = {}
-        """Phase → the state of everything that its contexts are made of; the same object as long as it is the same."""
+        """Phase → the state of everything that its contexts are made of; the same object as long as
+        it is the same.
+        """
         self._known: dict[str, tuple[object, object, str]] = {}
         """Path of a context → the state that it was last compiled from."""
 
     def compile(
         self, names: tuple[str, ...], phase: PhaseId | None = None, plan: PlanId | None = None
     ) -> list[StoredContext]:
-        """Compile and write the contexts of some agents; of the phase that is worked on unless one is named.
+        """Compile and write the contexts of some agents; of the phase that is worked on unless one
+        is named.
 
         Raises:
-            YoloError: UNKNOWN_NAME for an agent without context, or a plan that the phase has not; NOT_INITIALISED when
-                there is no phase.
+            YoloError: UNKNOWN_NAME for an agent without context, or a plan that the phase has not;
+                NOT_INITIALISED when there is no phase.
         """
         commit = self._repository.head().tip
         wanted, look = phase or self.current_phase(commit), self._look(commit)
@@ -91,7 +94,8 @@ class ContextStore:
         ]
 
     def prove(self, names: tuple[str, ...], phase: PhaseId | None = None) -> list[ContextAudit]:
-        """Compile the contexts of some agents anew, prove each line, and compare the files with them.
+        """Compile the contexts of some agents anew, prove each line, and compare the files with
+        them.
 
         Raises:
             YoloError: as `compile`.
@@ -103,10 +107,12 @@ class ContextStore:
     def keep(
         self, commit: str | None, verdicts: Mapping[str, Verdict], *, writes: bool = True
     ) -> tuple[str, ...]:
-        """Compile every context that exists anew where something of it changed; return the paths that are true.
+        """Compile every context that exists anew where something of it changed; return the paths
+        that are true.
 
-        `verdicts`: path → verdict of each candidate of the work tree; committed ones may be left out.
-        The time of a file stays what it was: it tells when its agent asked for it, and that is a sign of life.
+        `verdicts`: path → verdict of each candidate of the work tree; committed ones may be left
+        out. The time of a file stays what it was: it tells when its agent asked for it, and that is
+        a sign of life.
         """
         wanted = dict(self._wanted(commit))
         if not wanted:
@@ -123,7 +129,9 @@ class ContextStore:
         )
 
     def agents(self) -> tuple[str, ...]:
-        """Return the agents of the active departments, of the shared group and of the layer before them."""
+        """Return the agents of the active departments, of the shared group and of the layer before
+        them.
+        """
         active = (None, *SHARED_NAMES, *Switches(self._settings.config).departments)
         return tuple(
             name
@@ -187,12 +195,17 @@ class ContextStore:
         return f"{PLANNING_ROOT}/phases/{phase}/.ctx-{name}.toon"
 
     def _said(self, path: str) -> str | None:
-        """Return what a context says on disk; None when there is none, or something else in its place."""
+        """Return what a context says on disk; None when there is none, or something else in its
+        place.
+        """
         content = read(self._repository.root, path, _LARGEST_BYTES)
         return content.data.decode("utf-8", "replace") if isinstance(content, Content) else None
 
     def _write(self, path: str, made: CompiledContext, *, quietly: bool = False) -> bool:
-        """Write a context whose bytes changed; return whether they did. `quietly`: its time stays what it was."""
+        """Write a context whose bytes changed; return whether they did.
+
+        `quietly`: its time stays what it was.
+        """
         if self._said(path) == made.text:
             return False
         full = os.path.join(self._repository.root, path)
@@ -255,7 +268,8 @@ class ContextStore:
 
 
 def _state(look: SourceSnapshot, phase: PhaseId) -> object:
-    """Return what changes whenever a context of the phase may: its files, those of no phase, and earlier summaries.
+    """Return what changes whenever a context of the phase may: its files, those of no phase, and
+    earlier summaries.
 
     None when one of them is so young that it may change without its stamp showing it.
     """
@@ -290,7 +304,9 @@ def _plans(phase: PhaseId, look: SourceSnapshot) -> list[PlanId]:
 
 
 def _plan_in(said: str, phase: PhaseId, look: SourceSnapshot) -> PlanId | None:
-    """Return the plan that a context was compiled for, as its header says; None when the phase has no such plan."""
+    """Return the plan that a context was compiled for, as its header says; None when the phase has
+    no such plan.
+    """
     found = _PLAN.search(said[:_HEAD_BYTES])
     plan = PlanId.parse(found["plan"]) if found else None
     return plan if plan in _plans(phase, look) else None

@@ -1,1 +1,3 @@
-"""The daemon: watches a work tree, checks what agents write, commits it, and writes what follows."""
+"""The daemon: watches a work tree, checks what agents write, commits it, and writes what
+follows.
+"""

@@ -66,7 +66,9 @@ class Applier:
         self._emit = emit
 
     def carry_out(self, actions: Sequence[Action], head: Head) -> ApplyResult:
-        """Commit first, tell afterwards; a failed commit is told and leaves everything as it was."""
+        """Commit first, tell afterwards; a failed commit is told and leaves everything as it
+        was.
+        """
         accepted = [action.accepted for action in actions if isinstance(action, Commit)]
         outcome = self._commit(accepted, head)
         for action in actions:

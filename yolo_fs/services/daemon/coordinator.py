@@ -33,8 +33,8 @@ LARGEST_CHUNK = 500
 _PASSING = (
     Reason.UNMERGED_INDEX, Reason.USER_COMMITTING, Reason.DETACHED_HEAD, Reason.PROTECTED_BRANCH,
     Reason.BRANCH_BROKEN,
-    Reason.REF_LOCKED, Reason.BRANCH_MOVED, Reason.NO_SPACE, Reason.STORAGE_FAILED, Reason.OBJECT_MISSING,
-    Reason.GIT_FAILED, Reason.GIT_TIMEOUT, Reason.COMMIT_BUDGET,
+    Reason.REF_LOCKED, Reason.BRANCH_MOVED, Reason.NO_SPACE, Reason.STORAGE_FAILED,
+    Reason.OBJECT_MISSING, Reason.GIT_FAILED, Reason.GIT_TIMEOUT, Reason.COMMIT_BUDGET,
 )  # fmt: skip
 PASSING = frozenset({*IN_PROGRESS.values(), *_PASSING})
 """Reasons to hold that pass by themselves; the others need somebody to change something."""

@@ -33,7 +33,8 @@ class Duty(Generic[_Owner]):
 
     name: str
     run: Callable[[_Owner], float | None]
-    """Does it once, and returns in how many seconds it is due again (None: when it is asked for)."""
+    """Does it once, and returns in how many seconds it is due again (None: when it is asked for).
+    """
     is_wanted: Callable[[_Owner], bool] = lambda _owner: False
     """Whether it is due now, whatever the clock says; asked at every turn."""
 
@@ -48,7 +49,9 @@ class Trouble:
 
     @property
     def event(self) -> str:
-        """Type of the event that reports it: only what the environment causes is not a defect of ours."""
+        """Type of the event that reports it: only what the environment causes is not a defect of
+        ours.
+        """
         is_defect = self.reason is Reason.INTERNAL_ERROR
         return "daemon.defect" if is_defect else "daemon.trouble"
 

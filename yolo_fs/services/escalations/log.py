@@ -50,7 +50,9 @@ class PhaseLog:
         self.path = f"{self.folder}/{LOG}"
         """Relative to the work tree."""
         self._entries: tuple[Mapping[str, Any], ...] = ()
-        """As they were when the execution state could last be read: a torn one says nothing of them."""
+        """As they were when the execution state could last be read: a torn one says nothing of
+        them.
+        """
 
     @property
     def full_path(self) -> str:
@@ -156,7 +158,8 @@ def fails_audit(root: str, folder: str, limits: Limits) -> bool:
 
 
 def next_dt(lines: Sequence[Mapping[str, Any]], name: str, now: datetime) -> str:
-    """Return the moment of a new line: now, yet later than every line of that escalation, also as text.
+    """Return the moment of a new line: now, yet later than every line of that escalation, also as
+    text.
 
     Moments are compared as text by whoever checks the log, and a clock may have been set back.
     """
@@ -184,7 +187,9 @@ def _iso(at: datetime) -> str:
 def add_line(
     log: Appending, line: Mapping[str, Any], path: str, settings: Settings
 ) -> tuple[Finding, ...]:
-    """Append a line that passes the schema; else return what is wrong with it, and append nothing."""
+    """Append a line that passes the schema; else return what is wrong with it, and append
+    nothing.
+    """
     _, faults = check(EscalationLine, line, settings.mode)
     wrong = tuple(fault.as_finding(path) for fault in faults)
     if not errors(wrong):

@@ -193,7 +193,10 @@ class Escalations:
     ) -> tuple[Finding, ...]:
         if one is None:
             if new.state != "open":
-                hint = "'yolo-fs escalate list' shows those there are; 'yolo-fs escalate open' opens one."
+                hint = (
+                    "'yolo-fs escalate list' shows those there are; 'yolo-fs escalate "
+                    "open' opens one."
+                )
                 return (
                     Finding(
                         Reason.UNKNOWN_REFERENCE, LOG, message=f"there is no {new.id}", hint=hint
@@ -225,7 +228,10 @@ class Escalations:
                 ),
             )
         if said.fails and not fails_audit(self._repository.root, log.folder, self._settings.limits):
-            message = "only a security FAIL goes past the chain, and no security audit of the phase says FAIL"
+            message = (
+                "only a security FAIL goes past the chain, and no security audit of the "
+                "phase says FAIL"
+            )
             hint = "Write the audit with r FAIL first; or ask the Lead."
             return (
                 Finding(Reason.WRONG_LEVEL, LOG, 0, "/tgt", message, "an audit that fails", hint),
@@ -257,7 +263,10 @@ def _remarks(one: EscalationProgress, log: PhaseLog) -> tuple[Finding, ...]:
     if one.standing is not EscalationStage.STOPPED:
         return ()
     message = f"{one.id} went up and came back {one.round_trips} times: the work on it stops"
-    hint = f"Only the user's decision ends it: yolo-fs escalate resolve {one.id} --by user --decision …"
+    hint = (
+        f"Only the user's decision ends it: yolo-fs escalate resolve {one.id} --by user "
+        "--decision …"
+    )
     return (
         Finding(Reason.STATE_CONFLICT, log.path, 0, "", message, "a decision", hint, Level.WARNING),
     )

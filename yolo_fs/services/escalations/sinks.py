@@ -1,4 +1,5 @@
-"""Tells people that they are asked: by a command and by a webhook, seldom and briefly, and never waits for either.
+"""Tells people that they are asked: by a command and by a webhook, seldom and briefly, and never
+waits for either.
 
 Both are named in the user's own configuration alone: a repository may not choose what runs here,
 nor who is told. What happens while it is not the time to tell is told together later, as a digest.
@@ -51,7 +52,9 @@ class SinkSettings:
 
 
 def load_sinks() -> SinkSettings:
-    """Return the sinks of the user's own configuration; what is not of the right shape counts as absent."""
+    """Return the sinks of the user's own configuration; what is not of the right shape counts as
+    absent.
+    """
     try:
         with open(user_config_path(), "rb") as file:
             records = read_object(file.read(), "the user's configuration").records
@@ -101,7 +104,9 @@ class Digest:
         self._waiting.append(note)
 
     def take(self, now_s: float) -> dict[str, Any] | None:
-        """Return what is to be delivered now, one note or many as one; None when there is none, or it is too early."""
+        """Return what is to be delivered now, one note or many as one; None when there is none, or
+        it is too early.
+        """
         if not self._waiting or now_s < self._next_s:
             return None
         notes, count = list(self._waiting)[-_MOST_SHOWN:], len(self._waiting) + self._dropped
@@ -184,7 +189,10 @@ class Sinks:
 
 
 def note_of(one: EscalationProgress, phase: PhaseId) -> dict[str, Any]:
-    """Return what people are told of an escalation. Text of agents is escaped: it may meet a terminal."""
+    """Return what people are told of an escalation.
+
+    Text of agents is escaped: it may meet a terminal.
+    """
     options = next((each.options for each in reversed(one.history) if each.options), ())
     last = one.history[-1] if one.history else None
     return {
@@ -206,16 +214,22 @@ def note_of(one: EscalationProgress, phase: PhaseId) -> dict[str, Any]:
 
 
 def _run(command: Sequence[str], data: bytes) -> None:
-    """Run the user's command. No word of an agent is an argument of it, and no shell reads anything."""
+    """Run the user's command.
+
+    No word of an agent is an argument of it, and no shell reads anything.
+    """
     done = subprocess.run(command, input=data, capture_output=True, timeout=TIMEOUT_S, check=False)
     if done.returncode:
         raise OSError(
-            f"{command[0]} ended with {done.returncode}: {done.stderr[-200:].decode(errors='replace')}"
+            f"{command[0]} ended with {done.returncode}: "
+            f"{done.stderr[-200:].decode(errors='replace')}"
         )
 
 
 def _post(address: str, data: bytes) -> None:
-    """Send the data to the configured address, and follow nobody elsewhere: no redirect, no proxy."""
+    """Send the data to the configured address, and follow nobody elsewhere: no redirect, no
+    proxy.
+    """
     import urllib.request  # 30 ms: only those who have a webhook pay for it
 
     class Stays(urllib.request.HTTPRedirectHandler):

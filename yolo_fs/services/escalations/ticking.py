@@ -1,4 +1,5 @@
-"""Hands up what a level is silent about, and closes what goes on again: one look a second, next to nothing when idle.
+"""Hands up what a level is silent about, and closes what goes on again: one look a second, next to
+nothing when idle.
 
 See docs/faults.md#f19.
 """
@@ -81,7 +82,9 @@ class Ticker:
     # --- looking ---
 
     def _open(self) -> list[PhaseId]:
-        """Return the phases with an open escalation; a phase is read again only after a file of it changed."""
+        """Return the phases with an open escalation; a phase is read again only after a file of it
+        changed.
+        """
         present = phases_in(self._repository.root)
         for gone in self._logs.keys() - set(present):
             del self._logs[gone]
@@ -269,7 +272,9 @@ def _concerns_people(one: EscalationProgress) -> bool:
 
 
 def _told_at(one: EscalationProgress) -> datetime:
-    """Return from when on a commit counts: since the Dev was told, or, where that is only claimed, since it asked."""
+    """Return from when on a commit counts: since the Dev was told, or, where that is only claimed,
+    since it asked.
+    """
     if not one.claimed:
         return one.since
     rising = [each.at for each in one.history if each.at and not each.goes_down]

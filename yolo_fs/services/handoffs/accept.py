@@ -262,7 +262,10 @@ class DirectiveHandoffs:
         if self.sessions.is_archived(folder) or (
             session and self.sessions.is_archived(session.folder)
         ):
-            return f"{session.folder if session else folder}/{README} says that its session is archived"
+            return (
+                f"{session.folder if session else folder}/{README} says that its session "
+                "is archived"
+            )
         head = self._repository.head()
         if packet is None or head.tip is None or packet.directive_branch == head.branch:
             return ""

@@ -39,7 +39,9 @@ _FIRST_AGENTS = (Role.CRITIC, *(name_in(Role.ARCHITECT, row.name) for row in WOR
 def lifecycles_of(
     root: str, phases: Phases, history_index: HistoryIndex, reads: Iterable[Read], deadline_s: int
 ) -> tuple[HandoffLifecycle, ...]:
-    """Return the lifecycles of the handoffs of all phases that are not complete, and of those that lead into them."""
+    """Return the lifecycles of the handoffs of all phases that are not complete, and of those that
+    lead into them.
+    """
     known = _Known(root, history_index, tuple(reads))
     complete = {phase.id for phase in phases if phase.is_complete}
     open_ = [phase.facts for phase in phases if not phase.is_complete]
@@ -156,7 +158,9 @@ class _Known:
     def _of_agents(
         self, facts: PhaseFacts, receiver: str, agents: Sequence[str]
     ) -> Iterator[ReceiverSign]:
-        """Yield when an agent's context was compiled, and when its own handoff was read: it had read by then."""
+        """Yield when an agent's context was compiled, and when its own handoff was read: it had
+        read by then.
+        """
         for agent in agents:
             context = f"{_folder(facts)}/.ctx-{agent}.toon"
             stamp = stamp_of(self._root, context)

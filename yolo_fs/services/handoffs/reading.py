@@ -1,4 +1,5 @@
-"""Reads the handoff that an agent left: the file before the text, never in silence, and never through a link.
+"""Reads the handoff that an agent left: the file before the text, never in silence, and never
+through a link.
 
 The log lies in the planning tree, beside the other logs of a session: document 004 names the file
 and no folder. See docs/faults.md#f50, #f53 and #f56.
@@ -157,7 +158,9 @@ class Reader:
     # --- the wrong place ---
 
     def _elsewhere(self, path: str) -> Iterator[str]:
-        """Yield where else a handoff.json lies, the latest first: the agent may have written it to the wrong place."""
+        """Yield where else a handoff.json lies, the latest first: the agent may have written it to
+        the wrong place.
+        """
         expected = os.path.normpath(os.path.join(self._start, path))
         found: list[tuple[int, str]] = []
         for folder in list(dict.fromkeys(self._neighbours(os.path.dirname(expected))))[
@@ -171,7 +174,9 @@ class Reader:
             yield os.path.relpath(place, self._start)
 
     def _neighbours(self, folder: str) -> Iterator[str]:
-        """Yield the folder, those above it up to the work tree's root, those in it and those beside it."""
+        """Yield the folder, those above it up to the work tree's root, those in it and those beside
+        it.
+        """
         yield folder
         above = folder
         while above.startswith(self._root + os.sep):
@@ -185,7 +190,9 @@ class Reader:
     # --- the log ---
 
     def _keep(self, path: str, one: Read, elsewhere: tuple[str, ...]) -> tuple[Finding, ...]:
-        """Append the lines at once and tell the journal; a refused log is a warning, for the handoff is what counts."""
+        """Append the lines at once and tell the journal; a refused log is a warning, for the
+        handoff is what counts.
+        """
         data = {
             "agent": one.agent,
             "phase": one.phase,
@@ -220,7 +227,9 @@ TEXT = "---HANDOFF---"
 
 
 def from_text(data: bytes, limits: Limits) -> _Found:
-    """Return the handoff of the text's block, which may hold the JSON itself, or what is wrong with it."""
+    """Return the handoff of the text's block, which may hold the JSON itself, or what is wrong with
+    it.
+    """
     found = _from_block(data, limits)
     return replace(
         found, cause=Reason.TEXT_FALLBACK_FAIL if found.cause else Reason.TEXT_FALLBACK_OK
@@ -295,7 +304,8 @@ def _folders_in(folder: str) -> Iterator[str]:
 
 
 def _append(root: str, data: bytes) -> None:
-    """Append to the log by one `write`, so that no two writers' lines mix; a torn last line is ended first.
+    """Append to the log by one `write`, so that no two writers' lines mix; a torn last line is
+    ended first.
 
     Nothing is followed and nothing but a plain file with one name is written to.
     """

@@ -1,6 +1,8 @@
-"""Writes handoffs: envelopes of document 003 with the orchestrator's choice after an error, and packets of document 001.
+"""Writes handoffs: envelopes of document 003 with the orchestrator's choice after an error, and
+packets of document 001.
 
-Each is written complete and once, under a lock, or not at all. See docs/faults.md#f45, #f47 and #f50.
+Each is written complete and once, under a lock, or not at all. See docs/faults.md#f45, #f47 and
+#f50.
 """
 
 from __future__ import annotations
@@ -62,8 +64,9 @@ def send(
 ) -> WrittenEnvelope:
     """Write an envelope into `documents/handoffs/`, complete or not at all.
 
-    What the draft leaves out and what follows from the rest is filled in: version, moment, slug, percentage, and the
-    session of a first handoff. The same handoff again writes nothing, unless `again` makes it an attempt of its own.
+    What the draft leaves out and what follows from the rest is filled in: version, moment, slug,
+    percentage, and the session of a first handoff. The same handoff again writes nothing, unless
+    `again` makes it an attempt of its own.
 
     Raises:
         YoloError: LOCK_TIMEOUT, STORAGE_FAILED, NO_SPACE, NOT_REGULAR.
@@ -89,8 +92,9 @@ def choose(handoffs: ProductHandoffs, session_id: str, way: str, repository: Rep
     The same choice again changes nothing; another one replaces it until somebody has acted upon it.
 
     Raises:
-        YoloError: UNKNOWN_NAME for a way; STATE_CONFLICT when there is no error to choose after, or the workflow was
-            aborted; the reason of a damaged record; LOCK_TIMEOUT and what else the disk refuses.
+        YoloError: UNKNOWN_NAME for a way; STATE_CONFLICT when there is no error to choose after, or
+            the workflow was aborted; the reason of a damaged record; LOCK_TIMEOUT and what else the
+            disk refuses.
     """
     made: list[Choice] = []
     path = choices_path(session_id)
@@ -136,7 +140,7 @@ def _change(
     update(os.path.join(repository.root, path), lock, lambda _: decide(), mode=SHARED)
 
 
-# --- envelopes -------------------------------------------------------------------------------------------------------
+# --- envelopes ---
 
 
 def _decided(handoffs: ProductHandoffs, sent: Sent, *, again: bool) -> WrittenEnvelope:
@@ -185,8 +189,8 @@ def _completed(handoffs: ProductHandoffs, draft: Mapping[str, Any]) -> dict[str,
 
 
 _ORDER = (
-    "handoff_version", "timestamp", "session_id", "product_name", "product_name_slug", "source_agent",
-    "target_agent", "artifacts", "payload", "workflow_state",
+    "handoff_version", "timestamp", "session_id", "product_name", "product_name_slug",
+    "source_agent", "target_agent", "artifacts", "payload", "workflow_state",
 )  # fmt: skip
 
 
@@ -204,7 +208,7 @@ def _counted(state: Mapping[str, Any]) -> float | None:
     )
 
 
-# --- choices ---------------------------------------------------------------------------------------------------------
+# --- choices ---
 
 
 def _chosen(handoffs: ProductHandoffs, found: StoredSession, way: str) -> Choice:
@@ -255,7 +259,9 @@ class EmittedHandoff:
 
 
 def emit(repository: Repository, settings: Settings, given: Mapping[str, str]) -> EmittedHandoff:
-    """Write a complete packet or nothing. `given`: field → text; what the surroundings tell may be left out.
+    """Write a complete packet or nothing.
+
+    `given`: field → text; what the surroundings tell may be left out.
 
     Raises:
         YoloError: NO_SPACE or STORAGE_FAILED.
@@ -287,13 +293,17 @@ def emit(repository: Repository, settings: Settings, given: Mapping[str, str]) -
 
 
 def _branch(repository: Repository, sessions: DirectiveSessions, session_id: str) -> str:
-    """Return the branch on which a session is executed, as its README says, else the one checked out."""
+    """Return the branch on which a session is executed, as its README says, else the one checked
+    out.
+    """
     session = sessions.find(session_id)
     return (sessions.branch_of(session)[0] if session else "") or repository.head().branch
 
 
 def _faults_around(handoffs: DirectiveHandoffs, packet: Packet, path: str) -> tuple[Finding, ...]:
-    """Return what any receiver would have to stop for; which branch the sender is on does not matter."""
+    """Return what any receiver would have to stop for; which branch the sender is on does not
+    matter.
+    """
     session, findings = handoffs.sessions.of_packet(packet, path)
     written = ParsedPacket(path, top=TOP if path else "")
     faults = faults_around(packet, handoffs.around(packet, session))
@@ -316,7 +326,9 @@ def _faults_of_text(settings: Settings, packet: Packet, path: str) -> tuple[Find
 
 
 def _replaced(handoffs: DirectiveHandoffs, full: str, path: str, text: str) -> bool:
-    """Write HANDOFF.md unless it says so already; the folder was reached without following a link before."""
+    """Write HANDOFF.md unless it says so already; the folder was reached without following a link
+    before.
+    """
     before = handoffs.sessions.open(path)
     if isinstance(before, PacketSource) and before.data == text.encode():
         return False

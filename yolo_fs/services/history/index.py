@@ -37,7 +37,9 @@ _FORMAT = f"yolo-fs history 4 {__version__}".encode()
 
 _LARGEST_BYTES = 256 * 1024 * 1024
 _SHARE = 256
-"""The cache is written anew once the history has grown by this part, so that writing costs less than reading."""
+"""The cache is written anew once the history has grown by this part, so that writing costs less
+than reading.
+"""
 
 _INDEXES = ("by_path", "by_task", "by_step", "by_plan", "by_words", "signed_off", "past", "work")
 """Attributes of `HistoryIndex` that the cache holds, beside the commits."""
@@ -92,7 +94,9 @@ class HistoryIndex:
         self.by_words: dict[str, str] = {}
         """`NN-MM words` → the last source commit that says so of a plan."""
         self.past: dict[str, list[str]] = {}
-        """Path of an artifact whose past tells of rounds → the commits that changed it, in the order of reading."""
+        """Path of an artifact whose past tells of rounds → the commits that changed it, in the
+        order of reading.
+        """
         self.work: dict[str, list[str]] = {}
         """`NN-MM` → the commits whose scope names that plan, in the order of reading."""
         self.signed_off: dict[int, str] = {}
@@ -116,7 +120,9 @@ class HistoryIndex:
         self._tip, self._ours = tip, None
 
     def commit(self, name: str) -> SourceCommit | None:
-        """Return the commit of this history that an abbreviated hash names, or None when it names none or several."""
+        """Return the commit of this history that an abbreviated hash names, or None when it names
+        none or several.
+        """
         if self._oids is None:
             self._oids = sorted(self._commits)
         at = bisect_left(self._oids, name)
@@ -128,17 +134,23 @@ class HistoryIndex:
         return SourceCommit(one.oid, one.subject, paths, one.at_s)
 
     def at_s(self, oid: str) -> int:
-        """Return when a commit of this history was made, seconds since the epoch; 0 for one that is not in it."""
+        """Return when a commit of this history was made, seconds since the epoch; 0 for one that is
+        not in it.
+        """
         found = self._commits.get(oid)
         return found.at_s if found else 0
 
     def height(self, oid: str) -> int:
-        """Return how far from a root a commit of this history is: what came after it is higher; 0 for none."""
+        """Return how far from a root a commit of this history is: what came after it is higher; 0
+        for none.
+        """
         found = self._commits.get(oid)
         return found.height if found else 0
 
     def of_words(self, plan: str, words: str) -> str:
-        """Return the last source commit of a plan that says nothing but these words; nothing when there is none."""
+        """Return the last source commit of a plan that says nothing but these words; nothing when
+        there is none.
+        """
         return self.by_words.get(f"{plan} {alike(words)}", "")
 
     def past_of(self, path: str) -> tuple[IndexedCommit, ...]:
@@ -201,7 +213,9 @@ class HistoryIndex:
             self._put(self.by_words, f"{purpose.plan} {purpose.words}", one)
 
     def _put(self, index: dict[_Key, str], key: _Key, one: IndexedCommit) -> None:
-        """Enter a commit unless a later one stands there: parallel lines of history come in any order."""
+        """Enter a commit unless a later one stands there: parallel lines of history come in any
+        order.
+        """
         before = self._commits[index[key]] if key in index else None
         if before is None or before.rank < one.rank:
             index[key] = one.oid
@@ -209,7 +223,9 @@ class HistoryIndex:
     # --- from one process to the next ---
 
     def keep(self) -> None:
-        """Leave what was read to the next process; where that cannot be done, the next one only needs longer."""
+        """Leave what was read to the next process; where that cannot be done, the next one only
+        needs longer.
+        """
         fresh = len(self._commits) - self._cached
         if not self._tip or fresh * _SHARE <= self._cached:
             return
@@ -266,7 +282,9 @@ def _unpacked(data: bytes) -> dict[str, Any] | None:
 
 
 def _parents_first(commits: Iterable[LoggedCommit]) -> Iterator[LoggedCommit]:
-    """Yield the commits of a log, newest first, so that each comes after its parents, whatever the clocks said."""
+    """Yield the commits of a log, newest first, so that each comes after its parents, whatever the
+    clocks said.
+    """
     waiting = {one.oid: one for one in commits}
     for commit in reversed(list(waiting.values())):
         path = [commit] if commit.oid in waiting else []

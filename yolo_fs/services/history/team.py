@@ -1,4 +1,6 @@
-"""The facts of every phase and of its loops, gathered from one commit: now, or any moment of the past."""
+"""The facts of every phase and of its loops, gathered from one commit: now, or any moment of the
+past.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,9 @@ class _Past:
 
 
 class Team:
-    """Gathers facts and folds them; remembers what it has read, for blobs and commits never change."""
+    """Gathers facts and folds them; remembers what it has read, for blobs and commits never
+    change.
+    """
 
     def __init__(self, repository: Repository, settings: Settings):
         self._repository = repository
@@ -69,7 +73,9 @@ class Team:
         self.history_index = HistoryIndex(repository)
 
     def phases(self, commit: str | None, switches: Switches | None = None) -> tuple[Phase, ...]:
-        """Return the phases as of a commit; the last answer is kept, for several callers ask for it."""
+        """Return the phases as of a commit; the last answer is kept, for several callers ask for
+        it.
+        """
         asked = (commit, switches)
         if self._phases is None or self._phases[0] != asked:
             self._phases = asked, tuple(map(Phase, self.facts(commit, switches)))
@@ -93,7 +99,8 @@ class Team:
         )
 
     def past_of(self, path: str) -> tuple[Version, ...]:
-        """Return the versions that an artifact of a kind with rounds had up to the commit asked for last, oldest first.
+        """Return the versions that an artifact of a kind with rounds had up to the commit asked for
+        last, oldest first.
 
         A merge that only brings a version in from elsewhere makes none.
         """
@@ -231,7 +238,9 @@ def loops_of(team: Team, facts: PhaseFacts, now_s: int) -> tuple[LoopProgress, .
 
 
 def loop_facts(team: Team, facts: PhaseFacts, now_s: int) -> LoopFacts:
-    """Return the facts of a phase's loops, as of the commit whose facts `team` has gathered last."""
+    """Return the facts of a phase's loops, as of the commit whose facts `team` has gathered
+    last.
+    """
     paths = sorted(
         filed.place.path for filed in facts.filed if filed.place.artifact.kind in WITH_ROUNDS
     )

@@ -157,7 +157,10 @@ def _task_is_done(asked: HookRequest) -> HookAnswer:
     if not open_:
         return HookAnswer()
     refs = ", ".join(str(task.ref) for task in open_)
-    how = f"Commit the work as `feat({open_[0].ref.plan}): T{open_[0].ref.number} …`, then complete the task."
+    how = (
+        f"Commit the work as `feat({open_[0].ref.plan}): T{open_[0].ref.number} …`, then "
+        "complete the task."
+    )
     return HookAnswer(refusal=f"No commit names {refs}, so nothing proves that it is done. {how}")
 
 

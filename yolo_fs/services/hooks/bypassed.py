@@ -1,4 +1,5 @@
-"""Commits that break the rules although hooks stand guard: made with `--no-verify`, or where no hook ran.
+"""Commits that break the rules although hooks stand guard: made with `--no-verify`, or where no
+hook ran.
 
 CheckedFile from history alone, so that it does not matter who was not looking.
 """
@@ -27,14 +28,18 @@ _MOST = 200
 
 
 def hooks_since(repository: Repository) -> str:
-    """Return the commit at which the hooks were installed; nothing when they are not, or there was none yet."""
+    """Return the commit at which the hooks were installed; nothing when they are not, or there was
+    none yet.
+    """
     note = HOOKS.read(repository)
     since = note["since"] if isinstance(note, dict) else ""
     return since if since and repository.commits_exist([since])[since] else ""
 
 
 def past_hooks(repository: Repository, settings: Settings) -> Iterator[CommitFault]:
-    """Yield what is wrong with people's commits on this branch since the hooks stand guard; `verify` reads ours."""
+    """Yield what is wrong with people's commits on this branch since the hooks stand guard;
+    `verify` reads ours.
+    """
     is_guarded = isinstance(HOOKS.read(repository), dict)
     if not is_guarded or repository.head().tip is None:
         return
@@ -51,10 +56,12 @@ def broken_rules(
     ours: bool = True,
     by_agent: bool = False,
 ) -> Iterator[CommitFault]:
-    """Yield what is wrong with commits, newest first: a coordinator's as `verify` does, a person's by what they break.
+    """Yield what is wrong with commits, newest first: a coordinator's as `verify` does, a person's
+    by what they break.
 
-    `revisions`: commits, and those before them that are left out as `^commit`. `ours`: a coordinator's as well.
-    `by_agent`: an agent made them. A person's subject is a fault only where the team wants people held.
+    `revisions`: commits, and those before them that are left out as `^commit`. `ours`: a
+    coordinator's as well. `by_agent`: an agent made them. A person's subject is a fault only where
+    the team wants people held.
     """
     verifier = Verifier(repository, settings)
     blobs = BlobReader(repository, settings.policy.max_file_bytes)

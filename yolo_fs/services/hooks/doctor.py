@@ -30,7 +30,10 @@ _AGAIN = "Run 'yolo-fs hooks install'."
 
 
 def examine(repository: Repository) -> Iterator[Finding]:
-    """Yield each hook that does not run in one of the work trees. Each that seems to is asked, as git would."""
+    """Yield each hook that does not run in one of the work trees.
+
+    Each that seems to is asked, as git would.
+    """
     wanted = {deed.path: deed for deed in plan_install(repository)}
     own = os.path.join(repository.common_dir, SCRIPT)
     is_ours = not isinstance(deed := wanted[own], HookFileChange)
@@ -73,7 +76,9 @@ def _looks_broken(place: Layout, name: str, deed: Deed | None) -> str:
 
 
 def _stays_silent(root: str, name: str) -> str:
-    """Ask a hook, through git, whether our section in it is reached; the user's part then does not run."""
+    """Ask a hook, through git, whether our section in it is reached; the user's part then does not
+    run.
+    """
     os.environ["YOLO_FS_PROBE"] = "1"
     try:
         said = run_as_user(root, ["hook", "run", name])

@@ -309,7 +309,10 @@ def advice(repository: Repository) -> Iterator[Finding]:
     for file, snippet in _SNIPPETS.items():
         text = content_of(os.path.join(repository.root, file))
         if text is not None and b"yolo-fs" not in text:
-            message = "this manager writes hooks anew when it is set up again, and our section is gone then"
+            message = (
+                "this manager writes hooks anew when it is set up again, and our section "
+                "is gone then"
+            )
             yield Finding(
                 Reason.HOOK_BROKEN, file, message=message, hint=snippet, level=Level.WARNING
             )
@@ -319,7 +322,8 @@ _LEFTHOOK = (
     "To be sure, add for each hook: commands: {yolo-fs: {run: yolo-fs git-hook commit-msg {1}}}"
 )
 _SNIPPETS = {
-    ".pre-commit-config.yaml": "To be sure, add the hooks of .pre-commit-hooks.yaml, or run 'yolo-fs hooks install' "
+    ".pre-commit-config.yaml": "To be sure, add the hooks of .pre-commit-hooks.yaml, or run "
+    "'yolo-fs hooks install' "
     "after 'pre-commit install'.",
     **{
         f"{dot}lefthook.{end}": _LEFTHOOK

@@ -175,7 +175,8 @@ def _said_no(given: AccessDecision) -> str:
 def _not_handed_over(findings: tuple[Finding, ...]) -> str:
     why = "\n".join(f"- {finding}" for finding in findings)
     instead = (
-        "mend what is named, or go to the branch that it names; 'yolo-fs handoff check' says whether it is accepted, "
+        "mend what is named, or go to the branch that it names; 'yolo-fs handoff check' "
+        "says whether it is accepted, "
         "and the operator may accept it with 'yolo-fs handoff check --override WHY'"
     )
     rule = "Nothing may be edited before the handoff is accepted."

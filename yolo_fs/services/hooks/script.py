@@ -1,4 +1,5 @@
-"""The texts that stand in a repository's hooks: the marked section, and the script of ours that it calls.
+"""The texts that stand in a repository's hooks: the marked section, and the script of ours that it
+calls.
 
 The script tells in a few milliseconds, with the shell and git alone, whether a hook has anything to
 do with us, and starts Python only then. See docs/faults.md#f63.
@@ -23,7 +24,8 @@ PROBED = 77
 """With which a hook ends that was only asked whether it runs, so that the user's part does not."""
 
 HINTED = "yolo-fs/hinted"
-"""Below the common git directory: written when a person was last told of the grammar of subjects."""
+"""Below the common git directory: written when a person was last told of the grammar of subjects.
+"""
 REFUSED = 75
 """Exit code of our module for a refusal: any other is a failure of ours, which lets git go on."""
 
@@ -31,7 +33,8 @@ _WITH_INPUT = ("pre-push", "post-rewrite")
 """Hooks that git tells something on stdin, which the user's part must hear as well."""
 
 _CALL = """\
-# Kept by 'yolo-fs hooks install', taken out by 'yolo-fs hooks uninstall'. What stands around it is yours.
+# Kept by 'yolo-fs hooks install', taken out by 'yolo-fs hooks uninstall'. What stands \
+around it is yours.
 yolo_fs_hook=$(git rev-parse --git-common-dir 2>/dev/null || :)/yolo-fs/git-hook
 if [ -x "$yolo_fs_hook" ]; then
 """
@@ -80,7 +83,8 @@ ask() {
 		yolo-fs git-hook "$@"
 		[ $? -ne 1 ]
 	else
-		echo "yolo-fs: $python is gone, so $name was not checked; 'yolo-fs hooks install' mends it" >&2
+		echo "yolo-fs: $python is gone, so $name was not checked; 'yolo-fs hooks install' mends" \
+			"it" >&2
 	fi
 }
 
@@ -110,7 +114,8 @@ stages_ours() {
 	! git diff --cached --quiet -- @OURS@
 }
 
-# Whether it may be an agent that commits: its host says so, or the name is one that an agent could have.
+# Whether it may be an agent that commits: its host says so, or the name is one that an agent
+# could have.
 is_agent() {
 	[ -n "${YOLO_FS_ROLE-}@ANNOUNCED@" ] && return 0
 	case ${GIT_AUTHOR_NAME-} in
@@ -122,7 +127,8 @@ is_agent() {
 # Whether a person has had the hint of today, and the team leaves people alone.
 is_hinted() {
 	is_agent && return 1
-	grep -qs hooks_hold_people @PLANNING@/config.json "${XDG_CONFIG_HOME:-${HOME-}/.config}/yolo-fs/config.json" && return 1
+	own=${XDG_CONFIG_HOME:-${HOME-}/.config}/yolo-fs/config.json
+	grep -qs hooks_hold_people @PLANNING@/config.json "$own" && return 1
 	[ -n "$(find "$(git rev-parse --git-common-dir)/@HINTED@" -mtime -1 2>/dev/null)" ]
 }
 
@@ -209,7 +215,9 @@ commit-msg)
 	;;
 post-commit)
 	rm -f "$(git rev-parse --git-path yolo-fs)/@COMMITTING@"
-	if { ! is_sound "$(git log -1 --format=%s)" && ! is_hinted; } || ! git diff --quiet HEAD~1 HEAD -- @OURS@ 2>/dev/null; then
+	if ! is_sound "$(git log -1 --format=%s)" && ! is_hinted; then
+		ask "$@"
+	elif ! git diff --quiet HEAD~1 HEAD -- @OURS@ 2>/dev/null; then
 		ask "$@"
 	fi
 	;;
@@ -237,7 +245,9 @@ esac
 
 
 def script(python: str, module: str, directive_roots: Sequence[str]) -> bytes:
-    """Return the script for an interpreter, our module in it, and the folders whose sessions hold handoffs."""
+    """Return the script for an interpreter, our module in it, and the folders whose sessions hold
+    handoffs.
+    """
     ours = (PLANNING_ROOT, HANDOFF_FOLDER, ":(top,glob)**/HANDOFF.md")
     handoffs = [f"{PLANNING_ROOT}/HANDOFF.md", f"{PLANNING_ROOT}/phases/*/HANDOFF.md"]
     handoffs += [f"{root}/*/HANDOFF.md" for root in directive_roots]

@@ -20,7 +20,9 @@ from yolo_fs.services.checking.validate import Validator
 
 
 def prescribed_for(path: str) -> tuple[str, tuple[tuple[str, str], ...]] | None:
-    """Return subject and trailers of an artifact as it is staged; None when it is none, or not valid."""
+    """Return subject and trailers of an artifact as it is staged; None when it is none, or not
+    valid.
+    """
     place = classify(path)
     if place is None:
         return None
@@ -54,7 +56,9 @@ def subject_fault(subject: str, root: str = ".") -> Finding:
 
 
 def _what_is_there(root: str) -> tuple[list[str], str]:
-    """Return the subjects that could be meant here, and the plan that is probably worked on; from names alone."""
+    """Return the subjects that could be meant here, and the plan that is probably worked on; from
+    names alone.
+    """
     prescribed: list[str] = []
     names = sorted(glob(f"{root}/{PLANNING_ROOT}/phases/*/*.plan.jsonl"))
     places = [place for name in names if (place := classify(os.path.relpath(name, root)))]

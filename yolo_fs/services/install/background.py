@@ -51,7 +51,8 @@ def running(repository: Repository) -> Holder | None:
 def launch(repository: Repository) -> Launched:
     """Start a daemon of its own session, with nothing of ours but the log.
 
-    No double fork: whoever supervises us can still see it, and it is nobody's controlling process anyway.
+    No double fork: whoever supervises us can still see it, and it is nobody's controlling process
+    anyway.
     """
     load(repository.root)  # a broken configuration is told here, not in a log
     private_directory(repository.own_dir)
@@ -75,7 +76,9 @@ def launch(repository: Repository) -> Launched:
 
 
 def wait_locked(repository: Repository, launched: Launched) -> bool:
-    """Wait until the launched daemon holds its lock, so that `stop` finds it; False when it ended instead."""
+    """Wait until the launched daemon holds its lock, so that `stop` finds it; False when it ended
+    instead.
+    """
 
     def holds() -> bool:
         found = running(repository)
@@ -86,7 +89,8 @@ def wait_locked(repository: Repository, launched: Launched) -> bool:
 
 
 def wait_ready(repository: Repository, pid: int, timeout_s: float) -> bool:
-    """Wait until the daemon that holds the lock has done its first scan; False when it ended instead.
+    """Wait until the daemon that holds the lock has done its first scan; False when it ended
+    instead.
 
     Raises:
         YoloError: DEADLINE_PASSED; the daemon goes on.
@@ -143,7 +147,8 @@ def stop(repository: Repository, timeout_s: float) -> int:
 
 
 def wait_for_heirs(repository: Repository, timeout_s: float = 10.0) -> Holder | None:
-    """Return who watches this work tree, after a daemon that was killed has lost its last git child.
+    """Return who watches this work tree, after a daemon that was killed has lost its last git
+    child.
 
     Such a child keeps the lock until it ends (F02), and a start at that moment would be refused.
     """
@@ -155,7 +160,9 @@ def wait_for_heirs(repository: Repository, timeout_s: float = 10.0) -> Holder | 
 
 
 def _signal(found: Holder) -> None:
-    """Send TERM to the very process that holds the lock, never to one that has its number by now."""
+    """Send TERM to the very process that holds the lock, never to one that has its number by
+    now.
+    """
     if not found.pid:
         raise YoloError(
             Reason.NOT_RUNNING,
@@ -185,7 +192,7 @@ def _wait(is_done: Callable[[], bool], timeout_s: float) -> bool:
     return True
 
 
-# --- the log ---------------------------------------------------------------------------------------------------------
+# --- the log ---
 
 
 def rotate(path: str) -> None:

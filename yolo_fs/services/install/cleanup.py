@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 REASONS = ("complete", "failure", "timeout")
 REMOVED = (".dept-status-*.json", ".handoff-*", ".dept-lock-*", ".phase-orchestration.json")
 WHEN_COMPLETE = (".escalation-resolution-*.json",)
-"""The reference never removes these. Before the phase is complete, somebody may still have to read one."""
+"""The reference never removes these.
+
+Before the phase is complete, somebody may still have to read one.
+"""
 _LOCK = ".dept-lock-*"
 _LIMIT_BYTES = 8 << 20
 
@@ -43,7 +46,9 @@ class Cleaned:
 
 
 def clean(folder: str, reason: str, is_unique: Callable[[str], bool]) -> Cleaned:
-    """Remove what the allow-list names. `is_unique`: whether a path holds an artifact that no commit has.
+    """Remove what the allow-list names.
+
+    `is_unique`: whether a path holds an artifact that no commit has.
 
     Raises:
         YoloError: STORAGE_FAILED when the directory cannot be listed.
@@ -59,7 +64,9 @@ def clean(folder: str, reason: str, is_unique: Callable[[str], bool]) -> Cleaned
 
 
 def is_unique_in(repository: Repository) -> Callable[[str], bool]:
-    """Return what tells whether a path of a work tree holds an artifact with a content that its branch has not."""
+    """Return what tells whether a path of a work tree holds an artifact with a content that its
+    branch has not.
+    """
     tip = repository.head().tip
 
     def is_unique(path: str) -> bool:

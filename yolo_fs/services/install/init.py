@@ -1,4 +1,6 @@
-"""What `init` does: a plan of values, then its execution. Never overwrites, and a second time does nothing.
+"""What `init` does: a plan of values, then its execution.
+
+Never overwrites, and a second time does nothing.
 
 See docs/faults.md#f33 and #f62.
 """
@@ -25,7 +27,7 @@ from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.artifacts.table import ARTIFACTS, RUNTIME, Home
 from yolo_fs.services.workspace.settings import CONFIG, user_config_path
 
-# --- the plan --------------------------------------------------------------------------------------------------------
+# --- the plan ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,10 @@ RULES: Mapping[str, tuple[str, ...]] = {
         *(f"*.{suffix} text eol=lf" for suffix in ("json", "jsonl", "toon", "md")),
     ),
 }
-"""Lines of our own files in the planning tree. The user's own `.gitignore` and `.gitattributes` are never touched."""
+"""Lines of our own files in the planning tree.
+
+The user's own `.gitignore` and `.gitattributes` are never touched.
+"""
 
 _KEEPER = ".gitkeep"
 
@@ -119,7 +124,8 @@ def _refused(finding: Finding) -> YoloError:
     return YoloError(
         finding.reason,
         f"{finding.path}: {finding.message}",
-        hint=f"Move it away: {PLANNING_ROOT}/ must be a folder of its own, holding folders and files.",
+        hint=f"Move it away: {PLANNING_ROOT}/ must be a folder of its own, holding folders and "
+        "files.",
         exit_code=Exit.NOT_HERE,
     )
 
@@ -135,7 +141,7 @@ def _text(lines: Sequence[str]) -> bytes:
     return "".join(f"{line}\n" for line in lines).encode()
 
 
-# --- the template ----------------------------------------------------------------------------------------------------
+# --- the template ---
 
 
 def template() -> dict[str, bytes]:
@@ -165,7 +171,10 @@ def workflow_of(departments: Sequence[Dept]) -> str:
 
 
 def _chosen(name: str, data: bytes, departments: Sequence[Dept]) -> bytes:
-    """Return the file with the departments put in, if it is the configuration. Backend always takes part."""
+    """Return the file with the departments put in, if it is the configuration.
+
+    Backend always takes part.
+    """
     if name != os.path.basename(CONFIG) or not departments:
         return data
     config = json.loads(data)
@@ -176,7 +185,7 @@ def _chosen(name: str, data: bytes, departments: Sequence[Dept]) -> bytes:
     return json.dumps(config, indent=2).encode() + b"\n"
 
 
-# --- its execution ---------------------------------------------------------------------------------------------------
+# --- its execution ---
 
 
 def carry_out(root: str, deeds: Sequence[Deed]) -> tuple[Deed, ...]:
@@ -197,7 +206,8 @@ def _done(root: str, deed: Deed) -> Deed:
         raise YoloError(
             Reason.NO_SPACE if full else Reason.STORAGE_FAILED,
             f"{deed.path}: {error.strerror or error}",
-            hint="Free space or check permissions, then run 'yolo-fs init' again: it goes on where it stopped.",
+            hint="Free space or check permissions, then run 'yolo-fs init' again: it goes on "
+            "where it stopped.",
             exit_code=Exit.TRY_AGAIN,
         ) from error
 
@@ -230,7 +240,7 @@ def _append(path: str, deed: AddLines) -> None:
         file.write(start + _text(deed.lines))
 
 
-# --- what would hold every artifact ----------------------------------------------------------------------------------
+# --- what would hold every artifact ---
 
 
 def obstacles(repository: Repository, *, commit_ignored: bool) -> tuple[Finding, ...]:
@@ -259,8 +269,10 @@ def _ignoring(repository: Repository) -> Iterator[Finding]:
             Reason.GITIGNORED,
             rule.source,
             rule.line,
-            message=f"{rule.pattern!r} ignores {len(paths)} kinds of artifact, such as {paths[0]}: all will be held",
-            hint=f'Remove the rule, or put {{"policy": {{"commit_ignored": true}}}} into {user_config_path()}',
+            message=f"{rule.pattern!r} ignores {len(paths)} kinds of artifact, such as "
+            f"{paths[0]}: all will be held",
+            hint=f'Remove the rule, or put {{"policy": {{"commit_ignored": true}}}} into '
+            f"{user_config_path()}",
             level=Level.WARNING,
         )
 
@@ -303,6 +315,7 @@ def _rewriting(repository: Repository) -> Iterator[Finding]:
             Reason.ATTR_FILTER,
             hit[0],
             message=f"a git attribute would rewrite {len(hit)} kinds of artifact: all will be held",
-            hint=f"Unset filter, ident and working-tree-encoding below {PLANNING_ROOT}/ in your .gitattributes.",
+            hint=f"Unset filter, ident and working-tree-encoding below {PLANNING_ROOT}/ in your "
+            ".gitattributes.",
             level=Level.WARNING,
         )

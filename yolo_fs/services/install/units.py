@@ -1,4 +1,5 @@
-"""The daemon as a service of the user's session: a systemd unit or a launchd job, as text and as a file.
+"""The daemon as a service of the user's session: a systemd unit or a launchd job, as text and as a
+file.
 
 Never enables or starts anything: that is one command, which is told.
 """
@@ -53,7 +54,8 @@ class Unit:
 
 
 def unit_for(root: str, log: str, system: System) -> Unit:
-    """Return the service that watches the work tree `root`; launchd, which keeps no journal, writes to `log`.
+    """Return the service that watches the work tree `root`; launchd, which keeps no journal, writes
+    to `log`.
 
     Raises:
         YoloError: BAD_NAME, for a path that a service file cannot hold.
@@ -77,7 +79,7 @@ def _command(root: str) -> list[str]:
     return [sys.executable, "-P", "-m", "yolo_fs", "run", "-C", root]
 
 
-# --- systemd ---------------------------------------------------------------------------------------------------------
+# --- systemd ---
 
 _SYSTEMD = """\
 # {mark}
@@ -123,13 +125,15 @@ def _systemd(root: str) -> Unit:
 
 
 def _quoted(word: str) -> str:
-    """Return the word as `ExecStart=` reads it: specifiers, variables, quotes and backslashes are plain text."""
+    """Return the word as `ExecStart=` reads it: specifiers, variables, quotes and backslashes are
+    plain text.
+    """
     for char, escaped in (("\\", "\\\\"), ('"', '\\"'), ("%", "%%"), ("$", "$$")):
         word = word.replace(char, escaped)
     return f'"{word}"'
 
 
-# --- launchd ---------------------------------------------------------------------------------------------------------
+# --- launchd ---
 
 
 def _launchd(root: str, log: str) -> Unit:
@@ -154,7 +158,7 @@ def _launchd(root: str, log: str) -> Unit:
     )
 
 
-# --- the file --------------------------------------------------------------------------------------------------------
+# --- the file ---
 
 
 def install(unit: Unit) -> str:

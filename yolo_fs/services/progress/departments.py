@@ -1,4 +1,5 @@
-"""What a Lead says of its department, written under the department's lock and merged with what the evidence says.
+"""What a Lead says of its department, written under the department's lock and merged with what the
+evidence says.
 
 See docs/faults.md#f47 and #f51.
 """

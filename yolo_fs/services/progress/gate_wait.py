@@ -1,8 +1,8 @@
 """Gates between those who open them and those who wait: the daemon's notice, and `gate wait`.
 
-The daemon replaces one small file when a gate opens or closes, and touches it whenever it has judged
-the gates again. A waiter polls that file's stamp. The notice only saves the waiter a look at the
-branch, which it takes itself when no daemon runs or the daemon stays silent.
+The daemon replaces one small file when a gate opens or closes, and touches it whenever it has
+judged the gates again. A waiter polls that file's stamp. The notice only saves the waiter a look at
+the branch, which it takes itself when no daemon runs or the daemon stays silent.
 
 There may be hundreds of waiters, so each stays small: a look needs git and the whole rule book, and
 runs in a process of its own. See docs/faults.md#f58.
@@ -33,7 +33,8 @@ from yolo_fs.reasons import Exit, Reason, YoloError
 POLL_S = 0.05
 """How often a waiter looks at the stamp of the daemon's notice."""
 DAEMON_POLL_S = 1.0
-"""How often it looks whether the daemon lives and whether the branch moved, while the daemon lives."""
+"""How often it looks whether the daemon lives and whether the branch moved, while the daemon lives.
+"""
 ALONE_POLL_S = 0.1
 """The same while no daemon lives."""
 DOUBT_S = 5.0
@@ -44,7 +45,7 @@ LONG_DOUBT_S = 300.0
 OpenGates = Mapping[str, Sequence[str]]
 """Phase → names of its open gates."""
 
-# --- the daemon's notice ---------------------------------------------------------------------------------------------
+# --- the daemon's notice ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,9 @@ class Notice:
 
 
 def read_notice(path: str) -> Notice:
-    """Return the daemon's notice; a blank one when there is none, or others could have written it."""
+    """Return the daemon's notice; a blank one when there is none, or others could have
+    written it.
+    """
     if not _is_private(os.path.dirname(path)):
         return Notice()
     match read_json(path):
@@ -89,7 +92,10 @@ class NoticeWriter:
         self._written: OpenGates | None = None
 
     def write(self, open_: OpenGates, commit: str) -> None:
-        """Write which gates are open. When the disk is full, waiters look for themselves after a while."""
+        """Write which gates are open.
+
+        When the disk is full, waiters look for themselves after a while.
+        """
         try:
             if open_ == self._written:
                 os.utime(self._path)
@@ -111,7 +117,7 @@ class NoticeWriter:
         return False
 
 
-# --- waiting ---------------------------------------------------------------------------------------------------------
+# --- waiting ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +245,9 @@ class _Sleep:
         self._is_first = True
 
     def until_news(self, deadline: float) -> Notice | None:
-        """Return the notice that all gates are open; None when another look is due, or at the deadline."""
+        """Return the notice that all gates are open; None when another look is due, or at the
+        deadline.
+        """
         check_at = 0.0
         while True:
             is_served = False
@@ -256,8 +264,8 @@ class _Sleep:
     def _opening_notice(self) -> Notice | None:
         """Return a notice that is younger than the look and says that all gates are open.
 
-        Its commit may be older than that of the look, when the branch was moved back meanwhile: then
-        the gates were open at a moment of the waiting, which is all that waiting can promise.
+        Its commit may be older than that of the look, when the branch was moved back meanwhile:
+        then the gates were open at a moment of the waiting, which is all that waiting can promise.
         """
         stamp = stamp_at(self._seen.notices)
         if stamp is None or stamp == self._read:
@@ -292,7 +300,7 @@ class _Sleep:
         return time.monotonic() - self._moved_at > self._patience * doubt_s
 
 
-# --- the look, in a process of its own -------------------------------------------------------------------------------
+# --- the look, in a process of its own ---
 
 
 def look_aside(start: str, phase: str, names: Sequence[str]) -> GateLook:

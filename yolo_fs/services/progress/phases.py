@@ -97,7 +97,8 @@ def misnamed(root: str) -> tuple[Finding, ...]:
 
 
 def make_phase(repository: Repository, slug: str) -> Made:
-    """Make the directory of the next phase; a phase that has this slug already is the answer itself.
+    """Make the directory of the next phase; a phase that has this slug already is the answer
+    itself.
 
     Raises:
         YoloError: NOT_INITIALISED; OUT_OF_RANGE after phase 99; LOCK_TIMEOUT; STORAGE_FAILED.

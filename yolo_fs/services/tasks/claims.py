@@ -1,4 +1,5 @@
-"""Keeps the claims of tasks: one file, changed under its lock, so that two Devs at once get one order.
+"""Keeps the claims of tasks: one file, changed under its lock, so that two Devs at once get one
+order.
 
 What a commit proves to be done, or its Dev gives back, is no claim any more.
 """
@@ -42,7 +43,9 @@ class Claims:
         return standings(self._open(CLAIMS.read(self._repository)))
 
     def claim(self, agent: str, task: TaskRef, files: Iterable[str], now_s: float) -> Standing:
-        """Claim a task, or ask again how an earlier claim of it stands. A task that is done cannot be claimed.
+        """Claim a task, or ask again how an earlier claim of it stands.
+
+        A task that is done cannot be claimed.
 
         Raises:
             YoloError: STATE_CONFLICT, LOCK_TIMEOUT, and whatever `standings` raises.

@@ -1,4 +1,5 @@
-"""A Dev's commit of one task: its files and nothing else, in the prescribed form, one commit at a time.
+"""A Dev's commit of one task: its files and nothing else, in the prescribed form, one commit at a
+time.
 
 It is the Dev's own commit: made by their git, with their hooks, identity and signing. git builds it
 in an index of its own (`--only`), so that whatever else is staged stays staged and uncommitted.
@@ -29,7 +30,9 @@ WAITS_S = tuple(0.2 * 2**try_ for try_ in range(5))
 
 
 def commit_lock(common_dir: str) -> HeldLock:
-    """Take the lock. It is not handed to git: a hook that leaves a process behind would keep it for ever.
+    """Take the lock.
+
+    It is not handed to git: a hook that leaves a process behind would keep it for ever.
 
     Raises:
         YoloError: LOCK_TIMEOUT.
@@ -74,8 +77,8 @@ def commit_task(
     """Commit what changed in a task's files; `paths`, relative to the repository, narrow them down.
 
     Raises:
-        YoloError: UNKNOWN_NAME, BAD_FORMAT, OUT_OF_LANE, UNCHANGED, LOCK_TIMEOUT; GIT_FAILED in git's own words,
-            such as those of the Dev's hooks.
+        YoloError: UNKNOWN_NAME, BAD_FORMAT, OUT_OF_LANE, UNCHANGED, LOCK_TIMEOUT; GIT_FAILED in
+            git's own words, such as those of the Dev's hooks.
     """
     subject = subject_of(task, type_, text)
     wanted = _allowed(task, files_of(team.facts(repository.head().tip), task), paths)
@@ -93,7 +96,8 @@ def commit_task(
 
 
 def subject_of(task: TaskRef, type_: str, text: str) -> str:
-    """Return the prescribed subject; the task's own id comes first in it, so that it is found again.
+    """Return the prescribed subject; the task's own id comes first in it, so that it is found
+    again.
 
     Raises:
         YoloError: BAD_FORMAT.
@@ -108,7 +112,9 @@ def subject_of(task: TaskRef, type_: str, text: str) -> str:
 
 
 def _allowed(task: TaskRef, files: Sequence[str], paths: Sequence[str]) -> tuple[str, ...]:
-    """Return the paths to commit: all of the task's, or those asked for, none of which may be another's."""
+    """Return the paths to commit: all of the task's, or those asked for, none of which may be
+    another's.
+    """
     own = [posixpath.normpath(file) for file in files]
     wanted = [posixpath.normpath(path) for path in paths] or own
     if not wanted:
@@ -171,7 +177,9 @@ def _unknown(root: str, specs: Sequence[str]) -> list[str]:
 
 
 def _patient(root: str, arguments: Sequence[str]) -> GitOutput:
-    """Run git again while it was only too early: the daemon may have moved the branch at the same moment."""
+    """Run git again while it was only too early: the daemon may have moved the branch at the same
+    moment.
+    """
     answer = run_as_user(root, arguments)
     for try_ in range(1, _TRIES):
         if answer.code == 0 or not any(words in answer.err for words in _BUSY):

@@ -160,9 +160,9 @@ _OTHERS = (
     OwnFile("daemon.log", loss="what the daemon wrote"),
     *map(
         OwnFile,
-        ("claims.lock", "phases.lock", "handoffs.lock", "execution-state.lock", "handoff-overrides.json.lock",
-         "daemon.lock", "gates.waiters", "index-pending", "ref-locks", "history.json", "kept.turn",
-         "kept-ref-lock"),
+        ("claims.lock", "phases.lock", "handoffs.lock", "execution-state.lock",
+         "handoff-overrides.json.lock", "daemon.lock", "gates.waiters", "index-pending",
+         "ref-locks", "history.json", "kept.turn", "kept-ref-lock"),
     ),
 )  # fmt: skip
 

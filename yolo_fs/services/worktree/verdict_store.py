@@ -1,4 +1,6 @@
-"""What was last seen of every candidate: its verdict, and since when its content has been the same."""
+"""What was last seen of every candidate: its verdict, and since when its content has been the
+same.
+"""
 
 from __future__ import annotations
 
@@ -101,7 +103,8 @@ class QuietTimer:
         now = time.monotonic()
         known, since = self._since.get(path, (None, now))
         if known is None:
-            # The best that is known of a new file is its own age; a time in the future counts as now.
+            # The best that is known of a new file is its own age; a time in the future counts as
+            # now.
             since = now - max(0.0, time.time() - stamp.mtime_ns / 1e9)
         elif known != stamp:
             since = now
