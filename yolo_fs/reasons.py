@@ -32,10 +32,14 @@ class Reason(StrEnum):
         Raises:
             ValueError: there is none.
         """
-        for reason in cls:
-            if reason.value == code:
-                return reason
-        raise ValueError(f"no reason is called {code!r}")
+        if (reason := cls.known(code)) is None:
+            raise ValueError(f"no reason is called {code!r}")
+        return reason
+
+    @classmethod
+    def known(cls, code: str) -> Reason | None:
+        """Return the reason with this code, or None."""
+        return next((reason for reason in cls if reason.value == code), None)
 
     # Document 004: why a handoff was read the way it was.
     FILE_MISSING = "file_missing", "the expected path does not exist"

@@ -19,7 +19,9 @@ import pytest
 from tests.support.teams import Team
 from tests.web.browser import launched
 from tests.web.served import Client, served
+from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.journal import Journal
+from yolo_fs.services.team.membership import join
 
 PHASE = ".yolo-planning/phases/01-auth"
 VIEWS = ("team", "time", "artifacts", "handoffs", "machines")
@@ -234,6 +236,28 @@ def test_everything_can_be_done_by_keyboard(open_page: Open, client: Client) -> 
     page.focus("[data-cell='backend/critique']")
     page.keyboard.press("Enter")
     assert page.is_visible(".detail")
+
+
+def test_the_machines_view_shows_who_is_how_far_and_what_waits_why(
+    open_page: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "no config"))
+    team = Team(tmp_path / "repo")
+    team.begin()
+    team.git("worktree", "add", "-q", "-b", "other", str(tmp_path / "other"))
+    with Repository(str(team.root)) as first, Repository(str(tmp_path / "other")) as second:
+        names = [join(repository, "main").clone for repository in (first, second)]
+    with served(team.root) as client:
+        page = open_page(client, "#/machines", viewport={"width": 360, "height": 740})
+        wait_until(
+            page, "() => document.querySelectorAll('[data-key=clones] tbody tr').length === 2"
+        )
+        text = page.inner_text("#view")
+        wide = page.evaluate("document.documentElement.scrollWidth")
+
+    assert all(name in text for name in names)
+    assert "no daemon watches" in text or "not running" in text
+    assert wide <= 360
 
 
 @pytest.mark.parametrize(

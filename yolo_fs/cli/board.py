@@ -25,6 +25,7 @@ from yolo_fs.rules.phase.progress import (
     StepStanding,
     StepStatus,
 )
+from yolo_fs.rules.team.overview import TeamOverview, headline, holdings, obstructions, others
 from yolo_fs.rules.timestamps import iso
 from yolo_fs.services.agents.snapshot import AgentsSnapshot
 from yolo_fs.services.progress.board import Board, PhaseBoard, tasks_done
@@ -86,6 +87,15 @@ def draw_asides(console: Console, asides: Iterable[Aside]) -> None:
             console.print(safe(f"overdue: {place}{said}"), style="yellow")
         for department, blocker in aside.blockers:
             console.print(safe(f"blocker: {place}{department} says {blocker}"), style="yellow")
+
+
+def draw_machines(console: Console, seen: TeamOverview) -> None:
+    """Draw the other work trees and clones: what waits and why, who holds what, how they stand."""
+    console.print(safe(headline(seen)), style="bold")
+    for said in obstructions(seen):
+        console.print(f"  ! {safe(said, 400)}", style="yellow")
+    for said in (*holdings(seen), *others(seen)):
+        console.print(f"  {safe(said, 400)}")
 
 
 def draw_crew(console: Console, found: AgentsSnapshot) -> None:

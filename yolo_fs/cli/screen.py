@@ -16,6 +16,7 @@ from yolo_fs.reasons import safe
 from yolo_fs.rules.artifacts.verdicts import Held, Rejected
 from yolo_fs.rules.phase.gates import GateStatus
 from yolo_fs.rules.phase.progress import DepartmentStatus, PhaseStatus
+from yolo_fs.rules.team.overview import headline, obstructions
 from yolo_fs.services.moments.moment import PastMoment, PresentMoment
 from yolo_fs.services.progress.board import PhaseBoard
 from yolo_fs.services.reports.status import CandidateState
@@ -104,6 +105,8 @@ def _wanted(seen: PresentMoment) -> Iterator[ScreenLine]:
             yield ScreenLine(f"  ! drift: {drift}", "yellow")
     for stall in seen.crew.stalls if seen.crew else ():
         yield ScreenLine(f"  ! stalled: {stall}", "red")
+    for said in obstructions(seen.machines) if seen.machines else ():
+        yield ScreenLine(f"  ! {said}", "yellow")
     if seen.found.obstacle:
         yield ScreenLine(f"  ! held up: {seen.found.obstacle.sentence}", "yellow")
     for one in seen.found.with_standing(CandidateState.REJECTED, CandidateState.HELD):
@@ -184,6 +187,8 @@ def _foot(seen: PresentMoment | PastMoment) -> Iterator[ScreenLine]:
         branch = seen.found.head.branch or "detached HEAD"
         yield ScreenLine(f"{said or 'no artifacts yet'} · {branch} · {daemon}", "dim")
         last = seen.found.last
+        if seen.machines:
+            yield ScreenLine(headline(seen.machines), "dim")
     else:
         last = seen.last
     for commit in last[:3]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from yolo_fs.cli.board import draw_asides, draw_board, draw_crew
+from yolo_fs.cli.board import draw_asides, draw_board, draw_crew, draw_machines
 from yolo_fs.cli.reply import Invocation, Reply, envelope, verb
 from yolo_fs.cli.screen import draw_screen
 from yolo_fs.cli.watch import drawn, follow
@@ -103,6 +103,8 @@ def _reply(seen: PresentMoment, asked: Invocation) -> Reply:
         console.print()
         if seen.crew:
             draw_crew(console, seen.crew)
+        if seen.machines:
+            draw_machines(console, seen.machines)
         show(console, seen.found)
 
     return Reply(seen.as_json(), seen.findings, show=draw)

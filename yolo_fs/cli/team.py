@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -11,21 +12,25 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from yolo_fs.cli.board import draw_machines
 from yolo_fs.cli.reply import Invocation, Reply, verb
+from yolo_fs.edges.git.obstacles import Obstacles
 from yolo_fs.edges.git.remote import Remote
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.journal import Journal
+from yolo_fs.json_form import to_json
 from yolo_fs.protocol.departments import WORKING_NAMES
 from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError, safe
 from yolo_fs.rules.team.lease import TeamLease
+from yolo_fs.rules.team.overview import TeamOverview
 from yolo_fs.services.daemon.coordinator import Coordinator
 from yolo_fs.services.daemon.lock import acquire
 from yolo_fs.services.team.lane import Lane
-from yolo_fs.services.team.meeting import TeamMeeting, TeamStanding
+from yolo_fs.services.team.meeting import TeamMeeting, TeamStanding, observing_meeting
 from yolo_fs.services.team.membership import DEFAULT_TEAM, Membership, membership_of
 from yolo_fs.services.team.membership import join as join_team
 from yolo_fs.services.team.membership import leave as leave_team
-from yolo_fs.services.workspace.own_files import TEAM_LANE
+from yolo_fs.services.team.overview import TeamObserver
 from yolo_fs.services.workspace.settings import load
 
 if TYPE_CHECKING:
@@ -73,7 +78,8 @@ def leave(asked: Invocation) -> Reply:
 
 @verb("status", example="yolo-fs team status --json", parent=team)
 def status(asked: Invocation) -> Reply:
-    """Show what is still to receive and to publish, and what only a person can decide.
+    """Show what is still to receive and to publish, why it waits, who holds what, how the others
+    stand, and what only a person can decide.
 
     Exit 1 while there are conflicts.
     """
@@ -82,10 +88,11 @@ def status(asked: Invocation) -> Reply:
         if membership is None:
             text = "this work tree is in no team; 'yolo-fs team join' joins one"
             return Reply({"team": None}, show=lambda console: console.print(text))
-        with _coordinator(repository) as coordinator:
-            standing = _meeting(repository, coordinator, membership).standing()
-        remote = TEAM_LANE.read(repository) if membership.remote else None
-    return _reply(membership, standing, remote if isinstance(remote, dict) else None)
+        settings = load(repository.root)
+        standing = observing_meeting(repository, settings, membership).standing()
+        obstacle = Obstacles(repository).find(repository.head(), time.time_ns())
+        seen = TeamObserver(repository, settings).look(obstacle)
+    return _reply(membership, standing, seen)
 
 
 @verb("sync", example="yolo-fs team sync", parent=team)
@@ -277,7 +284,7 @@ def _shown(membership: Membership | None) -> dict[str, Any]:
 
 
 def _reply(
-    membership: Membership, standing: TeamStanding, remote: Mapping[str, Any] | None = None
+    membership: Membership, standing: TeamStanding, seen: TeamOverview | None = None
 ) -> Reply:
     conflicts = [each.path for each in standing.conflicts]
     data = _shown(membership) | {
@@ -292,21 +299,24 @@ def _reply(
         ],
         "held": [{"path": one.path, "reason": one.reason.value} for one in standing.held],
         "done": standing.done,
-        "remote": remote,
+        "machines": to_json(seen),
     }
     findings = [_conflict(path) for path in conflicts]
-    if remote and (reason := _reason(remote["reason"])):
-        findings.append(Finding(reason, message=remote["what"], level=Level.WARNING))
+    if seen and seen.lane and seen.lane.reason:
+        findings.append(Finding(seen.lane.reason, message=seen.lane.what, level=Level.WARNING))
     findings += [
         Finding(one.reason, one.path, message=one.what, level=Level.WARNING)
         for one in standing.held
     ]
     code = Exit.DONE if standing.is_agreed else Exit.FINDINGS
-    return Reply(data, findings, code, lambda console: _show(console, membership, standing))
 
+    def show(console: Console) -> None:
+        if seen:
+            draw_machines(console, seen)
+        else:
+            _show(console, membership, standing)
 
-def _reason(value: str) -> Reason | None:
-    return next((reason for reason in Reason if reason.value == value), None)
+    return Reply(data, findings, code, show)
 
 
 def _conflict(path: str) -> Finding:

@@ -18,6 +18,7 @@ from yolo_fs.rules.phase.report import SHORT, Asker, PhaseReport
 from yolo_fs.rules.report import Brief, Item, ReportSection, listed
 from yolo_fs.rules.states.execution import next_execution_state
 from yolo_fs.rules.states.project import claims, current, project_state
+from yolo_fs.rules.team.overview import TeamOverview, headline, holdings, obstructions, others
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,8 @@ class Situation:
     """Handoffs between departments and phases, and how far each is."""
     contexts: tuple[str, ...] = ()
     """Compiled contexts that are true: what they are made of was compiled anew."""
+    machines: TeamOverview | None = None
+    """The other work trees and clones; None where none was joined."""
 
 
 def resume_report(situation: Situation, asker: Asker = Asker()) -> Brief:
@@ -70,8 +73,8 @@ def resume_report(situation: Situation, asker: Asker = Asker()) -> Brief:
 
 
 _WEIGHTS = (
-    "now", "next", "stops", "rejected", "held", "escalations", "uncommitted", "handoffs", "team",
-    "in_progress", "blocked", "gates", "drift", "contexts", "phases", "done",
+    "now", "next", "stops", "rejected", "held", "escalations", "uncommitted", "machines",
+    "handoffs", "team", "in_progress", "blocked", "gates", "drift", "contexts", "phases", "done",
 )  # fmt: skip
 """Sections by their weight: what keeps somebody from going on comes first, what is over and done
 last."""
@@ -142,6 +145,7 @@ def _of_work_tree(situation: Situation) -> Iterator[ReportSection | None]:
     yield listed("rejected", "Rejected: mend these", _rejected(situation))
     yield listed("held", "Held: valid, and waiting for something else", _held(situation))
     yield listed("uncommitted", "Not committed yet", _uncommitted(situation))
+    yield listed("machines", "Other work trees and clones", _machines(situation.machines))
     yield listed("handoffs", "Pending handoffs", _handoffs(situation))
     yield listed("drift", "What disagrees with the evidence", _drift(situation))
     yield listed(
@@ -183,6 +187,18 @@ def _uncommitted(situation: Situation) -> Iterator[Item]:
             )
         elif isinstance(verdict, Missing):
             yield f"{safe(path)}: deleted from the work tree", {"path": path, "standing": "deleted"}
+
+
+def _machines(seen: TeamOverview | None) -> Iterator[Item]:
+    if seen is None:
+        return
+    yield safe(headline(seen)), {"team": seen.team, "clone": seen.clone}
+    for kind, sentences in (
+        ("waits", obstructions(seen)),
+        ("lease", holdings(seen)),
+        ("clone", others(seen)),
+    ):
+        yield from ((safe(said, 400), {kind: said}) for said in sentences)
 
 
 def _handoffs(situation: Situation) -> Iterator[Item]:

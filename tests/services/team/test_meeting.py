@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import pytest
@@ -31,10 +32,12 @@ def trees(new_tree: Callable[[str], TeamTree]) -> Trees:
 
 def settle(*trees: TeamTree) -> None:
     """Let everybody look until all have the same."""
-    for _ in range(8):
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
         looks = [tree.look() for tree in trees]
         if all(look.is_agreed and not look.done for look in looks):
             return
+        time.sleep(0.02)  # an index that the user's git has just written is held
     raise AssertionError(looks)
 
 

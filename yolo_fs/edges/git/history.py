@@ -43,16 +43,22 @@ class LoggedCommit:
 
 
 def log(
-    repository: Repository, *selection: str, limit: int | None = None, path: str = ""
+    repository: Repository,
+    *selection: str,
+    limit: int | None = None,
+    path: str = "",
+    with_changes: bool = True,
 ) -> Iterator[LoggedCommit]:
     """Yield commits with their changed paths, newest first. `selection`: revisions and ranges.
 
-    `path`: only commits that changed it, read as it is spelled.
+    `path`: only commits that changed it, read as it is spelled. `with_changes`: say which paths
+    each commit changed, for which git compares trees.
     """
+    names = ["--name-status"] if with_changes else ["--no-patch"]
     count = [f"--max-count={limit}"] if limit is not None else []
     paths = [path] if path else []
     answer = repository.git.run(
-        "log", "-z", "-O/dev/null", f"--format={_FORMAT}", "--no-mailmap", "--name-status",
+        "log", "-z", "-O/dev/null", f"--format={_FORMAT}", "--no-mailmap", *names,
         "--no-renames", "--diff-merges=first-parent", "--root", *count, "--end-of-options",
         *selection, "--", *paths, timeout_s=LONG_S,
     )  # fmt: skip
@@ -175,24 +181,15 @@ class LoggedChange(NamedTuple):
     commit: str
 
 
-def changes_of(
-    repository: Repository, tip: str | None, paths: Sequence[str], since: str | None = None
-) -> list[LoggedChange]:
-    """Return what changed the paths in the history of `tip`, oldest first.
-
-    `since`: a commit before which nothing matters; the changes then begin with what it has.
-    """
-    if tip is None or not paths:
-        return []
-    if since is not None:
-        chain = _chain(repository, tip, since)
-        if chain is not None:
-            return list(_along(repository, chain, paths))
-    return list(_logged(repository, tip, paths))
+def changes_of(repository: Repository, tip: str | None, paths: Sequence[str]) -> list[LoggedChange]:
+    """Return what changed the paths in the history of `tip`, oldest first."""
+    return list(_logged(repository, tip, paths)) if tip and paths else []
 
 
-def _chain(repository: Repository, tip: str, since: str) -> list[str] | None:
+def line_between(repository: Repository, since: str, tip: str | None) -> list[str] | None:
     """Return the commits from `since` to `tip`; None when they are no short line."""
+    if tip is None:
+        return None
     chain = [tip]
     while chain[-1] != since:
         found = repository.objects.read(chain[-1])
@@ -208,9 +205,10 @@ def _parents(commit: bytes) -> list[str]:
     return [line[7:] for line in head.split("\n") if line.startswith("parent ")]
 
 
-def _along(
+def changes_along(
     repository: Repository, chain: Sequence[str], paths: Sequence[str]
 ) -> Iterator[LoggedChange]:
+    """Yield what the first commit of a chain has at the paths, then what each other one changed."""
     before: dict[str, str | None] = {}
     for commit in chain:
         for path in paths:

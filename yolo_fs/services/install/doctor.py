@@ -22,9 +22,10 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import reap_temporaries
 from yolo_fs.edges.system import NETWORK_FILESYSTEMS, filesystem_type
 from yolo_fs.protocol.hosts import HOST_BY_NAME
-from yolo_fs.reasons import Finding, Level, Reason, YoloError
+from yolo_fs.reasons import Finding, Level, Reason, YoloError, safe
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.services.daemon.health import health
+from yolo_fs.services.team.overview import TeamObserver
 from yolo_fs.services.workspace.own_files import own_files
 from yolo_fs.services.workspace.places import lock_path
 from yolo_fs.services.workspace.settings import CONFIG, load
@@ -204,6 +205,26 @@ def _names(repository: Repository) -> Iterator[Symptom]:
         yield Symptom(replace(finding, level=Level.WARNING))
 
 
+def _team(repository: Repository) -> Iterator[Symptom]:
+    seen = TeamObserver(repository, load(repository.root)).look()
+    if seen is None:
+        return
+    named = repository.git.run("remote", ok=(0, 1)).out.decode("utf-8", "replace").split("\n")
+    if seen.lane and seen.lane.remote not in named and not re.search(r"[/:]", seen.lane.remote):
+        hint = "'yolo-fs team join REMOTE' names another one, 'yolo-fs team leave' ends it."
+        yield _symptom(
+            Reason.REMOTE_AWAY, f"no remote is called {safe(seen.lane.remote)}", "", hint
+        )
+    elif seen.lane and seen.lane.reason:
+        hint = "Work goes on here; 'yolo-fs team status' shows what waits to be published."
+        yield _symptom(seen.lane.reason, seen.lane.what, "", hint, level=Level.WARNING)
+    for each in seen.waiting:
+        if each.reason and each.reason not in (Reason.NOT_RUNNING, Reason.REMOTE_AWAY):
+            hint = "'yolo-fs team status' tells more."
+            said = f"it waits for the team: {each.waits_for}"
+            yield _symptom(each.reason, said, each.what, hint, each.path, level=Level.WARNING)
+
+
 def _daemon(repository: Repository) -> Iterator[Symptom]:
     found = health(repository)
     if found.pid is None:
@@ -231,6 +252,7 @@ LOOKS: tuple[Look, ...] = (
     _leftovers,
     _own_files,
     _names,
+    _team,
     _daemon,
 )
 

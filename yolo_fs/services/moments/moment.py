@@ -14,6 +14,7 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.json_form import to_json
 from yolo_fs.reasons import Finding, Level, Reason, YoloError, safe
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
+from yolo_fs.rules.team.overview import TeamOverview
 from yolo_fs.services.agents.snapshot import AgentsObserver, AgentsSnapshot
 from yolo_fs.services.daemon.health import health
 from yolo_fs.services.history.team import Team
@@ -21,6 +22,7 @@ from yolo_fs.services.hooks.bypassed import past_hooks
 from yolo_fs.services.progress.board import Board, board
 from yolo_fs.services.progress.drift import Aside, as_json, asides
 from yolo_fs.services.reports.status import Report, last_commits, listed, report
+from yolo_fs.services.team.overview import TeamObserver
 from yolo_fs.services.workspace.settings import Settings, load
 from yolo_fs.services.worktree.surveyor import misnamed_files
 
@@ -36,12 +38,15 @@ class PresentMoment:
     crew: AgentsSnapshot | None = None
     """None when the history cannot be read."""
     findings: tuple[Finding, ...] = ()
+    machines: TeamOverview | None = None
+    """None where this work tree is in no team of several."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the moment as the data of `status --json`."""
         team = {"team": self.team.as_json() if self.team else None}
         crew = {"crew": self.crew.as_json() if self.crew else None}
-        return team | as_json(self.beside) | crew | self.found.as_json()
+        machines = {"machines": to_json(self.machines)}
+        return team | as_json(self.beside) | crew | machines | self.found.as_json()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +68,7 @@ class StatusObserver:
         self._repository = repository
         self._settings: Settings | None = None
         self._team: Team | None = None
+        self._machines: TeamObserver | None = None
 
     def look(self) -> PresentMoment:
         """Return where everything stands.
@@ -73,6 +79,7 @@ class StatusObserver:
         settings = load(self._repository.root)
         if self._team is None or settings != self._settings:
             self._settings, self._team = settings, Team(self._repository, settings)
+            self._machines = TeamObserver(self._repository, settings)
         found = report(self._repository, settings)
         try:
             team = board(self._repository, settings, found.head.tip, self._team)
@@ -85,8 +92,18 @@ class StatusObserver:
         unread = (replace(one, level=Level.WARNING) for one in crew.findings)
         near = misnamed_files(self._repository.root, settings.roots)
         names = (replace(one, level=Level.WARNING) for one in near)
-        findings = (*_warnings_of_hooks(self._repository, settings), *unread, *names)
-        return PresentMoment(found, team, beside, crew, findings)
+        machines, wrong_there = self._look_at_machines(found.obstacle)
+        of_hooks = _warnings_of_hooks(self._repository, settings)
+        findings = (*of_hooks, *unread, *names, *wrong_there)
+        return PresentMoment(found, team, beside, crew, findings, machines)
+
+    def _look_at_machines(
+        self, obstacle: Reason | None
+    ) -> tuple[TeamOverview | None, tuple[Finding, ...]]:
+        try:
+            return (self._machines.look(obstacle) if self._machines else None), ()
+        except YoloError as error:  # a choice that is damaged hides the team, and nothing else
+            return None, (replace(error.as_finding(), level=Level.WARNING),)
 
 
 def look_back(repository: Repository, commit: str, team: Team | None = None) -> PastMoment:

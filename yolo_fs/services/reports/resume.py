@@ -32,6 +32,7 @@ from yolo_fs.services.handoffs.reading import Reader
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.progress.board import Board, board
 from yolo_fs.services.progress.drift import asides
+from yolo_fs.services.team.overview import TeamObserver
 from yolo_fs.services.workspace.places import phases_in
 from yolo_fs.services.workspace.settings import Settings, load
 from yolo_fs.services.worktree.surveyor import Surveyor
@@ -105,6 +106,8 @@ class _Look:
                     ContextStore(self.repository, in_force, team), seen, keep=keep
                 ),
             )
+        observer = TeamObserver(self.repository, in_force)
+        seen = replace(seen, machines=self._tried(lambda: observer.look(obstacle), None))
         if keep:
             team.history_index.keep()
         handoff = self._tried(lambda: self._handoff(in_force), None)

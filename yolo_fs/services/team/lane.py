@@ -19,10 +19,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from yolo_fs.edges.files import Stamp, stamp_at
-from yolo_fs.edges.git.commit import CommitRequest, Committer
-from yolo_fs.edges.git.index import IndexSync
-from yolo_fs.edges.git.obstacles import Obstacles
-from yolo_fs.edges.git.refs import RefUpdater
+from yolo_fs.edges.git.commit import CommitRequest
 from yolo_fs.edges.git.remote import Remote
 from yolo_fs.edges.git.repository import Head, Repository
 from yolo_fs.edges.store import write_json
@@ -31,7 +28,7 @@ from yolo_fs.protocol.departments import WORKING_NAMES
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.rules.decide import EventSink
 from yolo_fs.rules.team.lease import TeamLease, path_of
-from yolo_fs.services.team.meeting import HeldBack, TeamMeeting, TeamStanding
+from yolo_fs.services.team.meeting import HeldBack, TeamMeeting, TeamStanding, observing_meeting
 from yolo_fs.services.team.membership import Membership, membership_of
 from yolo_fs.services.workspace.own_files import TEAM, TEAM_LANE
 from yolo_fs.services.workspace.settings import Settings
@@ -68,18 +65,12 @@ class Lane:
         self._membership = membership
         self._emit = emit
         self._remote = Remote(repository, membership.remote)
-        branches = RefUpdater(repository, durable=False)
-        committer = Committer(
-            repository, branches, IndexSync(repository), lambda: datetime.now(UTC)
-        )
-        self._committer = committer
-        self._meeting = TeamMeeting(
-            repository, settings, membership, committer, Obstacles(repository), emit
-        )
+        self._meeting = observing_meeting(repository, settings, membership, emit)
+        self._committer = self._meeting.committer
         self._beats: dict[str, float] = {}
         """Department → when we last gave a sign of life, on the monotonic clock."""
-        self._refused: tuple[tuple[str, ...], float] | None = None
-        """Commits that the remote refused, and when."""
+        self._refused: tuple[tuple[str, ...], float, str] | None = None
+        """Commits that the remote refused, when, and its words."""
 
     def exchange(self) -> Exchange:
         """Fetch, and publish until the team lacks nothing or somebody has to decide something.
@@ -94,7 +85,9 @@ class Lane:
                 return Exchange(moved, len(standing.publish))
             requests, held = self._meeting.outgoing(standing.publish, standing.tip)
             commits = tuple(change.commit for change in standing.publish)
-            if not requests or self._is_refused(commits):
+            if refusal := self._refusal_of(commits):
+                return Exchange(moved, len(standing.publish), (*held, refusal))
+            if not requests:
                 return Exchange(moved, len(standing.publish), held)
             with self._committer.built_on(requests, standing.tip) as tip:
                 took = tip is None or self._push(tip, standing.tip, commits)
@@ -194,7 +187,7 @@ class Lane:
             took = self._remote.push(tip, self._membership.branch)
         except YoloError as error:
             if error.reason is Reason.REMOTE_REFUSED:
-                self._refused = (commits, time.monotonic())
+                self._refused = (commits, time.monotonic(), error.message)
             raise
         if took:
             zero = self._repository.object_format.zero
@@ -203,11 +196,13 @@ class Lane:
             self._emit("team.published", "", {"commits": len(commits)})
         return took
 
-    def _is_refused(self, commits: tuple[str, ...]) -> bool:
+    def _refusal_of(self, commits: tuple[str, ...]) -> HeldBack | None:
+        """Return what the remote said of these commits, if that was not long ago."""
         if self._refused is None:
-            return False
-        refused, at = self._refused
-        return refused == commits and time.monotonic() - at < REFUSED_S
+            return None
+        refused, at, words = self._refused
+        is_fresh = refused == commits and time.monotonic() - at < REFUSED_S
+        return HeldBack("", Reason.REMOTE_REFUSED, words) if is_fresh else None
 
 
 def _beat_ref(dept: str) -> str:
@@ -305,7 +300,13 @@ class LaneThread:
             )
         else:
             pace.after(exchange)
-            self._note(repository, {"reason": "", "what": ""}, time.monotonic() - began)
+            refusals = (each for each in exchange.held if not each.path)
+            refused = next(refusals, None)
+            state = {
+                "reason": refused.reason.value if refused else "",
+                "what": refused.what if refused else "",
+            }
+            self._note(repository, state, time.monotonic() - began)
 
     def _note(
         self, repository: Repository, state: dict[str, str], round_trip_s: float = 0.0

@@ -17,8 +17,16 @@ from typing import NamedTuple
 from yolo_fs.edges import failpoint
 from yolo_fs.edges.files import Content, read
 from yolo_fs.edges.git.commit import CommitRequest, Committer
-from yolo_fs.edges.git.history import changes_of, read_commit
+from yolo_fs.edges.git.history import (
+    LoggedChange,
+    changes_along,
+    changes_of,
+    line_between,
+    read_commit,
+)
+from yolo_fs.edges.git.index import IndexSync
 from yolo_fs.edges.git.obstacles import Obstacles
+from yolo_fs.edges.git.refs import RefUpdater
 from yolo_fs.edges.git.repository import Head, Repository
 from yolo_fs.edges.store import place_file
 from yolo_fs.reasons import Exit, Reason, YoloError, errors, safe
@@ -106,7 +114,7 @@ class TeamMeeting:
         self._repository = repository
         self._settings = settings
         self.membership = membership
-        self._committer = committer
+        self.committer = committer
         self._obstacles = obstacles
         self._emit = emit
         self._checker = Checker(settings)
@@ -118,9 +126,9 @@ class TeamMeeting:
         """Return the team's last commit, or None before the first."""
         return self._repository.tip(self.membership.ref)
 
-    def standing(self) -> TeamStanding:
-        """Return what a look would find; changes nothing."""
-        return self._standing(self._repository.head())
+    def standing(self, head: Head | None = None) -> TeamStanding:
+        """Return what a look would find, here or where another branch is out; changes nothing."""
+        return self._standing(head or self._repository.head())
 
     def look(self) -> TeamStanding:
         """Receive, merge and publish what can be now; return how the work tree stands then."""
@@ -221,14 +229,33 @@ class TeamMeeting:
         tip: str | None,
         taken: frozenset[tuple[str, str]],
     ) -> TeamPlan:
-        """Plan from what happened since both last agreed; from all of it where that is unknown."""
-        since_here, since_there = self._agreed or (None, None)
-        ours = changes_of(self._repository, head.tip, paths, since_here)
-        theirs = changes_of(self._repository, tip, paths, since_there)
+        """Plan from what happened since both last agreed; from all of it where that is unknown, or
+        where one of them does not follow on what it was then.
+        """
+        here, there = self._lines_since_agreed(head.tip, tip)
+        ours: Iterable[LoggedChange]
+        theirs: Iterable[LoggedChange]
+        if here and there:
+            ours = changes_along(self._repository, here, paths)
+            theirs = changes_along(self._repository, there, paths)
+        else:
+            ours = changes_of(self._repository, head.tip, paths)
+            theirs = changes_of(self._repository, tip, paths)
         return plan_of(
             (PathChange(*change) for change in ours),
             (PathChange(*change) for change in theirs),
             taken=taken,
+        )
+
+    def _lines_since_agreed(
+        self, here: str | None, there: str | None
+    ) -> tuple[list[str] | None, list[str] | None]:
+        if self._agreed is None:
+            return None, None
+        since_here, since_there = self._agreed
+        return (
+            line_between(self._repository, since_here, here),
+            line_between(self._repository, since_there, there),
         )
 
     def _files(self, commit: str | None) -> dict[str, str]:
@@ -313,10 +340,10 @@ class TeamMeeting:
         wanted = [pair for pair in requests if pair[0].path not in held]
         failpoint.reach("team.placed")
         try:
-            made = self._committer.commit([request for request, _ in wanted], head)
+            made = self.committer.commit([request for request, _ in wanted], head)
         except YoloError as error:
             return 0, (HeldBack("", error.reason, error.message),)
-        if made and not self._committer.is_index_behind:
+        if made and not self.committer.is_index_behind:
             self._obstacles.index_rewritten()
         for (request, origin), result in zip(wanted, made, strict=True):
             told = {"commit": result.commit, "blob": result.blob, "subject": request.subject}
@@ -349,22 +376,38 @@ class TeamMeeting:
         blob = self._repository.blob_at(self._repository.head().tip, place.path)
         return subject_of(place, records, previous_records(self._repository, place, blob))
 
+    def why_not_received(self, changes: Iterable[PathChange], head: Head) -> tuple[HeldBack, ...]:
+        """Return which versions of the team could not be taken now, and why; changes nothing."""
+        held: dict[str, HeldBack] = {}
+        for change in changes:
+            incoming = self._incoming(change)
+            request = self._request(incoming)
+            if isinstance(request, HeldBack):
+                held[change.path] = request
+            elif reason := self._writer_at(change.path, incoming.data, head)[0]:
+                held[change.path] = HeldBack(change.path, reason)
+        return tuple(held.values())
+
     def _place(self, path: str, data: bytes, head: Head) -> Reason | None:
         """Write a version where the branch's own stands; whoever is writing there comes first."""
-        root, committed = self._repository.root, self._repository.blob_at(head.tip, path)
-        found = read(root, path, self._settings.policy.max_file_bytes)
-        if isinstance(found, Content):
-            if found.being_written:
-                return Reason.BEING_WRITTEN
-            if found.data == data:
-                return None
-            if committed is None or not self._is(found.data, committed):
-                return Reason.SETTLING
-        elif found.reason is not Reason.FILE_MISSING:
-            return found.reason
-        expected = found.data if isinstance(found, Content) else None
+        reason, found = self._writer_at(path, data, head)
+        if reason or found == data:
+            return reason
         durable = self._settings.policy.durability == "fsync"
-        return place_file(root, path, data, expected, durable=durable)
+        return place_file(self._repository.root, path, data, found, durable=durable)
+
+    def _writer_at(self, path: str, data: bytes, head: Head) -> tuple[Reason | None, bytes | None]:
+        """Return why a file may not be replaced now, and what it holds; None when it is not
+        there.
+        """
+        found = read(self._repository.root, path, self._settings.policy.max_file_bytes)
+        if not isinstance(found, Content):
+            return (None if found.reason is Reason.FILE_MISSING else found.reason), None
+        if found.being_written:
+            return Reason.BEING_WRITTEN, found.data
+        committed = self._repository.blob_at(head.tip, path)
+        is_known = committed is not None and self._is(found.data, committed)
+        return (None if found.data == data or is_known else Reason.SETTLING), found.data
 
     # --- publishing ---
 
@@ -374,7 +417,7 @@ class TeamMeeting:
             return 0, held
         failpoint.reach("team.publishing")
         try:
-            made = self._committer.extend(requests, self.membership.ref, found.tip)
+            made = self.committer.extend(requests, self.membership.ref, found.tip)
         except YoloError as error:
             if error.reason is not Reason.BRANCH_MOVED:
                 return 0, (*held, HeldBack("", error.reason, error.message))
@@ -426,3 +469,17 @@ class TeamMeeting:
             return CommitRequest(change.path, data, made.subject, (*trailers, (ORIGIN, named)), at)
         request = self._request(_Incoming(change, data, origin, at))
         return request or HeldBack(change.path, Reason.NOT_AN_ARTIFACT)
+
+
+def observing_meeting(
+    repository: Repository,
+    settings: Settings,
+    membership: Membership,
+    emit: EventSink = lambda _event, _path, _data: None,
+) -> TeamMeeting:
+    """Return a meeting with parts of its own, for those who look or talk to a remote and commit
+    nothing on the branch.
+    """
+    branches = RefUpdater(repository, durable=False)
+    committer = Committer(repository, branches, IndexSync(repository), lambda: datetime.now(UTC))
+    return TeamMeeting(repository, settings, membership, committer, Obstacles(repository), emit)

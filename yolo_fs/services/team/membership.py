@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import secrets
 import socket
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
+from typing import Any, NamedTuple
 
-from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.store import Damaged, private_directory, write_json
+from yolo_fs.edges.git.repository import Head, Repository
+from yolo_fs.edges.store import Damaged, private_directory, read_json, write_json
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.services.workspace.own_files import TEAM
 
@@ -50,11 +53,49 @@ def membership_of(repository: Repository) -> Membership | None:
         raise TEAM.refusal(repository, found)
     if found is None:
         return None
-    membership = Membership(found["team"], found["clone"], found["remote"])
+    membership = _membership(found)
     if found["place"] != _place(repository):  # a copy of a clone is another clone
         membership = replace(membership, clone=_new_name(repository.root))
         _keep(repository, membership)
     return membership
+
+
+class Neighbour(NamedTuple):
+    """Another work tree of the same repository that has joined a team."""
+
+    root: str
+    own_dir: str
+    head: Head
+    membership: Membership
+
+
+def memberships_beside(repository: Repository) -> Iterator[Neighbour]:
+    """Yield the other work trees of this repository that are in a team; changes nothing there."""
+    folders = dict(_git_dirs(repository))
+    listed = repository.git.text("worktree", "list", "--porcelain").split("\n\n")
+    for block in listed:
+        facts = dict(line.partition(" ")[::2] for line in block.split("\n"))
+        root = os.path.realpath(facts.get("worktree", ""))
+        if root == os.path.realpath(repository.root) or root not in folders:
+            continue
+        own_dir = os.path.join(folders[root], "yolo-fs")
+        found = TEAM.checked(read_json(os.path.join(own_dir, TEAM.name)))
+        if isinstance(found, dict):
+            tip = facts.get("HEAD", "")
+            head = Head(facts.get("branch"), tip if tip.strip("0") else None)
+            yield Neighbour(root, own_dir, head, _membership(found))
+
+
+def _git_dirs(repository: Repository) -> Iterator[tuple[str, str]]:
+    """Yield each work tree with the git directory of its own."""
+    yield os.path.realpath(os.path.dirname(repository.common_dir)), repository.common_dir
+    with (
+        contextlib.suppress(FileNotFoundError),
+        os.scandir(f"{repository.common_dir}/worktrees") as entries,
+    ):
+        for entry in entries:
+            with contextlib.suppress(OSError), open(f"{entry.path}/gitdir") as file:
+                yield os.path.realpath(os.path.dirname(file.readline().rstrip("\n"))), entry.path
 
 
 def join(repository: Repository, team: str, remote: str = "") -> Membership:
@@ -75,6 +116,10 @@ def join(repository: Repository, team: str, remote: str = "") -> Membership:
     joined = Membership(team, clone, remote)
     _keep(repository, joined)
     return joined
+
+
+def _membership(found: Mapping[str, Any]) -> Membership:
+    return Membership(found["team"], found["clone"], found["remote"])
 
 
 def _keep(repository: Repository, membership: Membership) -> None:

@@ -13,7 +13,12 @@ from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 
 def lock_path(repository: Repository) -> str:
     """Return the lock that makes a daemon the only one of its work tree."""
-    return os.path.join(repository.own_dir, "daemon.lock")
+    return lock_in(repository.own_dir)
+
+
+def lock_in(own_dir: str) -> str:
+    """Return the lock of the work tree that keeps our files in this folder."""
+    return os.path.join(own_dir, "daemon.lock")
 
 
 def log_path(repository: Repository) -> str:

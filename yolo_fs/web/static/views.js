@@ -282,5 +282,23 @@ export function handoffs(state) {
 export function machines(state) {
   const joined = state.board.machines;
   if (!joined) return el("div.view", {}, card("Several machines", "machines", empty("This clone works alone: nothing is joined. Clones that share a remote show here, with their leases and their lag.")));
-  return el("div.view", {}, card("Several machines", "machines", el("pre", {}, JSON.stringify(joined, null, 1))));
+  const { clones, leases, waiting, lane } = joined;
+  const here = clones.find((one) => one.is_here);
+  return el("div.view", {},
+    card(`Team ${plain(joined.team)}`, "clones", table(["Clone", "Branch", "Published", "Last", "Behind", "To publish", "Daemon"], clones.map((one) => [
+      el("span", { title: one.root || "not beside this one" }, one.name, one.is_here ? el("span.count", {}, " here") : null), one.branch || "elsewhere", String(one.published),
+      one.last_s ? el("span", { title: one.last }, clock(one.last_s * 1000)) : "never", counted(one.behind), counted(one.ahead),
+      one.daemon_runs === null ? "unknown" : one.daemon_runs ? "runs" : "none"])),
+    here.behind || here.ahead ? null : empty("This branch and the team have the same artifacts.")),
+    lane ? card("Remote", "lane", el("p", {}, el("strong", {}, lane.remote), " ", lane.reason ? el("span.where", {}, words(lane.reason)) : lane.is_known ? `answers in ${Math.round(lane.round_trip_s * 1000)} ms` : "has not been asked yet", lane.what ? ` ${lane.what}` : "", lane.since ? el("span.count", {}, ` since ${clock(Date.parse(lane.since))}`) : null)) : null,
+    card("Leases", "leases", leases.length ? table(["Department", "Held by", "Since", "Epoch"], leases.map((one) => [one.dept, one.holder, one.since_s ? clock(one.since_s * 1000) : "unknown", String(one.epoch)])) : empty("No department is held: every clone may publish for each.")),
+    card("Waiting", "waiting", waiting.length ? table(["Artifact", "Waits to", "Why", "Since"], waiting.map((one) => [
+      path(one.path, PLANNING), one.waits_for === "choice" ? "be chosen" : one.waits_for, one.reason ? el("span", {}, words(one.reason), one.what ? ` (${plain(one.what)})` : "") : "on its way", one.since_s ? clock(one.since_s * 1000) : "unknown"])) : empty("Nothing waits.")));
 }
+
+function table(titles, rows) {
+  return el("div.wide", { tabindex: 0, role: "group", "aria-label": `${titles[0]}, scrolls` }, el("table.facts", {}, el("thead", {}, el("tr", {}, titles.map((one) => el("th", { scope: "col" }, one)))),
+    el("tbody", {}, rows.map((row) => el("tr", {}, row.map((one) => el("td", {}, one)))))));
+}
+
+const counted = (number) => number === null ? "unknown" : String(number);

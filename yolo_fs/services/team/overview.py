@@ -1,0 +1,204 @@
+"""Looks at the whole team from one work tree: at its ref, the work trees beside it, and the way to
+its remote. Changes nothing and asks no network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from yolo_fs.edges.git.history import log, read_commit
+from yolo_fs.edges.git.repository import Head, Repository
+from yolo_fs.edges.lock import holder
+from yolo_fs.protocol.departments import WORKING_NAMES
+from yolo_fs.reasons import Reason
+from yolo_fs.rules.artifacts.naming import ORIGIN
+from yolo_fs.rules.team.overview import (
+    CloneStanding,
+    Direction,
+    HeldLease,
+    RemoteLane,
+    TeamOverview,
+    WaitingArtifact,
+)
+from yolo_fs.rules.team.reconcile import PathChange
+from yolo_fs.services.team.meeting import HeldBack, TeamMeeting, TeamStanding, observing_meeting
+from yolo_fs.services.team.membership import Membership, membership_of, memberships_beside
+from yolo_fs.services.workspace.own_files import TEAM_LANE
+from yolo_fs.services.workspace.places import lock_in
+from yolo_fs.services.workspace.settings import Settings
+
+EXPLAINED_MOST = 100
+"""Waiting artifacts of one direction that are looked at one by one."""
+
+
+class TeamObserver:
+    """Looks again and again, and reads of the team's history only what is new."""
+
+    def __init__(self, repository: Repository, settings: Settings):
+        self._repository = repository
+        self._settings = settings
+        self._tip: str | None = None
+        self._made: dict[str, CloneStanding] = {}
+        """Clone → what the team's ref has of it."""
+        self._passed: dict[str, int] = {}
+        """Department → when its lease last changed hands."""
+        self._meeting: TeamMeeting | None = None
+
+    def look(self, obstacle: Reason | None = None) -> TeamOverview | None:
+        """Return how the team stands; None where none was joined. `obstacle`: why nothing may be
+        committed here now.
+
+        Raises:
+            YoloError: what keeps the choice is damaged; OBJECT_MISSING, GIT_FAILED.
+        """
+        membership = membership_of(self._repository)
+        if membership is None:
+            return None
+        if self._meeting is None or self._meeting.membership != membership:
+            self._meeting = observing_meeting(self._repository, self._settings, membership)
+            self._tip, self._made, self._passed = None, {}, {}
+        head = self._repository.head()
+        standing = self._meeting.standing(head)
+        self._read_up_to(standing.tip)
+        lane = self._lane(membership)
+        return TeamOverview(
+            membership.team,
+            membership.clone,
+            membership.ref,
+            standing.tip,
+            lane,
+            tuple(self._clones(self._meeting, standing)),
+            tuple(self._leases(self._meeting, standing.tip)),
+            tuple(self._waiting(self._meeting, standing, head, obstacle, lane)),
+        )
+
+    # --- the history of the team ---
+
+    def _read_up_to(self, tip: str | None) -> None:
+        if tip == self._tip:
+            return
+        if tip is None or not self._follows(tip):
+            self._made, self._passed = {}, {}
+        since = (f"^{self._tip}",) if self._made else ()
+        new = log(self._repository, tip, *since, with_changes=False) if tip else ()
+        for commit in reversed(list(new)):
+            trailers = dict(commit.trailers)
+            if dept := trailers.get("Yolo-Lease"):
+                self._passed[dept] = commit.at_s
+            name, _, _ = trailers.get(ORIGIN, "").partition("/")
+            if name:
+                before = self._made.get(name, CloneStanding(name))
+                made = before.published + 1
+                self._made[name] = replace(
+                    before, published=made, last_s=commit.at_s, last=commit.subject
+                )
+        self._tip = tip
+
+    def _follows(self, tip: str) -> bool:
+        return self._tip is not None and self._repository.is_ancestor(self._tip, tip)
+
+    def _leases(self, meeting: TeamMeeting, tip: str | None) -> Iterator[HeldLease]:
+        for dept in WORKING_NAMES:
+            lease = meeting.lease_at(tip, dept)
+            if lease.holder:
+                yield HeldLease(dept, lease.holder, lease.epoch, self._passed.get(dept, 0))
+
+    # --- those who take part ---
+
+    def _clones(self, meeting: TeamMeeting, standing: TeamStanding) -> Iterator[CloneStanding]:
+        here = meeting.membership
+        beside = {} if here.remote else self._beside(meeting)
+        this = self._made.get(here.clone, CloneStanding(here.clone))
+        behind, ahead = _apart(standing)
+        yield replace(
+            this,
+            root=self._repository.root,
+            branch=self._repository.head().branch,
+            is_here=True,
+            daemon_runs=_runs(self._repository.own_dir),
+            behind=behind,
+            ahead=ahead,
+        )
+        for name in sorted(self._made | beside):
+            if name != here.clone:
+                yield beside.get(name) or self._made[name]
+
+    def _beside(self, meeting: TeamMeeting) -> dict[str, CloneStanding]:
+        """Return the other work trees of this repository that are in the same team."""
+        found = {}
+        for neighbour in memberships_beside(self._repository):
+            membership = neighbour.membership
+            if (membership.team, membership.remote) != (meeting.membership.team, ""):
+                continue
+            behind, ahead = _apart(meeting.standing(neighbour.head))
+            found[membership.clone] = replace(
+                self._made.get(membership.clone, CloneStanding(membership.clone)),
+                root=neighbour.root,
+                branch=neighbour.head.branch,
+                daemon_runs=_runs(neighbour.own_dir),
+                behind=behind,
+                ahead=ahead,
+            )
+        return found
+
+    def _lane(self, membership: Membership) -> RemoteLane | None:
+        if not membership.remote:
+            return None
+        noted = TEAM_LANE.read(self._repository)
+        if not isinstance(noted, dict):
+            return RemoteLane(membership.remote, is_known=False)
+        reason = Reason.known(noted["reason"])
+        return RemoteLane(
+            membership.remote, reason, noted["what"], noted["at"], noted["round_trip_s"]
+        )
+
+    # --- what waits ---
+
+    def _waiting(
+        self,
+        meeting: TeamMeeting,
+        standing: TeamStanding,
+        head: Head,
+        obstacle: Reason | None,
+        lane: RemoteLane | None,
+    ) -> Iterator[WaitingArtifact]:
+        idle = None if _runs(self._repository.own_dir) else Reason.NOT_RUNNING
+        here, there = obstacle or idle, (lane.reason if lane else None) or idle
+        for conflict in standing.conflicts:
+            yield WaitingArtifact(conflict.path, Direction.CHOICE, 0, Reason.REMOTE_CONFLICT)
+        for each, _ in standing.merges:
+            yield WaitingArtifact(each.path, Direction.MERGE, 0, here)
+        _, held = meeting.outgoing(standing.publish[:EXPLAINED_MOST], standing.tip)
+        yield from self._waits(standing.publish, Direction.PUBLISH, held, there)
+        held = meeting.why_not_received(standing.receive[:EXPLAINED_MOST], head)
+        yield from self._waits(standing.receive, Direction.RECEIVE, held, here)
+
+    def _waits(
+        self,
+        changes: Iterable[PathChange],
+        direction: Direction,
+        held: Iterable[HeldBack],
+        otherwise: Reason | None,
+    ) -> Iterator[WaitingArtifact]:
+        known = {each.path: each for each in held}
+        for change in changes:
+            made = read_commit(self._repository, change.commit)
+            why = known.get(change.path)
+            yield WaitingArtifact(
+                change.path,
+                direction,
+                made.at_s if made else 0,
+                why.reason if why else otherwise,
+                why.what if why else "",
+            )
+
+
+def _apart(standing: TeamStanding) -> tuple[int, int]:
+    """Return how many versions of the team a branch lacks, and how many the team lacks of it."""
+    undecided = len(standing.merges) + len(standing.conflicts)
+    return len(standing.receive) + undecided, len(standing.publish) + undecided
+
+
+def _runs(own_dir: str) -> bool:
+    return holder(lock_in(own_dir)) is not None
