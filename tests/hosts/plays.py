@@ -1,0 +1,221 @@
+"""The plays: what an agent does inside a real host, and what is claimed to come of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from tests.hosts.model import Say, Shell, Tool, Write
+from tests.hosts.stage import PHASE, Stage, agents
+
+CRITIQUE = {
+    "id": "C1", "cat": "gap", "sev": "major", "q": "No rate limit?", "ctx": "login",
+    "sug": "Add one", "st": "open",
+}  # fmt: skip
+GOOD = json.dumps(CRITIQUE) + "\n"
+BAD = '{"id":"C1"}\n'
+BOTH = ("claude", "codex")
+
+
+class Claim(NamedTuple):
+    """One thing that is said to be so inside a host."""
+
+    text: str
+    holds: bool
+    seen: object = ""
+    """What was there instead, where it does not hold."""
+
+
+class Play(NamedTuple):
+    """A story with its claims, for some of the hosts."""
+
+    name: str
+    hosts: tuple[str, ...]
+    run: Callable[[Stage], Iterator[Claim]]
+
+
+PLAYS: dict[str, Play] = {}
+
+
+def play(
+    *hosts: str,
+) -> Callable[[Callable[[Stage], Iterator[Claim]]], Callable[[Stage], Iterator[Claim]]]:
+    """Put a function into the table of plays."""
+
+    def put(function: Callable[[Stage], Iterator[Claim]]) -> Callable[[Stage], Iterator[Claim]]:
+        name = function.__name__.replace("_", " ")
+        PLAYS[name] = Play(name, hosts, function)
+        return function
+
+    return put
+
+
+def says(text: str, *words: str) -> Callable[[str], Claim]:
+    """Return what makes a claim that a text has all these words."""
+    return lambda seen: Claim(text, all(word in seen for word in words), seen[-600:])
+
+
+def mend(name: str) -> Shell:
+    return Shell(f"cat > {PHASE}/{name} <<'EOF'\n{GOOD}EOF")
+
+
+def is_there(stage: Stage, path: str) -> bool:
+    return (stage.root / path).exists()
+
+
+BRIEF = "next: critic does critique"
+
+
+@play(*BOTH)
+def a_session(stage: Stage) -> Iterator[Claim]:
+    """Brief, refusals, faults, the stop, and the commit of what was mended."""
+    status = f"{PHASE}/.dept-status-backend.json"
+    prompt = stage.script(
+        "session",
+        Shell(f"echo '{{}}' > {status}"),
+        Write(status, "{}\n"),
+        Shell("rm -rf .yolo-planning"),
+        Shell(f"python3 - <<'EOF'\nopen('{status}', 'w').write('x')\nEOF"),
+        Shell("echo plain > plain.txt && cat plain.txt"),
+        Write(f"{PHASE}/critique.jsonl", BAD),
+        Say("That is all."),
+        mend("critique.jsonl"),
+        Say("Now it is done."),
+    )
+    done = stage.run(prompt)
+    asked = stage.asked
+    yield says("the brief is in the first request", BRIEF)(asked("session").text)
+    yield Claim("a forbidden write is not executed", not is_there(stage, status))
+    told = says(
+        "its reason and what to do instead reach the model", "under its lock alone", "Instead:"
+    )
+    yield told(asked("session", 1).latest)
+    told = says("the tool that writes files is refused as the shell is", "under its lock alone")
+    yield told(asked("session", 2).latest)
+    yield says("the planning tree is not removed", "name the files")(asked("session", 3).latest)
+    told = says("code in a here-document is seen", "under its lock alone")
+    yield told(asked("session", 4).latest)
+    ordinary = asked("session", 5).latest
+    yield Claim(
+        "what is none of ours runs as ever",
+        "plain" in ordinary and "Instead" not in ordinary,
+        ordinary,
+    )
+    yield says("the faults of an artifact reach the model", "missing_key: 'sev'")(
+        asked("session", 6).latest
+    )
+    yield says("who stops with a fault is sent back", "Before you stop")(asked("session", 7).latest)
+    yield Claim("the mended artifact is committed", stage.is_committed("critique.jsonl"))
+    yield Claim(
+        "the second stop lets go", done.code == 0 and len(stage.model.of("session")) == 9, done
+    )
+    lives = stage.ours("agent", "list")
+    yield Claim("the session was seen as an agent", bool(lives.strip()), lives)
+    yield Claim(
+        "nothing else was asked of the model's address",
+        not stage.model.strangers,
+        stage.model.strangers,
+    )
+
+
+@play(*BOTH)
+def a_session_whose_work_is_good(stage: Stage) -> Iterator[Claim]:
+    """Nobody is held up who did nothing wrong."""
+    prompt = stage.script("good", Write(f"{PHASE}/critique.jsonl", GOOD), Say("Done."))
+    done = stage.run(prompt)
+    yield Claim(
+        "a valid artifact is committed while the host waits", stage.is_committed("critique.jsonl")
+    )
+    yield Claim(
+        "nobody is sent back for it", done.code == 0 and len(stage.model.of("good")) == 2, done
+    )
+    subject = stage.team.git("log", "-1", "--format=%s")
+    yield Claim(
+        "under its prescribed subject", subject == "docs(01): critique and gap analysis", subject
+    )
+
+
+@play(*BOTH)
+def a_command_that_fails_after_it_wrote(stage: Stage) -> Iterator[Claim]:
+    command = Shell(f"cat > {PHASE}/critique.jsonl <<'EOF'\n{BAD}EOF\nexit 3")
+    stage.run(stage.script("failing", command, Say(), Say()))
+    told = says("its faults are told at once", "missing_key: 'sev'")
+    yield told(stage.asked("failing", 1).latest)
+
+
+@play(*BOTH)
+def commits_of_an_agent(stage: Stage) -> Iterator[Claim]:
+    """Git's hooks, and what goes around them."""
+    stage.ours("hooks", "install")
+    stage.team.file("src/a.ts", "export {}\n")
+    stage.run(
+        stage.script(
+            "commits",
+            Shell("git add src && git commit --no-verify -m 'x'"),
+            Shell("git add src && git commit -m 'whatever'"),
+            Shell(
+                "git add src && git commit -q -m 'feat(01-01): T1 load the keys' && git log -1 --format=%s"
+            ),
+            Say(),
+        )
+    )
+    told = says("no agent skips the hooks of git", "skips the hooks", "Instead:")
+    yield told(stage.asked("commits", 1).latest)
+    told = says(
+        "git refuses an agent's subject, and says what is expected", "the commit is refused"
+    )
+    yield told(stage.asked("commits", 2).latest)
+    yield says("a sound commit goes through", "T1 load the keys")(stage.asked("commits", 3).latest)
+
+
+@play(*BOTH)
+def subagents_with_roles(stage: Stage) -> Iterator[Claim]:
+    """A Critic, which may write nothing, and a Lead, which answers for what it wrote."""
+    stage.script("critic", Write(f"{PHASE}/critique.jsonl", GOOD), Say("I return my findings."))
+    stage.script(
+        "lead",
+        Write(f"{PHASE}/critique.jsonl", BAD),
+        Say("It is written."),
+        mend("critique.jsonl"),
+        Say("Now it is valid."),
+    )
+    if stage.host == "codex":
+        stage.ours("setup", "codex", "--roles")
+    steps = [step for name in ("critic", "lead") for step in _spawned(stage.host, name)]
+    roles = agents("yolo-critic", "yolo-lead") if stage.host == "claude" else ()
+    stage.run(stage.script("parent", *steps, Say(), Say()), *roles)
+    asked = stage.asked
+    yield says("a subagent is told where its own work stands", "# yolo-fs resume")(
+        asked("lead").text
+    )
+    yield says("a subagent is told what its role receives", "lead receives:")(asked("lead").text)
+    told = says(
+        "a role may not write what its tools do not write", "yolo-critic has", "no Write tool"
+    )
+    yield told(asked("critic", 1).latest)
+    yield says("the refusal says whom to ask", "Instead: ask lead")(asked("critic", 1).latest)
+    yield says("a subagent's own faults reach it", "missing_key: 'sev'")(asked("lead", 1).latest)
+    told = says("a subagent that stops with a fault of its own is sent back", "Before you stop")
+    yield told(asked("lead", 2).latest)
+    turns = [each.turn for each in stage.model.of("lead")]
+    yield Claim("once", turns == [0, 1, 2, 3], turns)
+    yield Claim("its artifact is committed", stage.is_committed("critique.jsonl"))
+    last = stage.model.of("parent")[-1].latest
+    yield Claim("who spawned it is not sent back for it", "Before you stop" not in last, last)
+    yield says("both stand among the agents", "yolo-critic", "yolo-lead")(
+        stage.ours("agent", "list")
+    )
+
+
+def _spawned(host: str, name: str) -> tuple[Tool, ...]:
+    """Return the steps by which a session spawns `yolo-NAME`, which plays NAME, and waits for it."""
+    prompt, role = f"PLAY:{name}", f"yolo-{name}"
+    if host == "claude":
+        told = {"description": "A part", "prompt": prompt, "subagent_type": role}
+        return (Tool("Agent", {**told, "run_in_background": False}),)
+    space = "multi_agent_v1"
+    return (
+        Tool("spawn_agent", {"message": prompt, "agent_type": role}, space),
+        Tool("wait_agent", {"targets": ["AGENT"], "timeout_ms": 30_000}, space),
+    )
