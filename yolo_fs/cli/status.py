@@ -12,11 +12,11 @@ from yolo_fs.cli.board import draw_asides, draw_board, draw_crew, draw_machines
 from yolo_fs.cli.reply import Invocation, Reply, envelope, verb
 from yolo_fs.cli.screen import draw_screen
 from yolo_fs.cli.watch import drawn, follow
-from yolo_fs.edges.git.history import LoggedCommit
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Exit, YoloError, safe
 from yolo_fs.rules.decide import describe
 from yolo_fs.rules.kept import KeptEntry
+from yolo_fs.services.history.index import IndexedCommit
 from yolo_fs.services.moments.moment import (
     PresentMoment,
     StatusObserver,
@@ -156,7 +156,7 @@ def _show_kept(console: Console, kept: Sequence[KeptEntry]) -> None:
     console.print(told, style="yellow")
 
 
-def _show_last(console: Console, last: Sequence[LoggedCommit]) -> None:
+def _show_last(console: Console, last: Sequence[IndexedCommit]) -> None:
     if last:
         console.print("\nLast commits", style="bold")
     for commit in last:

@@ -234,3 +234,19 @@ def test_an_ambiguous_abbreviation_names_nothing(user: User, engine: Engines) ->
     objects.write([blob, seen[blob.oid[:5]]])
     assert objects.read(blob.oid[:5]) is None
     assert objects.read(blob.oid) == blob
+
+
+def test_many_objects_come_in_the_order_asked_for_whatever_is_missing_or_dies(user: User) -> None:
+    store = store_of(user)
+    objects = [store.object_format.hash_object("blob", b"%d\n" % number) for number in range(200)]
+    store.write(objects)
+    oids = [one.oid for one in objects]
+    oids[70] = "1" * 40
+    reader = store.read_many(oids)
+    first = [next(reader) for _ in range(10)]
+    assert store._reader is not None
+    os.kill(store._reader.pid, signal.SIGKILL)
+    found = [*first, *reader]
+    assert found[70] is None
+    assert [one for one in found if one] == [one for at, one in enumerate(objects) if at != 70]
+    store.end()

@@ -224,3 +224,38 @@ def test_a_repository_of_somebody_else_is_refused(user: User, engine: Engines) -
     with pytest.raises(YoloError) as raised:
         repository.refuse_unsafe()
     assert raised.value.reason is Reason.UNSAFE_REPOSITORY
+
+
+def test_a_setting_is_read_anew_once_its_file_has_changed(user: User, engine: Engines) -> None:
+    repository = engine(user).repository
+    user.git("config", "Core.ExcludesFile", "~/rules")
+    assert repository.config("core.excludesFile") == "~/rules"
+    assert repository.config_path("core.excludesfile") == os.path.expanduser("~/rules")
+    user.git("config", "--unset", "core.excludesFile")
+    assert (
+        repository.config("core.excludesFile") == repository.config_path("core.excludesFile") == ""
+    )
+
+
+def test_a_setting_of_an_included_file_is_read_anew_each_time(
+    user: User, engine: Engines, tmp_path: Path
+) -> None:
+    user.git("config", "include.path", str(tmp_path / "more"))
+    repository = engine(user).repository
+    for driver in ("cat", "tac"):
+        (tmp_path / "more").write_text(f'[filter "A b.C"]\n\tclean = {driver}\n[x]\n\tvoid\n')
+        assert repository.config("FILTER.A b.C.Clean") == driver
+        assert repository.filters_off() == {"filter.A b.C.clean": ""}
+        assert repository.config("x.void") == ""
+
+
+def test_settings_of_ours_do_not_pass_for_the_users(user: User, engine: Engines) -> None:
+    assert engine(user).repository.config("core.hooksPath") == ""
+
+
+def test_a_repository_that_git_does_not_understand_is_refused_in_its_words(user: User) -> None:
+    user.git("config", "core.repositoryFormatVersion", "1")
+    user.git("config", "extensions.ofTheFuture", "true")
+    with pytest.raises(YoloError, match="ofthefuture") as raised:
+        Repository(str(user.root))
+    assert raised.value.reason is Reason.GIT_FAILED

@@ -28,6 +28,9 @@ KEEP_NOTE = b"yolo-fs\n"
 """What a `.keep` of ours says. It is what tells our packs from the user's, also after a crash."""
 
 _SYNCS_AT_ONCE = 2
+_ASKED_AHEAD = 64
+"""Objects in one question, which has to fit into a pipe, or we and git would each wait for the
+other to read."""
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
@@ -87,6 +90,20 @@ class ObjectStore:
                 return None
             raise
 
+    def read_many(self, oids: Sequence[str]) -> Iterator[GitObject | None]:
+        """Yield the object of each id as `read` returns it; none is asked for only when the one
+        before has come.
+        """
+        for at in range(0, len(oids), _ASKED_AHEAD):
+            some = oids[at : at + _ASKED_AHEAD]
+            try:
+                reader = self._put(some)
+                found = [_answer(reader) for _ in some]
+            except YoloError:
+                self.close()
+                found = [self.read(oid) for oid in some]
+            yield from found
+
     def end(self) -> None:
         """End the reading process and the threads."""
         self.close()
@@ -99,14 +116,13 @@ class ObjectStore:
             self._reader = None
 
     def _ask(self, name: str) -> GitObject | None:
+        return _answer(self._put([name]))
+
+    def _put(self, names: Sequence[str]) -> Conversation:
         if self._reader is None:
             self._reader = self._git.converse("cat-file", "--batch")
-        self._reader.ask(os.fsencode(name) + b"\n")
-        header = self._reader.line().split(b" ")
-        if header[-1] in (b"missing", b"ambiguous") or len(header) != 3:
-            return None
-        body = self._reader.exactly(int(header[2]) + 1)[:-1]
-        return GitObject(header[0].decode(), header[1].decode(), body)
+        self._reader.ask(b"".join(os.fsencode(name) + b"\n" for name in names))
+        return self._reader
 
     # --- writing ---
 
@@ -197,3 +213,11 @@ def _write_all(descriptor: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]
+
+
+def _answer(reader: Conversation) -> GitObject | None:
+    header = reader.line().split(b" ")
+    if header[-1] in (b"missing", b"ambiguous") or len(header) != 3:
+        return None
+    body = reader.exactly(int(header[2]) + 1)[:-1]
+    return GitObject(header[0].decode(), header[1].decode(), body)

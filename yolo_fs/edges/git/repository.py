@@ -5,13 +5,14 @@ See docs/faults.md#f26, #f27, #f29, #f30 and #f37.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple, Self
 
-from yolo_fs.edges.git.conversation import GitOutput
+from yolo_fs.edges.git.conversation import GitError, GitOutput
 from yolo_fs.edges.git.object_format import ObjectFormat
 from yolo_fs.edges.git.objects import ObjectStore
 from yolo_fs.edges.git.runner import Git, discover
@@ -24,6 +25,8 @@ _LONGEST_CHAIN = 5
 """Symbolic refs that git itself follows."""
 _ROOTS_KEPT = 10_000
 _BRANCHES = "refs/heads/"
+_FILTER = re.compile(r"filter\..*\.(clean|smudge|process|required)", re.DOTALL)
+"""A setting under which git runs a content filter."""
 
 
 class Head(NamedTuple):
@@ -75,6 +78,8 @@ class Repository:
         found = discover(start)
         self.root, self.git_dir, self.common_dir, self.hooks_dir = found
         self.git = Git(self.root, self.git_dir, keep_open=keep_open)
+        self._configuration: Mapping[str, str] = {}
+        self._configured_by: tuple[bytes, ...] = ()
         self.objects = ObjectStore(
             self.git,
             f"{self.common_dir}/objects",
@@ -84,30 +89,25 @@ class Repository:
         )
         self.trees = Trees(self.objects)
         self._root_trees: dict[str, str] = {}
-        self._filters: dict[str, str] = {}
-        self._filters_of: tuple[bytes, ...] = ()
 
     @cached_property
     def object_format(self) -> ObjectFormat:
         """The hash that names this repository's objects."""
-        return ObjectFormat(self.git.text("rev-parse", "--show-object-format"))
+        return ObjectFormat(self.config("extensions.objectFormat") or "sha1")
 
-    @cached_property
+    @property
     def own_dir(self) -> str:
         """Where we keep our own files for this work tree: `.git/yolo-fs`, never inside the work
         tree.
         """
-        return os.path.join(self.root, self.git.text("rev-parse", "--git-path", "yolo-fs"))
+        return f"{self.git_dir}/yolo-fs"
 
     @cached_property
     def _plain_refs(self) -> bool:
         """Whether HEAD and branches are plain files; a reftable repository is asked through git
         (F37).
         """
-        return self.git.run("config", "--get", "extensions.refStorage", ok=(0, 1)).out.strip() in (
-            b"",
-            b"files",
-        )
+        return self.config("extensions.refStorage") in ("", "files")
 
     def head(self) -> Head:
         """Return the branch that HEAD points at and its tip. The compare-and-swap catches a stale
@@ -122,6 +122,9 @@ class Repository:
             loose = _first_line(f"{self.common_dir}/{ref}")
             if self._is_oid(loose):
                 return loose
+            with contextlib.suppress(GitError):  # the process that reads objects knows it as well
+                found = self.objects.read(f"{ref}^{{commit}}")
+                return found.oid if found else None
         answer = self.git.run(
             "rev-parse",
             "--verify",
@@ -214,44 +217,62 @@ class Repository:
         return 0o2075 if value in ("all", "world", "everybody", "2") else 0
 
     def config(self, key: str) -> str:
-        """Return a git configuration value, or nothing."""
-        return self._quiet("config", "--get", key).out.decode("utf-8", "replace").strip()
+        """Return a value of git's configuration, or nothing.
+
+        Raises:
+            YoloError: GIT_FAILED when git cannot read its configuration, or not this repository.
+        """
+        section, _, rest = key.partition(".")
+        part, dot, name = rest.rpartition(".")
+        return self._settings().get(f"{section.lower()}.{part}{dot}{name.lower()}", "").strip()
 
     def filters_off(self) -> dict[str, str]:
         """Return the settings under which git runs no content filter that the configuration names
         (F57).
         """
+        keys = sorted(filter(_FILTER.fullmatch, self._settings()))
+        return {key: "false" if key.endswith(".required") else "" for key in keys}
+
+    def config_path(self, key: str) -> str:
+        """Return a path of the git configuration with `~` resolved, or nothing."""
+        if not self.config(key):
+            return ""
+        return os.fsdecode(self._quiet("config", "--path", "--get", key).out).strip()
+
+    def _settings(self) -> Mapping[str, str]:
+        """Return all of git's configuration, asked once for each content of its files.
+
+        A file that includes others does not tell what they say, so git is asked each time.
+        """
         texts = self._config_texts()
-        if texts != self._filters_of or any(b"include" in text.lower() for text in texts):
-            self._filters, self._filters_of = self._named_filters_off(), texts
-        return self._filters
+        if texts != self._configured_by or any(b"include" in text.lower() for text in texts):
+            fields = self.git.run("config", "--null", "--list", "--show-scope").out.split(b"\0")
+            scopes = fields[:-1:2]
+            if not {b"local", b"worktree"} & set(scopes):
+                self.git.text(
+                    "rev-parse", "--show-object-format"
+                )  # says what it does not understand
+            settings = (
+                os.fsdecode(setting).partition("\n")
+                for scope, setting in zip(scopes, fields[1::2], strict=True)
+                if scope != b"command"  # ours
+            )
+            self._configuration = {key: value for key, _, value in settings}
+            self._configured_by = texts
+        return self._configuration
 
     def _config_texts(self) -> tuple[bytes, ...]:
         """Return the configuration files as they are: reading them costs less than asking git."""
         home = os.path.expanduser("~")
         more = os.environ.get("XDG_CONFIG_HOME") or f"{home}/.config"
         places = (
+            "/etc/gitconfig",
             f"{self.common_dir}/config",
             f"{self.git_dir}/config.worktree",
             f"{home}/.gitconfig",
             f"{more}/git/config",
         )
         return tuple(_content(place) for place in places)
-
-    def _named_filters_off(self) -> dict[str, str]:
-        named = self._quiet(
-            "config",
-            "--null",
-            "--name-only",
-            "--get-regexp",
-            r"^filter\..*\.(clean|smudge|process|required)$",
-        )
-        keys = sorted({os.fsdecode(key) for key in named.out.split(b"\0") if key})
-        return {key: "false" if key.endswith(".required") else "" for key in keys}
-
-    def config_path(self, key: str) -> str:
-        """Return a path of the git configuration with `~` resolved, or nothing."""
-        return os.fsdecode(self._quiet("config", "--path", "--get", key).out).strip()
 
     def refuse_unsafe(self) -> None:
         """Refuse a repository of another user, or one that others may write to.

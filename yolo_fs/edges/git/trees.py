@@ -6,7 +6,7 @@ See docs/faults.md#f32.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from yolo_fs.edges.git.object_format import GitObject
@@ -105,17 +105,21 @@ class Trees:
         Raises:
             YoloError: OBJECT_MISSING; also in a partial clone that lacks it (F31).
         """
-        if (tree := self._seen.get(oid)) is not None:
-            return tree
-        found = self._store.read(oid)
-        if found is None or found.kind != "tree":
-            raise YoloError(
-                Reason.OBJECT_MISSING,
-                f"tree {oid} cannot be read",
-                hint="See 'yolo-fs doctor'.",
-                exit_code=Exit.GIT_FAILED,
-            )
-        return self._keep(oid, Tree.parse(found.body, self._store.object_format.size))
+        if oid not in self._seen:
+            self._fetch([oid])
+        return self._seen[oid]
+
+    def _fetch(self, oids: Iterable[str]) -> None:
+        unseen = [oid for oid in oids if oid not in self._seen]
+        for oid, found in zip(unseen, self._store.read_many(unseen), strict=True):
+            if found is None or found.kind != "tree":
+                raise YoloError(
+                    Reason.OBJECT_MISSING,
+                    f"tree {oid} cannot be read",
+                    hint="See 'yolo-fs doctor'.",
+                    exit_code=Exit.GIT_FAILED,
+                )
+            self._keep(oid, Tree.parse(found.body, self._store.object_format.size))
 
     def evict_caches(self) -> None:
         """Forget what was seen when it has grown large. Never while a chain is built: its trees
@@ -168,16 +172,18 @@ class Trees:
     def files(self, root: str, prefix: str = "") -> dict[str, str]:
         """Return the regular files of a tree: prefix and path → blob id."""
         found: dict[str, str] = {}
-        pending = [(prefix, root)]
-        while pending:
-            prefix, oid = pending.pop()
-            tree = self.get(oid)
-            for key, raw in zip(tree.keys, tree.raws, strict=True):
-                name, entry = prefix + key.decode("utf-8", "surrogateescape"), _read(raw)
-                if key.endswith(b"/"):
-                    pending.append((name, entry.oid))
-                elif entry.mode.startswith("100"):
-                    found[name] = entry.oid
+        level = [(prefix, root)]
+        while level:
+            folders, level = level, []
+            self._fetch(dict.fromkeys(oid for _, oid in folders))
+            for prefix, oid in folders:
+                tree = self._seen[oid]
+                for key, raw in zip(tree.keys, tree.raws, strict=True):
+                    name, entry = prefix + key.decode("utf-8", "surrogateescape"), _read(raw)
+                    if key.endswith(b"/"):
+                        level.append((name, entry.oid))
+                    elif entry.mode.startswith("100"):
+                        found[name] = entry.oid
         return found
 
     def splice(self, root: str | None, path: str, blob: str) -> Splice:

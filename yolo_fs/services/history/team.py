@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from yolo_fs.edges.git.object_format import GitObject
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.readers import READERS
 from yolo_fs.ids import PhaseId
@@ -41,6 +42,8 @@ from yolo_fs.rules.loops.rounds import loops
 from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.services.history.index import HistoryIndex, IndexedCommit
 from yolo_fs.services.workspace.settings import Settings
+
+_NONE = (None,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +91,7 @@ class Team:
         self.history_index.read_up_to(commit)
         files = self._repository.files_at(commit, PLANNING_ROOT)
         self._names = tuple(files)
-        filed = [self._file(path, blob) for path, blob in files.items()]
-        present = [one for one in filed if one]
+        present = list(self._file(files))
         phases = sorted({one.place.phase for one in present if one.place.phase})
         chosen = switches or Switches(self._settings.config)
         done = _plans_done(present)
@@ -115,7 +117,10 @@ class Team:
         if place is None:
             return ()
         plans = self._plans_beside(place)
-        filed = known[1] if known and known[0] == (blob, plans) else self._read(place, blob, plans)
+        if known and known[0] == (blob, plans):
+            filed = known[1]
+        else:
+            filed = self._understood(place, self._repository.objects.read(blob), plans)
         return filed.lines if filed.valid else ()
 
     def _phase(
@@ -186,15 +191,19 @@ class Team:
                 ):
                     yield name, oid
 
-    def _file(self, path: str, blob: str) -> Filed | None:
-        place = classify(path)
-        if place is None:
-            return None
-        known, plans = self._filed.get(path), self._plans_beside(place)
-        if known is None or known[0] != (blob, plans):
-            known = self._filed[path] = (blob, plans), self._read(place, blob, plans)
-        commit = self.history_index.by_path.get(path, "")
-        return replace(known[1], commit=commit, at_s=self.history_index.at_s(commit))
+    def _file(self, files: Mapping[str, str]) -> Iterator[Filed]:
+        """Yield what each artifact says; `files`: path → blob. Only what is not known is read."""
+        places = {path: place for path in files if (place := classify(path))}
+        wanted = {path: (files[path], self._plans_beside(one)) for path, one in places.items()}
+        unread = [path for path, one in wanted.items() if self._filed.get(path, _NONE)[0] != one]
+        objects = self._repository.objects.read_many([files[path] for path in unread])
+        for path, found in zip(unread, objects, strict=True):
+            plans = wanted[path][1]
+            self._filed[path] = wanted[path], self._understood(places[path], found, plans)
+        for path in places:
+            commit = self.history_index.by_path.get(path, "")
+            at_s = self.history_index.at_s(commit)
+            yield replace(self._filed[path][1], commit=commit, at_s=at_s)
 
     def _plans_beside(self, place: Place) -> frozenset[str]:
         """Return the ids of the plans in the folder of an artifact whose form depends on them."""
@@ -205,8 +214,7 @@ class Team:
             path.removeprefix(folder) for path in self._names if path.startswith(folder)
         )
 
-    def _read(self, place: Place, blob: str, plans: frozenset[str]) -> Filed:
-        found = self._repository.objects.read(blob)
+    def _understood(self, place: Place, found: GitObject | None, plans: frozenset[str]) -> Filed:
         if found is None:
             return Filed(place, (), valid=False)
         reading = READERS[place.artifact.format](found.body, place.path, self._settings.limits)

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from yolo_fs.edges.files import walk
-from yolo_fs.edges.git.history import LoggedCommit
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.json_form import to_json
 from yolo_fs.reasons import Finding, Level, Reason, YoloError, safe
@@ -17,6 +16,7 @@ from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.team.overview import TeamOverview
 from yolo_fs.services.agents.snapshot import AgentsObserver, AgentsSnapshot
 from yolo_fs.services.daemon.health import health
+from yolo_fs.services.history.index import IndexedCommit
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.hooks.bypassed import past_hooks
 from yolo_fs.services.progress.board import Board, board
@@ -54,7 +54,7 @@ class PastMoment:
     """Where the team stood at a commit, from history alone."""
 
     team: Board
-    last: tuple[LoggedCommit, ...]
+    last: tuple[IndexedCommit, ...]
 
     def as_json(self) -> dict[str, Any]:
         """Return the moment as the data of `status --at REV --json`."""
@@ -86,6 +86,8 @@ class StatusObserver:
         except YoloError as error:  # a clone without its trees has artifacts on disk all the same
             wrong = replace(error.as_finding(), level=Level.WARNING)
             return PresentMoment(found, None, findings=(wrong,))
+        if found.head.tip:
+            found = replace(found, last=last_commits(self._team.history_index))
         verdicts = {one.path: one.verdict for one in found.candidates}
         crew = AgentsObserver(self._repository, settings, self._team).look(verdicts)
         beside = asides(self._repository.root, settings, team, self._team)
@@ -112,8 +114,10 @@ def look_back(repository: Repository, commit: str, team: Team | None = None) -> 
     Raises:
         YoloError: OBJECT_MISSING, GIT_FAILED when the history cannot be read.
     """
-    found = board(repository, load(repository.root), commit, team)
-    return PastMoment(found, last_commits(repository, commit))
+    settings = load(repository.root)
+    gathered = team or Team(repository, settings)
+    found = board(repository, settings, commit, gathered)
+    return PastMoment(found, last_commits(gathered.history_index))
 
 
 def find_commit(repository: Repository, revision: str) -> str:

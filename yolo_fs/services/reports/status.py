@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from yolo_fs.edges.git.history import LoggedCommit, log
 from yolo_fs.edges.git.repository import Head, Repository
 from yolo_fs.json_form import to_json
-from yolo_fs.reasons import Reason, YoloError
+from yolo_fs.reasons import Reason
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.verdicts import (
     Accepted,
@@ -30,6 +29,7 @@ from yolo_fs.rules.artifacts.verdicts import (
 from yolo_fs.rules.decide import describe
 from yolo_fs.rules.kept import KeptEntry
 from yolo_fs.services.daemon.health import DaemonHealth, health
+from yolo_fs.services.history.index import HistoryIndex, IndexedCommit
 from yolo_fs.services.kept.keeper import Keeper
 from yolo_fs.services.workspace.settings import Settings
 from yolo_fs.services.worktree.surveyor import Surveyor
@@ -88,10 +88,10 @@ class Report:
     obstacle: Reason | None
     health: DaemonHealth
     candidates: tuple[Candidate, ...]
-    last: tuple[LoggedCommit, ...]
-    """The latest coordination commits, newest first."""
     kept: tuple[KeptEntry, ...] = ()
     """Contents that the branch does not have."""
+    last: tuple[IndexedCommit, ...] = ()
+    """The latest coordination commits, newest first; none where nobody has read the history."""
 
     def counts(self, candidates: Iterable[Candidate] | None = None) -> Counter[CandidateState]:
         """Count candidates by standing."""
@@ -141,7 +141,6 @@ def report(repository: Repository, settings: Settings) -> Report:
         obstacle,
         health(repository),
         found,
-        last_commits(repository, head.tip),
         Keeper(repository).entries(),
     )
 
@@ -155,17 +154,11 @@ def _with_index(verdict: Verdict, staged: str | None) -> Verdict:
     return verdict
 
 
-def listed(commits: Iterable[LoggedCommit]) -> list[dict[str, Any]]:
+def listed(commits: Iterable[IndexedCommit]) -> list[dict[str, Any]]:
     """Return commits as `status --json` shows them."""
     return [{"commit": commit.oid, "subject": commit.subject} for commit in commits]
 
 
-def last_commits(repository: Repository, tip: str | None) -> tuple[LoggedCommit, ...]:
-    """Return the latest coordination commits that a commit contains, newest first."""
-    if tip is None:
-        return ()
-    try:
-        recent = list(log(repository, tip, limit=LAST_COMMITS * 10))
-    except YoloError:
-        return ()  # a clone without its trees has no log, and a status all the same
-    return tuple(commit for commit in recent if commit.is_ours)[:LAST_COMMITS]
+def last_commits(history_index: HistoryIndex) -> tuple[IndexedCommit, ...]:
+    """Return the latest coordination commits of a history, newest first."""
+    return history_index.ours[: -LAST_COMMITS - 1 : -1]

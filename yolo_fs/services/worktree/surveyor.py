@@ -68,6 +68,8 @@ class Pipeline:
         self._refused = refused
         self._rules = PathRules(repository, commit_ignored=settings.policy.commit_ignored)
         self._quiet_timer = QuietTimer()
+        self._asked: tuple[str, ...] = ()
+        """Paths of this round, as long as nobody had to know what git's rules say of them."""
         self._checker = Checker(settings)
         self._work_tree = WorkTree(
             repository.root, settings.policy.max_file_bytes, repository.commits_exist
@@ -92,11 +94,10 @@ class Pipeline:
         return Observation(path, verdict, content.stamp)
 
     def prepare(self, paths: Iterable[str]) -> None:
-        """Ask git about all the paths of a round at once; what it refuses to answer is asked again
-        one by one.
+        """Name the paths of a round: git is asked about all of them at once, when the first has
+        to be known.
         """
-        with contextlib.suppress(YoloError):
-            self._rules.learn([path for path in paths if classify(path)])
+        self._asked = tuple(paths)
 
     def close(self) -> None:
         """End the helper processes."""
@@ -138,7 +139,13 @@ class Pipeline:
     ) -> Reason | None:
         if not self._settings.config.auto_commit:
             return Reason.AUTO_COMMIT_OFF
-        return obstacle or self._rules.reason_to_hold(path, in_head=in_head is not None)
+        if obstacle:
+            return obstacle
+        asked, self._asked = self._asked, ()
+        if asked:
+            with contextlib.suppress(YoloError):  # what it refuses is asked again one by one
+                self._rules.learn([path for path in asked if classify(path)])
+        return self._rules.reason_to_hold(path, in_head=in_head is not None)
 
 
 def _unread(why: Finding, in_head: str | None) -> Verdict:
@@ -184,6 +191,7 @@ class Surveyor:
         self._pipeline = Pipeline(repository, settings, refused)
         self._scan_cache = ScanCache(repository.root)
         self._abandoned: Abandoned | None = None
+        """What the branch as it was last seen has lost; None until somebody has to know."""
         self.obstacles = Obstacles(
             repository,
             protected=settings.policy.protected,
@@ -243,20 +251,29 @@ class Surveyor:
 
     def _refresh_head(self) -> Head:
         head = self._repository.head()
-        if head != self.head or self._abandoned is None:
-            self._abandoned = Abandoned((), 0)
-            if head.ref and head.tip:
-                self._abandoned = abandoned(self._repository, head.ref, head.tip)
+        if head != self.head:
+            self._abandoned = None
             self.head = head
         return head
+
+    def _lost(self) -> Abandoned:
+        if self._abandoned is None:
+            ref, tip = self.head
+            self._abandoned = (
+                abandoned(self._repository, ref, tip) if ref and tip else Abandoned((), 0)
+            )
+        return self._abandoned
 
     def _hold_reverted(self, look: CachedVerdict) -> CachedVerdict:
         """Hold content that the user moved the branch away from and that nobody wrote since.
 
         See docs/faults.md#f28.
         """
-        verdict, stamp, lost = look.seen.verdict, look.seen.stamp, self._abandoned
-        if not isinstance(verdict, Accepted) or stamp is None or lost is None or not lost.commits:
+        verdict, stamp = look.seen.verdict, look.seen.stamp
+        if not isinstance(verdict, Accepted) or stamp is None:
+            return look
+        lost = self._lost()
+        if not lost.commits:
             return look
         if stamp.ctime_ns // 1_000_000_000 > lost.moved_at_s:
             return look
