@@ -21,8 +21,7 @@ from yolo_fs.cli import demo as cli_demo
 from yolo_fs.cli.main import run
 from yolo_fs.demo.play import PLAYS, Play, PlayScene
 from yolo_fs.demo.player import EXPECTATIONS
-from yolo_fs.demo.stage import ACTIONS
-from yolo_fs.demo.writing import MANNERS, write
+from yolo_fs.demo.stage import ACTIONS, MANNERS, write
 from yolo_fs.edges.lines import Limits
 from yolo_fs.edges.readers import READERS
 from yolo_fs.protocol.names import Mode, Role

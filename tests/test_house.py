@@ -7,10 +7,10 @@ import pytest
 from tools.house import ROOT, Measure, Module, measures, modules
 
 CEILINGS = {
-    "modules": 410,
+    "modules": 400,
     "lines": 71_000,
     "public class names used twice": 0,
-    "modules with one importer": 73,
+    "modules with one importer": 62,
     "syntax nodes per line, median of functions": 9.0,
     "nested conditional expressions": 0,
     "comprehensions of more than 2 clauses": 35,

@@ -17,7 +17,7 @@ from tests.support.teams import Team
 from yolo_fs.cli import hook_late
 from yolo_fs.protocol.hooks import AGENT_HOOK_BY_NAME
 from yolo_fs.protocol.tools import TOOLS, Act
-from yolo_fs.rules.hooks.guarded import GUARDED
+from yolo_fs.rules.hooks.answers import GUARDED
 
 PHASE = ".yolo-planning/phases/01-auth"
 

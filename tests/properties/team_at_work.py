@@ -23,7 +23,7 @@ from yolo_fs.rules.escalations.log import logged, role_of
 from yolo_fs.rules.escalations.messages import EscalationRequest
 from yolo_fs.rules.escalations.state import EscalationProgress, EscalationStage
 from yolo_fs.rules.evidence.facts import Filed, PhaseFacts, SourceCommit, Switches, Version, Work
-from yolo_fs.rules.loops.exhausted import exhausted
+from yolo_fs.rules.loops.rounds import exhausted
 from yolo_fs.rules.phase.progress import Next
 from yolo_fs.rules.phase.turns import loop_facts
 from yolo_fs.schemas.config import Config

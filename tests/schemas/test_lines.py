@@ -22,11 +22,11 @@ from yolo_fs.schemas.lines.planning import (
     PlanHeader,
     PlanTask,
     Requirement,
+    Summary,
     TurboPlanHeader,
     TurboTask,
 )
 from yolo_fs.schemas.lines.review import ReviewFinding, ReviewVerdict
-from yolo_fs.schemas.lines.summary import Summary
 
 EXAMPLES = Path(__file__).parents[2] / "fixtures" / "examples" / "artifacts"
 

@@ -23,7 +23,7 @@ from yolo_fs.rules.adoption import (
 from yolo_fs.services.checking.adopt import adopt_file
 from yolo_fs.services.checking.validate import Validator
 from yolo_fs.services.daemon.daemon import Daemon
-from yolo_fs.services.daemon.lock import acquire
+from yolo_fs.services.daemon.health import acquire
 
 if TYPE_CHECKING:
     from rich.console import Console

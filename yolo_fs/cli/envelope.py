@@ -23,7 +23,7 @@ from yolo_fs.rules.handoffs.session_progress import (
     standing,
     ways_after,
 )
-from yolo_fs.schemas.envelope.choice import NextState
+from yolo_fs.schemas.envelope.envelope import NextState
 from yolo_fs.services.checking.envelopes import ProductHandoffs, StoredSession
 from yolo_fs.services.checking.snapshots import WorkTree
 from yolo_fs.services.handoffs.write import WrittenEnvelope, choose, send

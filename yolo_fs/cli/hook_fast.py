@@ -15,7 +15,7 @@ import sys
 
 from yolo_fs.cli.entry import HOOK_IN_FULL
 from yolo_fs.edges.heartbeats import append_heartbeat
-from yolo_fs.edges.warm_path import own_folder, run_warm
+from yolo_fs.edges.warm_path import own_folder, quick_stamp, run_warm
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing itself would cost a third of what an answer may cost
@@ -340,18 +340,10 @@ def _is_accepted(told: Question, root: str, found: list[str]) -> bool:
             kept = json.loads(file.read(1 << 20))
         stamps, roles = kept["stamps"], kept["roles"]
         agent = _first(told, "agent_type", "subagent_type", "teammate_name") or _active_agent(root)
-        is_same = all(_stamp(path) == stamp for path, stamp in stamps.items())
+        is_same = all(quick_stamp(path) == stamp for path, stamp in stamps.items())
     except (OSError, ValueError, KeyError, AttributeError, TypeError):
         return False
     return is_same and agent not in roles and set(found) <= stamps.keys()
-
-
-def _stamp(path: str) -> list[int] | None:
-    try:
-        status = os.lstat(path)
-    except (OSError, ValueError):
-        return None
-    return [status.st_size, status.st_mtime_ns, status.st_ino]
 
 
 def _has_own_roots(root: str) -> bool:

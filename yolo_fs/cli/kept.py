@@ -14,8 +14,7 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.json_form import to_json
 from yolo_fs.reasons import Exit, safe
 from yolo_fs.rules.kept import KeptEntry
-from yolo_fs.services.kept.keeper import Keeper
-from yolo_fs.services.kept.restore import Restored, restore
+from yolo_fs.services.kept.keeper import Keeper, Restored, restore
 from yolo_fs.services.workspace.settings import load
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.journal import Journal
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.services.daemon.daemon import Daemon, stop_on_signals
-from yolo_fs.services.daemon.lock import acquire
+from yolo_fs.services.daemon.health import acquire
 
 
 @verb("run", example="yolo-fs run --once")

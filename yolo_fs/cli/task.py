@@ -14,8 +14,7 @@ from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.ids import PlanId, TaskRef
 from yolo_fs.reasons import Exit, Reason, YoloError, errors, safe
-from yolo_fs.rules.agents.completion import completion_faults
-from yolo_fs.rules.agents.totals import DepartmentTotals, PlanTotals
+from yolo_fs.rules.agents.totals import DepartmentTotals, PlanTotals, completion_faults
 from yolo_fs.rules.evidence.facts import PhaseFacts
 from yolo_fs.rules.evidence.plans import plan_progress
 from yolo_fs.services.agents.recording import note_message

@@ -24,7 +24,7 @@ from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError, safe
 from yolo_fs.rules.team.lease import TeamLease
 from yolo_fs.rules.team.overview import TeamOverview
 from yolo_fs.services.daemon.coordinator import Coordinator
-from yolo_fs.services.daemon.lock import acquire
+from yolo_fs.services.daemon.health import acquire
 from yolo_fs.services.team.lane import Lane
 from yolo_fs.services.team.meeting import TeamMeeting, TeamStanding, observing_meeting
 from yolo_fs.services.team.membership import DEFAULT_TEAM, Membership, membership_of

@@ -11,8 +11,7 @@ from yolo_fs.compat.arguments import UsageError, parse
 from yolo_fs.compat.output import print_verdict
 from yolo_fs.compat.shapes import ROWS, Lines, Wrong, beyond_the_contract, read_artifact
 from yolo_fs.reasons import safe
-from yolo_fs.schemas.lines.planning import Requirement, TurboTask
-from yolo_fs.schemas.lines.summary import Summary
+from yolo_fs.schemas.lines.planning import Requirement, Summary, TurboTask
 
 USAGE = (
     "validate.sh --type naming FILE_OR_DIR [--scope=active|all] [--type=plan|summary|reqs] "

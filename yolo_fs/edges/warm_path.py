@@ -134,6 +134,15 @@ def own_folder(root: str) -> str:
     return os.path.join(git, "yolo-fs") if git and os.path.isdir(git) else ""
 
 
+def quick_stamp(path: str) -> list[int] | None:
+    """Return what changes when a file does, as JSON keeps it; None where nothing is."""
+    try:
+        status = os.lstat(path)
+    except (OSError, ValueError):
+        return None
+    return [status.st_size, status.st_mtime_ns, status.st_ino]
+
+
 def _start(arguments: Sequence[str]) -> str:
     return arguments[arguments.index("-C") + 1] if "-C" in arguments[:-1] else os.curdir
 

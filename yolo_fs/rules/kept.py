@@ -31,9 +31,6 @@ class KeptCause:
     """Who ran that command."""
 
 
-Cause = KeptCause
-
-
 @dataclass(frozen=True, slots=True)
 class KeptEntry:
     """What was kept at one moment: one content, or all that a command would have destroyed."""

@@ -10,6 +10,7 @@ import os
 import secrets
 import signal
 import socket
+import traceback
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from typing import Any
@@ -257,6 +258,7 @@ def _enveloped(
         text = envelope("error", None, [error.as_finding()], ok=False)
         status = _STATUS.get(error.reason, 503)
     except Exception:  # a defect is ours to mend, and none of the page's business
+        traceback.print_exc()
         text, status = envelope("error", None, [Finding(Reason.INTERNAL_ERROR)], ok=False), 500
     body = text.encode()
     tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'

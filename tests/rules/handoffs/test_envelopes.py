@@ -31,7 +31,7 @@ from yolo_fs.rules.handoffs.product_facts import FACTS
 from yolo_fs.rules.handoffs.session_progress import progress_line, standing, ways_after
 from yolo_fs.rules.handoffs.sessions import ProductSession, attempts, faults_among, in_order
 from yolo_fs.schemas.base import Fault
-from yolo_fs.schemas.envelope.choice import Choice
+from yolo_fs.schemas.envelope.envelope import Choice
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 RUN = sorted((FIXTURES.parent / "yolo_fs/demo/plays/product").glob("[0-9]*.json"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.rules.loops.test_rounds import NAMES, facts_of, read
-from yolo_fs.rules.loops.exhausted import exhausted
+from yolo_fs.rules.loops.rounds import exhausted
 
 ESCALATES = {"escalated to the Lead": "senior", "3rd QA FAIL": "lead", "limit reached": "dev"}
 """State in which a loop is used up → who escalates it."""

@@ -12,7 +12,7 @@ import pytest
 from yolo_fs.cli.main import run
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Reason
-from yolo_fs.services.daemon import lock as daemon_lock
+from yolo_fs.services.daemon import health as daemon_lock
 from yolo_fs.services.daemon.coordinator import Coordinator
 from yolo_fs.services.workspace.settings import load
 from yolo_fs.services.worktree.surveyor import Pipeline

@@ -15,8 +15,7 @@ from yolo_fs.cli.main import run
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Reason, YoloError
 from yolo_fs.rules.kept import VERSIONS, KeptCause, KeptEntry, entry_of, within_bounds
-from yolo_fs.services.kept.keeper import Keeper, Unkept
-from yolo_fs.services.kept.restore import restore
+from yolo_fs.services.kept.keeper import Keeper, Unkept, restore
 
 PHASE = ".yolo-planning/phases/01-auth"
 PLAN = f"{PHASE}/01-01.plan.jsonl"

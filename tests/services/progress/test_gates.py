@@ -21,8 +21,7 @@ from yolo_fs.rules.states.checksum import sealed
 from yolo_fs.services.history.team import Team as Facts
 from yolo_fs.services.progress.gate_wait import GateLook, _Presence
 from yolo_fs.services.progress.gates import Gates, gates_at, look
-from yolo_fs.services.progress.sentinels import forged_sentinels
-from yolo_fs.services.progress.state_files import Projector
+from yolo_fs.services.progress.state_files import Projector, forged_sentinels
 from yolo_fs.services.workspace.settings import load
 
 PHASE = PhaseId("01", "auth")

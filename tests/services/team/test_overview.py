@@ -25,7 +25,7 @@ from tests.services.team.work_trees import (
 )
 from yolo_fs.cli.main import run
 from yolo_fs.reasons import Reason, YoloError
-from yolo_fs.rules.team.overview import Direction, TeamOverview, obstructions
+from yolo_fs.rules.team.overview import PendingMove, TeamOverview, obstructions
 from yolo_fs.services.install.doctor import examine_repository
 from yolo_fs.services.reports.resume import resume
 from yolo_fs.services.team.overview import TeamObserver
@@ -100,7 +100,7 @@ def test_what_the_team_has_and_nobody_may_take_here_says_why(new_tree: NewTree) 
     second.place(GAPS, gap(2))  # its writer is still at work
     (waiting,) = overview(second).waiting
 
-    assert (waiting.path, waiting.waits_for) == (GAPS, Direction.RECEIVE)
+    assert (waiting.path, waiting.waits_for) == (GAPS, PendingMove.RECEIVE)
     assert waiting.reason is Reason.SETTLING
 
 

@@ -12,8 +12,7 @@ from yolo_fs.rules.artifacts.handoff_names import CHOICES, HANDOFF_FOLDER, HANDO
 from yolo_fs.rules.artifacts.table import ARTIFACTS, Artifact, Check, Home, Naming
 from yolo_fs.rules.artifacts.verdicts import Place
 from yolo_fs.schemas.base import Format
-from yolo_fs.schemas.envelope.choice import Choices
-from yolo_fs.schemas.envelope.envelope import Envelope
+from yolo_fs.schemas.envelope.envelope import Choices, Envelope
 from yolo_fs.subject import Subject
 
 PLANNING_ROOT = ".yolo-planning"

@@ -11,7 +11,7 @@ from typing import get_args
 from yolo_fs.protocol.storage import RECOVERIES
 from yolo_fs.rules.handoffs.envelopes import Sent, percentage
 from yolo_fs.rules.handoffs.sessions import ProductSession, attempts
-from yolo_fs.schemas.envelope.choice import Choice, NextState, WayName
+from yolo_fs.schemas.envelope.envelope import Choice, NextState, WayName
 
 # --- after an error ---
 

@@ -17,7 +17,7 @@ from yolo_fs.rules.artifacts.handoff_names import instant
 from yolo_fs.rules.handoffs.envelopes import Sent
 from yolo_fs.rules.handoffs.product_facts import FACTS, Fact, Field, How
 from yolo_fs.schemas.base import Fault
-from yolo_fs.schemas.envelope.choice import Choice
+from yolo_fs.schemas.envelope.envelope import Choice
 
 
 class EarlierHandoff(NamedTuple):

@@ -1,16 +1,18 @@
 """How a hook's answer is told to each host: one object on stdout, or exit 2 where a host knows no
-other refusal. Pure.
+other refusal; and what to do instead of writing a guarded file by hand. Pure.
 
-Only fields that the host's closed schema has are ever used.
+Only fields that the host's closed schema has are ever used. See docs/sources.md#document-002.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import Any
 
 from yolo_fs.protocol.hooks import AGENT_HOOK_BY_NAME
+from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
 
 LONGEST = 9_000
 """Hosts move a text of more than 10,000 characters out of the context."""
@@ -96,3 +98,68 @@ def _cut(text: str) -> str:
         if len(text) <= LONGEST
         else f"{text[:LONGEST]}…\n(cut; 'yolo-fs validate' shows everything)"
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Guarded:
+    """Files of one sort that only a command writes."""
+
+    what: str
+    names: tuple[str, ...]
+    """Patterns of file names."""
+    instead: str
+    """What brings about what the writer wants."""
+    is_state: bool = False
+    """A committed function of history, which teams without our state files write themselves."""
+    source: str = "the documentation of the hosts"
+    """Section that the row restates."""
+
+
+GUARDED = (
+    Guarded(
+        "the status of a department, which is written under its lock alone",
+        (".dept-status-*", ".dept-lock-*"),
+        "declare it with 'yolo-fs dept update DEPARTMENT --phase N --status … --step …'",
+        source="the reference scripts",
+    ),
+    Guarded(
+        "a sentinel, which follows from committed evidence and opens nothing when it is "
+        "made by hand",
+        (".handoff-*",),
+        "write the artifacts that the gate asks for; 'yolo-fs gate why NAME --phase N' "
+        "names each that is missing",
+        source="the reference scripts",
+    ),
+    Guarded(
+        "a state file, which follows from committed artifacts",
+        ("state.json", ".execution-state.json", ".phase-orchestration.json"),
+        "write the artifact of the step, and the state follows; "
+        "'yolo-fs workflow complete STEP --phase N' names each piece that is missing",
+        is_state=True,
+        source="document 002 (Resume Protocol)",
+    ),
+    Guarded(
+        "the state of an escalation, which its log decides",
+        (".escalation-state.json", ".escalation-resolution-*"),
+        "use 'yolo-fs escalate open', 'raise' or 'resolve'",
+        source="the reference scripts",
+    ),
+)
+
+
+def guarded(path: str) -> Guarded | None:
+    """Return the row of a path relative to the repository; None when anybody may write it."""
+    if not path.startswith(f"{PLANNING_ROOT}/"):
+        return None
+    name = path.rpartition("/")[2]
+    return next(
+        (row for row in GUARDED if any(fnmatchcase(name, pattern) for pattern in row.names)), None
+    )
+
+
+def holds_guarded(folder: str) -> bool:
+    """Return whether a folder of the planning tree is one that such files lie in: the tree,
+    `phases/`, a phase.
+    """
+    parts = folder.rstrip("/*").split("/")
+    return parts[0] == PLANNING_ROOT and len(parts) <= 3 and classify(folder) is None

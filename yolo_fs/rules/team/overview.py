@@ -15,7 +15,7 @@ _FEW = 5
 """Waiting artifacts of one kind that are named; more are counted."""
 
 
-class Direction(StrEnum):
+class PendingMove(StrEnum):
     """What an artifact waits for."""
 
     RECEIVE = "receive"
@@ -30,7 +30,7 @@ class WaitingArtifact:
     """An artifact that one side has and the other has not."""
 
     path: str
-    waits_for: Direction
+    waits_for: PendingMove
     since_s: int
     """When the version was made, seconds since the epoch; 0 when that is unknown."""
     reason: Reason | None = None
@@ -123,13 +123,13 @@ def headline(seen: TeamOverview) -> str:
 def obstructions(seen: TeamOverview) -> Iterator[str]:
     """Yield what keeps this work tree and its team apart, the most pressing first."""
     for each in seen.waiting:
-        if each.waits_for is Direction.CHOICE:
+        if each.waits_for is PendingMove.CHOICE:
             yield f"{each.path}: changed here and in the team; 'yolo-fs team resolve' chooses"
     if seen.lane and seen.lane.reason:
         said = f": {seen.lane.what}" if seen.lane.what else ""
         since = f" since {seen.lane.since}" if seen.lane.since else ""
         yield f"{seen.lane.reason.value} at {seen.lane.remote}{since}{said}"
-    for direction in (Direction.PUBLISH, Direction.RECEIVE, Direction.MERGE):
+    for direction in (PendingMove.PUBLISH, PendingMove.RECEIVE, PendingMove.MERGE):
         held = [each for each in seen.waiting if each.waits_for is direction and each.reason]
         for each in held[:_FEW]:
             said = f" ({each.what})" if each.what else ""

@@ -1,4 +1,5 @@
-"""The master envelope, and the table of the payload that each route carries.
+"""The master envelope, the table of the payload that each route carries, and what was chosen after
+an error handoff.
 
 See docs/sources.md#document-003.
 """
@@ -15,6 +16,7 @@ from yolo_fs.schemas.base import (
     Field,
     IsoInstant,
     Percent,
+    Positive,
     RelativePath,
     Strictness,
     Text,
@@ -23,6 +25,55 @@ from yolo_fs.schemas.base import (
 )
 from yolo_fs.schemas.envelope import reports, requests
 from yolo_fs.schemas.packet import Guid
+
+__all__ = ["Choice", "Choices", "NextState", "WayName"]
+
+WayName = Literal["retry", "ask", "skip", "abort"]
+"""The document's four ways, in its order."""
+
+
+class NextState(Wire):
+    """How the workflow stands once a way is taken."""
+
+    status: Literal["running", "waiting", "complete", "aborted"]
+    """What the workflow does."""
+    agent_type: AgentType | None
+    """Who acts next, if anyone."""
+    phase_to_execute: Text | None
+    """What is executed; null when nothing is."""
+    attempt: Positive
+    """Number of that agent's attempt."""
+    degraded: list[Text]
+    """Phases whose output is missing from here on."""
+    phases_completed: list[Text]
+    """Phases that are over."""
+    phases_remaining: list[Text]
+    """Phases to come."""
+    progress_percentage: Percent
+    """Progress."""
+
+
+class Choice(Wire):
+    """One choice."""
+
+    error: RelativePath
+    """File of the error handoff."""
+    way: WayName
+    """Way that was taken."""
+    chosen_at: IsoInstant
+    """When."""
+    leads_to: NextState
+    """State that follows."""
+
+
+class Choices(Wire):
+    """`choices_[session-id].json`: all choices of a session, oldest first."""
+
+    session_id: Guid
+    """Session."""
+    choices: list[Choice]
+    """Choices."""
+
 
 AgentType = Literal[
     "user", "orchestrator", "market-research", "prfaq", "prd", "prototype", "ai-framing"

@@ -16,7 +16,7 @@ from yolo_fs.schemas.messages.message import CATALOGUE, Direction, Message
 
 # isort: off
 # The order of these imports is the order of the document, and so the order of the catalogue.
-from yolo_fs.schemas.messages import work, review, quality, research, escalations  # noqa: F401
+from yolo_fs.schemas.messages import work, quality, research, escalations  # noqa: F401
 from yolo_fs.schemas.messages import teammate, departments, product, handoffs  # noqa: F401
 # isort: on
 

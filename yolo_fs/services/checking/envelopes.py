@@ -1,5 +1,5 @@
-"""The handoffs of document 003: reads the sessions of a project and checks envelopes in any
-snapshot of it.
+"""The handoffs of document 003: reads the sessions of a project, checks envelopes in any snapshot
+of it, and parses messages.
 
 Whatever lies in `documents/handoffs/` is read strictly, and no link is followed. See
 docs/faults.md#f50, #f51 and #f53.
@@ -12,8 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from typing import Any
 
-from yolo_fs.edges.lines import Reading, read_object
+from yolo_fs.edges.lines import Limits, Reading, read_object
+from yolo_fs.protocol.names import Mode
 from yolo_fs.reasons import Finding, Reason, errors
 from yolo_fs.rules.artifacts.handoff_names import (
     CHOICES,
@@ -22,8 +24,10 @@ from yolo_fs.rules.artifacts.handoff_names import (
     names_same_handoff,
     read_name,
 )
+from yolo_fs.rules.authz.message_routes import message_findings
 from yolo_fs.rules.handoffs import envelopes
 from yolo_fs.rules.handoffs.envelopes import Sent, mentioned_files, right_name
+from yolo_fs.rules.handoffs.reading import cause_of
 from yolo_fs.rules.handoffs.sessions import (
     Attempt,
     ProductSession,
@@ -31,8 +35,9 @@ from yolo_fs.rules.handoffs.sessions import (
     faults_among,
     in_order,
 )
-from yolo_fs.schemas.base import Fault, check
-from yolo_fs.schemas.envelope.choice import Choice, Choices
+from yolo_fs.schemas.base import Fault, Strictness, check
+from yolo_fs.schemas.envelope.envelope import Choice, Choices
+from yolo_fs.schemas.messages import read_message
 from yolo_fs.services.checking.snapshots import Snapshot
 from yolo_fs.services.workspace.settings import Settings
 
@@ -214,3 +219,46 @@ def located(faults: Iterable[Fault], path: str) -> Iterator[Finding]:
     """Yield faults of an envelope as findings in its file."""
     for fault in faults:
         yield fault.as_finding(path, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedMessage:
+    """What was sent, as its receiver takes it."""
+
+    type: str
+    """Type of the message; empty when it is taken as plain text."""
+    value: dict[str, Any]
+    """The message; empty for plain text."""
+    text: str
+    """The plain text; empty for a message."""
+    reasons: tuple[Reason, ...]
+    """Why it is plain text, and whether there was any; nothing for a message."""
+    findings: tuple[Finding, ...]
+    """What is wrong with it as a message."""
+
+
+def parse_message(
+    data: bytes, path: str, limits: Limits, mode: Strictness, departments: Mode
+) -> ParsedMessage:
+    """Return what was sent as a message, or as plain text with the reasons of document 004."""
+    reading = read_object(data, path, limits)
+    wrong = errors(reading.findings)
+    if wrong or not reading.records:
+        return _as_text(data, cause_of(wrong), wrong)
+    line, value = reading.records[0]
+    message, faults = read_message(value, mode)
+    found = tuple(fault.as_finding(path, line) for fault in faults)
+    if message is None:
+        return _as_text(data, Reason.SCHEMA_INVALID, found)
+    return ParsedMessage(
+        message.type, value, "", (), (*found, *message_findings(value, path, departments))
+    )
+
+
+def _as_text(data: bytes, cause: Reason, findings: tuple[Finding, ...]) -> ParsedMessage:
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        text = ""
+    outcome = Reason.TEXT_FALLBACK_OK if text.strip() else Reason.TEXT_FALLBACK_FAIL
+    return ParsedMessage("", {}, text, (cause, outcome), findings)

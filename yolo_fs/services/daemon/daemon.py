@@ -31,9 +31,8 @@ from yolo_fs.services.daemon.health import write_health
 from yolo_fs.services.daemon.recovery import recover
 from yolo_fs.services.daemon.warm_keeper import WarmKeeper
 from yolo_fs.services.daemon.watch_set import EventQueue, WatchSet
-from yolo_fs.services.escalations.opening import LoopEscalator
 from yolo_fs.services.escalations.sinks import Sinks, load_sinks
-from yolo_fs.services.escalations.ticking import Ticker
+from yolo_fs.services.escalations.ticking import LoopEscalator, Ticker
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.progress.board import phases_now
 from yolo_fs.services.progress.state_files import Projector, States

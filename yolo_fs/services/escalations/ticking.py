@@ -1,7 +1,7 @@
-"""Hands up what a level is silent about, and closes what goes on again: one look a second, next to
-nothing when idle.
+"""Opens the escalation of a loop that is used up, hands up what a level is silent about, and closes
+what goes on again: one look a second, next to nothing when idle.
 
-See docs/faults.md#f19.
+See docs/faults.md#f19 and docs/sources.md#document-002.
 """
 
 from __future__ import annotations
@@ -23,9 +23,12 @@ from yolo_fs.rules.escalations.fold import Timeout, due, escalations
 from yolo_fs.rules.escalations.lines import resumed, resumes, timed_out
 from yolo_fs.rules.escalations.messages import warning_of
 from yolo_fs.rules.escalations.state import EscalationProgress, EscalationStage
+from yolo_fs.rules.loops.rounds import exhausted
 from yolo_fs.rules.turn_timers import Instant
 from yolo_fs.services.escalations.clock import note, read_clock, recall
 from yolo_fs.services.escalations.log import PhaseEscalations, PhaseLog, add_line, next_dt
+from yolo_fs.services.escalations.moves import Escalations
+from yolo_fs.services.history.team import Team, loop_facts
 from yolo_fs.services.workspace.own_files import ESCALATION_CLOCK
 from yolo_fs.services.workspace.places import phases_in
 from yolo_fs.services.workspace.settings import Settings
@@ -279,3 +282,36 @@ def _told_at(one: EscalationProgress) -> datetime:
         return one.since
     rising = [each.at for each in one.history if each.at and not each.goes_down]
     return rising[-1] if rising else one.opened_at
+
+
+class LoopEscalator:
+    """Looks at the loops of one work tree whenever its branch has moved."""
+
+    def __init__(self, repository: Repository, settings: Settings, team: Team, tell: EventSink):
+        self._repository = repository
+        self._escalations = Escalations(repository, settings)
+        self._team = team
+        self._tell = tell
+        self._seen: str | None = None
+
+    def open_due(self, tip: str | None) -> Iterator[str]:
+        """Open what is due as of a commit, and yield the paths of the logs that have a line
+        more.
+        """
+        if tip is None or tip == self._seen:
+            return
+        for phase in self._team.phases(tip):
+            for said in (
+                () if phase.is_complete else exhausted(loop_facts(self._team, phase.facts, 0))
+            ):
+                try:
+                    made = self._escalations.open(said)
+                except YoloError as error:
+                    self._tell("escalation.trouble", said.task, error.as_finding().as_json())
+                    continue
+                if not made.is_refused and not made.already:
+                    self._tell(
+                        "escalation.opened", made.path, {"task": said.task, "agent": said.agent}
+                    )
+                    yield made.path
+        self._seen = tip

@@ -18,6 +18,7 @@ from yolo_fs.edges.git.history import log
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import Damaged, private_directory, update, write_json
 from yolo_fs.edges.text_checks import FindingList, Limits, decode
+from yolo_fs.edges.warm_path import quick_stamp
 from yolo_fs.json_form import to_json
 from yolo_fs.protocol.triggers import DirectiveRole
 from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError, errors
@@ -120,15 +121,6 @@ def _kept(value: dict[str, Any] | Damaged | None) -> list[Override]:
         Override(**{name: each[name] for name in names} | {"faults": tuple(each["faults"])})
         for each in kept
     ]
-
-
-def _stamp(path: str) -> list[int] | None:
-    """Return what `hook_fast` compares; None where nothing is."""
-    try:
-        status = os.lstat(path)
-    except (OSError, ValueError):
-        return None
-    return [status.st_size, status.st_mtime_ns, status.st_ino]
 
 
 def _digest(data: bytes) -> str:
@@ -361,7 +353,7 @@ class DirectiveHandoffs:
             *self._refs_asked(handoffs),
         )
         full = [os.path.join(self._root, path) for path in paths]
-        return {path: _stamp(path) for path in (*full, *own, user_config_path())}
+        return {path: quick_stamp(path) for path in (*full, *own, user_config_path())}
 
     def _refs_asked(self, handoffs: Sequence[str]) -> Iterator[str]:
         """Yield the files of the refs that say of a handoff that it is over; none while each has to

@@ -26,7 +26,7 @@ from yolo_fs.rules.handoffs.packets import TOP, ParsedPacket, as_chat, as_file, 
 from yolo_fs.rules.handoffs.session_progress import choice_after, open_error, ways_after
 from yolo_fs.rules.handoffs.sessions import repeated_by
 from yolo_fs.rules.timestamps import iso
-from yolo_fs.schemas.envelope.choice import Choice, Choices
+from yolo_fs.schemas.envelope.envelope import Choice, Choices
 from yolo_fs.schemas.packet import Packet
 from yolo_fs.services.checking.envelopes import (
     ProductHandoffs,

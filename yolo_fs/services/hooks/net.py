@@ -17,7 +17,7 @@ from yolo_fs.rules.artifacts.secrets import find_secrets
 from yolo_fs.rules.authz.targets import Target, sealed
 from yolo_fs.rules.hooks.shell import UNKNOWN
 from yolo_fs.rules.hooks.touches import Destruction
-from yolo_fs.rules.kept import MOST_BYTES, Cause
+from yolo_fs.rules.kept import MOST_BYTES, KeptCause
 from yolo_fs.services.hooks.request import HookRequest
 from yolo_fs.services.kept.keeper import Keeper
 
@@ -57,7 +57,7 @@ def _kept(asked: HookRequest, command: Destruction) -> str:
         keeper = Keeper(
             asked.repository, secrets_allowed=policy.secrets_allowed, patience_s=PATIENCE_S
         )
-        cause = Cause((ENDANGERED,), named, asked.said.agent or asked.said.host)
+        cause = KeptCause((ENDANGERED,), named, asked.said.agent or asked.said.host)
         entry = keeper.keep_files(found.files, cause) if found.files else None
     except (YoloError, OSError) as error:
         why = safe(str(error), 200)

@@ -16,8 +16,7 @@ from yolo_fs.rules.authz.actors import AccessDecision, Actor
 from yolo_fs.rules.authz.targets import Target, sealed
 from yolo_fs.rules.evidence.facts import Switches, plans_of
 from yolo_fs.rules.evidence.plans import PlanStanding, plan_progress
-from yolo_fs.rules.hooks.answers import HookAnswer
-from yolo_fs.rules.hooks.guarded import Guarded, guarded, holds_guarded
+from yolo_fs.rules.hooks.answers import Guarded, HookAnswer, guarded, holds_guarded
 from yolo_fs.rules.hooks.touches import Effect, Touch
 from yolo_fs.services.handoffs.accept import DirectiveHandoffs
 from yolo_fs.services.hooks.githooks import is_installed

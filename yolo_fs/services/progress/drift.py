@@ -25,8 +25,7 @@ from yolo_fs.services.handoffs.reading import Reader
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.progress.board import Board, PhaseBoard
 from yolo_fs.services.progress.departments import shown
-from yolo_fs.services.progress.sentinels import forged_sentinels
-from yolo_fs.services.progress.state_files import PROJECT
+from yolo_fs.services.progress.state_files import PROJECT, forged_sentinels
 from yolo_fs.services.workspace.places import phase_folder
 from yolo_fs.services.workspace.settings import CONFIG, Settings
 

@@ -27,7 +27,7 @@ from yolo_fs.rules.states.department import Drift
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.progress.drift import drift_of_phase
 from yolo_fs.services.progress.gate_wait import GateLook, read_notice
-from yolo_fs.services.progress.sentinels import forged_sentinels
+from yolo_fs.services.progress.state_files import forged_sentinels
 from yolo_fs.services.workspace.places import (
     find_phase,
     lock_path,

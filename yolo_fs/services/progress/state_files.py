@@ -4,7 +4,7 @@ state, and the status, sentinels and gates of departments that work side by side
 One state file at a time: it is committed like any artifact before the next is computed, so each
 transition is a commit and a crash at any point heals at the next look. A file that somebody is
 writing is left alone until it is committed. A project with one department has none of the
-departments' files.
+departments' files. Sentinels made by hand open nothing. See docs/faults.md#f58.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from yolo_fs.edges import failpoint
-from yolo_fs.edges.files import Content, Writer, is_plain_file, read
+from yolo_fs.edges.files import Content, Writer, is_plain_file, names_in, read
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import SHARED, Damaged, read_json, reap_temporaries, update, write_json
 from yolo_fs.reasons import Reason, YoloError
@@ -26,7 +26,7 @@ from yolo_fs.rules.artifacts.examine import understand
 from yolo_fs.rules.artifacts.verdicts import Rejected, Verdict
 from yolo_fs.rules.decide import EventSink
 from yolo_fs.rules.evidence.facts import Switches
-from yolo_fs.rules.phase.gates import GateStatus
+from yolo_fs.rules.phase.gates import GateStatus, was_proved
 from yolo_fs.rules.phase.phase import Phase, Phases
 from yolo_fs.rules.phase.progress import DepartmentStatus
 from yolo_fs.rules.states.checksum import is_ours
@@ -37,7 +37,6 @@ from yolo_fs.rules.timestamps import iso
 from yolo_fs.schemas.base import Record
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.progress.gate_wait import NoticeWriter
-from yolo_fs.services.progress.sentinels import stale_sentinels
 from yolo_fs.services.workspace.places import (
     notice_path,
     own_phase_folder,
@@ -45,6 +44,40 @@ from yolo_fs.services.workspace.places import (
     waiters_path,
 )
 from yolo_fs.services.workspace.settings import Settings
+
+
+def forged_sentinels(root: str, phase: Phase, team: Team) -> tuple[str, ...]:
+    """Return the sentinel files that are links, made by hand, or of another phase (F58)."""
+    stale = stale_sentinels(root, phase, team)
+    return tuple(name for name in _not_borne_out(root, phase) if name not in stale)
+
+
+def stale_sentinels(root: str, phase: Phase, team: Team) -> tuple[str, ...]:
+    """Return our own sentinel files of which the evidence is no more in force: the daemon takes
+    them away.
+    """
+    folder = phase_folder(root, phase.id)
+
+    def changed_by(name: str) -> frozenset[str]:
+        commit = team.history_index.commit(name)
+        return commit.files if commit and commit.oid == name else frozenset()
+
+    return tuple(
+        name
+        for name in _not_borne_out(root, phase)
+        if is_plain_file(path := os.path.join(folder, name))
+        and was_proved(name, phase.id, read_json(path), changed_by)
+    )
+
+
+def _not_borne_out(root: str, phase: Phase) -> Iterator[str]:
+    folder, borne_out = phase_folder(root, phase.id), phase.sentinels
+    for name in names_in(folder):
+        path, content = os.path.join(folder, name), borne_out.get(name)
+        is_true = content is not None and read_json(path) == json.loads(content)
+        if name.startswith(".handoff-") and (os.path.islink(path) or not is_true):
+            yield name
+
 
 STATE_FILES = ("state.json", ".execution-state.json", ".phase-orchestration.json")
 PROJECT = f"{PLANNING_ROOT}/state.json"

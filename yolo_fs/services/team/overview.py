@@ -15,8 +15,8 @@ from yolo_fs.reasons import Reason
 from yolo_fs.rules.artifacts.naming import ORIGIN
 from yolo_fs.rules.team.overview import (
     CloneStanding,
-    Direction,
     HeldLease,
+    PendingMove,
     RemoteLane,
     TeamOverview,
     WaitingArtifact,
@@ -166,18 +166,18 @@ class TeamObserver:
         idle = None if _runs(self._repository.own_dir) else Reason.NOT_RUNNING
         here, there = obstacle or idle, (lane.reason if lane else None) or idle
         for conflict in standing.conflicts:
-            yield WaitingArtifact(conflict.path, Direction.CHOICE, 0, Reason.REMOTE_CONFLICT)
+            yield WaitingArtifact(conflict.path, PendingMove.CHOICE, 0, Reason.REMOTE_CONFLICT)
         for each, _ in standing.merges:
-            yield WaitingArtifact(each.path, Direction.MERGE, 0, here)
+            yield WaitingArtifact(each.path, PendingMove.MERGE, 0, here)
         _, held = meeting.outgoing(standing.publish[:EXPLAINED_MOST], standing.tip)
-        yield from self._waits(standing.publish, Direction.PUBLISH, held, there)
+        yield from self._waits(standing.publish, PendingMove.PUBLISH, held, there)
         held = meeting.why_not_received(standing.receive[:EXPLAINED_MOST], head)
-        yield from self._waits(standing.receive, Direction.RECEIVE, held, here)
+        yield from self._waits(standing.receive, PendingMove.RECEIVE, held, here)
 
     def _waits(
         self,
         changes: Iterable[PathChange],
-        direction: Direction,
+        direction: PendingMove,
         held: Iterable[HeldBack],
         otherwise: Reason | None,
     ) -> Iterator[WaitingArtifact]:

@@ -1,0 +1,1 @@
+"""The board in a browser: what the services know, shown, and the report of a phase."""
