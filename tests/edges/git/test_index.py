@@ -243,6 +243,30 @@ def test_while_another_git_holds_the_index_the_branch_does_not_move(
     assert user.git("status", "--porcelain") == b""
 
 
+def test_a_draft_that_cannot_be_written_holds_the_commit_with_its_reason(
+    user: User, engine: Engines
+) -> None:
+    one, tip = engine(user), user.tip()
+    in_the_way = Path(one.repository.own_dir, "index-draft")
+    in_the_way.mkdir(parents=True)
+    with pytest.raises(YoloError) as raised:
+        one.put(PLAN, LINE)
+    assert raised.value.reason is Reason.STORAGE_FAILED
+    assert user.tip() == tip and not index_lock(user).exists()
+    in_the_way.rmdir()
+    assert one.put(PLAN, LINE).commit == user.tip()
+
+
+def test_a_path_is_told_as_diverged_only_as_long_as_it_is(user: User, engine: Engines) -> None:
+    one = engine(user)
+    user.add(PLAN, "theirs\n")
+    one.put(PLAN, LINE)
+    assert one.follower.diverged == {PLAN}
+    user.git("reset", "--quiet", "--", PLAN)
+    one.put(PLAN, LINE + LINE)
+    assert one.follower.diverged == set()
+
+
 @pytest.mark.parametrize("stage", ["index.locked", "index.placed", "refs.moved"])
 @pytest.mark.parametrize("has_index", [True, False])
 def test_whoever_uses_git_at_any_moment_never_sees_the_artifact_taken_out(

@@ -223,9 +223,21 @@ def test_an_index_that_was_rewritten_a_moment_ago_is_left_in_peace(
 def test_our_own_rewriting_of_the_index_holds_nothing(user: User, engine: Engines) -> None:
     one = engine(user)
     assert one.obstacle() is None
-    one.put_and_follow(PLAN, LINE)
-    one.obstacles.index_rewritten()
+    one.put(PLAN, LINE)
+    one.obstacles.index_rewritten(one.committer.index_left_at)
     assert one.obstacle(os.stat(user.root / ".git/index").st_ctime_ns + 1_000_000) is None
+
+
+def test_an_index_that_the_user_rewrote_right_after_us_is_not_taken_for_ours(
+    user: User, engine: Engines
+) -> None:
+    one = engine(user)
+    assert one.obstacle() is None
+    one.put(PLAN, LINE)
+    user.add("theirs", "x\n")
+    one.obstacles.index_rewritten(one.committer.index_left_at)
+    changed_ns = os.stat(user.root / ".git/index").st_ctime_ns
+    assert one.obstacle(changed_ns + 1_000_000) is Reason.INDEX_LOCKED
 
 
 def test_a_repository_without_index_has_no_obstacle(make: Make, engine: Engines) -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from yolo_fs.edges import failpoint
+from yolo_fs.edges.files import Stamp
 from yolo_fs.edges.git.index import IndexSync, IndexUpdate
 from yolo_fs.edges.git.object_format import GitObject
 from yolo_fs.edges.git.refs import RefUpdater
@@ -103,6 +104,11 @@ class Committer:
     def is_index_behind(self) -> bool:
         """Whether the index does not yet have all that was committed."""
         return bool(self._follower.pending)
+
+    @property
+    def index_left_at(self) -> Stamp | None:
+        """The stamp of the index that the last commit left; None when it may be another git's."""
+        return self._follower.left_at
 
     def extend(
         self, entries: Sequence[CommitRequest], ref: str, tip: str | None

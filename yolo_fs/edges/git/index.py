@@ -8,6 +8,7 @@ would carry out. See docs/faults.md#f05, #f21, #f22 and #f32.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import shutil
@@ -20,6 +21,7 @@ from typing import Any, NamedTuple
 from yolo_fs.edges import failpoint
 from yolo_fs.edges.files import Stamp, stamp_at
 from yolo_fs.edges.git.conversation import GitError
+from yolo_fs.edges.git.objects import storage_error, storage_errors
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.scratch_record import ScratchRecord
 from yolo_fs.edges.store import private_directory
@@ -27,6 +29,8 @@ from yolo_fs.reasons import Exit, Reason, YoloError
 
 _INTENT_TO_ADD = 1 << 29
 """The flag of an entry in git's memory, which `ls-files --debug` shows."""
+_NO_SECOND_NAMES = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EXDEV, errno.EMLINK)
+"""What a file system says that has no hard links, or none between these two folders."""
 CONFLICT = "conflict"
 """Stands for the id of an entry that is not merged."""
 
@@ -83,7 +87,7 @@ class IndexDraft:
 
         Raises:
             YoloError: INDEX_LOCKED when another git holds the lock, or has written the index
-                meanwhile.
+                meanwhile; NO_SPACE, STORAGE_FAILED when the draft cannot be written or placed.
         """
         draft, basis, is_changed = self._facts.result()
         if not is_changed:
@@ -95,16 +99,19 @@ class IndexDraft:
             os.link(draft, lock)
         except FileExistsError:
             raise YoloError(Reason.INDEX_LOCKED, exit_code=Exit.TRY_AGAIN) from None
-        except OSError:  # a file system without second names: the index follows later
-            yield
+        except OSError as error:
+            if error.errno not in _NO_SECOND_NAMES:
+                raise storage_error("index", error) from error
+            yield  # the index follows later
             return
         try:
             if stamp_at(index) != basis:
                 raise YoloError(Reason.INDEX_LOCKED, exit_code=Exit.TRY_AGAIN)
             failpoint.reach("index.locked")
-            if basis:
-                _link_anew(index, before)
-            os.rename(draft, index)
+            with storage_errors("index"):
+                if basis:
+                    _link_anew(index, before)
+                os.rename(draft, index)
             ours = stamp_at(index)
             try:
                 failpoint.reach("index.placed")
@@ -114,7 +121,8 @@ class IndexDraft:
                 raise
             self.is_placed = True
         finally:
-            os.unlink(lock)
+            with contextlib.suppress(OSError):  # the branch has moved: nothing may fail any more
+                os.unlink(lock)
         now = stamp_at(index)  # the lock was a second name: without it only the ctime is another
         self.placed_at = now if now and ours and now[:4] == ours[:4] else None
 
@@ -194,6 +202,12 @@ class IndexSync:
             self.pending.pop(follow.path, None)
         self._save()
 
+    @property
+    def left_at(self) -> Stamp | None:
+        """The stamp of the index that we put in place last; None when it may be another git's."""
+        return self._listed_at
+
+    @storage_errors("index")
     def _draft(self, follows: Sequence[IndexUpdate]) -> DraftFacts:
         """Write the draft; the entries in which the user has staged something else stay as they
         are.
@@ -213,7 +227,9 @@ class IndexSync:
         for path, step in steps.items():
             if staged[path] in step.previous_blobs:
                 entries[path] = step.blob
-            elif staged[path] != step.blob:
+            if path in entries or staged[path] == step.blob:
+                self.diverged.discard(path)
+            else:
                 self.diverged.add(path)
         if not entries:
             return DraftFacts(draft, basis, is_changed=False)
@@ -253,6 +269,7 @@ class IndexSync:
         for path, follow in self.pending.items():
             target = self._repository.blob_at(tip, path)
             if staged[path] == target:
+                self.diverged.discard(path)
                 continue
             # A switch of branches between our look and our update: what we put in is another
             # branch's.

@@ -133,7 +133,7 @@ class ObjectStore:
         The lock is on the folder of packs itself: no file is needed in a folder of the user's.
         """
         flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-        with _storage_errors():
+        with storage_errors("objects"):
             try:
                 descriptor = os.open(self.pack_folder, flags)
             except FileNotFoundError:
@@ -154,7 +154,7 @@ class ObjectStore:
         """
         unique = {object_.oid: object_ for object_ in objects}.values()
         pack = pack_of(unique, self.object_format)
-        with _storage_errors():
+        with storage_errors("objects"):
             failpoint.reach("objects.begun")
             self._write_pack(pack)
             failpoint.reach("objects.durable")
@@ -194,13 +194,18 @@ class ObjectStore:
 
 
 @contextlib.contextmanager
-def _storage_errors() -> Iterator[None]:
-    """Turn what the operating system refuses into a `YoloError`."""
+def storage_errors(what: str) -> Iterator[None]:
+    """Turn what the operating system refuses while `what` is written into a `YoloError`."""
     try:
         yield
     except OSError as error:
-        reason = Reason.NO_SPACE if error.errno in _FULL else Reason.STORAGE_FAILED
-        raise YoloError(reason, f"objects: {error.strerror}", exit_code=Exit.TRY_AGAIN) from error
+        raise storage_error(what, error) from error
+
+
+def storage_error(what: str, error: OSError) -> YoloError:
+    """Return the error that what the operating system refused amounts to."""
+    reason = Reason.NO_SPACE if error.errno in _FULL else Reason.STORAGE_FAILED
+    return YoloError(reason, f"{what}: {error.strerror}", exit_code=Exit.TRY_AGAIN)
 
 
 def _discard(path: str) -> None:

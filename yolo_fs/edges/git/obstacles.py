@@ -137,11 +137,11 @@ class Obstacles:
             self._index_seen = index
         return self._unmerged
 
-    def index_rewritten(self) -> None:
-        """Note that we ourselves rewrote the index, which never adds conflicts: it need not be read
+    def index_rewritten(self, left_at: Stamp | None) -> None:
+        """Note the index that we ourselves left, which never adds conflicts: it need not be read
         again.
         """
-        self._index_seen = stamp_at(f"{self._repository.git_dir}/index")
+        self._index_seen = left_at or self._index_seen
 
     def _storage_refusal(self, folder: str) -> Reason | None:
         """Return why nothing can be stored; what only this process may not write, another one may.

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
+from yolo_fs.edges.files import stamp_at
 from yolo_fs.edges.git.commit import CommitResult, Committer
 from yolo_fs.edges.git.index import IndexSync
 from yolo_fs.edges.git.obstacles import IN_PROGRESS, Obstacles
@@ -124,8 +125,9 @@ class Coordinator:
         if not self.index.pending:
             return True
         is_synced = self.index.follow()
-        if is_synced:
-            self._surveyor.obstacles.index_rewritten()
+        if is_synced:  # by git itself, which does not say what it wrote
+            index = stamp_at(f"{self._repository.git_dir}/index")
+            self._surveyor.obstacles.index_rewritten(index)
         for path in self.index.diverged - self._diverged:
             self._emit("index.diverged", path, {"reason": Reason.INDEX_DIVERGED.value})
         self._diverged = frozenset(self.index.diverged)
@@ -207,7 +209,7 @@ class Coordinator:
             observed = Observation(path, verdict, look.seen.stamp)
             self._store.remember(path, CachedVerdict(observed, look.read_at_ns))
         if outcome.made and not self.committer.is_index_behind:
-            self._surveyor.obstacles.index_rewritten()
+            self._surveyor.obstacles.index_rewritten(self.committer.index_left_at)
         if commits := [each.commit for each in outcome.made if each.commit]:
             self._surveyor.head = Head(head.ref, commits[-1])
         return outcome

@@ -344,7 +344,7 @@ class TeamMeeting:
         except YoloError as error:
             return 0, (HeldBack("", error.reason, error.message),)
         if made and not self.committer.is_index_behind:
-            self._obstacles.index_rewritten()
+            self._obstacles.index_rewritten(self.committer.index_left_at)
         for (request, origin), result in zip(wanted, made, strict=True):
             told = {"commit": result.commit, "blob": result.blob, "subject": request.subject}
             more = {"branch": head.branch, "origin": origin, "warnings": []}
