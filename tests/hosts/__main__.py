@@ -31,6 +31,7 @@ class Outcome(NamedTuple):
     host: str
     claims: tuple[Claim, ...]
     seconds: float
+    notes: tuple[str, ...]
     defect: str = ""
     """Why it could not be played to its end."""
 
@@ -78,7 +79,9 @@ def perform(programs: Programs, play: Play, host: str, has_hooks: bool = True) -
             defect = f"{type(error).__name__}: {error!s:.1500}"
         finally:
             stage.close()
-    return Outcome(play.name, host, tuple(claims), time.monotonic() - began, defect)
+    return Outcome(
+        play.name, host, tuple(claims), time.monotonic() - began, tuple(stage.notes), defect
+    )
 
 
 def _told(outcome: Outcome) -> Outcome:
@@ -116,7 +119,12 @@ def _table(played: list[Outcome], silent: list[Outcome], seconds: float) -> Tabl
     total = sum(len(each.claims) for each in played)
     held = sum(claim.holds for each in played for claim in each.claims)
     named = ", ".join(f"{host} {version}" for host, version in versions().items())
-    notes = (f"{held} of {total} claims hold, in {named}", f"{seconds:.0f} s by the clock")
+    measured = (text for each in played for text in each.notes)
+    notes = (
+        *measured,
+        f"{held} of {total} claims hold, in {named}",
+        f"{seconds:.0f} s by the clock",
+    )
     return Table(
         "Inside the real hosts", ("host", "play", "claim", "holds", "time"), tuple(rows), notes
     )

@@ -17,7 +17,7 @@ from typing import Any
 MARK = re.compile(r"PLAY:([a-z0-9-]+)(?:@([0-9]+))?")
 _COMPACTIONS = ("CRITICAL: Respond with TEXT ONLY", "CONTEXT CHECKPOINT COMPACTION")
 _AGENT = re.compile(r'"agent_id":"([^"]+)"')
-_FEW_TOKENS, _MANY_TOKENS = 1_000, 190_000
+_FEW_TOKENS, _MANY_TOKENS = 1_000, 990_000
 
 
 @dataclass(frozen=True)
@@ -25,8 +25,6 @@ class Say:
     """The model says something, and ends its turn."""
 
     text: str = "Done."
-    is_long: bool = False
-    """The host is told that its context is nearly full."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +32,8 @@ class Shell:
     """The model runs a command."""
 
     command: str
+    is_long: bool = False
+    """The host is told that its context is nearly full."""
 
 
 @dataclass(frozen=True)
@@ -216,7 +216,7 @@ def _turned(item: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _as_messages(step: Step) -> Iterator[Mapping[str, Any]]:
     """Yield the events by which Anthropic's Messages API streams an answer."""
-    used = _MANY_TOKENS if isinstance(step, Say) and step.is_long else _FEW_TOKENS
+    used = _MANY_TOKENS if isinstance(step, Shell) and step.is_long else _FEW_TOKENS
     message = {"id": f"msg_{uuid.uuid4().hex}", "type": "message", "role": "assistant", "model": "claude-sonnet-4-5", "content": [],
                "stop_reason": None, "stop_sequence": None}  # fmt: skip
     yield {
@@ -243,7 +243,7 @@ def _as_messages(step: Step) -> Iterator[Mapping[str, Any]]:
 
 def _claude_tool(step: Shell | Write | Tool) -> tuple[str, Mapping[str, Any]]:
     match step:
-        case Shell(command):
+        case Shell(command, _):
             return "Bash", {"command": command, "description": "A step of the play"}
         case Write(path, text):
             return "Write", {"file_path": path, "content": text}
@@ -253,7 +253,7 @@ def _claude_tool(step: Shell | Write | Tool) -> tuple[str, Mapping[str, Any]]:
 
 def _as_responses(step: Step) -> Iterator[Mapping[str, Any]]:
     """Yield the events by which OpenAI's Responses API streams an answer."""
-    used = _MANY_TOKENS if isinstance(step, Say) and step.is_long else _FEW_TOKENS
+    used = _MANY_TOKENS if isinstance(step, Shell) and step.is_long else _FEW_TOKENS
     yield {"type": "response.created", "response": {"id": "resp_1"}}
     yield {"type": "response.output_item.done", "output_index": 0, "item": _codex_item(step)}
     usage = {"input_tokens": used, "input_tokens_details": None, "output_tokens": 20,
@@ -272,7 +272,7 @@ def _codex_item(step: Step) -> Mapping[str, Any]:
                 "id": f"msg_{uuid.uuid4().hex}",
                 "content": content,
             }
-        case Shell(command):
+        case Shell(command, _):
             return {**call, "name": "exec_command", "arguments": json.dumps({"cmd": command})}
         case Write(path, text):
             added = "".join(f"+{line}\n" for line in text.splitlines())

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import time
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -218,4 +220,189 @@ def _spawned(host: str, name: str) -> tuple[Tool, ...]:
     return (
         Tool("spawn_agent", {"message": prompt, "agent_type": role}, space),
         Tool("wait_agent", {"targets": ["AGENT"], "timeout_ms": 30_000}, space),
+    )
+
+
+@play(*BOTH)
+def a_compaction(stage: Stage) -> Iterator[Claim]:
+    """The context is emptied in the middle of the work."""
+    options = ("--autocompact", "100000")
+    if stage.host == "codex":
+        options = ("-c", "model_auto_compact_token_limit=100000")
+    prompt = stage.script(
+        "compacted", Shell("echo before", is_long=True), Shell("echo after"), Say("Done.")
+    )
+    stage.team.artifact("research.jsonl", BAD)
+    done = stage.run(prompt, *options)
+    after = [each for each in stage.model.of("compacted") if each.turn == 1]
+    compactions = stage.model.of("compacted:compaction")
+    yield Claim(
+        "the host compacted",
+        len(compactions) == 1,
+        [(each.play, each.turn) for each in stage.model.requests],
+    )
+    count = after[0].text.count("# yolo-fs resume") if after else 0
+    yield Claim(
+        "the brief is in the context after it, once",
+        count == 1,
+        (count, after and after[0].text[-3000:]),
+    )
+    yield Claim(
+        "nobody is sent back in the middle of it",
+        done.code == 0 and "Before you stop" not in done.out,
+        done,
+    )
+    names = stage.ours("agent", "list", "--json")
+    yield Claim("the host's own fork is no agent", len(json.loads(names)["data"]) == 1, names)
+
+
+@play(*BOTH)
+def a_session_that_is_resumed_and_forked(stage: Stage) -> Iterator[Claim]:
+    stage.run(stage.script("first", Say("Good night.")))
+    again, fork = ("--continue",), ("--continue", "--fork-session")
+    if stage.host == "codex":
+        rollout = next((stage.home / ".codex/sessions").rglob("*.jsonl"))
+        again, fork = ("resume", "--last"), ("fork", rollout.stem[-36:])
+    stage.team.artifact("critique.jsonl", GOOD)
+    yield Claim("meanwhile the team goes on", stage.is_committed("critique.jsonl"))
+    stage.run(stage.script("second", Say("Good morning.")), *again)
+    resumed = stage.asked("second").text
+    yield says("a resumed session goes on where it was", "Good night.")(resumed)
+    yield says(
+        "and is told where the team is now", f"main at {stage.team.head()[:12]}", "next: scout"
+    )(resumed)
+    stage.run(stage.script("third", Say("Good evening.")), *fork)
+    forked = stage.asked("third").text
+    yield says(
+        "a forked one too", "Good night.", f"main at {stage.team.head()[:12]}", "next: scout"
+    )(forked)
+
+
+@play(*BOTH)
+def a_start_below_the_root(stage: Stage) -> Iterator[Claim]:
+    below = "src/deep"
+    (stage.root / below).mkdir(parents=True)
+    if stage.host == "claude":
+        stage.run(stage.script("silent", Say()), below=below)
+        silent = stage.asked("silent").text
+        yield Claim("the host does not read our settings there", BRIEF not in silent)
+        told = stage.ours("doctor", "-C", below, ok=False)
+        yield says("and doctor says so", "setup claude --local")(" ".join(told.split()))
+        stage.ours("setup", "claude", "--local")
+    status = f"{PHASE}/.dept-status-backend.json"
+    stage.run(stage.script("below", Shell(f"echo x > ../../{status}"), Say(), Say()), below=below)
+    yield says("the brief is in the first request", BRIEF)(stage.asked("below").text)
+    yield Claim("a forbidden write is not executed", not is_there(stage, status))
+    if stage.host == "claude":
+        stage.run(stage.script("top", Say()))
+        count = stage.asked("top").text.count("# yolo-fs resume")
+        yield Claim("with both settings the brief still comes once", count == 1, count)
+
+
+@play(*BOTH)
+def a_linked_work_tree(stage: Stage) -> Iterator[Claim]:
+    stage.team.user_commits("chore: hooks", ".claude" if stage.host == "claude" else ".codex")
+    linked = stage.place / "linked"
+    stage.team.git("worktree", "add", "-q", "-b", "side", str(linked))
+    status = f"{PHASE}/.dept-status-backend.json"
+    stage.run(
+        stage.script("linked", Shell(f"echo x > {status}"), Shell(f"echo '{BAD.strip()}' > {PHASE}/critique.jsonl"),
+                     Say(), Shell(f"echo '{GOOD.strip()}' > {PHASE}/critique.jsonl"), Say()),
+        below=str(linked),
+    )  # fmt: skip
+    yield says("the brief is that of the linked work tree", "branch: side at")(
+        stage.asked("linked").text
+    )
+    yield Claim("a forbidden write is not executed", not (linked / status).exists())
+    yield says("faults are told", "missing_key: 'sev'")(stage.asked("linked", 2).latest)
+    yield says("who stops with a fault there is sent back", "Before you stop")(
+        stage.asked("linked", 3).latest
+    )
+    yield Claim("the main work tree is as it was", not is_there(stage, f"{PHASE}/critique.jsonl"))
+
+
+@play("codex")
+def a_sandbox_without_git(stage: Stage) -> Iterator[Claim]:
+    """The host shows `.git` read-only to the commands of its agent; our daemon is outside."""
+    done = stage.run(
+        stage.script(
+            "sandboxed",
+            Write(f"{PHASE}/critique.jsonl", GOOD),
+            Shell("touch .git/x; yolo-fs resume; yolo-fs status"),
+            Shell("yolo-fs validate; echo code $?"),
+            Say(),
+        ),
+        "-s", "workspace-write",
+    )  # fmt: skip
+    told = stage.asked("sandboxed", 2).latest
+    yield says("the sandbox keeps .git read-only", "Read-only file system")(told)
+    yield Claim(
+        "what the daemon does is told as it is",
+        "storage_failed" not in told and "held" not in told,
+        told,
+    )
+    yield says("files are checked there", "code 0")(stage.asked("sandboxed", 3).latest)
+    yield Claim("the daemon outside commits", stage.is_committed("critique.jsonl"), done)
+
+
+@play("codex")
+def hooks_that_nobody_approved(stage: Stage) -> Iterator[Claim]:
+    status = f"{PHASE}/.dept-status-backend.json"
+    stage.run(stage.script("untrusted", Shell(f"echo x > {status}"), Say()), trusted=False)
+    yield Claim(
+        "the host skips them silently",
+        is_there(stage, status) and BRIEF not in stage.asked("untrusted").text,
+    )
+    told = " ".join(stage.ours("doctor", ok=False).split())
+    yield says("doctor says that they are not approved", "not approved as it is now")(told)
+
+
+FILES = 2_000
+
+
+@play(*BOTH)
+def a_net_under_what_destroys(stage: Stage) -> Iterator[Claim]:
+    """An agent resets and cleans a checkout in which others have not committed their work."""
+    for number in range(FILES // 2):
+        stage.team.file(f"lib/{number % 40}/tracked{number}.txt", f"old {number}\n")
+    stage.team.user_commits("feat: a library", "lib")
+    kept = {}
+    for number in range(FILES // 2):
+        for name in (f"tracked{number}.txt", f"untracked{number}.txt"):
+            file = stage.team.file(f"lib/{number % 40}/{name}", f"work of others {number}\n\0" * 9)
+            kept[file] = file.read_bytes()
+    secret = stage.team.file(
+        ".env", "AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG/bPxRfiCYzzzzzzzKEY\n"
+    )
+    began = time.monotonic()
+    stage.run(
+        stage.script(
+            "destroying",
+            Shell("git reset -q --hard && git clean -qfd && ls lib/3 | wc -l"),
+            Say(),
+            Say(),
+        )
+    )
+    seconds = time.monotonic() - began
+    told = stage.asked("destroying", 1).latest
+    gone = sum(not file.exists() or file.read_bytes() != data for file, data in kept.items())
+    yield Claim("the command was not stopped", gone == FILES, gone)
+    command = re.search(r"'yolo-fs (kept restore \d+)'", told)
+    yield Claim("its answer names the command that brings all back", command is not None, told)
+    yield Claim(
+        "a credential is named, not kept",
+        ".env" in told and not secret.exists() and "AWS_SECRET" not in told,
+        told,
+    )
+    if command is None:
+        return
+    began = time.monotonic()
+    stage.ours(*command[1].split())
+    restored = time.monotonic() - began
+    wrong = [
+        str(file) for file, data in kept.items() if not file.exists() or file.read_bytes() != data
+    ]
+    yield Claim(f"all {FILES:,} files are there again, to the byte", not wrong, wrong[:5])
+    stage.notes.append(
+        f"{stage.host}: {FILES:,} files: session {seconds:.1f} s, restored in {restored:.1f} s"
     )

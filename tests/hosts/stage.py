@@ -61,6 +61,8 @@ class Stage:
         self.place = place
         self.host = host
         self.home = place / "home"
+        self.notes: list[str] = []
+        """What a play measured."""
         self._programs = programs
         self.model = Model()
         self.env = self._environment()
@@ -83,13 +85,13 @@ class Stage:
         self.model.close()
 
     def ours(self, *words: str, ok: bool = True) -> str:
-        """Run one command of ours, and return what it prints."""
+        """Run one command of ours, and return what it prints and complains of."""
         done = subprocess.run(
             ["yolo-fs", *words], cwd=self.root, env=self.env, capture_output=True, text=True,
             timeout=PATIENCE_S, check=False,
         )  # fmt: skip
         assert not ok or done.returncode == 0, (words, done.stdout, done.stderr)
-        return done.stdout
+        return done.stdout + done.stderr
 
     def script(self, play: str, *steps: Step) -> str:
         """Give the model its script for a play, and return the words that begin it."""

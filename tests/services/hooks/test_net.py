@@ -106,6 +106,16 @@ def test_a_reset_and_a_clean_of_everybodys_work_are_undone_to_the_byte(team: Tea
     assert {path: path.read_bytes() for path in held} == held
 
 
+def test_several_commands_of_one_line_are_undone_by_one_command(team: Team) -> None:
+    held = edit(team)
+    line = "git reset --hard && git clean -fd"
+    answer = ask(team, line)
+    subprocess.run(line, shell=True, cwd=team.root, check=True, capture_output=True)
+    assert "Kept before `git reset --hard and git clean -fd`" in answer
+    bring_back(team, answer)
+    assert {path: path.read_bytes() for path in held} == held
+
+
 @pytest.mark.parametrize("command", (*RESTORES, *REMOVES))
 def test_each_such_command_is_seen(team: Team, command: str) -> None:
     held = edit(team)

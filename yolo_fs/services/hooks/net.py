@@ -31,8 +31,9 @@ _FEW = 5
 
 @dataclass(slots=True)
 class _Found:
-    """What a command may destroy."""
+    """What a line of commands may destroy."""
 
+    seen: set[str] = field(default_factory=set)
     files: dict[str, bytes] = field(default_factory=dict)
     size_bytes: int = 0
     secret: list[str] = field(default_factory=list)
@@ -42,17 +43,19 @@ class _Found:
 
 
 def keep_first(asked: HookRequest) -> str:
-    """Keep what the commands of a question may destroy; return what the agent is told of it."""
-    told = [_kept(asked, each) for each in asked.said.destructions]
-    return "\n".join(text for text in told if text)
-
-
-def _kept(asked: HookRequest, command: Destruction) -> str:
-    named = safe(command.what, 80)
+    """Keep what the commands of a question may destroy, all as one entry; return what the agent is
+    told of it.
+    """
+    destructions = asked.said.destructions
+    if not destructions:
+        return ""
+    named = " and ".join(dict.fromkeys(safe(each.what, 80) for each in destructions))
     policy = asked.settings.policy
+    found = _Found()
     try:
-        found = _found(asked, command, frozenset(policy.secrets_allowed))
-        if not (found.files or found.secret or found.left):
+        for each in destructions:
+            _find(asked, each, frozenset(policy.secrets_allowed), found)
+        if not found.seen:
             return ""
         keeper = Keeper(
             asked.repository, secrets_allowed=policy.secrets_allowed, patience_s=PATIENCE_S
@@ -78,12 +81,16 @@ def _kept(asked: HookRequest, command: Destruction) -> str:
     return "\n".join(lines)
 
 
-def _found(asked: HookRequest, command: Destruction, allowed: frozenset[str]) -> _Found:
-    repository, found = asked.repository, _Found()
+def _find(asked: HookRequest, command: Destruction, allowed: frozenset[str], found: _Found) -> None:
+    """Add what a command may destroy."""
+    repository = asked.repository
     places = list(_places(asked, command))
     if command.paths and not places:
-        return found
+        return
     for path in _uncommitted(repository, command, places):
+        if path in found.seen:
+            continue
+        found.seen.add(path)
         row = sealed(Target(path))
         if row is not None and row.names:
             found.secret.append(path)
@@ -100,7 +107,6 @@ def _found(asked: HookRequest, command: Destruction, allowed: frozenset[str]) ->
         else:
             found.files[path] = content.data
             found.size_bytes += len(content.data)
-    return found
 
 
 def _places(asked: HookRequest, command: Destruction) -> Iterator[str]:

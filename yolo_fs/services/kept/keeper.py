@@ -296,7 +296,8 @@ def _restore_below(
         full = os.path.join(root, path)
         with environment(full):
             os.makedirs(os.path.dirname(full), exist_ok=True)
-        write_atomic(full, data, mode=_MODE)
+        # Not synced: who loses power here has the entry still, and restores it again.
+        write_atomic(full, data, durable=False, mode=_MODE)
     return Restored(tuple(wanted), kept, tuple(findings))
 
 
