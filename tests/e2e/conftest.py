@@ -36,8 +36,9 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Daemon]]:
     """Start daemons; each is stopped at the end, and none may have met a defect."""
     started: list[Daemon] = []
 
-    def start_in(repo: Repo, under: Sequence[str] = (), **more: str) -> Daemon:
-        daemon = Daemon(repo, tmp_path / f"daemon{len(started)}.log", under=under, more=more)
+    def start_in(repo: Repo, under: Sequence[str] = (), prepare: str = "", **more: str) -> Daemon:
+        log = tmp_path / f"daemon{len(started)}.log"
+        daemon = Daemon(repo, log, under=under, prepare=prepare, more=more)
         started.append(daemon)
         return daemon.start()
 

@@ -17,6 +17,7 @@ from typing import IO, Any
 
 from tests.e2e.artifacts import Artifact
 from tests.e2e.repo import DEADLINE_S, Repo
+from tests.support import forked
 
 Event = dict[str, Any]
 
@@ -49,7 +50,7 @@ class Mailbox:
 
 
 class Daemon:
-    """`python -m yolo_fs run --json` in a repository; may be killed and started again."""
+    """`yolo-fs run --json` in a repository; may be killed and started again."""
 
     def __init__(
         self,
@@ -57,15 +58,21 @@ class Daemon:
         log: Path,
         *,
         under: Sequence[str] = (),
+        prepare: str = "",
         more: Mapping[str, str] | None = None,
     ) -> None:
-        """Run in a repository; `under`: a command that starts it, `more`: is added to its environment."""
+        """Run in a repository; `more`: is added to its environment.
+
+        `under`: a command that starts it, as a process of the ordinary kind; else it is forked, and
+        calls before what `prepare` names.
+        """
         self.repo = repo
         self._log = log
         self._under = tuple(under)
+        self._prepare = prepare
         self._env = {**repo.env, **(more or {})}
         self.mailbox = Mailbox()
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: subprocess.Popen[bytes] | forked.Forked | None = None
         self._reader: threading.Thread | None = None
         self._channel: socket.socket | None = None
         """Where it says that it is ready, as it does to systemd."""
@@ -111,7 +118,11 @@ class Daemon:
         self._reader = threading.Thread(target=self.mailbox.fill, args=(self.process.stdout,))
         self._reader.start()
 
-    def _spawn(self, env: Mapping[str, str], log: IO[bytes]) -> subprocess.Popen[bytes]:
+    def _spawn(
+        self, env: Mapping[str, str], log: IO[bytes]
+    ) -> subprocess.Popen[bytes] | forked.Forked:
+        if not self._under:
+            return forked.begin_daemon(self.repo.root, env, log, self._prepare)
         return subprocess.Popen(
             [*self._under, sys.executable, "-m", "yolo_fs", "run", "--json"], cwd=self.repo.root, env=env,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, start_new_session=True,

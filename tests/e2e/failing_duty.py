@@ -1,22 +1,22 @@
-"""Run the daemon with one duty that always fails. Usage: failing_duty.py NAME [IGNORED…]"""
+"""Lets one duty of the daemon always fail: the one that the environment names."""
 
 from __future__ import annotations
 
 import dataclasses
-import sys
+import os
 
-from yolo_fs.cli.main import run
 from yolo_fs.services.daemon import daemon
+
+NAME = "FAILING_DUTY"
+
+
+def prepare() -> None:
+    assert os.environ[NAME] in [duty.name for duty in daemon.DUTIES]
+    daemon.DUTIES = tuple(
+        dataclasses.replace(duty, run=fail) if duty.name == os.environ[NAME] else duty
+        for duty in daemon.DUTIES
+    )
 
 
 def fail(_daemon: daemon.Daemon) -> float:
-    raise ZeroDivisionError(sys.argv[1])
-
-
-if __name__ == "__main__":
-    assert sys.argv[1] in [duty.name for duty in daemon.DUTIES]
-    daemon.DUTIES = tuple(
-        dataclasses.replace(duty, run=fail) if duty.name == sys.argv[1] else duty
-        for duty in daemon.DUTIES
-    )
-    sys.exit(run(["run", "--json"]))
+    raise ZeroDivisionError(os.environ[NAME])

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 from tests.e2e.artifacts import artifact
 from tests.e2e.daemon import Daemon, until
+from tests.e2e.failing_duty import NAME
 from tests.e2e.repo import Repo
 from yolo_fs.services.daemon.daemon import DUTIES
-
-SCRIPT = str(Path(__file__).with_name("failing_duty.py"))
 
 
 @pytest.mark.parametrize("duty", [duty.name for duty in DUTIES])
 def test_a_failing_duty_costs_no_other(repo: Repo, start: Callable[..., Daemon], duty: str) -> None:
-    daemon = start(repo, under=(sys.executable, SCRIPT, duty))
+    daemon = start(repo, prepare="tests.e2e.failing_duty:prepare", **{NAME: duty})
     first, second = artifact("plan", 0), artifact("plan", 1)
     repo.write(first)
     daemon.wait_committed([first])

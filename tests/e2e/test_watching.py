@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from tests.e2e.artifacts import PLANNING, artifact, mixed
 from tests.e2e.daemon import Daemon, until
 from tests.e2e.history import History
 from tests.e2e.repo import Repo
+from tests.support import forked
 
 Start = Callable[..., Daemon]
 SWITCHES = 40 * max(1, int(os.environ.get("YOLO_TORTURE", "0")) // 2)
@@ -136,7 +137,12 @@ def test_a_second_daemon_names_the_first_and_ends_with_success(repo: Repo, start
 
 
 def test_of_twenty_starts_at_once_exactly_one_becomes_the_daemon(repo: Repo) -> None:
-    starts = [_run_in(repo) for _ in range(20)]
+    with open(os.devnull, "r+b") as nothing:
+        streams = [nothing.fileno()] * 3
+        starts = [
+            forked.begin(["run", "-q"], repo.root, repo.env, streams, session=True)
+            for _ in range(20)
+        ]
     try:
         until(lambda: sum(one.poll() is None for one in starts) == 1, "nineteen have ended")
         winner = next(one for one in starts if one.poll() is None)
@@ -144,19 +150,12 @@ def test_of_twenty_starts_at_once_exactly_one_becomes_the_daemon(repo: Repo) -> 
             lambda: repo.status()["daemon"]["pid"] == winner.pid,
             "the one that is left is the daemon",
         )
-        winner.terminate()
-        assert [one.wait(60) for one in starts] == [0] * 20
+        winner.send(signal.SIGTERM)
+        assert [one.wait() for one in starts] == [0] * 20
     finally:
         for one in starts:
-            one.kill()
+            one.send(signal.SIGKILL)
             one.wait()
-
-
-def _run_in(repo: Repo) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "yolo_fs", "run", "-q"], cwd=repo.root, env=repo.env,
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
 
 
 @pytest.mark.parametrize("how", ["deleted", "replaced"])

@@ -19,7 +19,7 @@ from typing import Any
 from tests.e2e.artifacts import PLANNING, Artifact, artifact
 from tests.e2e.daemon import Daemon, until
 from tests.e2e.repo import Repo, make_repo
-from tests.torture.forked_daemons import ForkedDaemon, nursery
+from tests.torture.forked_daemons import ForkedDaemon
 
 VALIDATOR = Path(__file__).with_name("validator.py")
 FIRED = "yolo-fs: failpoint "
@@ -91,7 +91,7 @@ class Ground:
     def daemon(self, repo: Repo, faults: str = "", **more: str) -> ForkedDaemon:
         """Return a daemon that is not started yet."""
         log = self.place / f"daemon{next(self._numbers)}.log"
-        daemon = ForkedDaemon(repo, log, nursery(), {"YOLO_FP": faults, **more})
+        daemon = ForkedDaemon(repo, log, {"YOLO_FP": faults, **more})
         self._daemons.append(daemon)
         return daemon
 

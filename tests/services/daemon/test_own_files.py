@@ -1,6 +1,7 @@
 """Whatever stands where a file of ours should be, commands answer and a scan goes on: never a defect, never a hang.
 
-`YOLO_OWN_FILES=all` tries every corruption of every file; otherwise each file gets a few of them.
+`YOLO_OWN_FILES=all` tries every command with every corruption of every file; otherwise each file gets a few of
+them, others than its neighbours.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from yolo_fs.services.workspace.own_files import SETUP_PARTS, own_files
 ALL = os.environ.get("YOLO_OWN_FILES") == "all"
 FEW = 1
 """Corruptions of each file in the small tier."""
+SHARE = 1 if ALL else 3
+"""One of so many commands meets a damaged file."""
 DEFECT = 70
 PLAN, CRITIQUE, DECISIONS, LATER = (
     artifact("plan", 0), artifact("critique", 0), artifact("decisions", 0), artifact("plan", 1)
@@ -123,10 +126,9 @@ def put_unreadable(path: Path) -> None:
     path.chmod(0)
 
 
+NO_FILES: tuple[Corruption, ...] = (put_folder, os.mkfifo, put_link)
 KINDS: tuple[Corruption, ...] = (
-    put_folder,
-    os.mkfifo,
-    put_link,
+    *NO_FILES,
     lambda path: path.symlink_to("nowhere"),
     put_unreadable,
 )
@@ -161,6 +163,11 @@ def few_of(name: str) -> list[Corruption]:
     start = zlib.crc32(name.encode()) % len(known)
     step = max(1, len(known) // FEW)
     return [known[(start + step * number) % len(known)] for number in range(FEW)]
+
+
+def share_of(name: str) -> int:
+    """Return a number below `SHARE` that is another one for the next file."""
+    return FILES.index(name) % SHARE
 
 
 # --- the repository --------------------------------------------------------------------------------------------------
@@ -243,11 +250,11 @@ def test_a_damaged_file_costs_no_command(
         clear(path)
         corrupt(path)
         kind = f"{corrupt}: {path.read_bytes()[:200]!r}" if path.is_file() else f"{corrupt}"
-        assert wrong_answers(root, capsys) == {}, kind
+        assert wrong_answers(root, capsys, COMMANDS[share_of(name) :: SHARE]) == {}, kind
 
 
 @pytest.mark.parametrize("name", [name for name in FILES if name.startswith(".git/")])
-@pytest.mark.parametrize("corrupt", [put_folder, os.mkfifo, put_link])
+@pytest.mark.parametrize("corrupt", NO_FILES)
 def test_doctor_names_what_is_no_file_and_puts_it_aside(
     root: Path, capsys: pytest.CaptureFixture[str], name: str, corrupt: Corruption
 ) -> None:
@@ -257,6 +264,11 @@ def test_doctor_names_what_is_no_file_and_puts_it_aside(
     assert os.path.basename(name) in capsys.readouterr().err
     run(["doctor", "--fix", "-C", str(root)])
     assert not os.path.lexists(root / name)
+    if NO_FILES.index(corrupt) % SHARE == share_of(name):
+        assert_the_next_artifact_is_committed(root)
+
+
+def assert_the_next_artifact_is_committed(root: Path) -> None:
     (root / LATER.path).parent.mkdir()
     (root / LATER.path).write_bytes(LATER.data)
     assert run(["run", "--once", "-C", str(root)]) == 0
