@@ -36,6 +36,7 @@ ROWS = {
     "failpoint": ("Failpoints, none set", "pass of a stage"),
     "idle": ("Idle daemon", "40"),
     "missed": ("Missed", "yolo-fs"),
+    "worktrees": ("Write to commit, 2 work trees", "in all other trees"),
 }
 """Name of a benchmark → one table that it prints, and a row of it."""
 AIMS = {
@@ -53,6 +54,7 @@ AIMS = {
     "warm": {Aim.WARM, Aim.WARM_HOOK, Aim.COLD},
     "idle": {Aim.IDLE, Aim.MEMORY},
     "missed": {Aim.MISSED},
+    "worktrees": {Aim.TEAM},
 }
 """Name of a benchmark → the goals of the plan that it answers."""
 
@@ -78,6 +80,7 @@ LONG = {
     "resume",
     "gates",
     "idle",
+    "worktrees",
 }
 """Benchmarks whose least size takes seconds all the same; `YOLO_BENCH=1` runs them too."""
 

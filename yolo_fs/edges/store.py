@@ -374,12 +374,11 @@ def _refuse_odd_lock(lock: str) -> None:
 # --- files of the work tree ---
 
 
-def place_file(
-    root: str, path: str, data: bytes, expected: bytes | None, *, durable: bool
-) -> Reason | None:
+def place_file(root: str, path: str, data: bytes, expected: bytes | None) -> Reason | None:
     """Let the file `path` below `root` have this content; return why that cannot be, or None.
 
-    `expected`: what it has to hold now; None where there must be no file.
+    `expected`: what it has to hold now; None where there must be no file. It survives a power loss
+    after `sync_file`.
 
     Raises:
         YoloError: NO_SPACE, STORAGE_FAILED.
@@ -390,7 +389,7 @@ def place_file(
         if not _make_folders(root, os.path.dirname(path)):
             return Reason.NOT_REGULAR
         try:
-            _write_new(temporary, data, durable=durable, mode=SHARED)
+            _write_new(temporary, data, durable=False, mode=SHARED)
             if expected is None:
                 os.link(temporary, os.path.join(directory, name))
             elif _content_of(root, path, len(expected)) == expected:
@@ -402,9 +401,18 @@ def place_file(
         finally:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(temporary)
-        if durable:
-            sync_directory(directory)
     return None
+
+
+def sync_file(root: str, path: str) -> None:
+    """Let a file and its name survive a power loss; one that is gone meanwhile needs nothing."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(os.path.join(root, path), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        sync_directory(os.path.dirname(os.path.join(root, path)))
 
 
 def _content_of(root: str, path: str, size_bytes: int) -> bytes | None:

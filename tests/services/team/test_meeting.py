@@ -264,6 +264,24 @@ def test_merging_all_branches_meets_no_conflict(new_tree: Callable[[str], TeamTr
     assert trees[0].planning() == trees[0].planning(TEAM_REF)
 
 
+def test_what_one_of_eight_work_trees_writes_all_others_have_after_one_look_each(
+    new_tree: Callable[[str], TeamTree],
+) -> None:
+    names = [f"tree-{number}" for number in range(8)]
+    trees = [new_tree(name).join() for name in names]
+    for writer, name in ((trees[0], "gaps"), (trees[5], "fe-gaps")):
+        path = f"{PHASE}/{name}.jsonl"
+        writer.write(path, gap(1))
+        writer.look()
+        looks = [tree.look() for tree in trees if tree is not writer]
+        assert [look.received for look in looks] == [(path,)] * 7
+        assert all(look.is_agreed for look in looks)
+
+    for name in names[1:]:
+        trees[0].git("merge", "-q", "--no-edit", name)
+    assert trees[0].planning() == trees[0].planning(TEAM_REF)
+
+
 def decisions(number: int) -> list[str]:
     line = '{"ts":"2026-01-0%dT10:00:00Z","agent":"lead","dec":"Use RS256 %d","reason":"Rotation","alts":[]}'
     return [line % (number + 1, number)]

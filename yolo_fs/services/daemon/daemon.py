@@ -58,6 +58,9 @@ PACKS_STEP_S = 0.05
 """Between two looks at packs that are being merged."""
 TEAM_EVERY_S = 0.2
 """Between two looks at a team with which something is still to be brought together."""
+TEAM_FOLLOW_S = 0.1
+"""Before what follows on versions of the team is written: the other work trees, which share our
+processors, commit them first."""
 CREW_EVERY_S = 5.0
 """Between two looks at the crew without a sign of life: an agent counts as silent after minutes."""
 ONCE_PATIENCE_S = 2.0
@@ -281,7 +284,10 @@ class Daemon:
         standing = self._team_link.look(self._meeting_of, self._lane_of)
         if standing and standing.done and (head := self._repository.head()) != before:
             self._coordinator.take_note(head)
-            self._schedule.ask("index", "projections", "states", "contexts")
+            now = time.monotonic()
+            self._committed_at |= dict.fromkeys(standing.received, now)
+            self._schedule.ask("index")
+            self._schedule.ask("projections", "states", "contexts", in_s=TEAM_FOLLOW_S)
         return TEAM_EVERY_S if standing and standing.is_moving else None
 
     def _meeting_of(self, membership: Membership) -> TeamMeeting:

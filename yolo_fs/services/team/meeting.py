@@ -28,7 +28,7 @@ from yolo_fs.edges.git.index import IndexSync
 from yolo_fs.edges.git.obstacles import Obstacles
 from yolo_fs.edges.git.refs import RefUpdater
 from yolo_fs.edges.git.repository import Head, Repository
-from yolo_fs.edges.store import place_file
+from yolo_fs.edges.store import place_file, sync_file
 from yolo_fs.reasons import Exit, Reason, YoloError, errors, safe
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.naming import ORIGIN, subject_of, trailers_of
@@ -77,6 +77,8 @@ class TeamStanding:
     """What the last look could not do."""
     done: int = 0
     """Versions that the last look received, merged or published."""
+    received: tuple[str, ...] = ()
+    """Paths that the last look has given another content here."""
 
     @property
     def is_moving(self) -> bool:
@@ -121,6 +123,7 @@ class TeamMeeting:
         self._agreed: tuple[str, str] | None = None
         """Tips of the branch and of the team's ref when both said the same: makes looks short."""
         self._told: frozenset[Divergence] = frozenset()
+        self._received: set[str] = set()
 
     def team_tip(self) -> str | None:
         """Return the team's last commit, or None before the first."""
@@ -134,6 +137,7 @@ class TeamMeeting:
         """Receive, merge and publish what can be now; return how the work tree stands then."""
         done = 0
         held: tuple[HeldBack, ...] = ()
+        self._received = set()
         for attempt in range(_ROUNDS):
             head = self._repository.head()
             found = self._standing(head)
@@ -147,7 +151,7 @@ class TeamMeeting:
             if not count:
                 break
         self._tell(found)
-        return replace(found, done=done, held=held)
+        return replace(found, done=done, held=held, received=tuple(sorted(self._received)))
 
     def resolve(self, path: str, *, keep_ours: bool) -> None:
         """Let one version of a conflict follow on the other, as a person chose.
@@ -349,6 +353,10 @@ class TeamMeeting:
             told = {"commit": result.commit, "blob": result.blob, "subject": request.subject}
             more = {"branch": head.branch, "origin": origin, "warnings": []}
             self._emit("artifact.committed", request.path, told | more)
+        self._received |= last.keys() - held.keys()
+        if self._settings.policy.durability == "fsync":  # the branch has it: nobody waits for this
+            for path in last.keys() - held.keys():
+                sync_file(self._repository.root, path)
         return sum(result.commit is not None for result in made), tuple(held.values())
 
     def _request(self, incoming: _Incoming) -> CommitRequest | HeldBack | None:
@@ -393,8 +401,7 @@ class TeamMeeting:
         reason, found = self._writer_at(path, data, head)
         if reason or found == data:
             return reason
-        durable = self._settings.policy.durability == "fsync"
-        return place_file(self._repository.root, path, data, found, durable=durable)
+        return place_file(self._repository.root, path, data, found)
 
     def _writer_at(self, path: str, data: bytes, head: Head) -> tuple[Reason | None, bytes | None]:
         """Return why a file may not be replaced now, and what it holds; None when it is not
