@@ -37,6 +37,7 @@ NAMES = (
     "failpoint",
     "idle",
     "missed",
+    "adopt",
     "worktrees",
     "faults",
 )

@@ -36,6 +36,7 @@ ROWS = {
     "failpoint": ("Failpoints, none set", "pass of a stage"),
     "idle": ("Idle daemon", "40"),
     "missed": ("Missed", "yolo-fs"),
+    "adopt": ("Adoption", "adopt --write"),
     "worktrees": ("Write to commit, 2 work trees", "in all other trees"),
 }
 """Name of a benchmark → one table that it prints, and a row of it."""
@@ -80,6 +81,7 @@ LONG = {
     "resume",
     "gates",
     "idle",
+    "adopt",
     "worktrees",
 }
 """Benchmarks whose least size takes seconds all the same; `YOLO_BENCH=1` runs them too."""

@@ -296,7 +296,7 @@ def nonsense_value(sample: Sample, at: int, line: dict[str, Any], rng: random.Ra
     return bool(found)
 
 
-_DERIVED = {"p", "n", "w", "mh"}
+_DERIVED = {"p", "n", "w", "mh", "tp"}
 """Keys whose absence may be mended from what else is there."""
 _TELLING = {"type", "gl", "src", "r", "cycle", "issue", "reason", "a", "endpoint", "component"}
 """Keys that tell which shape a line has."""
@@ -337,8 +337,24 @@ def trailing_commas(data: bytes) -> bytes:
     return data.replace(b"}\n", b",}\n")
 
 
+def spread(data: bytes) -> bytes:
+    records = map(json.loads, data.splitlines())
+    return "\n".join(
+        json.dumps(record, indent=2, ensure_ascii=False) for record in records
+    ).encode()
+
+
+def array(data: bytes) -> bytes:
+    return json.dumps(list(map(json.loads, data.splitlines())), indent=1).encode()
+
+
+def on_one_line(data: bytes) -> bytes:
+    return data.replace(b"}\n", b"} ")
+
+
 UNTIDY_TEXT = (blank_line, no_newline)
-REPAIRABLE_TEXT = (carriage_returns, byte_order_mark, fenced, trailing_commas)
+REPAIRABLE_TEXT = (carriage_returns, byte_order_mark, fenced, trailing_commas,
+                   spread, array, on_one_line)  # fmt: skip
 
 
 class Case(NamedTuple):
@@ -368,6 +384,8 @@ def invent(every: list[Sample], rng: random.Random) -> Case:
     texts = UNTIDY_TEXT if group == "untidy" else (*UNTIDY_TEXT, *REPAIRABLE_TEXT)
     if rng.random() < 0.3:
         changed = rng.choice(texts)
+        if changed is spread and sample.artifact.format is Format.JSON:
+            changed = no_newline  # nobody minds
         what.append(changed.__name__)
         data = changed(data)
     if group == "hopeless" and not any(

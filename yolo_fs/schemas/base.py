@@ -62,7 +62,9 @@ __all__ = [
     "check",
     "fault",
     "invariant",
+    "is_listed",
     "is_whole",
+    "may_be_absent",
     "may_lack",
     "must_say_something",
     "shapes_within",
@@ -86,7 +88,8 @@ class Form(Enum):
     `rules.artifacts.forms` binds each to the function that reads it.
     """
 
-    OBJECT_AS_TEXT = "an object of plain values in place of a text"
+    OBJECT_AS_TEXT = "an object, or a number, in place of a text"
+    OBJECT_AS_PATH = "an object whose `path`, or `file`, is meant"
     TEXT_AS_ARTIFACT = "a text in place of an object; it is kept as `pv`"
     TEXT_AS_LINK = "a text in place of an object; it is kept as `vi`"
     TEXT_AS_DEPENDENCY = "`NN-MM` in place of an object with `p` and `n`"
@@ -98,7 +101,9 @@ class Form(Enum):
     OWN_PLAN = "another spelling of the plan, or the plan id, that agrees with the file's name"
     LONG_TASK = "`NN-MM/Tk` in place of `Tk`, for a task of the same plan"
     MOMENT_AS_DAY = "a moment, or another spelling, in place of a day"
+    MOMENT = "a moment without its seconds or zone: read as UTC"
     DAY_AS_MOMENT = "a day, or a moment without its zone: read as UTC"
+    SHARE_AS_PERCENT = "a share below 1, or a fraction, in place of whole percent"
 
 
 class Record(NamedTuple):
@@ -361,7 +366,7 @@ def _grade(field: FieldInfo | None, detail: ErrorDetails, reason: Reason) -> Gra
     if field is None or detail["type"] in ("literal_error", "enum"):
         return Grade.MUST
     if reason is Reason.MISSING_KEY:
-        return Grade.SHOULD if _says(field, _MAY_LACK) else Grade.MUST
+        return Grade.SHOULD if may_be_absent(field) else Grade.MUST
     if reason not in _GRADED:
         return Grade.MUST
     parts = (info for part in typing.get_args(field.annotation) for info in _infos(part))
@@ -372,6 +377,16 @@ def _grade(field: FieldInfo | None, detail: ErrorDetails, reason: Reason) -> Gra
 def must_say_something(field: FieldInfo) -> bool:
     """Return whether an empty text is a `should` of the field."""
     return _says(field, SHOULD) and field.annotation is str
+
+
+def may_be_absent(field: FieldInfo) -> bool:
+    """Return whether the absence of a required key is a `should`."""
+    return _says(field, _MAY_LACK)
+
+
+def is_listed(field: FieldInfo) -> bool:
+    """Return whether a field takes one of some listed values."""
+    return bool(_literals(field.annotation))
 
 
 def is_whole(field: FieldInfo) -> bool:
@@ -585,7 +600,8 @@ def _unknown_key(
 ) -> Fault:
     if fresh := shape.renamed_keys.get(key):
         # Beside the present key, or where that may be absent, nobody misses the value.
-        is_needed = shape.model_fields[fresh].is_required() and fresh not in value
+        field = shape.model_fields[fresh]
+        is_needed = field.is_required() and not may_be_absent(field) and fresh not in value
         return Fault(
             Reason.LEGACY_KEY,
             at,

@@ -107,3 +107,38 @@ def test_what_is_read_in_another_form_is_a_should() -> None:
     normal = normalise(place, [Record(1, {"ts": "2026-02-19 08:30"})])
     assert normal.records[0].value == {"ts": "2026-02-19T08:30:00Z"}
     assert [fault.grade for _, fault in normal.faults] == [Grade.SHOULD]
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "written", "normal"),
+    [
+        ("03-05.summary.jsonl", "dv", [{"t": "T2", "files": ["a", "b"], "ok": True, "by": None}], ["T2: a, b: ok true"]),
+        ("03-05.summary.jsonl", "fm", [{"path": "src/a.py", "change": "new"}], ["src/a.py"]),
+        ("03-05.summary.jsonl", "ch", ["T1: abc1234", "none"], ["abc1234"]),
+        ("critique.jsonl", "cf", 0.85, 85),
+        ("critique.jsonl", "cf", 87.4, 87),
+        ("critique.jsonl", "cf", 1.0, 1),
+        ("escalation.jsonl", "dt", "2026-02-18T10:00", "2026-02-18T10:00:00Z"),
+        ("escalation.jsonl", "dt", "2026-02-18", "2026-02-18"),
+    ],
+)  # fmt: skip
+def test_a_value_is_read_in_its_documented_form(
+    name: str, key: str, written: Any, normal: Any
+) -> None:
+    (line,), _ = read(name, {key: written})
+    assert line[key] == normal
+
+
+@pytest.mark.parametrize(
+    "plan", ["all", "03-01 to 03-02", "03-01..03-02", "plan 03-01 and 03-02", "03-01/03-02"]
+)
+def test_the_plans_of_a_review_may_be_said_in_words(plan: str) -> None:
+    line = {"plan": plan, "r": "approve", "cycle": 1, "dt": "2026-02-18"}
+    lines, _ = read("code-review.jsonl", line, plans=("03-01", "03-02"))
+    assert [one["plan"] for one in lines] == ["03-01", "03-02"]
+
+
+def test_a_must_have_with_an_old_name_is_read_under_its_present_one() -> None:
+    must_haves = MUST_HAVES | {"ar": [{"file": "src/a.ts", "provides": "search"}]}
+    (header,), _ = read("03-05.plan.jsonl", HEADER | {"mh": must_haves})
+    assert header["mh"]["ar"][0] | {"p": "src/a.ts", "pv": "search"} == header["mh"]["ar"][0]

@@ -12,6 +12,7 @@ from graphlib import CycleError, TopologicalSorter
 
 from yolo_fs.ids import PlanId
 from yolo_fs.reasons import Grade, Level, Reason
+from yolo_fs.rules.artifacts.forms import normalise
 from yolo_fs.rules.artifacts.table import ARCHITECTURE_SECTIONS, Check
 from yolo_fs.rules.artifacts.verdicts import Place, PlanFacts, Surroundings
 from yolo_fs.rules.timestamps import moment
@@ -34,7 +35,8 @@ def commits_mentioned(place: Place, records: Sequence[Record]) -> tuple[str, ...
     """Return the commit hashes whose existence has to be looked up before the checks run."""
     if Check.COMMITS not in place.artifact.checks:
         return ()
-    return tuple(name for record in records for name in _texts(record.value.get("ch")))
+    normal = normalise(place, records).records
+    return tuple(name for record in normal for name in _texts(record.value.get("ch")))
 
 
 def plan_facts(header: Mapping[str, object]) -> PlanFacts | None:
@@ -150,6 +152,9 @@ def _task_graph(_: Place, records: Sequence[Record], __: Surroundings) -> Iterat
                         "another task of this plan",
                     ),
                 )
+            elif needed.rpartition("/")[0] in _texts(records[0].value.get("d")):
+                seen = f"{needed} is of another plan, which comes first by `d`"
+                yield line, Fault(Reason.UNTIDY_FORM, at, seen, _one_of(tasks), grade=Grade.SHOULD)
             elif needed not in tasks:
                 yield (
                     line,

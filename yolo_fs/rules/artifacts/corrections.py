@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from yolo_fs.ids import PLAN
-from yolo_fs.rules.artifacts.forms import read_item
+from yolo_fs.rules.artifacts.forms import NAMES_NOTHING, read_item
 from yolo_fs.rules.artifacts.verdicts import Place
-from yolo_fs.schemas.base import Form, Wire, shapes_within
+from yolo_fs.schemas.base import FieldInfo, Form, Wire, is_listed, shapes_within
+from yolo_fs.schemas.lines.planning import MustHaves, PlanTask, TurboTask
 
 _KEPT_FORMS = frozenset(
     {Form.MOMENT_AS_DAY, Form.DAY_AS_MOMENT, Form.SEVERAL_PLANS, Form.NAMED_COMMIT}
@@ -23,17 +24,19 @@ _KEPT_FORMS = frozenset(
 """Accepted forms whose documented form would say less, or on more lines."""
 
 KEY_SYNONYMS: Mapping[str, tuple[str, ...]] = {
-    "obj": ("objective", "goal"),
+    "obj": ("objective", "goal", "purpose", "description", "desc", "summary"),
+    "plan": ("plan_id",),
+    "id": ("task", "task_id"),
     "tp": ("type",),
     "v": ("verify", "verification"),
-    "a": ("description",),
+    "a": ("description", "desc", "task"),
     "f": ("file", "files", "path"),
-    "ln": ("line",),
+    "ln": ("line", "lines"),
     "s": ("status",),
     "t": ("title", "name"),
     "d": ("depends_on", "deps", "dependencies"),
     "w": ("wave",),
-    "built": ("what_built", "deliverables"),
+    "built": ("what_built", "what_was_built", "deliverables"),
     "tst": ("test_status", "tests"),
     "st": ("status", "state"),
     "dt": ("date", "timestamp", "day"),
@@ -45,15 +48,15 @@ KEY_SYNONYMS: Mapping[str, tuple[str, ...]] = {
     "err": ("errors",),
     "warn": ("warnings",),
     "notes": ("note", "comment"),
-    "c": ("check", "name"),
+    "c": ("check", "name", "desc", "description"),
     "fm": ("files", "files_modified"),
     "dv": ("deviations",),
     "ch": ("commit_hashes",),
     "sev": ("severity",),
     "cat": ("category",),
     "issue": ("finding", "problem"),
-    "sug": ("suggestion", "fix", "recommendation"),
-    "ctx": ("context", "detail"),
+    "sug": ("suggestion", "fix", "recommendation", "rec"),
+    "ctx": ("context", "detail", "details", "desc", "description"),
     "q": ("question",),
     "dec": ("decision",),
     "agent": ("by",),
@@ -64,7 +67,7 @@ KEY_SYNONYMS: Mapping[str, tuple[str, ...]] = {
     "ps": ("passed",),
     "fl": ("failed",),
     "tt": ("total", "tasks_total", "total_tasks"),
-    "r": ("result", "verdict"),
+    "r": ("result", "verdict", "status"),
     "conf": ("confidence",),
     "tf": ("test_files", "files"),
     "tc": ("test_count", "tasks_completed", "tasks_complete", "completed_tasks"),
@@ -99,7 +102,10 @@ VALUE_SYNONYMS: Mapping[str, tuple[str, ...]] = {
     "passed": ("PASS", "pass"),
     "passing": ("PASS", "pass"),
     "failing": ("FAIL", "fail"),
-    "skipped": ("skip", "SKIPPED"),
+    "skipped": ("skip", "SKIPPED", "no_tests"),
+    "style": ("nit",),
+    "critical": ("blocking",),
+    "pending": ("open",),
     "ok": ("PASS", "pass"),
     "failed": ("FAIL", "fail"),
     "warning": ("WARN", "warn"),
@@ -130,17 +136,23 @@ class Correction:
     """Absolute path of the repository; empty where it is not known."""
     plans: frozenset[str] = frozenset()
     """Ids of the plans in the same folder."""
+    is_autonomous: bool = False
+    """The plan of the record says that none of its tasks asks a person."""
 
 
 def corrected(shape: type[Wire], value: Mapping[str, Any], by: Correction) -> dict[str, Any]:
     """Return an object with everything put right that needs no decision."""
     fresh = _with_present_keys(shape, value)
-    _split_plan_id(shape, fresh)
-    _add_what_is_told_elsewhere(shape, fresh, by.place)
+    if issubclass(shape, TurboTask) and "ac" in value:
+        fresh.setdefault("done", value["ac"])  # it was both: how to verify, and what is true then
+    _split_plan_id(shape, fresh, by.place)
+    _add_what_is_told_elsewhere(shape, fresh, by)
     within = shapes_within(shape)
     result = {}
     for key, item in fresh.items():
         field = shape.model_fields.get(key)
+        if field is not None and item == "" and _is_left_out(field):
+            continue
         if field is None or (item is None and not field.is_required()):
             result[key] = item
             continue
@@ -158,13 +170,28 @@ def corrected(shape: type[Wire], value: Mapping[str, Any], by: Correction) -> di
 
 
 def _within(inner: type[Wire], key: str, item: Any, by: Correction) -> Any:
-    if key == "mh" and isinstance(item, list):
-        item = {"tr": item, "ar": [], "kl": []}
+    if inner is MustHaves:
+        item = _must_haves(item)
     if isinstance(item, dict):
         return corrected(inner, item, by)
     if isinstance(item, list):
         return [corrected(inner, part, by) if isinstance(part, dict) else part for part in item]
     return item
+
+
+def _must_haves(item: Any) -> Any:
+    """Return must-haves as their three lists; what is absent is none."""
+    if isinstance(item, dict):
+        present = {MustHaves.renamed_keys.get(key, key) for key in item}
+        return {**item, **{key: [] for key in MustHaves.model_fields if key not in present}}
+    truths = [item] if isinstance(item, str) and item else item or []
+    return {"tr": truths, "ar": [], "kl": []} if isinstance(truths, list) else item
+
+
+def _is_left_out(field: FieldInfo) -> bool:
+    """Return whether an empty text in place of a listed value says that there is none."""
+    listed = typing.get_args(field.annotation)
+    return is_listed(field) and not field.is_required() and "" not in listed
 
 
 def _in_form(form: Form, item: Any, by: Correction) -> Any:
@@ -191,9 +218,15 @@ def _with_present_keys(shape: type[Wire], value: Mapping[str, Any]) -> dict[str,
     return {fits.get(key, key): item for key, item in value.items()}
 
 
+_SHARE = re.compile(r"([0-9]{1,4}) ?(?:/|of) ?([0-9]{1,4})")
+"""So many of so many."""
+
+
 def _can_fit(shape: type[Wire], key: str, item: Any) -> bool:
     """Return whether a value has, or can be given, the type of a key."""
     wanted = _plain(shape.model_fields[key].annotation)
+    if key == "tc" and isinstance(item, str) and _SHARE.fullmatch(item):
+        return True
     if key in shapes_within(shape) or wanted is None:
         return True
     return isinstance(_fitting(shape.model_fields[key].annotation, item, key), wanted)
@@ -208,28 +241,36 @@ def _plain(annotation: Any) -> type | None:
     return origin if origin in (str, int, float, bool, list, dict) else None
 
 
-def _split_plan_id(shape: type[Wire], value: dict[str, Any]) -> None:
-    """Take `p`: `NN-MM` apart where `n` is the title and `t` something else, as older plans have
+def _split_plan_id(shape: type[Wire], value: dict[str, Any], place: Place) -> None:
+    """Take `p`: `NN-MM` apart, and give `n` its number where it is the title, as older plans have
     it.
     """
     plan = value.get("p")
-    if "n" not in shape.model_fields or "p" not in shape.model_fields or not isinstance(plan, str):
+    if shape.accepts.get("p") is not Form.OWN_PHASE or not isinstance(plan, str):
         return
-    if not PLAN.fullmatch(plan) or shape.accepts.get("p") is not Form.OWN_PHASE:
-        return
+    number = place.plan.number if place.plan else ""
+    if PLAN.fullmatch(plan):
+        number = plan[3:]
     title = value.get("n")
-    if "n" not in value:
-        value["n"] = plan[3:]
-    elif isinstance(title, str) and not re.search(r"^[0-9-]+$", title):
-        if isinstance(value.get("t"), str):
+    if "n" not in value and PLAN.fullmatch(plan):
+        value["n"] = number
+    elif number and isinstance(title, str) and re.search(r"[A-Za-z]{3}", title):
+        if "plan" in title.casefold():
             return
-        if "t" in value:
-            value["task_count"] = value["t"]
-        value["n"], value["t"] = plan[3:], title
+        if isinstance(value.get("t"), str):
+            value["name"] = title
+        else:
+            if "t" in value:
+                value["task_count"] = value["t"]
+            value["t"] = title
+        value["n"] = number
 
 
-def _add_what_is_told_elsewhere(shape: type[Wire], value: dict[str, Any], place: Place) -> None:
-    """Add what the file's name, or another key of the object, says already."""
+def _add_what_is_told_elsewhere(shape: type[Wire], value: dict[str, Any], by: Correction) -> None:
+    """Add what the file's name, the plan, or another key of the object, says already."""
+    place = by.place
+    if shape is PlanTask and by.is_autonomous:
+        value.setdefault("tp", "auto")
     if shape.accepts.get("p") is Form.OWN_PHASE and place.plan is not None and value:
         missing = {"p": place.plan.phase, "n": place.plan.number}
         for key in missing.keys() - value.keys():
@@ -238,7 +279,7 @@ def _add_what_is_told_elsewhere(shape: type[Wire], value: dict[str, Any], place:
             value["w"] = 1  # the wave follows from what a plan depends on
     share = value.get("tc")
     if "tt" in shape.model_fields and isinstance(share, str):
-        found = re.fullmatch(r"([0-9]{1,4}) ?(?:/|of) ?([0-9]{1,4})", share)
+        found = _SHARE.fullmatch(share)
         if found and str(value.get("tt", found[2])) == found[2]:
             value["tc"], value["tt"] = int(found[1]), int(found[2])
 
@@ -258,7 +299,7 @@ def _fitting(annotation: Any, item: Any, key: str) -> Any:
     if annotation is str:
         return _as_text(item, key)
     if annotation in (int, float) and isinstance(item, str):
-        found = re.fullmatch(r"([0-9]{1,9})(?:\.0)?", item.strip())
+        found = re.fullmatch(r"(?:wave |line |L)?([0-9]{1,9})(?:\.0)?", item.strip(), re.IGNORECASE)
         return int(found[1]) if found else item
     if annotation is bool and isinstance(item, str):
         return {"true": True, "false": False}.get(item.strip().casefold(), item)
@@ -268,7 +309,7 @@ def _fitting(annotation: Any, item: Any, key: str) -> Any:
 
 
 def _listed(member: Any, item: Any, key: str) -> Any:
-    if item is None:
+    if item is None or (isinstance(item, str) and item in NAMES_NOTHING and key in ("d", "td")):
         return []
     if isinstance(item, str) and item and (member is Any or _plain(member) is str):
         item = re.split(r"[,;] +", item) if _is_path(key) else [item]

@@ -24,7 +24,9 @@ from yolo_fs.schemas.base import (
     Form,
     Record,
     Wire,
+    is_listed,
     is_whole,
+    may_be_absent,
     must_say_something,
     shapes_within,
 )
@@ -165,19 +167,20 @@ def _says_nothing(field: FieldInfo, item: Any) -> bool:
     """Return whether a key may be absent and its value is null, or an empty text."""
     if field.is_required():
         return False
-    return item is None or (item == "" and must_say_something(field))
+    is_free_text = field.annotation is str and not must_say_something(field)
+    return item is None or (item == "" and not is_listed(field) and not is_free_text)
 
 
 def _read_old_names(shape: type[Wire], value: dict[str, Any]) -> None:
-    """Give an optional key that has only its old name, and a text, its present name; `check` tells
-    of it.
+    """Give a key that may be absent, and has only its old name and a text, its present name;
+    `check` tells of it.
     """
     for old, new in shape.renamed_keys.items():
         field = shape.model_fields[new]
         if (
             old in value
             and new not in value
-            and not field.is_required()
+            and (may_be_absent(field) or not field.is_required())
             and isinstance(value[old], str)
         ):
             value[new] = value[old]
@@ -215,12 +218,14 @@ def _move_foreign(value: dict[str, Any], phase: str, told: list[Fault], at: str)
 def _read_value(form: Form, value: Any, known: _Known, told: list[Fault], at: str) -> Any:
     if not isinstance(value, list):
         return _read_item(form, value, known, told, at)
-    if form in _NAMES and "" in value:
-        told.append(_told(at, Reason.EMPTY_VALUE, "an empty text names nothing", "names alone"))
+    empty = [item for item in value if form in _NAMES and item in NAMES_NOTHING]
+    if empty:
+        message = f"{', '.join(map(repr, empty))} names nothing"
+        told.append(_told(at, Reason.EMPTY_VALUE, message, "names alone"))
     return [
         _read_item(form, item, known, told, f"{at}/{index}")
         for index, item in enumerate(value)
-        if item != "" or form not in _NAMES
+        if form not in _NAMES or item not in NAMES_NOTHING
     ]
 
 
@@ -249,12 +254,34 @@ def _shown(value: Any) -> str:
 
 
 def _object_as_text(value: Any, _: _Known) -> _Value | None:
-    if not isinstance(value, dict) or not value:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return _Value(str(value))
+    if not isinstance(value, dict):
         return None
-    parts = list(value.values())
-    if not all(isinstance(part, str | int | float) for part in parts):
+    parts = [_spelled(key, part) for key, part in value.items() if part is not None]
+    return _Value(": ".join(parts)) if parts else None
+
+
+def _spelled(key: str, part: Any) -> str:
+    """Return a value of an object as a piece of a sentence."""
+    if isinstance(part, list) and all(isinstance(item, str) for item in part):
+        return ", ".join(part)
+    if isinstance(part, bool | list | dict):
+        return f"{key} {json.dumps(part, ensure_ascii=False)}"
+    return str(part)
+
+
+def _object_as_path(value: Any, _: _Known) -> _Value | None:
+    if not isinstance(value, dict):
         return None
-    return _Value(": ".join(str(part) for part in parts))
+    named = [value[key] for key in ("path", "file", "f", "p", "name") if key in value]
+    return _Value(named[0]) if named and isinstance(named[0], str) else None
+
+
+def _share_as_percent(value: Any, _: _Known) -> _Value | None:
+    if not isinstance(value, float) or not 0 < value < 100 or value.is_integer():
+        return None
+    return _Value(round(value * 100) if value < 1 else round(value))
 
 
 def _text_as_artifact(value: Any, _: _Known) -> _Value | None:
@@ -298,12 +325,14 @@ def _short_plan(value: Any, known: _Known) -> _Value | None:
     return _Value(name) if name else None
 
 
-_HASH = re.compile(r"([0-9a-fA-F]{7,64})(?:[ :,(].*)?", re.DOTALL)
+_HASH = re.compile(
+    r"(?:(?:[0-9]{2}-[0-9]{2}/)?T[0-9]+[ :=-]+)?([0-9a-fA-F]{7,64})(?:[ :,(].*)?", re.DOTALL
+)
 
 
 def _named_commit(value: Any, _: _Known) -> _Value | None:
-    """Read a hash with its subject behind it, or an object of texts of which one alone is a
-    hash.
+    """Read a hash with its task before it or its subject behind it, or an object of texts of which
+    one alone is a hash.
     """
     texts = list(value.values()) if isinstance(value, dict) else [value]
     found = [
@@ -314,23 +343,38 @@ def _named_commit(value: Any, _: _Known) -> _Value | None:
     return _Value(found[0].lower())
 
 
+_RANGE = re.compile(r"([0-9]{2})-([0-9]{2}) ?(?:\.\.\.?|to|–|through) ?([0-9]{2})-([0-9]{2})")
+
+
+def _of_range(value: str) -> list[str]:
+    """Return the ids of `NN-01 to NN-03`; nothing for other texts."""
+    found = _RANGE.fullmatch(value.strip())
+    if not found or found[1] != found[3]:
+        return []
+    return [f"{found[1]}-{number:02}" for number in range(int(found[2]), int(found[4]) + 1)]
+
+
 def _several_plans(value: Any, known: _Known) -> _Value | None:
     if not isinstance(value, str) or PLAN.fullmatch(value):
         return None
-    if value in (f"{known.phase}-*", "*"):
+    if value.strip().casefold() in (f"{known.phase}-*", "*", "all"):
         present = tuple(sorted(known.plans))
         return _Value(present, () if present else (f"{known.phase}-*",))
-    names = [_plan_id(part, known) for part in re.split(r"[ ,;+&]+", value.strip())]
-    if not all(names):
+    whole = _plan_id(value.strip(), known)
+    parts = [whole] if whole else re.split(r"(?:[ ,;+&]|\band\b|\bplans?\b|/(?=[0-9]))+", value)
+    names = _of_range(value) or [_plan_id(part, known) or "" for part in parts if part]
+    if not names or not all(names):
         return None
-    plans = tuple(dict.fromkeys(str(name) for name in names))
+    plans = tuple(dict.fromkeys(names))
     if len(plans) == 1:
         return _Value(plans[0])
     return _Value(plans, tuple(name for name in plans if name not in known.plans))
 
 
-_NAMES = frozenset({Form.SHORT_PLAN, Form.NAMED_COMMIT})
-"""Forms of what names something: an empty member of such a list is none."""
+_NAMES = frozenset({Form.SHORT_PLAN, Form.NAMED_COMMIT, Form.LONG_TASK})
+"""Forms of what names something: some members of such a list are none."""
+NAMES_NOTHING = ("", "none", "None", "N/A", "n/a", "-")
+"""Words for the absence of a name."""
 _PHASE = re.compile(r"(?:phase[- ]?)?0*([0-9]{1,2})(?:-(.+))?", re.IGNORECASE)
 
 
@@ -388,12 +432,14 @@ def _moment_as_day(value: Any, _: _Known) -> _Value | None:
     return None
 
 
-def _day_as_moment(value: Any, _: _Known) -> _Value | None:
-    if not isinstance(value, str):
-        return None
-    if _DAY.fullmatch(value):
+def _day_as_moment(value: Any, known: _Known) -> _Value | None:
+    if isinstance(value, str) and _DAY.fullmatch(value):
         return _Value(f"{value}T00:00:00Z")
-    found = _MOMENT.fullmatch(value)
+    return _whole_moment(value, known)
+
+
+def _whole_moment(value: Any, _: _Known) -> _Value | None:
+    found = _MOMENT.fullmatch(value) if isinstance(value, str) else None
     if not found:
         return None
     day, minute, second, zone = found.groups()
@@ -405,6 +451,8 @@ def _day_as_moment(value: Any, _: _Known) -> _Value | None:
 
 FORMS: Mapping[Form, Callable[[Any, _Known], _Value | None]] = {
     Form.OBJECT_AS_TEXT: _object_as_text,
+    Form.OBJECT_AS_PATH: _object_as_path,
+    Form.SHARE_AS_PERCENT: _share_as_percent,
     Form.TEXT_AS_ARTIFACT: _text_as_artifact,
     Form.TEXT_AS_LINK: _text_as_link,
     Form.TEXT_AS_DEPENDENCY: _text_as_dependency,
@@ -416,6 +464,7 @@ FORMS: Mapping[Form, Callable[[Any, _Known], _Value | None]] = {
     Form.OWN_PLAN: _own_plan,
     Form.LONG_TASK: _long_task,
     Form.MOMENT_AS_DAY: _moment_as_day,
+    Form.MOMENT: _whole_moment,
     Form.DAY_AS_MOMENT: _day_as_moment,
 }
 """Form → its reader: the documented value, or None where the value is not of that form."""

@@ -2,7 +2,8 @@
 
 Pure; nothing is written.
 
-Byte order mark, CR LF, Markdown fence, trailing comma, old name of a key, final newline.
+Byte order mark, CR LF, Markdown fence, trailing comma, old name of a key, final newline; objects
+that are spread over lines, or share one; control characters and lone backslashes in texts.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import difflib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from yolo_fs.rules.artifacts.catalogue import Kind, artifact_of
@@ -25,6 +27,9 @@ _MARK = b"\xef\xbb\xbf"
 _STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?'
 _TRAILING_COMMA = re.compile(rf"{_STRING}|,(?=[ \t\r\n]*(?:[}}\]]|\Z))")
 _TOKENS = re.compile(rf"({_STRING})([ \t\r\n]*:)?|[{{}}\[\]]")
+_LONE_BACKSLASH = re.compile(r'(\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))|\\')
+"""A backslash of a text that JSON takes for the beginning of an escape that it does not know."""
+_LENIENT = json.JSONDecoder(strict=False)
 _STEPS = {"{": 1, "[": 1, "}": -1, "]": -1}
 
 
@@ -76,11 +81,45 @@ def _without_fence(text: str) -> str:
 def _mended_json(text: str, kind: Kind, by: Correction | None) -> str:
     if kind.format is Format.JSON:
         body = text.rstrip("\n")
-        return _mended_records([body], kind, by)[0] + text[len(body) :]
+        if by is not None and len(objects := _objects_in(body)) == 1 and _record(body) is None:
+            body = json.dumps(objects[0], ensure_ascii=False, indent=2)
+        return _mended_records([body], kind, by)[0] + "\n"
     lines = text.split("\n")
     if by is not None:
+        if any(_record(line) is None for line in lines if line.strip()):
+            objects = _objects_in(text)
+            lines = [json.dumps(each, ensure_ascii=False) for each in objects] or lines
         lines = _told_once([line for line in lines if line.strip(" \t\r")], kind)
     return "\n".join(_mended_records(lines, kind, by))
+
+
+def _objects_in(text: str) -> list[dict[str, Any]]:
+    """Return the objects of a text, however they are spread over lines, or in one array; nothing
+    when there is anything else in it.
+    """
+    text = _without_trailing_commas(_LONE_BACKSLASH.sub(lambda each: each[1] or "\\\\", text))
+    objects: list[dict[str, Any]] = []
+    position = 0
+    while position < len(text):
+        if text[position] in " \t\r\n,":
+            position += 1
+            continue
+        try:
+            value, end = _LENIENT.raw_decode(text, position)
+            if _repeats_a_key(text[position:end]):
+                return []
+        except (ValueError, RecursionError):
+            return []
+        members = value if isinstance(value, list) else [value]
+        if not all(isinstance(member, dict) for member in members):
+            return []
+        objects += members
+        position = end
+    return objects
+
+
+def _without_trailing_commas(text: str) -> str:
+    return _TRAILING_COMMA.sub(lambda found: "" if found[0] == "," else found[0], text)
 
 
 def _told_once(lines: Sequence[str], kind: Kind) -> list[str]:
@@ -92,14 +131,12 @@ def _told_once(lines: Sequence[str], kind: Kind) -> list[str]:
 
 
 def _mended_records(texts: Sequence[str], kind: Kind, by: Correction | None) -> list[str]:
-    texts = [
-        _TRAILING_COMMA.sub(lambda found: "" if found[0] == "," else found[0], text)
-        for text in texts
-    ]
+    texts = [_without_trailing_commas(text) for text in texts]
     records = [_record(text) for text in texts]
     first = records[0] or {}
     artifact = artifact_of(kind)
     if by is not None and artifact is not None:
+        by = replace(by, is_autonomous=first.get("auto") is True)
         return [
             _corrected(text, record, artifact.shape_of(record, position=position, first=first), by)
             if record
@@ -138,7 +175,7 @@ def _repeats_a_key(text: str) -> bool:
         repeated = repeated or len({key for key, _ in pairs}) < len(pairs)
         return dict(pairs)
 
-    json.loads(text, object_pairs_hook=keep)
+    json.loads(text, object_pairs_hook=keep, strict=False)
     return repeated
 
 

@@ -6,9 +6,10 @@ See docs/sources.md#document-000.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
-from yolo_fs.schemas.base import SHOULD, Field, Text, Wire
+from yolo_fs.schemas.base import SHOULD, Field, Form, Text, Wire
 
 FlowName = Annotated[
     str,
@@ -38,6 +39,8 @@ class DesignToken(Wire):
 
 class ComponentSpec(Wire):
     """One component."""
+
+    accepts: ClassVar[Mapping[str, Form]] = {"tokens": Form.OBJECT_AS_TEXT}
 
     id: Text = ""
     """Id, by which a contract may point at the component."""

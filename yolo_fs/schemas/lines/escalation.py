@@ -26,7 +26,11 @@ from yolo_fs.schemas.base import (
 class EscalationLine(Wire):
     """One station of an escalation; its later stations repeat the id with a later `dt`."""
 
-    accepts: ClassVar[Mapping[str, Form]] = {"ev": Form.OBJECT_AS_TEXT, "opts": Form.OBJECT_AS_TEXT}
+    accepts: ClassVar[Mapping[str, Form]] = {
+        "dt": Form.MOMENT,
+        "ev": Form.OBJECT_AS_TEXT,
+        "opts": Form.OBJECT_AS_TEXT,
+    }
 
     id: EscalationName
     """Escalation id."""

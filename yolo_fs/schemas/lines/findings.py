@@ -39,9 +39,10 @@ class CritiqueFinding(Wire):
     """One finding of the Critic about a phase that is not designed yet."""
 
     renamed_keys: ClassVar[Mapping[str, str]] = {
-        "category": "cat", "severity": "sev", "finding": "q", "desc": "q", "title": "q",
+        "category": "cat", "severity": "sev", "finding": "q", "title": "q", "desc": "q",
         "detail": "ctx", "recommendation": "sug", "rec": "sug",
     }  # fmt: skip
+    accepts: ClassVar[Mapping[str, Form]] = {"cf": Form.SHARE_AS_PERCENT}
 
     id: FindingName
     """Finding id."""

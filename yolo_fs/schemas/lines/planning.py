@@ -42,7 +42,7 @@ class RequiredArtifact(Wire):
     """A file that must exist when the plan is done."""
 
     renamed_keys: ClassVar[Mapping[str, str]] = {
-        "path": "p", "file": "p", "provides": "pv", "contains": "c",
+        "path": "p", "file": "p", "f": "p", "provides": "pv", "desc": "pv", "contains": "c",
     }  # fmt: skip
 
     p: RelativePath = may_lack()
@@ -59,7 +59,9 @@ class KeyLink(Wire):
     renamed_keys: ClassVar[Mapping[str, str]] = {
         "from": "fr",
         "source": "fr",
+        "src": "fr",
         "target": "to",
+        "dst": "to",
         "via": "vi",
     }
 
@@ -96,6 +98,10 @@ class MustHaves(Wire):
 class CrossDependency(Wire):
     """A dependency on the artifact of another phase."""
 
+    renamed_keys: ClassVar[Mapping[str, str]] = {
+        "phase": "p", "plan": "n", "artifact": "a", "reason": "r",
+    }  # fmt: skip
+
     p: PhaseNumber
     """Phase."""
     n: PlanNumber
@@ -117,6 +123,8 @@ class TurboPlanHeader(Wire):
         "n": Form.OWN_PLAN,
         "d": Form.SHORT_PLAN,
         "xd": Form.TEXT_AS_DEPENDENCY,
+        "sk": Form.OBJECT_AS_TEXT,
+        "fm": Form.OBJECT_AS_PATH,
     }
 
     p: PhaseNumber
@@ -171,7 +179,7 @@ class TurboTask(Wire):
         "action": "a", "n": "a", "title": "a", "desc": "a", "file": "f", "files": "f", "ac": "v",
         "tests": "ts",
     }  # fmt: skip
-    accepts: ClassVar[Mapping[str, Form]] = {"td": Form.LONG_TASK}
+    accepts: ClassVar[Mapping[str, Form]] = {"td": Form.LONG_TASK, "f": Form.OBJECT_AS_PATH}
 
     id: TaskName
     """Task id within the plan."""
@@ -231,6 +239,7 @@ class Summary(Wire):
         "n": Form.OWN_PLAN,
         "dt": Form.MOMENT_AS_DAY,
         "ch": Form.NAMED_COMMIT,
+        "fm": Form.OBJECT_AS_PATH,
         "dv": Form.OBJECT_AS_TEXT,
         "built": Form.OBJECT_AS_TEXT,
         "sg": Form.OBJECT_AS_TEXT,

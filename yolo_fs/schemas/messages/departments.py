@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from yolo_fs.reasons import Reason
 from yolo_fs.schemas.base import (
+    SHOULD,
     Count,
     Field,
     Form,
@@ -18,6 +19,7 @@ from yolo_fs.schemas.base import (
     Wire,
     fault,
     invariant,
+    may_lack,
 )
 from yolo_fs.schemas.messages.message import (
     Departments,
@@ -94,7 +96,12 @@ class Endpoint(Wire):
 
     method: Annotated[
         str,
-        Field(pattern=r"^[A-Z]+$", examples=["POST"], description="an HTTP method in upper case"),
+        Field(
+            pattern=r"^[A-Z]+$",
+            examples=["POST"],
+            description="an HTTP method in upper case",
+            json_schema_extra=SHOULD,
+        ),
     ]
     """HTTP method."""
     path: Annotated[
@@ -102,9 +109,9 @@ class Endpoint(Wire):
         Field(pattern=r"^/\S*$", examples=["/auth/login"], description="a path that begins with /"),
     ]
     """Path of the URL."""
-    request: dict[str, Any]
+    request: dict[str, Any] = may_lack()
     """Keys of the request body with their types."""
-    response: dict[str, Any]
+    response: dict[str, Any] = may_lack()
     """Keys of the response body with their types."""
 
 

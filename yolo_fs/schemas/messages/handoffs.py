@@ -37,6 +37,7 @@ class PhaseHandoff(
         "dt": Form.DAY_AS_MOMENT,
         "decisions": Form.OBJECT_AS_TEXT,
         "open_items": Form.OBJECT_AS_TEXT,
+        "artifacts": Form.OBJECT_AS_PATH,
         "research_refs": Form.OBJECT_AS_TEXT,
     }
 
@@ -89,6 +90,7 @@ class DeptHandoff(Message, sender="lead", receiver="lead", direction=Direction.A
 
     accepts: ClassVar[Mapping[str, Form]] = {
         "dt": Form.DAY_AS_MOMENT,
+        "artifacts": Form.OBJECT_AS_PATH,
         "blockers": Form.OBJECT_AS_TEXT,
     }
 
