@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
@@ -249,6 +250,16 @@ def test_a_change_is_told_to_who_listens(team: Team) -> None:
         assert (await call(asked, "next"))["data"]["next"]["agent"] != "critic"
 
     within(team, use)
+
+
+def test_a_host_waits_for_nothing_that_only_a_tool_needs() -> None:
+    asked = "import sys, yolo_fs.mcp.server; print(*sys.modules)"
+    loaded = subprocess.run(
+        [sys.executable, "-c", asked], capture_output=True, text=True, check=True
+    ).stdout
+    assert [
+        name for name in loaded.split() if name.startswith(("yolo_fs.services", "yolo_fs.schemas"))
+    ] == []
 
 
 def test_without_its_library_it_says_how_to_get_it(

@@ -5,11 +5,13 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import json
 import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import anyio
@@ -20,26 +22,13 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ResourceUpdated
 from mcp.types import ToolAnnotations
 
 from yolo_fs import __version__
-from yolo_fs.cli import schema, status
 from yolo_fs.cli.reply import Invocation, reply_of
 from yolo_fs.edges.files import read
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.journal import Journal
 from yolo_fs.json_form import to_json
 from yolo_fs.mcp.tools import ToolRefusedError, Tools, told
-from yolo_fs.mcp.writing import allowed
-from yolo_fs.protocol.authority import AUTHORITY
-from yolo_fs.protocol.commits import COMMITS
-from yolo_fs.protocol.departments import DEPARTMENTS
-from yolo_fs.protocol.escalation import ESCALATIONS
-from yolo_fs.protocol.gates import GATES
-from yolo_fs.protocol.isolation import BORDERS, SCOPES
-from yolo_fs.protocol.roster import ROSTER
-from yolo_fs.protocol.routes import ROUTES
-from yolo_fs.protocol.workflow import STEPS
 from yolo_fs.reasons import Finding
-from yolo_fs.rules.artifacts.table import ARTIFACTS
-from yolo_fs.rules.hooks.touches import Effect
 
 INSTRUCTIONS = """\
 Coordinates a team of agents that share one git repository. Call `stand` first: it says whose turn
@@ -54,23 +43,33 @@ _POLL_S = 0.5
 _MOST_BYTES = 4 << 20
 
 
-def _artifact_rows() -> list[dict[str, Any]]:
-    return [{"kind": row.kind, "file": row.file} for row in ARTIFACTS]
-
-
-ROWS: Mapping[str, Callable[[], Any]] = {
-    "agents": lambda: ROSTER,
-    "artifacts": _artifact_rows,
-    "authority": lambda: AUTHORITY,
-    "commits": lambda: COMMITS,
-    "departments": lambda: DEPARTMENTS,
-    "escalations": lambda: ESCALATIONS,
-    "gates": lambda: GATES,
-    "isolation": lambda: (*SCOPES, *BORDERS),
-    "messages": lambda: ROUTES,
-    "steps": lambda: STEPS,
+ROWS = {
+    "agents": "protocol.roster.ROSTER",
+    "artifacts": "rules.artifacts.table.ARTIFACTS",
+    "authority": "protocol.authority.AUTHORITY",
+    "commits": "protocol.commits.COMMITS",
+    "departments": "protocol.departments.DEPARTMENTS",
+    "escalations": "protocol.escalation.ESCALATIONS",
+    "gates": "protocol.gates.GATES",
+    "isolation": "protocol.isolation.SCOPES protocol.isolation.BORDERS",
+    "messages": "protocol.routes.ROUTES",
+    "steps": "protocol.workflow.STEPS",
 }
-"""The tables of the protocol that an agent may want to read."""
+"""The tables of the protocol that an agent may want to read, imported when they are read: a host
+waits for us at its start."""
+
+
+def _rows(name: str) -> Any:
+    tables = [_imported(place) for place in ROWS[name].split()]
+    if name == "artifacts":
+        return [{"kind": row.kind, "file": row.file} for row in tables[0]]
+    return tables[0] if len(tables) == 1 else [row for table in tables for row in table]
+
+
+def _imported(place: str) -> Any:
+    """Return what stands in a module of ours, such as `cli.status.status`."""
+    module, _, name = place.rpartition(".")
+    return getattr(importlib.import_module(f"yolo_fs.{module}"), name)
 
 
 class Server:
@@ -117,12 +116,12 @@ class Server:
             LIST: ("Every artifact with its state: committed, pending, held or rejected.",
                    self._artifacts),
             PROTOCOL: ("The names of the protocol's tables and kinds.", self._protocol),
-            **{f"{PROTOCOL}/{name}": (f"Rows of the table {name!r}.", rows)
-               for name, rows in ROWS.items()},
+            **{f"{PROTOCOL}/{name}": (f"Rows of the table {name!r}.", partial(_rows, name))
+               for name in ROWS},
             f"{PROTOCOL}/kinds": ("Every kind that `check` knows.", self._kinds),
         }  # fmt: skip
         for uri, (text, rows) in fixed.items():
-            function = functools.partial(_written, told(rows))
+            function = partial(_written, told(rows))
             self._server.add_resource(
                 FunctionResource.from_function(
                     function,
@@ -140,7 +139,9 @@ class Server:
         )(self._schema)
 
     def _board(self) -> Any:
-        return reply_of(status.status, self._asked, watch=False, revision=None).data
+        return reply_of(
+            _imported("cli.status.status"), self._asked, watch=False, revision=None
+        ).data
 
     def _artifacts(self) -> Any:
         return to_json(self._board())["candidates"]
@@ -153,16 +154,17 @@ class Server:
         }
 
     def _kinds(self) -> Any:
-        return reply_of(schema.list_, self._asked).data
+        return reply_of(_imported("cli.schema.list_"), self._asked).data
 
     def _schema(self, kind: str) -> str:
-        return _written(told(lambda: reply_of(schema.show, self._asked, kind=kind).data))
+        shown = _imported("cli.schema.show")
+        return _written(told(lambda: reply_of(shown, self._asked, kind=kind).data))
 
     def _content(self, path: str) -> str:
         return _read(told(lambda: self._text_of(path)))
 
     def _text_of(self, path: str) -> str:
-        allowed(self._start, self._agent, path, Effect.READ)
+        _imported("mcp.writing.may_read")(self._start, self._agent, path)
         found = read(os.path.abspath(self._start), os.path.normpath(path), _MOST_BYTES)
         if isinstance(found, Finding):
             raise ToolRefusedError(f"{found.reason.value}: {found.message}")
@@ -183,7 +185,7 @@ class Server:
             folder, root = repository.own_dir, repository.root
         journal = Journal(folder, source=root, now=lambda: datetime.now(UTC))
         path = os.path.join(folder, "events.jsonl")
-        seen, stamp = -1, None
+        seen, stamp, is_ready = -1, None, False
         while True:
             now = await anyio.to_thread.run_sync(_stamp, path)
             if now != stamp or seen < 0:
@@ -194,6 +196,9 @@ class Server:
                 for uri in sorted(changed | ({BOARD, LIST} if changed else set())):
                     await self._bus.publish(ResourceUpdated(uri=uri))
             await anyio.sleep(_POLL_S)
+            if not is_ready:  # the host's first questions went before what they need
+                await anyio.to_thread.run_sync(_imported, "cli.status.status")
+                is_ready = True
 
 
 def _as_tool(function: Callable[..., Any]) -> Callable[..., Any]:

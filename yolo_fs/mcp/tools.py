@@ -7,33 +7,20 @@ The text below each name is what the model reads, so it teaches the protocol as 
 from __future__ import annotations
 
 import functools
+import importlib
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Literal, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
-from yolo_fs.cli import escalate as escalations
-from yolo_fs.cli import gate as gates
-from yolo_fs.cli import handoff as handoffs
-from yolo_fs.cli import may as authority
-from yolo_fs.cli import task as tasks
-from yolo_fs.cli import workflow
 from yolo_fs.cli.reply import Invocation, Reply, reply_of, text_of
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.json_form import to_json
-from yolo_fs.mcp.writing import ArtifactWriter, Denied, allowed
-from yolo_fs.protocol.roster import department_said
-from yolo_fs.protocol.triggers import DirectiveRole
 from yolo_fs.reasons import Finding, Level, Reason, YoloError, errors, safe
-from yolo_fs.rules.artifacts.catalogue import kind_named
-from yolo_fs.rules.hooks.touches import Effect
-from yolo_fs.rules.phase.report import Asker
-from yolo_fs.rules.report import BUDGET, as_text, cut
-from yolo_fs.services.checking.validate import CheckedFile, Validator
-from yolo_fs.services.context.store import ContextStore
-from yolo_fs.services.history.team import Team
-from yolo_fs.services.reports.resume import resume
-from yolo_fs.services.workspace.settings import load
+
+if TYPE_CHECKING:  # a host waits for us at its start: what a tool needs is imported when it is used
+    from yolo_fs.mcp.writing import ArtifactWriter
+    from yolo_fs.services.checking.validate import CheckedFile, Validator
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -79,8 +66,6 @@ def told(function: Callable[_P, _R]) -> Callable[_P, _R]:
     def call(*arguments: _P.args, **named: _P.kwargs) -> _R:
         try:
             return function(*arguments, **named)
-        except Denied as refusal:
-            raise ToolRefusedError(str(refusal)) from None
         except YoloError as error:
             hint = f"\nNext: {safe(error.hint, 500)}" if error.hint else ""
             raise ToolRefusedError(
@@ -110,6 +95,11 @@ class Tools:
         Everything is computed from files and git, so it is true after a crash, a compaction or
         a change of session.
         """
+        from yolo_fs.protocol.roster import department_said
+        from yolo_fs.rules.phase.report import Asker
+        from yolo_fs.rules.report import BUDGET, as_text, cut
+        from yolo_fs.services.reports.resume import resume
+
         name = self._who(agent).removeprefix("yolo-")
         brief = resume(self._start, Asker(name, department_said(name)))
         return _answer(True, as_text(cut(brief, BUDGET, as_text)))
@@ -122,7 +112,7 @@ class Tools:
         A step is complete when its artifact is committed, not when somebody says so. phase: its
         number, such as 1; empty for the one that is worked on.
         """
-        return self._replied(workflow.next_, phase=self._phase(phase))
+        return self._replied("workflow.next_", phase=self._phase(phase))
 
     @told
     def check(self, path: str = "", text: str = "", kind: str = "", agent: str = "") -> ToolAnswer:
@@ -134,6 +124,9 @@ class Tools:
         line, each line ended, short keys. ok is false when there is an error; each fault says
         line, value, what is expected and what to do.
         """
+        from yolo_fs.rules.artifacts.catalogue import kind_named
+        from yolo_fs.services.checking.validate import Validator
+
         validator = Validator(self._start, kind_named(kind) if kind else None)
         try:
             return _of_files(self._checked(validator, path, text, agent))
@@ -180,7 +173,7 @@ class Tools:
         contact, an occasion or role for escalate. agent: your role.
         """
         return self._replied(
-            authority.may,
+            "may.may",
             role=self._named(agent), action=action, subject=(subject,), dept=None, plan="",
             work=None,
         )  # fmt: skip
@@ -195,11 +188,11 @@ class Tools:
         """
         number = self._phase(phase)
         if not name:
-            return self._replied(gates.list_, phase=number)
+            return self._replied("gate.list_", phase=number)
         if wait_s > 0:
             limit = min(wait_s, 300.0)
-            return self._replied(gates.wait, names=(name,), phase=number, timeout=limit)
-        return self._replied(gates.why, name=name, phase=number)
+            return self._replied("gate.wait", names=(name,), phase=number, timeout=limit)
+        return self._replied("gate.why", name=name, phase=number)
 
     @told
     def handoff(
@@ -217,10 +210,12 @@ class Tools:
         session_id, task_file, directive_branch, required_reading.
         """
         if action == "emit":
-            return self._replied(handoffs.emit_, **{**_NO_FIELDS, **(fields or {})})
+            return self._replied("handoff.emit_", **{**_NO_FIELDS, **(fields or {})})
+        from yolo_fs.protocol.triggers import DirectiveRole
+
         receiver = self._who(agent).removeprefix("yolo-")
         known = receiver if receiver in set(DirectiveRole) else None
-        return self._replied(handoffs.check, path=path or None, receiver=known, because=None)
+        return self._replied("handoff.check", path=path or None, receiver=known, because=None)
 
     @told
     def escalate(
@@ -249,18 +244,16 @@ class Tools:
         way = {"message_path": None, "to": ""}
         match action:
             case "list":
-                return self._replied(escalations.list_, phase="")
+                return self._replied("escalate.list_", phase="")
             case "open":
                 more = {"task": task, "boundary": "", "severity": None, "fails": False}
-                return self._replied(escalations.open_, **given, **seen, **way, **more)
+                return self._replied("escalate.open_", **given, **seen, **way, **more)
             case "raise":
                 choices = {"name": id, "options": tuple(options or ()), "boundary": ""}
-                return self._replied(escalations.raise_, **given, **seen, **way, **choices)
+                return self._replied("escalate.raise_", **given, **seen, **way, **choices)
             case "resolve":
                 items = {"name": id, "instructions": tuple(instructions or ()), "shown_by": ""}
-                return self._replied(
-                    escalations.resolve, **given, **way, **items, decision=decision
-                )
+                return self._replied("escalate.resolve", **given, **way, **items, decision=decision)
 
     @told
     def task(
@@ -281,13 +274,13 @@ class Tools:
         who = self._named(agent) if action in ("claim", "release") else ""
         match action:
             case "claims":
-                return self._replied(tasks.claims_)
+                return self._replied("task.claims_")
             case "claim":
-                return self._replied(tasks.claim, wanted=task, agent=who, files=tuple(files or ()))
+                return self._replied("task.claim", wanted=task, agent=who, files=tuple(files or ()))
             case "release":
-                return self._replied(tasks.release, wanted=task or None, agent=who)
+                return self._replied("task.release", wanted=task or None, agent=who)
             case "summary":
-                return self._replied(tasks.summary, plan=None, phase=None)
+                return self._replied("task.summary", plan=None, phase=None)
 
     # --- who asks, about what ---
 
@@ -313,6 +306,10 @@ class Tools:
     def _phase(self, named: str) -> str:
         if named:
             return named
+        from yolo_fs.services.context.store import ContextStore
+        from yolo_fs.services.history.team import Team
+        from yolo_fs.services.workspace.settings import load
+
         with Repository(self._start) as repository:
             settings = load(repository.root)
             store = ContextStore(repository, settings, Team(repository, settings))
@@ -324,18 +321,24 @@ class Tools:
         data = text.encode()
         if not path:
             return [validator.text(data)] if text else validator.tree()
-        allowed(self._start, self._who(agent), path, Effect.READ)
+        from yolo_fs.mcp.writing import may_read
+
+        may_read(self._start, self._who(agent), path)
         if not text:
             return validator.paths((path,))
         full = os.path.normpath(os.path.join(self._start, path))
         return [validator.again(full, path, data)]
 
     def _writer(self, agent: str) -> ArtifactWriter:
+        from yolo_fs.mcp.writing import ArtifactWriter
+
         return ArtifactWriter(self._start, self._who(agent))
 
-    def _replied(self, command: Any, **options: Any) -> ToolAnswer:
-        reply = reply_of(command, self._asked, **options)
-        return _of_reply(reply)
+    def _replied(self, command: str, **options: Any) -> ToolAnswer:
+        """Answer as a command of ours does; `command`: its module and function, `gate.why`."""
+        module, _, name = command.partition(".")
+        verb = getattr(importlib.import_module(f"yolo_fs.cli.{module}"), name)
+        return _of_reply(reply_of(verb, self._asked, **options))
 
 
 _NO_FIELDS = dict.fromkeys(

@@ -10,6 +10,7 @@ from typing import Any, Self
 from yolo_fs.edges.append import appending
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import SHARED, environment, write_atomic
+from yolo_fs.mcp.tools import ToolRefusedError
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, errors, safe
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.rules.artifacts.secrets import find_secrets
@@ -23,19 +24,20 @@ from yolo_fs.services.hooks.request import HookRequest
 _FEW = 20
 
 
-class Denied(Exception):  # noqa: N818 - it is an answer, not a fault of ours
-    """What is refused, why, and what to do instead."""
-
-
 def allowed(start: str, agent: str, path: str, effect: Effect) -> None:
     """Do nothing where an agent may touch a path: the hooks' own answer.
 
     Raises:
-        Denied: the rule, and whom to ask instead.
+        ToolRefusedError: the rule, and whom to ask instead.
     """
     asked: HookAnswer = answer(_question(start, agent, path, effect))
     if asked.refusal:
-        raise Denied(f"out_of_lane: {asked.refusal}")
+        raise ToolRefusedError(f"out_of_lane: {asked.refusal}")
+
+
+def may_read(start: str, agent: str, path: str) -> None:
+    """Do nothing where an agent may read a path. Raises as `allowed`."""
+    allowed(start, agent, path, Effect.READ)
 
 
 def _question(start: str, agent: str, path: str, effect: Effect) -> HookInput:
@@ -65,11 +67,13 @@ class ArtifactWriter:
 
         Raises:
             YoloError: LOCK_TIMEOUT, UNTERMINATED, NO_SPACE, STORAGE_FAILED.
-            Denied: why the line was not written.
+            ToolRefusedError: why the line was not written.
         """
         full = self._full(path)
         if not path.endswith(".jsonl"):
-            raise Denied(f"unknown_type: {safe(path)} is no JSONL\nNext: use the tool `write`.")
+            raise ToolRefusedError(
+                f"unknown_type: {safe(path)} is no JSONL\nNext: use the tool `write`."
+            )
         line = json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode()
         self._refuse_secrets(path, line)
         if not os.path.lexists(full):  # opening it would make it
@@ -88,7 +92,7 @@ class ArtifactWriter:
         found = self._findings(full, path, ended + line + b"\n")
         wrong = [each for each in errors(found) if _is_of_line(each, number)]
         if wrong:
-            raise Denied(_refused(path, wrong))
+            raise ToolRefusedError(_refused(path, wrong))
         return number, found
 
     def write(self, path: str, text: str) -> Sequence[Finding]:
@@ -96,13 +100,13 @@ class ArtifactWriter:
 
         Raises:
             YoloError: NO_SPACE, STORAGE_FAILED, NOT_REGULAR.
-            Denied: why it was not written.
+            ToolRefusedError: why it was not written.
         """
         full, data = self._full(path), text.encode()
         self._refuse_secrets(path, data)
         found = self._findings(full, path, data)
         if errors(found):
-            raise Denied(_refused(path, errors(found)))
+            raise ToolRefusedError(_refused(path, errors(found)))
         with environment(full):
             write_atomic(full, data, mode=SHARED)
         return found
@@ -114,20 +118,20 @@ class ArtifactWriter:
             relative = asked.relative(path)
             root = os.path.realpath(repository.root)
         if relative is None or not relative.startswith(f"{PLANNING_ROOT}/"):
-            raise Denied(
+            raise ToolRefusedError(
                 f"bad_name: {safe(path)} is no artifact below {PLANNING_ROOT}/"
                 "\nNext: write other files with your host's own tools."
             )
         allowed(self._start, self._agent, path, Effect.WRITE)
         if classify(relative) is None:
-            raise Denied(
+            raise ToolRefusedError(
                 f"bad_name: {safe(path)} is none of the protocol's artifacts"
                 "\nNext: read yolo-fs://protocol/artifacts for their names."
             )
         full = os.path.join(root, relative)
         folder = os.path.dirname(full)
         if os.path.realpath(folder) != folder or not os.path.isdir(folder):
-            raise Denied(
+            raise ToolRefusedError(
                 f"file_missing: {safe(os.path.dirname(relative))} is no folder of this repository"
                 "\nNext: a person makes a phase with 'yolo-fs phase new SLUG'."
             )
@@ -141,7 +145,7 @@ class ArtifactWriter:
 
     def _refuse_secrets(self, path: str, data: bytes) -> None:
         if find_secrets(data, path, frozenset()):
-            raise Denied(
+            raise ToolRefusedError(
                 "secret: the text looks like it holds a credential"
                 "\nNext: name where the credential is kept instead of the credential."
             )
