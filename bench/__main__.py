@@ -34,6 +34,7 @@ NAMES = (
     "hooks",
     "githooks",
     "warm",
+    "growth",
     "failpoint",
     "idle",
     "missed",

@@ -29,6 +29,7 @@ class Aim(Enum):
     WARM = "warm status, resume, gate, may, validate / python -I -S -c pass: at most 10"
     WARM_HOOK = "warm hook / python -I -S -c pass: at most 8 on the planning tree, 3 elsewhere"
     COLD = "the same commands, cold / python -I -S -c pass: at most 25"
+    GROWTH = "status and resume, 95 open phases / 5: at most 1.5"
     RESUME = "warm resume correlation / git log of 20,000 commits: at most 0.1"
     TEAM = "an artifact of one of 8 work trees, committed in all, p50 ms: at most 50"
     IDLE = "idle CPU of the daemon, 20,000 folders, with its scans: at most 0.3 percent"

@@ -24,6 +24,7 @@ from tests.support.teams import THREE, Team
 from yolo_fs.cli.board import SIGNS, draw_asides, draw_board
 from yolo_fs.cli.main import run
 from yolo_fs.cli.reply import console_for
+from yolo_fs.ids import PhaseId
 from yolo_fs.protocol.gates import Decision
 from yolo_fs.reasons import Exit
 from yolo_fs.rules.evidence.facts import PhaseFacts
@@ -360,3 +361,28 @@ def test_a_configuration_that_breaks_for_a_moment_ends_no_watch(team: Team) -> N
 
 def test_the_past_is_not_watched(team: Team) -> None:
     said(team, "--watch", "--at", "HEAD", code=Exit.USAGE)
+
+
+def test_of_many_open_phases_only_the_first_are_drawn_large() -> None:
+    few = Board("a" * 40, CONFIG, stands_in=False, phases=tuple(map(opened, range(1, 6))))
+    many = replace(few, phases=tuple(map(opened, range(1, 10))))
+    lines = drawn_of(many).splitlines()
+
+    assert "4 more phases are open: -v shows all of each" in lines
+    assert [line for line in lines if line.startswith("phase ")] == [
+        line for each in many.phases for line in drawn_of(replace(few, phases=(each,))).splitlines()
+        if line.startswith("phase ")
+    ]  # fmt: skip
+    assert drawn_of(few).splitlines()[:-3] == lines[: len(drawn_of(few).splitlines()) - 3]
+    assert "more phases are open" not in drawn_of(many, verbose=True)
+
+
+def opened(number: int) -> PhaseBoard:
+    begun = facts({"architecture.toon": [{"tech_decisions": ["JWT"]}]})
+    return PhaseBoard(replace(begun, phase=PhaseId(f"{number:02}", "auth")))
+
+
+def drawn_of(found: Board, *, verbose: bool = False) -> str:
+    out = io.StringIO()
+    draw_board(console_for(out), found, verbose=verbose)
+    return out.getvalue()

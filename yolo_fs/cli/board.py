@@ -50,24 +50,29 @@ _COLOUR = {
     PlanStanding.FAILED: "red",
 }
 _HALF = len(STEPS) // 2
+LARGE = 5
+"""Open phases that are drawn large, the first ones, unless everything is asked for."""
 FEW = 5
 """Pieces of evidence shown of each list, unless everything is asked for."""
 
 
 def draw_board(console: Console, found: Board, *, verbose: bool = False) -> None:
-    """Draw the team as of a commit. `verbose`: finished phases too, and what proves each step."""
+    """Draw the team as of a commit. `verbose`: all phases large, and what proves each step."""
     if not found.phases:
         console.print("no phase has a committed artifact yet")
         return
-    folded = [_is_finished(one.progress) and not verbose for one in found.phases]
-    for one, is_folded in zip(found.phases, folded, strict=True):
+    open_ = [one.id for one in found.phases if not _is_finished(one.progress)]
+    large = {one.id for one in found.phases} if verbose else set(open_[:LARGE])
+    for one in found.phases:
         console.print(
             _headline(one.progress), style="green" if _is_finished(one.progress) else "bold"
         )
-        if not is_folded:
+        if one.id in large:
             _draw_phase(console, one, verbose=verbose)
-    if not all(folded):
+    if large:
         _draw_legend(console)
+    if left := len(set(open_) - large):
+        console.print(f"{left} more phases are open: -v shows all of each", style="dim")
     if found.stands_in:
         console.print(
             "config.json is not in this commit: using the current configuration instead",

@@ -48,9 +48,9 @@ def status(asked: Invocation, *, watch: bool, revision: str | None) -> Reply:
     is so.
 
     The team: phases with departments and steps, plans, gates and what they lack, blockers, waits
-    that nothing ends, and what the work tree declares otherwise. A finished phase is one line; -v
-    shows all of it. On a terminal it fits the screen, and says first what needs a person; --watch
-    ends with q.
+    that nothing ends, and what the work tree declares otherwise. A finished phase is one line, as
+    is an open one after the first five; -v shows all of each. On a terminal it fits the screen, and
+    says first what needs a person; --watch ends with q.
 
     Committed: the branch has it. Pending: looked at again by itself in a moment. Held: valid, but
     git or the configuration stands in the way. Rejected: invalid, with each fault and its place.
@@ -193,10 +193,11 @@ def _show_phases(console: Console, found: Report) -> None:
     table.add_column("phase")
     for standing in CandidateState:
         table.add_column(standing.value, justify="right")
-    for phase in sorted({candidate.phase for candidate in found.candidates}):
-        counts = found.counts(
-            candidate for candidate in found.candidates if candidate.phase == phase
-        )
+    of_phase: dict[str, list[Candidate]] = {}
+    for candidate in found.candidates:
+        of_phase.setdefault(candidate.phase, []).append(candidate)
+    for phase, candidates in sorted(of_phase.items()):
+        counts = found.counts(candidates)
         cells = [
             Text(str(counts[standing] or "-"), style=_COLOUR[standing])
             for standing in CandidateState

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
+from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
@@ -438,7 +439,8 @@ def test_two_plans_turned_around_in_a_random_phase_are_always_named() -> None:
         for one, other in (plans, plans[::-1]):
             header: Any = next(filed for filed in facts.filed if filed.place.plan == one).lines[0]
             header["d"].append(str(other))
-        assert any(isinstance(alarm, Deadlock) for alarm in raised(facts))
+        turned = replace(facts)  # facts never change: these are others, about the same files
+        assert any(isinstance(alarm, Deadlock) for alarm in raised(turned))
 
 
 # --- random graphs ---

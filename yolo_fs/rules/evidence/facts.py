@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from yolo_fs.ids import PhaseId, PlanId
@@ -86,9 +87,9 @@ class Switches:
         return any(dept is not DEFAULT_DEPARTMENT for dept in self.departments)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PhaseFacts:
-    """Everything that a rule may know of a phase."""
+    """Everything that a rule may know of a phase; never changed once it is made."""
 
     phase: PhaseId
     filed: tuple[Filed, ...]
@@ -116,14 +117,24 @@ class PhaseFacts:
         """Return the valid artifacts of a kind, of one department or of all, in the order of their
         paths.
         """
-        found = (
-            filed
-            for filed in self.filed
-            if filed.valid
-            and filed.place.artifact.kind == kind
-            and (department is None or filed.place.department == department)
-        )
-        return tuple(sorted(found, key=lambda filed: filed.place.path))
+        found = self._valid_by_kind.get(kind, ())
+        if department is None:
+            return tuple(found)
+        return tuple(filed for filed in found if filed.place.department == department)
+
+    @cached_property
+    def _valid_by_kind(self) -> dict[str, list[Filed]]:
+        found: dict[str, list[Filed]] = {}
+        for filed in sorted(self.filed, key=lambda filed: filed.place.path):
+            if filed.valid:
+                found.setdefault(filed.place.artifact.kind, []).append(filed)
+        return found
+
+    @cached_property
+    def plans(self) -> tuple[Plan, ...]:
+        """The phase's plans in the order of their ids."""
+        filed = (one for one in self.of_kind("plan") if one.lines and one.place.plan)
+        return tuple(sorted(map(_plan, filed), key=lambda plan: plan.id))
 
     def lines_of(self, kind: str, department: Dept | None = None) -> tuple[Mapping[str, Any], ...]:
         """Return all records of a kind."""
@@ -158,12 +169,9 @@ class Plan:
 
 def plans_of(facts: PhaseFacts, department: Dept | None = None) -> tuple[Plan, ...]:
     """Return the phase's plans in the order of their ids."""
-    plans = [
-        _plan(filed)
-        for filed in facts.of_kind("plan", department)
-        if filed.lines and filed.place.plan
-    ]
-    return tuple(sorted(plans, key=lambda plan: plan.id))
+    if department is None:
+        return facts.plans
+    return tuple(plan for plan in facts.plans if plan.department == department)
 
 
 def _plan(filed: Filed) -> Plan:

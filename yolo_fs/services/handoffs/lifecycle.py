@@ -63,6 +63,7 @@ class _Known:
         self._root = root
         self._reads = reads
         self._touches = _touches(history_index)
+        self._listed: dict[str, frozenset[str]] = {}
 
     # --- deliveries ---
 
@@ -140,7 +141,10 @@ class _Known:
                 if "{dept}" in place.artifact.file and place.department == row.name.value:
                     yield ReceiverSign(receiver, HandoffStage.ACTED_UPON, moment, commit)
             yield from self._of_agents(facts, receiver, row.agents)
-            status = f"{_folder(facts)}/.dept-status-{row.name.value}.json"
+            status = f".dept-status-{row.name.value}.json"
+            if status not in self._names(_folder(facts)):
+                continue
+            status = f"{_folder(facts)}/{status}"
             said = read_json(os.path.join(self._root, status))
             began = _seconds(said.get("started_at")) if isinstance(said, dict) else None
             if began is not None:
@@ -161,7 +165,10 @@ class _Known:
         """Yield when an agent's context was compiled, and when its own handoff was read: it had
         read by then.
         """
+        names = self._names(_folder(facts))
         for agent in agents:
+            if f".ctx-{agent}.toon" not in names:
+                continue
             context = f"{_folder(facts)}/.ctx-{agent}.toon"
             stamp = stamp_of(self._root, context)
             if not isinstance(stamp, Finding):
@@ -179,6 +186,12 @@ class _Known:
                     Moment(int(read.at.timestamp())),
                     "context_health.log",
                 )
+
+    def _names(self, folder: str) -> frozenset[str]:
+        """Return what lies in a folder of a phase; most of what could be there is not."""
+        if folder not in self._listed:
+            self._listed[folder] = frozenset(names_in(os.path.join(self._root, folder)))
+        return self._listed[folder]
 
     def _artifacts(self, facts: PhaseFacts) -> Iterator[tuple[Place, Moment, str]]:
         for filed in facts.filed:

@@ -68,8 +68,8 @@ class Team:
         self._settings = settings
         self._filed: dict[str, tuple[object, Filed]] = {}
         """Path → what was read last, the blob and the plans that matter to it, and what it says."""
-        self._names: tuple[str, ...] = ()
-        """Paths of the commit that was asked for last."""
+        self._blobs: Mapping[str, str] = {}
+        """Path → blob of the commit that was asked for last."""
         self._phases: tuple[object, tuple[Phase, ...]] | None = None
         """What was asked last, and the answer."""
         self._pasts: dict[str, _Past] = {}
@@ -79,9 +79,9 @@ class Team:
         """Return the phases as of a commit; the last answer is kept, for several callers ask for
         it.
         """
-        asked = (commit, switches)
+        asked = (commit, switches or Switches(self._settings.config))
         if self._phases is None or self._phases[0] != asked:
-            self._phases = asked, tuple(map(Phase, self.facts(commit, switches)))
+            self._phases = asked, tuple(map(Phase, self.facts(*asked)))
         return self._phases[1]
 
     def facts(self, commit: str | None, switches: Switches | None = None) -> tuple[PhaseFacts, ...]:
@@ -90,7 +90,7 @@ class Team:
             return ()
         self.history_index.read_up_to(commit)
         files = self._repository.files_at(commit, PLANNING_ROOT)
-        self._names = tuple(files)
+        self._blobs = files
         present = list(self._file(files))
         phases = sorted({one.place.phase for one in present if one.place.phase})
         chosen = switches or Switches(self._settings.config)
@@ -156,8 +156,10 @@ class Team:
         if commits[known.count - 1 : known.count] != known.last:
             known = _Past()
         versions, blob = list(known.versions), known.blob
+        is_first = len(commits) == 1 and path in self._blobs
         for one in commits[known.count :]:
-            fresh = self._repository.blob_at(one.oid, path)
+            # What only one commit has changed is what that commit made of it.
+            fresh = self._blobs[path] if is_first else self._repository.blob_at(one.oid, path)
             if fresh and fresh != blob and (lines := self.lines_at(path, fresh)):
                 versions.append(Version(of_former(kind, lines), one.at_s, one.height))
             blob = fresh or blob
@@ -211,7 +213,7 @@ class Team:
             return frozenset()
         folder = f"{place.folder}/"
         return plans_named(
-            path.removeprefix(folder) for path in self._names if path.startswith(folder)
+            path.removeprefix(folder) for path in self._blobs if path.startswith(folder)
         )
 
     def _understood(self, place: Place, found: GitObject | None, plans: frozenset[str]) -> Filed:

@@ -78,17 +78,6 @@ class Keeper:
         draft = self._draft(files, cause)
         return next(iter(self._append([draft])), None) if draft else None
 
-    def keep_tree(
-        self, tree: str, paths: Sequence[str], size_bytes: int, cause: KeptCause
-    ) -> KeptEntry | None:
-        """Keep a tree that git has stored, as `git write-tree` does, as one entry. Raises as
-        `keep`.
-
-        The caller has left out what looks like a credential. `paths`: every file in it.
-        """
-        entry = KeptEntry(0, "", tuple(paths), len(paths), size_bytes, cause, tree)
-        return next(iter(self._append([(entry, ())])), None)
-
     def entries(self) -> tuple[KeptEntry, ...]:
         """Return what is kept, oldest first."""
         return within_bounds(self._read())

@@ -15,7 +15,7 @@ from yolo_fs.edges.lines import read_object
 from yolo_fs.json_form import to_json
 from yolo_fs.reasons import Finding
 from yolo_fs.rules.escalations.state import as_json
-from yolo_fs.rules.evidence.facts import PhaseFacts, Switches
+from yolo_fs.rules.evidence.facts import Switches
 from yolo_fs.rules.evidence.plans import PlanStatus
 from yolo_fs.rules.loops.facts import LoopProgress
 from yolo_fs.rules.phase.phase import Phase
@@ -97,10 +97,10 @@ def board(
     config = _config_at(repository, settings, commit)
     switches = Switches(config or settings.config)
     gathered = team or Team(repository, settings)
-    facts = gathered.facts(commit, switches)
+    known = gathered.phases(commit, switches)
     at_s = gathered.history_index.at_s(commit) if commit else 0
     stands_in = commit is not None and config is None and settings.config != Config()
-    phases = tuple(_phase(gathered, one, at_s) for one in facts)
+    phases = tuple(_phase(gathered, one, at_s) for one in known)
     return Board(commit, config, stands_in, phases)
 
 
@@ -127,12 +127,14 @@ def _config_at(repository: Repository, settings: Settings, commit: str | None) -
     return shaped if isinstance(shaped, Config) else None
 
 
-def _phase(team: Team, facts: PhaseFacts, at_s: int) -> PhaseBoard:
-    if Phase(facts).is_complete:
-        return PhaseBoard(facts)
-    return PhaseBoard(
-        facts, tuple(loop for loop in loops_of(team, facts, at_s) if not loop.is_over)
-    )
+def _phase(team: Team, phase: Phase, at_s: int) -> PhaseBoard:
+    going_on: tuple[LoopProgress, ...] = ()
+    if not phase.is_complete:
+        found = loops_of(team, phase.facts, at_s)
+        going_on = tuple(loop for loop in found if not loop.is_over)
+    shown = PhaseBoard(phase.facts, going_on)
+    vars(shown).update(vars(phase))  # what was folded already
+    return shown
 
 
 # --- for machines ---

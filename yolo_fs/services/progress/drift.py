@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from yolo_fs.edges.store import read_json
 from yolo_fs.rules.evidence.facts import Switches
-from yolo_fs.rules.handoffs.lifecycle import overdue
+from yolo_fs.rules.handoffs.lifecycle import HandoffLifecycle, overdue
 from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.rules.states.department import Drift, drift_of_department, drift_of_state
 from yolo_fs.rules.states.project import claims
@@ -48,10 +48,21 @@ class Aside:
         return bool(self.drifts or self.forged or self.blockers or self.handoffs)
 
 
-def asides(root: str, settings: Settings, found: Board, team: Team) -> tuple[Aside, ...]:
-    """Return what the work tree adds to a board of the present; empty when all agree."""
+def asides(
+    root: str,
+    settings: Settings,
+    found: Board,
+    team: Team,
+    lives: Sequence[HandoffLifecycle] | None = None,
+) -> tuple[Aside, ...]:
+    """Return what the work tree adds to a board of the present; empty when all agree.
+
+    `lives`: the lives of the handoffs, where somebody has looked already.
+    """
     of_all = (*_of_config(found.config, settings.config), *_of_project(root, found))
-    configured = Aside("", of_all, handoffs=tuple(_of_handoffs(root, settings, found, team)))
+    known = _lives(root, settings, found, team) if lives is None else lives
+    late = tuple(str(one) for one in overdue(known, int(time.time())))
+    configured = Aside("", of_all, handoffs=late)
     phases = (_of_phase(root, one, Switches(settings.config), team) for one in found.phases)
     return tuple(one for one in (configured, *phases) if one)
 
@@ -118,13 +129,12 @@ def _of_project(root: str, found: Board) -> Iterator[Drift]:
             yield Drift(PROJECT, key, declared, derived)
 
 
-def _of_handoffs(root: str, settings: Settings, found: Board, team: Team) -> Iterator[str]:
-    if found.phases:
-        reads = Reader(root, root, settings.limits, lambda *_: None).log().reads
-        known = lifecycles_of(
-            root, found.phases, team.history_index, reads, settings.policy.handoff_deadline_s
-        )
-        yield from (str(one) for one in overdue(known, int(time.time())))
+def _lives(root: str, settings: Settings, found: Board, team: Team) -> tuple[HandoffLifecycle, ...]:
+    if not found.phases:
+        return ()
+    reads = Reader(root, root, settings.limits, lambda *_: None).log().reads
+    deadline_s = settings.policy.handoff_deadline_s
+    return lifecycles_of(root, found.phases, team.history_index, reads, deadline_s)
 
 
 def _of_states(root: str, phase: Phase) -> Iterator[Drift]:

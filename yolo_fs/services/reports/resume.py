@@ -116,12 +116,14 @@ class _Look:
     def _with_team(
         self, seen: Situation, settings: Settings, team: Team, found: Board
     ) -> Situation:
+        none: tuple[HandoffLifecycle, ...] = ()
+        lives = self._tried(lambda: self._lives(settings, team, found.phases), none)
         return replace(
             seen,
             phases=self._with_empty(found.phases, settings),
-            drift=self._tried(lambda: tuple(self._drift(settings, found, team)), ()),
+            drift=self._tried(lambda: tuple(self._drift(settings, found, team, lives)), ()),
             steps_said=team.history_index.by_step,
-            lives=self._tried(lambda: self._lives(settings, team, found.phases), ()),
+            lives=lives,
         )
 
     def _tried(self, look: Callable[[], _Answer], otherwise: _Answer) -> _Answer:
@@ -152,11 +154,17 @@ class _Look:
         fresh = (Phase(PhaseFacts(phase, shared, begun)) for phase in empty)
         return sorted((*phases, *fresh), key=lambda one: one.id)
 
-    def _drift(self, settings: Settings, found: Board, team: Team) -> Iterator[str]:
+    def _drift(
+        self,
+        settings: Settings,
+        found: Board,
+        team: Team,
+        lives: tuple[HandoffLifecycle, ...],
+    ) -> Iterator[str]:
         """Yield what the work tree declares; how late a handoff is, is left out, for it changes by
         itself.
         """
-        for one in asides(self.repository.root, settings, found, team):
+        for one in asides(self.repository.root, settings, found, team, lives):
             place = f"{one.phase}: " if one.phase else ""
             yield from (f"{place}{each}" for each in one.drifts)
             yield from (f"{place}{name} is forged, it opens nothing" for name in one.forged)
