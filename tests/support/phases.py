@@ -35,7 +35,7 @@ def complete() -> Content:
             {"p": "01", "n": "02", "t": "Login", "w": 2, "d": ["01-01"]},
             task | {"f": ["src/login.ts"]},
         ],
-        "test-plan.jsonl": [{"id": "T1", "red": True}],
+        "test-plan.jsonl": [{"id": "T1", "plan": p, "red": True} for p in ("01-01", "01-02")],
         "01-01.summary.jsonl": [
             {"s": "complete", "tc": 1, "tt": 1, "ch": ["aaaaaaa"], "tst": "red_green"}
         ],

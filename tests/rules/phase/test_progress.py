@@ -286,8 +286,11 @@ def reviewed(
     *versions: tuple[int, list[dict[str, Any]]], work: tuple[Work, ...] = (), **more: Any
 ) -> tuple[str, ...]:
     """Return what the code review lacks: after these versions of its file (order, lines), and this work."""
-    content = complete() | {"code-review.jsonl": versions[-1][1]} | more
-    known = {REVIEW: tuple(Version(tuple(lines), 10 * order, order) for order, lines in versions)}
+    approved = {"plan": "01-02", "r": "approve", "cycle": 1, "dt": "2026-02-19"}
+    known = {
+        REVIEW: tuple(Version((approved, *lines), 10 * order, order) for order, lines in versions)
+    }
+    content = complete() | {"code-review.jsonl": list(known[REVIEW][-1].lines)} | more
     return step(fold(facts(content, versions=known, work=work)), "code_review").missing
 
 

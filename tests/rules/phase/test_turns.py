@@ -240,6 +240,7 @@ def test_nobody_is_sent_past_a_closed_gate() -> None:
     header = {"p": "01", "n": "04", "t": "Design", "w": 1, "d": []}
     own = {"ux-01-04.plan.jsonl": [header, {"id": "T1", "f": ["src/auth.ts"], "spec": "x", "ts": "y"}],
            "ux-01-04.summary.jsonl": [{"s": "complete", "tc": 1, "tt": 1, "ch": ["aaaaaaa"]}],
+           "ux-test-plan.jsonl": [{"id": "T1", "plan": "01-04", "red": True}],
            "ux-code-review.jsonl": [{"plan": "01-04", "r": "approve"}],
            "ux-test-results.jsonl": [{"plan": "01-04", "phase": "green", "fl": 0}]}  # fmt: skip
     start = {name: complete()[name] for name in ("critique.jsonl", "research.jsonl")}

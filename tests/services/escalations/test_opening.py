@@ -55,3 +55,22 @@ def test_the_last_failed_review_opens_its_escalation_once(team: Team) -> None:
     text = as_text(resume(str(team.root), Asker("lead")))
     assert "next: lead" in text and "nothing to do" not in text
     assert "asks: code review 01-01: escalated to the Lead" in text
+
+
+@pytest.mark.proves("002:133")
+def test_what_the_lead_accepts_ends_the_escalation_of_the_review(team: Team) -> None:
+    team.file("src/auth/tokens.ts", "export {}\n")
+    review(team, 1, "no check")
+    team.user_commits("feat(01-01): T1 load the keys", "src/auth/tokens.ts")
+    review(team, 2, "still no check")
+    accepted = {"ts": "2026-02-20T10:00:00Z", "agent": "lead", "reason": "it is rare"}
+    team.artifact("decisions.jsonl", json.dumps({**accepted, "dec": "I like 01-01"}) + "\n")
+    team.once()
+    assert len(logged(team)) == 1
+    accepted["dec"] = "Accept 01-01 with known issues"
+    team.artifact("decisions.jsonl", json.dumps(accepted) + "\n")
+    team.once()
+    last = logged(team)[-1]
+    assert (last["st"], last["mv"], last["agent"]) == ("resolved", "over", "senior")
+    assert team.git("cat-file", "-t", last["ref"]) == "commit"
+    assert "rising" not in as_text(resume(str(team.root), Asker("lead")))

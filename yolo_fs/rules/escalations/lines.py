@@ -15,7 +15,7 @@ from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, name_in
 from yolo_fs.protocol.names import Role
 from yolo_fs.protocol.roster import department_said
 from yolo_fs.rules.escalations.fold import Timeout
-from yolo_fs.rules.escalations.log import EscalationLog, role_of
+from yolo_fs.rules.escalations.log import OVER, EscalationLog, role_of
 from yolo_fs.rules.escalations.machine import path_of
 from yolo_fs.rules.escalations.messages import EscalationRequest, recommended
 from yolo_fs.rules.escalations.state import EscalationProgress, EscalationStage
@@ -25,17 +25,20 @@ from yolo_fs.subject import GRAMMAR
 _RESOLVED = re.compile(r"resolve blocker\b")
 
 
-def resumes(name: EscalationId, subject: str, *, is_only: bool) -> bool:
+def resumes(name: EscalationId, subject: str, *, is_only: bool, is_of_plan: bool = False) -> bool:
     """Return whether a commit carries on the task that is blocked.
 
     `is_only`: no other escalation of the plan waits for its Dev, so that a resolved blocker can be
     no other.
+    `is_of_plan`: no Dev reported it, so that any work on the plan carries it on.
     """
     if re.search(rf"\b{re.escape(str(name))}\b", subject):
         return True
     purpose = purpose_of(subject)
     if purpose is None or purpose.step:
         return False
+    if is_of_plan:
+        return purpose.plan == name.task.plan
     if purpose.task:
         return purpose.task == name.task
     found = GRAMMAR.fullmatch(subject)
@@ -87,6 +90,7 @@ def resolved(said: EscalationRequest, to: str, one: EscalationProgress | None) -
             _line(said, "resolved", target)
             | attempt
             | {"res": decision or "none", "ref": said.shown_by}
+            | ({"mv": OVER} if said.is_over else {})
         )
     below = name_in(one.below(one.holder), one.department) if one else "dev"
     new = said.decision or decision
@@ -112,8 +116,7 @@ def called(
 
 
 def _may_reopen(one: EscalationProgress) -> bool:
-    came_back = one.standing is EscalationStage.DESCENDING and one.holder is one.origin
-    return came_back or one.standing is EscalationStage.RESOLVED
+    return one.is_told or one.standing is EscalationStage.RESOLVED
 
 
 _BEYOND = "beyond the authority of whoever asks"

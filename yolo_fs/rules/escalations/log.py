@@ -90,6 +90,9 @@ _OUTSIDE = {"user": Role.USER, "go.md": Role.USER, "go": Role.USER}
 
 # --- stations ---
 
+OVER = "over"
+"""Move of a line that ends what a Senior or a Lead reported: the loop that it was about is over."""
+
 
 @dataclass(frozen=True, slots=True)
 class LogEntry:
@@ -111,7 +114,7 @@ class LogEntry:
     reason: str
     severity: str
     move: str = ""
-    """`timeout`, `remind`, `fail` or `stop`."""
+    """`timeout`, `remind`, `fail`, `stop` or `over`."""
     attempt: int | None = None
     evidence: tuple[str, ...] = ()
     recommendation: str = ""

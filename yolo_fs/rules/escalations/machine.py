@@ -18,7 +18,7 @@ from yolo_fs.protocol.escalation import CHAINS, ESCALATES_BY_ROLE, RULES, Rule
 from yolo_fs.protocol.names import Dept, Mode, Role
 from yolo_fs.protocol.roster import department_said
 from yolo_fs.reasons import Finding, Level, Reason
-from yolo_fs.rules.escalations.log import LOG, EscalationLog, LogEntry
+from yolo_fs.rules.escalations.log import LOG, OVER, EscalationLog, LogEntry
 from yolo_fs.rules.escalations.state import EscalationProgress, EscalationStage
 
 _RULE = {row.rule: row for row in RULES}
@@ -193,8 +193,7 @@ def _is_foreign(one: EscalationProgress, line: LogEntry) -> bool:
 
 
 def _report(one: EscalationProgress, line: LogEntry, known: EscalationLog) -> Step:
-    came_back = one.standing is EscalationStage.DESCENDING and one.holder is one.origin
-    if one.is_open and not came_back:
+    if one.is_open and not one.is_told:
         message = f"{one.id} is open already"
         hint = f"{one.agent} holds it: give it what is new."
         return one, (
@@ -337,7 +336,8 @@ def _handed_down(one: EscalationProgress, line: LogEntry) -> Step:
 
 
 def _resume(one: EscalationProgress, line: LogEntry) -> Step:
-    if one.standing is EscalationStage.DESCENDING and (one.holder is one.origin or one.claimed):
+    is_over = line.move == OVER and one.origin is not Role.DEV
+    if is_over or one.is_told or (one.claimed and one.standing is EscalationStage.DESCENDING):
         return replace(one, standing=EscalationStage.RESOLVED, reminded=False, claimed=False), ()
     message = (
         f"{one.id} is {one.standing}, held by {one.agent}: nobody has told "

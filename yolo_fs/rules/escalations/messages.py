@@ -42,6 +42,8 @@ class EscalationRequest:
     """Escalation that a message names."""
     fails: bool = False
     """A security FAIL."""
+    is_over: bool = False
+    """The loop that it was about is over."""
     original: Mapping[str, Any] | None = None
     """The message that said it, where only its sender can write it: it names files and lines, or a
     commit."""

@@ -77,6 +77,17 @@ class EscalationProgress:
         return self.path[0]
 
     @property
+    def is_told(self) -> bool:
+        """Whether whoever is blocked knows how to go on, and nothing shows yet that it does."""
+        return self.standing is EscalationStage.DESCENDING and self.holder is self.origin
+
+    @property
+    def last_round(self) -> tuple[LogEntry, ...]:
+        """The stations since it was last reported."""
+        opened = [number for number, one in enumerate(self.history) if one.state == "open"]
+        return self.history[opened[-1] :] if opened else self.history
+
+    @property
     def agent(self) -> str:
         """Name of whoever has to move, such as `fe-senior`."""
         return name_in(self.holder, self.department)

@@ -27,6 +27,7 @@ LOOPS_GO_ON: Mapping[str, tuple[str, frozenset[str]]] = {
     "qa-code": ("r", frozenset({"FAIL"})),
     "research": ("src", frozenset({"pending"})),
     "po-qa-verdict": ("verdict", frozenset({"patch", "major"})),
+    "integration-gate-result": ("r", frozenset({"FAIL"})),
 }
 """Kind → the key and its values that keep a loop going."""
 
@@ -35,6 +36,7 @@ ROUNDS_OF: Mapping[str, tuple[str, ...]] = {
     "verification": ("verification", "qa-code", "plan", "architecture"),
     "qa-code": ("verification", "qa-code", "plan", "architecture"),
     "research": ("research",),
+    "integration-gate-result": ("integration-gate-result",),
     "po-qa-verdict": (
         "po-qa-verdict",
         "integration-gate-result",

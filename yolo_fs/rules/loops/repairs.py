@@ -14,7 +14,7 @@ from yolo_fs.protocol.chains import QA_REMEDIES
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, name_in
 from yolo_fs.protocol.names import Dept, Role
 from yolo_fs.protocol.workflow import LIMIT_BY_KEY
-from yolo_fs.rules.evidence.facts import PhaseFacts, Plan, plans_of, texts
+from yolo_fs.rules.evidence.facts import PhaseFacts, Plan, Version, plans_of, texts
 from yolo_fs.rules.loops.facts import Loop, LoopFacts, LoopProgress, Metrics
 from yolo_fs.rules.loops.reviews import (
     ACCEPTED,
@@ -83,49 +83,48 @@ def qa_remediations(facts: LoopFacts) -> Iterator[LoopProgress]:
             yield _remediation(facts, department, runs)
 
 
-def _runs(facts: LoopFacts, kind: str, department: Dept) -> list[tuple[str, int]]:
-    """Return (result, order) of each verification of a kind."""
-    return [
-        (str(one.lines[0].get("r")), one.order) for one in facts.of(kind, department) if one.lines
-    ]
+def _runs(facts: LoopFacts, kind: str, department: Dept) -> list[tuple[str, Version]]:
+    """Return (result, version) of each verification of a kind."""
+    return [(str(one.lines[0].get("r")), one) for one in facts.of(kind, department) if one.lines]
 
 
 def _remediation(
-    facts: LoopFacts, department: Dept, runs: Mapping[str, list[tuple[str, int]]]
+    facts: LoopFacts, department: Dept, runs: Mapping[str, list[tuple[str, Version]]]
 ) -> LoopProgress:
-    fails = {
-        kind: [order for result, order in found if result == "FAIL"] for kind, found in runs.items()
-    }
-    count = max(map(len, fails.values()))
-    left = max(0, _QA_MOST - count)
+    count = max(sum(result == "FAIL" for result, _ in found) for found in runs.values())
+    plans = plans_of(facts.phase, department)
+    most = _QA_MOST + sum(escalations_over(facts.phase, str(plan.id), Role.LEAD) for plan in plans)
+    left = max(0, most - count)
     failing = [kind for kind, found in runs.items() if found and found[-1][0] == "FAIL"]
     if not failing:
         return LoopProgress(Loop.QA, department.value, "passed", count, left)
-    latest = max(runs[kind][-1][1] for kind in failing)
-    state, role, what = _qa_state(facts, department, count, latest, failing[0])
+    latest = max((runs[kind][-1][1] for kind in failing), key=lambda one: one.order)
+    again = Role.QA_CODE if failing[0] == "qa-code" else Role.QA
+    state, role, what = _qa_state(facts, department, (count, most), latest, again)
     return LoopProgress(
         Loop.QA, department.value, state, count, left, name_in(role, department), what
     )
 
 
 def _qa_state(
-    facts: LoopFacts, department: Dept, count: int, since: int, kind: str
+    facts: LoopFacts, department: Dept, rounds: tuple[int, int], fail: Version, again: Role
 ) -> tuple[str, Role, str]:
-    first = QA_REMEDIES[0].moves
-    chain = QA_REMEDIES[min(count, len(QA_REMEDIES)) - 1]
-    if facts.is_worked_on(since, ""):
-        again = Role.QA_CODE if kind == "qa-code" else Role.QA
-        return "to be verified again", again, first[3].text
-    if facts.is_after(since, "plan", department):
-        return "to be fixed", Role.DEV, first[2].text
-    if count > _QA_MOST:
-        lead, architect = chain.moves
-        if facts.is_after(since, "architecture", department):
-            return "design is re-evaluated", Role.SENIOR, first[1].text
+    """Return whose turn it is after a FAIL; `rounds`: how many there were, and may be."""
+    first, *_, last = QA_REMEDIES
+    if facts.is_worked_on(fail.order, ""):
+        return "to be verified again", again, first.moves[3].text
+    if facts.is_after(fail.order, "plan", department):
+        return "to be fixed", Role.DEV, first.moves[2].text
+    count, most = rounds
+    if count > _QA_MOST and facts.is_after(fail.order, "architecture", department):
+        return "design is re-evaluated", Role.SENIOR, first.moves[1].text
+    if count > most:
+        lead, architect = last.moves
         plans = plans_of(facts.phase, department)
-        if any(was_escalated(facts, str(plan.id), Role.ARCHITECT) for plan in plans):
-            return chain.occasion, Role.ARCHITECT, architect.text
-        return chain.occasion, Role.LEAD, lead.text
+        if any(was_escalated(facts, str(one.id), Role.ARCHITECT, fail.at_s) for one in plans):
+            return last.occasion, Role.ARCHITECT, architect.text
+        return last.occasion, Role.LEAD, lead.text
+    chain = QA_REMEDIES[min(count, _QA_MOST) - 1]
     assign, senior = chain.moves[:2]
     return chain.occasion, Role.LEAD, f"{assign.text}; then {senior.text}"
 

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from yolo_fs.ids import EscalationId
 from yolo_fs.protocol.chains import CHANGE_CLASSES, REVIEW_REMEDIES, Weight
 from yolo_fs.protocol.names import Dept, Role
 from yolo_fs.rules.escalations.entries import as_committed
@@ -130,6 +129,9 @@ def stage_of(facts: LoopFacts, plan: str, reviews: Sequence[Review]) -> ReviewSt
             if is_fixed
             else ReviewStage("minor findings", Role.DEV, fix.text)
         )
+    is_late = cycles_of(reviews) >= facts.phase.switches.config.review_loop.max_cycles
+    if is_late and any(_accepts(line, plan) for line in facts.phase.lines_of("decisions")):
+        return ReviewStage(ACCEPTED, None, _LEAD.moves[0].text)
     if not cycles_left(facts, plan, reviews) and (stage := _after_last_cycle(facts, plan, last)):
         return stage
     fix, again = _MAJOR.moves
@@ -155,11 +157,11 @@ def cycles_left(facts: LoopFacts, plan: str, reviews: Sequence[Review]) -> int:
 
 
 def escalations_over(facts: PhaseFacts, of: str, origin: Role) -> int:
-    """Return how many escalations of a task, or of the tasks of a plan, a role opened and saw
-    resolved.
+    """Return how many escalations of a task, or of the tasks of a plan, a role opened and was told
+    how to go on.
     """
     return sum(
-        one.attempt - one.is_open
+        one.attempt - (one.is_open and not one.is_told)
         for one in as_committed(facts)
         if one.origin is origin and of in (str(one.id.task), str(one.id.task.plan))
     )
@@ -170,9 +172,7 @@ def _after_last_cycle(facts: LoopFacts, plan: str, last: Review) -> ReviewStage 
     mended again.
     """
     text = _LEAD.moves[0].text
-    if any(_accepts(line, plan) for line in facts.phase.lines_of("decisions")):
-        return ReviewStage(ACCEPTED, None, text)
-    if not was_escalated(facts, plan, Role.ARCHITECT):
+    if not was_escalated(facts, plan, Role.ARCHITECT, last.at_s):
         return ReviewStage(
             ESCALATED,
             Role.LEAD,
@@ -203,14 +203,17 @@ _DENIES = re.compile(
 )
 
 
-def was_escalated(facts: LoopFacts, plan: str, to: Role) -> bool:
-    """Return whether the log has an escalation of a task of this plan that went up to a role."""
-    for line in facts.phase.lines_of("escalation"):
-        name = EscalationId.parse(str(line.get("id")))
-        target = str(line.get("tgt", "")).lower().removeprefix("yolo-")
-        if name and str(name.task.plan) == plan and target.endswith(to):
-            return True
-    return False
+def was_escalated(facts: LoopFacts, plan: str, to: Role, since_s: int = 0) -> bool:
+    """Return whether a Senior or a Lead escalated a plan up to a role, not before a moment; what a
+    Dev reports is a blocker of its task, and no failed review.
+    """
+    return any(
+        str(one.id.task.plan) == plan
+        and one.origin is not Role.DEV
+        and (not (began := one.last_round[0].at) or began.timestamp() >= since_s)
+        and any(each.to is to for each in one.last_round)
+        for one in as_committed(facts.phase)
+    )
 
 
 # --- for the step of the workflow -----------------------------------------------------------------

@@ -6,7 +6,7 @@ See docs/sources.md#document-000 and #document-002.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from yolo_fs.ids import PlanId, TaskRef
@@ -16,6 +16,7 @@ from yolo_fs.protocol.names import Dept, Role
 from yolo_fs.protocol.workflow import LIMIT_BY_KEY
 from yolo_fs.rules.escalations.entries import as_committed
 from yolo_fs.rules.escalations.messages import EscalationRequest
+from yolo_fs.rules.escalations.state import EscalationProgress
 from yolo_fs.rules.evidence.facts import Plan, plans_of
 from yolo_fs.rules.loops.facts import Loop, LoopFacts, LoopProgress
 from yolo_fs.rules.loops.repairs import (
@@ -137,6 +138,8 @@ def _patch(facts: LoopFacts, last: tuple[Mapping[str, Any], int], count: int) ->
 def _patch_turn(facts: LoopFacts, order: int, department: Dept) -> tuple[str, str, str]:
     if turn := _turn_after_work(facts, order, "patched"):
         return turn
+    if facts.is_after(order, "plan", department):
+        return "specified again", name_in(Role.DEV, department), "Dev implements"
     return (
         "to be patched",
         name_in(Role.SENIOR, department),
@@ -150,6 +153,10 @@ def _turn_after_work(facts: LoopFacts, order: int, done: str) -> tuple[str, str,
         return "integrated again", Role.PO, "gives its verdict"
     if not facts.is_worked_on(order, ""):
         return None
+    switches = facts.phase.switches
+    is_gated = switches.several_departments or switches.config.integration_gate.enabled
+    if not (is_gated or facts.phase.of_kind("integration-gate-result")):
+        return done, Role.PO, "gives its verdict"
     what = "re-run integration gate for the specific failing checks only"
     return done, Role.INTEGRATION_GATE, what
 
@@ -316,7 +323,7 @@ def exhausted(facts: LoopFacts) -> Iterator[EscalationRequest]:
             plan, task = found
             yield EscalationRequest(
                 agent=name_in(role, plan.department),
-                reason=f"{one.kind.value} {one.of}: {one.state}, no round is left",
+                reason=f"{_about(one)}{one.state}, no round is left",
                 boundary=one.what,
                 evidence=(f"{one.round} rounds, the last one failed",),
                 recommendation="decide whether to accept it, to change the design, or to try "
@@ -324,6 +331,26 @@ def exhausted(facts: LoopFacts) -> Iterator[EscalationRequest]:
                 severity="blocking",
                 task=task,
             )
+
+
+def settled(facts: LoopFacts) -> Iterator[tuple[EscalationProgress, LoopProgress]]:
+    """Yield the open escalations of loops that are over by now, each with its loop."""
+    over = [one for one in (*code_reviews(facts), *qa_remediations(facts)) if one.is_over]
+    for one in as_committed(facts.phase):
+        loop = loop_of(one, over) if one.is_open else None
+        if loop:
+            yield one, loop
+
+
+def loop_of(one: EscalationProgress, loops: Iterable[LoopProgress]) -> LoopProgress | None:
+    """Return which loop an escalation of a Senior or a Lead is about; None for any other."""
+    said = one.last_round[0].reason
+    about = (loop for loop in loops if said.startswith(_about(loop)))
+    return next(about, None) if one.origin is not Role.DEV else None
+
+
+def _about(loop: LoopProgress) -> str:
+    return f"{loop.kind.value} {loop.of}: "
 
 
 def _task_of(facts: LoopFacts, one: LoopProgress, role: Role) -> tuple[Plan, str] | None:
@@ -337,16 +364,23 @@ def _task_of(facts: LoopFacts, one: LoopProgress, role: Role) -> tuple[Plan, str
         if each.id in (plan, task.plan if task else None) or each.department == one.of
     ]
     ids = {each.id for each in plans}
-    open_ = [
-        each for each in as_committed(facts.phase) if each.is_open and each.id.task.plan in ids
-    ]
-    if any(each.origin is role for each in open_):
+    known = {
+        str(each.id.task): each for each in as_committed(facts.phase) if each.id.task.plan in ids
+    }
+    if any(each.is_open and each.origin is role for each in known.values()):
         return None
-    taken = {str(each.id.task) for each in open_}
-    named = (
+    named = [
         (each, f"{each.id}/{line.get('id')}")
         for each in plans
         for line in each.tasks
         if task is None or str(task) == f"{each.id}/{line.get('id')}"
-    )
-    return next(((each, name) for each, name in named if name not in taken), None)
+    ]
+    free = [one for one in named if one[1] not in known or not known[one[1]].is_open]
+    return min(free, key=lambda named: _round_of(known.get(named[1]), one), default=None)
+
+
+def _round_of(known: EscalationProgress | None, loop: LoopProgress) -> int:
+    """Order tasks: first that of this loop, then those never escalated, then others."""
+    if known is None:
+        return 1
+    return 0 if loop_of(known, (loop,)) else 2

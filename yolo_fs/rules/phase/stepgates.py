@@ -216,6 +216,10 @@ def _red_tests(view: View) -> Iterator[str]:
     for line in lines:
         if line.get("red") is not True:
             yield f"the tests of {line.get('id')} are not red"
+    tested = {str(line.get("plan")) for line in lines}
+    for plan in view.plan_files if lines else ():
+        if str(plan.id) not in tested and any(task.get("ts") for task in plan.tasks):
+            yield f"{_named(view, 'test-plan.jsonl')} has no test of plan {plan.id}"
 
 
 def _summaries(view: View) -> Iterator[str]:
@@ -238,6 +242,11 @@ def _no_pending_escalation(view: View) -> Iterator[str]:
 def _review_approved(view: View) -> Iterator[str]:
     if not any("r" in line for line in view.lines("code-review")):
         yield f"no valid {_named(view, 'code-review.jsonl')}"
+    lines = view.lines("code-review")
+    reviewed = {str(line.get("plan")) for line in lines if "r" in line}
+    for each in view.plan_files if lines else ():
+        if str(each.id) not in reviewed:
+            yield f"plan {each.id} is not reviewed"
     for plan, verdict, state in unfinished_reviews(view.facts, view.department):
         yield f"the review of plan {plan} says {verdict}: {state}"
 

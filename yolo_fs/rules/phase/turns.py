@@ -15,11 +15,12 @@ from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, name_in
 from yolo_fs.protocol.gates import GATE_BY_NAME, Outcome, Owed
 from yolo_fs.protocol.names import Dept, Role
 from yolo_fs.protocol.workflow import STEP_BY_KEY
+from yolo_fs.reasons import safe
 from yolo_fs.rules.artifacts.recognise import place_of_name
 from yolo_fs.rules.escalations.entries import as_committed
 from yolo_fs.rules.evidence.facts import PhaseFacts, texts
 from yolo_fs.rules.loops.facts import Loop, LoopFacts, LoopProgress
-from yolo_fs.rules.loops.rounds import loops
+from yolo_fs.rules.loops.rounds import loop_of, loops
 from yolo_fs.rules.phase.failures import OWNERS_DECISION, failures_of
 from yolo_fs.rules.phase.gates import GateStatus
 from yolo_fs.rules.phase.progress import DepartmentStatus, Next, PhaseStatus
@@ -33,6 +34,7 @@ _LOOPS_OF_STEP = {
     "delivery": (Loop.FEEDBACK, Loop.MAJOR, Loop.PATCH),
 }
 """Step → the loops that say who has to act in it, the first that is not over."""
+_STEP_OF_LOOP = {kind: step for step, kinds in _LOOPS_OF_STEP.items() for kind in kinds}
 
 SURE_OF_INTENT = 0.6
 """Least confidence of an analysis, 0-1, that is acted on without asking the user."""
@@ -70,7 +72,40 @@ def with_turns(
         asked = asked_by_gate(gates[0])
     else:
         asked = turns.of_phase(folded.next) if folded.next else None
+    if asked and asked.step == "integration_gate":
+        asked = _mends_integration(facts) or asked
     return replace(folded, departments=departments, next=asked)
+
+
+def _mends_integration(facts: PhaseFacts) -> Next | None:
+    """After a FAIL the Lead of the file that shows it acts, the Owner where there is none; the gate
+    runs again once something of it was committed.
+    """
+    for filed in facts.of_kind("integration-gate-result"):
+        last = filed.lines[-1] if filed.lines else {}
+        since = [one.at_s for kind in _INTEGRATED for one in facts.of_kind(kind)]
+        is_mended = any(at_s > filed.at_s for at_s in since)
+        if last.get("r") != "FAIL" or is_mended or _is_worked_on(facts, filed.at_s):
+            return None
+        failure: Mapping[str, Any] = next(iter(last.get("failures") or ()), {})
+        file, detail = str(failure.get("file") or ""), str(failure.get("detail") or "")
+        place = place_of_name(file.rpartition("/")[2])
+        several = facts.switches.several_departments
+        agent = Role.OWNER.value if several else Role.LEAD.value
+        if place:
+            agent = name_in(Role.LEAD, place.artifact.made_by or place.department)
+        why = f"the integration gate says FAIL: {safe(detail) or 'without a reason'}"
+        return Next("integration_gate", agent, (filed.place.name,), why=why)
+    return None
+
+
+_INTEGRATED = ("api-contracts", "component-specs", "design-tokens", "user-flows",
+               "design-handoff", "dept-handoff", "test-results", "summary")  # fmt: skip
+"""Kinds that the integration gate compares."""
+
+
+def _is_worked_on(facts: PhaseFacts, since_s: int) -> bool:
+    return any(one.at_s >= since_s for one in facts.work)
 
 
 def _unsure(facts: PhaseFacts, folded: PhaseStatus) -> Next | None:
@@ -156,6 +191,10 @@ class _Turns:
         plans = {plan.id for plan in status.plans}
         for one in as_committed(self.facts):
             if one.is_open and one.id.task.plan in plans:
+                loop = loop_of(one, self.loops) if one.is_told else None
+                if loop:
+                    step = _STEP_OF_LOOP[loop.kind]
+                    return Next(step, loop.next, STEP_BY_KEY[step].inputs, why=str(loop))
                 why = f"escalation {one.id} is {one.standing}: {one.agent} holds it"
                 task = str(one.id.task)
                 return Next("implementation", one.agent, ("escalation.jsonl",), task, why)

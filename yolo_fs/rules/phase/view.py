@@ -121,7 +121,8 @@ def _output_exists(view: View, step: Step) -> bool:
 
 def _no_task_has_ts(view: View, _: Step) -> bool:
     tasks = [task for plan in view.plan_files for task in plan.tasks]
-    return bool(tasks) and not any(task.get("ts") for task in tasks)
+    is_specified = bool(tasks) and all(task.get("spec") for task in tasks)
+    return is_specified and not any(task.get("ts") for task in tasks)
 
 
 SKIPS: Mapping[Skip, Callable[[View, Step], bool]] = {

@@ -53,10 +53,11 @@ class EscalationLine(Wire):
     att: Positive | None = None
     """Attempt: how many times the task was reported as blocked under this id, this time
     included."""
-    mv: Literal["timeout", "remind", "fail", "stop"] | None = None
+    mv: Literal["timeout", "remind", "fail", "stop", "over"] | None = None
     """Move that the other keys do not tell: `timeout` when a level was silent and the next is
     asked, `remind` when no other level may be asked, `fail` for a security FAIL, which goes past
-    the chain, `stop` when the round trips are used up."""
+    the chain, `stop` when the round trips are used up, `over` when the review or the QA that a
+    Senior or a Lead reported is over."""
     ev: list[Text] | None = None
     """Evidence: what was seen or tried."""
     rec: Text | None = None

@@ -9,25 +9,28 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from yolo_fs.edges.append import Appending, appending
 from yolo_fs.edges.git.history import log as history
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.ids import EscalationId, PhaseId
+from yolo_fs.protocol.departments import name_in
 from yolo_fs.protocol.names import Role
 from yolo_fs.reasons import Finding, YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.decide import EventSink
 from yolo_fs.rules.escalations.fold import Timeout, due, escalations
 from yolo_fs.rules.escalations.lines import resumed, resumes, timed_out
-from yolo_fs.rules.escalations.messages import warning_of
+from yolo_fs.rules.escalations.messages import EscalationRequest, warning_of
 from yolo_fs.rules.escalations.state import EscalationProgress, EscalationStage
-from yolo_fs.rules.loops.rounds import exhausted
+from yolo_fs.rules.loops.facts import LoopProgress
+from yolo_fs.rules.loops.rounds import exhausted, settled
 from yolo_fs.rules.turn_timers import Instant
 from yolo_fs.services.escalations.clock import note, read_clock, recall
 from yolo_fs.services.escalations.log import PhaseEscalations, PhaseLog, add_line, next_dt
-from yolo_fs.services.escalations.moves import Escalations
+from yolo_fs.services.escalations.moves import Escalations, MoveResult
 from yolo_fs.services.history.team import Team, loop_facts
 from yolo_fs.services.workspace.own_files import ESCALATION_CLOCK
 from yolo_fs.services.workspace.places import phases_in
@@ -203,8 +206,7 @@ class Ticker:
             (phase, one)
             for phase in self._found
             for one in self._progress(phase, now)
-            if one.standing is EscalationStage.DESCENDING
-            and (one.holder is one.origin or one.claimed)
+            if one.is_told or (one.claimed and one.standing is EscalationStage.DESCENDING)
         ]
         tip = self._repository.head().tip if waiting else None
         looked_for = (tip, tuple(_key(phase, one) for phase, one in waiting))
@@ -228,7 +230,10 @@ class Ticker:
         for commit in history(self._repository, tip, limit=_COMMITS_LOOKED_AT):
             if commit.at_s < told_s:
                 return []
-            if not commit.is_ours and resumes(one.id, commit.subject, is_only=is_only):
+            is_of_plan = one.origin is not Role.DEV
+            if not commit.is_ours and resumes(
+                one.id, commit.subject, is_only=is_only, is_of_plan=is_of_plan
+            ):
                 return self._resolved(phase, one, commit.oid[:12])
         return []
 
@@ -295,23 +300,41 @@ class LoopEscalator:
         self._seen: str | None = None
 
     def open_due(self, tip: str | None) -> Iterator[str]:
-        """Open what is due as of a commit, and yield the paths of the logs that have a line
-        more.
+        """Open what is due as of a commit, end what is over, and yield the paths of the logs that
+        have a line more.
         """
         if tip is None or tip == self._seen:
             return
         for phase in self._team.phases(tip):
-            for said in (
-                () if phase.is_complete else exhausted(loop_facts(self._team, phase.facts, 0))
-            ):
-                try:
-                    made = self._escalations.open(said)
-                except YoloError as error:
-                    self._tell("escalation.trouble", said.task, error.as_finding().as_json())
-                    continue
-                if not made.is_refused and not made.already:
-                    self._tell(
-                        "escalation.opened", made.path, {"task": said.task, "agent": said.agent}
-                    )
-                    yield made.path
+            facts = loop_facts(self._team, phase.facts, 0)
+            for one, loop in settled(facts):
+                said = _end_of(one, loop, tip)
+                yield from self._log("resolved", said, partial(self._escalations.resolve, one.id))
+            for said in () if phase.is_complete else exhausted(facts):
+                yield from self._log("opened", said, self._escalations.open)
         self._seen = tip
+
+    def _log(
+        self, what: str, said: EscalationRequest, move: Callable[[EscalationRequest], MoveResult]
+    ) -> Iterator[str]:
+        try:
+            made = move(said)
+        except YoloError as error:
+            self._tell("escalation.trouble", said.task, error.as_finding().as_json())
+            return
+        if not made.is_refused and not made.already:
+            self._tell(f"escalation.{what}", made.path, {"task": said.task, "agent": said.agent})
+            yield made.path
+
+
+def _end_of(one: EscalationProgress, loop: LoopProgress, tip: str) -> EscalationRequest:
+    return EscalationRequest(
+        agent=name_in(one.origin, one.department),
+        reason=f"{loop.kind.value} {loop.of} is over: {loop.state}",
+        boundary="seen in a commit",
+        severity=one.severity,
+        decision=one.decision or loop.state,
+        shown_by=tip[:12],
+        is_over=True,
+        task=str(one.id.task),
+    )
