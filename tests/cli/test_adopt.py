@@ -61,3 +61,26 @@ def test_an_older_root_is_only_reported_on(
     told = answer(capsys, "adopt", "--from", ".vbw-planning", "--json", "-C", str(tmp_path))
     assert told["data"]["kinds"]["plan"]["valid"] == 1
     assert run(["adopt", "--from", ".vbw-planning", "--write", "-C", str(tmp_path)]) == 2
+
+
+def test_status_counts_the_warnings_of_what_is_committed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wanted = ("summary/good/deviation_objects__", "summary/good/documented__")
+    files = [next(file for file in FILES if each in str(file)) for each in wanted]
+    planted = plant(tmp_path, files, monkeypatch)
+    run(["run", "--once", "-C", str(tmp_path)])
+    capsys.readouterr()
+    told = [
+        int(line)
+        for line in git(tmp_path, "log", "--format=%(trailers:key=Yolo-Warnings,valueonly)").split()
+    ]
+    seen = answer(capsys, "status", "--json", "-C", str(tmp_path))["data"]["warnings"]
+    assert len(told) == 1 and seen == {"artifacts": 1, "findings": told[0]}
+
+    tidy = git(tmp_path, "show", f"HEAD:{planted[1].path}")
+    (tmp_path / planted[0].path).write_text(tidy)
+    run(["run", "--once", "-C", str(tmp_path)])
+    capsys.readouterr()
+    seen = answer(capsys, "status", "--json", "-C", str(tmp_path))["data"]["warnings"]
+    assert seen == {"artifacts": 0, "findings": 0}

@@ -473,16 +473,16 @@ def test_each_format_goes_to_stdout_alone(root: Path, capsys: pytest.CaptureFixt
     assert capsys.readouterr().out == said_by["json"].out
 
 
-# --- suggestions -----------------------------------------------------------------------------------------------------
+# --- repairs ---------------------------------------------------------------------------------------------------------
 
 
-def test_suggestion_is_a_patch_that_git_applies_and_nothing_is_written(
+def test_the_diff_of_a_repair_is_a_patch_that_git_applies_and_nothing_is_written(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     record = json.dumps(FINDING | {"done": ["a", "b"]}).replace('"b"]', '"b",]')
     before = f"\ufeff```json\r\n{record},\r\n```".encode()
     path = write(root, f"{PHASE}/critique.jsonl", before)
-    assert run(["validate", "-C", str(root), "--suggest"]) == Exit.FINDINGS
+    assert run(["fix", "-C", str(root)]) == Exit.DONE
     patch = capsys.readouterr().out
     assert path.read_bytes() == before
     subprocess.run(["git", "apply", "-"], input=patch, text=True, cwd=root, check=True)
@@ -495,6 +495,19 @@ def test_old_names_of_own_keys_are_replaced_and_no_others() -> None:
     before = b'{"mh":{"phase":"phase"},"phase":"01","n":"\\"plan\\":","title":"old","t":"kept"}\n{"id":"T1","desc":"x"}\n'
     after = b'{"mh":{"phase":"phase"},"p":"01","n":"\\"plan\\":","title":"old","t":"kept"}\n{"id":"T1","a":"x"}\n'
     assert mended(before, kind) == after
+
+
+def test_a_file_that_is_no_artifact_is_repaired_too(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = {"effort": "balanced"}
+    path = write(
+        root,
+        ".yolo-planning/config.json",
+        b"\xef\xbb\xbf" + json.dumps(config).replace("}", ",}\n").encode(),
+    )
+    assert run(["fix", "-C", str(root), "--write"]) == Exit.DONE, capsys.readouterr()
+    assert json.loads(path.read_text()) == config
 
 
 def test_what_is_right_already_is_left_alone() -> None:

@@ -13,7 +13,7 @@ PHASE = f"{PLANNING}/phases/01-phase-1"
 READERS = (
     "status", "status -v", "status --json", "status --at HEAD", "resume", "resume --json", "resume --format toon",
     "resume --format claude-hook", "resume --role dev", "validate", "validate --json", "validate --staged",
-    "validate --format github", "validate --format sarif", "validate --suggest", "verify", "verify --json", "events",
+    "validate --format github", "validate --format sarif", "fix", "verify", "verify --json", "events",
     "events --json", "doctor", "doctor --json", "doctor --fix --dry-run", "hooks doctor", "hooks install --dry-run",
     "hooks uninstall --dry-run", "init --dry-run", "phase list", "phase list --json", "dept show", "dept show --json",
     "gate list", "gate list --json", "workflow show", "workflow next", "workflow next --json", "task claims",

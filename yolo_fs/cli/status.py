@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -144,6 +144,7 @@ def show(console: Console, found: Report) -> None:
     for standing in (CandidateState.REJECTED, CandidateState.HELD, CandidateState.PENDING):
         _show_candidates(console, standing, found.with_standing(standing))
     _show_kept(console, found.kept)
+    _show_warnings(console, found.warnings)
     _show_last(console, found.last)
 
 
@@ -154,6 +155,12 @@ def _show_kept(console: Console, kept: Sequence[KeptEntry]) -> None:
     gone = f"; {kept[-1].dropped} older ones are gone" if kept[-1].dropped else ""
     told = f"\n{len(kept)} kept aside, {size_kib:.1f} KiB{gone}: 'yolo-fs kept' lists them"
     console.print(told, style="yellow")
+
+
+def _show_warnings(console: Console, warnings: Mapping[str, int]) -> None:
+    if warnings:
+        told = f"{sum(warnings.values())} in {len(warnings)} committed artifacts"
+        console.print(f"\nwarnings: {told}: 'yolo-fs validate' lists them", style="yellow")
 
 
 def _show_last(console: Console, last: Sequence[IndexedCommit]) -> None:

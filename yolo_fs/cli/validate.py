@@ -16,7 +16,6 @@ from yolo_fs.cli.progress import watched
 from yolo_fs.cli.reply import Invocation, Reply, envelope, verb
 from yolo_fs.reasons import Exit, Finding, Level, errors, safe
 from yolo_fs.rules.artifacts.catalogue import kind_named
-from yolo_fs.rules.artifacts.repair import diff, mended
 from yolo_fs.services.checking.validate import STDIN, CheckedFile, Validator
 
 if TYPE_CHECKING:
@@ -29,8 +28,6 @@ class _Result:
 
     checked: int = 0
     findings: list[Finding] = field(default_factory=list)
-    suggestions: list[tuple[str, str]] = field(default_factory=list)
-    """(path, unified diff)."""
 
     @property
     def error_count(self) -> int:
@@ -49,7 +46,6 @@ class _Result:
             "checked": self.checked,
             "errors": self.error_count,
             "warnings": self.warning_count,
-            "suggestions": [{"path": path, "diff": text} for path, text in self.suggestions],
         }
 
 
@@ -68,11 +64,6 @@ class _Result:
     default="text",
     help="How to answer.",
 )
-@click.option(
-    "--suggest",
-    is_flag=True,
-    help="Print a diff of what can be put right mechanically; write nothing.",
-)
 def validate(
     asked: Invocation,
     *,
@@ -80,7 +71,6 @@ def validate(
     staged: bool,
     kind: str | None,
     form: str,
-    suggest: bool,
 ) -> Reply:
     """Check artifacts, messages, handoffs, state and configuration against the protocol.
 
@@ -92,13 +82,12 @@ def validate(
     validator = Validator(asked.start, kind_named(kind) if kind else None)
     try:
         files = watched(_checked(validator, paths, staged=staged), "files", asked)
-        result = _collected(files, suggest=suggest)
+        result = _collected(files)
     finally:
         validator.close()
-    # Where a diff or another program's words fill stdout, or people read it, findings are not
-    # printed twice.
-    goes_with = result.findings if asked.as_json or (suggest and form == "text") else ()
-    show = _show_suggestions if suggest and form == "text" else _FORMS[form]
+    # Where another program's words fill stdout, or people read it, findings are not printed twice.
+    goes_with = result.findings if asked.as_json else ()
+    show = _FORMS[form]
     return Reply(result.data(), goes_with, result.exit_code, lambda console: show(console, result))
 
 
@@ -114,15 +103,11 @@ def _checked(validator: Validator, paths: Sequence[str], *, staged: bool) -> Ite
             yield from validator.paths((path,))
 
 
-def _collected(files: Iterable[CheckedFile], *, suggest: bool) -> _Result:
+def _collected(files: Iterable[CheckedFile]) -> _Result:
     result = _Result()
     for file in files:
         result.checked += 1
         result.findings += file.findings
-        if not (suggest and file.kind and file.findings):
-            continue
-        if (fresh := mended(file.data, file.kind)) is not None:
-            result.suggestions.append((file.path, diff(file.data, fresh, safe(file.path, 4096))))
     return result
 
 
@@ -131,17 +116,6 @@ def _show_findings(console: Console, result: _Result) -> None:
         mark = "warning: " if finding.level is Level.WARNING else ""
         console.print(f"{mark}{finding}", soft_wrap=True)
     console.print(_summary(result), soft_wrap=True)
-
-
-def _show_suggestions(console: Console, result: _Result) -> None:
-    for _, text in result.suggestions:
-        # A pipe gets the bytes that `git apply` needs; a terminal must not obey what a file says.
-        shown = (
-            "\n".join(safe(line, 4096) for line in text.split("\n"))
-            if console.is_terminal
-            else text
-        )
-        console.file.write(shown)
 
 
 def _summary(result: _Result) -> str:

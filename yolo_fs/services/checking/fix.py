@@ -41,9 +41,8 @@ class Fixed:
 def fix(validator: Validator, file: CheckedFile, full: str, *, write: bool) -> Fixed:
     """Repair a file that was checked; `full`: its absolute path."""
     after = file.data
-    correction = correction_of(full)
-    if file.kind and file.data and correction and _is_repairable(file.kind):
-        after = mended(file.data, file.kind, correction) or file.data
+    if file.kind and file.data and _is_repairable(file.kind):
+        after = mended(file.data, file.kind, correction_of(full)) or file.data
     judged = validator.again(full, file.path, after) if after != file.data else file
     fixed = Fixed(file.path, file.data, after, _questions(judged))
     if write and fixed.is_changed:

@@ -23,6 +23,7 @@ from yolo_fs.edges.store import private_directory, write_atomic
 from yolo_fs.protocol.workflow import PHASE_COMPLETE
 from yolo_fs.reasons import YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
+from yolo_fs.rules.artifacts.naming import WARNINGS
 from yolo_fs.rules.evidence.commits import Purpose, alike, purpose_of
 from yolo_fs.rules.evidence.facts import SourceCommit
 from yolo_fs.rules.loops.facts import WITH_ROUNDS
@@ -32,7 +33,7 @@ _Key = TypeVar("_Key")
 FILE = "history.json"
 """Name of the cache below `.git/yolo-fs/`."""
 
-_FORMAT = f"yolo-fs history 4 {__version__}".encode()
+_FORMAT = f"yolo-fs history 5 {__version__}".encode()
 """First words of the cache. What a subject means is derived, so it may change with the version."""
 
 _LARGEST_BYTES = 256 * 1024 * 1024
@@ -41,7 +42,9 @@ _SHARE = 256
 than reading.
 """
 
-_INDEXES = ("by_path", "by_task", "by_step", "by_plan", "by_words", "signed_off", "past", "work")
+_INDEXES = (
+    "by_path", "by_task", "by_step", "by_plan", "by_words", "signed_off", "past", "work", "warned",
+)  # fmt: skip
 """Attributes of `HistoryIndex` that the cache holds, beside the commits."""
 
 
@@ -101,6 +104,8 @@ class HistoryIndex:
         """`NN-MM` → the commits whose scope names that plan, in the order of reading."""
         self.signed_off: dict[int, str] = {}
         """Number of a phase → the commit that recorded its sign-off."""
+        self.warned: dict[str, int] = {}
+        """Coordination commit → how many warnings its artifact had."""
 
     def read_up_to(self, tip: str) -> None:
         """Take in what is new up to `tip`; start over when history was rewritten."""
@@ -180,6 +185,11 @@ class HistoryIndex:
             self._ours = tuple(sorted(own, key=lambda one: one.rank))
         return self._ours
 
+    def warnings(self) -> dict[str, int]:
+        """Return the artifacts whose last version had warnings, and how many."""
+        paths = self.by_path.items()
+        return {path: self.warned[oid] for path, oid in paths if oid in self.warned}
+
     # --- taking in ---
 
     def _take(self, logged: LoggedCommit) -> None:
@@ -188,6 +198,9 @@ class HistoryIndex:
             logged.oid, logged.at_s, height, logged.is_ours, logged.subject, logged.changes
         )
         self._commits[one.oid] = one
+        told = dict(logged.trailers).get(WARNINGS, "")
+        if one.is_ours and told.isdecimal():
+            self.warned[one.oid] = int(told)
         if self._oids is not None:
             insort(self._oids, one.oid)
         for _, path in one.changes:

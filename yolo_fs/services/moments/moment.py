@@ -87,7 +87,8 @@ class StatusObserver:
             wrong = replace(error.as_finding(), level=Level.WARNING)
             return PresentMoment(found, None, findings=(wrong,))
         if found.head.tip:
-            found = replace(found, last=last_commits(self._team.history_index))
+            index = self._team.history_index
+            found = replace(found, last=last_commits(index), warnings=index.warnings())
         verdicts = {one.path: one.verdict for one in found.candidates}
         crew = AgentsObserver(self._repository, settings, self._team).look(verdicts)
         beside = asides(self._repository.root, settings, team, self._team)

@@ -7,8 +7,8 @@ Every candidate is in exactly one of committed, pending, held, rejected.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -92,6 +92,8 @@ class Report:
     """Contents that the branch does not have."""
     last: tuple[IndexedCommit, ...] = ()
     """The latest coordination commits, newest first; none where nobody has read the history."""
+    warnings: Mapping[str, int] = field(default_factory=dict)
+    """Committed artifact → how many warnings it has; none where nobody has read the history."""
 
     def counts(self, candidates: Iterable[Candidate] | None = None) -> Counter[CandidateState]:
         """Count candidates by standing."""
@@ -115,6 +117,7 @@ class Report:
             "counts": {standing.value: self.counts()[standing] for standing in CandidateState},
             "candidates": [candidate.as_json() for candidate in self.candidates],
             "last_commits": listed(self.last),
+            "warnings": {"artifacts": len(self.warnings), "findings": sum(self.warnings.values())},
             "kept": {
                 "entries": len(self.kept),
                 "bytes": sum(entry.size_bytes for entry in self.kept),
