@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,11 +17,12 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.e2e.round_trip import NAME, STATE, Move, moves_of
+from tests.support import forked
 from yolo_fs.cli import demo as cli_demo
 from yolo_fs.cli.main import run
 from yolo_fs.demo.play import PLAYS, Play, PlayScene
 from yolo_fs.demo.player import EXPECTATIONS
-from yolo_fs.demo.stage import ACTIONS, MANNERS, write
+from yolo_fs.demo.stage import ACTIONS, MANNERS, Stage, write
 from yolo_fs.edges.lines import Limits
 from yolo_fs.edges.readers import READERS
 from yolo_fs.protocol.names import Mode, Role
@@ -65,6 +66,20 @@ def _play(folder: Path, name: str) -> Played:
     return Played(done.returncode, envelope | {"data": data}, os.listdir(folder))
 
 
+@pytest.fixture
+def asked_by_fork(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the commands that a play asks be forked; those of the plays that are processes are not."""
+
+    def ask(
+        stage: Stage, verb: str, *others: str, stdin: bytes = b""
+    ) -> tuple[int, Mapping[str, Any]]:
+        words = [verb, *others, "--json"]
+        ended = forked.call(words, Path(stage.root), stage._environment, stdin)
+        return ended.code, json.loads(ended.out)["data"] or {}
+
+    monkeypatch.setattr(Stage, "ask", ask)
+
+
 @pytest.fixture(scope="module")
 def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
     return _play(tmp_path_factory.mktemp("demo"), "login")
@@ -82,7 +97,8 @@ def test_the_company_plays_as_its_story_says(name: str, tmp_path: Path) -> None:
     ] == []
 
 
-@pytest.mark.timeout(300)  # forty processes, one after the other, on a machine that may be busy
+@pytest.mark.timeout(300)
+@pytest.mark.usefixtures("asked_by_fork")
 @pytest.mark.parametrize(
     "play",
     ESCALATIONS if os.environ.get("YOLO_TORTURE") else ESCALATIONS[:1],
@@ -140,6 +156,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.usefixtures("asked_by_fork")
 @pytest.mark.parametrize("case", REFUSED)
 def test_an_escalation_that_differs_from_the_story_ends_with_exit_code_1(
     case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -454,6 +471,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
+@pytest.mark.usefixtures("asked_by_fork")
 @pytest.mark.parametrize("case", WRONG)
 def test_an_answer_that_differs_from_the_story_ends_with_exit_code_1(
     case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

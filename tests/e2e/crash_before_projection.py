@@ -17,6 +17,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
+from tests.support.forked import import_all
 from yolo_fs.cli.main import run
 from yolo_fs.edges.git import obstacles
 from yolo_fs.edges.git.commit import Committer
@@ -99,6 +100,7 @@ def _commits() -> int:
 
 
 def main() -> None:
+    import_all()
     for line in sys.stdin:
         child = os.fork()
         if child == 0:

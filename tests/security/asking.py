@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from tests.e2e.repo import DEADLINE_S, Repo
+from tests.support.forked import import_all
 
 PROJECT = Path(__file__).parents[2]
 
@@ -96,16 +97,9 @@ def _become(words: Sequence[str], streams: Sequence[int]) -> None:
         os._exit(code if isinstance(code, int) else 99 if code else 0)
 
 
-def _import_all() -> None:
-    from yolo_fs.cli.main import VERBS
-
-    for verb in VERBS:
-        verb.load()
-
-
 if __name__ == "__main__":
     given = json.load(sys.stdin)
-    _import_all()
+    import_all()
     os.chdir(given["start"])
     for words_, stdin_ in given["questions"]:
         print(json.dumps(_answer(words_, stdin_)), flush=True)

@@ -164,10 +164,11 @@ def _orders() -> socket.socket:
 # --- the process that forks ---
 
 
-def main() -> None:
-    """Fork one process for each order; a parent of its own waits for it and says how it ended."""
+def import_all() -> None:
+    """Import what any command may import, build every shape, and compile every pattern."""
     from yolo_fs.cli.main import VERBS
     from yolo_fs.compat.scripts import SCRIPTS
+    from yolo_fs.edges.git.runner import _load_git_python
     from yolo_fs.rules.artifacts.classify import classify
     from yolo_fs.schemas.base import build_shapes
 
@@ -175,10 +176,16 @@ def main() -> None:
         verb.load()
     for function in SCRIPTS.values():
         importlib.import_module(f"yolo_fs.compat.{function.partition('.')[0]}")
-    for late in ("git", "rich.table", "rich.progress"):
+    for late in ("rich.table", "rich.progress"):
         importlib.import_module(late)
+    _load_git_python.__wrapped__()  # each process asks for itself whether there is a git
     build_shapes()
     classify(".yolo-planning/phases/01-any/plan.jsonl")
+
+
+def main() -> None:
+    """Fork one process for each order; a parent of its own waits for it and says how it ended."""
+    import_all()
     gc.collect()
     gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)

@@ -16,7 +16,7 @@ from yolo_fs.ids import EscalationId
 from yolo_fs.protocol.names import Dept, Mode, Role
 from yolo_fs.protocol.roster import AGENT_BY_NAME, plain_name
 from yolo_fs.rules.artifacts.naming import entries_in
-from yolo_fs.rules.evidence.facts import PhaseFacts, plans_of, texts
+from yolo_fs.rules.evidence.facts import PhaseFacts, texts
 from yolo_fs.rules.timestamps import moment
 from yolo_fs.schemas.config import EscalationRules
 
@@ -63,8 +63,12 @@ def mode_of(*, several: bool) -> Mode:
 
 
 def departments_of(facts: PhaseFacts) -> dict[str, Dept]:
-    """Return plan → department."""
-    return {str(plan.id): plan.department for plan in plans_of(facts)}
+    """Return plan → department, for each plan that `plans_of` knows."""
+    return {
+        str(filed.place.plan): Dept(filed.place.department)
+        for filed in facts.of_kind("plan")
+        if filed.lines and filed.place.plan
+    }
 
 
 # --- names ---
