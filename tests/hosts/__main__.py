@@ -72,7 +72,7 @@ def perform(programs: Programs, play: Play, host: str, has_hooks: bool = True) -
     claims: list[Claim] = []
     defect = ""
     with tempfile.TemporaryDirectory(prefix="hosts-", ignore_cleanup_errors=True) as place:
-        stage = Stage(Path(place), programs, host, has_hooks=has_hooks)
+        stage = Stage(Path(place), programs, host.split()[0], has_hooks=has_hooks)
         try:
             claims.extend(play.run(stage))
         except Exception as error:  # whatever it is, the other plays go on

@@ -6,10 +6,12 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from tests.hosts.model import Say, Shell, Tool, Write
 from tests.hosts.stage import PHASE, Stage, agents
+from yolo_fs.protocol.hosts import HOST_BY_NAME
 
 CRITIQUE = {
     "id": "C1", "cat": "gap", "sev": "major", "q": "No rate limit?", "ctx": "login",
@@ -405,4 +407,111 @@ def a_net_under_what_destroys(stage: Stage) -> Iterator[Claim]:
     yield Claim(f"all {FILES:,} files are there again, to the byte", not wrong, wrong[:5])
     stage.notes.append(
         f"{stage.host}: {FILES:,} files: session {seconds:.1f} s, restored in {restored:.1f} s"
+    )
+
+
+@play("claude")
+def a_plugin(stage: Stage) -> Iterator[Claim]:
+    """Everything as a plugin, beside nothing of ours in the project."""
+    stage.ours("setup", "claude", "--remove")
+    folder = str(stage.place / "plugin")
+    stage.ours("setup", "claude", "--plugin", folder)
+    judged = stage.host_command("plugin", "validate", folder, "--strict", "--json")
+    report = json.loads(judged.out)
+    yield Claim(
+        "the host's own validation accepts it",
+        judged.code == 0 and report["success"],
+        judged.out[:3000],
+    )
+    provided = report["provides"]
+    events = {each["event"] for each in provided["hooks"]}
+    yield Claim("it has every hook", events == set(HOST_BY_NAME["claude"].events.values()), events)
+    parts = (provided["skills"], [each["name"] for each in provided["mcpServers"]])
+    yield Claim(
+        "it has the skill and the server", parts == (["yolo-fs:yolo-fs"], ["yolo-fs"]), parts
+    )
+    status = f"{PHASE}/.dept-status-backend.json"
+    skill = Tool("Skill", {"skill": "yolo-fs:yolo-fs"})
+    stage.run(
+        stage.script("plugin", Shell(f"echo x > {status}"), skill, Say(), Say()),
+        "--plugin-dir",
+        folder,
+    )
+    yield says("its hooks bring the brief", BRIEF)(stage.asked("plugin").text)
+    yield Claim("its hooks refuse", not is_there(stage, status))
+    yield says("its skill teaches the protocol", "Working in a team by files")(
+        stage.asked("plugin", 2).text
+    )
+
+
+@play(*BOTH)
+def tools_by_mcp(stage: Stage) -> Iterator[Claim]:
+    """The host starts our MCP server, and its agent works by the tools alone."""
+    stage.ours("setup", stage.host, "--mcp")
+    path = f"{PHASE}/critique.jsonl"
+    calls = [("stand", {}), ("append", {"path": path, "record": {"id": "C1"}}),
+             ("append", {"path": path, "record": CRITIQUE})]  # fmt: skip
+    steps = [_by_mcp(stage.host, name, given) for name, given in calls]
+    options = ()
+    if stage.host == "claude":
+        servers = {"mcpServers": {"yolo-fs": {"command": "yolo-fs", "args": ["mcp"]}}}
+        options = ("--mcp-config", json.dumps(servers))
+    done = stage.run(stage.script("mcp", *steps, Say(), Say()), *options)
+    yield says("the host calls our tools", BRIEF)(stage.asked("mcp", 1).latest)
+    yield says("a bad record is refused with its faults", "missing_key")(
+        stage.asked("mcp", 3).latest
+    )
+    yield says("a good one is written", "line 1 written")(stage.asked("mcp", 4).latest)
+    yield Claim("and committed", stage.is_committed("critique.jsonl"), done)
+
+
+def _by_mcp(host: str, name: str, given: dict[str, object]) -> Tool:
+    if host == "claude":
+        return Tool(f"mcp__yolo-fs__{name}", given)
+    return Tool(name, given, "mcp__yolo_fs")
+
+
+@play("claude and codex")
+def a_phase_of_two_hosts_at_once(stage: Stage) -> Iterator[Claim]:
+    """Agents of both hosts work in one checkout: each is told of its own, and all of it is committed."""
+    other = stage.in_host("codex")
+    other.ours("setup", "codex")
+    critique, research = f"{PHASE}/critique.jsonl", f"{PHASE}/research.jsonl"
+    found = (stage.team.examples / "research/ok/findings.jsonl").read_text()
+    first = stage.script(
+        "lead",
+        Write(critique, BAD),
+        Shell("sleep 4"),
+        mend("critique.jsonl"),
+        Say("The critique is done."),
+        Say(),
+    )
+    second = other.script(
+        "scout", Write(research, found), Shell("sleep 4"), Say("The research is done."), Say()
+    )
+    with ThreadPoolExecutor(2) as pool:
+        ends = list(pool.map(lambda each: each[0].run(each[1]), ((stage, first), (other, second))))
+    yield Claim("both sessions end", [each.code for each in ends] == [0, 0], ends)
+    yield says("who wrote a fault is told of it", "missing_key: 'sev'")(
+        stage.asked("lead", 1).latest
+    )
+    told = "".join(each.latest for each in stage.model.of("scout")[1:])
+    yield Claim(
+        "the other is told nothing of it",
+        "missing_key" not in told and "Before you stop" not in told,
+        told,
+    )
+    yield Claim(
+        "the work of both is committed",
+        stage.is_committed("critique.jsonl") and stage.is_committed("research.jsonl"),
+    )
+    faults = stage.ours("verify", ok=False)
+    yield says("the history that they made is valid", "all are what they should be")(faults)
+    third = stage.script("after", Say())
+    stage.run(third)
+    yield Claim(
+        "whoever comes next is told of both",
+        "next: critic" not in stage.asked("after").text
+        and "next: scout" not in stage.asked("after").text,
+        stage.asked("after").text[-1500:],
     )

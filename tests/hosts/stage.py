@@ -4,6 +4,7 @@ clean environment.
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import signal
@@ -140,6 +141,16 @@ class Stage:
             sandbox = () if "-s" in options else ("-s", "danger-full-access")
             words = [self._programs.codex, "exec", "--trust", *trust, *sandbox, *options, prompt]
         return self._run(words, below)
+
+    def in_host(self, host: str) -> Stage:
+        """Return the same stage for a session of another host."""
+        other = copy.copy(self)
+        other.host = host
+        return other
+
+    def host_command(self, *words: str) -> Session:
+        """Run a command of the host that asks no model."""
+        return self._run([getattr(self._programs, self.host), *words], "")
 
     def write_codex_config(self, model: str = "gpt-5.5", more: str = "") -> None:
         path = self.home / ".codex/config.toml"

@@ -4,6 +4,8 @@ back.
 
 from __future__ import annotations
 
+import os
+import shlex
 import shutil
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -15,6 +17,7 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.protocol.hosts import HOST_BY_NAME, Host
 from yolo_fs.reasons import Exit, Finding, Level, Reason
 from yolo_fs.services.hooks.hostsettings import PROGRAM, HostSettings
+from yolo_fs.services.hooks.plugin import is_plugin_complete, write_plugin
 from yolo_fs.services.hooks.registration import ServerEntry, TomlSection, role_tables, server_table
 
 if TYPE_CHECKING:
@@ -28,6 +31,7 @@ APPROVE_SERVER = ("Allow the server 'yolo-fs' when the host asks: it starts none
 @click.option("--local", is_flag=True, help="claude: hooks in .claude/settings.local.json instead.")
 @click.option("--mcp", is_flag=True, help="Register our MCP server instead of the hooks.")
 @click.option("--roles", is_flag=True, help="codex: name the company's agents instead.")
+@click.option("--plugin", metavar="DIR", help="claude: make a plugin with all of it there instead.")
 @click.option("--check", is_flag=True, help="Change nothing; exit 1 when something is missing.")
 @click.option("--remove", is_flag=True, help="Take all that is ours out again, and nothing else.")
 def setup(
@@ -37,6 +41,7 @@ def setup(
     local: bool,
     mcp: bool,
     roles: bool,
+    plugin: str | None,
     check: bool,
     remove: bool,
 ) -> Reply:
@@ -48,11 +53,18 @@ def setup(
     in between.
     """
     row = HOST_BY_NAME[host]
-    wanted = [name for name, is_set in (("local", local), ("mcp", mcp), ("roles", roles)) if is_set]
+    given = (("local", local), ("mcp", mcp), ("roles", roles), ("plugin", plugin is not None))
+    wanted = [name for name, is_set in given if is_set]
     if (check and remove) or len(wanted) > 1 or (remove and wanted):
-        raise click.UsageError("--check, --remove, --local, --mcp and --roles exclude each other")
-    if (local and not row.local_settings) or (roles and host != "codex"):
+        raise click.UsageError(
+            "--check, --remove, --local, --mcp, --roles and --plugin exclude each other"
+        )
+    if (local and not row.local_settings) or (
+        (roles and host != "codex") or (plugin is not None and host != "claude")
+    ):
         raise click.UsageError(f"{host} knows no --{wanted[0]}")
+    if plugin is not None:
+        return _plugin(row, os.path.abspath(os.path.join(asked.start, plugin)), check=check)
     with Repository(asked.start) as repository:
         if remove:
             gone = [part.file.name for part in _parts(repository, row) if part.remove()]
@@ -66,6 +78,20 @@ def setup(
             return _checked(repository, row, settings)
         state = "in place already" if settings.install().is_complete else "installed"
     return _reply(row, settings.file.name, state, approve=row.approve, findings=_program())
+
+
+def _plugin(row: Host, folder: str, *, check: bool) -> Reply:
+    approve = (
+        f"Load it with 'claude --plugin-dir {shlex.quote(folder)}', or by a marketplace of yours.",
+        "Add the status line to your own settings: its README says how, since no plugin may.",
+    )
+    if check:
+        is_there = is_plugin_complete(folder)
+        code = Exit.DONE if is_there else Exit.FINDINGS
+        state = "in place" if is_there else "incomplete"
+        return _reply(row, folder, state, approve=approve, findings=_program(), code=code)
+    state = "in place already" if write_plugin(folder) else "written"
+    return _reply(row, folder, state, approve=approve, findings=_program())
 
 
 def _parts(repository: Repository, row: Host) -> Iterator[HostSettings | ServerEntry | TomlSection]:

@@ -41,6 +41,20 @@ class Installed:
         return not self.missing
 
 
+def entry_of(host: Host, event: str) -> dict[str, Any]:
+    """Return our hook for an event, in the form of the host.
+
+    One host asks its user to approve each entry by its text and place: who changes either
+    switches the guard off at everybody's next upgrade.
+    """
+    row = next(AGENT_HOOK_BY_NAME[name] for name, own in host.events.items() if own == event)
+    command = f"{PROGRAM} hook {row.name} --host {host.name}"
+    if not host.has_groups:
+        return {"command": command, "timeout": row.timeout_s}
+    handler = {"type": "command", "command": command, "timeout": row.timeout_s}
+    return {**({"matcher": row.matcher} if row.matcher else {}), "hooks": [handler]}
+
+
 class HostSettings:
     """The hooks of one host in one repository."""
 
@@ -61,7 +75,7 @@ class HostSettings:
         has = {
             event
             for event in self._host.events.values()
-            if self._entry(event) in self._listed(value, event)
+            if entry_of(self._host, event) in self._listed(value, event)
         }
         events = tuple(self._host.events.values())
         return Installed(
@@ -80,7 +94,7 @@ class HostSettings:
         if not self._host.has_groups:
             value.setdefault("version", 1)
         hooks = value.setdefault("hooks", {})
-        ours = {event: self._entry(event) for event in self._host.events.values()}
+        ours = {event: entry_of(self._host, event) for event in self._host.events.values()}
         for event in dict.fromkeys((*hooks, *ours)):
             entries = list(_with(self._listed(value, event), ours.get(event)))
             if entries or not hooks.get(event, [0]):
@@ -114,21 +128,6 @@ class HostSettings:
                         yield event, group, number, entry, handler
 
     # --- entries ---
-
-    def _entry(self, event: str) -> dict[str, Any]:
-        """Return our hook for an event, in the form of the host.
-
-        One host asks its user to approve each entry by its text and place: who changes either
-        switches the guard off at everybody's next upgrade.
-        """
-        row = next(
-            AGENT_HOOK_BY_NAME[name] for name, own in self._host.events.items() if own == event
-        )
-        command = f"{PROGRAM} hook {row.name} --host {self._host.name}"
-        if not self._host.has_groups:
-            return {"command": command, "timeout": row.timeout_s}
-        handler = {"type": "command", "command": command, "timeout": row.timeout_s}
-        return {**({"matcher": row.matcher} if row.matcher else {}), "hooks": [handler]}
 
     def _listed(self, value: dict[str, Any], event: str) -> list[Any]:
         found = value.get("hooks", {}).get(event, [])
