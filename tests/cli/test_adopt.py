@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -84,3 +86,57 @@ def test_status_counts_the_warnings_of_what_is_committed(
     capsys.readouterr()
     seen = answer(capsys, "status", "--json", "-C", str(tmp_path))["data"]["warnings"]
     assert seen == {"artifacts": 0, "findings": 0}
+
+
+def test_the_words_of_a_team_are_learnt_and_repair_once_they_are_accepted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good = next(file for file in FILES if "summary/good/documented__" in str(file))
+    plant(tmp_path, [good, good], monkeypatch)
+    paths = sorted(tmp_path.rglob("01-02.summary.jsonl"))
+    for path in paths:
+        line = json.loads(path.read_text())
+        line["who_did"] = line.pop("t")
+        path.write_text(json.dumps(line | {"tst": "by hand"}) + "\n")
+    learnt = adopt(tmp_path, capsys, "--learn")
+    assert learnt["words"] == [
+        {"kind": "summary", "word": "tst=by hand", "meaning": "", "files": 2, "listed": LISTED},
+        {"kind": "summary", "word": "who_did", "meaning": "t", "files": 2, "listed": []},
+    ]
+    aliases = learnt["aliases"]
+    assert aliases == {"summary": {"who_did": "t"}}
+
+    aliases["summary"]["tst=by hand"] = "no_tests"
+    config = tmp_path / ".yolo-planning/config.json"
+    config.write_text(json.dumps({"yolo_fs": {"aliases": aliases}}) + "\n")
+    run(["run", "--once", "-C", str(tmp_path)])
+    capsys.readouterr()
+    summaries = {str(path.relative_to(tmp_path)) for path in paths}
+    assert not summaries & committed(tmp_path), "an alias accepts nothing"
+    assert not adopt(tmp_path, capsys, "--write", "--learn")["words"]
+    assert summaries <= committed(tmp_path)
+    assert json.loads(paths[0].read_text())["tst"] == "no_tests"
+
+
+def test_what_the_protocol_names_means_what_it_says_whatever_a_configuration_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good = next(file for file in FILES if "summary/good/documented__" in str(file))
+    plant(tmp_path, [good], monkeypatch)
+    [path] = tmp_path.rglob("01-02.summary.jsonl")
+    line = json.loads(path.read_text())
+    del line["t"]
+    path.write_text(before := json.dumps(line) + "\n")
+    aliases = {"summary": {f"s={line['s']}": "failed", "dt": "t", "tst": "t"}}
+    config = tmp_path / ".yolo-planning/config.json"
+    config.write_text(json.dumps({"yolo_fs": {"aliases": aliases}}) + "\n")
+    run(["fix", "--write", "-q", "-C", str(tmp_path)])
+    capsys.readouterr()
+    assert path.read_text() == before
+
+
+LISTED = ["red_green", "green_only", "no_tests"]
+
+
+def adopt(root: Path, capsys: pytest.CaptureFixture[str], *options: str) -> Any:
+    return answer(capsys, "adopt", "--json", *options, "-C", str(root))["data"]

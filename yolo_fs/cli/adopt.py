@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -15,10 +16,13 @@ from yolo_fs.reasons import Exit, Finding, Reason, YoloError, safe
 from yolo_fs.rules.adoption import (
     AdoptedFile,
     Readiness,
+    TeamWord,
+    aliases_of,
     as_page,
     bar,
     causes,
     count_by_kind,
+    learnt,
 )
 from yolo_fs.services.checking.adopt import adopt_file
 from yolo_fs.services.checking.validate import Validator
@@ -32,14 +36,21 @@ if TYPE_CHECKING:
 @verb("adopt", example="yolo-fs adopt --write --report adoption.html")
 @click.option("--from", "folder", metavar="DIR", help="Report on a planning tree of another name.")
 @click.option("--write", is_flag=True, help="Apply the repairs, and commit what is valid.")
+@click.option("--learn", is_flag=True, help="Say what this team's own words seem to mean.")
 @click.option("--report", "page", metavar="FILE.html", help="Keep the report as one HTML file.")
-def adopt(asked: Invocation, *, folder: str | None, write: bool, page: str | None) -> Reply:
+def adopt(
+    asked: Invocation, *, folder: str | None, write: bool, learn: bool, page: str | None
+) -> Reply:
     """Report how a planning tree that is already there stands: what is valid, repairable, or needs
     its author.
 
     With --write the repairs that decide nothing are applied, and each valid artifact becomes a
     commit of its own under its prescribed subject. Nothing is moved or deleted. Ends with 1 while
     an author has to decide something.
+
+    With --learn it proposes `aliases` for the configuration: which key an unknown one stands for,
+    and which words stand where a listed value should. Once they are in the configuration, `fix` and
+    `adopt --write` repair by them; nothing else is accepted.
     """
     if folder is not None and write:
         raise click.UsageError(
@@ -56,7 +67,7 @@ def adopt(asked: Invocation, *, folder: str | None, write: bool, page: str | Non
     if page is not None:
         full = os.path.abspath(os.path.join(asked.start, page))
         write_atomic(full, as_page(os.path.abspath(asked.start), files).encode(), mode=SHARED)
-    return _reply(files, committed, write=write)
+    return _reply(files, committed, write=write, learn=learn)
 
 
 def _judged(
@@ -94,8 +105,11 @@ def _commit(asked: Invocation) -> list[dict[str, str]]:
     return made
 
 
-def _reply(files: Sequence[AdoptedFile], committed: list[dict[str, str]], *, write: bool) -> Reply:
+def _reply(
+    files: Sequence[AdoptedFile], committed: list[dict[str, str]], *, write: bool, learn: bool
+) -> Reply:
     by_kind = count_by_kind(files)
+    words = learnt(files) if learn else []
     data = {
         "files": len(files),
         "kinds": {
@@ -104,6 +118,8 @@ def _reply(files: Sequence[AdoptedFile], committed: list[dict[str, str]], *, wri
         "causes": [{"cause": cause, "files": count} for cause, count in causes(files)],
         "repaired": [one.path for one in files if write and one.readiness is Readiness.REPAIRABLE],
         "committed": committed,
+        "words": [word._asdict() | {"files": count} for word, count in words],
+        "aliases": aliases_of(words),
     }
     questions: list[Finding] = [
         finding
@@ -112,7 +128,12 @@ def _reply(files: Sequence[AdoptedFile], committed: list[dict[str, str]], *, wri
         for finding in file.findings
     ]
     code = Exit.FINDINGS if questions else Exit.DONE
-    return Reply(data, questions, code, lambda console: _show(console, files, committed, write))
+
+    def show(console: Console) -> None:
+        _show(console, files, committed, write)
+        _show_words(console, words)
+
+    return Reply(data, questions, code, show)
 
 
 def _show(
@@ -134,3 +155,14 @@ def _show(
         console.print(f"  {safe(cause):40} {count:>5} {bar(count, common[0][1])}")
     if write:
         console.print(f"\n{len(committed)} artifacts committed")
+
+
+def _show_words(console: Console, words: Sequence[tuple[TeamWord, int]]) -> None:
+    for word, count in words:
+        choice = f"one of {', '.join(word.listed)}?"
+        told = f"{safe(word.kind)}: {safe(word.word)} -> {word.meaning or choice}"
+        console.print(f"  {told}  ({count} files)", soft_wrap=True)
+    if aliases := aliases_of(words):
+        config = {"yolo_fs": {"aliases": aliases}}
+        console.print("\nFor .yolo-planning/config.json, if this is what is meant:")
+        console.print(safe(json.dumps(config, ensure_ascii=False), 4096), soft_wrap=True)

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from yolo_fs.reasons import Finding
 
@@ -25,6 +26,18 @@ class Readiness(StrEnum):
     MISNAMED = "misnamed"
 
 
+class TeamWord(NamedTuple):
+    """What a team writes in its own way."""
+
+    kind: str
+    word: str
+    """A key, or `key=value`."""
+    meaning: str
+    """The key that it stands for; empty where the team has to choose."""
+    listed: tuple[str, ...] = ()
+    """What may be chosen."""
+
+
 @dataclass(frozen=True, slots=True)
 class AdoptedFile:
     """One file of the tree."""
@@ -35,6 +48,8 @@ class AdoptedFile:
     readiness: Readiness
     findings: tuple[Finding, ...]
     """What is wrong with it, or was; of what its author has to decide, each with its question."""
+    words: tuple[TeamWord, ...] = ()
+    """What its team seems to mean, of a file that needs its author."""
 
 
 def count_by_kind(files: Iterable[AdoptedFile]) -> dict[str, Counter[Readiness]]:
@@ -55,6 +70,23 @@ def causes(files: Iterable[AdoptedFile]) -> list[tuple[str, int]]:
             {f"{one.reason.value} {re.sub('/[0-9]+', '', one.at)}".strip() for one in file.findings}
         )
     return sorted(counted.items(), key=lambda pair: (-pair[1], pair[0]))[:MOST_CAUSES]
+
+
+def learnt(files: Iterable[AdoptedFile]) -> list[tuple[TeamWord, int]]:
+    """Return the words of a team with the number of files that have each, the commonest first."""
+    counted = Counter(word for file in files for word in set(file.words))
+    return sorted(counted.items(), key=lambda pair: (-pair[1], pair[0]))
+
+
+def aliases_of(words: Iterable[tuple[TeamWord, int]]) -> dict[str, dict[str, str]]:
+    """Return the words whose meaning is clear as the configuration has them, see
+    `Policy.aliases`.
+    """
+    aliases: dict[str, dict[str, str]] = {}
+    for word, _ in words:
+        if word.meaning:
+            aliases.setdefault(word.kind, {}).setdefault(word.word, word.meaning)
+    return aliases
 
 
 def bar(count: int, most: int) -> str:

@@ -62,8 +62,8 @@ __all__ = [
     "check",
     "fault",
     "invariant",
-    "is_listed",
     "is_whole",
+    "listed_values",
     "may_be_absent",
     "may_lack",
     "must_say_something",
@@ -384,9 +384,9 @@ def may_be_absent(field: FieldInfo) -> bool:
     return _says(field, _MAY_LACK)
 
 
-def is_listed(field: FieldInfo) -> bool:
-    """Return whether a field takes one of some listed values."""
-    return bool(_literals(field.annotation))
+def listed_values(field: FieldInfo) -> tuple[str, ...]:
+    """Return the values that a field may have, where they are listed."""
+    return _literals(field.annotation)
 
 
 def is_whole(field: FieldInfo) -> bool:

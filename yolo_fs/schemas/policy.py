@@ -88,5 +88,9 @@ text has it. Tightens: true."""
     hooks_hold_people: bool = False
     """Git's hooks refuse a person's commit or push as they do an agent's, instead of only warning.
     Tightens: true."""
+    aliases: dict[str, dict[str, str]] = Field(default_factory=dict)
+    """Kind of artifact → what this team writes → what it means: `mission` → `obj` for a key,
+    `tst=by hand` → `no_tests` for a value. `fix` and `adopt` write the one for the other; nothing
+    else is accepted by it. Neither way."""
     commits_per_minute: Count = 0
     """Most commits in a minute; 0 sets no limit. Tightens: any other number."""

@@ -8,14 +8,16 @@ from __future__ import annotations
 import re
 import types
 import typing
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from yolo_fs.ids import PLAN
+from yolo_fs.reasons import Finding, Reason
+from yolo_fs.rules.adoption import TeamWord
 from yolo_fs.rules.artifacts.forms import NAMES_NOTHING, read_item
 from yolo_fs.rules.artifacts.verdicts import Place
-from yolo_fs.schemas.base import FieldInfo, Form, Wire, is_listed, shapes_within
+from yolo_fs.schemas.base import FieldInfo, Form, Record, Wire, listed_values, shapes_within
 from yolo_fs.schemas.lines.planning import MustHaves, PlanTask, TurboTask
 
 _KEPT_FORMS = frozenset(
@@ -138,11 +140,13 @@ class Correction:
     """Ids of the plans in the same folder."""
     is_autonomous: bool = False
     """The plan of the record says that none of its tasks asks a person."""
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    """What this team writes → what it means, for the kind of artifact; see `Policy.aliases`."""
 
 
 def corrected(shape: type[Wire], value: Mapping[str, Any], by: Correction) -> dict[str, Any]:
     """Return an object with everything put right that needs no decision."""
-    fresh = _with_present_keys(shape, value)
+    fresh = _with_present_keys(shape, value, by.aliases)
     if issubclass(shape, TurboTask) and "ac" in value:
         fresh.setdefault("done", value["ac"])  # it was both: how to verify, and what is true then
     _split_plan_id(shape, fresh, by.place)
@@ -156,6 +160,7 @@ def corrected(shape: type[Wire], value: Mapping[str, Any], by: Correction) -> di
         if field is None or (item is None and not field.is_required()):
             result[key] = item
             continue
+        item = _meant(field, key, item, by.aliases)
         item = _fitting(field.annotation, item, key)
         item = _in_repository(item, by.root) if _is_path(key) else item
         if (inner := within.get(key)) is not None:
@@ -167,6 +172,15 @@ def corrected(shape: type[Wire], value: Mapping[str, Any], by: Correction) -> di
             item = _in_form(form, item, by)
         result[key] = item
     return result
+
+
+def _meant(field: FieldInfo, key: str, item: Any, aliases: Mapping[str, str]) -> Any:
+    """Return the listed value that a word of the team stands for; a listed value stands for
+    itself.
+    """
+    listed = listed_values(field)
+    meant = aliases.get(f"{key}={item}") if isinstance(item, str) and item not in listed else None
+    return meant if meant in listed else item
 
 
 def _within(inner: type[Wire], key: str, item: Any, by: Correction) -> Any:
@@ -191,7 +205,7 @@ def _must_haves(item: Any) -> Any:
 def _is_left_out(field: FieldInfo) -> bool:
     """Return whether an empty text in place of a listed value says that there is none."""
     listed = typing.get_args(field.annotation)
-    return is_listed(field) and not field.is_required() and "" not in listed
+    return bool(listed_values(field)) and not field.is_required() and "" not in listed
 
 
 def _in_form(form: Form, item: Any, by: Correction) -> Any:
@@ -200,10 +214,14 @@ def _in_form(form: Form, item: Any, by: Correction) -> Any:
     return read_item(form, item, by.place, by.plans)
 
 
-def _with_present_keys(shape: type[Wire], value: Mapping[str, Any]) -> dict[str, Any]:
+def _with_present_keys(
+    shape: type[Wire], value: Mapping[str, Any], aliases: Mapping[str, str]
+) -> dict[str, Any]:
     """Return the object with old names, and words for required keys, as the protocol names them."""
     wanted: dict[str, str] = {}
-    for old, new in shape.renamed_keys.items():
+    keys = shape.model_fields.keys()
+    own = {old: new for old, new in aliases.items() if new in keys and old not in keys}
+    for old, new in {**shape.renamed_keys, **own}.items():
         if old in value and new not in value and new not in wanted.values():
             wanted[old] = new
     for new, words in KEY_SYNONYMS.items():
@@ -355,3 +373,35 @@ def _in_repository(item: Any, root: str) -> Any:
     if root and isinstance(item, str) and item.startswith(f"{root}/"):
         return item[len(root) + 1 :]
     return item
+
+
+# --- what a team means --------------------------------------------------------------------------
+
+
+def words_of(
+    place: Place, records: Sequence[Record], findings: Iterable[Finding]
+) -> Iterator[TeamWord]:
+    """Yield what this team seems to write for a key that is absent, where nothing else can be
+    meant, and in place of a listed value.
+    """
+    values = {record.line: record.value for record in records}
+    first = values.get(1, {})
+    absent: dict[int, list[str]] = {}
+    for finding in findings:
+        key, record = finding.at[1:], values.get(finding.line)
+        if record is None or not key or "/" in key:
+            continue
+        shape = place.artifact.shape_of(record, position=finding.line - 1, first=first)
+        if finding.reason is Reason.MISSING_KEY:
+            absent.setdefault(finding.line, []).append(key)
+        elif shape and finding.reason is Reason.UNKNOWN_VALUE and isinstance(record[key], str):
+            listed = listed_values(shape.model_fields[key])
+            yield TeamWord(place.artifact.kind, f"{key}={record[key]}", "", listed)
+    for line, keys in absent.items():
+        shape = place.artifact.shape_of(values[line], position=line - 1, first=first)
+        if shape is None or len(keys) > 1:
+            continue
+        unknown = values[line].keys() - shape.model_fields.keys() - shape.renamed_keys.keys()
+        fitting = [word for word in unknown if _can_fit(shape, keys[0], values[line][word])]
+        if len(fitting) == 1:
+            yield TeamWord(place.artifact.kind, fitting[0], keys[0])

@@ -24,8 +24,8 @@ from yolo_fs.schemas.base import (
     Form,
     Record,
     Wire,
-    is_listed,
     is_whole,
+    listed_values,
     may_be_absent,
     must_say_something,
     shapes_within,
@@ -168,7 +168,7 @@ def _says_nothing(field: FieldInfo, item: Any) -> bool:
     if field.is_required():
         return False
     is_free_text = field.annotation is str and not must_say_something(field)
-    return item is None or (item == "" and not is_listed(field) and not is_free_text)
+    return item is None or (item == "" and not listed_values(field) and not is_free_text)
 
 
 def _read_old_names(shape: type[Wire], value: dict[str, Any]) -> None:

@@ -27,7 +27,8 @@ def adopt_file(
         return AdoptedFile(file.path, artifact.kind, readiness, file.findings)
     fixed = fix(validator, file, full, write=False)
     if fixed.questions:
-        return AdoptedFile(file.path, artifact.kind, Readiness.AUTHOR, fixed.questions)
+        asked = fixed.questions
+        return AdoptedFile(file.path, artifact.kind, Readiness.AUTHOR, asked, fixed.words)
     if write:
         fixed = fix(validator, file, full, write=True)
     readiness = Readiness.AUTHOR if fixed.questions else Readiness.REPAIRABLE

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from yolo_fs.edges.files import Content, names_in, read
 from yolo_fs.edges.store import write_atomic
 from yolo_fs.reasons import Finding, Reason, errors
+from yolo_fs.rules.adoption import TeamWord
 from yolo_fs.rules.artifacts.catalogue import Kind, artifact_of
 from yolo_fs.rules.artifacts.classify import classify
-from yolo_fs.rules.artifacts.corrections import Correction
+from yolo_fs.rules.artifacts.corrections import Correction, words_of
 from yolo_fs.rules.artifacts.export import field_docs
 from yolo_fs.rules.artifacts.recognise import in_tree, place_of_name, plans_named
 from yolo_fs.rules.artifacts.repair import mended
@@ -31,6 +32,8 @@ class Fixed:
     questions: tuple[Finding, ...]
     """What is wrong after the repair; each hint is the question to answer."""
     was_written: bool = False
+    words: tuple[TeamWord, ...] = ()
+    """What its team seems to mean; see `words_of`."""
 
     @property
     def is_changed(self) -> bool:
@@ -42,9 +45,12 @@ def fix(validator: Validator, file: CheckedFile, full: str, *, write: bool) -> F
     """Repair a file that was checked; `full`: its absolute path."""
     after = file.data
     if file.kind and file.data and _is_repairable(file.kind):
-        after = mended(file.data, file.kind, correction_of(full)) or file.data
+        after = mended(file.data, file.kind, correction_of(full, validator.aliases)) or file.data
     judged = validator.again(full, file.path, after) if after != file.data else file
-    fixed = Fixed(file.path, file.data, after, _questions(judged))
+    questions = _questions(judged)
+    place = _place_of(full)
+    words = tuple(words_of(place, judged.records, questions)) if place and questions else ()
+    fixed = Fixed(file.path, file.data, after, questions, words=words)
     if write and fixed.is_changed:
         if _write(full, fixed, validator.max_bytes):
             return replace(fixed, was_written=True)
@@ -58,15 +64,27 @@ def fix(validator: Validator, file: CheckedFile, full: str, *, write: bool) -> F
     return fixed
 
 
-def correction_of(full: str) -> Correction | None:
-    """Return by what a file may be corrected, from its path; None where it is no artifact."""
+def correction_of(
+    full: str, aliases: Mapping[str, Mapping[str, str]] | None = None
+) -> Correction | None:
+    """Return by what a file may be corrected, from its path; None where it is no artifact.
+
+    `aliases`: of the policy.
+    """
     location = in_tree(full)
-    place: Place | None = classify(location.path) if location else None
-    place = place or place_of_name(os.path.basename(full))
+    place = _place_of(full)
     if place is None:
         return None
     root = location.root if location else ""
-    return Correction(place, root, plans_named(names_in(os.path.dirname(full))))
+    plans = plans_named(names_in(os.path.dirname(full)))
+    own = (aliases or {}).get(place.artifact.kind, {})
+    return Correction(place, root, plans, aliases=own)
+
+
+def _place_of(full: str) -> Place | None:
+    location = in_tree(full)
+    place = classify(location.path) if location else None
+    return place or place_of_name(os.path.basename(full))
 
 
 def _is_repairable(kind: Kind) -> bool:

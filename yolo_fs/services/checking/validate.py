@@ -6,7 +6,7 @@ Nothing is changed and nothing waits: the verdict is about the bytes as they are
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -75,6 +75,11 @@ class Validator:
     def max_bytes(self) -> int:
         """The size of the largest file that is read."""
         return self._settings.policy.max_file_bytes
+
+    @property
+    def aliases(self) -> Mapping[str, Mapping[str, str]]:
+        """What this team's own words mean; see `Policy.aliases`."""
+        return self._settings.policy.aliases
 
     def close(self) -> None:
         """End the helper processes."""
