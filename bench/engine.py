@@ -17,7 +17,7 @@ class Engine:
     def __init__(self, root: str, *, durable: bool):
         self.repository = Repository(root, durable=durable)
         private_directory(self.repository.own_dir)
-        self.follower = IndexSync(self.repository)
+        self.follower = IndexSync(self.repository, lives_long=True)
         self.branches = RefUpdater(self.repository, durable=durable)
         self.committer = Committer(
             self.repository, self.branches, self.follower, lambda: datetime.now(UTC)
@@ -32,6 +32,7 @@ class Engine:
 
     def close(self) -> None:
         """End the helper processes."""
+        self.follower.close()
         self.branches.close()
         self.repository.close()
 

@@ -8,15 +8,20 @@ import contextlib
 import itertools
 import os
 import random
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from tests.edges.git.conftest import PHASE, PLAN, Engine, Engines, Make, User
 from yolo_fs.edges import failpoint
+from yolo_fs.edges.git.commit import Committer
+from yolo_fs.edges.git.conversation import Conversation
 from yolo_fs.edges.git.index import IndexSync
 from yolo_fs.edges.scratch_record import ScratchRecord
+from yolo_fs.edges.system import is_running
 from yolo_fs.reasons import Reason, YoloError
 
 LINE = '{"p":"01"}\n'
@@ -666,3 +671,79 @@ def check_one_state(user: User, one: Engine, rng: random.Random) -> None:
     assert one.follower.diverged == {
         path for path, data in wanted.items() if entries[path] != entry(user, data)
     }
+
+
+# --- the draft that git begins beforehand ---
+
+
+@pytest.fixture
+def long_lived(user: User, engine: Engines) -> Iterator[Engine]:
+    one = following(engine(user))
+    for number in range(2):
+        one.put(PLAN, LINE * (number + 1))
+    yield one
+    one.follower.close()
+
+
+def following(one: Engine) -> Engine:
+    """Let the index follow as it does in a daemon."""
+    one.follower = IndexSync(one.repository, lives_long=True)
+    one.committer = Committer(one.repository, one.branches, one.follower, lambda: datetime.now(UTC))
+    return one
+
+
+def waiting(one: Engine) -> Conversation:
+    """Return the git that waits with the next draft."""
+    one.follower._drafter.submit(lambda: None).result()
+    begun = one.follower._begun
+    assert begun is not None
+    return begun.writer
+
+
+def test_a_draft_that_was_begun_beforehand_is_the_one_that_is_placed(
+    user: User, long_lived: Engine
+) -> None:
+    for number in range(3, 7):
+        pid = waiting(long_lived).pid
+        long_lived.put(PLAN, LINE * number)
+        assert waiting(long_lived).pid != pid and not is_running(pid)
+        assert user.git("status", "--porcelain") == b""
+    user.fsck()
+
+
+@pytest.mark.parametrize("change", ["stages", "commits", "sets a filter", "kills git", "collects"])
+def test_whatever_the_user_does_while_a_draft_waits_stays(
+    user: User, long_lived: Engine, change: str
+) -> None:
+    writer = waiting(long_lived)
+    if change == "stages":
+        user.add("theirs", "x\n")
+    elif change == "commits":
+        user.commit_file("theirs", "x\n")
+    elif change == "sets a filter":
+        user.git("config", "filter.loud.clean", "touch ran; cat")
+        user.write(".gitattributes", "theirs filter=loud\n")
+        user.git("add", "-N", ".gitattributes")
+    elif change == "kills git":
+        os.kill(writer.pid, signal.SIGKILL)
+    else:
+        user.git("gc", "--quiet", "--prune=now")
+    before = user.git("ls-files", "--stage", "--", ":!.yolo-planning")
+    assert long_lived.put(PLAN, LINE * 9).commit == user.tip()
+    assert user.show(PLAN) == user.git("show", f":{PLAN}") == (LINE * 9).encode()
+    assert user.git("ls-files", "--stage", "--", ":!.yolo-planning") == before
+    assert not (user.root / "ran").exists() and not index_lock(user).exists()
+    assert not is_running(writer.pid)
+
+
+def test_nothing_waits_after_the_end_nor_beside_a_single_commit(
+    user: User, engine: Engines, long_lived: Engine
+) -> None:
+    pid = waiting(long_lived).pid
+    long_lived.follower.close()
+    assert not is_running(pid)
+    assert not list(Path(long_lived.repository.own_dir).glob("index-draft*"))
+    single = following(engine(user))
+    single.put(PLAN, LINE * 7)
+    single.follower._drafter.submit(lambda: None).result()
+    assert single.follower._begun is None

@@ -110,6 +110,20 @@ class Conversation:
         """Return whether the process has ended; what it said is still there."""
         return self._process.poll() is not None
 
+    def finish(self) -> GitOutput:
+        """End the questions and return how the process ended.
+
+        Raises:
+            YoloError: GIT_TIMEOUT after `TIMEOUT_S`.
+        """
+        self.end_questions()
+        try:
+            out, err = self._process.communicate(timeout=TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise timeout_error(self.command) from None
+        return GitOutput(self._process.returncode, out, err.decode("utf-8", "replace"))
+
     def kill(self) -> None:
         """End the process at once, whatever it is doing."""
         self._process.kill()

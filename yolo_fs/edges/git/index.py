@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from yolo_fs.edges import failpoint
 from yolo_fs.edges.files import Stamp, stamp_at
-from yolo_fs.edges.git.conversation import GitError
+from yolo_fs.edges.git.conversation import Conversation, GitError
 from yolo_fs.edges.git.objects import storage_error, storage_errors
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.scratch_record import ScratchRecord
@@ -29,6 +29,7 @@ from yolo_fs.reasons import Exit, Reason, YoloError
 
 _INTENT_TO_ADD = 1 << 29
 """The flag of an entry in git's memory, which `ls-files --debug` shows."""
+_UPDATE = ("update-index", "-z", "--add", "--index-info")
 _NO_SECOND_NAMES = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EXDEV, errno.EMLINK)
 """What a file system says that has no hard links, or none between these two folders."""
 CONFLICT = "conflict"
@@ -64,6 +65,14 @@ class DraftFacts(NamedTuple):
     """The index that it is made from; None when there was none."""
     is_changed: bool
     """Whether it has anything that the index has not."""
+
+
+class _Begun(NamedTuple):
+    """A git that has read the index into a draft, and waits to be told what changes."""
+
+    basis: Stamp
+    settings: dict[str, str]
+    writer: Conversation
 
 
 class IndexDraft:
@@ -140,8 +149,14 @@ class IndexSync:
     batches.
     """
 
-    def __init__(self, repository: Repository):
+    def __init__(self, repository: Repository, *, lives_long: bool = False):
+        """`lives_long`: many commits will come, so let git begin with each draft beforehand; ended
+        by `close`.
+        """
         self._repository = repository
+        self._lives_long = lives_long
+        self._begun: _Begun | None = None
+        self._drafter = ThreadPoolExecutor(1, thread_name_prefix="index")
         self._note = ScratchRecord(f"{repository.own_dir}/index-pending")
         self.pending: dict[str, IndexUpdate] = _read(self._note.read())
         self._placed: dict[str, str] = {}
@@ -186,15 +201,25 @@ class IndexSync:
         """Write beside the index what it is to be once the branch has these; others may go on
         meanwhile.
         """
-        with ThreadPoolExecutor(1, thread_name_prefix="index") as writer:
-            draft = IndexDraft(self._repository, writer.submit(self._draft, list(follows)))
-            try:
-                yield draft
-            finally:
-                draft.discard()
+        is_again = self._listed_at is not None
+        draft = IndexDraft(self._repository, self._drafter.submit(self._draft, list(follows)))
+        try:
+            yield draft
+        finally:
+            draft.discard()
         if draft.is_placed:
             self._listed_at = draft.placed_at
             self._settle(each for each in follows if each.path not in self.diverged)
+            if self._lives_long and is_again and draft.placed_at:
+                self._drafter.submit(self._begin, draft.placed_at)
+
+    def close(self) -> None:
+        """End the git that waits, and the thread."""
+        self._drafter.shutdown()
+        if self._begun:
+            self._begun.writer.kill()
+            self._begun = None
+            self._clear_drafts()
 
     def _settle(self, follows: Iterable[IndexUpdate]) -> None:
         """Note that the index has what the branch has."""
@@ -212,12 +237,9 @@ class IndexSync:
         """Write the draft; the entries in which the user has staged something else stay as they
         are.
         """
-        index, draft = f"{self._repository.git_dir}/index", self._draft_path
+        draft = self._draft_path
         private_directory(self._repository.own_dir)
-        for left in (draft, f"{draft}.lock"):
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(left)
-        basis = stamp_at(index)
+        basis = stamp_at(f"{self._repository.git_dir}/index")
         steps = {follow.path: self.pending.get(follow.path, follow) for follow in follows}
         if basis is None or basis != self._listed_at:
             self._listed = {}
@@ -233,15 +255,53 @@ class IndexSync:
                 self.diverged.add(path)
         if not entries:
             return DraftFacts(draft, basis, is_changed=False)
+        if not self._ended_with(basis, entries):
+            self._copy(basis)
+            self._put(entries, {"GIT_INDEX_FILE": draft})
+        for path, blob in entries.items():
+            self._listed[_top(path)][path] = str(blob)
+        return DraftFacts(draft, basis, is_changed=True)
+
+    def _copy(self, basis: Stamp | None) -> None:
+        """Begin a draft as a copy of the index."""
+        index, draft = f"{self._repository.git_dir}/index", self._draft_path
+        self._clear_drafts()
         if basis:
             shutil.copyfile(index, draft)
             # git compares with the time of the index which files may have changed since.
             os.utime(draft, ns=(basis.mtime_ns, basis.mtime_ns))
             shutil.copymode(index, draft)
-        self._put(entries, {"GIT_INDEX_FILE": draft})
-        for path, blob in entries.items():
-            self._listed[_top(path)][path] = str(blob)
-        return DraftFacts(draft, basis, is_changed=True)
+
+    def _clear_drafts(self) -> None:
+        for left in (self._draft_path, f"{self._draft_path}.lock"):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(left)
+
+    def _begin(self, basis: Stamp) -> None:
+        """Let git read the index for the next draft: to start it and to read take most of the
+        time.
+        """
+        with contextlib.suppress(OSError, YoloError):
+            settings = self._repository.filters_off()
+            self._copy(basis)
+            more = {"GIT_INDEX_FILE": self._draft_path}
+            writer = self._repository.git.converse(*_UPDATE, settings=settings, more=more)
+            self._begun = _Begun(basis, settings, writer)
+
+    def _ended_with(self, basis: Stamp | None, entries: Mapping[str, str | None]) -> bool:
+        """Return whether the draft that git has begun is written, for it was still the right
+        one.
+        """
+        begun, self._begun = self._begun, None
+        if begun is None:
+            return False
+        if (begun.basis, begun.settings) != (basis, self._repository.filters_off()):
+            begun.writer.kill()
+            return False
+        with contextlib.suppress(YoloError):
+            begun.writer.ask(self._lines(entries))
+            return begun.writer.finish().code == 0
+        return False
 
     @property
     def _draft_path(self) -> str:
@@ -326,25 +386,21 @@ class IndexSync:
     ) -> bool:
         if not entries:
             return True
-        given = b"".join(self._entry(path, blob) for path, blob in entries.items())
         try:
             # Writing the index, git compares every file as young as the index itself, through its
             # filter: none may run.
             settings = self._repository.filters_off()
             self._repository.git.run(
-                "update-index",
-                "-z",
-                "--add",
-                "--index-info",
-                given=given,
-                settings=settings,
-                more=more,
+                *_UPDATE, given=self._lines(entries), settings=settings, more=more
             )
         except GitError as error:
             if "index.lock" in error.said:
                 return False
             raise
         return True
+
+    def _lines(self, entries: Mapping[str, str | None]) -> bytes:
+        return b"".join(self._entry(path, blob) for path, blob in entries.items())
 
     def _entry(self, path: str, blob: str | None) -> bytes:
         """Return a line for `update-index --index-info`; mode 0 takes the entry out."""

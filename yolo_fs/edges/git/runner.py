@@ -189,11 +189,15 @@ class Git:
         """Return what a command prints, without its final newline."""
         return os.fsdecode(self.run(*arguments).out).removesuffix("\n")
 
-    def converse(self, *arguments: str, more: Mapping[str, str] = {}) -> Conversation:
-        """Start a command that answers line by line until it is closed; `more` is added to its
-        environment.
+    def converse(
+        self, *arguments: str, settings: Mapping[str, str] = {}, more: Mapping[str, str] = {}
+    ) -> Conversation:
+        """Start a command that answers line by line until it is closed; `settings` and `more` as
+        `run` takes them.
         """
-        return Conversation(arguments[0], self._start(arguments, more))
+        return Conversation(
+            arguments[0], self._start(arguments, {**_as_environment(settings), **more})
+        )
 
     def _start(
         self,

@@ -57,7 +57,7 @@ class Coordinator:
         self._keeper = Keeper(repository, secrets_allowed=settings.policy.secrets_allowed)
         self._surveyor = Surveyor(repository, settings, emit, self._refusals.append)
         self._store = VerdictStore()
-        self.index = IndexSync(repository)
+        self.index = IndexSync(repository, lives_long=True)
         self.committer = Committer(repository, self._branches, self.index, _now)
         self._applier = Applier(
             self.committer,
@@ -162,6 +162,7 @@ class Coordinator:
         opened it.
         """
         self._surveyor.close()
+        self.index.close()
         self._branches.close()
 
     def _waiting_for(self, arrived: Sequence[str]) -> list[str]:
