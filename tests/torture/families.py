@@ -8,7 +8,18 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.torture import careless, clocks, disks, flood, gitfaults, kills, power, raises, users
+from tests.torture import (
+    careless,
+    clocks,
+    disks,
+    flood,
+    gitfaults,
+    kills,
+    machines,
+    power,
+    raises,
+    users,
+)
 from tests.torture import neighbours as beside
 from tests.torture.surroundings import Ground, SkipError, Tally
 
@@ -58,6 +69,7 @@ FAMILIES = {
         Family("every-collector", partial(beside.collecting, beside.ALL), 2, 600),
         Family("careless", careless.careless, 24, 5_000),
         Family("worktrees", beside.worktrees, 8, 1_000),
+        Family("machines", machines.machines, 3, 600),
     )
 }
 

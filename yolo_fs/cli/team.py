@@ -21,7 +21,7 @@ from yolo_fs.edges.journal import Journal
 from yolo_fs.json_form import to_json
 from yolo_fs.protocol.departments import WORKING_NAMES
 from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError, safe
-from yolo_fs.rules.team.lease import TeamLease
+from yolo_fs.rules.team.lease import LONGEST_TTL_S, TTL_S, TeamLease
 from yolo_fs.rules.team.overview import TeamOverview
 from yolo_fs.services.daemon.coordinator import Coordinator
 from yolo_fs.services.daemon.health import acquire
@@ -173,8 +173,17 @@ def lease_list(asked: Invocation) -> Reply:
 
 @verb("take", example="yolo-fs team lease take backend", parent=lease)
 @click.argument("department", type=click.Choice([name.value for name in WORKING_NAMES]))
-def lease_take(asked: Invocation, *, department: str) -> Reply:
+@click.option(
+    "--ttl",
+    "ttl_s",
+    type=click.IntRange(1, LONGEST_TTL_S),
+    metavar="SECONDS",
+    help=f"How long its holder may be silent; {TTL_S} at first.",
+)
+def lease_take(asked: Invocation, *, department: str, ttl_s: int | None) -> Reply:
     """Take the lease of a department. One that is held is watched until its time is over.
+
+    A daemon whose artifacts wait for the lease does the same by itself.
 
     Exit 1 while its holder gives signs of life.
     """
@@ -189,7 +198,7 @@ def lease_take(asked: Invocation, *, department: str) -> Reply:
             if not lane.is_silent(before):
                 finding = Finding(Reason.LEASE_HELD, message=f"{safe(before.holder)} is alive")
                 return Reply(before, [finding], Exit.FINDINGS)
-        taken = lane.pass_lease(department, membership.clone, before)
+        taken = lane.pass_lease(department, membership.clone, before, ttl_s=ttl_s)
         lane.beat()
     return Reply(taken, show=lambda console: _show_leases(console, (taken,)))
 

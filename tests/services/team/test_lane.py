@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -211,45 +210,3 @@ def test_a_remote_that_runs_a_program_is_not_asked(clones: Clones, tmp_path: Pat
     with pytest.raises(YoloError):
         a.lane.exchange()
     assert not (tmp_path / "run").exists()
-
-
-@pytest.fixture
-def served(bare: Path) -> Iterator[Callable[[], str]]:
-    """Serve the remote with `git daemon`."""
-    servers: list[subprocess.Popen[bytes]] = []
-
-    def serve() -> str:
-        with closing(socket.create_server(("127.0.0.1", 0))) as free:
-            port = free.getsockname()[1]
-        command = ["git", "daemon", f"--port={port}", "--listen=127.0.0.1", "--export-all"]
-        command += ["--reuseaddr", "--enable=receive-pack", f"--base-path={bare.parent}"]
-        servers.append(
-            subprocess.Popen(
-                [*command, str(bare.parent)], env={**os.environ}, stderr=subprocess.DEVNULL
-            )
-        )
-        for _ in range(200):
-            with closing(socket.socket()) as probe:
-                if probe.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            time.sleep(0.05)
-        return f"git://127.0.0.1:{port}/{bare.name}"
-
-    yield serve
-    for server in servers:
-        server.terminate()
-        server.wait()
-
-
-def test_clones_meet_over_git_daemon_as_well(
-    clones: Clones, bare: Path, served: Callable[[], str]
-) -> None:
-    a, b = clones
-    address = served()
-    for clone in clones:
-        clone.git("remote", "set-url", "origin", address)
-    a.write(GAPS, gap(1))
-    b.write(GAPS, gap(2))
-    settle(*clones)
-
-    assert_agreed(bare, a, b)

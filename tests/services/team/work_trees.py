@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.git_servers import SERVERS
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.services.daemon.coordinator import Coordinator
 from yolo_fs.services.team.lane import Lane
@@ -185,11 +187,15 @@ def new_clone(
     first.git("clone", "-q", "--bare", str(first.root), str(tmp_path / "remote.git"))
     made: list[CloneTree] = []
 
-    def make(name: str) -> CloneTree:
-        first.git("clone", "-q", f"file://{tmp_path}/remote.git", str(tmp_path / name))
-        made.append(CloneTree(tmp_path / name))
-        return made[-1]
+    bare = tmp_path / "remote.git"
+    with SERVERS[os.environ.get("YOLO_TEAM_SERVER", "file")](bare) as address:
 
-    yield make
-    for tree in made:
-        tree.close()
+        def make(name: str) -> CloneTree:
+            first.git("clone", "-q", f"file://{bare}", str(tmp_path / name))
+            made.append(CloneTree(tmp_path / name))
+            made[-1].git("remote", "set-url", "origin", address)
+            return made[-1]
+
+        yield make
+        for tree in made:
+            tree.close()

@@ -30,12 +30,19 @@ class Remote:
         Raises:
             YoloError: REMOTE_AWAY; REMOTE_REFUSED when its objects are named by another hash.
         """
-        said = self._call("ls-remote", "--refs", "--", self._name, ref).out.decode()
+        return self.tips(ref).get(ref)
+
+    def tips(self, *refs: str) -> dict[str, str]:
+        """Return what each of these refs of the remote points at, of those that are there.
+
+        Raises:
+            YoloError: as `tip`.
+        """
+        said = self._call("ls-remote", "--refs", "--", self._name, *refs).out.decode()
         found = [line.split("\t") for line in said.splitlines() if "\t" in line]
-        oid = next((oid for oid, name in found if name == ref), None)
-        if oid is not None and len(oid) != 2 * self._repository.object_format.size:
+        if any(len(oid) != 2 * self._repository.object_format.size for oid, _ in found):
             raise _refusal("the remote names its objects by another hash than this repository")
-        return oid
+        return {name: oid for oid, name in found if name in refs}
 
     def fetch(self, ref: str, into: str) -> None:
         """Let the ref `into` of ours point at what a ref of the remote points at.

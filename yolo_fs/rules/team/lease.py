@@ -13,8 +13,8 @@ from yolo_fs.rules.artifacts.verdicts import Place
 
 FOLDER = ".yolo-team/leases"
 TTL_S = 60
-"""Without a sign of life for so long, a holder may be followed by another."""
-_LONGEST_TTL_S = 3600
+"""Without a sign of life for so many seconds, a holder may be followed by another."""
+LONGEST_TTL_S = 3600
 _NOBODY_KNOWN = "?"
 
 
@@ -63,7 +63,7 @@ def read_lease(dept: str, data: bytes | None) -> TeamLease:
         isinstance(found.holder, str)
         and type(found.epoch) is int
         and type(found.ttl_s) is int
-        and 0 < found.ttl_s <= _LONGEST_TTL_S
+        and 0 < found.ttl_s <= LONGEST_TTL_S
     )
     return found if is_sound else TeamLease(dept, _NOBODY_KNOWN, 0)
 

@@ -14,7 +14,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -37,12 +37,14 @@ BUSY_S, QUIET_S = 0.5, 10.0
 """Between two looks at the remote: while something moves, and when nothing has for long."""
 _SLOWER = 1.5
 """How much longer each rest is than the one before, while nothing moves."""
-LONGEST_RETRY_S = 60.0
+LONGEST_RETRY_S = 8.0
 """Between two attempts to reach a remote that is away."""
 REFUSED_S = 600.0
 """Before what a remote refused is offered again unchanged."""
 _ROUNDS = 8
 _BY = "Yolo-By"
+_SIGN_ROOTS = ("refs/yolo/leases/", "refs/heads/yolo/leases/")
+"""Where holders of leases give signs of life: where the remote takes no other refs, in branches."""
 
 
 class Exchange(NamedTuple):
@@ -69,6 +71,9 @@ class Lane:
         self._committer = self._meeting.committer
         self._beats: dict[str, float] = {}
         """Department → when we last gave a sign of life, on the monotonic clock."""
+        self._sign_root = _SIGN_ROOTS[0]
+        self._watched: dict[str, _SilentLease] = {}
+        """Department → what we have seen of the lease that we would have."""
         self._refused: tuple[tuple[str, ...], float, str] | None = None
         """Commits that the remote refused, when, and its words."""
 
@@ -120,8 +125,11 @@ class Lane:
         tip = self._meeting.team_tip()
         return tuple(self._meeting.lease_at(tip, dept) for dept in WORKING_NAMES)
 
-    def pass_lease(self, dept: str, to: str, before: TeamLease) -> TeamLease:
-        """Let a lease change hands, if it is still as it was seen.
+    def pass_lease(
+        self, dept: str, to: str, before: TeamLease, *, ttl_s: int | None = None
+    ) -> TeamLease:
+        """Let a lease change hands, if it is still as it was seen. `ttl_s`: without a sign of life
+        for so many seconds, its holder may be followed; None leaves that as it is.
 
         Raises:
             YoloError: LEASE_HELD when somebody else took it meanwhile; as `exchange`.
@@ -132,7 +140,7 @@ class Lane:
             tip = self._meeting.team_tip()
             if self._meeting.lease_at(tip, dept) != before:
                 raise YoloError(Reason.LEASE_HELD, exit_code=Exit.TRY_AGAIN)
-            passed = before.passed_to(to)
+            passed = replace(before.passed_to(to), ttl_s=ttl_s or before.ttl_s)
             subject = f"chore(team): lease of {dept}, epoch {passed.epoch}"
             trailers = (("Yolo-Lease", dept), ("Yolo-Holder", to or "-"), (_BY, clone))
             request = CommitRequest(path_of(dept), passed.as_bytes, subject, trailers)
@@ -146,28 +154,84 @@ class Lane:
 
         Nobody's wall clock takes part: the same sign has to be there for `ttl_s` of our own time.
         """
-        ref = _beat_ref(lease.dept)
-        seen, began = self._remote.tip(ref), time.monotonic()
-        while time.monotonic() - began < lease.ttl_s:
+        watch = _SilentLease(lease, self._signs(lease.dept))
+        while not watch.is_over:
             rest(min(1.0, lease.ttl_s / 4))
-            if self._remote.tip(ref) != seen:
+            if self._signs(lease.dept) != watch.signs:
                 return False
         return True
+
+    def follow_silent(self, exchange: Exchange) -> bool:
+        """Take over the leases that keep our own artifacts waiting, once their holders have been
+        silent for their whole time; return whether one was taken.
+
+        Call it again and again: what was seen is remembered, and any other sign begins anew.
+
+        Raises:
+            YoloError: as `exchange`.
+        """
+        tip = self._meeting.team_tip()
+        wanted = {each.what for each in exchange.held if each.reason is Reason.LEASE_HELD}
+        leases = [self._meeting.lease_at(tip, dept) for dept in WORKING_NAMES]
+        blocking = [each for each in leases if f"{each.dept}: {safe(each.holder)}" in wanted]
+        self._watched = {
+            dept: watch
+            for dept, watch in self._watched.items()
+            if any(watch.lease == each for each in blocking)
+        }
+        taken = False
+        for lease in blocking:
+            signs = self._signs(lease.dept)
+            watch = self._watched.get(lease.dept)
+            if watch is None or watch.signs != signs:
+                self._watched[lease.dept] = _SilentLease(lease, signs)
+            elif watch.is_over:
+                with contextlib.suppress(YoloError):  # somebody else was first: look again
+                    passed = self.pass_lease(lease.dept, self._membership.clone, lease)
+                    self._emit("team.lease_taken", "", {**asdict(passed), "from": lease.holder})
+                    taken = True
+                del self._watched[lease.dept]
+        return taken
+
+    def _signs(self, dept: str) -> dict[str, str]:
+        return self._remote.tips(*(root + dept for root in _SIGN_ROOTS))
 
     def beat(self) -> None:
         """Give a sign of life for each lease that this clone holds, when one is due."""
         tip = self._meeting.team_tip()
         for dept in WORKING_NAMES:
             lease = self._meeting.lease_at(tip, dept)
-            is_ours = lease.holder == self._membership.clone
-            if is_ours and time.monotonic() - self._beats.get(dept, -lease.ttl_s) > lease.ttl_s / 3:
-                data = f"{self._membership.clone} {lease.epoch} {secrets.token_hex(8)}\n".encode()
-                sign = self._repository.object_format.hash_object("blob", data)
-                with self._repository.objects.unnamed():
-                    self._repository.objects.write((sign,))
-                    ref = _beat_ref(dept)
-                    self._remote.replace(sign.oid, ref, self._remote.tip(ref))
+            if lease.holder != self._membership.clone:
+                if self._beats.pop(dept, None) is not None:
+                    self._emit("team.lease_lost", "", asdict(lease))
+            elif time.monotonic() - self._beats.get(dept, -lease.ttl_s) > lease.ttl_s / 3:
+                self._give_sign(lease)
                 self._beats[dept] = time.monotonic()
+
+    def _give_sign(self, lease: TeamLease) -> None:
+        """Let a ref of the lease point at a commit that was never there before.
+
+        Not every service takes refs but branches: where it refuses, a branch bears the sign.
+        """
+        format_ = self._repository.object_format
+        tree = format_.hash_object("tree", b"")
+        said = f"{self._membership.clone} {lease.epoch} {secrets.token_hex(8)}"
+        who = f"yolo_fs <yolo_fs@localhost> {int(time.time())} +0000"
+        text = f"tree {tree.oid}\nauthor {who}\ncommitter {who}\n\nchore(team): alive\n\n{said}\n"
+        sign = format_.hash_object("commit", text.encode())
+        with self._repository.objects.unnamed():
+            self._repository.objects.write((tree, sign))
+            while True:
+                ref = self._sign_root + lease.dept
+                try:
+                    self._remote.replace(sign.oid, ref, self._remote.tip(ref))
+                except YoloError as error:
+                    if error.reason is not Reason.REMOTE_REFUSED or ref.startswith("refs/heads/"):
+                        raise
+                    self._sign_root = _SIGN_ROOTS[1]
+                    self._emit("team.signs_in_branches", "", {"why": error.message})
+                else:
+                    return
 
     def _fetch(self) -> bool:
         """Let the tracking ref say what the remote says; return whether it moved."""
@@ -205,8 +269,18 @@ class Lane:
         return HeldBack("", Reason.REMOTE_REFUSED, words) if is_fresh else None
 
 
-def _beat_ref(dept: str) -> str:
-    return f"refs/yolo/leases/{dept}"
+class _SilentLease:
+    """A lease whose holder has given no other sign since we began to watch it."""
+
+    def __init__(self, lease: TeamLease, signs: Mapping[str, str]):
+        self.lease = lease
+        self.signs = signs
+        self._began = time.monotonic()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it was silent for its whole time."""
+        return time.monotonic() - self._began >= self.lease.ttl_s
 
 
 @dataclass
@@ -289,6 +363,8 @@ class LaneThread:
         began = time.monotonic()
         try:
             exchange = lane.exchange()
+            if lane.follow_silent(exchange):
+                exchange = lane.exchange()
             lane.beat()
         except YoloError as error:
             pace.after_failure()

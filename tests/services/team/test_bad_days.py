@@ -1,0 +1,148 @@
+"""Clones and remotes as they should not be: shallow, partial, unrelated, namesakes, and leases that make no sense."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.services.team.test_lane import BRANCH, Clones, assert_agreed, at_remote, settle
+from tests.services.team.test_leases import backend
+from tests.services.team.work_trees import (
+    GAPS,
+    PLAN,
+    CloneTree,
+    gap,
+    new_clone,
+    new_tree,
+    plan,
+)
+from yolo_fs.reasons import Reason
+from yolo_fs.rules.team.lease import path_of
+
+__all__ = ["new_clone", "new_tree"]
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Path:
+    return tmp_path / "remote.git"
+
+
+@pytest.fixture
+def clones(new_clone: Callable[[str], CloneTree]) -> Clones:
+    return new_clone("a").join_remote(), new_clone("b").join_remote()
+
+
+@pytest.mark.parametrize("how", ["--depth=1", "--filter=blob:none"])
+def test_a_shallow_or_partial_clone_takes_part(
+    clones: Clones, bare: Path, tmp_path: Path, how: str
+) -> None:
+    a, _ = clones
+    at_remote(bare, "config", "uploadpack.allowFilter", "true")
+    a.write(PLAN, plan("Tokens"))
+    a.git("push", "-q", "origin", "HEAD:main")
+    a.lane.exchange()
+    a.git("clone", "-q", how, f"file://{bare}", str(tmp_path / "odd"))
+    odd = CloneTree(tmp_path / "odd").join_remote()
+    odd.write(GAPS, gap(1))
+    settle(a, odd)
+
+    assert_agreed(bare, a, odd)
+    odd.close()
+
+
+def test_a_clone_without_a_common_ancestor_takes_part(
+    clones: Clones, bare: Path, tmp_path: Path
+) -> None:
+    a, _ = clones
+    a.write(PLAN, plan("Tokens"))
+    a.lane.exchange()
+    root = tmp_path / "unrelated"
+    subprocess.run(["git", "init", "-q", "-b", "main", str(root)], check=True)
+    stranger = CloneTree(root)
+    stranger.place(".yolo-planning/.gitkeep", "")
+    stranger.git("add", "-A")
+    stranger.git("commit", "-q", "-m", "chore: begin elsewhere")
+    stranger.git("remote", "add", "origin", f"file://{bare}")
+    stranger.join_remote()
+    stranger.write(GAPS, gap(1))
+    settle(a, stranger)
+
+    assert_agreed(bare, a, stranger)
+    stranger.close()
+
+
+def test_two_clones_of_one_name_publish_nothing_twice(clones: Clones, bare: Path) -> None:
+    a, b = clones
+    choice = Path(b.repository.own_dir, "team.json")
+    name = a.meeting.membership.clone
+    choice.write_text(json.dumps({**json.loads(choice.read_text()), "clone": name}))
+    assert b.meeting.membership.clone == name
+    a.write(GAPS, gap(1))
+    b.write(GAPS, gap(2))
+    settle(*clones)
+
+    assert_agreed(bare, a, b)
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["{", "[]", '{"dept": "backend", "holder": 7, "epoch": 1, "ttl_s": 60}',
+     '{"dept": "backend", "holder": "b", "epoch": 2, "ttl_s": 60, "from": "the future"}'],
+)  # fmt: skip
+def test_a_lease_that_is_torn_or_from_the_future_stops_its_department_and_can_be_taken(
+    clones: Clones, bare: Path, content: str
+) -> None:
+    a, _ = clones
+    a.write(PLAN, plan("Tokens"))
+    a.lane.exchange()
+    a.git("checkout", "-q", "--detach", a.meeting.team_tip() or "")
+    a.place(path_of("backend"), content)
+    a.git("add", "-f", path_of("backend"))
+    a.git("commit", "-q", "-m", "torn")
+    a.git("push", "-q", "origin", f"HEAD:{BRANCH}")
+    a.git("checkout", "-q", "main")
+    a.write(GAPS, gap(1))
+    assert [each.reason for each in a.lane.exchange().held] == [Reason.LEASE_HELD]
+
+    a.lane.pass_lease("backend", a.meeting.membership.clone, backend(a))
+    a.lane.exchange()
+    assert at_remote(bare, "log", "-1", "--format=%s", BRANCH).strip() == "docs(01): gaps"
+
+
+def test_what_is_no_artifact_and_what_is_invalid_on_the_team_branch_goes_nowhere(
+    clones: Clones, bare: Path
+) -> None:
+    a, b = clones
+    a.write(PLAN, plan("Tokens"))
+    settle(*clones)
+    a.git("checkout", "-q", "--detach", a.meeting.team_tip() or "")
+    a.place("src/evil.py", "import os\n")
+    a.place(GAPS, "no json\n")
+    a.git("add", "-f", "-A")
+    a.git("commit", "-q", "-m", "foreign")
+    a.git("push", "-q", "origin", f"HEAD:{BRANCH}")
+    a.git("checkout", "-q", "main")
+
+    b.lane.exchange()
+    held = b.look().held
+    assert [each.path for each in held] == [GAPS]
+    assert not (b.root / "src").exists()
+    assert GAPS not in b.planning()
+    a.write(PLAN, plan("Tokens that rotate"))
+    a.lane.exchange()
+    b.meet()
+    assert "rotate" in b.committed(PLAN)
+
+
+def test_a_default_branch_of_another_name_changes_nothing(clones: Clones, bare: Path) -> None:
+    a, b = clones
+    at_remote(bare, "branch", "-m", "main", "trunk")
+    b.git("branch", "-m", "trunk")
+    a.write(GAPS, gap(1))
+    settle(*clones)
+
+    assert_agreed(bare, a, b)

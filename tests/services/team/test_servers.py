@@ -1,0 +1,70 @@
+"""Clones meet over every kind of git server. `YOLO_TEAM_SERVER=http` (or git, ssh) runs all tests of the lane, the leases
+and their takeover over one of them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.services.team.test_lane import Clones, assert_agreed, at_remote, settle
+from tests.services.team.test_leases import take
+from tests.services.team.work_trees import GAPS, PLAN, CloneTree, gap, new_clone, new_tree, plan
+from tests.support.git_servers import SERVERS
+from yolo_fs.reasons import Reason, YoloError
+
+__all__ = ["new_clone", "new_tree"]
+
+LONG = "YOLO_TEAM_SERVER" in os.environ
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Path:
+    return tmp_path / "remote.git"
+
+
+@pytest.fixture(params=[*SERVERS] if LONG else ["http", "ssh"])
+def clones(
+    request: pytest.FixtureRequest, new_clone: Callable[[str], CloneTree], bare: Path
+) -> Iterator[Clones]:
+    made = new_clone("a").join_remote(), new_clone("b").join_remote()
+    with SERVERS[request.param](bare) as address:
+        for clone in made:
+            clone.git("remote", "set-url", "origin", address)
+        yield made
+
+
+def test_what_two_publish_at_once_is_merged_and_the_lease_holds(clones: Clones, bare: Path) -> None:
+    a, b = clones
+    a.write(GAPS, gap(1))
+    b.write(GAPS, gap(2))
+    b.write(PLAN, plan("Tokens"))
+    settle(*clones)
+    assert_agreed(bare, a, b)
+
+    take(a)
+    a.lane.beat()
+    b.write(GAPS, gap(1), gap(2), gap(3))
+    assert [each.reason for each in b.lane.exchange().held] == [Reason.LEASE_HELD]
+    assert "refs/yolo/leases/backend" in at_remote(bare, "for-each-ref", "--format=%(refname)")
+
+
+def test_a_hook_is_told_in_its_words_and_a_server_that_is_gone_is_away(
+    clones: Clones, bare: Path
+) -> None:
+    a, _ = clones
+    hook = bare / "hooks/pre-receive"
+    hook.write_text("#!/bin/sh\necho no bots here >&2\nexit 1\n")
+    hook.chmod(0o755)
+    a.write(GAPS, gap(1))
+    with pytest.raises(YoloError, match="no bots here") as refused:
+        a.lane.exchange()
+    assert refused.value.reason is Reason.REMOTE_REFUSED
+
+    bare.rename(bare.with_suffix(".away"))
+    with pytest.raises(YoloError) as away:
+        a.lane.exchange()
+    assert away.value.reason is Reason.REMOTE_AWAY

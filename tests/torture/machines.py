@@ -1,0 +1,166 @@
+"""Clones of one remote that are killed, frozen and cut off while their agents write. A program of its own judges what
+became of it: `team_judge.py`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.e2e.repo import Repo
+from tests.torture.forked_daemons import ForkedDaemon
+from tests.torture.surroundings import Ground
+from tests.torture.team_judge import faults
+
+JUDGE = Path(__file__).with_name("team_judge.py")
+PHASE = ".yolo-planning/phases/01-auth"
+FILES = ("gaps", "fe-gaps", "ux-gaps")
+TTL_S = 2
+SMALL_S = 3
+"""Up to so many seconds, two clones are enough."""
+HEALED_S = 60.0
+"""Bounds a hang; how long it took is told."""
+_STEP_S = 0.15
+
+
+@dataclass
+class Machine:
+    """One clone, its daemon, and what its agents have written."""
+
+    repo: Repo
+    daemon: ForkedDaemon
+    records: dict[str, list[str]] = field(default_factory=dict)
+    frozen_until: float = 0.0
+
+    def write(self, ground: Ground, name: str, number: int) -> None:
+        """Add a record of our own to a list that others add to as well."""
+        path = self.repo.root / PHASE / f"{name}.jsonl"
+        line = {"id": f"G-{number}", "sev": "minor", "desc": "Rate limits", "exp": "429", "act": "200", "st": "open"}  # fmt: skip
+        path.parent.mkdir(parents=True, exist_ok=True)
+        before = path.read_text() if path.exists() else ""
+        aside = path.with_name(f".{name}.{number}")
+        aside.write_text(f"{before}{json.dumps(line)}\n")
+        aside.replace(path)
+        ground.tally.count += 1
+
+
+def machines(ground: Ground, seconds: int) -> None:
+    """Torture a team for some seconds, heal everything, and judge."""
+    is_small = seconds <= SMALL_S
+    bare, clones = _clones(ground, 2 if is_small else 4)
+    clones[0].repo.yolo_fs("team", "lease", "take", "backend", "--ttl", str(TTL_S), "-q")
+    for clone in clones:
+        clone.daemon.start()
+    began = time.monotonic()
+    deeds = dict.fromkeys(("cut", "kill", "freeze"), 0)
+    number = 0
+    while time.monotonic() - began < seconds:
+        number += 1
+        awake = [each for each in clones if not each.frozen_until]
+        ground.rng.choice(awake or clones).write(ground, ground.rng.choice(FILES), number)
+        if ground.rng.random() < (0.3 if is_small else 0.1):
+            deed = ground.rng.choice(list(deeds))
+            deeds[deed] += 1
+            _do(ground, deed, bare, clones)
+        _thaw(clones)
+        time.sleep(ground.rng.uniform(0, 2 * _STEP_S))
+    _heal(bare, clones)
+    took_s = _converge(bare, clones)
+    for clone in clones:
+        clone.daemon.stop()
+    told = ", ".join(f"{count} x {deed}" for deed, count in deeds.items())
+    ground.tally.notes.append(
+        f"{number} writes, {told}; the same everywhere {took_s:.1f} s after the last was healed"
+    )
+    _judge(ground, bare, clones)
+
+
+def _clones(ground: Ground, count: int) -> tuple[Path, list[Machine]]:
+    first = ground.repo()
+    bare = ground.place / "team.git"
+    first.git("clone", "-q", "--bare", ".", str(bare))
+    found = []
+    for number in range(count):
+        root = ground.place / f"clone{number}"
+        first.git("clone", "-q", f"file://{bare}", str(root))
+        repo = Repo(root, first.env)
+        repo.yolo_fs("team", "join", "origin", "--yes", "-q")
+        found.append(Machine(repo, ground.daemon(repo)))
+    return bare, found
+
+
+def _do(ground: Ground, deed: str, bare: Path, clones: list[Machine]) -> None:
+    victim = ground.rng.choice(clones)
+    match deed:
+        case "cut":
+            away = bare.with_suffix(".away")
+            if bare.exists():
+                bare.rename(away)
+                time.sleep(ground.rng.uniform(0, 1))
+                away.rename(bare)
+        case "kill" if not victim.frozen_until:
+            victim.daemon.kill()
+            victim.daemon.start()
+        case "freeze" if not victim.frozen_until:
+            os.kill(victim.daemon.pid, signal.SIGSTOP)
+            victim.frozen_until = time.monotonic() + ground.rng.uniform(0.2, 2 * TTL_S)
+
+
+def _thaw(clones: list[Machine], *, all_of_them: bool = False) -> None:
+    for clone in clones:
+        if clone.frozen_until and (all_of_them or time.monotonic() > clone.frozen_until):
+            os.kill(clone.daemon.pid, signal.SIGCONT)
+            clone.frozen_until = 0.0
+
+
+def _heal(bare: Path, clones: list[Machine]) -> None:
+    _thaw(clones, all_of_them=True)
+    for clone in clones:
+        if not clone.daemon.is_running:
+            clone.daemon.start()
+    for clone in clones:  # nobody needs a lease any more
+        with contextlib.suppress(AssertionError):
+            clone.repo.yolo_fs("team", "lease", "release", "backend", "-q", ok=(0, 1))
+
+
+def _converge(bare: Path, clones: list[Machine]) -> float:
+    began = time.monotonic()
+    roots = [clone.repo.root for clone in clones]
+    while list(faults("main", bare, roots)) and time.monotonic() - began < HEALED_S:
+        time.sleep(_STEP_S)
+    return time.monotonic() - began
+
+
+def _judge(ground: Ground, bare: Path, clones: list[Machine]) -> None:
+    roots = [str(clone.repo.root) for clone in clones]
+    done = subprocess.run(
+        [sys.executable, str(JUDGE), "main", str(bare), *roots],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    told = done.stdout.splitlines()
+    ground.tally.lost += sum(line.endswith("is lost") for line in told)
+    ground.tally.duplicated += sum(line.endswith("times") for line in told)
+    for line in told:
+        ground.fault(line)
+    if done.stderr:
+        ground.fault(done.stderr[-300:])
+    held = [_held(clone.repo) for clone in clones]
+    if any(held):
+        ground.fault(f"left over: {held}")
+    if ground.tally.faults:
+        waits = [clone.repo.status()["machines"]["waiting"] for clone in clones]
+        ground.fault(f"waiting: {waits}")
+    shutil.rmtree(bare)
+
+
+def _held(repo: Repo) -> list[str]:
+    candidates = repo.status()["candidates"]
+    return [one["path"] for one in candidates if one["standing"] != "committed"]
