@@ -69,6 +69,7 @@ def asked(team: Team, line: str) -> str:
     return out.getvalue()
 
 
+@pytest.mark.proves("resume:9")
 @pytest.mark.parametrize("line", BUDGETS)
 def test_a_command_starts_no_more_processes_than_its_budget(team: Team, line: str) -> None:
     with processes() as started:

@@ -28,6 +28,7 @@ BUDGETS = {
 """Command → the most modules that it may import, and those that it may not. A number may only be lowered."""
 
 
+@pytest.mark.proves("hosts:7")
 @pytest.mark.parametrize("line", BUDGETS)
 def test_a_command_imports_no_more_than_its_budget(line: str, tmp_path: Path) -> None:
     team = Team(tmp_path / "work")

@@ -63,6 +63,18 @@ def test_every_event_of_the_host_asks_us(team: Team, host: str) -> None:
     ]
 
 
+@pytest.mark.proves("hosts:8")
+def test_a_host_that_cannot_find_us_is_told(
+    team: Team, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    for words in ((), ("--check",)):
+        run(["setup", "claude", "--json", *words, "-C", str(team.root)])
+        (finding,) = json.loads(capsys.readouterr().out)["findings"]
+        assert "yolo-fs is not on the PATH" in finding["message"]
+        assert "PATH" in finding["hint"]
+
+
 @pytest.mark.proves("hosts:4")
 def test_a_session_of_every_source_begins_with_our_brief(team: Team) -> None:
     assert setup(team, "claude") == Exit.DONE

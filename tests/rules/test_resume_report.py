@@ -199,6 +199,13 @@ def test_a_role_is_told_whether_it_is_its_turn(role: str, turn: bool | None) -> 
     assert (f"you: {role} has nothing to do now" in text) == (turn is False)
 
 
+@pytest.mark.proves("resume:8")
+@pytest.mark.parametrize(("role", "is_known"), [("nonsense", False), ("dev-2", True)])
+def test_who_is_no_agent_of_the_company_is_told_so(role: str, is_known: bool) -> None:
+    text = as_text(resume_report(situation(three()), Asker(role)))
+    assert (f"you: {role} is no agent of this company" in text) == (not is_known)
+
+
 # --- the work tree and what disagrees ---
 
 
@@ -221,11 +228,21 @@ def test_every_candidate_that_is_not_committed_is_shown_with_its_reason() -> Non
     assert "c.jsonl: being written" in text
 
 
+@pytest.mark.proves("resume:6")
 def test_a_handoff_that_nobody_may_follow_says_why() -> None:
     text = as_text(
         resume_report(Situation(handoff=LastHandoff("x/HANDOFF.md", "", ("no branch",))))
     )
     assert "- x/HANDOFF.md: not accepted, its writer has to mend it" in text
+
+
+@pytest.mark.proves("resume:6")
+def test_an_accepted_handoff_says_what_its_receiver_reads_does_and_reaches() -> None:
+    orders = (("required_reading", "docs/guide.md"), ("task", "T-1.md"), ("objective", "Ship it"))
+    taken = LastHandoff("x/HANDOFF.md", "executor", orders=orders)
+    text = as_text(resume_report(Situation(handoff=taken)))
+    assert "accepted: whoever is executor goes on" in text
+    assert all(value in text for _, value in orders)
 
 
 @pytest.mark.parametrize(

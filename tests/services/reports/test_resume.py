@@ -162,6 +162,34 @@ def test_a_packet_that_is_not_accepted_says_why(team: Team) -> None:
     assert one["role"] is None and "front_matter_missing" in one["wrong"][0]
 
 
+@pytest.mark.proves("resume:8")
+def test_a_setting_that_is_not_committed_is_one_line_with_its_whole_name(team: Team) -> None:
+    team.config(THREE)
+    team.user_commits("chore: three departments", ".yolo-planning/config.json")
+    team.begin()
+    team.config({**THREE, "approval_gates": {"code_review": True}})
+    lines = [line for line in text(team).splitlines() if "approval_gates" in line]
+    assert lines == [
+        "- .yolo-planning/config.json: approval_gates.code_review is declared True,"
+        " the evidence says False"
+    ]
+
+
+@pytest.mark.proves("002:73a")
+def test_a_test_file_of_the_test_plan_that_nobody_committed_is_named(team: Team) -> None:
+    team.begin()
+    team.example("test-plan/ok/one_plan.jsonl", "test-plan.jsonl")
+    team.once()
+    said = "test-plan.jsonl: {} is declared 'written', the evidence says 'not committed'"
+    forgotten = said.format("tests/auth/store.test.ts")
+    assert forgotten in text(team)
+    team.file("tests/auth/store.test.ts", "it()\n")
+    assert forgotten in text(team), "written is not committed"
+    team.user_commits("test(01): RED phase tests", "tests/auth/store.test.ts")
+    assert forgotten not in text(team)
+    assert said.format("tests/auth/refresh.test.ts") in text(team)
+
+
 # --- half-written state, missing commits, rewritten history ---
 
 

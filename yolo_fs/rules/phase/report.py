@@ -14,6 +14,7 @@ from yolo_fs.ids import EscalationId
 from yolo_fs.protocol.names import Dept
 from yolo_fs.protocol.roster import AGENT_BY_NAME
 from yolo_fs.reasons import safe
+from yolo_fs.rules.escalations.log import role_of
 from yolo_fs.rules.evidence.facts import PhaseFacts, texts
 from yolo_fs.rules.evidence.plans import PlanStanding, PlanStatus, TaskProgress
 from yolo_fs.rules.phase.phase import Phase
@@ -150,7 +151,9 @@ def _next_lines(
     if files:
         yield f"read: {', '.join(map(safe, files))}"
     role = report.asker.role
-    if role and not _is_of(following.agent, role):
+    if role and role_of(role) is None:
+        yield f"you: {safe(role)} is no agent of this company"
+    elif role and not _is_of(following.agent, role):
         yield f"you: {safe(role)} has nothing to do now"
 
 

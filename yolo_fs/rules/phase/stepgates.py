@@ -217,7 +217,7 @@ def _red_tests(view: View) -> Iterator[str]:
         if line.get("red") is not True:
             yield f"the tests of {line.get('id')} are not red"
     tested = {str(line.get("plan")) for line in lines}
-    for plan in view.plan_files if lines else ():
+    for plan in view.plan_files if all_present(lines, "plan") else ():
         if str(plan.id) not in tested and any(task.get("ts") for task in plan.tasks):
             yield f"{_named(view, 'test-plan.jsonl')} has no test of plan {plan.id}"
 

@@ -84,6 +84,11 @@ class Team:
             self._phases = asked, tuple(map(Phase, self.facts(*asked)))
         return self._phases[1]
 
+    def absent_at(self, commit: str | None, paths: Iterable[str]) -> tuple[str, ...]:
+        """Return which of some paths have no file in a commit, each once."""
+        named = dict.fromkeys(paths)
+        return tuple(path for path in named if self._repository.blob_at(commit, path) is None)
+
     def facts(self, commit: str | None, switches: Switches | None = None) -> tuple[PhaseFacts, ...]:
         """Return the facts of each phase as of a commit."""
         if commit is None:

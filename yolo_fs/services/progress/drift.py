@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from yolo_fs.edges.store import read_json
-from yolo_fs.rules.evidence.facts import Switches
+from yolo_fs.rules.evidence.facts import Switches, texts
 from yolo_fs.rules.handoffs.lifecycle import HandoffLifecycle, overdue
 from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.rules.states.department import Drift, drift_of_department, drift_of_state
@@ -63,7 +63,8 @@ def asides(
     known = _lives(root, settings, found, team) if lives is None else lives
     late = tuple(str(one) for one in overdue(known, int(time.time())))
     configured = Aside("", of_all, handoffs=late)
-    phases = (_of_phase(root, one, Switches(settings.config), team) for one in found.phases)
+    in_force = Switches(settings.config)
+    phases = (_of_phase(root, one, in_force, team, found.commit) for one in found.phases)
     return tuple(one for one in (configured, *phases) if one)
 
 
@@ -98,13 +99,15 @@ def drift_of_phase(root: str, phase: Phase) -> Iterator[Drift]:
         yield from source(root, phase)
 
 
-def _of_phase(root: str, one: PhaseBoard, in_force: Switches, team: Team) -> Aside:
+def _of_phase(
+    root: str, one: PhaseBoard, in_force: Switches, team: Team, commit: str | None
+) -> Aside:
     phase: Phase = one
     if in_force != one.facts.switches:
         phase = Phase(replace(one.facts, switches=in_force))
     return Aside(
         str(phase.id),
-        tuple(drift_of_phase(root, phase)),
+        (*drift_of_phase(root, phase), *_of_tests(phase, commit, team)),
         forged_sentinels(root, phase, team),
         tuple(_declared_blockers(root, phase)),
     )
@@ -116,10 +119,19 @@ def _of_config(committed: Config | None, in_force: Config) -> Iterator[Drift]:
     """
     if committed is None:
         return
-    proved = committed.model_dump(mode="json")
-    for key, value in in_force.model_dump(mode="json").items():
+    proved = dict(_leaves(committed.model_dump(mode="json")))
+    for key, value in _leaves(in_force.model_dump(mode="json")):
         if value != proved.get(key):
             yield Drift(CONFIG, key, value, proved.get(key))
+
+
+def _leaves(settings: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield each setting under its whole name, such as `approval_gates.code_review`."""
+    for key, value in settings.items():
+        if isinstance(value, dict):
+            yield from _leaves(value, f"{above}{key}.")
+        else:
+            yield above + key, value
 
 
 def _of_project(root: str, found: Board) -> Iterator[Drift]:
@@ -135,6 +147,14 @@ def _lives(root: str, settings: Settings, found: Board, team: Team) -> tuple[Han
     reads = Reader(root, root, settings.limits, lambda *_: None).log().reads
     deadline_s = settings.policy.handoff_deadline_s
     return lifecycles_of(root, found.phases, team.history_index, reads, deadline_s)
+
+
+def _of_tests(phase: Phase, commit: str | None, team: Team) -> Iterator[Drift]:
+    """Yield the test files that a test plan names and nobody has committed."""
+    for filed in phase.facts.of_kind("test-plan"):
+        named = (path for line in filed.lines for path in texts(line.get("tf")))
+        for path in team.absent_at(commit, named):
+            yield Drift(filed.place.name, path, "written", "not committed")
 
 
 def _of_states(root: str, phase: Phase) -> Iterator[Drift]:
