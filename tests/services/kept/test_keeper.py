@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import random
+import signal
 import subprocess
 import sys
+import threading
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -213,6 +217,43 @@ def test_several_processes_keep_at_the_same_time(root: Path) -> None:
         f"{name}-{number}" for name in "abc" for number in range(5)
     ]
     assert [entry.number for entry in entries] == list(range(1, 16))
+
+
+def test_what_was_said_to_be_kept_survives_a_kill_at_any_moment(root: Path) -> None:
+    seed = int(os.environ.get("YOLO_SEED", random.SystemRandom().randrange(2**32)))
+    print(f"YOLO_SEED={seed}")
+    rng = random.Random(seed)
+    said: list[str] = []
+    for turn in range(int(os.environ.get("YOLO_KILLS", "6"))):
+        reading, writing = os.pipe()
+        child = os.fork()
+        if child == 0:
+            _keep_without_end(root, turn, writing)
+        os.close(writing)
+        with os.fdopen(reading) as told:
+            said += [told.readline().strip() for _ in range(rng.randint(1, 8))]
+            threading.Event().wait(rng.uniform(0, 0.02))
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            said += [line.strip() for line in told if line.endswith("\n")]
+        with Repository(str(root)) as repository:
+            keeper = Keeper(repository)
+            kept = {path: data for one in keeper.entries() for path, data in keeper.contents(one)}
+        assert all(kept.get(path) == path.encode() for path in said)
+    assert not git(root, "fsck", "--strict", "--no-dangling")
+
+
+def _keep_without_end(root: Path, turn: int, telling: int) -> NoReturn:
+    """Keep one content after the other, and say so of each when it is done; runs in a child."""
+    try:
+        with Repository(str(root)) as repository:
+            keeper = Keeper(repository)
+            for number in range(1000):
+                path = f"{turn}-{number}"
+                keeper.keep([unkept(path.encode(), path)])
+                os.write(telling, f"{path}\n".encode())
+    finally:
+        os._exit(1)
 
 
 def test_a_chain_that_cannot_be_read_is_begun_anew(root: Path) -> None:

@@ -94,7 +94,7 @@ def of_sections(
     further is a `should`.
     """
     is_whole = Check.SECTIONS in place.artifact.checks and any(
-        all(record.value.get(name) for name in ARCHITECTURE_SECTIONS) for record in records
+        all(name in record.value for name in ARCHITECTURE_SECTIONS) for record in records
     )
     return tuple(
         replace(finding, level=Level.WARNING)

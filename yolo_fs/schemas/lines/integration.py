@@ -21,6 +21,7 @@ from yolo_fs.schemas.base import (
     Wire,
     fault,
     invariant,
+    may_lack,
 )
 from yolo_fs.schemas.messages.product import PoQaVerdict
 from yolo_fs.schemas.names import DepartmentName
@@ -58,7 +59,7 @@ class IntegrationFailure(Wire):
     """Check."""
     detail: Text
     """What is wrong."""
-    file: str
+    file: str = may_lack()
     """File that shows it; empty when there is none."""
 
 

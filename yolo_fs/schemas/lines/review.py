@@ -16,6 +16,7 @@ from yolo_fs.schemas.base import (
     RelativePath,
     Text,
     Wire,
+    may_lack,
 )
 
 Cycle = Annotated[
@@ -122,7 +123,7 @@ class ManualTest(Wire):
     """What was tried."""
     r: Literal["pass", "fail"]
     """Result."""
-    notes: str
+    notes: str = may_lack()
     """What the user said about it."""
 
 
