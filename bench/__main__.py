@@ -40,6 +40,7 @@ NAMES = (
     "missed",
     "adopt",
     "worktrees",
+    "clones",
     "faults",
 )
 OVERVIEW = "goals"

@@ -32,5 +32,7 @@ class Aim(Enum):
     GROWTH = "status and resume, 95 open phases / 5: at most 1.5"
     RESUME = "warm resume correlation / git log of 20,000 commits: at most 0.1"
     TEAM = "an artifact of one of 8 work trees, committed in all, p50 ms: at most 50"
+    LANE = "lag over a git remote, commit to the other clone's commit, p50: at most 1.5 s"
+    SLOW_REMOTE = "write to commit beside a remote of 2 s per push / in no team: at most 1.1"
     IDLE = "idle CPU of the daemon, 20,000 folders, with its scans: at most 0.3 percent"
     MEMORY = "memory of the daemon, 1,000 folders: at most 40 MB"

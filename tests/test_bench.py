@@ -39,6 +39,7 @@ ROWS = {
     "missed": ("Missed", "yolo-fs"),
     "adopt": ("Adoption", "adopt --write"),
     "worktrees": ("Write to commit, 2 work trees", "in all other trees"),
+    "clones": ("Lag: commit in one clone to commit in the other", "lane git"),
 }
 """Name of a benchmark → one table that it prints, and a row of it."""
 AIMS = {
@@ -58,6 +59,7 @@ AIMS = {
     "idle": {Aim.IDLE, Aim.MEMORY},
     "missed": {Aim.MISSED},
     "worktrees": {Aim.TEAM},
+    "clones": {Aim.LANE, Aim.SLOW_REMOTE},
 }
 """Name of a benchmark → the goals of the plan that it answers."""
 
@@ -85,6 +87,7 @@ LONG = {
     "idle",
     "adopt",
     "worktrees",
+    "clones",
 }
 """Benchmarks whose least size takes seconds all the same; `YOLO_BENCH=1` runs them too."""
 

@@ -35,6 +35,8 @@ from yolo_fs.services.workspace.settings import Settings
 
 BUSY_S, QUIET_S = 0.5, 10.0
 """Between two looks at the remote: while something moves, and when nothing has for long."""
+_STILL_BUSY = 10
+"""Exchanges in which nothing moves before the rests grow: agents think between two artifacts."""
 _SLOWER = 1.5
 """How much longer each rest is than the one before, while nothing moves."""
 LONGEST_RETRY_S = 8.0
@@ -289,11 +291,15 @@ class _Pace:
 
     rest_s: float = BUSY_S
     failures: int = 0
+    quiet: int = 0
+    """Exchanges in a row in which nothing moved."""
 
     def after(self, exchange: Exchange) -> None:
         self.failures = 0
         is_moving = exchange.moved or bool(exchange.waiting and not exchange.held)
-        self.rest_s = BUSY_S if is_moving else min(QUIET_S, self.rest_s * _SLOWER)
+        self.quiet = 0 if is_moving else self.quiet + 1
+        is_busy = self.quiet <= _STILL_BUSY
+        self.rest_s = BUSY_S if is_busy else min(QUIET_S, self.rest_s * _SLOWER)
 
     def after_failure(self) -> None:
         self.failures += 1
