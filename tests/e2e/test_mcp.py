@@ -18,10 +18,13 @@ from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.subscriptions import ResourceUpdated
 
+from tests.e2e.company import Agents, Label, Write
+from tests.e2e.test_resume import begin
 from tests.support.teams import EXAMPLES, Team
+from yolo_fs.cli.main import run
 
 PHASE = ".yolo-planning/phases/01-auth"
-IS_LONG = os.environ.get("YOLO_TORTURE") is not None
+IS_LONG = any(os.environ.get(name) for name in ("YOLO_TORTURE", "YOLO_MCP"))
 CLIENTS = 8 if IS_LONG else 3
 APPENDS = 10_000 if IS_LONG else 36
 CRITIQUE = {
@@ -203,6 +206,47 @@ OTHERS: tuple[tuple[str, Mapping[str, Any]], ...] = (
 )
 
 
+def test_a_department_is_played_by_these_tools_alone(team: Team) -> None:
+    """No hook, no command of ours: who is next, what is written and what is wrong are all asked of the server."""
+    company = begin(
+        team.root.parent / "company", departments={}, department_workflow="backend_only"
+    )
+    agents, played = Agents(company.root), []
+
+    async def use(asked: Client) -> None:
+        while True:
+            brief = (await call(asked, "stand"))["data"]
+            if not brief.get("next"):
+                break
+            label, writes = agents.writes(brief)
+            assert label not in played, (label, brief)
+            played.append(label)
+            for each in writes:
+                await _done(asked, agents, label, each)
+            company.once()
+
+    within(company, use)
+    steps = [label.step for label in played]
+    assert steps[0] == "critique"
+    assert {"research", "planning", "implementation", "code_review", "qa", "signoff"} <= set(steps)
+    assert run(["verify", "-q", "-C", str(company.root)]) == 0
+
+
+async def _done(asked: Client, agents: Agents, label: Label, each: Write) -> None:
+    """Write as an agent does: records one by one, other artifacts whole, its own source with its own git."""
+    if not each.path.startswith(".yolo-planning/phases/"):
+        agents.do(each)
+        return
+    if not each.path.endswith(".jsonl") or label.step == "design_review":
+        answers = [await call(asked, "write", path=each.path, text=each.text)]
+    else:
+        answers = [
+            await call(asked, "append", path=each.path, record=json.loads(line))
+            for line in each.text.splitlines()
+        ]
+    assert all(answer.get("ok") for answer in answers), (label, answers)
+
+
 def test_whatever_is_hostile_gets_a_clear_error_and_changes_nothing(team: Team) -> None:
     """Two hundred by mixing; the seed is printed."""
     seed = random.randrange(1 << 32)
@@ -265,8 +309,6 @@ def test_a_host_waits_for_nothing_that_only_a_tool_needs() -> None:
 def test_without_its_library_it_says_how_to_get_it(
     team: Team, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from yolo_fs.cli.main import run
-
     monkeypatch.setitem(sys.modules, "yolo_fs.mcp.server", None)
     monkeypatch.setitem(sys.modules, "mcp", None)
     assert run(["mcp", "-C", str(team.root)]) != 0

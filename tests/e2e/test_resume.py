@@ -53,9 +53,9 @@ def crashes(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return kept
 
 
-def begin(root: Path) -> Team:
+def begin(root: Path, **more: Any) -> Team:
     company = Team(root)
-    company.config(CONFIG)
+    company.config(CONFIG | more)
     company.user_commits("chore: three departments", ".yolo-planning/config.json")
     (root / PHASE).mkdir(parents=True)
     return company

@@ -456,12 +456,13 @@ def tools_by_mcp(stage: Stage) -> Iterator[Claim]:
     if stage.host == "claude":
         servers = {"mcpServers": {"yolo-fs": {"command": "yolo-fs", "args": ["mcp"]}}}
         options = ("--mcp-config", json.dumps(servers))
-    done = stage.run(stage.script("mcp", *steps, Say(), Say()), *options)
-    yield says("the host calls our tools", BRIEF)(stage.asked("mcp", 1).latest)
-    yield says("a bad record is refused with its faults", "missing_key")(
-        stage.asked("mcp", 3).latest
-    )
-    yield says("a good one is written", "line 1 written")(stage.asked("mcp", 4).latest)
+    # One host starts its servers beside the session, and tells of them with its next request.
+    waits = (Shell("sleep 9"), Shell("true"))
+    done = stage.run(stage.script("mcp", *waits, *steps, Say(), Say()), *options)
+    stand, bad, good = (stage.asked("mcp", turn).latest for turn in (3, 4, 5))
+    yield says("the host calls our tools", BRIEF)(stand)
+    yield says("a bad record is refused with its faults", "missing_key")(bad)
+    yield says("a good one is written", "line 1 written")(good)
     yield Claim("and committed", stage.is_committed("critique.jsonl"), done)
 
 

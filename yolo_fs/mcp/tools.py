@@ -97,12 +97,12 @@ class Tools:
         """
         from yolo_fs.protocol.roster import department_said
         from yolo_fs.rules.phase.report import Asker
-        from yolo_fs.rules.report import BUDGET, as_text, cut
+        from yolo_fs.rules.report import BUDGET, as_data, as_text, cut
         from yolo_fs.services.reports.resume import resume
 
         name = self._who(agent).removeprefix("yolo-")
-        brief = resume(self._start, Asker(name, department_said(name)))
-        return _answer(True, as_text(cut(brief, BUDGET, as_text)))
+        brief = cut(resume(self._start, Asker(name, department_said(name))), BUDGET, as_text)
+        return _answer(True, as_text(brief), data=dict(as_data(brief)))
 
     @told
     def next(self, phase: str = "") -> ToolAnswer:
