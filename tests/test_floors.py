@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,7 @@ PURE = {"subprocess", "os", "time", "socket", "threading", "random"}
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 
+@cache
 def imports(path: Path) -> set[str]:
     """Return the dotted names that a module imports at run time, wherever in it."""
     tree = ast.parse(path.read_text())

@@ -140,7 +140,8 @@ def test_one_failing_check_fails_the_whole(ready: Path, failing: str | None) -> 
     done = call(ready / "scripts/test", "tests/cli", "-k", "a b", PYTHON="/nowhere")
     assert done.returncode == (1 if failing else 0)
     *checks, tests = done.stdout.splitlines()
-    assert checks == ["ruff check", "ruff format --check", "mypy "]
+    assert checks == ["ruff check", "ruff format --check"]
+    assert ("mypy " in done.stderr.splitlines()) == (failing == "mypy")
     assert re.fullmatch(r"pytest -n [0-9]+ --dist worksteal tests/cli -k a b", tests)
     assert ("failed: " in done.stderr) == (failing in ("ruff", "mypy"))
 

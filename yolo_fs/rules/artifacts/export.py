@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import inspect
 import json
-import textwrap
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
@@ -216,8 +216,14 @@ def field_docs(owner: type) -> Mapping[str, str]:
 
 
 def _class_body(owner: type) -> Sequence[ast.stmt]:
-    first = ast.parse(textwrap.dedent(inspect.getsource(owner))).body[0]
-    return first.body if isinstance(first, ast.ClassDef) else ()
+    return _class_bodies(owner.__module__)[owner.__name__]
+
+
+@cache
+def _class_bodies(module: str) -> Mapping[str, Sequence[ast.stmt]]:
+    """Return the body of each class of a module that is imported."""
+    tree = ast.parse(inspect.getsource(sys.modules[module]))
+    return {node.name: node.body for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
 
 
 def _docs_in(body: Sequence[ast.stmt]) -> dict[str, str]:
