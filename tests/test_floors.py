@@ -36,7 +36,7 @@ DOORS = {
     "pydantic_core": "yolo_fs/schemas/base.py",
     "git": "yolo_fs/edges/git/runner.py",
     "filelock": "yolo_fs/edges/store.py",
-    "watchdog": "yolo_fs/edges/watch.py",
+    "watchdog": ("yolo_fs/edges/watch.py", "yolo_fs/edges/inotify.py"),
     "yaml": "yolo_fs/edges/front_matter.py",
     "toon_format": "yolo_fs/edges/toon.py",
     "jsonlines": "yolo_fs/edges/lines.py",

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from yolo_fs.edges import files
+from yolo_fs.edges import IS_LINUX, files
 from yolo_fs.edges.files import Content, FileEntry, Stamp, Writer, read, stamp_of, walk
 from yolo_fs.reasons import Finding, Reason
 
@@ -22,7 +22,7 @@ LIMIT = 1 << 20
 needs_root = pytest.mark.skipif(
     os.geteuid() != 0, reason="only root can make device nodes and give files away"
 )
-needs_leases = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has leases")
+needs_leases = pytest.mark.skipif(not IS_LINUX, reason="only Linux has leases")
 
 
 def reason(found: Content | Finding) -> Reason | None:

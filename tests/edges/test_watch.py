@@ -19,11 +19,11 @@ import pytest
 from watchdog.observers.inotify import InotifyWatchGroup
 from watchdog.observers.inotify_c import WatchDescriptor
 
-from yolo_fs.edges import watch
+from yolo_fs.edges import IS_LINUX, inotify, watch
 from yolo_fs.edges.watch import Hint, Watcher
 from yolo_fs.reasons import Reason
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="inotify")
+pytestmark = pytest.mark.skipif(not IS_LINUX, reason="about our reader of inotify")
 
 DEADLINE_S = 20.0
 
@@ -431,7 +431,7 @@ def test_a_directory_moved_out_is_a_doubt_and_may_come_again(
 def test_missing_watches_are_found_by_counting(
     root: Path, watcher: Watcher, seen: Seen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watch._Session, "watched", lambda _: 0)
+    monkeypatch.setattr(inotify.InotifySession, "watched", lambda _: 0)
     told: list[tuple[int, bool]] = []
     for _ in range(4):
         watcher.check()
@@ -463,7 +463,7 @@ def test_without_inotify_it_says_so_and_tries_again(
 
     watcher = Watcher(str(root), seen.on_path, seen.on_doubt, retry_s=0)
     with monkeypatch.context() as patch:
-        patch.setattr(watch, "_Kernel", refuse)
+        patch.setattr(inotify, "_Reader", refuse)
         watcher.start()
     assert watcher.degraded is not None
     assert watcher.degraded.reason is Reason.WATCH_LIMIT

@@ -14,6 +14,7 @@ import re
 import sys
 
 from yolo_fs.cli.entry import HOOK_IN_FULL
+from yolo_fs.edges import IS_LINUX
 from yolo_fs.edges.heartbeats import append_heartbeat
 from yolo_fs.edges.warm_path import own_folder, quick_stamp, run_warm
 
@@ -144,6 +145,8 @@ def in_time(asked: Asked) -> Answer:
 
 def _warm(asked: Asked) -> Answer | None:
     """Return the answer of the warm process, None without one."""
+    if not IS_LINUX:
+        return None
     event, host, cwd, told = asked
     with (
         open(os.memfd_create("question"), "w+b") as question,

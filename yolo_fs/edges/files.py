@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-from yolo_fs.edges import failpoint
+from yolo_fs.edges import IS_LINUX, failpoint
 from yolo_fs.reasons import Finding, Reason
 
 Root = int | str | bytes
@@ -233,7 +233,7 @@ def _writer(fd: int) -> Writer:
     """Return whether a process has the file open for writing, by taking a read lease and releasing
     it.
     """
-    if not hasattr(fcntl, "F_SETLEASE"):
+    if not IS_LINUX or not hasattr(fcntl, "F_SETLEASE"):
         return Writer.UNKNOWN
     try:
         # SIGIO, the default, ends a process that has not been told about it; SIGURG is ignored by

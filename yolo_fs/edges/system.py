@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from yolo_fs.edges import PROC
 from yolo_fs.reasons import safe
 
 NETWORK_FILESYSTEMS = frozenset(
@@ -15,7 +16,7 @@ NETWORK_FILESYSTEMS = frozenset(
 def boot_id() -> str:
     """Return the identity of this boot; empty where the system has none."""
     try:
-        with open("/proc/sys/kernel/random/boot_id") as file:
+        with open(f"{PROC}/sys/kernel/random/boot_id") as file:
             return file.read().strip()
     except OSError:
         return ""
@@ -26,7 +27,7 @@ def start_time(pid: int) -> int | None:
     for good.
     """
     try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
+        with open(f"{PROC}/{pid}/stat", "rb") as file:
             return int(file.read().rsplit(b")", 1)[1].split()[19])
     except (OSError, IndexError, ValueError):
         return None
@@ -37,7 +38,7 @@ def filesystem_type(path: str) -> str:
     best, type_ = "", ""
     wanted = os.path.realpath(path).rstrip("/") + "/"
     try:
-        with open("/proc/self/mountinfo") as file:
+        with open(f"{PROC}/self/mountinfo") as file:
             for line in file:
                 fields, _, rest = line.partition(" - ")
                 point = fields.split(" ")[4].replace("\\040", " ").rstrip("/") + "/"
@@ -60,7 +61,7 @@ def is_running(pid: int) -> bool:
 
 def process_name(pid: int) -> str:
     try:
-        with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as file:
+        with open(f"{PROC}/{pid}/comm", encoding="utf-8", errors="replace") as file:
             return f"process {pid} ({safe(file.read().strip())})"
     except OSError:
         return f"process {pid}"
@@ -72,7 +73,7 @@ def flock_holders(lock: str) -> tuple[int, ...]:
     """
     try:
         found = os.stat(lock, follow_symlinks=False)
-        with open("/proc/locks", encoding="ascii", errors="replace") as file:
+        with open(f"{PROC}/locks", encoding="ascii", errors="replace") as file:
             rows = [line.split() for line in file]
     except OSError:
         return ()

@@ -12,6 +12,8 @@ import _signal  # type: ignore[import-not-found]
 import os
 import sys
 
+from yolo_fs.edges import IS_LINUX
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing itself would cost a third of what an answer may cost
     import _socket
@@ -70,7 +72,7 @@ def run_warm(
 def _is_ordinary(arguments: Sequence[str]) -> bool:
     """Return whether a command ends soon, and this process is one that another can stand in for."""
     return (
-        sys.platform == "linux"
+        IS_LINUX
         and not any(map(os.environ.get, (COLD, FAILPOINTS)))
         and not (arguments and arguments[0] in _LONG_LIVED)
         and not _FOLLOWING.intersection(arguments)

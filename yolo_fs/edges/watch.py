@@ -1,7 +1,10 @@
 """Tells which files below a directory may have changed, and when that can no longer be known.
 
-The one importer of watchdog. Events are an accelerator, never the truth: a `Hint` means "look at
+Events are an accelerator, never the truth: a `Hint` means "look at
 this path", a `Doubt` means "look at everything". The periodic scan is what makes the program right.
+
+On Linux watchdog's reader of inotify is made to tell what it loses. Elsewhere, and where a release
+of watchdog differs inside, its public observer serves, and only the scan tells what it has missed.
 See docs/faults.md#f10 to #f13 and #f36.
 """
 
@@ -11,12 +14,13 @@ import contextlib
 import errno
 import logging
 import os
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
+from typing import Protocol
 
 from watchdog.events import (
     DirCreatedEvent,
@@ -25,11 +29,14 @@ from watchdog.events import (
     FileClosedEvent,
     FileCreatedEvent,
     FileDeletedEvent,
+    FileModifiedEvent,
     FileMovedEvent,
     FileSystemEvent,
     FileSystemEventHandler,
 )
+from watchdog.observers import Observer
 
+from yolo_fs.edges import IS_LINUX
 from yolo_fs.edges.files import identity_at
 from yolo_fs.reasons import Reason
 
@@ -191,7 +198,7 @@ class Watcher:
         self._tree_changed = False
         expected = sum(1 for _ in _directories(self.root))
         watched = session.watched()
-        if watched >= expected:
+        if watched is None or watched >= expected:
             self._short_counts = 0
             return None
         self._short_counts += 1
@@ -219,9 +226,28 @@ class Watcher:
         self._lost = self._degraded = None
         self._tree_changed = True
         try:
-            self._session = _open_session(self.root, self._heed, self._lose, self._refused)
+            self._session = self._open_session()
         except OSError as error:
             self._degrade(*_blame(self.root, error))
+
+    def _open_session(self) -> _Session:
+        """Return new watches: those that tell what they lose, where they can be had."""
+        relay = _Relay(self._heed)
+        if IS_LINUX:
+            try:
+                from yolo_fs.edges.inotify import InotifySession
+
+                return InotifySession(
+                    self.root,
+                    relay,
+                    _EVENTS,
+                    partial(self._lose, Doubt.OVERFLOW),
+                    partial(self._lose, Doubt.EMITTER_DIED),
+                    self._refused,
+                )
+            except (ImportError, AttributeError, TypeError):
+                _log.warning("watchdog differs inside; its public observer is used", exc_info=True)
+        return _PublicSession(self.root, relay)
 
     def _disarm(self) -> None:
         session, self._session = self._session, None
@@ -267,7 +293,7 @@ class Watcher:
         match event:
             case FileClosedEvent():
                 self._tell(source, Hint.CLOSED)
-            case FileCreatedEvent():
+            case FileCreatedEvent() | FileModifiedEvent():
                 self._tell(source, Hint.CREATED)
             case FileDeletedEvent():
                 self._tell(source, Hint.GONE)
@@ -345,123 +371,34 @@ class _Relay(FileSystemEventHandler):
         self._heed(event)
 
 
-if sys.platform == "linux":
-    from watchdog.observers.api import BaseObserver
-    from watchdog.observers.inotify import InotifyFullEmitter
-    from watchdog.observers.inotify_c import (
-        CallbackId,
-        InotifyEvent,
-        InotifyFD,
-        Mask,
-        WatchCallback,
-        WatchDescriptor,
-    )
+class _Session(Protocol):
+    """The threads of one set of watches."""
 
-    class _Kernel(InotifyFD):
-        """The reader of the inotify queue, made to tell what watchdog 7.1 keeps to itself."""
+    def is_alive(self) -> bool: ...
 
-        def __init__(
-            self, on_loss: Callable[[Doubt], None], on_refusal: Callable[[bytes, OSError], None]
-        ) -> None:
-            super().__init__()
-            self._on_loss = on_loss
-            self._on_refusal = on_refusal
+    def watched(self) -> int | None:
+        """Return how many directories are watched; None where that cannot be told."""
 
-        def handle_event(self, event: InotifyEvent) -> None:
-            if event.is_queue_overflow:
-                # watchdog would remove and add every watch right here, unread. Each removal queues
-                # an event, so that above `max_queued_events` directories its answer overflows the
-                # queue again, forever.
-                self._on_loss(Doubt.OVERFLOW)
-                return
-            try:
-                super().handle_event(event)
-            except Exception as error:
-                # Two directories that stood at one path one after the other, and the older one,
-                # kept alive by whoever had it open, is reported gone last: watchdog looks for it
-                # twice. Nothing is lost.
-                if not (event.is_ignored and isinstance(error, KeyError)):
-                    _log.exception("inotify event lost: %r", event)
-                    self._on_loss(Doubt.EMITTER_DIED)
+    def close(self) -> None: ...
 
-        def add_callback(
-            self, path: bytes, mask: Mask, callback: WatchCallback, id_: CallbackId
-        ) -> WatchDescriptor:
-            # The base class warns when a directory is added twice, which `mkdir -p` does each time,
-            # takes EACCES for success, and its caller swallows ENOSPC. See docs/faults.md#f11.
-            if not os.access(path, os.R_OK):
-                code = errno.EACCES if os.path.lexists(path) else errno.ENOENT
-                raise OSError(code, os.strerror(code))
-            try:
-                with self._lock:
-                    watch = self._get_or_create_watch(path, mask)
-                    watch.callbacks[id_] = callback
-                    return watch.wd
-            except OSError as error:
-                self._on_refusal(path, error)
-                raise
 
-        def watched(self) -> int:
-            return len(self._watch_for_wd)
+class _PublicSession:
+    """watchdog's own observer for this system, which does not tell what it loses."""
 
-    class _Session:
-        """The threads of one set of watches.
+    def __init__(self, root: str, relay: _Relay) -> None:
+        self._observer = Observer()
+        # Not every system tells of the end of writing.
+        events = [*_EVENTS, FileModifiedEvent]
+        self._observer.schedule(relay, root, recursive=True, event_filter=events)
+        self._observer.start()
 
-        What InotifyObserver(generate_full_events=True) is, with our reader.
-        """
+    def is_alive(self) -> bool:
+        emitters = self._observer.emitters
+        return bool(emitters) and all(each.is_alive() for each in (self._observer, *emitters))
 
-        def __init__(self, root: str, relay: _Relay, kernel: _Kernel) -> None:
-            self._kernel = kernel
-            self._observer = BaseObserver(InotifyFullEmitter, inotify_fd=kernel)
-            self._observer.schedule(relay, root, recursive=True, event_filter=_EVENTS)
-            kernel.start()
-            try:
-                self._observer.start()
-            except BaseException:
-                self._end_kernel()
-                raise
+    def watched(self) -> int | None:
+        return None
 
-        def is_alive(self) -> bool:
-            emitters = self._observer.emitters
-            threads = (self._kernel, self._observer, *emitters)
-            return bool(emitters) and all(thread.is_alive() for thread in threads)
-
-        def watched(self) -> int:
-            return self._kernel.watched()
-
-        def close(self) -> None:
-            self._observer.stop()
-            self._observer.join()
-            self._end_kernel()
-
-        def _end_kernel(self) -> None:
-            self._kernel.stop()
-            self._kernel.join()
-
-    def _open_session(
-        root: str,
-        heed: Callable[[FileSystemEvent], None],
-        on_loss: Callable[[Doubt], None],
-        on_refusal: Callable[[bytes, OSError], None],
-    ) -> _Session:
-        return _Session(root, _Relay(heed), _Kernel(on_loss, on_refusal))
-
-else:
-
-    class _Session:
-        def is_alive(self) -> bool:
-            return False
-
-        def watched(self) -> int:
-            return 0
-
-        def close(self) -> None:
-            return
-
-    def _open_session(
-        root: str,
-        heed: Callable[[FileSystemEvent], None],
-        on_loss: Callable[[Doubt], None],
-        on_refusal: Callable[[bytes, OSError], None],
-    ) -> _Session:
-        raise OSError(errno.ENOSYS, "only Linux reports them")
+    def close(self) -> None:
+        self._observer.stop()
+        self._observer.join()

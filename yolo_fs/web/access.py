@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
 
+from yolo_fs.edges import PROC
+
 LOOPBACK = "127.0.0.1"
 
 HEADERS: Mapping[str, str] = {
@@ -28,7 +30,7 @@ HEADERS: Mapping[str, str] = {
 _SITES = ("same-origin", "none")
 """What a browser says of a request of our own page, and of an address that was typed."""
 _LONGEST_COOKIES = 4_096
-_TCP = "/proc/net/tcp"
+_TCP = f"{PROC}/net/tcp"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ import time
 from collections.abc import Collection
 from fnmatch import fnmatchcase
 
+from yolo_fs.edges import PROC
 from yolo_fs.edges.files import Stamp, stamp_at
 from yolo_fs.edges.git.repository import Head, Repository
 from yolo_fs.edges.lock import holder
@@ -194,9 +195,7 @@ class Obstacles:
 
 def _commit_in(root: str) -> str:
     """Return the process id of a `git commit` whose work tree is `root`; empty when none runs."""
-    return next(
-        (pid for pid in filter(str.isdigit, _names("/proc")) if _runs_commit(pid, root)), ""
-    )
+    return next((pid for pid in filter(str.isdigit, _names(PROC)) if _runs_commit(pid, root)), "")
 
 
 def _is_marked(path: str) -> bool:
@@ -215,11 +214,11 @@ def _is_marked(path: str) -> bool:
 
 def _runs_commit(pid: str, root: str) -> bool:
     try:
-        with open(f"/proc/{pid}/cmdline", "rb") as file:
+        with open(f"{PROC}/{pid}/cmdline", "rb") as file:
             words = file.read(4096).split(b"\0")
         if os.path.basename(words[0]) != b"git" or b"commit" not in words:
             return False
-        where = os.path.realpath(os.readlink(f"/proc/{pid}/cwd"))
+        where = os.path.realpath(os.readlink(f"{PROC}/{pid}/cwd"))
     except OSError:
         return False
     return where == root or where.startswith(root + "/")
@@ -239,7 +238,7 @@ def _stores_nothing(folder: str) -> Reason | None:
 def _stores_nothing_for(pid: int, folder: str) -> Reason | None:
     """Return why a file system stores nothing as another process sees it; None where it hides."""
     try:
-        return _stores_nothing(f"/proc/{pid}/root{folder}")
+        return _stores_nothing(f"{PROC}/{pid}/root{folder}")
     except OSError:
         return None
 

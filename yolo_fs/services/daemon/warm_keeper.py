@@ -11,6 +11,7 @@ import sys
 import time
 from dataclasses import dataclass
 
+from yolo_fs.edges import IS_LINUX
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.warm_path import COLD, FAILPOINTS, SOCKET, answers
 from yolo_fs.services.workspace.own_files import WARM
@@ -53,7 +54,7 @@ class WarmKeeper:
         """Start it where it does not run; one that ends soon after its start is left alone for
         longer and longer.
         """
-        if sys.platform != "linux" or os.environ.get(COLD) or os.environ.get(FAILPOINTS):
+        if not IS_LINUX or os.environ.get(COLD) or os.environ.get(FAILPOINTS):
             return
         if self._process is not None:
             if self._process.poll() is None:

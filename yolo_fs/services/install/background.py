@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 
+from yolo_fs.edges import IS_LINUX
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.lock import Holder, holder
 from yolo_fs.edges.store import environment, open_regular, private_directory
@@ -171,7 +172,7 @@ def _signal(found: Holder) -> None:
             exit_code=Exit.NOT_HERE,
         )
     with suppress(ProcessLookupError):
-        if not hasattr(os, "pidfd_open"):
+        if not IS_LINUX or not hasattr(os, "pidfd_open"):
             if found.is_alive():
                 os.kill(found.pid, signal.SIGTERM)
             return

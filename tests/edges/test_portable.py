@@ -1,0 +1,86 @@
+"""What only Linux has is a help and no need: the same program without it, tried by force.
+
+The whole suite runs so with `YOLO_FS_PORTABLE=1 scripts/test`. See docs/operations.md.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.artifacts import artifact
+from tests.e2e.daemon import Daemon, until
+from tests.e2e.repo import make_repo
+from yolo_fs.edges import IS_LINUX, PORTABLE
+from yolo_fs.edges.watch import Hint, Watcher, _PublicSession
+
+
+@pytest.mark.skipif(not IS_LINUX, reason="there are no internals to differ")
+@pytest.mark.parametrize("module", ["watchdog.observers.inotify_c", "yolo_fs.edges.inotify"])
+def test_where_watchdog_differs_inside_its_public_observer_tells_of_every_file(
+    module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, "yolo_fs.edges.inotify", raising=False)
+    monkeypatch.setitem(sys.modules, module, None)
+    seen: dict[str, set[Hint]] = {}
+    watcher = Watcher(
+        str(tmp_path),
+        lambda path, hint: seen.setdefault(path, set()).add(hint),
+        lambda _why: None,
+    )
+    watcher.start()
+    try:
+        assert isinstance(watcher._session, _PublicSession)
+        assert watcher.degraded is None
+        (tmp_path / "written").write_text("x")
+        (tmp_path / "draft").write_text("y")
+        (tmp_path / "draft").rename(tmp_path / "named")
+        (tmp_path / "folder").mkdir()
+        (tmp_path / "folder/below").write_text("z")
+        until(lambda: {"written", "named", "folder/below"} <= seen.keys(), "all are told")
+        (tmp_path / "written").unlink()
+        until(lambda: Hint.GONE in seen["written"], "its end is told")
+        watcher.check()
+        assert watcher.degraded is None
+    finally:
+        watcher.stop()
+
+
+def test_without_anything_of_linux_a_write_becomes_a_commit_and_every_command_answers(
+    tmp_path: Path,
+) -> None:
+    repo = make_repo(tmp_path / "work", tmp_path / "home")
+    more = {PORTABLE: "1"}
+    daemon = Daemon(repo, tmp_path / "daemon.log", more=more)
+    daemon.start()
+    try:
+        written = [artifact("plan", number) for number in range(3)]
+        for each in written:
+            repo.write(each)
+        daemon.wait_committed(written)
+        for words in (
+            ["status"],
+            ["resume"],
+            ["doctor"],
+            ["gate", "list", "--phase", "1"],
+            ["events"],
+        ):
+            done = subprocess.run(
+                [sys.executable, "-m", "yolo_fs", *words], cwd=repo.root,
+                env={**os.environ, **repo.env, **more}, capture_output=True, check=False,
+            )  # fmt: skip
+            assert b"Traceback" not in done.stderr, done.stderr
+            assert done.returncode in (0, 1), (words, done.stderr)
+        asked = subprocess.run(
+            [sys.executable, "-m", "yolo_fs", "hook", "pre-tool-use", "--host", "claude"],
+            cwd=repo.root, env={**os.environ, **repo.env, **more}, capture_output=True,
+            input=b'{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":'
+            b'{"command":"rm -rf .yolo-planning"}}', check=False,
+        )  # fmt: skip
+        assert b"deny" in asked.stdout, (asked.stdout, asked.stderr)
+    finally:
+        assert daemon.stop() == 0

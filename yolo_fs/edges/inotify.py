@@ -1,0 +1,130 @@
+"""inotify through watchdog, made to tell what watchdog 7.1 keeps to itself: what was lost, and
+which directories are not watched.
+
+The one importer of watchdog's internals. Where they differ, `watch` takes its public observer.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+from collections.abc import Callable
+
+from watchdog.events import FileSystemEvent, FileSystemEventHandler
+from watchdog.observers.api import BaseObserver
+from watchdog.observers.inotify import InotifyFullEmitter
+from watchdog.observers.inotify_c import (
+    CallbackId,
+    InotifyEvent,
+    InotifyFD,
+    Mask,
+    WatchCallback,
+    WatchDescriptor,
+)
+
+_log = logging.getLogger(__name__)
+
+
+class _Reader(InotifyFD):
+    """The reader of the inotify queue, made to tell what watchdog 7.1 keeps to itself."""
+
+    def __init__(
+        self,
+        on_overflow: Callable[[], None],
+        on_failure: Callable[[], None],
+        on_refusal: Callable[[bytes, OSError], None],
+    ) -> None:
+        super().__init__()
+        self._on_overflow = on_overflow
+        self._on_failure = on_failure
+        self._on_refusal = on_refusal
+
+    def handle_event(self, event: InotifyEvent) -> None:
+        if event.is_queue_overflow:
+            # watchdog would remove and add every watch right here, unread. Each removal queues
+            # an event, so that above `max_queued_events` directories its answer overflows the
+            # queue again, forever.
+            self._on_overflow()
+            return
+        try:
+            super().handle_event(event)
+        except Exception as error:
+            # Two directories that stood at one path one after the other, and the older one,
+            # kept alive by whoever had it open, is reported gone last: watchdog looks for it
+            # twice. Nothing is lost.
+            if not (event.is_ignored and isinstance(error, KeyError)):
+                _log.exception("inotify event lost: %r", event)
+                self._on_failure()
+
+    def add_callback(
+        self, path: bytes, mask: Mask, callback: WatchCallback, id_: CallbackId
+    ) -> WatchDescriptor:
+        # The base class warns when a directory is added twice, which `mkdir -p` does each time,
+        # takes EACCES for success, and its caller swallows ENOSPC. See docs/faults.md#f11.
+        if not os.access(path, os.R_OK):
+            code = errno.EACCES if os.path.lexists(path) else errno.ENOENT
+            raise OSError(code, os.strerror(code))
+        try:
+            with self._lock:
+                watch = self._get_or_create_watch(path, mask)
+                watch.callbacks[id_] = callback
+                return watch.wd
+        except OSError as error:
+            self._on_refusal(path, error)
+            raise
+
+    def watched(self) -> int:
+        return len(self._watch_for_wd)
+
+
+class InotifySession:
+    """The threads of one set of watches.
+
+    What InotifyObserver(generate_full_events=True) is, with our reader.
+    """
+
+    def __init__(
+        self,
+        root: str,
+        relay: FileSystemEventHandler,
+        events: list[type[FileSystemEvent]],
+        on_overflow: Callable[[], None],
+        on_failure: Callable[[], None],
+        on_refusal: Callable[[bytes, OSError], None],
+    ) -> None:
+        """Watch a directory tree. `on_overflow`: events were lost. `on_failure`: one could not be
+        understood. `on_refusal`: a directory is not watched.
+
+        Raises:
+            OSError: `root` cannot be watched.
+        """
+        reader = self._reader = _Reader(on_overflow, on_failure, on_refusal)
+        self._observer = BaseObserver(InotifyFullEmitter, inotify_fd=reader)
+        self._observer.schedule(relay, root, recursive=True, event_filter=events)
+        reader.start()
+        try:
+            self._observer.start()
+        except BaseException:
+            self._end_reader()
+            raise
+
+    def is_alive(self) -> bool:
+        """Return whether every thread of it runs."""
+        emitters = self._observer.emitters
+        threads = (self._reader, self._observer, *emitters)
+        return bool(emitters) and all(thread.is_alive() for thread in threads)
+
+    def watched(self) -> int:
+        """Return how many directories are watched."""
+        return self._reader.watched()
+
+    def close(self) -> None:
+        """End all threads; no event comes after the return."""
+        self._observer.stop()
+        self._observer.join()
+        self._end_reader()
+
+    def _end_reader(self) -> None:
+        self._reader.stop()
+        self._reader.join()
