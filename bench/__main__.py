@@ -37,6 +37,7 @@ NAMES = (
     "growth",
     "failpoint",
     "idle",
+    "memory",
     "missed",
     "adopt",
     "worktrees",

@@ -23,7 +23,7 @@ FALLBACK_IDENTITY = "yolo_fs <yolo_fs@localhost>"
 _HASH = re.compile(r"[0-9a-f]{4,64}")
 _LONGEST_CHAIN = 5
 """Symbolic refs that git itself follows."""
-_ROOTS_KEPT = 10_000
+_ROOTS_KEPT = 1_000
 _BRANCHES = "refs/heads/"
 _FILTER = re.compile(r"filter\..*\.(clean|smudge|process|required)", re.DOTALL)
 """A setting under which git runs a content filter."""

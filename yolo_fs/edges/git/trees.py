@@ -16,7 +16,7 @@ from yolo_fs.reasons import Exit, Reason, YoloError
 _FILE = b"100644"
 _FOLDER = b"40000"
 _SUBMODULE = "160000"
-_CACHED_ENTRIES = 200_000
+_CACHED_ENTRIES = 50_000
 
 
 class TreeEntry(NamedTuple):

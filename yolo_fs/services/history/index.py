@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import sys
 import zlib
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator
@@ -80,6 +81,8 @@ class HistoryIndex:
         self._readings += 1
         self._tip = ""
         self._commits: dict[str, IndexedCommit] = {}
+        self._pairs: dict[tuple[str, str], tuple[str, str]] = {}
+        """Each change once: a path is changed by many commits."""
         self._cached = 0
         """How many of them the cache on disk has."""
         self._oids: list[str] | None = None
@@ -194,9 +197,9 @@ class HistoryIndex:
 
     def _take(self, logged: LoggedCommit) -> None:
         height = 1 + max((self.height(parent) for parent in logged.parents), default=0)
-        one = IndexedCommit(
-            logged.oid, logged.at_s, height, logged.is_ours, logged.subject, logged.changes
-        )
+        changes = tuple(self._pairs.setdefault(pair, pair) for pair in logged.changes)
+        subject = sys.intern(logged.subject)
+        one = IndexedCommit(logged.oid, logged.at_s, height, logged.is_ours, subject, changes)
         self._commits[one.oid] = one
         told = dict(logged.trailers).get(WARNINGS, "")
         if one.is_ours and told.isdecimal():
@@ -262,7 +265,8 @@ class HistoryIndex:
             return
         self._tip = content["tip"]
         for oid, at_s, height, is_ours, subject, changes in content["commits"]:
-            pairs = tuple((letter, path) for letter, path in changes)
+            given = ((letter, path) for letter, path in changes)
+            pairs = tuple(self._pairs.setdefault(pair, pair) for pair in given)
             self._commits[oid] = IndexedCommit(oid, at_s, height, is_ours, subject, pairs)
         self._cached = len(self._commits)
         for name in _INDEXES:
