@@ -124,9 +124,16 @@ def test_all_parts_of_one_host_go_together(team: Team) -> None:
 def test_a_role_that_the_user_has_named_is_not_named_again(team: Team) -> None:
     path = file_of(team, ("codex", "--roles"))
     path.parent.mkdir()
-    path.write_text('[agents.yolo-critic]\ndescription = "mine"\n')
-    assert setup(team, "codex", "--roles") == Exit.BAD_CONFIG
-    assert "begin" not in path.read_text()
+    mine = '[agents.yolo-critic]\ndescription = "mine"\n'
+    path.write_text(mine)
+    for _ in range(2):
+        assert setup(team, "codex", "--roles") == Exit.DONE
+    assert setup(team, "codex", "--roles", "--check") == Exit.DONE
+    named = tomllib.loads(path.read_text())["agents"]
+    assert set(named) == {agent.full_name for agent in AGENT_BY_NAME.values()}
+    assert named["yolo-critic"] == {"description": "mine"}
+    assert setup(team, "codex", "--remove") == Exit.DONE
+    assert path.read_text() == mine
 
 
 # --- entries that stay as they are ---

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import statistics
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -87,7 +88,10 @@ def a_session(stage: Stage) -> Iterator[Claim]:
         mend("critique.jsonl"),
         Say("Now it is done."),
     )
-    done = stage.run(prompt)
+    log = stage.place / "host.log"
+    done = stage.run(prompt, *(("--debug-file", str(log)) if stage.host == "claude" else ()))
+    if log.exists():
+        stage.notes.append(_latencies(log.read_text()))
     asked = stage.asked
     yield says("the brief is in the first request", BRIEF)(asked("session").text)
     yield Claim("a forbidden write is not executed", not is_there(stage, status))
@@ -121,6 +125,15 @@ def a_session(stage: Stage) -> Iterator[Claim]:
         not stage.model.strangers,
         stage.model.strangers,
     )
+
+
+def _latencies(log: str) -> str:
+    """Return what the host itself measured of our hooks."""
+    taken: dict[str, list[int]] = {}
+    for event, duration_ms in re.findall(r"Hooks: (\w+)\S* \[yolo-fs hook .* \((\d+)ms\)", log):
+        taken.setdefault(event, []).append(int(duration_ms))
+    told = (f"{event} {statistics.median(each):.0f}" for event, each in taken.items())
+    return f"claude's own log, median ms of each hook: {', '.join(told)}"
 
 
 @play(*BOTH)
@@ -240,7 +253,7 @@ def a_compaction(stage: Stage) -> Iterator[Claim]:
     compactions = stage.model.of("compacted:compaction")
     yield Claim(
         "the host compacted",
-        len(compactions) == 1,
+        bool(compactions),
         [(each.play, each.turn) for each in stage.model.requests],
     )
     count = after[0].text.count("# yolo-fs resume") if after else 0

@@ -106,9 +106,9 @@ def _parts(repository: Repository, row: Host) -> Iterator[HostSettings | ServerE
 
 def _registration(repository: Repository, row: Host, *, roles: bool) -> ServerEntry | TomlSection:
     if roles:
-        return TomlSection(repository, row, "roles", role_tables())
+        return TomlSection(repository, row, "roles", role_tables)
     if row.name == "codex":
-        return TomlSection(repository, row, "mcp", server_table())
+        return TomlSection(repository, row, "mcp", server_table)
     return ServerEntry(repository, row)
 
 

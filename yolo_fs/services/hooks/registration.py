@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from yolo_fs.edges.git.repository import Repository
@@ -13,6 +13,8 @@ from yolo_fs.protocol.hosts import Host
 from yolo_fs.protocol.roster import AGENT_BY_NAME
 from yolo_fs.services.hooks.hostsettings import PROGRAM
 from yolo_fs.services.hooks.settings_file import SettingsFile, indent_of, indented_like
+
+_Toml = Mapping[str, Any]
 
 SERVER = {"command": PROGRAM, "args": ["mcp"]}
 """How a host starts our MCP server, in the root of the repository."""
@@ -82,8 +84,10 @@ class TomlSection:
     touched.
     """
 
-    def __init__(self, repository: Repository, host: Host, name: str, content: str):
-        """Take the section `name` with this content."""
+    def __init__(
+        self, repository: Repository, host: Host, name: str, content: Callable[[_Toml], str]
+    ):
+        """Take the section `name`; `content` is told what the rest of the file says."""
         self.file = SettingsFile(repository, host.servers, f"{host.name}-{name}")
         self._content = content
         self._begin = f"# yolo-fs {name}: begin; 'yolo-fs setup {host.name} --remove' takes it out"
@@ -95,8 +99,11 @@ class TomlSection:
 
     def is_complete(self) -> bool:
         """Return whether the section is there as it should be."""
-        found = self._section.search(self.file.text() or "")
-        return found is not None and self._text() in found[0].replace("\r\n", "\n")
+        text = self.file.text() or ""
+        found = self._section.search(text)
+        return found is not None and self._text(self._section.sub("", text)) in found[0].replace(
+            "\r\n", "\n"
+        )
 
     def install(self) -> bool:
         """Write the section; tell whether it was there already.
@@ -111,9 +118,9 @@ class TomlSection:
         eol = "\r\n" if "\r\n" in rest else "\n"
         gap = eol if rest and not rest.endswith("\n") else ""
         lead = eol if rest else ""
-        after = f"{rest}{gap}{lead}{self._text()}\n".replace("\r\n", "\n").replace("\n", eol)
-        self._refuse_bad(rest)
-        self._refuse_bad(after)
+        ours = self._text(rest)
+        after = f"{rest}{gap}{lead}{ours}\n".replace("\r\n", "\n").replace("\n", eol)
+        self._parsed(after)
         self.file.change(before, after)
         return False
 
@@ -127,29 +134,34 @@ class TomlSection:
             self.file.forget()
         return True
 
-    def _text(self) -> str:
-        return f"{self._begin}\n{self._content}{self._end}"
+    def _text(self, rest: str) -> str:
+        return f"{self._begin}\n{self._content(self._parsed(rest))}{self._end}"
 
-    def _refuse_bad(self, text: str) -> None:
+    def _parsed(self, text: str) -> _Toml:
         try:
-            tomllib.loads(text)
+            return tomllib.loads(text)
         except (tomllib.TOMLDecodeError, RecursionError) as error:
             raise self.file.bad(f"it is not TOML, or has this already: {error}") from error
 
 
-def server_table() -> str:
+def server_table(_: _Toml) -> str:
     """Return the table of our MCP server in TOML."""
     arguments = json.dumps(SERVER["args"])
     return f'[mcp_servers.{PROGRAM}]\ncommand = "{PROGRAM}"\nargs = {arguments}\n'
 
 
-def role_tables() -> str:
-    """Return a table for each agent of the company in TOML: only a named role reaches our hooks."""
-    return "\n".join(_role_tables())
+def role_tables(rest: _Toml) -> str:
+    """Return a table in TOML for each agent of the company that the rest of the file does not name:
+    only a named role reaches our hooks.
+    """
+    named = rest.get("agents")
+    return "\n".join(_role_tables(frozenset(named) if isinstance(named, dict) else frozenset()))
 
 
-def _role_tables() -> Iterator[str]:
+def _role_tables(named: frozenset[str]) -> Iterator[str]:
     for agent in AGENT_BY_NAME.values():
+        if agent.full_name in named:
+            continue
         writes = f"; writes {', '.join(agent.produces)}" if agent.produces else ""
         text = json.dumps(f"{agent.title}{writes}", ensure_ascii=False)
         yield f"[agents.{agent.full_name}]\ndescription = {text}\n"
