@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+import os
+import signal
+import tempfile
 from pathlib import Path
 from typing import Any
 
 from tests.e2e.artifacts import PLANNING, Artifact, lines
 from tests.e2e.daemon import Daemon, descendants, until
 from tests.e2e.repo import DEADLINE_S, Repo
+from tests.support import forked
 
 THREE = {"departments": {"frontend": True, "uiux": True}, "department_workflow": "parallel"}
 SPEC = {
@@ -63,37 +65,35 @@ class Waiter:
     def __init__(
         self, repo: Repo, *names: str, phase: str = "01-auth", timeout_s: float = DEADLINE_S
     ):
-        command = [
-            sys.executable,
-            "-m",
-            "yolo_fs",
-            "gate",
-            "wait",
-            *names,
-            "--phase",
-            phase,
-            "--json",
-        ]
-        self.process = subprocess.Popen(
-            [*command, "--timeout", str(timeout_s)], cwd=repo.root, env=repo.env, stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
+        words = ["gate", "wait", *names, "--phase", phase, "--json", "--timeout", str(timeout_s)]
+        self._place = Path(tempfile.mkdtemp(prefix="waiter", dir=repo.root.parent))
+        with (
+            open(os.devnull, "rb") as nothing,
+            open(self._place / "out", "wb") as out,
+            open(self._place / "err", "wb") as err,
+        ):
+            streams = [nothing.fileno(), out.fileno(), err.fileno()]
+            self.process = forked.begin(words, repo.root, repo.env, streams, session=True)
 
     def is_asleep(self) -> bool:
         """Return whether it has looked and sleeps; its look is a child of it."""
         pid = self.process.pid
-        assert self.process.poll() is None, self.process.communicate()
+        assert self.process.poll() is None, self._output()
         place = Path(f"/proc/{pid}/wchan").read_text()
         return not descendants(pid) and ("poll" in place or "nanosleep" in place)
 
     def answer(self) -> dict[str, Any]:
         """Return what it says at its end."""
-        out, err = self.process.communicate(timeout=DEADLINE_S)
+        self.process.wait()
+        out, err = self._output()
         assert err == b"", err
         said: dict[str, Any] = json.loads(out)
         return dict(said["data"])
 
+    def _output(self) -> list[bytes]:
+        return [(self._place / name).read_bytes() for name in ("out", "err")]
+
     def end(self) -> None:
         """Kill it, if it still waits."""
-        self.process.kill()
-        self.process.communicate()
+        self.process.send(signal.SIGKILL)
+        self.process.wait()
