@@ -162,7 +162,7 @@ def words(data: bytes) -> set[str]:
     for line in data.decode("utf-8-sig").splitlines():
         if line.strip():
             walk(json.loads(line))
-    return found - {"none", "wave"}  # of `"d": "none"` and `"w": "wave 2"`
+    return found - {"none", "wave", "None"}  # of `"d": "none"`, `"w": "wave 2"`, `"ln": null`
 
 
 def tokens(data: bytes) -> set[str]:

@@ -15,14 +15,15 @@ from typing import Any, Literal
 from yolo_fs.ids import PLAN
 from yolo_fs.reasons import Finding, Reason
 from yolo_fs.rules.adoption import TeamWord
-from yolo_fs.rules.artifacts.forms import NAMES_NOTHING, read_item
+from yolo_fs.rules.artifacts.forms import NAME_FIRST, NAMES_NOTHING, read_item
 from yolo_fs.rules.artifacts.verdicts import Place
 from yolo_fs.schemas.base import FieldInfo, Form, Record, Wire, listed_values, shapes_within
 from yolo_fs.schemas.lines.planning import MustHaves, PlanTask, TurboTask
 
-_KEPT_FORMS = frozenset(
-    {Form.MOMENT_AS_DAY, Form.DAY_AS_MOMENT, Form.SEVERAL_PLANS, Form.NAMED_COMMIT}
-)
+_KEPT_FORMS = frozenset({
+    Form.MOMENT_AS_DAY, Form.DAY_AS_MOMENT, Form.SEVERAL_PLANS, Form.NAMED_COMMIT,
+    Form.OBJECT_AS_PATH, Form.SHARE_AS_PERCENT,
+})  # fmt: skip
 """Accepted forms whose documented form would say less, or on more lines."""
 
 KEY_SYNONYMS: Mapping[str, tuple[str, ...]] = {
@@ -106,6 +107,15 @@ VALUE_SYNONYMS: Mapping[str, tuple[str, ...]] = {
     "failing": ("FAIL", "fail"),
     "skipped": ("skip", "SKIPPED", "no_tests"),
     "style": ("nit",),
+    "suggestion": ("nit", "minor"),
+    "note": ("nit", "minor"),
+    "cosmetic": ("nit", "minor"),
+    "documentation": ("docs",),
+    "code": ("codebase",),
+    "repository": ("codebase",),
+    "internet": ("web",),
+    "web_search": ("web",),
+    "websearch": ("web",),
     "critical": ("blocking",),
     "pending": ("open",),
     "ok": ("PASS", "pass"),
@@ -171,6 +181,8 @@ def corrected(shape: type[Wire], value: Mapping[str, Any], by: Correction) -> di
         if form is not None and form not in _KEPT_FORMS:
             item = _in_form(form, item, by)
         result[key] = item
+    if "ch" in shape.model_fields and result.get("s") == "complete" and "tc" in result:
+        result.setdefault("tt", result["tc"])  # a plan is complete when all of its tasks are
     return result
 
 
@@ -210,7 +222,9 @@ def _is_left_out(field: FieldInfo) -> bool:
 
 def _in_form(form: Form, item: Any, by: Correction) -> Any:
     if isinstance(item, list):
-        return [read_item(form, part, by.place, by.plans) for part in item]
+        return [_in_form(form, part, by) for part in item]
+    if isinstance(item, str) and NAME_FIRST.fullmatch(item):
+        return item  # the words behind a name would be lost
     return read_item(form, item, by.place, by.plans)
 
 
@@ -300,6 +314,25 @@ def _add_what_is_told_elsewhere(shape: type[Wire], value: dict[str, Any], by: Co
         found = _SHARE.fullmatch(share)
         if found and str(value.get("tt", found[2])) == found[2]:
             value["tc"], value["tt"] = int(found[1]), int(found[2])
+    _keep_beside(shape, value)
+
+
+def _keep_beside(shape: type[Wire], value: dict[str, Any]) -> None:
+    """Give a key the part of its value that it has room for; the whole stays under another one."""
+    keys, line, cases = shape.model_fields, value.get("ln"), value.get("tc")
+    source = value.get("src")
+    if "ln" in keys and isinstance(line, str) and (found := _LINES.fullmatch(line)):
+        value["ln"], value["lines"] = int(found[1]), line
+    elif "ln" in value and line is None:
+        value["ln"] = 0  # of the whole file
+    if "tf" in keys and isinstance(cases, list) and cases:
+        value["tc"], value["cases"] = len(cases), cases
+    if "src" in keys and isinstance(source, str) and source.startswith(("http://", "https://")):
+        value["src"], value["url"] = "web", source
+
+
+_LINES = re.compile(r"L?([0-9]{1,9}) ?[-–,:] ?L?[0-9].*")
+"""Several lines of a file, of which the first is meant."""
 
 
 def _fitting(annotation: Any, item: Any, key: str) -> Any:

@@ -321,8 +321,13 @@ def _plan_id(value: Any, known: _Known) -> str | None:
 def _short_plan(value: Any, known: _Known) -> _Value | None:
     if isinstance(value, str) and PLAN.fullmatch(value):
         return None
-    name = _plan_id(value, known)
+    told = NAME_FIRST.fullmatch(value) if isinstance(value, str) else None
+    name = told[1] if told and PLAN.fullmatch(told[1]) else _plan_id(value, known)
     return _Value(name) if name else None
+
+
+NAME_FIRST = re.compile(r"([0-9]{2}-[0-9]{2}|T[1-9][0-9]*)(?: ?\(.*\)| ?: .*| [-–—] .*)", re.DOTALL)
+"""A name with words about it behind it."""
 
 
 _HASH = re.compile(
@@ -405,6 +410,8 @@ def _own_plan(value: Any, known: _Known) -> _Value | None:
 def _long_task(value: Any, known: _Known) -> _Value | None:
     if not isinstance(value, str) or known.place.plan is None:
         return None
+    if told := NAME_FIRST.fullmatch(value):
+        return _Value(told[1])
     plan, slash, task = value.rpartition("/")
     return _Value(task) if slash and plan == str(known.place.plan) else None
 
