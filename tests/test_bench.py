@@ -77,6 +77,7 @@ def options(place: str, tmp_path: Path) -> Options:
 
 
 LONG = {
+    "growth",
     "warm",
     "githooks",
     "status",
