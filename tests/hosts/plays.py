@@ -387,7 +387,7 @@ def a_net_under_what_destroys(stage: Stage) -> Iterator[Claim]:
             file = stage.team.file(f"lib/{number % 40}/{name}", f"work of others {number}\n\0" * 9)
             kept[file] = file.read_bytes()
     secret = stage.team.file(
-        ".env", "AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG/bPxRfiCYzzzzzzzKEY\n"
+        ".env", "AWS_SECRET_ACCESS_KEY=" + "wJalrXUtnFEMI/K7MDENG" + "/bPxRfiCYzzzzzzzKEY\n"
     )
     began = time.monotonic()
     stage.run(
