@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.support.teams import Team
-from yolo_fs.cli import hook_late
+from yolo_fs.cli import hook_fast, hook_late
 from yolo_fs.protocol.hooks import AGENT_HOOK_BY_NAME
 from yolo_fs.protocol.tools import TOOLS, Act
 from yolo_fs.rules.hooks.answers import GUARDED
@@ -74,7 +74,7 @@ def test_what_may_be_right_is_let_through_with_a_word_to_the_user(
 ) -> None:
     told = {"tool_name": tool, "tool_input": given}
     answer, note, code = hook_late.answer_late(("pre-tool-use", "claude", str(root), told))
-    assert (answer, code) == ({}, 0)
+    assert (is_refused(answer), code) == (False, 0)
     assert "not checked" in note
 
 
@@ -84,7 +84,16 @@ def test_its_table_is_that_of_the_whole_check() -> None:
     states = [name for row in GUARDED if row.is_state for name in row.names]
     assert not any(hook_late.GUARDED_NAME.match(name) for name in states)
     assert set(hook_late.WRITERS) == {name for name, act in TOOLS.items() if act is Act.WRITE}
-    assert AGENT_HOOK_BY_NAME["pre-tool-use"].timeout_s - hook_late.LIMIT_S >= 0.5
+    assert 5 <= AGENT_HOOK_BY_NAME["pre-tool-use"].timeout_s - hook_late.LIMIT_S <= 15
+    assert hook_late._MAY_DESTROY.pattern == hook_fast._MAY_DESTROY.pattern
+
+
+def test_an_agent_is_told_what_was_not_kept_for_lack_of_time(tmp_path: Path) -> None:
+    told = {"tool_name": "Bash", "tool_input": {"command": "git reset --hard"}}
+    said = hook_late.answer_late(("pre-tool-use", "claude", str(tmp_path), told))[0]
+    assert said["hookSpecificOutput"]["additionalContext"] == hook_late.UNKEPT
+    told = {"tool_name": "Bash", "tool_input": {"command": "ls"}}
+    assert hook_late.answer_late(("pre-tool-use", "claude", str(tmp_path), told))[0] == {}
 
 
 def test_a_check_that_hangs_is_answered_before_the_host_gives_up(tmp_path: Path) -> None:
@@ -102,8 +111,12 @@ def test_a_check_that_hangs_is_answered_before_the_host_gives_up(tmp_path: Path)
         "cwd": str(team.root),
     }
     began = time.monotonic()
+    soon = (
+        "import sys, yolo_fs.cli.hook_late as late; late.LIMIT_S = 4.0; "
+        "from yolo_fs.cli.hook_fast import main; sys.exit(main([]))"
+    )
     done = subprocess.run(
-        [sys.executable, "-m", "yolo_fs", "hook"], input=json.dumps(told).encode(), capture_output=True, check=True,
+        [sys.executable, "-c", soon], input=json.dumps(told).encode(), capture_output=True, check=True,
         env={**os.environ, "PATH": f"{slow}:{os.environ['PATH']}"}, timeout=60,
     )  # fmt: skip
     assert is_refused(json.loads(done.stdout))

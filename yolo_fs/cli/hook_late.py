@@ -16,9 +16,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-LIMIT_S = 4.0
-"""The host's own limit less what it takes to start and to end; a test keeps it below the table of
-hooks."""
+LIMIT_S = 45.0
+"""The host's own limit less what it takes to start and to end on a loaded machine; a test keeps it
+near the table of hooks."""
+UNKEPT = "What this destroys was not kept: there was no time for it. Commit or copy it before."
+_MAY_DESTROY = re.compile(
+    r"\bgit\b.*\b(?:reset|clean|checkout|switch|restore|stash)\b|\b(?:rm|rimraf|trash)\b"
+)
 _NAMES = (
     r"\.dept-status-|\.dept-lock-|\.handoff-|\.escalation-state\.json$|\.escalation-resolution-"
 )
@@ -62,7 +66,8 @@ def answer_late(asked: tuple[str, str, str, Mapping[str, Any]]) -> tuple[dict[st
     why = _forbidden(told, cwd)
     if not why:
         note = f"yolo-fs hook: not checked within {LIMIT_S:g} s, so that the tool may run. "
-        return {}, f"{note}The daemon and 'yolo-fs verify' check what it leaves behind.", 0
+        told_agent = _context(UNKEPT) if host != "cursor" and _destroys(told) else {}
+        return told_agent, f"{note}The daemon and 'yolo-fs verify' check what it leaves behind.", 0
     first = f"{why} (decided by its name alone: the whole check did not end within {LIMIT_S:g} s)."
     reason = f"{first}\nInstead: ask again in a moment; 'yolo-fs doctor' says what is slow."
     if host == "cursor":
@@ -71,12 +76,29 @@ def answer_late(asked: tuple[str, str, str, Mapping[str, Any]]) -> tuple[dict[st
     return {"hookSpecificOutput": {"hookEventName": "PreToolUse", **denied}}, "", 0
 
 
+def _context(text: str) -> dict[str, Any]:
+    return {"hookSpecificOutput": {"hookEventName": "PreToolUse", "additionalContext": text}}
+
+
+def _destroys(told: Mapping[str, Any]) -> bool:
+    return _MAY_DESTROY.search(_command(_given(told))) is not None
+
+
+def _given(told: Mapping[str, Any]) -> Mapping[str, Any]:
+    given = told.get("tool_input")
+    return given if isinstance(given, dict) else told
+
+
+def _command(given: Mapping[str, Any]) -> str:
+    command = given.get("command", given.get("cmd"))
+    return " ".join(map(str, command)) if isinstance(command, list) else str(command or "")
+
+
 def _forbidden(told: Mapping[str, Any], cwd: str) -> str:
     """Return why a tool may certainly not run, whoever asks; empty where only the whole check
     tells.
     """
-    given = told.get("tool_input")
-    given = given if isinstance(given, dict) else told
+    given = _given(told)
     for key in _PATHS if told.get("tool_name") in WRITERS else ():
         path = given.get(key)
         if isinstance(path, str) and _is_guarded(os.path.join(cwd, path)):
@@ -84,8 +106,7 @@ def _forbidden(told: Mapping[str, Any], cwd: str) -> str:
                 f"{ascii(os.path.basename(path))[1:-1]:.200} is a file that only a command "
                 "of yolo-fs writes"
             )
-    command = given.get("command", given.get("cmd"))
-    text = " ".join(map(str, command)) if isinstance(command, list) else str(command or "")
+    text = _command(given)
     if _REDIRECTED.search(text):
         return "a file that only a command of yolo-fs writes would be written"
     if _REMOVED.fullmatch(text) and os.path.isdir(os.path.join(cwd, _TREE)):
