@@ -46,6 +46,21 @@ def test_a_packed_branch_is_read(make: Make, engine: Engines, algorithm: str) ->
     assert head_of(engine, user) == Head("refs/heads/main", user.tip())
 
 
+def test_a_branch_that_is_packed_twice_between_two_looks_is_not_read_as_it_was(
+    user: User, engine: Engines
+) -> None:
+    repository = engine(user).repository
+    tree = user.git("write-tree").decode().strip()
+    for number in range(20):
+        for side in ("left", "right"):  # the second file of packed refs may lie where the first lay
+            subject = f"{number} {side}"
+            tip = user.git("commit-tree", "-m", subject, "-p", user.tip(), tree).decode().strip()
+            user.git("update-ref", "refs/heads/main", tip)
+            user.git("pack-refs", "--all")
+        assert not (user.root / ".git/refs/heads/main").exists()
+        assert repository.head().tip == tip
+
+
 def test_the_head_is_read_anew_each_time(user: User, engine: Engines) -> None:
     repository = engine(user).repository
     first = repository.head()
