@@ -34,7 +34,11 @@ _LOOPS_OF_STEP = {
     "delivery": (Loop.FEEDBACK, Loop.MAJOR, Loop.PATCH),
 }
 """Step → the loops that say who has to act in it, the first that is not over."""
-_STEP_OF_LOOP = {kind: step for step, kinds in _LOOPS_OF_STEP.items() for kind in kinds}
+_STEP_OF_LOOP = {kind: step for step, kinds in _LOOPS_OF_STEP.items() for kind in kinds} | {
+    Loop.CRITIQUE: "critique",
+    Loop.RESEARCH: "research",
+}
+"""Where an escalation of the loop takes place."""
 
 SURE_OF_INTENT = 0.6
 """Least confidence of an analysis, 0-1, that is acted on without asking the user."""
