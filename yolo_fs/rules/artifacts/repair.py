@@ -87,8 +87,10 @@ def _mended_json(text: str, kind: Kind, by: Correction | None) -> str:
     lines = text.split("\n")
     if by is not None:
         if any(_record(line) is None for line in lines if line.strip()):
-            objects = _objects_in(text)
-            lines = [json.dumps(each, ensure_ascii=False) for each in objects] or lines
+            right = {_compact(record): line for line in lines if (record := _record(line))}
+            lines = [
+                right.get(_compact(each)) or _written_like(text, each) for each in _objects_in(text)
+            ] or lines
         lines = _told_once([line for line in lines if line.strip(" \t\r")], kind)
     return "\n".join(_mended_records(lines, kind, by))
 
@@ -157,13 +159,18 @@ def _corrected(text: str, record: dict[str, Any], shape: type[Wire] | None, by: 
     if fresh == record and list(fresh) == list(record):
         return text
     is_spread = "\n" in text.strip()
-    is_tight = '": ' not in text
-    return json.dumps(
-        fresh,
-        ensure_ascii=False,
-        indent=2 if is_spread else None,
-        separators=(",", ":") if is_tight and not is_spread else None,
+    return (
+        json.dumps(fresh, ensure_ascii=False, indent=2) if is_spread else _written_like(text, fresh)
     )
+
+
+def _written_like(text: str, value: dict[str, Any]) -> str:
+    """Return an object in one line, with spaces where the author puts them."""
+    return json.dumps(value, ensure_ascii=False) if '": ' in text else _compact(value)
+
+
+def _compact(value: dict[str, Any]) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _repeats_a_key(text: str) -> bool:
