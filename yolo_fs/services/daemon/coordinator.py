@@ -37,6 +37,8 @@ _PASSING = (
     Reason.REF_LOCKED, Reason.BRANCH_MOVED, Reason.NO_SPACE, Reason.STORAGE_FAILED,
     Reason.OBJECT_MISSING, Reason.GIT_FAILED, Reason.GIT_TIMEOUT, Reason.COMMIT_BUDGET,
 )  # fmt: skip
+_KEPT_AFTER_S = 1.0
+"""How long what passes by itself has to last until the content is kept as well."""
 PASSING = frozenset({*IN_PROGRESS.values(), *_PASSING})
 """Reasons to hold that pass by themselves; the others need somebody to change something."""
 
@@ -54,6 +56,8 @@ class Coordinator:
         self._refusals: list[Refusal] = []
         self._kept: dict[str, bytes] = {}
         """Path → digest of the content that was kept last."""
+        self._passing: dict[str, tuple[bytes, float]] = {}
+        """Path → digest of what is held in passing, and since when on the monotonic clock."""
         self._keeper = Keeper(repository, secrets_allowed=settings.policy.secrets_allowed)
         self._surveyor = Surveyor(repository, settings, emit, self._refusals.append)
         self._store = VerdictStore()
@@ -204,7 +208,7 @@ class Coordinator:
         actions = decide(before, {path: look.seen.verdict for path, look in seen.items()})
         outcome = self._applier.carry_out(actions, head)
         self._emit_held(outcome)
-        self._keep_refused(before)
+        self._keep_refused()
         for path, look in seen.items():
             verdict = outcome.verdicts.get(path) or look.seen.verdict
             observed = Observation(path, verdict, look.seen.stamp)
@@ -215,17 +219,19 @@ class Coordinator:
             self._surveyor.head = Head(head.ref, commits[-1])
         return outcome
 
-    def _keep_refused(self, before: Mapping[str, Verdict]) -> None:
-        """Keep the contents that were just refused; what passes by itself only when it was seen
-        before.
-        """
-        refusals, digests = list(self._refusals), {}
+    def _keep_refused(self) -> None:
+        """Keep the contents that were just refused; what passes by itself only when it lasts."""
+        refusals, digests, now_s = list(self._refusals), {}, time.monotonic()
         self._refusals.clear()
         contents = []
         for path, data, verdict in refusals:
             reasons = _reasons_of(verdict)
-            is_passing = not PASSING.isdisjoint(reasons) and before.get(path) != verdict
             digest = hashlib.sha256(data).digest()
+            is_passing = False
+            if not PASSING.isdisjoint(reasons):
+                known, since_s = self._passing.get(path, (b"", now_s))
+                self._passing[path] = digest, since_s if known == digest else now_s
+                is_passing = now_s - self._passing[path][1] < _KEPT_AFTER_S
             if is_passing or _NEVER_KEPT & reasons.keys() or self._kept.get(path) == digest:
                 continue
             contents.append(Unkept(path, data, KeptCause(tuple(reasons))))
