@@ -102,6 +102,12 @@ class Department(NamedTuple):
             self.files[task - 1], text, f"feat({self.plan}): T{task} {self.title}, part {task}"
         )
 
+    def _test(self, task: int) -> Write:
+        path = f"tests/{self.number}-{task}.test.ts"
+        return Write(
+            path, "test('answers')\n", f"test({self.plan}): {self.title} answers, part {task}"
+        )
+
     def task(self, number: int) -> Label:
         return Label(self.agent("dev"), "implementation", f"{self.plan}/T{number}")
 
@@ -115,7 +121,7 @@ class Department(NamedTuple):
                   "desc": "It answers"} for n in (1, 2)]  # fmt: skip
         yield (
             Label(self.agent("tester"), "test_authoring"),
-            (_artifact(f"{self.prefix}test-plan.jsonl", *tests),),
+            (*map(self._test, (1, 2)), _artifact(f"{self.prefix}test-plan.jsonl", *tests)),
         )
 
     def implements(self) -> Iterator[Deed]:

@@ -145,4 +145,5 @@ def test_an_agent_that_obeys_only_the_brief_finishes_the_phase(crash: Path) -> N
         once(crash)
     assert (found["now"]["status"], found["now"]["percent"]) == ("complete", 100)
     assert [one["step"] for one in found["team"]] == ["done"] * 3
-    assert "uncommitted" not in found and "drift" not in found
+    assert "uncommitted" not in found, found["uncommitted"]
+    assert "drift" not in found, found["drift"]

@@ -160,7 +160,7 @@ def test_settings_in_force_that_history_does_not_have_are_drift(team: Team) -> N
     found = beside(team)["drift"]
     assert [(one["where"], one["key"]) for one in found] == [
         (".yolo-planning/config.json", "effort"),
-        (".yolo-planning/config.json", "yolo_fs"),
+        (".yolo-planning/config.json", "yolo_fs.settle_ms"),
     ]
     assert (found[0]["declared"], found[0]["derived"]) == ("turbo", "fast")
     assert json.dumps(found)
