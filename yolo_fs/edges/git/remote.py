@@ -12,6 +12,8 @@ from yolo_fs.reasons import Exit, Reason, YoloError, safe
 
 CALL_S = 30.0
 """Longest wait for one call to the remote."""
+_FETCHES = 5
+"""How often another process of this clone may move the ref under a fetch."""
 _RACES = ("cannot lock ref", "failed to update ref", "reference already exists", "fetch first",
           "non-fast-forward", "stale info", "incorrect old value", "failed to lock")  # fmt: skip
 """What git says when somebody else was first."""
@@ -50,10 +52,19 @@ class Remote:
         Raises:
             YoloError: REMOTE_AWAY.
         """
-        self._call(
-            "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance",
-            "--no-recurse-submodules", "--refmap=", "--", self._name, f"+{ref}:{into}",
-        )  # fmt: skip
+        for tries_left in reversed(range(_FETCHES)):
+            try:
+                self._call(
+                    "fetch", "--quiet", "--no-tags", "--no-write-fetch-head",
+                    "--no-auto-maintenance", "--no-recurse-submodules", "--refmap=", "--",
+                    self._name, f"+{ref}:{into}",
+                )  # fmt: skip
+            except YoloError as error:
+                # A command and the daemon of one clone may fetch at once: the remote is not away.
+                if not (tries_left and "cannot lock ref" in error.message):
+                    raise
+            else:
+                return
 
     def replace(self, oid: str, ref: str, old: str | None) -> bool:
         """Let a ref of ours point elsewhere, if it still points at `old`; return whether it did.
