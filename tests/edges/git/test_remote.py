@@ -25,7 +25,7 @@ def test_two_processes_that_fetch_into_one_ref_do_not_take_the_remote_for_away(
 
     def move() -> None:
         nonlocal moves
-        while not is_over.is_set():
+        while not is_over.wait(0.002):
             user.git("update-ref", INTO, sides[moves % 2], ok=(0, 128))
             moves += 1
 
@@ -38,4 +38,4 @@ def test_two_processes_that_fetch_into_one_ref_do_not_take_the_remote_for_away(
     finally:
         is_over.set()
         mover.join()
-    assert moves > 20, "the other process did not move the ref"
+    assert moves > 5, "the other process did not move the ref"

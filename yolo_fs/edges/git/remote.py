@@ -6,13 +6,16 @@ and nothing is ever forced on a ref of others.
 
 from __future__ import annotations
 
+import random
+import time
+
 from yolo_fs.edges.git.conversation import GitError, GitOutput
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 
 CALL_S = 30.0
 """Longest wait for one call to the remote."""
-_FETCHES = 5
+_FETCHES = 8
 """How often another process of this clone may move the ref under a fetch."""
 _RACES = ("cannot lock ref", "failed to update ref", "reference already exists", "fetch first",
           "non-fast-forward", "stale info", "incorrect old value", "failed to lock")  # fmt: skip
@@ -52,7 +55,7 @@ class Remote:
         Raises:
             YoloError: REMOTE_AWAY.
         """
-        for tries_left in reversed(range(_FETCHES)):
+        for attempt in range(_FETCHES):
             try:
                 self._call(
                     "fetch", "--quiet", "--no-tags", "--no-write-fetch-head",
@@ -61,8 +64,9 @@ class Remote:
                 )  # fmt: skip
             except YoloError as error:
                 # A command and the daemon of one clone may fetch at once: the remote is not away.
-                if not (tries_left and "cannot lock ref" in error.message):
+                if attempt == _FETCHES - 1 or "cannot lock ref" not in error.message:
                     raise
+                time.sleep(random.uniform(0, 0.02 * 2**attempt))
             else:
                 return
 
