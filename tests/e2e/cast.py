@@ -48,15 +48,20 @@ class Cast:
         return dict(told)
 
     def turn(self, agent: str, because: str = "") -> None:
-        """Assert whose turn it is, everywhere, and what says why."""
-        asked = self.asked()
-        assert asked.get("agent", "nobody") == agent, asked
-        assert because in asked.get("why", ""), asked
+        """Wait until it is somebody's turn, everywhere, and what says why: the daemon may still be
+        closing an escalation.
+        """
+        asked: Mapping[str, Any] = {}
 
-    def turn_comes(self, agent: str, because: str) -> None:
-        """Wait until the daemon has opened or closed an escalation; then it is somebody's turn."""
-        until(lambda: because in str(self.asked().get("why")), f"{agent} acts: {because}", 20)
-        self.turn(agent, because)
+        def is_so() -> bool:
+            nonlocal asked
+            asked = self.asked()
+            return asked.get("agent", "nobody") == agent and because in str(asked.get("why", ""))
+
+        try:
+            until(is_so, f"{agent} acts: {because}", 20)
+        except AssertionError as error:
+            raise AssertionError(f"{error}, and not: {asked}") from None
 
     def writes(self, name: str, *records: Mapping[str, Any] | str) -> None:
         """Write an artifact of the phase, or of the planning tree with `../../`; wait for its commit."""

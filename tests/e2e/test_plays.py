@@ -141,7 +141,7 @@ def implements(cast: Cast) -> None:
 
 
 def is_reviewed(cast: Cast) -> None:
-    cast.turn_comes("senior", "waits for its review")
+    cast.turn("senior", "waits for its review")
     nit = [review("01-02", "changes_requested"), FIX | {"f": "src/c.ts", "sev": "nit"}]
     cast.writes("code-review.jsonl", *nit)
     cast.turn("senior", "code review 01-01: waits for its review")
@@ -152,19 +152,19 @@ def is_reviewed(cast: Cast) -> None:
     cast.turn("senior", "Senior re-reviews (cycle 2)")
     again = [review("01-01", "changes_requested", 2), FIX | {"sev": "major"}]
     cast.writes("code-review.jsonl", *nit, *major, *again)
-    cast.turn_comes("lead", "escalation ESC-01-01-T1 is rising: lead holds it")
+    cast.turn("lead", "escalation ESC-01-01-T1 is rising: lead holds it")
     more = {"type": "escalation_resolution", "original_escalation": "ESC-01-01-T1", "decision": "Try once more",
             "rationale": "It is small", "action_items": ["Throw"], "resolved_by": "lead"}  # fmt: skip
     cast.escalates("ESC-01-01-T1", "resolve", more, "--by", "lead")
     cast.turn("dev", "code review 01-01: major findings")
     cast.commits("src/a.ts", "fix(01-01): throw in the second place too")
-    cast.turn_comes("senior", "Senior re-reviews")
+    cast.turn("senior", "Senior re-reviews")
     third = [review("01-01", "changes_requested", 3), FIX | {"sev": "major", "issue": "Still lost"}]
     cast.writes("code-review.jsonl", *nit, *major, *again, *third)
-    cast.turn_comes("lead", "escalation ESC-01-01-T1 is rising: lead holds it")
+    cast.turn("lead", "escalation ESC-01-01-T1 is rising: lead holds it")
     cast.writes("decisions.jsonl", {"ts": "2026-02-20T10:00:00Z", "agent": "lead", "reason": "It is rare",
                                     "dec": "Accept 01-01 with known issues"})  # fmt: skip
-    cast.turn_comes("dev", "code review 01-02: minor findings")
+    cast.turn("dev", "code review 01-02: minor findings")
     cast.commits("src/c.ts", "fix(01-02): a better name")
 
 
@@ -178,7 +178,7 @@ def is_verified(cast: Cast) -> None:
         cast.commits("src/a.ts", f"fix(01-01): what QA found on {day}")
     cast.turn("qa", "QA re-verifies")
     cast.writes("verification.jsonl", *verified("FAIL", 23))
-    cast.turn_comes("architect", "ESC-01-01-T2 is rising: architect holds it")
+    cast.turn("architect", "ESC-01-01-T2 is rising: architect holds it")
     cast.writes("architecture.toon", f"{ARCHITECTURE}\ngoal: One store for all tokens")
     down = {"type": "escalation_resolution", "original_escalation": "ESC-01-01-T2", "decision": "One store",
             "rationale": "It is simpler", "action_items": ["Use one store"], "resolved_by": "architect"}  # fmt: skip
@@ -187,7 +187,7 @@ def is_verified(cast: Cast) -> None:
     cast.writes("01-01.plan.jsonl", *plan("01-01", "Write it with one store"))
     cast.turn("dev", "Dev fixes")
     cast.commits("src/a.ts", "fix(01-01): one store")
-    cast.turn_comes("qa", "QA re-verifies")
+    cast.turn("qa", "QA re-verifies")
     cast.writes("verification.jsonl", *verified("PASS", 24))
     cast.turn("qa-code")
     quality = {"r": "PASS", "tests": {"ps": 6, "fl": 0, "sk": 0}, "lint": {"err": 0, "warn": 0}, "dt": DAY}  # fmt: skip
