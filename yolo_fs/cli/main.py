@@ -129,7 +129,7 @@ def _show(error: click.ClickException) -> None:
 
 
 def _drop_output() -> None:
-    """Lead what is still to be written nowhere, so that the interpreter's last flush fails no
+    """Send what is still to be written nowhere, so that the interpreter's last flush fails no
     more.
     """
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

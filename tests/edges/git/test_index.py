@@ -9,9 +9,10 @@ import itertools
 import os
 import random
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -734,6 +735,35 @@ def test_whatever_the_user_does_while_a_draft_waits_stays(
     assert user.git("ls-files", "--stage", "--", ":!.yolo-planning") == before
     assert not (user.root / "ran").exists() and not index_lock(user).exists()
     assert not is_running(writer.pid)
+
+
+def test_a_draft_that_git_has_not_read_yet_is_not_taken_from_under_it(
+    user: User, long_lived: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = PLAN.replace("plan", "summary")
+    user.add(other, "theirs\n")
+    long_lived.put(PLAN, LINE * 8)
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    converse = long_lived.repository.git.converse
+
+    def hold(*arguments: str, more: Mapping[str, str], **others: Any) -> Conversation:
+        # git opens its trace before it reads anything, and a pipe opens when somebody reads it
+        return converse(*arguments, more={**more, "GIT_TRACE2": str(gate)}, **others)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(long_lived.repository.git, "converse", hold)
+        long_lived.put(PLAN, LINE * 9)
+        waiting(long_lived)
+    before = user.git("ls-files")
+    long_lived.put(other, LINE)  # what the user has staged there stays: this draft changes nothing
+    reader = os.open(gate, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        long_lived.put(PLAN, LINE * 10)
+    finally:
+        os.close(reader)
+    assert user.git("ls-files") == before
+    assert user.git("show", f":{other}") == b"theirs\n"
 
 
 def test_nothing_waits_after_the_end_nor_beside_a_single_commit(

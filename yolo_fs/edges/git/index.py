@@ -136,10 +136,12 @@ class IndexDraft:
         self.placed_at = now if now and ours and now[:4] == ours[:4] else None
 
     def discard(self) -> None:
-        """Remove what is left of it."""
+        """Remove what is left of it; where nothing changes, the file is the next draft's, and git
+        may be about to read it.
+        """
         with contextlib.suppress(OSError, YoloError):
-            path = self._facts.result().path
-            for name in (path, f"{path}.before"):
+            path, _, is_changed = self._facts.result()
+            for name in (path, f"{path}.before") if is_changed else ():
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(name)
 
@@ -169,7 +171,7 @@ class IndexSync:
         """Paths where the user has staged content of their own."""
 
     def expect(self, follows: Iterable[IndexUpdate]) -> None:
-        """ScratchRecord entries *before* the branch moves, so that a restart can finish the
+        """Note entries *before* the branch moves, so that a restart can finish the
         work.
         """
         for follow in follows:
