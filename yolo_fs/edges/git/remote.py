@@ -6,9 +6,6 @@ and nothing is ever forced on a ref of others.
 
 from __future__ import annotations
 
-import random
-import time
-
 from yolo_fs.edges.git.conversation import GitError, GitOutput
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
@@ -16,7 +13,8 @@ from yolo_fs.reasons import Exit, Reason, YoloError, safe
 CALL_S = 30.0
 """Longest wait for one call to the remote."""
 _FETCHES = 8
-"""How often another process of this clone may move the ref under a fetch."""
+"""How often the remote may move on under a fetch that another process of this clone overtook."""
+_ANY = (0, 1, 128)
 _RACES = ("cannot lock ref", "failed to update ref", "reference already exists", "fetch first",
           "non-fast-forward", "stale info", "incorrect old value", "failed to lock")  # fmt: skip
 """What git says when somebody else was first."""
@@ -63,10 +61,13 @@ class Remote:
                     self._name, f"+{ref}:{into}",
                 )  # fmt: skip
             except YoloError as error:
-                # A command and the daemon of one clone may fetch at once: the remote is not away.
                 if attempt == _FETCHES - 1 or "cannot lock ref" not in error.message:
                     raise
-                time.sleep(random.uniform(0, 0.02 * 2**attempt))
+                # Another process of this clone moved `into` while this fetch ran: the remote is
+                # not away, and its objects are here unless it has moved on since.
+                tip = self.tip(ref)
+                if tip and not self._repository.git.run("update-ref", into, tip, ok=_ANY).code:
+                    return
             else:
                 return
 
