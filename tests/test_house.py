@@ -7,8 +7,8 @@ import pytest
 from tools.house import ROOT, Measure, Module, measures, modules
 
 CEILINGS = {
-    "modules": 389,
-    "lines": 69_100,
+    "modules": 396,
+    "lines": 70_500,
     "public class names used twice": 0,
     "modules with one importer": 58,
     "syntax nodes per line, median of functions": 9.0,

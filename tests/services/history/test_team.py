@@ -234,3 +234,43 @@ def test_versions_follow_the_order_of_history(team: Team) -> None:
     ).stdout
     assert len(set(orders)) == len(orders) and max(orders) == int(count)
     assert [one.plan for one in found.work] == ["01-01"]
+
+
+def in_force(team: Team, commit: str = "") -> dict[str, tuple[str, ...]]:
+    """Return each phase of a commit with the folders of its artifacts, as the board is told of them."""
+    with Repository(str(team.root)) as repository:
+        phases = Facts(repository, load(repository.root)).facts(commit or team.head())
+        return {
+            f"{each.phase}": tuple(
+                sorted({one.place.folder for one in each.filed if one.place.phase})
+            )
+            for each in phases
+        }
+
+
+def archive(team: Team, milestone: str) -> str:
+    folder = f".yolo-planning/milestones/{milestone}"
+    (team.root / folder).mkdir(parents=True)
+    team.git("mv", ".yolo-planning/phases", f"{folder}/phases")
+    return team.user_commits(f"chore: archive {milestone}", ".")
+
+
+def test_an_archived_milestone_tells_nothing_of_a_phase_of_the_same_name(team: Team) -> None:
+    summarise(team)
+    archive(team, "one")
+    assert in_force(team) == {}
+    team.plan_one()
+    assert in_force(team) == {"01-auth": (".yolo-planning/phases/01-auth",)}
+
+
+def test_the_phases_of_the_active_milestone_are_in_force_and_no_others(team: Team) -> None:
+    archived = archive(team, "one")
+    team.plan_one()
+    team.file(".yolo-planning/ACTIVE", "one\n")
+    team.once()
+    folder = ".yolo-planning/milestones/one/phases/01-auth"
+    assert in_force(team) == {"01-auth": (folder,)}
+    assert not (team.root / ".yolo-planning/phases/01-auth/.execution-state.json").exists()
+    team.file(".yolo-planning/ACTIVE", "none\n")
+    assert in_force(team) == {"01-auth": (".yolo-planning/phases/01-auth",)}
+    assert in_force(team, archived) == {}

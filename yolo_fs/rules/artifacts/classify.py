@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cache, lru_cache
 from typing import NamedTuple
 
@@ -55,7 +56,8 @@ def _unnamed(pattern: re.Pattern[str]) -> str:
 
 
 _DEPARTMENT_OF_PREFIX = {row.prefix: str(row.name) for row in WORKING}
-_MILESTONE = r"(?:milestones/[a-z0-9][a-z0-9-]*/)?"
+_SLUG = re.compile(r"[a-z0-9][a-z0-9-]*")
+_MILESTONE = rf"(?:milestones/{_SLUG.pattern}/)?"
 _HOMES = {
     Home.PHASE: rf"{_MILESTONE}phases/(?P<directory>{_unnamed(PHASE_DIRECTORY)})/",
     Home.ROOT: _MILESTONE,
@@ -94,6 +96,29 @@ def _names() -> tuple[_Name, ...]:
     return tuple(
         _Name(artifact, _parts(artifact)[-1], _pattern(artifact)) for artifact in ARTIFACTS
     )
+
+
+def milestone_named(active: bytes) -> str:
+    """Return the folder of the milestone that the content of `ACTIVE` names; empty for none."""
+    slug = active.decode("utf-8", "replace").strip()
+    return f"{PLANNING_ROOT}/milestones/{slug}" if _SLUG.fullmatch(slug) else ""
+
+
+def in_force(files: Mapping[str, str], home: str) -> dict[str, str]:
+    """Return the files that the phases in `home` are judged by: those of no other milestone, and
+    of the planning root what the milestone does not have itself.
+    """
+    milestones, phases = f"{PLANNING_ROOT}/milestones/", f"{PLANNING_ROOT}/phases/"
+    if home == PLANNING_ROOT:
+        return {path: blob for path, blob in files.items() if not path.startswith(milestones)}
+    own = {path: blob for path, blob in files.items() if path.startswith(f"{home}/")}
+    replaced = {f"{PLANNING_ROOT}/{path[len(home) + 1 :]}" for path in own}
+    shared = {
+        path: blob
+        for path, blob in files.items()
+        if not path.startswith((milestones, phases)) and path not in replaced
+    }
+    return shared | own
 
 
 @lru_cache(maxsize=_REMEMBERED)

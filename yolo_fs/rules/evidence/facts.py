@@ -13,6 +13,7 @@ from typing import Any
 from yolo_fs.ids import PhaseId, PlanId
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, WORKING
 from yolo_fs.protocol.names import Dept
+from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.artifacts.verdicts import Place
 from yolo_fs.schemas.config import Config
 
@@ -112,6 +113,13 @@ class PhaseFacts:
     """The source commits of the plans while a loop goes on, oldest first."""
     at_s: int = 0
     """When the commit was made that the facts are of, seconds since the epoch."""
+    home: str = PLANNING_ROOT
+    """Where the phases in force live: the planning tree, or its active milestone."""
+
+    @property
+    def folder(self) -> str:
+        """The directory of the phase, relative to the repository."""
+        return f"{self.home}/phases/{self.phase}"
 
     def of_kind(self, kind: str, department: Dept | None = None) -> tuple[Filed, ...]:
         """Return the valid artifacts of a kind, of one department or of all, in the order of their

@@ -14,7 +14,7 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.readers import READERS
 from yolo_fs.ids import PhaseId
 from yolo_fs.reasons import errors
-from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
+from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify, in_force, milestone_named
 from yolo_fs.rules.artifacts.examine import understand
 from yolo_fs.rules.artifacts.forms import needs_plans, of_sections
 from yolo_fs.rules.artifacts.recognise import plans_named
@@ -41,6 +41,7 @@ from yolo_fs.rules.loops.facts import (
 from yolo_fs.rules.loops.rounds import loops
 from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.services.history.index import HistoryIndex, IndexedCommit
+from yolo_fs.services.workspace.places import ACTIVE, planning_home
 from yolo_fs.services.workspace.settings import Settings
 
 _NONE = (None,)
@@ -80,8 +81,9 @@ class Team:
         it.
         """
         asked = (commit, switches or Switches(self._settings.config))
-        if self._phases is None or self._phases[0] != asked:
-            self._phases = asked, tuple(map(Phase, self.facts(*asked)))
+        key = (*asked, self._home_at(commit))
+        if self._phases is None or self._phases[0] != key:
+            self._phases = key, tuple(map(Phase, self.facts(*asked)))
         return self._phases[1]
 
     def absent_at(self, commit: str | None, paths: Iterable[str]) -> tuple[str, ...]:
@@ -94,7 +96,8 @@ class Team:
         if commit is None:
             return ()
         self.history_index.read_up_to(commit)
-        files = self._repository.files_at(commit, PLANNING_ROOT)
+        home = self._home_at(commit)
+        files = in_force(self._repository.files_at(commit, PLANNING_ROOT), home)
         self._blobs = files
         present = list(self._file(files))
         phases = sorted({one.place.phase for one in present if one.place.phase})
@@ -102,8 +105,21 @@ class Team:
         done = _plans_done(present)
         at_s = self.history_index.at_s(commit)
         return tuple(
-            replace(self._phase(phase, present, chosen, done), at_s=at_s) for phase in phases
+            replace(self._phase(phase, present, chosen, done), at_s=at_s, home=home)
+            for phase in phases
         )
+
+    def _home_at(self, commit: str | None) -> str:
+        """Return where the phases in force live. Of the tip the work tree tells, for nobody
+        commits `ACTIVE` on purpose; of the past, what was committed.
+        """
+        if commit is None or commit == self._repository.head().tip:
+            return planning_home(self._repository.root)
+        blob = self._repository.blob_at(commit, ACTIVE)
+        active = self._repository.objects.read(blob) if blob else None
+        named = milestone_named(active.body) if active else ""
+        tree = self._repository.root_tree(commit)
+        return named if named and self._repository.trees.find(tree, named) else PLANNING_ROOT
 
     def past_of(self, path: str) -> tuple[Version, ...]:
         """Return the versions that an artifact of a kind with rounds had up to the commit asked for

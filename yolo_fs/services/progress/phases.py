@@ -6,15 +6,15 @@ import os
 import re
 from dataclasses import dataclass
 
-from yolo_fs.edges.files import Content, read, stamp_of, walk
+from yolo_fs.edges.files import stamp_of, walk
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.lock import HeldLock, hold
 from yolo_fs.edges.store import private_directory
 from yolo_fs.ids import PHASE_DIRECTORY, PhaseId
 from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
+from yolo_fs.services.workspace.places import planning_home
 
-_MILESTONE = re.compile(r"[a-z0-9][a-z0-9-]*")
 _NUMBERED = re.compile(r"(?P<number>[0-9]+)-.*")
 _LAST = 99
 _LOCK_TRIES = 200
@@ -63,11 +63,7 @@ def planning_root(root: str) -> str:
         raise YoloError(
             Reason.NOT_INITIALISED, hint="Run 'yolo-fs init' first.", exit_code=Exit.NOT_HERE
         )
-    active = read(root, f"{PLANNING_ROOT}/ACTIVE", 4096)
-    slug = active.data.decode("utf-8", "replace").strip() if isinstance(active, Content) else ""
-    milestone = f"{PLANNING_ROOT}/milestones/{slug}"
-    known = _MILESTONE.fullmatch(slug) and os.path.isdir(os.path.join(root, milestone))
-    return milestone if known else PLANNING_ROOT
+    return planning_home(root)
 
 
 def phases(root: str) -> tuple[PhaseDirectory, ...]:

@@ -186,7 +186,7 @@ def _rows(phases: Phases) -> Iterator[tuple[str, _Next]]:
     that one is over.
     """
     for phase in phases:
-        folder = f"{PLANNING_ROOT}/phases/{phase.id}"
+        folder = phase.facts.folder
         yield f"{folder}/.execution-state.json", _execution(phase)
         if phase.facts.switches.several_departments:
             yield f"{folder}/.phase-orchestration.json", _orchestration(phase)

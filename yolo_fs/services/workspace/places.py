@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 
-from yolo_fs.edges.files import names_in
+from yolo_fs.edges.files import Content, names_in, read
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.ids import PHASE_DIRECTORY, PhaseId
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
-from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
+from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, milestone_named
+
+ACTIVE = f"{PLANNING_ROOT}/ACTIVE"
+"""Holds the slug of the milestone that the team works on, where there are milestones."""
 
 
 def lock_path(repository: Repository) -> str:
@@ -34,6 +37,15 @@ def notice_path(repository: Repository) -> str:
 def waiters_path(repository: Repository) -> str:
     """Return the file on which each process that waits at a gate holds a shared lock."""
     return os.path.join(repository.own_dir, "gates.waiters")
+
+
+def planning_home(root: str) -> str:
+    """Return where the phases in force live, relative to the repository: the planning tree, or the
+    milestone that its file `ACTIVE` names. One that does not exist falls back to the tree.
+    """
+    active = read(root, ACTIVE, 4096)
+    named = milestone_named(active.data) if isinstance(active, Content) else ""
+    return named if named and os.path.isdir(os.path.join(root, named)) else PLANNING_ROOT
 
 
 def phases_in(root: str) -> list[PhaseId]:
