@@ -49,6 +49,34 @@ def test_each_plan_is_committed_as_soon_as_those_that_it_needs_are_there(
     capsys.readouterr()
 
 
+def test_a_plan_waits_for_one_that_is_held_for_another_cause(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+    subprocess.run(["git", "init", "-q", "-b", "main", str(tmp_path)], check=True)
+    (tmp_path / PHASE).mkdir(parents=True)
+    credential = "ghp_" + "".join(
+        random.Random(1).choices("abcdefghijklmnopqrstuvwxyz0123456789", k=36)
+    )
+    held = plan(1).replace("It holds.", f"Use {credential}.")
+    for number in NEEDS:
+        (tmp_path / PHASE / f"01-{number:02}.plan.jsonl").write_text(
+            held if number == 1 else plan(number)
+        )
+    run(["run", "--once", "-q", "-C", str(tmp_path)])
+    assert _committed(tmp_path) == set()
+    capsys.readouterr()
+    run(["status", "-C", str(tmp_path)])
+    shown = capsys.readouterr().out
+    assert "waits for plan 01-01, which is not committed" in shown
+    assert credential not in shown
+
+    (tmp_path / PHASE / "01-01.plan.jsonl").write_text(plan(1))
+    run(["run", "--once", "-q", "-C", str(tmp_path)])
+    assert _committed(tmp_path) == set(NEEDS)
+    capsys.readouterr()
+
+
 def _all_needed_by(plan: int) -> set[int]:
     """Return the plans that a plan needs, directly or through others."""
     return set(NEEDS[plan]).union(*map(_all_needed_by, NEEDS[plan]))

@@ -203,8 +203,15 @@ def test_tests_are_skipped_when_no_task_asks_for_them() -> None:
 
 
 @pytest.mark.proves("002:68b")
-def test_an_existing_critique_without_confidence_counts_as_existing() -> None:
+def test_a_critique_that_is_not_rated_is_complete_by_its_commit() -> None:
     content = complete() | {"critique.jsonl": [{"id": "C1", "st": "addressed"}]}
+    assert step(fold(facts(content)), "critique").standing is StepStanding.COMPLETE
+
+
+@pytest.mark.proves("002:68b")
+def test_a_critique_of_which_a_part_is_not_rated_counts_as_existing() -> None:
+    rated = {"id": "C1", "st": "addressed", "cf": 90, "rd": 1}
+    content = complete() | {"critique.jsonl": [rated, {"id": "C2", "st": "addressed"}]}
     assert step(fold(facts(content)), "critique").by == "exists"
 
 

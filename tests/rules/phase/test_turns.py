@@ -91,6 +91,23 @@ def test_a_design_that_is_sent_back_goes_to_the_architect() -> None:
     assert turn({"architecture.toon": [{"stage_gate": "Kill"}]}).agent == "user"
 
 
+def test_an_unsure_critique_goes_back_to_the_critic_until_a_design_is_built_on_it() -> None:
+    entry = {"id": "C1", "st": "addressed", "cf": 40, "rd": 1}
+
+    def asked(critique: dict[str, Any], *missing: str) -> Next | None:
+        content = {name: lines for name, lines in complete().items() if name not in missing}
+        return Phase(facts(content | {"critique.jsonl": [critique]})).progress.next
+
+    for missing in (["architecture.toon"], ["architecture.toon", "research.jsonl"]):
+        again = asked(entry, *missing)
+        assert again and (again.agent, again.step) == ("critic", "critique")
+        assert "another round: 40 % sure, 85 % are asked for" in again.why
+    designing = asked(entry | {"rd": 3}, "architecture.toon")
+    assert designing and designing.agent == "architect"
+    reviewing = asked(entry, "code-review.jsonl")
+    assert reviewing and reviewing.agent == "senior"
+
+
 def test_after_a_security_fail_the_user_decides() -> None:
     assert turn({"security-audit.jsonl": [{"r": "FAIL"}]}).agent == "user"
 

@@ -48,10 +48,13 @@ def plan_facts(header: Mapping[str, object]) -> PlanFacts | None:
 
 
 def needs_of(place: Place, records: Sequence[Record]) -> tuple[str, ...]:
-    """Return the ids of the plans that a plan depends on."""
-    if Check.WAVES not in place.artifact.checks or not records:
+    """Return the ids of the plans of its phase that a plan depends on."""
+    if Check.WAVES not in place.artifact.checks or not records or place.plan is None:
         return ()
-    return tuple(_texts(records[0].value.get("d")))
+    phase = place.plan.phase
+    spelled = _texts(records[0].value.get("d"))
+    names = (f"{phase}-{name}" if len(name) == 2 else name for name in spelled)
+    return tuple(name for name in names if name.startswith(f"{phase}-"))
 
 
 def _plan_name(place: Place, records: Sequence[Record], _: Surroundings) -> Iterator[Located]:
@@ -197,11 +200,6 @@ def _waves(place: Place, records: Sequence[Record], around: Surroundings) -> Ite
                 yield line, Fault(Reason.WAVE_ORDER, at, seen, expected, grade=Grade.SHOULD)
         elif needed not in around.present:
             yield line, _waits_for(needed, at, place, around)
-        if absent := _absent_behind(needed, around, {name}):
-            hint = f"It is committed when plan {absent} is there."
-            seen = f"waits for plan {needed}, which waits for plan {absent}"
-            fault = Fault(Reason.WAITS_FOR, at, seen, _one_of(around.plans), hint)
-            yield line, fault
     graph = {
         **{other: list(facts.needs) for other, facts in around.plans.items()},
         name: list(own.needs),
@@ -216,22 +214,6 @@ def _waves(place: Place, records: Sequence[Record], around: Surroundings) -> Ite
                 "an order in which plans can be done",
             ),
         )
-
-
-def _absent_behind(plan: str, around: Surroundings, seen: set[str]) -> str:
-    """Return a plan of the phase that a plan beside this one waits for, directly or through others;
-    empty where none is absent.
-    """
-    for spelled in around.plans[plan].needs if plan in around.plans else ():
-        needed = f"{plan[:2]}-{spelled}" if len(spelled) == 2 else spelled
-        if needed in seen or not needed.startswith(f"{plan[:2]}-"):
-            continue
-        seen.add(needed)
-        if needed not in around.plans and needed not in around.present:
-            return needed
-        if absent := _absent_behind(needed, around, seen):
-            return absent
-    return ""
 
 
 def _waits_for(needed: str, at: str, place: Place, around: Surroundings) -> Fault:

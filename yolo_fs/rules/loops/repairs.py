@@ -91,11 +91,12 @@ def _runs(facts: LoopFacts, kind: str, department: Dept) -> list[tuple[str, Vers
 def _remediation(
     facts: LoopFacts, department: Dept, runs: Mapping[str, list[tuple[str, Version]]]
 ) -> LoopProgress:
-    count = max(sum(result == "FAIL" for result, _ in found) for found in runs.values())
+    failing = [kind for kind, found in runs.items() if found and found[-1][0] == "FAIL"]
+    # The chain counts each verification for itself: what another one failed is its own.
+    count = max(sum(result == "FAIL" for result, _ in runs[kind]) for kind in failing or runs)
     plans = plans_of(facts.phase, department)
     most = _QA_MOST + sum(escalations_over(facts.phase, str(plan.id), Role.LEAD) for plan in plans)
     left = max(0, most - count)
-    failing = [kind for kind, found in runs.items() if found and found[-1][0] == "FAIL"]
     if not failing:
         return LoopProgress(Loop.QA, department.value, "passed", count, left)
     latest = max((runs[kind][-1][1] for kind in failing), key=lambda one: one.order)

@@ -76,11 +76,15 @@ def _confidence(line: Mapping[str, Any]) -> float:
 
 
 def _critique(facts: LoopFacts) -> Iterator[LoopProgress]:
-    """Rounds of the Critic: over at the threshold of confidence, or after the last."""
+    """Rounds of the Critic: over at the threshold of confidence, or after the last; findings that
+    name no round are no loop.
+    """
     config = facts.phase.switches.config.critique
     for filed in facts.phase.of_kind("critique") if config.enabled else ():
         rated = [line for line in filed.lines if isinstance(line.get("rd"), int)]
-        number = max((line["rd"] for line in rated), default=1)
+        if not rated:
+            continue
+        number = max(line["rd"] for line in rated)
         sure = max(
             (
                 line["cf"]

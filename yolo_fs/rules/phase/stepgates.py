@@ -176,10 +176,14 @@ def _scope_approved(view: View) -> Iterator[str]:
 
 
 def _critique(view: View) -> Iterator[str]:
+    """Findings of which none is rated are a critique that exists; half-rated ones are one that is
+    being written.
+    """
     lines = view.lines("critique")
+    rated = [line for line in lines if line.keys() & {"cf", "rd"}]
     if not lines:
         yield f"no valid {_named(view, 'critique.jsonl')}"
-    elif not (all_present(lines, "cf") and all_present(lines, "rd")):
+    elif rated and not (all_present(lines, "cf") and all_present(lines, "rd")):
         yield "critique entries without confidence and round"
 
 

@@ -24,6 +24,7 @@ from yolo_fs.rules.loops.rounds import loop_of, loops
 from yolo_fs.rules.phase.failures import OWNERS_DECISION, failures_of
 from yolo_fs.rules.phase.gates import GateStatus
 from yolo_fs.rules.phase.progress import DepartmentStatus, Next, PhaseStatus
+from yolo_fs.rules.phase.view import View
 from yolo_fs.rules.phase.wait_graph import Alarm
 
 _LOOPS_OF_STEP = {
@@ -180,6 +181,7 @@ class _Turns:
         candidates = (
             self._held(status),
             self._stopped(status),
+            self._criticised(status),
             self._researched(status),
             self._looped(status),
         )
@@ -219,6 +221,19 @@ class _Turns:
                 return Next("architecture", Role.USER, ("architecture.toon",), why=why)
             architect = name_in(Role.ARCHITECT, status.department)
             return Next("architecture", architect, ("critique.jsonl",), why=why)
+        return None
+
+    def _criticised(self, status: DepartmentStatus) -> Next | None:
+        """The Critic goes on until it is sure or out of rounds, while no design is built on what it
+        has said.
+        """
+        current = status.current
+        if current is None or current.step.key not in ("research", "architecture"):
+            return None
+        filed = next(iter(View(self.facts, status.department).of("critique")), None)
+        for loop in self.loops:
+            if filed and loop.kind is Loop.CRITIQUE and loop.of == filed.place.department:
+                return Next("critique", loop.next, STEP_BY_KEY["critique"].inputs, why=str(loop))
         return None
 
     def _researched(self, status: DepartmentStatus) -> Next | None:

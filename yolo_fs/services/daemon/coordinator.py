@@ -173,7 +173,8 @@ class Coordinator:
         """Return the held paths that wait for an artifact of a folder in which one has just been
         looked at.
         """
-        looked_at = frozenset(arrived)
+        # What was looked at in an earlier chunk did not know of a later one.
+        looked_at = frozenset(arrived if len(arrived) <= LARGEST_CHUNK else ())
         folders = {path.rpartition("/")[0] for path in arrived if path.endswith(".plan.jsonl")}
         return [
             path

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Self
 
 from yolo_fs.edges import failpoint
@@ -23,6 +23,7 @@ from yolo_fs.rules.artifacts.checks import needs_of
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.misnamed import misnamed
 from yolo_fs.rules.artifacts.naming import subject_of, trailers_of
+from yolo_fs.rules.artifacts.recognise import plans_named
 from yolo_fs.rules.artifacts.verdicts import (
     Accepted,
     Committed,
@@ -224,6 +225,8 @@ class Surveyor:
         obstacle = self.obstacles.find(head, now_ns)
         self._pipeline.prepare(paths)
         seen = {path: self._hold_reverted(self._look(path, head, obstacle)) for path in paths}
+        while early := self._ahead_of_its_needs(seen, head):
+            seen |= early
         return Survey(head, obstacle, seen)
 
     def close(self) -> None:
@@ -263,6 +266,40 @@ class Surveyor:
                 abandoned(self._repository, ref, tip) if ref and tip else Abandoned((), 0)
             )
         return self._abandoned
+
+    def _ahead_of_its_needs(
+        self, seen: Mapping[str, CachedVerdict], head: Head
+    ) -> dict[str, CachedVerdict]:
+        """Return, held, the plans that need one which the branch does not have and which is not
+        about to be committed either, whatever stands in its way.
+        """
+        accepted = {
+            path: look.seen.verdict
+            for path, look in seen.items()
+            if isinstance(look.seen.verdict, Accepted)
+        }
+        held: dict[str, CachedVerdict] = {}
+        for path, plan in accepted.items():
+            if not plan.needs:
+                continue
+            folder = plan.place.folder
+            there = {
+                str(each.place.plan) for each in accepted.values() if each.place.folder == folder
+            }
+            if missing := [name for name in plan.needs if name not in there]:
+                committed = self._repository.files_at(head.tip, folder)
+                there |= plans_named(name.rpartition("/")[2] for name in committed)
+                missing = [name for name in missing if name not in there]
+            if missing:
+                message = f"waits for plan {missing[0]}, which is not committed"
+                hint = "See 'yolo-fs status': it says what holds that plan."
+                why = Finding(
+                    Reason.WAITS_FOR, path, 1, "/d", message, "a plan that is committed", hint
+                )
+                look = seen[path]
+                observed = Observation(path, Held(Reason.WAITS_FOR, (why,)), look.seen.stamp)
+                held[path] = CachedVerdict(observed, look.read_at_ns)
+        return held
 
     def _hold_reverted(self, look: CachedVerdict) -> CachedVerdict:
         """Hold content that the user moved the branch away from and that nobody wrote since.
