@@ -18,6 +18,7 @@ import pytest
 
 from tests.e2e.round_trip import NAME, STATE, Move, moves_of
 from tests.support import forked
+from tests.support.shared import made_once
 from yolo_fs.cli import demo as cli_demo
 from yolo_fs.cli.main import run
 from yolo_fs.demo.play import PLAYS, Play, PlayScene
@@ -82,7 +83,13 @@ def asked_by_fork(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
-    return _play(tmp_path_factory.mktemp("demo"), "login")
+    def play(folder: Path) -> None:
+        (folder / "tmp").mkdir()
+        (folder / "played.json").write_text(json.dumps(_play(folder / "tmp", "login")))
+
+    return Played(
+        *json.loads((made_once(tmp_path_factory, "demo", play) / "played.json").read_text())
+    )
 
 
 @pytest.mark.parametrize(

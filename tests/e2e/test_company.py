@@ -11,6 +11,7 @@ import os
 import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -102,6 +103,7 @@ class Played:
             for one in found
         ]
 
+    @cached_property
     def gates(self) -> list[Gates]:
         """Return the gates as of each commit."""
         phase = PhaseId.parse("01-auth")
@@ -146,7 +148,7 @@ def test_the_gate_of_the_design_opens_with_its_last_piece_of_evidence_and_no_com
 ) -> None:
     (last,) = company.at("design-handoff.jsonl")
 
-    is_open = [gates.named("ux-complete").is_open for gates in company.gates()]
+    is_open = [gates.named("ux-complete").is_open for gates in company.gates]
 
     assert is_open == [False] * last + [True] * (len(is_open) - last)
 
@@ -158,7 +160,7 @@ def test_who_waits_at_the_gate_sleeps_while_it_is_closed(company: Played) -> Non
 def test_the_gate_of_the_contract_opens_when_the_backend_agrees(company: Played) -> None:
     proposed, agreed = company.at("api-contracts.jsonl")
 
-    is_open = [gates.named("api-contract").is_open for gates in company.gates()]
+    is_open = [gates.named("api-contract").is_open for gates in company.gates]
 
     assert proposed < agreed
     assert is_open == [False] * agreed + [True] * (len(is_open) - agreed)
@@ -172,14 +174,14 @@ def test_all_departments_are_through_only_after_the_last_of_their_evidence(compa
         company.at(f"{prefix}{kind}.jsonl")[-1] for prefix in ("", "fe-", "ux-") for kind in CLOSING
     ]
 
-    is_open = [gates.named("all-depts").is_open for gates in company.gates()]
+    is_open = [gates.named("all-depts").is_open for gates in company.gates]
 
     assert is_open.index(True) == max(pieces)
 
 
 @pytest.mark.proves("002:59a")
 def test_every_gate_says_what_is_missing_while_it_is_closed(company: Played) -> None:
-    closed = [gate for gates in company.gates() for gate in gates.phase.gates if not gate.is_open]
+    closed = [gate for gates in company.gates for gate in gates.phase.gates if not gate.is_open]
 
     assert closed
     assert all(lack.what and lack.file for gate in closed for lack in gate.missing)
@@ -248,13 +250,13 @@ def test_a_phase_in_which_all_pass_ships(company: Played) -> None:
     assert company.watching.decisions == [
         "SHIP: all departments, the integration gate and security pass"
     ]
-    assert company.gates()[-1].phase.sign_off[0] == "SHIP"
+    assert company.gates[-1].phase.sign_off[0] == "SHIP"
 
 
 def test_one_failing_test_is_a_hold_with_its_reason_until_it_passes(hold: Played) -> None:
     failing, mended = hold.at("fe-test-results.jsonl")
 
-    gates = hold.gates()
+    gates = hold.gates
 
     assert {one.phase.sign_off[0] for one in gates[failing:mended]} == {"HOLD"}
     assert (

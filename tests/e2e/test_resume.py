@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.company import BACKEND, CONFIG, PHASE, Agents, Label, Write, deeds
+from tests.support.shared import made_once
 from tests.support.teams import Team
 from yolo_fs.cli.main import run
 
@@ -27,7 +28,7 @@ WRITES = [(label, write) for label, writes in deeds() for write in writes or (No
 POINTS = range(len(WRITES))
 ALL = bool(os.environ.get("YOLO_TORTURE"))
 ASKED = POINTS if ALL else POINTS[::5]
-FINISHED = POINTS if ALL else POINTS[::20]
+FINISHED = POINTS if ALL else POINTS[::25]
 
 
 def test_there_are_forty_crash_points() -> None:
@@ -41,16 +42,18 @@ def nobodys_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def crashes(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Play the phase once and keep what lies there after each write, before anybody has committed it."""
-    place = tmp_path_factory.mktemp("crashes")
+    """Return what lay there after each write of the phase, before anybody had committed it."""
+    place = made_once(tmp_path_factory, "crashes", play)
+    return sorted(place.glob("[0-9]*"))
+
+
+def play(place: Path) -> None:
     company = begin(place / "company")
-    agents, kept = Agents(company.root), []
+    agents = Agents(company.root)
     for number, (label, write) in enumerate(WRITES):
         agents.do(write or agents.writes(brief(company.root))[1][0])
-        kept.append(place / f"{number:02}-{label.step}")
-        shutil.copytree(company.root, kept[-1], symlinks=True)
+        shutil.copytree(company.root, place / f"{number:03}-{label.step}", symlinks=True)
         company.once()
-    return kept
 
 
 def begin(root: Path, **more: Any) -> Team:
