@@ -116,6 +116,7 @@ def sync(asked: Invocation) -> Reply:
         if membership.remote:
             _lane(repository, membership).exchange()
         standing = meeting.look()
+        meeting.sync_files()
         if membership.remote and not standing.is_agreed:
             exchange = _lane(repository, membership).exchange()
             standing = replace(meeting.standing(), done=standing.done, held=exchange.held)
@@ -146,6 +147,7 @@ def resolve(asked: Invocation, *, path: str, side: str | None) -> Reply:
                 _lane(repository, membership).resolve(path)
             else:
                 meeting.resolve(path, keep_ours=side == "ours")
+                meeting.sync_files()
             coordinator.sync_index()
     text = f"{safe(path)}: {side} goes on"
     return Reply({"path": path, "kept": side}, show=lambda console: console.print(text))
@@ -189,9 +191,9 @@ def lease_take(asked: Invocation, *, department: str, ttl_s: int | None) -> Repl
     """
     with _in_lane(asked) as (lane, membership):
         before = next(each for each in lane.leases() if each.dept == department)
-        if before.holder == membership.clone:
+        if before.holder == membership.clone and not before.lent_by:
             return Reply(before, show=lambda console: _show_leases(console, (before,)))
-        if before.holder:
+        if before.holder not in ("", membership.clone):
             if not asked.quiet:
                 text = f"held by {safe(before.holder)}: watching it for {before.ttl_s} s"
                 print(text, file=sys.stderr, flush=True)
@@ -232,7 +234,8 @@ def _in_lane(asked: Invocation) -> Iterator[tuple[Lane, Membership]]:
 
 def _show_leases(console: Console, leases: Sequence[TeamLease]) -> None:
     for each in leases:
-        console.print(f"{each.dept:9} {safe(each.holder) or 'free'}, epoch {each.epoch}")
+        lent = f", lent by {safe(each.lent_by)}" if each.lent_by else ""
+        console.print(f"{each.dept:9} {safe(each.holder) or 'free'}, epoch {each.epoch}{lent}")
 
 
 @contextmanager

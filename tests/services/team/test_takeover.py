@@ -84,6 +84,27 @@ def test_a_holder_that_is_frozen_is_followed_and_steps_back_when_it_wakes(
     assert_same(bare, a, b)
 
 
+def test_a_lease_that_was_followed_goes_back_when_it_is_no_longer_needed(
+    clones: Clones, bare: Path
+) -> None:
+    a, b = clones
+    take_short(a)
+    b.write(GAPS, gap(1))
+    lane = b.lane
+    watch_until_taken(lane)
+    assert backend(b).lent_by == a.meeting.membership.clone
+    lane.exchange()
+    deadline = time.monotonic() + PATIENCE_S
+    while ("team.lease_returned", "") not in b.events and time.monotonic() < deadline:
+        lane.give_back()
+        time.sleep(0.05)
+
+    assert (backend(a).holder, backend(a).lent_by) == (a.meeting.membership.clone, "")
+    assert published(bare)[:2] == ["chore(team): lease of backend, epoch 3", "docs(01): gaps"]
+    b.write(GAPS, gap(1), gap(2))
+    assert [each.path for each in lane.exchange().held] == [GAPS]
+
+
 def test_a_holder_that_gives_signs_of_life_keeps_its_lease(clones: Clones) -> None:
     a, b = clones
     take_short(a)

@@ -7,7 +7,7 @@ exactly that commit: one that was taken meanwhile makes the push fail as a whole
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from yolo_fs.rules.artifacts.verdicts import Place
 
@@ -28,6 +28,8 @@ class TeamLease:
     epoch: int
     """Rises with each change of hands."""
     ttl_s: int = TTL_S
+    lent_by: str = ""
+    """Clone to which it goes back: its holder took it by itself while that one was silent."""
 
     @property
     def as_bytes(self) -> bytes:
@@ -41,6 +43,10 @@ class TeamLease:
     def passed_to(self, clone: str) -> TeamLease:
         """Return the lease in the hands of another clone; nobody's when that is empty."""
         return TeamLease(self.dept, clone, self.epoch + 1, self.ttl_s)
+
+    def lent_to(self, clone: str) -> TeamLease:
+        """Return the lease in the hands of a clone that follows its silent holder."""
+        return replace(self.passed_to(clone), lent_by=self.lent_by or self.holder)
 
 
 def path_of(dept: str) -> str:
@@ -56,11 +62,13 @@ def read_lease(dept: str, data: bytes | None) -> TeamLease:
         return TeamLease(dept, "", 0)
     try:
         value = json.loads(data)
-        found = TeamLease(dept, value["holder"], value["epoch"], value["ttl_s"])
-    except (ValueError, KeyError, TypeError):
+        lent_by = value.get("lent_by", "")
+        found = TeamLease(dept, value["holder"], value["epoch"], value["ttl_s"], lent_by)
+    except (ValueError, KeyError, TypeError, AttributeError):
         return TeamLease(dept, _NOBODY_KNOWN, 0)
     is_sound = (
         isinstance(found.holder, str)
+        and isinstance(found.lent_by, str)
         and type(found.epoch) is int
         and type(found.ttl_s) is int
         and 0 < found.ttl_s <= LONGEST_TTL_S

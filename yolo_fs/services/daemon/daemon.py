@@ -144,6 +144,7 @@ class Daemon:
                 self._finish_until(deadline)
                 self._write_derived()
             self._meet_team()
+            self._team_link.sync_files()
             self._watch_crew()
             self._packs.merge_now(most=MERGE_FROM)
         finally:
@@ -287,7 +288,8 @@ class Daemon:
             now = time.monotonic()
             self._committed_at |= dict.fromkeys(standing.received, now)
             self._schedule.ask("index")
-            self._schedule.ask("projections", "states", "contexts", in_s=TEAM_FOLLOW_S)
+            follows = ("received", "projections", "states", "contexts")
+            self._schedule.ask(*follows, in_s=TEAM_FOLLOW_S)
         return TEAM_EVERY_S if standing and standing.is_moving else None
 
     def _meeting_of(self, membership: Membership) -> TeamMeeting:
@@ -418,6 +420,7 @@ DUTIES: tuple[Duty[Daemon], ...] = (
         "rescan", Daemon._rescan, is_wanted=lambda daemon: daemon._coordinator.was_moved_by_others()
     ),
     Duty("index", Daemon._sync_index),
+    Duty("received", lambda daemon: daemon._team_link.sync_files()),
     Duty("projections", Daemon._project),
     Duty("states", Daemon._write_states),
     Duty("contexts", Daemon._write_contexts),

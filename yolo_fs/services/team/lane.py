@@ -13,7 +13,7 @@ import random
 import secrets
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -26,8 +26,10 @@ from yolo_fs.edges.store import write_json
 from yolo_fs.edges.watch import Watcher
 from yolo_fs.protocol.departments import WORKING_NAMES
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.decide import EventSink
-from yolo_fs.rules.team.lease import TeamLease, path_of
+from yolo_fs.rules.team.lease import TeamLease, department_of, path_of
+from yolo_fs.rules.team.reconcile import PathChange
 from yolo_fs.services.team.meeting import HeldBack, TeamMeeting, TeamStanding, observing_meeting
 from yolo_fs.services.team.membership import Membership, membership_of
 from yolo_fs.services.workspace.own_files import TEAM, TEAM_LANE
@@ -73,6 +75,8 @@ class Lane:
         self._committer = self._meeting.committer
         self._beats: dict[str, float] = {}
         """Department → when we last gave a sign of life, on the monotonic clock."""
+        self._used: dict[str, float] = {}
+        """Department → when we last published for it, on the monotonic clock."""
         self._sign_root = _SIGN_ROOTS[0]
         self._watched: dict[str, _SilentLease] = {}
         """Department → what we have seen of the lease that we would have."""
@@ -98,6 +102,7 @@ class Lane:
                 return Exchange(moved, len(standing.publish), held)
             with self._committer.built_on(requests, standing.tip) as tip:
                 took = tip is None or self._push(tip, standing.tip, commits)
+            self._used |= dict.fromkeys(_departments(standing.publish), time.monotonic())
             if not took:
                 time.sleep(random.uniform(0, 0.05 * 2**attempt))
             moved = took or moved
@@ -136,15 +141,17 @@ class Lane:
         Raises:
             YoloError: LEASE_HELD when somebody else took it meanwhile; as `exchange`.
         """
-        clone = self._membership.clone
+        return self._replace(before, replace(before.passed_to(to), ttl_s=ttl_s or before.ttl_s))
+
+    def _replace(self, before: TeamLease, passed: TeamLease) -> TeamLease:
+        dept, clone = before.dept, self._membership.clone
         for _ in range(_ROUNDS):
             self._fetch()
             tip = self._meeting.team_tip()
             if self._meeting.lease_at(tip, dept) != before:
                 raise YoloError(Reason.LEASE_HELD, exit_code=Exit.TRY_AGAIN)
-            passed = replace(before.passed_to(to), ttl_s=ttl_s or before.ttl_s)
             subject = f"chore(team): lease of {dept}, epoch {passed.epoch}"
-            trailers = (("Yolo-Lease", dept), ("Yolo-Holder", to or "-"), (_BY, clone))
+            trailers = (("Yolo-Lease", dept), ("Yolo-Holder", passed.holder or "-"), (_BY, clone))
             request = CommitRequest(path_of(dept), passed.as_bytes, subject, trailers)
             with self._committer.built_on([request], tip) as made:
                 if made is None or self._push(made, tip, ()):
@@ -189,7 +196,7 @@ class Lane:
                 self._watched[lease.dept] = _SilentLease(lease, signs)
             elif watch.is_over:
                 with contextlib.suppress(YoloError):  # somebody else was first: look again
-                    passed = self.pass_lease(lease.dept, self._membership.clone, lease)
+                    passed = self._replace(lease, lease.lent_to(self._membership.clone))
                     self._emit("team.lease_taken", "", {**asdict(passed), "from": lease.holder})
                     taken = True
                 del self._watched[lease.dept]
@@ -209,6 +216,21 @@ class Lane:
             elif time.monotonic() - self._beats.get(dept, -lease.ttl_s) > lease.ttl_s / 3:
                 self._give_sign(lease)
                 self._beats[dept] = time.monotonic()
+
+    def give_back(self) -> None:
+        """Give back the leases that this clone took by itself, each when nothing was published for
+        it during its whole time: to whom they were given, or whoever follows that one.
+        """
+        tip, now = self._meeting.team_tip(), time.monotonic()
+        for dept in WORKING_NAMES:
+            lease = self._meeting.lease_at(tip, dept)
+            if lease.holder != self._membership.clone or not lease.lent_by:
+                continue
+            if now - self._used.setdefault(dept, now) > lease.ttl_s:
+                with contextlib.suppress(YoloError):  # somebody else was first: look again
+                    returned = self.pass_lease(dept, lease.lent_by, lease)
+                    self._beats.pop(dept, None)
+                    self._emit("team.lease_returned", "", asdict(returned))
 
     def _give_sign(self, lease: TeamLease) -> None:
         """Let a ref of the lease point at a commit that was never there before.
@@ -269,6 +291,12 @@ class Lane:
         refused, at, words = self._refused
         is_fresh = refused == commits and time.monotonic() - at < REFUSED_S
         return HeldBack("", Reason.REMOTE_REFUSED, words) if is_fresh else None
+
+
+def _departments(changes: Sequence[PathChange]) -> set[str]:
+    """Return the departments whose leases these versions need."""
+    places = (classify(change.path) for change in changes)
+    return {department_of(place) for place in places if place} - {""}
 
 
 class _SilentLease:
@@ -372,6 +400,7 @@ class LaneThread:
             if lane.follow_silent(exchange):
                 exchange = lane.exchange()
             lane.beat()
+            lane.give_back()
         except YoloError as error:
             pace.after_failure()
             self._note(repository, {"reason": error.reason.value, "what": error.message})
@@ -464,8 +493,14 @@ class TeamLink:
                 self._lane.poke()
         return standing
 
+    def sync_files(self) -> None:
+        """Let what was received survive a power loss in the work tree as well."""
+        if self._meeting:
+            self._meeting.sync_files()
+
     def close(self) -> None:
         """Forget the team, and stop watching its ref."""
+        self.sync_files()
         if self._lane:
             self._lane.stop()
             self._lane.tell(self._emit)

@@ -124,6 +124,12 @@ class TeamMeeting:
         """Tips of the branch and of the team's ref when both said the same: makes looks short."""
         self._told: frozenset[Divergence] = frozenset()
         self._received: set[str] = set()
+        self._unsynced: set[str] = set()
+        """Files of the work tree that a power loss might still take."""
+        self._differing: set[str] = set()
+        """Paths that were not the same on both sides at the last comparison."""
+        self._made_here: str | None = None
+        """The last commit that we made on the branch."""
 
     def team_tip(self) -> str | None:
         """Return the team's last commit, or None before the first."""
@@ -148,10 +154,25 @@ class TeamMeeting:
                 count, refused = self._publish(found, attempt)
                 held += refused
             done += count
+            if count == len(found.receive) and self._differing == {
+                change.path for change in found.receive
+            }:
+                self._agreed = (self._made_here or "", found.tip or "")
+                found = TeamStanding(found.tip)
+                break  # another look would say no more, and others wait for the processor
             if not count:
                 break
         self._tell(found)
         return replace(found, done=done, held=held, received=tuple(sorted(self._received)))
+
+    def sync_files(self) -> None:
+        """Let what was received survive a power loss in the work tree as well; the branch has it,
+        so nobody has to wait for this.
+        """
+        while self._unsynced:
+            path = self._unsynced.pop()
+            if self._settings.policy.durability == "fsync":
+                sync_file(self._repository.root, path)
 
     def resolve(self, path: str, *, keep_ours: bool) -> None:
         """Let one version of a conflict follow on the other, as a person chose.
@@ -198,6 +219,7 @@ class TeamMeeting:
         tip = self.team_tip()
         ours, theirs = self._files(head.tip), self._files(tip)
         paths = [path for path in sorted(ours | theirs) if ours.get(path) != theirs.get(path)]
+        self._differing = set(paths)
         if not paths:
             self._agreed = (head.tip, tip) if head.tip and tip else None
             return TeamStanding(tip)
@@ -354,9 +376,8 @@ class TeamMeeting:
             more = {"branch": head.branch, "origin": origin, "warnings": []}
             self._emit("artifact.committed", request.path, told | more)
         self._received |= last.keys() - held.keys()
-        if self._settings.policy.durability == "fsync":  # the branch has it: nobody waits for this
-            for path in last.keys() - held.keys():
-                sync_file(self._repository.root, path)
+        self._unsynced |= last.keys() - held.keys()
+        self._made_here = next((each.commit for each in reversed(made) if each.commit), None)
         return sum(result.commit is not None for result in made), tuple(held.values())
 
     def _request(self, incoming: _Incoming) -> CommitRequest | HeldBack | None:
