@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -108,6 +109,8 @@ _IDENTITY = {
 }
 GIT_TRIES = 5
 """How often an agent commits again because the daemon moved the branch in the same moment."""
+GIT_REST_S = 0.05
+"""Between the first two tries; each pause after it is longer by as much."""
 DAY = "2026-02-20"
 """When the plays take place."""
 SECRET = "@secret@"
@@ -228,9 +231,10 @@ class Stage:
                 self.git.run("add", path)
                 self.git.run("commit", "--quiet", f"--message={subject}", "--", path)
                 break
-            except YoloError:  # the daemon moved the branch just now: git refuses, nothing changed
+            except YoloError:  # the daemon is moving the branch: git refuses, nothing changed
                 if attempt == GIT_TRIES:
                     raise
+                time.sleep(GIT_REST_S * attempt)
         if task:
             commit = self.git.text("rev-list", "--max-count=1", "HEAD", "--", path)
             self._task_commits[task] = commit

@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import json
 import threading
+import time
 from collections import deque
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
@@ -117,13 +118,19 @@ class EventFeed:
 
     def _watch(self) -> None:
         before: object = None
-        while not self._stop.wait(LOOK_EVERY_S):
+        head: object = None
+        looked_s = 0.0
+        while not self._stop.wait(POLL_S):
             with self._lock:
                 is_asked = bool(self._waiting)
             if not is_asked:
                 before = None
                 continue
             with contextlib.suppress(YoloError, OSError):
+                moved, head = head, self._repository.head()  # cheap: two small files
+                if moved == head and time.monotonic() - looked_s < LOOK_EVERY_S:
+                    continue
+                looked_s = time.monotonic()
                 now = stamp(self._repository)
                 if now != before:  # the first look as well: what came before it was seen by nobody
                     self._changes += 1

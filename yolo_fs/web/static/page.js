@@ -7,6 +7,7 @@ const VIEWS = { team: ["Team", team], time: ["Time", time], artifacts: ["Artifac
 const KEYS = [["1 – 5", "the views"], ["← →", "one commit back, one on"], ["Home", "the first commit"], ["End  n", "now"], ["space", "play back"], ["j  k", "the next phase, the one before"], ["/", "search artifacts"], ["t", "theme"], ["?", "these keys"]];
 const THEMES = ["auto", "light", "dark"];
 const EVENTS_KEPT = 50;
+const LATE_KEPT = 100;
 const PLAY_MS = 350;
 const $ = (id) => document.getElementById(id);
 
@@ -57,6 +58,7 @@ function read() {
 
 const look = lately(async () => {
   const { at, repo } = state;
+  const newest = due.at(-1)?.seq ?? 0;
   try {
     const board = await ask("board", { at, repo });
     if (at !== state.at || repo !== state.repo) return look();
@@ -70,6 +72,8 @@ const look = lately(async () => {
   }
   if (at && state.view === "artifacts") state.pastArtifacts = await ask("artifacts", { at, repo });
   show();
+  const commit = at ? "" : state.board.team?.commit;
+  afterPaint(() => settle(newest, commit));
   if (!at && (state.board.counts?.pending ?? 0)) setTimeout(look, 700);
   return undefined;
 });
@@ -116,7 +120,7 @@ function hash(text) {
 /** Commits come in bursts; what the scrubber offers may lag a moment behind. */
 let coming = null;
 function lookBackSoon() {
-  coming ??= setTimeout(() => { coming = null; lookBack(); }, 600);
+  coming ??= setTimeout(() => { coming = null; lookBack(); }, state.view === "time" ? 600 : 1500);
 }
 
 const lookAtArtifact = lately(async () => {
@@ -134,6 +138,36 @@ const lookAtHandoffs = lately(async () => {
   show();
 });
 
+// --- how late the page is ---
+
+/** Events that no board shows yet, each with the moment that it names. */
+let due = [];
+let late = [];
+let measured = 0;
+
+function expect(event) {
+  due = [...due, { seq: event.seq, ms: Date.parse(event.time), commit: event.data?.commit }].slice(-LATE_KEPT);
+}
+
+/** Measure the events that the screen shows: a board of their commit, or one that was asked for after them. */
+function settle(newest, commit) {
+  const now = Date.now();
+  const isShown = (one) => one.seq <= newest || (commit && one.commit === commit);
+  for (const { seq, ms } of due.filter(isShown)) {
+    if (document.hidden) continue;
+    late = [...late, now - ms].slice(-LATE_KEPT);
+    const end = performance.now();
+    performance.measure("event", { start: Math.max(0, end - (now - ms)), end, detail: { seq } });
+    if ((measured += 1) % LATE_KEPT === 0) performance.clearMeasures("event");
+  }
+  due = due.filter((one) => !isShown(one));
+  showLive();
+}
+
+function afterPaint(act) {
+  requestAnimationFrame(() => setTimeout(act, 0));
+}
+
 // --- events ---
 
 let stop = () => {};
@@ -146,7 +180,7 @@ function listen() {
       state.events = [event, ...state.events].slice(0, EVENTS_KEPT);
       showSoon();
       if (!state.board || event.seq <= first) return;
-      if (!state.at) look();
+      if (!state.at) { expect(event); look(); }
       lookBackSoon();
       if (state.path && event.subject === state.path && !state.at) lookAtArtifact();
     },
@@ -182,6 +216,8 @@ function show() {
 function showLive() {
   $("live").dataset.live = state.at ? "past" : String(state.live);
   $("live-text").textContent = state.at ? `as of ${short(state.at)}` : state.live ? "live" : "offline: trying again";
+  const worst = [...late].sort((a, b) => a - b)[Math.floor(late.length * 0.95)];
+  $("live").title = late.length ? `The last ${late.length} events were shown within ${worst} ms (p95)` : "";
 }
 
 function showTime() {
