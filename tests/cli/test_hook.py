@@ -167,6 +167,19 @@ def test_a_stop_is_blocked_once_while_a_valid_artifact_is_in_no_commit(team: Tea
     assert asked(team, told)[0] == {}
 
 
+def test_a_session_that_moved_to_another_work_tree_answers_for_what_it_left_in_the_first(
+    team: Team,
+) -> None:
+    told = {"hook_event_name": "Stop", "stop_hook_active": False, "session_id": "s1"}
+    team.artifact("gaps.jsonl", '{"id":"G1"}\n')
+    writes(team, told | {"cwd": str(team.root)}, "gaps.jsonl")
+    team.git("worktree", "add", "-q", "-b", "feature", "../elsewhere")
+    there = {"cwd": str(team.root.parent / "elsewhere")}
+
+    assert f"../{team.root.name}/{PHASE}/gaps.jsonl" in asked(team, told | there)[0]["reason"]
+    assert asked(team, told | there | {"session_id": "s2"})[0] == {}
+
+
 @pytest.mark.proves("hosts:5")
 def test_a_subagent_answers_for_its_own_artifacts_alone(team: Team) -> None:
     told = {"hook_event_name": "SubagentStop", "cwd": str(team.root)}

@@ -107,6 +107,8 @@ class DeptStatus(Wire):
     """When it should be done, in free words."""
     seq: Count | None = None
     """Number of the write, counted up by yolo_fs so that a reader can tell old from new."""
+    declared: dict[str, Any] | None = None
+    """What the department said of itself, by key; shown as drift where the evidence differs."""
 
 
 class PlanState(Wire):

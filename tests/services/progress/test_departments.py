@@ -129,6 +129,9 @@ def test_a_declaration_without_evidence_is_kept_aside_and_does_not_count(
     once(phase)
     status = json.loads((phase / ".dept-status-backend.json").read_text())
     assert (status["status"], status["declared"]) == ("running", {"status": "complete"})
+    capsys.readouterr()
+    assert run(["validate", "-C", str(phase)]) == 0
+    assert "unknown_key" not in capsys.readouterr().err
 
 
 def test_what_a_lead_alone_knows_survives(phase: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -106,10 +106,13 @@ def note_written(asked: HookRequest, paths: Sequence[str]) -> None:
         append(asked.repository.own_dir, line)
 
 
-def paths_written(asked: HookRequest) -> frozenset[str]:
-    """Return the artifacts that this agent wrote, as far as its host has told."""
+def paths_written(asked: HookRequest, own_dir: str = "") -> frozenset[str]:
+    """Return the artifacts that this agent wrote, as far as its host has told, in its work tree or
+    in the one that keeps our files in `own_dir`.
+    """
     whose = asked.said.instance or asked.said.agent
-    signs = AgentJournal(asked.repository.own_dir, asked.settings.limits).read(datetime.now(UTC))
+    journal = AgentJournal(own_dir or asked.repository.own_dir, asked.settings.limits)
+    signs = journal.read(datetime.now(UTC))
     return frozenset(
         str(path)
         for one in signs.seen

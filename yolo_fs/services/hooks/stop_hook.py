@@ -4,17 +4,22 @@ commit.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
+from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Finding, Reason, errors, safe
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.verdicts import Accepted, Held, Rejected, Waiting
 from yolo_fs.rules.hooks.answers import HookAnswer
 from yolo_fs.services.daemon.coordinator import PASSING
+from yolo_fs.services.hooks.githooks import work_trees
 from yolo_fs.services.hooks.request import HookRequest, paths_written
 from yolo_fs.services.install.background import running
 from yolo_fs.services.reports.status import Candidate, report
+from yolo_fs.services.workspace.settings import load
 
 PATIENCE_S = 2.0
 """How long a stop waits for a daemon that is about to commit."""
@@ -82,7 +87,19 @@ class Leave:
     def _own(self) -> list[Candidate]:
         found = report(self._asked.repository, self._asked.settings.without_patience).candidates
         written = paths_written(self._asked) if found else frozenset()
-        return [one for one in found if one.path in written or self._answers_for(one.path)]
+        own = [one for one in found if one.path in written or self._answers_for(one.path)]
+        return own + list(self._left_elsewhere())
+
+    def _left_elsewhere(self) -> Iterator[Candidate]:
+        """Yield what the same session wrote in other work trees: a host may change between them."""
+        for root in work_trees(self._asked.repository)[1:]:
+            with Repository(root) as other:
+                written = paths_written(self._asked, other.own_dir)
+                settings = load(root).without_patience
+                found = report(other, settings).candidates if written else ()
+            for one in found:
+                if one.path in written:
+                    yield _seen_from(self._asked.repository.root, root, one)
 
     def _answers_for(self, path: str) -> bool:
         """Return whether an artifact is this agent's to write; a session, and an agent of no
@@ -90,6 +107,19 @@ class Leave:
         """
         actor, place = self._asked.actor, classify(path)
         return actor is not None and place is not None and actor.answers_for(place)
+
+
+def _seen_from(here: str, root: str, one: Candidate) -> Candidate:
+    """Return a candidate of another work tree with its paths as somebody here would spell them."""
+
+    def spelled(path: str) -> str:
+        return os.path.relpath(f"{root}/{path}", here)
+
+    verdict = one.verdict
+    if isinstance(verdict, Rejected | Held):
+        findings = (replace(each, path=spelled(each.path)) for each in verdict.findings)
+        verdict = replace(verdict, findings=tuple(findings))
+    return replace(one, path=spelled(one.path), verdict=verdict)
 
 
 def _more(lines: list[str]) -> tuple[str, ...]:
