@@ -51,18 +51,21 @@ def team() -> None:
 @click.argument("remote", default="")
 @click.option("--yes", is_flag=True, help="Push without asking.")
 @click.option("--team", "name", default=DEFAULT_TEAM, show_default=True, help="Which team.")
-def join(asked: Invocation, *, remote: str, yes: bool, name: str) -> Reply:
+@click.option("--no-source", is_flag=True, help="Push artifacts alone, and not this branch.")
+def join(asked: Invocation, *, remote: str, yes: bool, name: str, no_source: bool) -> Reply:
     """Join a team with this work tree. A running daemon begins at once; `team sync` does one round.
 
     With REMOTE, the name or address of a git remote, clones and machines meet at its branch
-    yolo/team/NAME, and every artifact that this branch has is pushed to it. The choice is kept in
-    the git directory of this work tree, and holds until `team leave`.
+    yolo/team/NAME, and every artifact that this branch has is pushed to it. The branch itself is
+    pushed beside it, for its summaries name source commits: without them the others' gates cannot
+    count that evidence. The choice is kept in the git directory of this work tree, and holds until
+    `team leave`.
     """
     with Repository(asked.start) as repository:
         if remote:
             Remote(repository, remote).tip(f"refs/heads/yolo/team/{name}")
-            _ask(remote, name, yes=yes)
-        joined = join_team(repository, name, remote)
+            _ask(remote, name, yes=yes, with_source=not no_source)
+        joined = join_team(repository, name, remote, with_source=bool(remote) and not no_source)
     text = f"joined the team {joined.team} as {joined.clone}; it meets at {joined.ref}"
     return Reply(_shown(joined), show=lambda console: console.print(text))
 
@@ -267,9 +270,12 @@ def _lane(repository: Repository, membership: Membership) -> Lane:
     return Lane(repository, load(repository.root), membership, journal.append)
 
 
-def _ask(remote: str, name: str, *, yes: bool) -> None:
+def _ask(remote: str, name: str, *, yes: bool, with_source: bool) -> None:
     """Say what will be pushed, and go on only when the user agrees."""
-    text = f"the artifacts of this branch will be pushed to yolo/team/{name} at {safe(remote)}"
+    more = ", and the branch itself to refs/yolo/lines/ there" if with_source else ""
+    text = (
+        f"the artifacts of this branch will be pushed to yolo/team/{name} at {safe(remote)}{more}"
+    )
     if yes:
         return
     if not sys.stdin.isatty():

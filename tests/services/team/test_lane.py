@@ -15,15 +15,20 @@ import pytest
 from tests.services.team.work_trees import (
     GAPS,
     PLAN,
+    SUMMARY,
     CloneTree,
     gap,
     new_clone,
     new_tree,
     plan,
+    summary,
 )
 from yolo_fs.cli.main import run
 from yolo_fs.edges.git import remote as remote_module
 from yolo_fs.reasons import Reason, YoloError
+from yolo_fs.services.history.team import Team
+from yolo_fs.services.team.membership import leave
+from yolo_fs.services.workspace.settings import load
 
 __all__ = ["new_clone", "new_tree"]
 
@@ -98,6 +103,55 @@ def test_nothing_is_pushed_before_the_user_has_joined_and_agreed(
     assert run(["team", "join", "origin", "--yes", "-q", "-C", str(clone.root)]) == 0
     assert run(["team", "sync", "-q", "-C", str(clone.root)]) == 0
     assert_agreed(bare, clone)
+
+
+def commits_named(clone: CloneTree) -> set[str]:
+    """Return the source commits that count as evidence in a clone."""
+    team = Team(clone.repository, load(str(clone.root)))
+    facts = team.facts(clone.repository.head().tip)
+    return {commit.oid for phase in facts for commit in phase.commits.values()}
+
+
+@pytest.mark.parametrize("with_source", [True, False])
+def test_the_commits_that_a_summary_names_count_elsewhere_where_the_branch_came_along(
+    new_clone: Callable[[str], CloneTree], bare: Path, *, with_source: bool
+) -> None:
+    a = new_clone("a").join_remote(with_source=with_source)
+    b = new_clone("b").join_remote()
+    a.write(PLAN, plan("Tokens"))
+    a.place("src/a.ts", "export {}\n")
+    a.git("add", "src")
+    a.git("commit", "-q", "-m", "feat(01-01): T1 store tokens")
+    source = a.git("rev-parse", "HEAD").strip()
+    a.write(SUMMARY, summary(source))
+    settle(a, b)
+
+    assert b.committed(SUMMARY) == a.committed(SUMMARY)
+    assert commits_named(b) == ({source} if with_source else set())
+    line = f"refs/yolo/lines/{a.meeting.membership.clone}"
+    assert (line in at_remote(bare, "for-each-ref", "--format=%(refname)")) is with_source
+
+    a.git("commit", "-q", "--amend", "--no-edit")  # the line is the clone's own: it may go back
+    a.write(GAPS, gap(1))
+    settle(a, b)
+    assert_agreed(bare, a, b)
+    leave(b.repository)
+    assert commits_named(b) == set()
+
+
+def test_where_the_remote_takes_no_branch_of_ours_the_artifacts_go_alone(
+    new_clone: Callable[[str], CloneTree], bare: Path
+) -> None:
+    a = new_clone("a").join_remote(with_source=True)
+    hook = bare / "hooks/update"
+    hook.write_text('#!/bin/sh\ncase "$1" in */yolo/lines/*) echo no lines >&2; exit 1;; esac\n')
+    hook.chmod(0o755)
+    a.write(GAPS, gap(1))
+    settle(a)
+
+    assert ("team.source_refused", "") in a.events
+    assert_agreed(bare, a)
+    assert "lines" not in at_remote(bare, "for-each-ref", "--format=%(refname)")
 
 
 def test_two_that_publish_at_once_are_merged_and_both_arrive(clones: Clones, bare: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -71,10 +71,10 @@ def test_a_lease_that_is_taken_between_the_look_and_the_push_stops_the_push(
     b.write(GAPS, gap(1))
     push, late = Remote.push, [a]
 
-    def push_late(self: Remote, oid: str, ref: str, *more: str) -> bool:
+    def push_late(self: Remote, oids: Mapping[str, str], *more: str) -> bool:
         while late:
             take(late.pop())
-        return push(self, oid, ref, *more)
+        return push(self, oids, *more)
 
     monkeypatch.setattr(Remote, "push", push_late)
 

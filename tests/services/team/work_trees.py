@@ -23,6 +23,7 @@ from yolo_fs.services.workspace.settings import load
 PHASE = ".yolo-planning/phases/01-auth"
 GAPS = f"{PHASE}/gaps.jsonl"
 PLAN = f"{PHASE}/01-01.plan.jsonl"
+SUMMARY = f"{PHASE}/01-01.summary.jsonl"
 TEAM_REF = "refs/yolo/team/main"
 
 
@@ -41,6 +42,15 @@ def plan(title: str) -> str:
         "id": "T1", "tp": "auto", "a": "Store tokens", "f": ["src/a.ts"], "v": "npm test", "done": "Stored",
     }  # fmt: skip
     return f"{json.dumps(header)}\n{json.dumps(task)}"
+
+
+def summary(commit: str) -> str:
+    return json.dumps(
+        {
+            "p": "01", "n": "01", "t": "Tokens", "s": "complete", "dt": "2026-02-20", "tc": 1, "tt": 1,
+            "ch": [commit[:10]], "fm": ["src/a.ts"], "dv": [], "built": ["Tokens"], "tst": "green_only",
+        }
+    )  # fmt: skip
 
 
 class TeamTree:
@@ -161,8 +171,8 @@ def new_tree(
 class CloneTree(TeamTree):
     """A clone whose team meets at a remote; its lane runs in this process."""
 
-    def join_remote(self, remote: str = "origin") -> CloneTree:
-        join(self.repository, "main", remote)
+    def join_remote(self, remote: str = "origin", *, with_source: bool = False) -> CloneTree:
+        join(self.repository, "main", remote, with_source=with_source)
         return self
 
     @property

@@ -6,6 +6,8 @@ and nothing is ever forced on a ref of others.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from yolo_fs.edges.git.conversation import GitError, GitOutput
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
@@ -36,7 +38,8 @@ class Remote:
         return self.tips(ref).get(ref)
 
     def tips(self, *refs: str) -> dict[str, str]:
-        """Return what each of these refs of the remote points at, of those that are there.
+        """Return what each of these refs of the remote points at, of those that are there. One that
+        ends in `/*` stands for all below it.
 
         Raises:
             YoloError: as `tip`.
@@ -45,7 +48,16 @@ class Remote:
         found = [line.split("\t") for line in said.splitlines() if "\t" in line]
         if any(len(oid) != 2 * self._repository.object_format.size for oid, _ in found):
             raise _refusal("the remote names its objects by another hash than this repository")
-        return {name: oid for oid, name in found if name in refs}
+        folders = tuple(ref.removesuffix("*") for ref in refs if ref.endswith("/*"))
+        return {name: oid for oid, name in found if name in refs or name.startswith(folders)}
+
+    def fetch_all(self, pairs: Mapping[str, str]) -> None:
+        """Let refs of ours point at what refs of the remote point at: theirs → ours.
+
+        Raises:
+            YoloError: REMOTE_AWAY.
+        """
+        self._fetch(*(f"+{ref}:{into}" for ref, into in pairs.items()))
 
     def fetch(self, ref: str, into: str) -> None:
         """Let the ref `into` of ours point at what a ref of the remote points at.
@@ -55,11 +67,7 @@ class Remote:
         """
         for attempt in range(_FETCHES):
             try:
-                self._call(
-                    "fetch", "--quiet", "--no-tags", "--no-write-fetch-head",
-                    "--no-auto-maintenance", "--no-recurse-submodules", "--refmap=", "--",
-                    self._name, f"+{ref}:{into}",
-                )  # fmt: skip
+                self._fetch(f"+{ref}:{into}")
             except YoloError as error:
                 if attempt == _FETCHES - 1 or "cannot lock ref" not in error.message:
                     raise
@@ -71,36 +79,50 @@ class Remote:
             else:
                 return
 
+    def _fetch(self, *refspecs: str) -> None:
+        self._call(
+            "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance",
+            "--no-recurse-submodules", "--refmap=", "--", self._name, *refspecs,
+        )  # fmt: skip
+
     def replace(self, oid: str, ref: str, old: str | None) -> bool:
         """Let a ref of ours point elsewhere, if it still points at `old`; return whether it did.
 
         Raises:
             YoloError: as `push`.
         """
-        return self.push(oid, ref, f"--force-with-lease={ref}:{old or ''}")
+        return self.push({ref: oid}, f"--force-with-lease={ref}:{old or ''}")
 
-    def push(self, oid: str, ref: str, *more: str) -> bool:
-        """Move a ref of the remote forward; return whether it did. False: somebody else was first.
+    def push(self, oids: Mapping[str, str], *more: str) -> bool:
+        """Move refs of the remote forward, all or none; return whether it did. False: somebody else
+        was first. `oids`: ref → object.
 
         Raises:
-            YoloError: REMOTE_AWAY; REMOTE_REFUSED with the words of the server.
+            YoloError: REMOTE_AWAY; REMOTE_REFUSED with the words of the server, after the name of
+                the ref unless that is the first.
         """
-        assert len(oid) == 2 * self._repository.object_format.size, oid  # none at all would delete
+        size = 2 * self._repository.object_format.size
+        assert all(len(oid) == size for oid in oids.values()), oids  # none at all would delete
         answer = self._call(
             "push", "--porcelain", "--atomic", "--no-verify", "--no-follow-tags", "--no-signed",
-            "--recurse-submodules=no", *more, "--", self._name, f"{oid}:{ref}", ok=(0, 1),
+            "--recurse-submodules=no", *more, "--", self._name,
+            *(f"{oid}:{ref}" for ref, oid in oids.items()), ok=(0, 1),
         )  # fmt: skip
         if answer.code == 0:
             return True
         said = answer.out.decode("utf-8", "replace")
-        rejected = [line for line in said.splitlines() if line.startswith("!\t")]
+        told = [line.split("\t") for line in said.splitlines() if line.startswith("!\t")]
+        rejected = {refs.rpartition(":")[2]: words for _, refs, words in told}
         if not rejected:
             raise _away(answer.err)
-        words = rejected[0].rpartition("\t")[2]
-        if any(race in words for race in _RACES):
+        if any(race in words for words in rejected.values() for race in _RACES):
             return False
+        # Of all that were refused together, the reason stands with one of them.
+        causes = {ref: words for ref, words in rejected.items() if "atomic" not in words}
+        cause, words = next(iter((causes or rejected).items()))
+        name = [] if cause == next(iter(oids)) else [f"{cause}:"]
         server = [line for line in answer.err.splitlines() if line.startswith("remote:")]
-        raise _refusal(" ".join([words, *server[:5]]))
+        raise _refusal(" ".join([*name, words, *server[:5]]))
 
     def _call(self, *arguments: str, ok: tuple[int, ...] = (0,)) -> GitOutput:
         try:

@@ -5,6 +5,7 @@ See docs/faults.md#f26, #f27, #f29, #f30 and #f37.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -134,6 +135,20 @@ class Repository:
             ok=(0, 1, 128),
         )
         return answer.out.decode().strip() or None
+
+    def refs_below(self, folder: str) -> dict[str, str]:
+        """Return the refs directly below a folder such as `refs/x/`: name → object."""
+        if not self._plain_refs:
+            told = self.git.text("for-each-ref", "--format=%(refname) %(objectname)", folder)
+            pairs = (line.split(" ") for line in told.split("\n") if line)
+            return {name: oid for name, oid in pairs if "/" not in name.removeprefix(folder)}
+        prefix = b" " + os.fsencode(folder)
+        packed = _content(f"{self.common_dir}/packed-refs").split(b"\n")
+        names = [os.fsdecode(line[line.index(b" ") + 1 :]) for line in packed if prefix in line]
+        with contextlib.suppress(FileNotFoundError):
+            names += [folder + name for name in os.listdir(f"{self.common_dir}/{folder}")]
+        tips = {name: self.tip(name) for name in names if not name.endswith(".lock")}
+        return {name: tip for name, tip in tips.items() if tip}
 
     def _packed(self, ref: str) -> str:
         """Return what the file of packed refs says; empty where it does not have the ref."""

@@ -12,7 +12,7 @@ import json
 import sys
 import zlib
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
@@ -126,6 +126,14 @@ class HistoryIndex:
         for commit in _parents_first(list(fresh)):
             self._take(commit)
         self._tip, self._ours = tip, None
+
+    def read_beyond(self, tip: str, others: Sequence[str]) -> None:
+        """Take in nothing but what other tips have and `tip` has not."""
+        self._forget()
+        if others:
+            fresh = log(self._repository, *others, f"^{tip}")
+            for commit in _parents_first(list(fresh)):
+                self._take(commit)
 
     def commit(self, name: str) -> SourceCommit | None:
         """Return the commit of this history that an abbreviated hash names, or None when it names

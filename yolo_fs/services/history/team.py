@@ -41,7 +41,7 @@ from yolo_fs.rules.loops.facts import (
 from yolo_fs.rules.loops.rounds import loops
 from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.services.history.index import HistoryIndex, IndexedCommit
-from yolo_fs.services.workspace.places import ACTIVE, planning_home
+from yolo_fs.services.workspace.places import ACTIVE, LINES, planning_home
 from yolo_fs.services.workspace.settings import Settings
 
 _NONE = (None,)
@@ -75,13 +75,16 @@ class Team:
         """What was asked last, and the answer."""
         self._pasts: dict[str, _Past] = {}
         self.history_index = HistoryIndex(repository)
+        self._lines = HistoryIndex(repository)
+        """What the branches of the team's other clones have beyond the commit."""
+        self._lines_read: object = None
 
     def phases(self, commit: str | None, switches: Switches | None = None) -> tuple[Phase, ...]:
         """Return the phases as of a commit; the last answer is kept, for several callers ask for
         it.
         """
         asked = (commit, switches or Switches(self._settings.config))
-        key = (*asked, self._home_at(commit))
+        key = (*asked, self._home_at(commit), self._line_tips())
         if self._phases is None or self._phases[0] != key:
             self._phases = key, tuple(map(Phase, self.facts(*asked)))
         return self._phases[1]
@@ -96,6 +99,7 @@ class Team:
         if commit is None:
             return ()
         self.history_index.read_up_to(commit)
+        self._read_lines(commit)
         home = self._home_at(commit)
         files = in_force(self._repository.files_at(commit, PLANNING_ROOT), home)
         self._blobs = files
@@ -108,6 +112,15 @@ class Team:
             replace(self._phase(phase, present, chosen, done), at_s=at_s, home=home)
             for phase in phases
         )
+
+    def _line_tips(self) -> tuple[str, ...]:
+        return tuple(sorted(set(self._repository.refs_below(LINES).values())))
+
+    def _read_lines(self, commit: str) -> None:
+        wanted = commit, self._line_tips()
+        if wanted != self._lines_read:
+            self._lines.read_beyond(*wanted)
+            self._lines_read = wanted
 
     def _home_at(self, commit: str | None) -> str:
         """Return where the phases in force live. Of the tip the work tree tells, for nobody
@@ -159,7 +172,9 @@ class Team:
             filed=own,
             switches=switches,
             commits=self._commits_named(own),
-            task_commits=ChainMap(dict(self._tasks_worded(own)), self.history_index.by_task),
+            task_commits=ChainMap(
+                dict(self._tasks_worded(own)), self.history_index.by_task, self._lines.by_task
+            ),
             handed_over=handoff_into(phase, filed),
             earlier_plans=done,
             signed_off=self.history_index.signed_off.get(int(phase.number), ""),
@@ -199,7 +214,9 @@ class Team:
 
     def _commits_named(self, filed: Iterable[Filed]) -> dict[str, SourceCommit]:
         names = {name for one in filed for line in one.lines for name in texts(line.get("ch"))}
-        return {name: commit for name in names if (commit := self.history_index.commit(name))}
+        known = {name: self.history_index.commit(name) for name in names}
+        known |= {name: self._lines.commit(name) for name, one in known.items() if not one}
+        return {name: commit for name, commit in known.items() if commit}
 
     def _tasks_worded(self, filed: Iterable[Filed]) -> Iterator[tuple[str, str]]:
         """Yield task and commit where no subject names the task's id, but one says its very
@@ -209,8 +226,9 @@ class Team:
             plan = one.place.plan if one.valid and one.place.artifact.kind == "plan" else None
             for task in one.lines[1:] if plan else ():
                 name = f"{plan}/{task.get('id')}"
+                words = str(plan), str(task.get("a"))
                 if name not in self.history_index.by_task and (
-                    oid := self.history_index.of_words(str(plan), str(task.get("a")))
+                    oid := self.history_index.of_words(*words) or self._lines.of_words(*words)
                 ):
                     yield name, oid
 

@@ -10,6 +10,7 @@ import contextlib
 import os
 import queue
 import random
+import re
 import secrets
 import threading
 import time
@@ -33,6 +34,7 @@ from yolo_fs.rules.team.reconcile import PathChange
 from yolo_fs.services.team.meeting import HeldBack, TeamMeeting, TeamStanding, observing_meeting
 from yolo_fs.services.team.membership import Membership, membership_of
 from yolo_fs.services.workspace.own_files import TEAM, TEAM_LANE
+from yolo_fs.services.workspace.places import LINES
 from yolo_fs.services.workspace.settings import Settings
 
 BUSY_S, QUIET_S = 0.5, 10.0
@@ -49,6 +51,9 @@ _ROUNDS = 8
 _BY = "Yolo-By"
 _SIGN_ROOTS = ("refs/yolo/leases/", "refs/heads/yolo/leases/")
 """Where holders of leases give signs of life: where the remote takes no other refs, in branches."""
+_LINE_ROOTS = ("refs/yolo/lines/", "refs/heads/yolo/lines/")
+"""Where the branch of each clone lies at the remote, likewise."""
+_CLONE = re.compile(r"[a-z0-9][a-z0-9-]{0,80}")
 
 
 class Exchange(NamedTuple):
@@ -78,6 +83,10 @@ class Lane:
         self._used: dict[str, float] = {}
         """Department → when we last published for it, on the monotonic clock."""
         self._sign_root = _SIGN_ROOTS[0]
+        self._line_roots: tuple[str, ...] = _LINE_ROOTS if membership.with_source else ()
+        """Where our own branch may be pushed to; the first that the remote takes."""
+        self._own_lines: dict[str, str] = {}
+        """Ref → what the remote has of our own branch."""
         self._watched: dict[str, _SilentLease] = {}
         """Department → what we have seen of the lease that we would have."""
         self._refused: tuple[tuple[str, ...], float, str] | None = None
@@ -260,19 +269,36 @@ class Lane:
     def _fetch(self) -> bool:
         """Let the tracking ref say what the remote says; return whether it moved."""
         before = self._meeting.team_tip()
-        there = self._remote.tip(self._membership.branch)
+        branch = self._membership.branch
+        found = self._remote.tips(branch, *(f"{root}*" for root in _LINE_ROOTS))
+        there = found.pop(branch, None)
+        self._fetch_lines(found)
         if there == before:
             return False
         if there is None:
             self._repository.git.run("update-ref", "-d", self._membership.ref, before or "")
         else:
-            self._remote.fetch(self._membership.branch, self._membership.ref)
+            self._remote.fetch(branch, self._membership.ref)
         return True
+
+    def _fetch_lines(self, found: Mapping[str, str]) -> None:
+        """Fetch the branches of other clones before the artifacts that name their commits."""
+        named = {ref: ref.rpartition("/")[2] for ref in found}
+        own = self._membership.clone
+        self._own_lines = {ref: found[ref] for ref, clone in named.items() if clone == own}
+        known = self._repository.refs_below(LINES)
+        wanted = {
+            ref: f"{LINES}{clone}"
+            for ref, clone in named.items()
+            if clone != own and _CLONE.fullmatch(clone) and known.get(LINES + clone) != found[ref]
+        }
+        if wanted:
+            self._remote.fetch_all(wanted)
 
     def _push(self, tip: str, before: str | None, commits: tuple[str, ...]) -> bool:
         """Offer a chain to the remote; return whether it took it. False: somebody was first."""
         try:
-            took = self._remote.push(tip, self._membership.branch)
+            took = self._push_with_line(tip)
         except YoloError as error:
             if error.reason is Reason.REMOTE_REFUSED:
                 self._refused = (commits, time.monotonic(), error.message)
@@ -283,6 +309,24 @@ class Lane:
                 self._repository.git.run("update-ref", self._membership.ref, tip, before or zero)
             self._emit("team.published", "", {"commits": len(commits)})
         return took
+
+    def _push_with_line(self, tip: str) -> bool:
+        """Push the team's branch, and in the same push our own, whose commits its artifacts may
+        name. Where the remote takes that one nowhere, the artifacts go alone.
+        """
+        branch, head = self._membership.branch, self._repository.head().tip
+        while self._line_roots and head:
+            line = self._line_roots[0] + self._membership.clone
+            lease = f"--force-with-lease={line}:{self._own_lines.get(line, '')}"
+            try:
+                return self._remote.push({branch: tip, line: head}, lease)
+            except YoloError as error:
+                if error.reason is not Reason.REMOTE_REFUSED or not error.message.startswith(line):
+                    raise
+                self._line_roots = self._line_roots[1:]
+                if not self._line_roots:
+                    self._emit("team.source_refused", "", {"why": error.message})
+        return self._remote.push({branch: tip})
 
     def _refusal_of(self, commits: tuple[str, ...]) -> HeldBack | None:
         """Return what the remote said of these commits, if that was not long ago."""

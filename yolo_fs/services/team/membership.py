@@ -15,6 +15,7 @@ from yolo_fs.edges.git.repository import Head, Repository
 from yolo_fs.edges.store import Damaged, private_directory, read_json, write_json
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.services.workspace.own_files import TEAM
+from yolo_fs.services.workspace.places import LINES
 
 DEFAULT_TEAM = "main"
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
@@ -29,6 +30,9 @@ class Membership:
     """Name of this work tree in the team: which commit came from where."""
     remote: str = ""
     """Name of the git remote; empty where only the work trees of one repository meet."""
+    with_source: bool = False
+    """Whether the branch itself is pushed as well, so that others see the commits that summaries
+    name."""
 
     @property
     def ref(self) -> str:
@@ -98,8 +102,11 @@ def _git_dirs(repository: Repository) -> Iterator[tuple[str, str]]:
                 yield os.path.realpath(os.path.dirname(file.readline().rstrip("\n"))), entry.path
 
 
-def join(repository: Repository, team: str, remote: str = "") -> Membership:
-    """Join a team, or change to another one; a work tree keeps its name.
+def join(
+    repository: Repository, team: str, remote: str = "", *, with_source: bool = False
+) -> Membership:
+    """Join a team, or change to another one; a work tree keeps its name. `with_source`: push the
+    branch as well.
 
     Raises:
         YoloError: BAD_NAME.
@@ -113,13 +120,14 @@ def join(repository: Repository, team: str, remote: str = "") -> Membership:
         )
     before = membership_of(repository)
     clone = before.clone if before else _new_name(repository.root)
-    joined = Membership(team, clone, remote)
+    joined = Membership(team, clone, remote, with_source=with_source)
     _keep(repository, joined)
     return joined
 
 
 def _membership(found: Mapping[str, Any]) -> Membership:
-    return Membership(found["team"], found["clone"], found["remote"])
+    with_source = found.get("with_source") is True  # who joined before it was asked did not agree
+    return Membership(found["team"], found["clone"], found["remote"], with_source=with_source)
 
 
 def _keep(repository: Repository, membership: Membership) -> None:
@@ -136,6 +144,8 @@ def leave(repository: Repository) -> Membership | None:
     before = membership_of(repository)
     if before:
         os.unlink(TEAM.path(repository))
+        for ref, oid in repository.refs_below(LINES).items() if before.remote else ():
+            repository.git.run("update-ref", "-d", ref, oid, ok=(0, 1, 128))
     return before
 
 

@@ -13,6 +13,9 @@ from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, milestone_named
 ACTIVE = f"{PLANNING_ROOT}/ACTIVE"
 """Holds the slug of the milestone that the team works on, where there are milestones."""
 
+LINES = "refs/yolo-fs/lines/"
+"""Below it, the branches of the team's other clones: the commits that their summaries name."""
+
 
 def lock_path(repository: Repository) -> str:
     """Return the lock that makes a daemon the only one of its work tree."""
