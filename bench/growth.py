@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +12,7 @@ from bench.aims import Aim
 from bench.options import Options
 from bench.rounds import Sample, Way, cost_goal, interleave
 from bench.table import Table, goal_table, ms, times
+from bench.warm import call, program, warm
 
 COMMANDS = ("status", "resume")
 _EXAMPLES = Path(__file__).parents[1] / "fixtures/examples/artifacts"
@@ -30,13 +29,14 @@ _TASKS = 2
 
 
 def run(options: Options) -> Iterator[Table]:
-    """Measure the commands as they are typed, in the same rounds."""
+    """Measure the commands as they are typed beside a daemon, in the same rounds."""
     few, many = options.pick((5, 95), (1, 3))
     roots = {count: _made(options, count) for count in (few, many)}
-    samples = interleave(
-        [_way(command, count, root) for count, root in roots.items() for command in COMMANDS],
-        options.pick(7, 1),
-    )
+    with warm(*roots.values()):
+        samples = interleave(
+            [_way(command, count, root) for count, root in roots.items() for command in COMMANDS],
+            options.pick(15, 1),
+        )
     yield _table(samples)
     goals = [
         cost_goal(
@@ -56,13 +56,7 @@ def _name(command: str, count: int) -> str:
 
 
 def _way(command: str, count: int, root: str) -> Way:
-    line = [sys.executable, "-m", "yolo_fs", command, "-C", root]
-    return Way(
-        _name(command, count),
-        lambda _: subprocess.run(
-            line, check=True, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL
-        ),
-    )
+    return Way(_name(command, count), lambda _: call([*program(), command], root))
 
 
 def _made(options: Options, phases: int) -> str:

@@ -4,6 +4,7 @@ a bare interpreter.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -13,7 +14,7 @@ from collections.abc import Iterator
 
 from bench import repositories
 from bench.aims import Aim
-from bench.daemon import running
+from bench.daemon import process
 from bench.options import Options
 from bench.rounds import Sample, Way, cost_goal, interleave
 from bench.table import Table, goal_table, ms, times
@@ -37,14 +38,8 @@ def run(options: Options) -> Iterator[Table]:
     """Measure commands beside a daemon, warm and cold in the same rounds."""
     small, _ = repositories.sizes(options)
     root = repositories.copy(small, options)
-    kept = os.environ.pop(COLD, None)
-    try:
-        with running(root):
-            _wait(root)
-            samples = interleave(list(_ways(root)), options.pick(15, 1))
-    finally:
-        if kept is not None:
-            os.environ[COLD] = kept
+    with warm(root):
+        samples = interleave(list(_ways(root)), options.pick(15, 1))
     yield _table(samples)
     base = samples[PASS]
     goals = [
@@ -62,6 +57,21 @@ def run(options: Options) -> Iterator[Table]:
     yield goal_table("Goals: warm", goals)
 
 
+@contextlib.contextmanager
+def warm(*roots: str) -> Iterator[None]:
+    """Let daemons run, each with its warm process, which answers."""
+    kept = os.environ.pop(COLD, None)
+    try:
+        with contextlib.ExitStack() as daemons:
+            for root in roots:
+                daemons.enter_context(process(root))
+                _wait(root)
+            yield
+    finally:
+        if kept is not None:
+            os.environ[COLD] = kept
+
+
 def _wait(root: str) -> None:
     with Repository(root) as repository:
         deadline = time.monotonic() + _START_S
@@ -72,9 +82,7 @@ def _wait(root: str) -> None:
 
 
 def _ways(root: str) -> Iterator[Way]:
-    yield Way(
-        PASS, lambda _: _ran([sys.executable, "-I", "-S", "-c", "pass"], root, b"", cold=True)
-    )
+    yield Way(PASS, lambda _: call([sys.executable, "-I", "-S", "-c", "pass"], root, cold=True))
     for heat in ("warm", "cold"):
         for name in COMMANDS:
             yield _way(f"{name}, {heat}", name.split(), root, b"")
@@ -84,14 +92,19 @@ def _ways(root: str) -> Iterator[Way]:
 
 
 def _way(name: str, arguments: list[str], root: str, given: bytes) -> Way:
-    beside = os.path.join(os.path.dirname(sys.executable), "yolo-fs")
-    program = [beside] if os.path.exists(beside) else [sys.executable, "-m", "yolo_fs"]
     return Way(
-        name, lambda _: _ran([*program, *arguments], root, given, cold=name.endswith("cold"))
+        name, lambda _: call([*program(), *arguments], root, given, cold=name.endswith("cold"))
     )
 
 
-def _ran(command: list[str], root: str, given: bytes, *, cold: bool) -> None:
+def program() -> list[str]:
+    """Return the words that our command begins with."""
+    beside = os.path.join(os.path.dirname(sys.executable), "yolo-fs")
+    return [beside] if os.path.exists(beside) else [sys.executable, "-m", "yolo_fs"]
+
+
+def call(command: list[str], root: str, given: bytes = b"", *, cold: bool = False) -> None:
+    """Run a command to its end, whatever that is."""
     environment = {**os.environ, **({COLD: "1"} if cold else {})}
     subprocess.run(
         command, cwd=root, input=given, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,

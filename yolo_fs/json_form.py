@@ -16,7 +16,8 @@ from typing import Any
 def to_json(value: Any) -> Any:
     """Return a value as objects, lists, strings, numbers, booleans and None.
 
-    Enums give their value, moments RFC 3339 in UTC, ids (named tuples without keys) their text.
+    A function is called: what it returns is made for whoever wants JSON alone. Enums give their
+    value, moments RFC 3339 in UTC, ids (named tuples without keys) their text.
 
     Raises:
         TypeError: nothing says how such a value is written.
@@ -37,6 +38,8 @@ def to_json(value: Any) -> Any:
         return str(value)
     if isinstance(value, list | tuple):
         return [to_json(each) for each in value]
+    if callable(value):
+        return to_json(value())
     raise TypeError(f"no JSON for {type(value).__name__}")
 
 

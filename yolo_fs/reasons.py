@@ -366,7 +366,9 @@ def safe(text: str, limit: int = _SHOWN_LENGTH) -> str:
 
     C0, C1, DEL, bidirectional and other invisible characters become `\xNN` or `\uNNNN`.
     """
-    shown = "".join(_escaped(char) for char in text[: limit + 1])
+    shown = text[: limit + 1]
+    if not shown.isprintable():
+        shown = "".join(map(_escaped, shown))
     return shown if len(text) <= limit else shown[:limit] + "…"
 
 

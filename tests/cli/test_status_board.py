@@ -7,6 +7,7 @@ import io
 import json
 import os
 import pty
+import re
 import select
 import signal
 import subprocess
@@ -375,6 +376,42 @@ def test_of_many_open_phases_only_the_first_are_drawn_large() -> None:
     ]  # fmt: skip
     assert drawn_of(few).splitlines()[:-3] == lines[: len(drawn_of(few).splitlines()) - 3]
     assert "more phases are open" not in drawn_of(many, verbose=True)
+
+
+def test_of_many_phases_those_whose_artifacts_are_all_committed_are_one_row(team: Team) -> None:
+    for number in range(1, 8):
+        team.example("research/ok/findings.jsonl", "research.jsonl", f"{number:02}-part")
+        team.example(
+            "critique/ok/addressed_by_the_architect.jsonl", "critique.jsonl", f"{number:02}-part"
+        )
+    team.once()
+    team.artifact("research.jsonl", "{", "04-part")
+    row = dict(
+        cells(line)
+        for line in said(team).splitlines()
+        if "-part " in line or "-v shows each" in line
+    )
+    whole = dict(cells(line) for line in said(team, "-v").splitlines() if "-part " in line)
+
+    assert row["6 phases (-v shows each)"] == ["12", "-", "-", "-"]
+    assert row["04-part"].count("1") == whole["04-part"].count("1") == 2
+    assert "01-part" not in row and whole["01-part"] == ["2", "-", "-", "-"]
+
+
+def cells(line: str) -> tuple[str, list[str]]:
+    first, *others = re.split(" {2,}", line.strip())
+    return first, others
+
+
+def test_of_many_drifts_the_first_are_shown_unless_everything_is_asked_for() -> None:
+    asides = [Aside(f"{n:02}-part", (Drift("backend", "step", "a", "b"),)) for n in range(1, 31)]
+    short, long = io.StringIO(), io.StringIO()
+    draw_asides(console_for(short), [*asides, Aside("", forged=("x",))])
+    draw_asides(console_for(long), asides, verbose=True)
+
+    assert short.getvalue().count("drift: ") == 20 and long.getvalue().count("drift: ") == 30
+    assert "forged: x opens nothing" in short.getvalue()
+    assert short.getvalue().endswith("10 more like these: -v shows them\n")
 
 
 def opened(number: int) -> PhaseBoard:

@@ -8,6 +8,7 @@ in a year.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from yolo_fs.protocol.crew import Health
@@ -54,6 +55,8 @@ LARGE = 5
 """Open phases that are drawn large, the first ones, unless everything is asked for."""
 FEW = 5
 """Pieces of evidence shown of each list, unless everything is asked for."""
+MANY = 20
+"""Lines of one sort that are shown of the whole work tree, unless everything is asked for."""
 
 
 def draw_board(console: Console, found: Board, *, verbose: bool = False) -> None:
@@ -63,12 +66,14 @@ def draw_board(console: Console, found: Board, *, verbose: bool = False) -> None
         return
     open_ = [one.id for one in found.phases if not _is_finished(one.progress)]
     large = {one.id for one in found.phases} if verbose else set(open_[:LARGE])
-    for one in found.phases:
-        console.print(
-            _headline(one.progress), style="green" if _is_finished(one.progress) else "bold"
-        )
-        if one.id in large:
-            _draw_phase(console, one, verbose=verbose)
+    for is_large, some in groupby(found.phases, lambda one: one.id in large):
+        if is_large:
+            for one in some:
+                _draw_headlines(console, [one])
+                _draw_phase(console, one, verbose=verbose)
+        else:
+            for _, alike in groupby(some, lambda one: _is_finished(one.progress)):
+                _draw_headlines(console, list(alike))
     if large:
         _draw_legend(console)
     if left := len(set(open_) - large):
@@ -80,18 +85,31 @@ def draw_board(console: Console, found: Board, *, verbose: bool = False) -> None
         )
 
 
-def draw_asides(console: Console, asides: Iterable[Aside]) -> None:
-    """Show where the work tree differs from history."""
+def draw_asides(console: Console, asides: Iterable[Aside], *, verbose: bool = False) -> None:
+    """Show where the work tree differs from history. `verbose`: all of it, however much."""
+    drifts, others = [], []
     for aside in asides:
         place = f"{aside.phase}: " if aside.phase else ""
-        for one in aside.drifts:
-            console.print(safe(f"drift: {place}{one}"), style="yellow")
-        for name in aside.forged:
-            console.print(safe(f"forged: {place}{name} opens nothing"), style="red")
-        for said in aside.handoffs:
-            console.print(safe(f"overdue: {place}{said}"), style="yellow")
-        for department, blocker in aside.blockers:
-            console.print(safe(f"blocker: {place}{department} says {blocker}"), style="yellow")
+        drifts += [f"drift: {place}{one}" for one in aside.drifts]
+        others += [(f"forged: {place}{name} opens nothing", "red") for name in aside.forged]
+        others += [(f"overdue: {place}{said}", "yellow") for said in aside.handoffs]
+        others += [
+            (f"blocker: {place}{department} says {blocker}", "yellow")
+            for department, blocker in aside.blockers
+        ]
+    for said, style in others:
+        console.print(safe(said), style=style)
+    _draw_listed(console, drifts, "yellow", verbose=verbose)
+
+
+def _draw_listed(
+    console: Console, lines: Sequence[str], style: str, *, verbose: bool, longest: int = 200
+) -> None:
+    """Draw lines of one sort, no more than a screen holds unless everything is asked for."""
+    for line in lines if verbose else lines[:MANY]:
+        console.print(safe(line, longest), style=style)
+    if not verbose and len(lines) > MANY:
+        console.print(f"{len(lines) - MANY} more like these: -v shows them", style="dim")
 
 
 def draw_machines(console: Console, seen: TeamOverview) -> None:
@@ -103,9 +121,9 @@ def draw_machines(console: Console, seen: TeamOverview) -> None:
         console.print(f"  {safe(said, 400)}")
 
 
-def draw_crew(console: Console, found: AgentsSnapshot) -> None:
+def draw_crew(console: Console, found: AgentsSnapshot, *, verbose: bool = False) -> None:
     """Draw who is at work or has disappeared, what is open, late or stands still; nothing where all
-    is well.
+    is well. `verbose`: all of it, however much.
     """
     for agent in found.agents:
         if agent.health in (*AT_WORK, Health.DISAPPEARED):
@@ -132,13 +150,19 @@ def draw_crew(console: Console, found: AgentsSnapshot) -> None:
             console.print(
                 safe(f"shutdown by {request.by}: {passed}, {owing} still owe", 500), style="yellow"
             )
-    for stall in found.stalls:
-        console.print(safe(f"stalled: {stall}", 800), style="red")
+    stalled = [f"stalled: {stall}" for stall in found.stalls]
+    _draw_listed(console, stalled, "red", verbose=verbose, longest=800)
 
 
 def _is_finished(progress: PhaseStatus) -> bool:
     """Return whether the phase needs no attention; a sign-off that overrides a department does."""
     return progress.is_complete and all(one.is_complete for one in progress.departments)
+
+
+def _draw_headlines(console: Console, phases: Sequence[PhaseBoard]) -> None:
+    """Draw one line for each of some phases, all of them finished or none."""
+    text = "\n".join(_headline(one.progress) for one in phases)
+    console.print(text, style="green" if _is_finished(phases[0].progress) else "bold")
 
 
 def _headline(progress: PhaseStatus) -> str:

@@ -35,7 +35,7 @@ class Reply:
     """What a command has to say."""
 
     data: Any = None
-    """Goes into the envelope, as `to_json` writes it."""
+    """Goes into the envelope, as `to_json` writes it; a function makes it when it is wanted."""
     findings: Sequence[Finding] = ()
     exit_code: Exit = Exit.DONE
     show: Callable[[Console], None] | None = None

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 
-from yolo_fs.cli.board import draw_asides, draw_board, draw_crew, draw_machines
+from yolo_fs.cli.board import LARGE, draw_asides, draw_board, draw_crew, draw_machines
 from yolo_fs.cli.reply import Invocation, Reply, envelope, verb
 from yolo_fs.cli.screen import draw_screen
 from yolo_fs.cli.watch import drawn, follow
@@ -28,6 +29,7 @@ from yolo_fs.services.reports.status import Candidate, CandidateState, Report
 if TYPE_CHECKING:
     from rich.console import Console
 
+_DONE = CandidateState.COMMITTED
 _COLOUR = {
     CandidateState.COMMITTED: "green",
     CandidateState.PENDING: "cyan",
@@ -79,7 +81,7 @@ def _as_of(repository: Repository, revision: str, asked: Invocation) -> Reply:
         draw_board(console, seen.team, verbose=asked.verbose)
         _show_last(console, seen.last)
 
-    return Reply(seen.as_json(), show=show)
+    return Reply(seen.as_json, show=show)
 
 
 def _is_short(console: Console, asked: Invocation) -> bool:
@@ -99,15 +101,15 @@ def _reply(seen: PresentMoment, asked: Invocation) -> Reply:
             return
         if seen.team:
             draw_board(console, seen.team, verbose=asked.verbose)
-        draw_asides(console, seen.beside)
+        draw_asides(console, seen.beside, verbose=asked.verbose)
         console.print()
         if seen.crew:
-            draw_crew(console, seen.crew)
+            draw_crew(console, seen.crew, verbose=asked.verbose)
         if seen.machines:
             draw_machines(console, seen.machines)
-        show(console, seen.found)
+        show(console, seen.found, verbose=asked.verbose)
 
-    return Reply(seen.as_json(), seen.findings, show=draw)
+    return Reply(seen.as_json, seen.findings, show=draw)
 
 
 def _watch(repository: Repository, asked: Invocation) -> None:
@@ -137,10 +139,10 @@ def _text(reply: Reply, asked: Invocation) -> str:
 # --- the artifacts ---
 
 
-def show(console: Console, found: Report) -> None:
-    """Print a report for people."""
+def show(console: Console, found: Report, *, verbose: bool) -> None:
+    """Print a report for people. `verbose`: each phase, also where all of it is committed."""
     _show_head(console, found)
-    _show_phases(console, found)
+    _show_phases(console, found, verbose=verbose)
     for standing in (CandidateState.REJECTED, CandidateState.HELD, CandidateState.PENDING):
         _show_candidates(console, standing, found.with_standing(standing))
     _show_kept(console, found.kept)
@@ -192,7 +194,7 @@ def _health(found: Report) -> str:
     return f"process {health.pid}{scanned}{safe(degraded + troubles, 400)}"
 
 
-def _show_phases(console: Console, found: Report) -> None:
+def _show_phases(console: Console, found: Report, *, verbose: bool) -> None:
     from rich.table import Table
     from rich.text import Text
 
@@ -203,8 +205,12 @@ def _show_phases(console: Console, found: Report) -> None:
     of_phase: dict[str, list[Candidate]] = {}
     for candidate in found.candidates:
         of_phase.setdefault(candidate.phase, []).append(candidate)
-    for phase, candidates in sorted(of_phase.items()):
-        counts = found.counts(candidates)
+    counted = {phase: found.counts(some) for phase, some in sorted(of_phase.items())}
+    done = [phase for phase, counts in counted.items() if counts.keys() == {_DONE}]
+    if not verbose and len(done) > LARGE:
+        folded = Counter({_DONE: sum(counted.pop(phase)[_DONE] for phase in done)})
+        counted[f"{len(done)} phases (-v shows each)"] = folded
+    for phase, counts in counted.items():
         cells = [
             Text(str(counts[standing] or "-"), style=_COLOUR[standing])
             for standing in CandidateState

@@ -31,11 +31,16 @@ from typing import Any, NoReturn
 import yolo_fs
 from yolo_fs.cli.entry import run_here
 from yolo_fs.edges import warm_path
+from yolo_fs.edges.git.repository import Head, Repository
 from yolo_fs.edges.store import write_json
 from yolo_fs.edges.warm_path import FRAME_BYTES, GO, HELLO, SOCKET
 from yolo_fs.reasons import YoloError
 from yolo_fs.schemas.base import build_shapes
+from yolo_fs.services.history.team import Team
+from yolo_fs.services.progress.board import board
 from yolo_fs.services.workspace.own_files import WARM
+from yolo_fs.services.workspace.settings import load
+from yolo_fs.services.worktree.surveyor import Surveyor
 
 BACKLOG = 128
 STALE = 3
@@ -44,6 +49,9 @@ anew."""
 REQUEST_S = 10.0
 """How long a client may take to say what it wants."""
 LONGEST_BYTES = 64 << 20
+QUIET_MS = 1_000
+"""How long nobody has asked for anything when the branch is read on: who asks meanwhile would find
+the server busy."""
 REHEARSED = (("may", "dev", "decide", "architecture"), ("status",), ("resume",), ("gate", "list"))
 """What is run once before the first client, without its output; each of them only reads."""
 _HANGUP = signal.SIGRTMIN
@@ -147,7 +155,7 @@ def main() -> int:
     gc.collect()
     gc.freeze()
     try:
-        return _Server(folder, lifeline, stamp).serve()
+        return _Server(folder, root, lifeline, stamp).serve()
     except LeftUnwrittenError as ended:  # in a child
         return ended.code
 
@@ -172,6 +180,26 @@ def _prepare(root: str) -> None:
             run_here([*command, "-C", root])
 
 
+def hold_team(root: str, known: Head | None = None) -> Head | None:
+    """Read and fold what the branch has by now, for the commands to come, and return where it is.
+    Nothing is done where it is as it was `known`; whatever is wrong, the commands will say.
+    """
+    with contextlib.suppress(Exception), Repository(root) as repository:
+        head = repository.head()
+        if head == known:
+            return head
+        settings = load(repository.root)
+        with Surveyor(repository, settings) as surveyor:
+            surveyor.hold()
+        team = Team(repository, settings)
+        board(repository, settings, head.tip, team)
+        team.hold()
+        gc.collect()
+        gc.freeze()
+        return head
+    return known
+
+
 def package_stamp() -> tuple[object, ...]:
     """Return what changes when the package, or any that it needs, is changed or upgraded."""
     root = os.path.dirname(os.path.abspath(yolo_fs.__file__))
@@ -190,14 +218,19 @@ def package_stamp() -> tuple[object, ...]:
 class _Server:
     """Accepts clients, forks for each, and tells it if its child dies without a word."""
 
-    def __init__(self, folder: str, lifeline: int, stamp: tuple[object, ...]):
+    def __init__(self, folder: str, root: str, lifeline: int, stamp: tuple[object, ...]):
         self._folder = folder
+        self._root = root
+        self._head = hold_team(root)
         self._lifeline = lifeline
         self._stamp = stamp
         self._identity = identity_of(os.getpid())
         self._git = _git_of(os.environ.get("PATH", ""))
         self._children: dict[int, socket.socket] = {}
         self._is_stale = False
+        self._pause_ms: int | None = None
+        """How long nobody may ask for anything until the branch is read on; None where nothing ran
+        since."""
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._wake, self._woken = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
 
@@ -214,7 +247,9 @@ class _Server:
         for descriptor in (self._lifeline, self._wake, self._listener.fileno()):
             poll.register(descriptor, select.POLLIN)
         while not self._is_stale:
-            ready = {descriptor for descriptor, _ in poll.poll()}
+            ready = {descriptor for descriptor, _ in poll.poll(self._pause_ms)}
+            if not ready:
+                self._head, self._pause_ms = hold_team(self._root, self._head), None
             if self._lifeline in ready:
                 return 0
             if self._wake in ready:
@@ -268,7 +303,7 @@ class _Server:
             if pid == 0:
                 return
             with self._children.pop(pid) as connection:
-                number = os.waitstatus_to_exitcode(status)
+                number, self._pause_ms = os.waitstatus_to_exitcode(status), QUIET_MS
                 self._is_stale |= number == STALE
                 with contextlib.suppress(OSError):
                     connection.send(_frame("K", -number) if number < 0 else _frame("C", number))

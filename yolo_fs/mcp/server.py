@@ -139,12 +139,12 @@ class Server:
         )(self._schema)
 
     def _board(self) -> Any:
-        return reply_of(
-            _imported("cli.status.status"), self._asked, watch=False, revision=None
-        ).data
+        return to_json(
+            reply_of(_imported("cli.status.status"), self._asked, watch=False, revision=None).data
+        )
 
     def _artifacts(self) -> Any:
-        return to_json(self._board())["candidates"]
+        return self._board()["candidates"]
 
     def _protocol(self) -> Any:
         return {

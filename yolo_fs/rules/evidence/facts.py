@@ -5,10 +5,10 @@ See docs/sources.md#document-002.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from yolo_fs.ids import PhaseId, PlanId
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, WORKING
@@ -16,6 +16,8 @@ from yolo_fs.protocol.names import Dept
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.artifacts.verdicts import Place
 from yolo_fs.schemas.config import Config
+
+_Answer = TypeVar("_Answer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +150,25 @@ class PhaseFacts:
         """Return all records of a kind."""
         return tuple(line for filed in self.of_kind(kind, department) for line in filed.lines)
 
+    @cached_property
+    def _answers(self) -> dict[Callable[[PhaseFacts], Any], Any]:
+        return {}
+
+    def ask(self, rule: Callable[[PhaseFacts], _Answer]) -> _Answer:
+        """Return what a rule says of these facts; it is asked once, since they never change."""
+        if rule not in self._answers:
+            self._answers[rule] = rule(self)
+        answer: _Answer = self._answers[rule]
+        return answer
+
+    @cached_property
+    def asks_time(self) -> bool:
+        """Whether anything that follows depends on when the commit of the facts was made: an agent
+        waits for an answer, or nothing of the phase has a time of its own.
+        """
+        waits = any(map(is_blocking, self.lines_of("research")))
+        return waits or not any(one.at_s for one in self.filed if one.commit and one.place.phase)
+
     def execution_state(self) -> Mapping[str, Any]:
         """Return the committed execution state of this phase; empty when there is none."""
         filed = sorted(self.of_kind("execution-state"), key=lambda one: one.place.phase is None)
@@ -173,6 +194,11 @@ class Plan:
     """Files that the plan may touch: its `fm`, and the `f` of its tasks."""
     tasks: tuple[Mapping[str, Any], ...]
     commit: str
+
+
+def is_blocking(request: Mapping[str, Any]) -> bool:
+    """Return whether the agent that asks for research waits for the answer, for some time."""
+    return request.get("rt") == "blocking"
 
 
 def plans_of(facts: PhaseFacts, department: Dept | None = None) -> tuple[Plan, ...]:

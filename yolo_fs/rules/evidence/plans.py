@@ -70,6 +70,13 @@ class PlanStatus:
 
 def plan_progress(facts: PhaseFacts, department: Dept | None = None) -> tuple[PlanStatus, ...]:
     """Return how far each plan of the phase is, in the order of their ids."""
+    every = facts.ask(_every_plan)
+    if department is None:
+        return every
+    return tuple(one for one in every if one.department == department)
+
+
+def _every_plan(facts: PhaseFacts) -> tuple[PlanStatus, ...]:
     standing = {str(plan.id): _standing(facts, plan) for plan in plans_of(facts)}
     return tuple(
         PlanStatus(
@@ -83,7 +90,7 @@ def plan_progress(facts: PhaseFacts, department: Dept | None = None) -> tuple[Pl
             blocked_by=_blockers(facts, plan, standing),
             commit=plan.commit,
         )
-        for plan in plans_of(facts, department)
+        for plan in plans_of(facts)
     )
 
 

@@ -41,6 +41,10 @@ def faults_of_handoffs(facts: PhaseFacts) -> tuple[Finding, ...]:
     )
 
 
+PHASE_HANDOFF = "phase-handoff"
+"""The kind of artifact that leads from one phase into the next."""
+
+
 def handoff_into(phase: PhaseId, filed: Iterable[Filed]) -> str:
     """Return the path of the handoff that leads into a phase: an input of its Critic and its
     Architect.
@@ -51,7 +55,7 @@ def handoff_into(phase: PhaseId, filed: Iterable[Filed]) -> str:
         one
         for one in filed
         if one.valid
-        and one.place.artifact.kind == "phase-handoff"
+        and one.place.artifact.kind == PHASE_HANDOFF
         and one.place.phase != phase
         and any(line.get("to_phase") == phase.number for line in one.lines)
     ]
@@ -225,7 +229,7 @@ def _api_contracts(facts: PhaseFacts, filed: Filed) -> Iterator[Located]:
 
 
 _CHECKS: Mapping[str, Callable[[PhaseFacts, Filed], Iterator[Located]]] = {
-    "phase-handoff": _phase_handoff,
+    PHASE_HANDOFF: _phase_handoff,
     "dept-handoff": _dept_handoff,
     "design-handoff": _design_handoff,
     "api-contracts": _api_contracts,

@@ -17,7 +17,7 @@ from yolo_fs.protocol.workflow import LIMIT_BY_KEY
 from yolo_fs.rules.escalations.entries import as_committed
 from yolo_fs.rules.escalations.messages import EscalationRequest
 from yolo_fs.rules.escalations.state import EscalationProgress
-from yolo_fs.rules.evidence.facts import Plan, plans_of
+from yolo_fs.rules.evidence.facts import Plan, is_blocking, plans_of
 from yolo_fs.rules.loops.facts import Loop, LoopFacts, LoopProgress
 from yolo_fs.rules.loops.repairs import (
     LIMIT_REACHED,
@@ -269,7 +269,7 @@ def _request(
         str(line.get("q")),
         facts.phase.switches.config.research_requests.blocking_timeout_seconds,
     )
-    if line.get("rt") != "blocking":
+    if not is_blocking(line):
         return LoopProgress(
             Loop.RESEARCH,
             question,

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from yolo_fs.edges.git.repository import Repository
@@ -23,7 +24,7 @@ from yolo_fs.rules.agents.health import AT_WORK, AgentHealth, crew, judged
 from yolo_fs.rules.agents.shutdown import Shutdown, shutdowns
 from yolo_fs.rules.agents.stalls import Stall, StallInput, awaited, stalls
 from yolo_fs.rules.agents.totals import DepartmentTotals, tally
-from yolo_fs.rules.artifacts.verdicts import Verdict
+from yolo_fs.rules.artifacts.verdicts import Held, Rejected, Verdict
 from yolo_fs.rules.escalations.fold import escalations
 from yolo_fs.rules.escalations.log import logged
 from yolo_fs.rules.evidence.facts import PhaseFacts, SourceCommit, Switches
@@ -122,7 +123,12 @@ class AgentsObserver:
         began = self._time(phases, agents, asked, said, now, keep=keep)
         there = judged(agents, now.wall, self._policy.agent_silent_s, began)
         circuits = as_of(now.wall, self._left(phases, there, said), self._patience, began)
-        scenes = (_stall_input(one, there, circuits, verdicts, now.wall) for one in phases)
+        refused = {
+            path: verdict
+            for path, verdict in verdicts.items()
+            if isinstance(verdict, Rejected | Held)
+        }
+        scenes = (_stall_input(one, there, circuits, refused, now.wall) for one in phases)
         return AgentsSnapshot(
             agents=there,
             breakers=circuits,
@@ -146,7 +152,9 @@ class AgentsObserver:
         tip = self._repository.head().tip
         if tip != self._tip:
             open_ = (one for one in self._team.phases(tip) if not one.is_complete)
-            self._phases = tuple(self._open_phase(one) for one in open_)
+            self._phases = tuple(
+                self._team.derive(one, "crew", partial(self._open_phase, one)) for one in open_
+            )
             self._tip = tip
         return self._phases
 

@@ -43,9 +43,9 @@ _SHARE = 256
 than reading.
 """
 
-_INDEXES = (
-    "by_path", "by_task", "by_step", "by_plan", "by_words", "signed_off", "past", "work", "warned",
-)  # fmt: skip
+_DICTS = ("by_path", "by_task", "by_step", "by_plan", "by_words", "signed_off", "warned")
+_LISTS = ("past", "work")
+_INDEXES = (*_DICTS, *_LISTS)
 """Attributes of `HistoryIndex` that the cache holds, beside the commits."""
 
 
@@ -80,6 +80,8 @@ class HistoryIndex:
     def _forget(self) -> None:
         self._readings += 1
         self._tip = ""
+        self._end = ""
+        """Where the shallow clone ended that was read; empty for a whole one."""
         self._commits: dict[str, IndexedCommit] = {}
         self._pairs: dict[tuple[str, str], tuple[str, str]] = {}
         """Each change once: a path is changed by many commits."""
@@ -110,6 +112,17 @@ class HistoryIndex:
         self.warned: dict[str, int] = {}
         """Coordination commit → how many warnings its artifact had."""
 
+    def take_over(self, kept: HistoryIndex) -> bool:
+        """Begin with what another index of the same repository has read, and return whether that
+        is the same history still.
+        """
+        if kept._end != self._cut_off():
+            return False
+        lists = {name: {key: list(of) for key, of in vars(kept)[name].items()} for name in _LISTS}
+        dicts = {name: dict(vars(kept)[name]) for name in (*_DICTS, "_commits", "_pairs")}
+        vars(self).update(vars(kept), **dicts, **lists, _oids=None, _repository=self._repository)
+        return True
+
     def read_up_to(self, tip: str) -> None:
         """Take in what is new up to `tip`; start over when history was rewritten."""
         if tip == self._tip:
@@ -122,6 +135,7 @@ class HistoryIndex:
             fresh = log(self._repository, f"{self._tip}..{tip}")
         else:
             self._forget()
+            self._end = self._cut_off()
             fresh = log(self._repository, tip)
         for commit in _parents_first(list(fresh)):
             self._take(commit)
@@ -180,6 +194,10 @@ class HistoryIndex:
     def work_on(self, plan: str) -> tuple[IndexedCommit, ...]:
         """Return the commits whose scope names a plan, oldest first."""
         return self._in_order(self.work.get(plan, ()))
+
+    def mark_of_work(self, plan: str) -> object:
+        """Return what is another value whenever `work_on` may say something else."""
+        return self._readings, len(self.work.get(plan, ()))
 
     def _in_order(self, oids: Iterable[str]) -> tuple[IndexedCommit, ...]:
         return tuple(
@@ -255,7 +273,7 @@ class HistoryIndex:
             return
         content = {
             "tip": self._tip,
-            "cut_off": self._cut_off(),
+            "cut_off": self._end,
             "commits": list(self._commits.values()),
             **{name: getattr(self, name) for name in _INDEXES},
         }
@@ -271,7 +289,7 @@ class HistoryIndex:
         # In a shallow clone that was deepened, commits come before those that were read.
         if content is None or content["cut_off"] != self._cut_off():
             return
-        self._tip = content["tip"]
+        self._tip, self._end = content["tip"], content["cut_off"]
         for oid, at_s, height, is_ours, subject, changes in content["commits"]:
             given = ((letter, path) for letter, path in changes)
             pairs = tuple(self._pairs.setdefault(pair, pair) for pair in given)

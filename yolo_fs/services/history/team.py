@@ -4,10 +4,9 @@ past.
 
 from __future__ import annotations
 
-from collections import ChainMap
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from yolo_fs.edges.git.object_format import GitObject
 from yolo_fs.edges.git.repository import Repository
@@ -29,7 +28,7 @@ from yolo_fs.rules.evidence.facts import (
     plans_of,
     texts,
 )
-from yolo_fs.rules.handoffs.contents import handoff_into
+from yolo_fs.rules.handoffs.contents import PHASE_HANDOFF, handoff_into
 from yolo_fs.rules.loops.facts import (
     LOOPS_GO_ON,
     ROUNDS_OF,
@@ -45,6 +44,9 @@ from yolo_fs.services.workspace.places import ACTIVE, LINES, planning_home
 from yolo_fs.services.workspace.settings import Settings
 
 _NONE = (None,)
+_Derived = TypeVar("_Derived")
+_Asked = tuple[str | None, Switches, str, tuple[str, ...]]
+"""Commit, settings, where the phases in force live, and the branches of other clones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,23 +73,62 @@ class Team:
         """Path → what was read last, the blob and the plans that matter to it, and what it says."""
         self._blobs: Mapping[str, str] = {}
         """Path → blob of the commit that was asked for last."""
-        self._phases: tuple[object, tuple[Phase, ...]] | None = None
+        self._phases: tuple[_Asked, tuple[Phase, ...]] | None = None
         """What was asked last, and the answer."""
         self._pasts: dict[str, _Past] = {}
+        self._derived: dict[tuple[PhaseId, str], tuple[Phase, object, Any]] = {}
+        """What callers made of a phase: it holds for that phase alone, and so much work on it."""
         self.history_index = HistoryIndex(repository)
         self._lines = HistoryIndex(repository)
         """What the branches of the team's other clones have beyond the commit."""
         self._lines_read: object = None
+        for kept in _HELD:
+            self._take_over(kept)
+
+    def hold(self) -> None:
+        """Let every later team of this process, and of its forks, begin with what this one has
+        read and folded.
+        """
+        _HELD[:] = [self]
+
+    def _take_over(self, kept: Team) -> None:
+        """Begin with what another has read of the same work tree, by the same settings."""
+        same = (kept._repository.root, kept._repository.common_dir, kept._settings)
+        if same == (
+            self._repository.root,
+            self._repository.common_dir,
+            self._settings,
+        ) and self.history_index.take_over(kept.history_index):
+            self._filed, self._blobs = dict(kept._filed), kept._blobs
+            self._pasts, self._derived = dict(kept._pasts), dict(kept._derived)
+            self._phases = kept._phases
 
     def phases(self, commit: str | None, switches: Switches | None = None) -> tuple[Phase, ...]:
-        """Return the phases as of a commit; the last answer is kept, for several callers ask for
-        it.
+        """Return the phases as of a commit; what was folded of the same facts before is not folded
+        again.
         """
-        asked = (commit, switches or Switches(self._settings.config))
-        key = (*asked, self._home_at(commit), self._line_tips())
-        if self._phases is None or self._phases[0] != key:
-            self._phases = key, tuple(map(Phase, self.facts(*asked)))
-        return self._phases[1]
+        chosen = switches or Switches(self._settings.config)
+        asked = (commit, chosen, self._home_at(commit), self._line_tips())
+        before, known = self._phases or (None, ())
+        if before != asked:
+            # The same settings are the same object, so that comparing facts costs little.
+            chosen = before[1] if before and before[1] == chosen else chosen
+            by_id = {phase.id: phase for phase in known}
+            found = self.facts(commit, chosen)
+            known = tuple(_folded(facts, by_id.get(facts.phase)) for facts in found)
+            self._phases = (commit, chosen, *asked[2:]), known
+        return known
+
+    def derive(self, phase: Phase, name: str, make: Callable[[], _Derived]) -> _Derived:
+        """Return what `make` says of a phase and its loops; it is asked again once one of them may
+        have changed.
+        """
+        mark = tuple(self.history_index.mark_of_work(str(plan.id)) for plan in phase.facts.plans)
+        kept = self._derived.get((phase.id, name))
+        if kept is None or kept[0] is not phase or kept[1] != mark:
+            kept = self._derived[phase.id, name] = phase, mark, make()
+        derived: _Derived = kept[2]
+        return derived
 
     def absent_at(self, commit: str | None, paths: Iterable[str]) -> tuple[str, ...]:
         """Return which of some paths have no file in a commit, each once."""
@@ -104,13 +145,24 @@ class Team:
         files = in_force(self._repository.files_at(commit, PLANNING_ROOT), home)
         self._blobs = files
         present = list(self._file(files))
-        phases = sorted({one.place.phase for one in present if one.place.phase})
+        shared = [one for one in present if one.place.phase is None]
+        of_phase: dict[PhaseId, list[Filed]] = {}
+        for one in present:
+            if one.place.phase:
+                of_phase.setdefault(one.place.phase, list(shared)).append(one)
         chosen = switches or Switches(self._settings.config)
         done = _plans_done(present)
+        handed = [one for one in present if one.place.artifact.kind == PHASE_HANDOFF]
         at_s = self.history_index.at_s(commit)
         return tuple(
-            replace(self._phase(phase, present, chosen, done), at_s=at_s, home=home)
-            for phase in phases
+            replace(
+                self._phase(phase, of_phase[phase], chosen),
+                handed_over=handoff_into(phase, handed),
+                earlier_plans=done,
+                at_s=at_s,
+                home=home,
+            )
+            for phase in sorted(of_phase)
         )
 
     def _line_tips(self) -> tuple[str, ...]:
@@ -157,10 +209,8 @@ class Team:
             filed = self._understood(place, self._repository.objects.read(blob), plans)
         return filed.lines if filed.valid else ()
 
-    def _phase(
-        self, phase: PhaseId, filed: list[Filed], switches: Switches, done: Mapping[str, bool]
-    ) -> PhaseFacts:
-        own = tuple(one for one in filed if one.place.phase in (phase, None))
+    def _phase(self, phase: PhaseId, filed: Sequence[Filed], switches: Switches) -> PhaseFacts:
+        own = tuple(filed)
         asking = {
             kind
             for one in own
@@ -172,11 +222,7 @@ class Team:
             filed=own,
             switches=switches,
             commits=self._commits_named(own),
-            task_commits=ChainMap(
-                dict(self._tasks_worded(own)), self.history_index.by_task, self._lines.by_task
-            ),
-            handed_over=handoff_into(phase, filed),
-            earlier_plans=done,
+            task_commits=dict(self._tasks_done(own)),
             signed_off=self.history_index.signed_off.get(int(phase.number), ""),
             versions={
                 one.place.path: self.past_of(one.place.path)
@@ -218,8 +264,8 @@ class Team:
         known |= {name: self._lines.commit(name) for name, one in known.items() if not one}
         return {name: commit for name, commit in known.items() if commit}
 
-    def _tasks_worded(self, filed: Iterable[Filed]) -> Iterator[tuple[str, str]]:
-        """Yield task and commit where no subject names the task's id, but one says its very
+    def _tasks_done(self, filed: Iterable[Filed]) -> Iterator[tuple[str, str]]:
+        """Yield task and commit where a subject names the task's id, or else says its very
         words.
         """
         for one in filed:
@@ -227,9 +273,13 @@ class Team:
             for task in one.lines[1:] if plan else ():
                 name = f"{plan}/{task.get('id')}"
                 words = str(plan), str(task.get("a"))
-                if name not in self.history_index.by_task and (
-                    oid := self.history_index.of_words(*words) or self._lines.of_words(*words)
-                ):
+                oid = (
+                    self.history_index.by_task.get(name)
+                    or self.history_index.of_words(*words)
+                    or self._lines.of_words(*words)
+                    or self._lines.by_task.get(name)
+                )
+                if oid:
                     yield name, oid
 
     def _file(self, files: Mapping[str, str]) -> Iterator[Filed]:
@@ -264,6 +314,22 @@ class Team:
         findings = of_sections(place, reading.findings, reading.records)
         is_valid = not errors(findings) and understood.is_sound
         return Filed(place, tuple(record.value for record in understood.records), valid=is_valid)
+
+
+_HELD: list[Team] = []
+"""What the warm process has read, for the commands that it forks; at most one."""
+
+
+def _folded(facts: PhaseFacts, known: Phase | None) -> Phase:
+    """Return the phase of these facts: the known one where nothing that a rule asks is
+    different.
+    """
+    if known is None:
+        return Phase(facts)
+    is_same = facts == known.facts or (
+        not facts.asks_time and replace(facts, at_s=known.facts.at_s) == known.facts
+    )
+    return known if is_same else Phase(facts)
 
 
 def _goes_on(filed: Filed) -> bool:

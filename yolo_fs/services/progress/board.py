@@ -8,6 +8,7 @@ same code.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 from yolo_fs.edges.git.repository import Repository
@@ -100,7 +101,9 @@ def board(
     known = gathered.phases(commit, switches)
     at_s = gathered.history_index.at_s(commit) if commit else 0
     stands_in = commit is not None and config is None and settings.config != Config()
-    phases = tuple(_phase(gathered, one, at_s) for one in known)
+    phases = tuple(
+        gathered.derive(one, "board", partial(_phase, gathered, one, at_s)) for one in known
+    )
     return Board(commit, config, stands_in, phases)
 
 

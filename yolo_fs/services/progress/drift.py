@@ -23,7 +23,7 @@ from yolo_fs.schemas.config import Config
 from yolo_fs.services.handoffs.lifecycle import lifecycles_of
 from yolo_fs.services.handoffs.reading import Reader
 from yolo_fs.services.history.team import Team
-from yolo_fs.services.progress.board import Board, PhaseBoard
+from yolo_fs.services.progress.board import Board
 from yolo_fs.services.progress.departments import shown
 from yolo_fs.services.progress.state_files import PROJECT, forged_sentinels
 from yolo_fs.services.workspace.places import phase_folder
@@ -64,7 +64,13 @@ def asides(
     late = tuple(str(one) for one in overdue(known, int(time.time())))
     configured = Aside("", of_all, handoffs=late)
     in_force = Switches(settings.config)
-    phases = (_of_phase(root, one, in_force, team, found.commit) for one in found.phases)
+    switches = {id(one.facts.switches): one.facts.switches for one in found.phases}
+    same = {key for key, one in switches.items() if one == in_force}
+    judged = (
+        one if id(one.facts.switches) in same else Phase(replace(one.facts, switches=in_force))
+        for one in found.phases
+    )
+    phases = (_of_phase(root, one, team, found.commit) for one in judged)
     return tuple(one for one in (configured, *phases) if one)
 
 
@@ -99,12 +105,7 @@ def drift_of_phase(root: str, phase: Phase) -> Iterator[Drift]:
         yield from source(root, phase)
 
 
-def _of_phase(
-    root: str, one: PhaseBoard, in_force: Switches, team: Team, commit: str | None
-) -> Aside:
-    phase: Phase = one
-    if in_force != one.facts.switches:
-        phase = Phase(replace(one.facts, switches=in_force))
+def _of_phase(root: str, phase: Phase, team: Team, commit: str | None) -> Aside:
     return Aside(
         str(phase.id),
         (*drift_of_phase(root, phase), *_of_tests(phase, commit, team)),

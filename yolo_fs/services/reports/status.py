@@ -129,7 +129,7 @@ class Report:
 def report(repository: Repository, settings: Settings) -> Report:
     """Look at everything once and return what was found. Changes nothing."""
     with Surveyor(repository, settings) as surveyor:
-        head, obstacle, looks = surveyor.survey(sorted(surveyor.candidates()))
+        head, obstacle, looks = surveyor.survey_all()
     seen = [look.seen for look in looks.values()]
     entries = repository.staged(*settings.roots)
     staged = {entry.path: entry.oid for entry in entries if not entry.is_conflicted}

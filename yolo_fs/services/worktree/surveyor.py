@@ -173,6 +173,11 @@ class Survey(NamedTuple):
     seen: dict[str, CachedVerdict]
 
 
+_HELD: dict[tuple[str, int], dict[str, CachedVerdict]] = {}
+"""What the warm process has seen for the commands that it forks: work tree and limit of size → the
+looks at what is committed; at most one."""
+
+
 class Surveyor:
     """Checks paths of one work tree."""
 
@@ -189,6 +194,7 @@ class Surveyor:
         self._repository = repository
         self._emit = emit
         self._roots = settings.roots
+        self._place = (repository.root, settings.policy.max_file_bytes)
         self._pipeline = Pipeline(repository, settings, refused)
         self._scan_cache = ScanCache(repository.root)
         self._abandoned: Abandoned | None = None
@@ -211,13 +217,15 @@ class Surveyor:
             entry.path: entry.stamp for entry in entries if classify(entry.path)
         }
         tip = self._refresh_head().tip
+        missing = (path for path, _ in self._committed(tip) if path not in stamps)
+        return stamps | dict.fromkeys(path for path in missing if classify(path))
+
+    def _committed(self, tip: str | None) -> Iterator[tuple[str, str]]:
+        """Yield what a commit has below the folders of artifacts: path and blob."""
         # A branch that cannot be read holds every path, one by one, with its reason.
         with contextlib.suppress(YoloError):
             for root in self._roots:
-                committed = self._repository.files_at(tip, root)
-                missing = [path for path in committed if path not in stamps]
-                stamps |= dict.fromkeys(path for path in missing if classify(path))
-        return stamps
+                yield from self._repository.files_at(tip, root).items()
 
     def survey(self, paths: Sequence[str], now_ns: int | None = None) -> Survey:
         """Look at paths; `now_ns` as `Obstacles.find` takes it."""
@@ -228,6 +236,34 @@ class Surveyor:
         while early := self._ahead_of_its_needs(seen, head):
             seen |= early
         return Survey(head, obstacle, seen)
+
+    def survey_all(self) -> Survey:
+        """Look at every candidate; what this process held as committed, and cannot have changed
+        since, is not read again.
+        """
+        stamps = self.candidates()
+        head = self._refresh_head()
+        held = _HELD.get(self._place, {})
+        blobs = dict(self._committed(head.tip)) if held else {}
+        kept = {
+            path: look
+            for path, look in held.items()
+            if path in blobs
+            and look.still_holds(stamps.get(path))
+            and look.seen.verdict == Committed(blobs[path])
+        }
+        fresh = self.survey(sorted(stamps.keys() - kept.keys()))
+        return fresh._replace(seen={path: (fresh.seen | kept)[path] for path in sorted(stamps)})
+
+    def hold(self) -> None:
+        """Let later surveys of this process, and of its forks, begin with what is committed
+        now.
+        """
+        seen = self.survey_all().seen.items()
+        _HELD.clear()
+        _HELD[self._place] = {
+            path: look for path, look in seen if isinstance(look.seen.verdict, Committed)
+        }
 
     def close(self) -> None:
         """End the helper processes that were started here."""

@@ -1,0 +1,188 @@
+"""What was folded and seen before is the same as what is folded and seen afresh, over random histories.
+
+`YOLO_HISTORIES=200 .venv/bin/pytest tests/properties/test_kept.py` is the long tier; a failure prints its seed.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.services.agents.snapshot import AgentsObserver
+from yolo_fs.services.history import team as kept_teams
+from yolo_fs.services.history.team import Team
+from yolo_fs.services.progress.board import board
+from yolo_fs.services.workspace.settings import load
+from yolo_fs.services.worktree import surveyor as kept_looks
+from yolo_fs.services.worktree.surveyor import Surveyor
+
+HISTORIES = int(os.environ.get("YOLO_HISTORIES", "2"))
+FIRST = int(os.environ.get("YOLO_SEED", "0"))
+COMMITS = 24
+PHASES = ("01-auth", "02-page", "03-shop")
+EXAMPLES = Path(__file__).parents[2] / "fixtures/examples/artifacts"
+FILES = {
+    "critique.jsonl": "critique", "research.jsonl": "research", "architecture.toon": "architecture",
+    "{phase}-01.plan.jsonl": "plan", "{phase}-02.plan.jsonl": "plan", "test-plan.jsonl": "test-plan",
+    "{phase}-01.summary.jsonl": "summary", "{phase}-02.summary.jsonl": "summary", "code-review.jsonl": "code-review",
+    "phase-handoff.jsonl": "phase-handoff", "decisions.jsonl": "decisions", "escalation.jsonl": "escalation",
+    "verification.jsonl": "verification", "qa-code.jsonl": "qa-code",
+}  # fmt: skip
+SUBJECTS = ("feat({phase}-01): T1 load the keys", "fix({phase}-02): T2 again", "feat({phase}-02): more of it",
+            "chore: elsewhere")  # fmt: skip
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "no config"))
+    subprocess.run(["git", "init", "-q", "-b", "main", tmp_path / "tree"], check=True)
+    yield tmp_path / "tree"
+    kept_teams._HELD.clear()
+    kept_looks._HELD.clear()
+
+
+def a_change(chance: Random, phases: Sequence[str]) -> tuple[str, str, bytes | None]:
+    """Return a subject, a path and its content; None where the file is taken away."""
+    folder = chance.choice(phases)
+    phase = folder[:2]
+    if chance.random() < 0.3:
+        subject = chance.choice(SUBJECTS).format(phase=phase)
+        return subject, f"src/{chance.randrange(9)}.ts", b"%d\n" % chance.randrange(1 << 30)
+    name = chance.choice(list(FILES))
+    path = f".yolo-planning/phases/{folder}/{name.format(phase=phase)}"
+    if chance.random() < 0.1:
+        return f"chore: without {name}", path, None
+    example = chance.choice(sorted((EXAMPLES / FILES[name] / "ok").iterdir())).read_text()
+    text = example.replace('"p":"01"', f'"p":"{phase}"').replace("01-0", f"{phase}-0")
+    return f"docs({phase}): {name}", path, text.encode()
+
+
+def a_history(place: Path, chance: Random, phases: Sequence[str] = PHASES) -> list[str]:
+    """Make a branch of random commits, and return them, oldest first."""
+    stream, at_s = [], 1_700_000_000
+    for number in range(COMMITS):
+        subject, path, data = a_change(chance, phases)
+        at_s += chance.choice((0, 1, 40, 4_000))
+        change = f"D {path}\n".encode() if data is None else (
+            f"M 100644 inline {path}\ndata {len(data)}\n".encode() + data + b"\n"
+        )  # fmt: skip
+        who = f"committer Ada <ada@example.org> {at_s} +0000\ndata {len(subject)}\n{subject}\n"
+        stream.append(f"commit refs/heads/main\nmark :{number + 1}\n{who}".encode() + change)
+    given = b"".join(stream)
+    subprocess.run(["git", "-C", place, "fast-import", "--quiet"], input=given, check=True)
+    listed = subprocess.run(
+        ["git", "-C", place, "rev-list", "--reverse", "main"], check=True, capture_output=True, text=True
+    )  # fmt: skip
+    return listed.stdout.split()
+
+
+def told(repository: Repository, commit: str, team: Team) -> object:
+    """Return all that is shown of a commit."""
+    shown = board(repository, load(repository.root), commit, team)
+    phases = [(one.facts, one.folded, one.waits, one.integration_checks) for one in shown.phases]
+    crew = AgentsObserver(repository, load(repository.root), team)._read_phases()
+    loops = [(one.loops.versions, one.loops.work, one.done) for one in crew]
+    return shown.as_json(), phases, loops
+
+
+@pytest.mark.parametrize("seed", range(FIRST, FIRST + HISTORIES))
+def test_a_team_that_remembers_says_what_one_says_that_begins(place: Path, seed: int) -> None:
+    chance = Random(seed)
+    commits = a_history(place, chance)
+    with Repository(str(place)) as repository:
+        settings = load(repository.root)
+        old = Team(repository, settings)
+        for commit in commits:
+            asked = chance.choice(commits) if chance.random() < 0.1 else commit
+            repository.git.run("update-ref", "refs/heads/main", asked)
+            heir = Team(repository, settings)
+            kept = told(repository, asked, old)
+            after = told(repository, asked, heir)
+            kept_teams._HELD.clear()
+            fresh = told(repository, asked, Team(repository, settings))
+            assert without_time(kept) == without_time(fresh) == without_time(after), f"seed {seed}"
+            if chance.random() < 0.7:
+                old = chance.choice((old, heir))
+                old.hold()
+
+
+def without_time(seen: object) -> object:
+    """Return what was told without the moment of the commit, which nothing depends on that was kept."""
+    shown, phases, loops = seen  # type: ignore[misc]
+    facts = [(vars(one[0]) | {"at_s": 0, **dict.fromkeys(DERIVED)}, *one[1:]) for one in phases]
+    return shown, facts, loops
+
+
+DERIVED = ("_valid_by_kind", "plans", "_answers", "asks_time")
+"""What facts hold once somebody has asked."""
+
+
+@pytest.mark.parametrize("seed", range(FIRST, FIRST + HISTORIES))
+def test_a_survey_that_begins_with_what_was_held_sees_what_one_sees_that_does_not(
+    place: Path, seed: int
+) -> None:
+    chance = Random(seed)
+    commits = a_history(place, chance, PHASES[:1])
+    subprocess.run(["git", "-C", place, "reset", "-q", "--hard"], check=True)
+    with Repository(str(place)) as repository:
+        settings = load(repository.root).without_patience
+        for _ in range(8):
+            with Surveyor(repository, settings) as surveyor:
+                held = surveyor.survey_all()
+                kept_looks._HELD.clear()
+                fresh = surveyor.survey_all()
+                assert seen(held) == seen(fresh), f"seed {seed}"
+                surveyor.hold()
+            let_clock_go_on(place)
+            a_turn(place, chance, commits)
+
+
+def let_clock_go_on(place: Path) -> None:
+    """Wait until a change has another time than all before, and let what is held be seen after that."""
+    held, probe = kept_looks._HELD, place / ".git/probe"
+    (looks,) = held.values()
+    last_ns = max((one.seen.stamp.ctime_ns for one in looks.values() if one.seen.stamp), default=0)
+    while probe_ns(probe) <= last_ns:
+        pass
+    for path, look in looks.items():
+        looks[path] = replace(look, read_at_ns=look.read_at_ns + 3_600 * 10**9)
+
+
+def probe_ns(probe: Path) -> int:
+    probe.write_bytes(b"")
+    return probe.stat().st_ctime_ns
+
+
+def seen(survey: kept_looks.Survey) -> list[tuple[str, object, object]]:
+    found = [(path, one.seen.verdict, one.seen.stamp) for path, one in survey.seen.items()]
+    assert found == sorted(found, key=lambda one: one[0])
+    return found
+
+
+def a_turn(place: Path, chance: Random, commits: list[str]) -> None:
+    """Change a file in place, keep its times, take it away, put a link there, or move the branch."""
+    files = sorted(path for path in place.glob(".yolo-planning/**/*") if path.is_file())
+    path = chance.choice(files)
+    status = path.stat()
+    match chance.randrange(6):
+        case 0:
+            path.write_bytes(path.read_bytes()[::-1])
+            os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+        case 1:
+            path.unlink()
+        case 2:
+            path.unlink()
+            path.symlink_to("/etc/hostname")
+        case 3:
+            path.write_bytes(path.read_bytes() + b"{}\n")
+        case _:
+            subprocess.run(
+                ["git", "-C", place, "reset", "-q", "--soft", chance.choice(commits)], check=True
+            )
