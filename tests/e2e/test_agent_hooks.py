@@ -44,6 +44,27 @@ def handed(repo: Repo) -> Repo:
     return repo
 
 
+@pytest.mark.proves("001:38", "001:60")
+def test_the_daemon_judges_and_commits_a_handoff_in_the_folder_of_its_session(handed: Repo) -> None:
+    handoff = f"{SESSION}/HANDOFF.md"
+    handed.yolo_fs("run", "--once")
+    assert handed.git("log", "--format=%s", "--", handoff).splitlines() == ["chore(state): HANDOFF"]
+
+    written = (handed.root / handoff).read_text()
+    handed.file(handoff, written.replace(BRANCH, "directive/other"))
+    handed.yolo_fs("run", "--once", ok=(0, 1))
+    assert f"{handoff}: branch_mismatch" in handed.yolo_fs("status").stdout.decode()
+    assert handed.git("log", "--format=%s", "--", handoff).count("HANDOFF") == 1
+
+
+@pytest.mark.proves("001:38")
+def test_a_handoff_of_a_folder_that_git_ignores_stays_local(handed: Repo) -> None:
+    handed.file(".gitignore", ".local/\n")
+    handed.yolo_fs("run", "--once")
+    assert not handed.git("log", "--format=%s", "--", f"{SESSION}/HANDOFF.md")
+    assert "HANDOFF.md" not in handed.yolo_fs("status").stdout.decode()
+
+
 def asked(repo: Repo, event: str, **said: Any) -> dict[str, Any]:
     """Ask the installed command as a host does, and return what it answers."""
     given = json.dumps({"session_id": "s", "cwd": str(repo.root), "hook_event_name": "", **said})
@@ -72,6 +93,29 @@ def test_a_receiver_on_the_wrong_branch_is_stopped_before_its_first_edit_by_the_
     assert "branch_mismatch" in refused["permissionDecisionReason"]
     assert BRANCH in refused["permissionDecisionReason"]
     assert handed.git("status", "--porcelain", "src") == ""
+
+
+@pytest.mark.proves("001:61a")
+def test_without_its_handoff_the_executor_stops_and_with_it_taken_away_everybody(
+    handed: Repo,
+) -> None:
+    handoff = handed.root / SESSION / "HANDOFF.md"
+    written = handoff.read_text()
+    handoff.unlink()
+    refused = edit(handed, agent_type="executor")["hookSpecificOutput"]
+    assert refused["permissionDecision"] == "deny"
+    assert "file_missing: the directive of this branch" in refused["permissionDecisionReason"]
+    assert edit(handed) == {}, "nobody has said that this session executes it"
+
+    handoff.write_text(written)
+    handed.yolo_fs("run", "--once")
+    handoff.unlink()
+    assert edit(handed)["hookSpecificOutput"]["permissionDecision"] == "deny"
+    mending = {"file_path": str(handoff)}
+    assert asked(handed, "pre-tool-use", tool_name="Write", tool_input=mending) == {}
+    readme = f"---\nmeta:\n  directive_branch: {BRANCH}\n  status: archived\n---\n"
+    handed.file(f"{SESSION}/README.md", readme)
+    assert edit(handed) == {}
 
 
 def test_on_the_right_branch_it_goes_on(handed: Repo) -> None:

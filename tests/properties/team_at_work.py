@@ -435,6 +435,12 @@ class Agents:
         result = "FAIL" if self.slip(0.2) else "PASS"
         self.branch.write("integration-gate-result.jsonl", [*before, {"r": result, "dt": DAY}])
 
+    def _integration_gate_by_owner(self, department: Dept, asked: Next) -> None:
+        """What did not fit together is mended in source; the gate looks again."""
+        self._commit(f"01-{NUMBERS[department][0]}", "T1")
+
+    _integration_gate_by_lead = _integration_gate_by_owner
+
     def _delivery_by_po(self, department: Dept, asked: Next) -> None:
         if "approves the scope" in asked.why:
             self._po_by_po()

@@ -320,13 +320,13 @@ def _is_one_of_ours(told: Question, root: str) -> bool:
 
 
 def _handed_over(root: str) -> list[str]:
-    """Return the handoffs that lie about."""
-    folders = (os.path.join(root, PLANNING), os.path.join(root, DIRECTIVES))
+    """Return the handoffs that lie about, and where a session lacks its own."""
+    sessions = os.path.join(root, DIRECTIVES)
     return [
         os.path.join(folder, HANDOFF)
-        for start in folders
+        for start in (os.path.join(root, PLANNING), sessions)
         for folder, _, names in os.walk(start)
-        if HANDOFF in names
+        if HANDOFF in names or os.path.dirname(folder) == sessions
     ]
 
 

@@ -9,7 +9,13 @@ from typing import NamedTuple
 
 from yolo_fs.ids import PHASE_DIRECTORY, PLAN, PhaseId, PlanId
 from yolo_fs.protocol.departments import WORKING, WORKING_NAMES
-from yolo_fs.rules.artifacts.handoff_names import CHOICES, HANDOFF_FOLDER, HANDOFF_ROW, read_name
+from yolo_fs.rules.artifacts.handoff_names import (
+    CHOICES,
+    GUID,
+    HANDOFF_FOLDER,
+    HANDOFF_ROW,
+    read_name,
+)
 from yolo_fs.rules.artifacts.table import ARTIFACTS, Artifact, Check, Home, Naming
 from yolo_fs.rules.artifacts.verdicts import Place
 from yolo_fs.schemas.base import Format
@@ -48,6 +54,10 @@ CHOICE = Artifact(
 )
 
 DOCUMENTS = (ENVELOPE, CHOICE)
+
+_ROLE_HANDOFF = next(row for row in ARTIFACTS if row.kind == "handoff")
+_OF_SESSION = re.compile(rf"(?:.+/)?{GUID}/{re.escape(_ROLE_HANDOFF.file)}")
+"""A role's handoff in the folder of its directive session, docs/sources.md#document-001."""
 
 
 def _unnamed(pattern: re.Pattern[str]) -> str:
@@ -149,7 +159,9 @@ def _place(path: str, artifact: Artifact, found: dict[str, str | None]) -> Place
 
 
 def _place_of_document(path: str) -> Place | None:
-    """Return the place of a path of the handoff folder, or None when it is not a handoff."""
+    """Return the place of a path outside the planning tree, or None when it is not a handoff."""
+    if _OF_SESSION.fullmatch(path):
+        return Place(path, _ROLE_HANDOFF)
     folder, _, name = path.rpartition("/")
     if folder != HANDOFF_FOLDER:
         return None

@@ -20,12 +20,12 @@ from yolo_fs.subject import Subject
 
 HANDOFF_ROW = STORAGE[0]
 HANDOFF_FOLDER = HANDOFF_ROW.directory
-_GUID = r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"
+GUID = r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"
 _DAY = r"[0-9]{4}-?[0-9]{2}-?[0-9]{2}"
 _TIME = r"[0-9]{2}[:-]?[0-9]{2}[:-]?[0-9]{2}(?:\.[0-9]+)?"
 _AGENTS = "|".join(("user", *AgentType))
 _FORMS: Mapping[str, str] = {
-    "session-id": _GUID,
+    "session-id": GUID,
     "source": _AGENTS,
     "target": _AGENTS,
     "timestamp": rf"{_DAY}T{_TIME}(?:Z|[+-][0-9]{{2}}:?[0-9]{{2}})",
@@ -38,7 +38,7 @@ _FORMS: Mapping[str, str] = {
 A screen's name has no underscore: so a name has one reading.
 """
 
-CHOICES = re.compile(rf"choices_(?P<session>{_GUID})\.json")
+CHOICES = re.compile(rf"choices_(?P<session>{GUID})\.json")
 """Our own neighbour of the handoffs: what the orchestrator chose after an error."""
 
 _GAP = re.compile(r"\[([A-Za-z-]+)\]")

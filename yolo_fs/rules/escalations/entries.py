@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from yolo_fs.protocol.escalation import LEVELS
-from yolo_fs.protocol.names import Role
+from yolo_fs.protocol.names import Dept, Role
 from yolo_fs.rules.artifacts.naming import Changed, Entry, changes, entries_in, without
 from yolo_fs.rules.escalations.fold import escalations
 from yolo_fs.rules.escalations.log import EscalationLog, logged
@@ -55,6 +55,17 @@ def next_entries(facts: PhaseFacts, before: Mapping[str, Any] | None) -> NextEnt
 def as_committed(facts: PhaseFacts) -> tuple[EscalationProgress, ...]:
     """Return the escalations of a phase as history has them, whatever any clock says today."""
     return escalations(logged(facts), _END)
+
+
+def open_of(facts: PhaseFacts, department: Dept | None) -> Iterator[EscalationProgress]:
+    """Yield the open escalations of a department, or of all; the first that works on the phase has
+    those of one that does not.
+    """
+    working = facts.switches.departments
+    for one in as_committed(facts):
+        theirs = one.department if one.department in working else working[0]
+        if one.is_open and department in (None, theirs):
+            yield one
 
 
 def said_of(before: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

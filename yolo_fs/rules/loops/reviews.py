@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from yolo_fs.protocol.chains import CHANGE_CLASSES, REVIEW_REMEDIES, Weight
 from yolo_fs.protocol.names import Dept, Role
 from yolo_fs.rules.escalations.entries import as_committed
-from yolo_fs.rules.evidence.facts import PhaseFacts
+from yolo_fs.rules.evidence.facts import PhaseFacts, plans_of
 from yolo_fs.rules.loops.facts import LoopFacts
 
 _SEVERITIES = {severity: row.weight for row in CHANGE_CLASSES for severity in row.severities}
@@ -225,11 +225,14 @@ def unfinished_reviews(
     """Yield each plan whose last review in force is not over: the plan, the verdict, how far it is.
 
     Every verdict line counts, not the first alone (docs/sources.md#c21); a plan's last verdict is
-    the one in force.
+    the one in force. A plan that was withdrawn takes its review with it.
     """
     known = LoopFacts(facts, 0, facts.versions, facts.work)
     lines = [line for filed in facts.of_kind("code-review", department) for line in filed.lines]
+    plans = {str(plan.id) for plan in plans_of(facts, department)}
     for plan in dict.fromkeys(str(line.get("plan")) for line in lines if "r" in line):
+        if plan not in plans:
+            continue
         reviews = reviews_of(known, plan, department)
         stage = stage_of(known, plan, reviews)
         if stage.role is not None:

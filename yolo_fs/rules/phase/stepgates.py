@@ -13,7 +13,7 @@ from typing import Any
 from yolo_fs.protocol.departments import DEPARTMENT_BY_NAME
 from yolo_fs.protocol.gates import Outcome
 from yolo_fs.protocol.workflow import EntryGate, ExitGate
-from yolo_fs.rules.escalations.entries import as_committed
+from yolo_fs.rules.escalations.entries import open_of
 from yolo_fs.rules.evidence.facts import all_present
 from yolo_fs.rules.evidence.plans import PlanStanding
 from yolo_fs.rules.loops.reviews import unfinished_reviews
@@ -238,9 +238,8 @@ def _summaries(view: View) -> Iterator[str]:
 
 def _no_pending_escalation(view: View) -> Iterator[str]:
     """What anybody writes ends none: the task has to go on, as the log of escalations shows."""
-    for one in as_committed(view.facts):
-        if one.is_open:
-            yield f"escalation {one.id} is {one.standing}: {one.agent} holds it"
+    for one in open_of(view.facts, view.department):
+        yield f"escalation {one.id} is {one.standing}: {one.agent} holds it"
 
 
 def _review_approved(view: View) -> Iterator[str]:

@@ -17,7 +17,7 @@ from yolo_fs.protocol.names import Dept, Role
 from yolo_fs.protocol.workflow import STEP_BY_KEY
 from yolo_fs.reasons import safe
 from yolo_fs.rules.artifacts.recognise import place_of_name
-from yolo_fs.rules.escalations.entries import as_committed
+from yolo_fs.rules.escalations.entries import open_of
 from yolo_fs.rules.evidence.facts import PhaseFacts, texts
 from yolo_fs.rules.loops.facts import Loop, LoopFacts, LoopProgress
 from yolo_fs.rules.loops.rounds import loop_of, loops
@@ -194,16 +194,14 @@ class _Turns:
 
     def _held(self, status: DepartmentStatus) -> Next | None:
         """Whoever holds an escalation of the department has to answer it."""
-        plans = {plan.id for plan in status.plans}
-        for one in as_committed(self.facts):
-            if one.is_open and one.id.task.plan in plans:
-                loop = loop_of(one, self.loops) if one.is_told else None
-                if loop:
-                    step = _STEP_OF_LOOP[loop.kind]
-                    return Next(step, loop.next, STEP_BY_KEY[step].inputs, why=str(loop))
-                why = f"escalation {one.id} is {one.standing}: {one.agent} holds it"
-                task = str(one.id.task)
-                return Next("implementation", one.agent, ("escalation.jsonl",), task, why)
+        for one in open_of(self.facts, status.department):
+            loop = loop_of(one, self.loops) if one.is_told else None
+            if loop:
+                step = _STEP_OF_LOOP[loop.kind]
+                return Next(step, loop.next, STEP_BY_KEY[step].inputs, why=str(loop))
+            why = f"escalation {one.id} is {one.standing}: {one.agent} holds it"
+            task = str(one.id.task)
+            return Next("implementation", one.agent, ("escalation.jsonl",), task, why)
         return None
 
     def _stopped(self, status: DepartmentStatus) -> Next | None:

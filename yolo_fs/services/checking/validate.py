@@ -100,7 +100,7 @@ class Validator:
             hint = "'yolo-fs init' makes one; or name the files to check."
             message = f"{root} has no {PLANNING_ROOT}"
             raise YoloError(Reason.NOT_INITIALISED, message, hint=hint, exit_code=Exit.NOT_HERE)
-        for folder in dict.fromkeys((*self._settings.roots, HANDOFF_FOLDER)):
+        for folder in (PLANNING_ROOT, HANDOFF_FOLDER):
             yield from self._folder(root, folder, "")
         for sessions in self._settings.policy.directive_roots:
             for entry in walk(root, sessions):

@@ -196,6 +196,17 @@ def written_in(source: PacketSource, limits: Limits) -> ParsedPacket:
     return replace(written, findings=found if text is None else (*found, *written.findings))
 
 
+def _not_there(path: str) -> Finding:
+    return Finding(
+        Reason.FILE_MISSING,
+        path,
+        message="the directive of this branch has no handoff",
+        expected="the handoff of its sender, without which nobody executes it",
+        hint="have it written by 'yolo-fs handoff emit'; a session that is over says "
+        "`status: archived` in its README",
+    )
+
+
 class DirectiveHandoffs:
     """The handoffs of one repository."""
 
@@ -307,11 +318,36 @@ class DirectiveHandoffs:
         `session_id`: the directive session that the agent executes, whose HANDOFF.md must be there.
         `editing`: the file, relative to the repository; the HANDOFF.md itself may always be mended.
         """
-        path = self.sessions.handoff_of(session_id) if session_id else self.latest()
+        missing = "" if session_id else self._missing(receiver)
+        path = self.sessions.handoff_of(session_id) if session_id else missing or self.latest()
         if path in ("", editing):
             return Permission(allowed=True)
+        if missing:
+            return Permission(allowed=False, findings=(_not_there(missing),))
         handed = self.check(self.sessions.open(path), now, receiver)
         return Permission(handed.is_accepted or bool(handed.over), errors(handed.findings))
+
+    def _missing(self, receiver: str) -> str:
+        """Return the HANDOFF.md that the session of this branch lacks: once it was committed for
+        everybody, before that for whoever is to execute the directive.
+        """
+        head = self._repository.head()
+        for path in self._absent():
+            folder = path.rpartition("/")[0]
+            is_asked = receiver == DirectiveRole.EXECUTOR or self._repository.blob_at(
+                head.tip, path
+            )
+            if not is_asked or self.sessions.is_archived(folder):
+                continue
+            if head.branch and self.sessions.branch_of(DirectiveSession(folder))[0] == head.branch:
+                return path
+        return ""
+
+    def _absent(self) -> Iterator[str]:
+        """Yield where a session has no HANDOFF.md."""
+        for folder in self.sessions.folders():
+            if not os.path.lexists(os.path.join(self._root, folder, HANDOFF)):
+                yield f"{folder}/{HANDOFF}"
 
     def note_accepted(self, now: datetime) -> None:
         """Note by which stamps of files editing is allowed to everybody, so that hooks ask again
@@ -319,8 +355,9 @@ class DirectiveHandoffs:
 
         What is younger than a moment might change again without a new stamp, and is not noted.
         """
-        latest = self.latest()
-        seen = self._stamps(self.check(self.sessions.open(latest), now)) if latest else {}
+        latest, nothing = self.latest(), ReceivedHandoff(PacketSource("", b""), None, ())
+        handed = self.check(self.sessions.open(latest), now) if latest else nothing
+        seen = self._stamps(handed) if latest or any(self._absent()) else {}
         # Judged after the stamps are taken: what changes in between is then asked again.
         if not seen or not self.may_edit(now).allowed:
             return
@@ -338,9 +375,9 @@ class DirectiveHandoffs:
         inode.
         """
         session, packet = handed.session, handed.packet
-        handoffs = [entry.path for entry in self._files()]
-        readmes = [f"{path.rpartition('/')[0]}/{README}" for path in handoffs]
-        paths = [*handoffs, *readmes, CONFIG, *self.sessions.roots]
+        handoffs, absent = [entry.path for entry in self._files()], list(self._absent())
+        readmes = [f"{path.rpartition('/')[0]}/{README}" for path in (*handoffs, *absent)]
+        paths = [*handoffs, *absent, *readmes, CONFIG, *self.sessions.roots]
         paths += [f"{session.folder}/{README}"] if session else []
         for named in (packet.task_file, packet.required_reading) if packet else ():
             paths += [

@@ -7,7 +7,7 @@ See docs/faults.md#f50 and #f51.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from yolo_fs.edges.files import names_in, read
@@ -64,6 +64,13 @@ class DirectiveSessions:
                 Reason.BEING_WRITTEN, path, message=message, expected="a whole file", hint=hint
             )
         return PacketSource(path, found.data, found.stamp.mtime_ns / 1e9)
+
+    def folders(self) -> Iterator[str]:
+        """Yield the folders of all sessions."""
+        for root in self.roots:
+            for name in names_in(os.path.join(self._root, root)):
+                if os.path.isdir(os.path.join(self._root, root, name)):
+                    yield f"{root}/{name}"
 
     def find(self, session_id: str) -> DirectiveSession | None:
         """Return the session of a GUID, its branch unread, or None."""

@@ -58,7 +58,8 @@ class Settings:
     @property
     def roots(self) -> tuple[str, ...]:
         """The folders that artifacts lie in."""
-        return (PLANNING_ROOT, HANDOFF_FOLDER) if self.policy.product_handoffs else (PLANNING_ROOT,)
+        products = (HANDOFF_FOLDER,) if self.policy.product_handoffs else ()
+        return (PLANNING_ROOT, *products, *self.policy.directive_roots)
 
     @property
     def limits(self) -> Limits:

@@ -20,7 +20,7 @@ from yolo_fs.edges.git.repository import Head, Repository
 from yolo_fs.edges.scan_cache import ScanCache
 from yolo_fs.reasons import Finding, Reason, YoloError, errors
 from yolo_fs.rules.artifacts.checks import needs_of
-from yolo_fs.rules.artifacts.classify import classify
+from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.rules.artifacts.misnamed import misnamed
 from yolo_fs.rules.artifacts.naming import subject_of, trailers_of
 from yolo_fs.rules.artifacts.recognise import plans_named
@@ -127,7 +127,8 @@ class Pipeline:
         if checked.secrets:
             return Held(Reason.SECRET, checked.secrets)
         if reason := self._reason_to_hold(place.path, in_head, obstacle):
-            return Held(reason)
+            is_local = reason is Reason.GITIGNORED and not place.path.startswith(PLANNING_ROOT)
+            return Ignored() if is_local else Held(reason)
         before = previous_records(self._repository, place, in_head)
         subject = subject_of(place, checked.records, before)
         failpoint.reach("intake.judged")
