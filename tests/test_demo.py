@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -129,6 +130,23 @@ def test_a_blocker_goes_up_to_the_user_and_down_again_as_the_story_says(
     assert told.index("chore(state): escalation received phase 1") < told.index(
         "chore(state): escalation resolved phase 1"
     )
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.usefixtures("asked_by_fork")
+def test_two_machines_agree_across_one_is_frozen_and_taken_over_and_both_ship(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+    code = run(["demo", "--play", "machines", "--speed", "100", "--json"])
+
+    envelope = json.loads(capsys.readouterr().out)
+    (said,) = envelope["data"]["plays"]
+    assert (code, envelope["findings"], os.listdir(tmp_path)) == (0, [], [])
+    assert [proof["claim"] for proof in said["proofs"] if not proof["holds"]] == []
+    made = Counter(commit["subject"] for commit in said["commits"])
+    assert made["docs(01): api-contracts"] == 4  # proposed and agreed, on each of the machines
 
 
 def test_both_plays_of_the_escalation_are_chosen_by_their_one_name() -> None:

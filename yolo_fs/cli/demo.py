@@ -74,6 +74,8 @@ def demo(asked: Invocation, *, named: str | None, keep: bool, speed: float) -> R
     product     the agents of the product workflow hand over to each other
     escalation  a blocked Dev's question goes up to the user, level by level,
                 and the decision comes down; once for one department, once for several
+    machines    two clones of one remote: a contract agreed across, one machine
+                frozen and taken over, and the sign-off on either
 
     Without --play, the first three. Temporary repositories are used and removed in the end.
     Exit code 1 when anything differs from the play.

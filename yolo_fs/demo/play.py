@@ -14,7 +14,9 @@ from importlib.resources import files
 from typing import Any
 
 FOLDER = files("yolo_fs.demo") / "plays"
-FILES = ("company", "hold", "login", "product", "escalation_single", "escalation_multi")
+FILES = (
+    "company", "hold", "login", "product", "escalation_single", "escalation_multi", "machines",
+)  # fmt: skip
 """Every play, in the order in which they are shown."""
 
 
@@ -34,6 +36,8 @@ class PlayScene:
     """Longest wait for what is expected."""
     at_once: bool = False
     """Whether the actions are those of several agents who work at the same time."""
+    at: str = ""
+    """Machine where it happens, of a play with several; empty for the first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +68,8 @@ class Play:
     """Whether the daemon writes and commits state files of its own in between."""
     shows_log: bool = True
     """Whether the history is shown at the end."""
+    machines: tuple[str, ...] = ()
+    """Names of the clones that a team of several machines has; empty for one repository."""
     policy: Mapping[str, Any] = field(default_factory=dict)
     """What the user's own configuration allows the daemon."""
 
@@ -86,6 +92,7 @@ def load_play(file: str) -> Play:
     value.setdefault("files", name)
     value["opening"] = tuple(value["opening"])
     value["leaves"] = tuple(value.get("leaves", ()))
+    value["machines"] = tuple(value.get("machines", ()))
     value["acts"] = tuple(
         PlayAct(act["step"], act["title"], tuple(_scene(scene) for scene in act["scenes"]))
         for act in value["acts"]

@@ -97,28 +97,37 @@ class Player:
 
     def __init__(self, stage: Stage, pace: Pace, audience: Audience):
         self._stage = stage
+        self._machines = stage.machines or {"": stage}
         self._pace = pace
         self._audience = audience
         self._until = 0.0
         """Deadline of the scene, monotonic clock."""
         self.results: list[tuple[PlayScene, SceneResult]] = []
-        self.commits: list[DaemonEvent] = []
-        """Every commit that the daemon has reported."""
         self.keeps_states = False
         self.open_changes: tuple[bytes, bytes] | None = None
         """What the user staged and left unstaged, when the play has the user do so."""
+
+    @property
+    def commits(self) -> list[DaemonEvent]:
+        """Every commit that a daemon has reported."""
+        return [event for stage in self._machines.values() for event in stage.commits]
 
     def play(self, play: Play) -> tuple[Finding, ...]:
         """Play until the end, or until something differs; return what differed."""
         self.keeps_states = play.keeps_states
         try:
             self._until = time.monotonic() + START_S
-            self._event("", "its start", lambda event: event.name == STARTED)
+            self._machines = self._stage.machines or {"": self._stage}
+            for stage in reversed(self._machines.values()):
+                self._stage = stage
+                self._event("", "its start", lambda event: event.name == STARTED)
             for act in play.acts:
                 self._audience.act(act)
                 for scene in act.scenes:
                     self._perform(scene)
-            self._stop_daemon()
+            for stage in self._machines.values():
+                self._stage = stage
+                self._stop_daemon()
         except DifferentError as difference:
             return (Finding(difference.reason, message=str(difference)),)
         except YoloError as error:
@@ -129,6 +138,7 @@ class Player:
 
     def _perform(self, scene: PlayScene) -> None:
         self._audience.scene(scene)
+        self._stage = self._machines[scene.at] if scene.at else next(iter(self._machines.values()))
         if scene.do:  # a question takes its time by itself
             time.sleep(self._pace.scene_s)
         self._until = time.monotonic() + scene.deadline_s
@@ -240,26 +250,30 @@ class Player:
         """
         last = "nothing"
         while event := self._stage.daemon.next(self._until):
+            self._stage.told.add(event.name)
             if event.name == COMMITTED:
-                self.commits.append(event)
+                self._stage.commits.append(event)
             is_here = path in ("", event.path)
             if is_here and fits(event):
                 return event
-            is_expected = (is_here and is_allowed(event)) or self._is_state(event)
+            is_expected = (is_here and is_allowed(event)) or self._comes_by_itself(event)
             if event.name in (COMMITTED, REJECTED) and not is_expected:
                 raise DifferentError(f"expected {wanted}; the daemon reported: {event}")
             last = str(event)
         message = f"expected {wanted}; until the deadline the daemon reported: {last}"
         raise DifferentError(message, Reason.DEADLINE_PASSED)
 
-    def _is_state(self, event: DaemonEvent) -> bool:
-        """Return whether the daemon committed a state file of its own."""
-        return self.keeps_states and event.name == COMMITTED and event.path.endswith(STATE_FILES)
+    def _comes_by_itself(self, event: DaemonEvent) -> bool:
+        """Return whether the daemon committed a state file of its own, or what another clone or
+        both sides of a merge made.
+        """
+        is_state = self.keeps_states and event.path.endswith(STATE_FILES)
+        return event.name == COMMITTED and (is_state or bool(event.origin))
 
     def _stop_daemon(self) -> None:
         for event in self._stage.daemon.stop():
-            if self._is_state(event):
-                self.commits.append(event)
+            if self._comes_by_itself(event):
+                self._stage.commits.append(event)
             elif event.name in (COMMITTED, REJECTED):
                 raise DifferentError(f"after the last scene the daemon reported: {event}")
         if self._stage.daemon.exit_code != 0:
@@ -267,6 +281,22 @@ class Player:
             raise DifferentError(f"the daemon ended with exit code {code}")
 
     # --- what else there is to see ---
+
+    def _arrives(self, path: str, *, said: str = "") -> SceneResult:
+        """The branch here has what every other machine has at the path."""
+
+        def differs() -> str:
+            blobs = {stage.committed_blob(path) for stage in self._machines.values()}
+            return "" if len(blobs) == 1 and all(blobs) else f"{path} is not the same everywhere"
+
+        self._poll(differs)
+        return SceneResult(Mark.COMMITTED, said or f"{path.rpartition('/')[2]} is here as well")
+
+    def _tells(self, name: str, *, said: str) -> SceneResult:
+        """The daemon reports an event."""
+        if name not in self._stage.told:  # it may have come while others were waited for
+            self._event("", f"the event {name}", lambda event: event.name == name)
+        return SceneResult(Mark.YES, said)
 
     def _waits(self, path: str, *, reason: str) -> SceneResult:
         """`yolo-fs status` shows the file as pending."""
@@ -365,6 +395,8 @@ EXPECTATIONS: Mapping[str, Callable[..., SceneResult]] = {
     "says": Player._says,
     "keeps": Player._keeps,
     "agrees": Player._agrees,
+    "arrives": Player._arrives,
+    "tells": Player._tells,
     "sleeps": Player._sleeps,
     "wakes": Player._wakes,
 }

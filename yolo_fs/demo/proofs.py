@@ -13,6 +13,10 @@ from yolo_fs.demo.play import Play, PlayScene
 from yolo_fs.demo.player import Player, difference
 from yolo_fs.demo.stage import SECRET, Stage
 from yolo_fs.reasons import YoloError, safe
+from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
+
+TEAM = "refs/yolo-fs/remote/main"
+"""What a clone last saw of the team's branch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +31,17 @@ class DemoProof:
 
 def prove(play: Play, stage: Stage, player: Player) -> Iterator[DemoProof]:
     """Yield every claim that a play makes, checked."""
-    yield _one_file_each(stage, player)
+    stages = stage.machines.values() or (stage,)
+    for each in stages:
+        yield _one_file_each(each)
+    if stage.machines:
+        yield _is_the_same_everywhere(stage)
     if player.open_changes is not None:
         holds = stage.open_changes() == player.open_changes
         yield DemoProof("what the user staged and left unstaged is the same, byte for byte", holds)
-    left = tuple(stage.git.text("status", "--porcelain").splitlines())
+    left = tuple(
+        line for each in stages for line in each.git.text("status", "--porcelain").splitlines()
+    )
     claim = "the work tree holds no other open change"
     yield DemoProof(claim, left == play.leaves, ", ".join(left))
     if any(_pastes_secret(scene) for scene in play.scenes):
@@ -47,14 +57,27 @@ def prove(play: Play, stage: Stage, player: Player) -> Iterator[DemoProof]:
     yield _is_sound(stage)
 
 
-def _one_file_each(stage: Stage, player: Player) -> DemoProof:
+def _is_the_same_everywhere(stage: Stage) -> DemoProof:
+    """Every machine has the same artifacts, and the team's branch each version once."""
+    trees = {
+        each.git.text("ls-tree", "-r", "HEAD", "--", PLANNING_ROOT)
+        for each in stage.machines.values()
+    }
+    origins = stage.git.text("log", "--format=%(trailers:key=Yolo-Origin,valueonly)", TEAM).split()
+    claim = f"the artifacts of {len(stage.machines)} machines are the same; "
+    claim += f"the team's branch has each of {len(origins)} versions once"
+    return DemoProof(claim, len(trees) == 1 and len(origins) == len(set(origins)))
+
+
+def _one_file_each(stage: Stage) -> DemoProof:
     """Every reported commit is on the branch and changes just the reported file."""
-    expected = "".join(f"{event.commit}\n{event.path}\n" for event in player.commits)
-    commits = [event.commit for event in player.commits]
+    expected = "".join(f"{event.commit}\n{event.path}\n" for event in stage.commits)
+    commits = [event.commit for event in stage.commits]
     stdin = "".join(f"{commit}\n" for commit in commits).encode()
     changed = stage.git.run("diff-tree", "--stdin", "-r", "--name-only", given=stdin).out
     missing = set(commits) - set(stage.git.text("rev-list", "HEAD").split())
-    claim = f"all {len(commits)} commits of the daemon are on the branch, one file each"
+    name = f" of the {os.path.basename(stage.root)}" if stage.machines else ""
+    claim = f"all {len(commits)} commits of the daemon{name} are on the branch, one file each"
     holds = os.fsdecode(changed) == expected and not missing
     return DemoProof(claim, holds, ", ".join(missing))
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from yolo_fs.credentials import RULES
 from yolo_fs.demo.play import Play
-from yolo_fs.demo.processes import DaemonProcess, GateWaiter, command, environment
+from yolo_fs.demo.processes import DaemonEvent, DaemonProcess, GateWaiter, command, environment
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.git.runner import Git
 from yolo_fs.reasons import Reason, YoloError
@@ -124,6 +124,9 @@ def stage_for(play: Play, *, keep: bool) -> Iterator[Stage]:
     with ExitStack() as cleanup:
         home = _temporary_folder(cleanup, "yolo-fs-demo-home-", keep=False)
         root = _temporary_folder(cleanup, "yolo-fs-demo-", keep=keep)
+        if play.machines:
+            root = os.path.join(root, play.machines[0])
+            os.mkdir(root)
         stage = Stage(play, root, home)
         cleanup.callback(stage.close)
         yield stage
@@ -147,6 +150,12 @@ class Stage:
         self.messages: list[Mapping[str, Any]] = []
         """Every message that was sent in an escalation."""
         self.waiter: GateWaiter | None = None
+        self.commits: list[DaemonEvent] = []
+        """Every commit that its daemon has reported."""
+        self.told: set[str] = set()
+        """Names of the events that its daemon has reported."""
+        self.machines: dict[str, Stage] = {}
+        """The team's clones by name, this one included; empty for one repository."""
         self._play = play
         self._home = home
         self._environment = environment(home)
@@ -167,7 +176,34 @@ class Stage:
             self._configure(self._play.policy)
         for action in self._play.opening:
             self.do(action)
-        error_log = os.path.join(self._home, "daemon.err")
+        for name in self._play.machines:
+            self.machines[name] = self._machine(name)
+        for stage in self.machines.values() or (self,):
+            stage.start()
+
+    def _machine(self, name: str) -> Stage:
+        """Return a clone that has joined the team; all of them meet at a bare repository."""
+        team, name_of_bare = os.path.split(self.root)[0], "team.git"
+        bare = os.path.join(team, name_of_bare)
+        if not os.path.isdir(bare):
+            self.git.run(
+                "clone", "--quiet", "--bare", "--template=", self.root, bare, networked=True
+            )
+            self.git.run("remote", "add", "origin", bare)
+        stage = self
+        if name != os.path.basename(self.root):
+            stage = Stage(self._play, os.path.join(team, name), self._home)
+            stage._task_commits = self._task_commits
+            self.git.run(
+                "clone", "--quiet", "--template=", "--no-local", bare, stage.root, networked=True
+            )
+            os.chmod(f"{stage.root}/.git", 0o700)
+        stage.ask("team", "join", "origin", "--yes")
+        return stage
+
+    def start(self) -> None:
+        """Start the daemon."""
+        error_log = os.path.join(self._home, f"{os.path.basename(self.root)}.err")
         self._daemon = DaemonProcess(self.root, self._environment, error_log)
 
     def _configure(self, policy: Mapping[str, Any]) -> None:
@@ -177,7 +213,10 @@ class Stage:
             json.dump({"policy": policy}, file)
 
     def close(self) -> None:
-        """End the daemon and the process at the gate, if they run."""
+        """End the daemons and the process at the gate, if they run."""
+        for stage in self.machines.values():
+            if stage is not self:
+                stage.close()
         if self.waiter is not None:
             self.waiter.stop()
         if self._daemon is not None:
@@ -259,6 +298,14 @@ class Stage:
         if data["message"]:
             self.messages.append(data["message"])
 
+    def _freeze(self, _: bool, rest: Rest) -> None:
+        self.daemon.freeze()
+        rest()
+
+    def _wake(self, _: bool, rest: Rest) -> None:
+        self.daemon.wake()
+        rest()
+
     # --- questions ---
 
     def ask(self, verb: str, *others: str, stdin: bytes = b"") -> tuple[int, Mapping[str, Any]]:
@@ -281,6 +328,11 @@ class Stage:
     def blob(self, path: str) -> str:
         """Return the blob id of the file at a path."""
         return self.git.text("hash-object", "--no-filters", "--", path)
+
+    def committed_blob(self, path: str) -> str:
+        """Return the blob id that the branch has at a path; empty when there is none."""
+        named = self.git.run("rev-parse", "--verify", "--quiet", f"HEAD:{path}", ok=(0, 1, 128))
+        return named.out.decode().strip()
 
     def commit_of(self, subject: str) -> str:
         """Return the latest commit under a subject; empty when none of the last 20 has it."""
@@ -318,5 +370,7 @@ ACTIONS: Mapping[str, Callable[..., None]] = {
     "judge": Stage._judge,
     "wait": Stage._wait_at_gate,
     "tell": Stage._tell,
+    "freeze": Stage._freeze,
+    "wake": Stage._wake,
 }
 """First key of an action → what it does; the other keys are its keyword arguments."""
