@@ -7,13 +7,13 @@ import pytest
 from tools.house import ROOT, Measure, Module, measures, modules
 
 CEILINGS = {
-    "modules": 396,
+    "modules": 389,
     "lines": 70_500,
     "public class names used twice": 0,
-    "modules with one importer": 58,
+    "modules with one importer": 50,
     "syntax nodes per line, median of functions": 9.0,
     "nested conditional expressions": 0,
-    "comprehensions of more than 2 clauses": 35,
+    "comprehensions of more than 2 clauses": 0,
     "citations that do not resolve": 0,
     "lines of more than 100 characters": 0,
 }

@@ -12,9 +12,9 @@ from tests.support.teams import Team
 from yolo_fs.cli.main import VERBS, run
 from yolo_fs.protocol.hosts import HOST_BY_NAME
 from yolo_fs.reasons import Exit
-from yolo_fs.services.hooks import plugin
+from yolo_fs.services.hooks import registration
 
-SKILL = (Path(plugin.__file__).parent / "plugin_texts/SKILL.md").read_text()
+SKILL = (Path(registration.__file__).parent / "plugin_texts/SKILL.md").read_text()
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def test_an_older_one_is_renewed_and_what_is_beside_it_stays(folder: Path) -> No
     assert (folder / "notes.txt").read_text() == "mine"
 
 
-@pytest.mark.parametrize("name", [".claude-plugin/plugin.json", "README.md"])
+@pytest.mark.parametrize("name", [".claude-plugin/registration.json", "README.md"])
 def test_a_folder_of_somebody_else_is_left_alone(folder: Path, name: str) -> None:
     (folder / name).parent.mkdir(parents=True)
     (folder / name).write_text('{"name": "another"}')

@@ -16,8 +16,8 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.protocol.hosts import HOST_BY_NAME
 from yolo_fs.protocol.roster import AGENT_BY_NAME
 from yolo_fs.reasons import Exit
+from yolo_fs.services.hooks.doctor import approved_digest, examine_hosts
 from yolo_fs.services.hooks.hostsettings import HostSettings
-from yolo_fs.services.hooks.trust import approved_digest, examine_hosts
 
 OLD = {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "yolo-fs hook stop --old"}]}]}}
 PARTS = [

@@ -121,12 +121,8 @@ def _reply(
         "words": [word._asdict() | {"files": count} for word, count in words],
         "aliases": aliases_of(words),
     }
-    questions: list[Finding] = [
-        finding
-        for file in files
-        if file.readiness in (Readiness.AUTHOR, Readiness.MISNAMED)
-        for finding in file.findings
-    ]
+    asked = [file for file in files if file.readiness in (Readiness.AUTHOR, Readiness.MISNAMED)]
+    questions: list[Finding] = [finding for file in asked for finding in file.findings]
     code = Exit.FINDINGS if questions else Exit.DONE
 
     def show(console: Console) -> None:

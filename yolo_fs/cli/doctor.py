@@ -10,7 +10,7 @@ from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Exit, errors, safe
 from yolo_fs.services.daemon.warm_keeper import WarmState, warm_state
-from yolo_fs.services.hooks.trust import examine_hosts
+from yolo_fs.services.hooks.doctor import examine_hosts
 from yolo_fs.services.install.doctor import Symptom, examine_repository
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Exit, safe
-from yolo_fs.services.team.forecast import ExpectedConflict, lines_of
-from yolo_fs.services.team.forecast import forecast as conflicts_of
+from yolo_fs.services.team.overview import ExpectedConflict, lines_of
+from yolo_fs.services.team.overview import forecast as conflicts_of
 
 if TYPE_CHECKING:
     from rich.console import Console

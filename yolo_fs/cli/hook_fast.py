@@ -322,10 +322,10 @@ def _is_one_of_ours(told: Question, root: str) -> bool:
 def _handed_over(root: str) -> list[str]:
     """Return the handoffs that lie about, and where a session lacks its own."""
     sessions = os.path.join(root, DIRECTIVES)
+    below = (step for start in (os.path.join(root, PLANNING), sessions) for step in os.walk(start))
     return [
         os.path.join(folder, HANDOFF)
-        for start in (os.path.join(root, PLANNING), sessions)
-        for folder, _, names in os.walk(start)
+        for folder, _, names in below
         if HANDOFF in names or os.path.dirname(folder) == sessions
     ]
 

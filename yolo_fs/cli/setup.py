@@ -17,8 +17,14 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.protocol.hosts import HOST_BY_NAME, Host
 from yolo_fs.reasons import Exit, Finding, Level, Reason
 from yolo_fs.services.hooks.hostsettings import PROGRAM, HostSettings
-from yolo_fs.services.hooks.plugin import is_plugin_complete, write_plugin
-from yolo_fs.services.hooks.registration import ServerEntry, TomlSection, role_tables, server_table
+from yolo_fs.services.hooks.registration import (
+    ServerEntry,
+    TomlSection,
+    is_plugin_complete,
+    role_tables,
+    server_table,
+    write_plugin,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console

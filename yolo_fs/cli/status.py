@@ -11,8 +11,7 @@ import click
 
 from yolo_fs.cli.board import LARGE, draw_asides, draw_board, draw_crew, draw_machines
 from yolo_fs.cli.reply import Invocation, Reply, envelope, verb
-from yolo_fs.cli.screen import draw_screen
-from yolo_fs.cli.watch import drawn, follow
+from yolo_fs.cli.screen import draw_screen, drawn, follow
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Exit, YoloError, safe
 from yolo_fs.rules.decide import describe

@@ -94,7 +94,7 @@ def _oddities(phases: Phases) -> Iterator[str]:
     links = {(_name(phase), need) for phase in phases for need in _needs(phase)}
     joined = {name for link in links for name in link}
     critical = {_name(phase) for phase in phases if phase.get("critical") is True}
-    on_path = {name for link in links if critical.issuperset(link) for name in link}
+    on_path = {name for link in filter(critical.issuperset, links) for name in link}
     for name in map(_name, phases):
         if len(phases) > 1 and name not in joined:
             yield f"Phase '{name}' is orphaned (no dependencies and nothing depends on it)"

@@ -105,10 +105,10 @@ def as_page(root: str, files: Sequence[AdoptedFile]) -> str:
     common = causes(files)
     most = common[0][1] if common else 1
     reasons = [[cause, str(count), bar(count, most)] for cause, count in common]
+    waiting = [file for file in files if file.readiness is not Readiness.VALID]
     open_files = [
         [file.path, file.readiness.value, str(finding)]
-        for file in files
-        if file.readiness is not Readiness.VALID
+        for file in waiting
         for finding in file.findings[:10]
     ]
     return "\n".join(

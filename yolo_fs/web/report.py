@@ -87,7 +87,7 @@ def write_report(record: PhaseRecord) -> bytes:
 def _sections(record: PhaseRecord) -> Iterator[Markup]:
     phase, progress = record.phase, record.phase.progress
     decision, why = phase.sign_off
-    plans = [plan for one in progress.departments for plan in one.plans]
+    plans = progress.plans
     done = sum(plan.is_done for plan in plans)
     state = "complete" if phase.is_complete else f"at {_words(progress.step)}, {progress.percent} %"
     yield _card(

@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from yolo_fs.reasons import Level, Reason
-from yolo_fs.rules.handoffs.envelopes import read
-from yolo_fs.rules.handoffs.product_content import CORE, MAY_BE_EMPTY, SENTENCES, sentences_in
+from yolo_fs.rules.handoffs.envelopes import CORE, MAY_BE_EMPTY, SENTENCES, read, sentences_in
 from yolo_fs.schemas.base import Fault, Strictness
 
 RUN = sorted((Path(__file__).parents[3] / "yolo_fs/demo/plays/product").glob("[0-9]*.json"))

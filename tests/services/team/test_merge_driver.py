@@ -11,8 +11,8 @@ import pytest
 from tests.services.team.work_trees import GAPS, PHASE, PLAN, TeamTree, gap, new_tree, plan
 from yolo_fs.cli.main import run
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.services.team.forecast import forecast, lines_of
 from yolo_fs.services.team.merge_driver import examine, install, uninstall
+from yolo_fs.services.team.overview import forecast, lines_of
 
 __all__ = ["new_tree"]
 

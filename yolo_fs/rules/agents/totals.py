@@ -204,12 +204,8 @@ def _summary(facts: PhaseFacts, plan: PlanStatus) -> Mapping[str, Any]:
 
 def _tests(facts: PhaseFacts, plan: PlanStatus) -> dict[str, int]:
     runs = [line for line in facts.lines_of("test-results") if line.get("plan") == str(plan.id)]
-    return {
-        key: line[key]
-        for line in runs[-1:]
-        for key in ("ps", "fl")
-        if isinstance(line.get(key), int)
-    }
+    last = runs[-1] if runs else {}
+    return {key: last[key] for key in ("ps", "fl") if isinstance(last.get(key), int)}
 
 
 def task_of(said: Mapping[str, Any]) -> TaskRef | None:
@@ -226,7 +222,8 @@ def completion_faults(
     message came from.
     """
     task, name = task_of(said), safe(str(said.get("commit")))
-    ours = [one for plan in plans for one in plan.tasks if one.ref == task]
+    tasks = (one for plan in plans for one in plan.tasks)
+    ours = [one for one in tasks if one.ref == task]
     if not ours:
         yield Finding(
             Reason.UNKNOWN_REFERENCE, path, 1, "/task_id", f"no committed plan has task {task}"

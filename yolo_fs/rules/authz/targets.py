@@ -125,12 +125,8 @@ def _is_other_context(target: Target, _: Item, actor: Actor) -> bool:
 def _is_other_artifact(target: Target, _: Item, actor: Actor) -> bool:
     """What a department was handed is its own from then on."""
     own = actor.department or DEFAULT_DEPARTMENT
-    handed = any(
-        means(item, target, actor)
-        for row in BORDERS
-        if row.department is own
-        for item in row.receives
-    )
+    rows = (row for row in BORDERS if row.department is own)
+    handed = any(means(item, target, actor) for row in rows for item in row.receives)
     return target.department not in (None, own) and not handed
 
 

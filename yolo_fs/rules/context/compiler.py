@@ -76,7 +76,8 @@ def _least_bytes(blocks: Iterable[Block]) -> int:
     """Return what blocks take at least: much is known to be too large before a byte of it is
     written.
     """
-    return sum(len(str(value)) for one in blocks for row in one.rows for value in row.values)
+    rows = (row for one in blocks for row in one.rows)
+    return sum(len(str(value)) for row in rows for value in row.values)
 
 
 def _written(

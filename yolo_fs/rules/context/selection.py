@@ -226,18 +226,10 @@ def _limits(
                     f"{rule_of(row.source)}",
                     _with(row.keys),
                 )
-    items = [
-        (item, rule_of(row.source))
-        for row in SCOPES
-        if row.role is actor.role
-        for item in row.receives
-    ]
-    items += [
-        (item, rule_of(row.source))
-        for row in BORDERS
-        if row.department is actor.department
-        for item in row.receives
-    ]
+    scopes = (row for row in SCOPES if row.role is actor.role)
+    borders = (row for row in BORDERS if row.department is actor.department)
+    items = [(item, rule_of(row.source)) for row in scopes for item in row.receives]
+    items += [(item, rule_of(row.source)) for row in borders for item in row.receives]
     for source in sources:
         for item, printed in items:
             if item.fields and means(item, Target(source.path), actor):

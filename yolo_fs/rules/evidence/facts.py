@@ -173,9 +173,8 @@ class PhaseFacts:
         """Return the committed execution state of this phase; empty when there is none."""
         filed = sorted(self.of_kind("execution-state"), key=lambda one: one.place.phase is None)
         number = int(self.phase.number)
-        return next(
-            (line for one in filed for line in one.lines if line.get("phase") == number), {}
-        )
+        lines = (line for one in filed for line in one.lines)
+        return next((line for line in lines if line.get("phase") == number), {})
 
 
 @dataclass(frozen=True, slots=True)

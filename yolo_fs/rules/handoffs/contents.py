@@ -33,10 +33,10 @@ _NAMES = ("id", "name", "component", "endpoint")
 
 def faults_of_handoffs(facts: PhaseFacts) -> tuple[Finding, ...]:
     """Return everything that the handoffs of a phase say and the branch does not bear out."""
+    asked = [(check, filed) for kind, check in _CHECKS.items() for filed in facts.of_kind(kind)]
     return tuple(
         fault.as_finding(filed.place.path, line)
-        for kind, check in _CHECKS.items()
-        for filed in facts.of_kind(kind)
+        for check, filed in asked
         for line, fault in check(facts, filed)
     )
 

@@ -373,12 +373,8 @@ def _task_of(facts: LoopFacts, one: LoopProgress, role: Role) -> tuple[Plan, str
     }
     if any(each.is_open and each.origin is role for each in known.values()):
         return None
-    named = [
-        (each, f"{each.id}/{line.get('id')}")
-        for each in plans
-        for line in each.tasks
-        if task is None or str(task) == f"{each.id}/{line.get('id')}"
-    ]
+    every = ((each, f"{each.id}/{line.get('id')}") for each in plans for line in each.tasks)
+    named = [(each, name) for each, name in every if task is None or str(task) == name]
     free = [one for one in named if one[1] not in known or not known[one[1]].is_open]
     return min(free, key=lambda named: _round_of(known.get(named[1]), one), default=None)
 

@@ -221,7 +221,7 @@ def _content(row: Sentinel, phase: Phase, open_gates: Mapping[str, GateStatus]) 
     if row.gate:
         evidence = open_gates[row.gate].evidence
     else:
-        plans = (plan for one in phase.folded.departments for plan in one.plans)
+        plans = phase.folded.plans
         evidence = tuple((str(plan.id), plan.commit) for plan in plans)
     bound = {
         "sentinel": row.file,

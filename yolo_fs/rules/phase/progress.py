@@ -136,9 +136,14 @@ class PhaseStatus:
         return done[-1] if done else self.steps[-1].step.key
 
     @property
+    def plans(self) -> tuple[PlanStatus, ...]:
+        """The plans of all departments."""
+        return tuple(plan for department in self.departments for plan in department.plans)
+
+    @property
     def percent(self) -> int:
         """Share of all plans that are done, 0-100, rounded down."""
-        plans = [plan for department in self.departments for plan in department.plans]
+        plans = self.plans
         return 100 * sum(plan.is_done for plan in plans) // len(plans) if plans else 0
 
     def behind_gates(self, closed: Sequence[str], asked: Next) -> PhaseStatus:

@@ -172,9 +172,8 @@ def _input_files(facts: PhaseFacts, asked: Next, department: DepartmentStatus | 
     view = View(facts, department.department if department else None)
     words = [word.lower().replace(" ", "-") for word in asked.inputs]
     kinds = sorted({one.place.artifact.kind for one in facts.filed})
-    files = [
-        one for kind in kinds if any(_means(word, kind) for word in words) for one in view.of(kind)
-    ]
+    meant = (kind for kind in kinds if any(_means(word, kind) for word in words))
+    files = [one for kind in meant for one in view.of(kind)]
     plan = asked.task[:5]
     found = [
         one.place.path

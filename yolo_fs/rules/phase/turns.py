@@ -269,4 +269,5 @@ class _Turns:
 
     def _of_step(self, step: str) -> Iterator[LoopProgress]:
         wanted = _LOOPS_OF_STEP.get(step, ())
-        yield from (loop for kind in wanted for loop in self.loops if loop.kind is kind)
+        for kind in wanted:
+            yield from (loop for loop in self.loops if loop.kind is kind)

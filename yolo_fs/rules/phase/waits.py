@@ -58,7 +58,7 @@ def suppliers(phase: Phase) -> frozenset[str]:
     """Return the names that somebody supplies, now or when their turn comes."""
     facts = phase.facts
     active = facts.switches.departments
-    plans = {str(plan.id) for one in phase.folded.departments for plan in one.plans}
+    plans = {str(plan.id) for plan in phase.folded.plans}
     gates = {f"gate:{gate.name}" for gate in phase.gates}
     agents = {
         name
@@ -99,9 +99,7 @@ class _WaitSources:
         """
         files = {filed.place.plan: filed.place.name for filed in self.phase.facts.of_kind("plan")}
         written = {plan.id: plan for plan in plans_of(self.phase.facts)}
-        plans = (
-            plan for one in self.phase.folded.departments for plan in one.plans if not plan.is_done
-        )
+        plans = (plan for plan in self.phase.folded.plans if not plan.is_done)
         return tuple((plan, written[plan.id], files[plan.id]) for plan in plans)
 
     @cached_property
@@ -220,9 +218,8 @@ class _WaitSources:
         for.
         """
         asked = self.phase.facts.of_kind("research")
-        answered = {
-            line.get("q") for filed in asked for line in filed.lines if line.get("src") != "pending"
-        }
+        lines = self.phase.facts.lines_of("research")
+        answered = {line.get("q") for line in lines if line.get("src") != "pending"}
         for filed in asked:
             for number, line in enumerate(filed.lines, 1):
                 if (

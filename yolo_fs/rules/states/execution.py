@@ -136,9 +136,8 @@ def _targets(phase: Phase, old: Mapping[str, Any]) -> Iterator[_Target]:
 
 def _found(progress: PhaseStatus, step: Step) -> list[StepStatus]:
     own = [one for one in progress.steps if one.step.key == step.key]
-    return own or [
-        one for dept in progress.departments for one in dept.steps if one.step.key == step.key
-    ]
+    steps = (one for department in progress.departments for one in department.steps)
+    return own or [one for one in steps if one.step.key == step.key]
 
 
 def _standing(found: list[StepStatus], said: str) -> str:

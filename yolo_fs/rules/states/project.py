@@ -88,12 +88,7 @@ def summary_line(phases: Phases) -> str:
 
 def _derived(phases: Phases) -> dict[str, Any]:
     phase = current(phases)
-    plans = [
-        plan
-        for one in phases
-        for department in one.progress.departments
-        for plan in department.plans
-    ]
+    plans = [plan for one in phases for plan in one.progress.plans]
     done = sum(plan.is_done for plan in plans)
     return {
         "ph": int(phase.id.number),
@@ -109,8 +104,8 @@ def _status(step: str) -> str:
 
 
 def _begin(phases: Phases) -> str:
-    moments = [filed.at_s for phase in phases for filed in phase.facts.filed if filed.commit]
-    return day(min(moments, default=0))
+    filed = (one for phase in phases for one in phase.facts.filed)
+    return day(min((one.at_s for one in filed if one.commit), default=0))
 
 
 def _rank(key: str, value: object) -> float:

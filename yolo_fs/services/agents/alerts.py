@@ -53,7 +53,8 @@ def _is_of(one: AgentHealth, path: str) -> bool:
 
 
 def _claimed(root: str, one: AgentHealth, claims: Iterable[Claim]) -> list[str]:
-    wanted = [path for claim in claims if claim.agent in (one.id, one.name) for path in claim.files]
+    own = (claim for claim in claims if claim.agent in (one.id, one.name))
+    wanted = [path for claim in own for path in claim.files]
     try:
         return changed_files(root, wanted) if wanted else []
     except YoloError:

@@ -229,8 +229,8 @@ class AgentsObserver:
 
 def task_commits(facts: PhaseFacts, history_index: HistoryIndex) -> dict[str, SourceCommit]:
     """Return the commits of a phase's tasks under their full names."""
-    named = {task.commit for plan in plan_progress(facts) for task in plan.tasks if task.commit}
-    return {oid: commit for oid in named if (commit := history_index.commit(oid))}
+    named = {task.commit for plan in plan_progress(facts) for task in plan.tasks}
+    return {oid: commit for oid in named if oid and (commit := history_index.commit(oid))}
 
 
 def _stall_input(

@@ -7,6 +7,7 @@ branch has of it may.
 
 from __future__ import annotations
 
+import itertools
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -32,16 +33,13 @@ from yolo_fs.schemas.base import Format
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.workspace.settings import Settings
 
-_FED = frozenset(
-    name for one in SECTIONS if one.feed not in (Feed.FILES, Feed.NAMES) for name in one.of
-)
+_NAMED = [section.of for section in SECTIONS if section.feed not in (Feed.FILES, Feed.NAMES)]
+_FED = frozenset(itertools.chain.from_iterable(_NAMED))
 """Kinds of artifacts and names of other files that feed some section."""
+_SECTIONS = [(row.role, section) for row in CONTEXTS for section in (*row.sections, *FOR_ALL)]
+_SPELLED = [(role, name) for role, section in _SECTIONS for name in section.of]
 _OUTSIDE = tuple(
-    name[1:].replace("{role}", row.role.value)
-    for row in CONTEXTS
-    for one in (*row.sections, *FOR_ALL)
-    for name in one.of
-    if name.startswith("/")
+    name[1:].replace("{role}", role.value) for role, name in _SPELLED if name.startswith("/")
 )
 """Files outside of the planning tree that some section refers to."""
 _TEXTS = (Format.TEXT, Format.TOON)
@@ -225,9 +223,7 @@ class Gatherer:
     def _done_by(self, commit: str | None) -> Mapping[PhaseId, frozenset[PlanId]]:
         """Return for each phase the plans that nobody works on any more."""
         return {
-            phase.id: frozenset(
-                plan.id for one in phase.progress.departments for plan in one.plans if plan.is_done
-            )
+            phase.id: frozenset(plan.id for plan in phase.progress.plans if plan.is_done)
             for phase in self._team.phases(commit)
         }
 

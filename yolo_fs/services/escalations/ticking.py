@@ -81,7 +81,9 @@ class Ticker:
         open_ = self._open()
         fired = self._close()  # first: whoever went on need not be reminded
         now = self._clock()
-        fired += [one for phase in open_ if self._due(phase, now) for one in self._fire(phase)]
+        for phase in open_:
+            if self._due(phase, now):
+                fired += self._fire(phase)
         self._keep_time(self._clock())
         return tuple(fired)
 
@@ -113,6 +115,11 @@ class Ticker:
         known = self._found[phase].known
         return escalations(known, now.wall) if known.lines or known.entries else ()
 
+    def _each(self, now: Instant) -> Iterator[tuple[PhaseId, EscalationProgress]]:
+        for phase in self._found:
+            for one in self._progress(phase, now):
+                yield phase, one
+
     def _due(self, phase: PhaseId, now: Instant) -> tuple[Timeout, ...]:
         """Return the silent levels of a phase, timed by the clock that nobody sets."""
         progress = self._progress(phase, now)
@@ -127,12 +134,7 @@ class Ticker:
 
     def _keep_time(self, now: Instant) -> None:
         """Begin to time the turns that are new, and let people know of those that concern them."""
-        turns = {
-            _key(phase, one): (phase, one)
-            for phase in self._found
-            for one in self._progress(phase, now)
-            if one.is_open
-        }
+        turns = {_key(phase, one): (phase, one) for phase, one in self._each(now) if one.is_open}
         before, known = self._timers, self._timers.since_s.keys()
         self._timers = before.look({key: one.since for key, (_, one) in turns.items()}, now)
         for key in turns.keys() - known:
@@ -204,8 +206,7 @@ class Ticker:
         now = self._clock()
         waiting = [
             (phase, one)
-            for phase in self._found
-            for one in self._progress(phase, now)
+            for phase, one in self._each(now)
             if one.is_told or (one.claimed and one.standing is EscalationStage.DESCENDING)
         ]
         tip = self._repository.head().tip if waiting else None

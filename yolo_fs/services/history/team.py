@@ -211,12 +211,8 @@ class Team:
 
     def _phase(self, phase: PhaseId, filed: Sequence[Filed], switches: Switches) -> PhaseFacts:
         own = tuple(filed)
-        asking = {
-            kind
-            for one in own
-            if one.valid and _goes_on(one)
-            for kind in ROUNDS_OF[one.place.artifact.kind]
-        }
+        going_on = (one.place.artifact.kind for one in own if one.valid and _goes_on(one))
+        asking = {kind for asks in going_on for kind in ROUNDS_OF[asks]}
         return PhaseFacts(
             phase=phase,
             filed=own,
@@ -259,7 +255,8 @@ class Team:
         return tuple(sorted(work, key=lambda one: one.order))
 
     def _commits_named(self, filed: Iterable[Filed]) -> dict[str, SourceCommit]:
-        names = {name for one in filed for line in one.lines for name in texts(line.get("ch"))}
+        lines = (line for one in filed for line in one.lines)
+        names = {name for line in lines for name in texts(line.get("ch"))}
         known = {name: self.history_index.commit(name) for name in names}
         known |= {name: self._lines.commit(name) for name, one in known.items() if not one}
         return {name: commit for name, commit in known.items() if commit}

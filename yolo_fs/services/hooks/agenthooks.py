@@ -1,19 +1,24 @@
-"""Answers an agent's host: the event of each hook, and what is said to it."""
+"""Answers an agent's host: the event of each hook, what is said to it, and whether an agent may
+stop.
+"""
 
 from __future__ import annotations
 
 import os
 import re
 import shlex
+import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.ids import TaskRef
 from yolo_fs.protocol.isolation import BORDERS, SCOPES, Border, Scope
-from yolo_fs.reasons import YoloError, errors, safe
+from yolo_fs.reasons import Finding, Reason, YoloError, errors, safe
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.misnamed import misnamed
 from yolo_fs.rules.artifacts.repair import diff, mended
+from yolo_fs.rules.artifacts.verdicts import Accepted, Held, Rejected, Waiting
 from yolo_fs.rules.authz.actors import Actor
 from yolo_fs.rules.evidence.plans import TaskProgress, plan_progress
 from yolo_fs.rules.hooks.answers import HookAnswer
@@ -23,11 +28,120 @@ from yolo_fs.rules.report import as_text, cut
 from yolo_fs.services.checking.fix import correction_of
 from yolo_fs.services.checking.validate import HANDOFF, CheckedFile, Validator
 from yolo_fs.services.context.store import ContextStore
+from yolo_fs.services.daemon.coordinator import PASSING
 from yolo_fs.services.history.team import Team
+from yolo_fs.services.hooks.githooks import work_trees
 from yolo_fs.services.hooks.pre_tool_use import Guard
-from yolo_fs.services.hooks.request import HookRequest, note_written
-from yolo_fs.services.hooks.stop_hook import Leave
+from yolo_fs.services.hooks.request import HookRequest, note_written, paths_written
+from yolo_fs.services.install.background import running
 from yolo_fs.services.reports.resume import resume
+from yolo_fs.services.reports.status import Candidate, report
+from yolo_fs.services.workspace.settings import load
+
+PATIENCE_S = 2.0
+"""How long a stop waits for a daemon that is about to commit."""
+_POLL_S = 0.1
+_FEW = 20
+
+
+class Leave:
+    """Judges what an agent would leave behind."""
+
+    def __init__(self, asked: HookRequest):
+        self._asked = asked
+
+    def answer(self) -> HookAnswer:
+        """Send an agent back once while something of its own is wrong, or valid and in no
+        commit.
+        """
+        if self._asked.said.is_repeated or self._asked.said.is_aborted:
+            return HookAnswer()
+        lines = list(self._left())
+        if not lines:
+            return HookAnswer()
+        return HookAnswer(
+            refusal="\n".join(
+                ("Before you stop, this is not done yet:", *lines[:_FEW], *_more(lines))
+            )
+        )
+
+    def _left(self) -> Iterator[str]:
+        uncommitted = []
+        for one in self._settled():
+            match one.verdict:
+                case Rejected(findings):
+                    yield from (f"- {finding}" for finding in errors(findings))
+                case Held(reason, findings) if (
+                    reason not in PASSING and reason is not Reason.AUTO_COMMIT_OFF
+                ):
+                    yield from (
+                        f"- {finding}" for finding in findings or (Finding(reason, one.path),)
+                    )
+                case Accepted() | Waiting():
+                    uncommitted.append(one.path)
+        watched = running(self._asked.repository) is not None
+        how = (
+            "the daemon has not committed it yet: see 'yolo-fs status'"
+            if watched
+            else "run 'yolo-fs run --once'"
+        )
+        yield from (f"- {safe(path)}: valid, but in no commit; {how}" for path in uncommitted)
+
+    def _settled(self) -> list[Candidate]:
+        """Return the agent's own candidates, after a daemon had its moment to commit them."""
+        until = time.monotonic() + PATIENCE_S
+        while True:
+            found = self._own()
+            is_pending = any(isinstance(one.verdict, Accepted | Waiting) for one in found)
+            if (
+                not is_pending
+                or running(self._asked.repository) is None
+                or time.monotonic() > until
+            ):
+                return found
+            time.sleep(_POLL_S)
+
+    def _own(self) -> list[Candidate]:
+        found = report(self._asked.repository, self._asked.settings.without_patience).candidates
+        written = paths_written(self._asked) if found else frozenset()
+        own = [one for one in found if one.path in written or self._answers_for(one.path)]
+        return own + list(self._left_elsewhere())
+
+    def _left_elsewhere(self) -> Iterator[Candidate]:
+        """Yield what the same session wrote in other work trees: a host may change between them."""
+        for root in work_trees(self._asked.repository)[1:]:
+            with Repository(root) as other:
+                written = paths_written(self._asked, other.own_dir)
+                settings = load(root).without_patience
+                found = report(other, settings).candidates if written else ()
+            for one in found:
+                if one.path in written:
+                    yield _seen_from(self._asked.repository.root, root, one)
+
+    def _answers_for(self, path: str) -> bool:
+        """Return whether an artifact is this agent's to write; a session, and an agent of no
+        company, answers for none.
+        """
+        actor, place = self._asked.actor, classify(path)
+        return actor is not None and place is not None and actor.answers_for(place)
+
+
+def _seen_from(here: str, root: str, one: Candidate) -> Candidate:
+    """Return a candidate of another work tree with its paths as somebody here would spell them."""
+
+    def spelled(path: str) -> str:
+        return os.path.relpath(f"{root}/{path}", here)
+
+    verdict = one.verdict
+    if isinstance(verdict, Rejected | Held):
+        findings = (replace(each, path=spelled(each.path)) for each in verdict.findings)
+        verdict = replace(verdict, findings=tuple(findings))
+    return replace(one, path=spelled(one.path), verdict=verdict)
+
+
+def _more(lines: list[str]) -> tuple[str, ...]:
+    return (f"- and {len(lines) - _FEW} more: see 'yolo-fs status'",) if len(lines) > _FEW else ()
+
 
 BRIEF_TOKENS = 2000
 """Leaves room for what a role may see."""
@@ -54,12 +168,8 @@ def answer(said: HookInput) -> HookAnswer:
 def _after_tool(asked: HookRequest) -> HookAnswer:
     """Judge the artifacts that were just written, and tell every fault with its repair."""
     root = asked.repository.root
-    paths = [
-        path
-        for touch in asked.said.touches
-        if touch.writes and touch.is_certain
-        for path in asked.paths(touch)
-    ]
+    writes = (touch for touch in asked.said.touches if touch.writes and touch.is_certain)
+    paths = [path for touch in writes for path in asked.paths(touch)]
     ours = [path for path in paths if _is_judged(path) and os.path.isfile(os.path.join(root, path))]
     if not ours:
         return HookAnswer()
@@ -169,9 +279,8 @@ def _tasks_said(asked: HookRequest) -> Iterator[TaskProgress]:
     wanted = {ref for ref in named if ref}
     if wanted:
         for facts in asked.access.facts:
-            yield from (
-                task for plan in plan_progress(facts) for task in plan.tasks if task.ref in wanted
-            )
+            tasks = (task for plan in plan_progress(facts) for task in plan.tasks)
+            yield from (task for task in tasks if task.ref in wanted)
 
 
 _ANSWERS: Mapping[str, Callable[[HookRequest], HookAnswer]] = {

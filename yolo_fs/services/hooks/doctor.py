@@ -1,15 +1,21 @@
-"""Proves that each of our git hooks really runs, in every work tree: what can be seen first, then
-by asking it.
+"""Proves that each of our git hooks really runs, in every work tree, and that the agents' hosts
+trust what `setup` wrote.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
-from collections.abc import Iterator
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.git.runner import run_as_user
-from yolo_fs.reasons import Finding
+from yolo_fs.protocol.hosts import HOST_BY_NAME, Host
+from yolo_fs.reasons import Finding, Level, Reason, YoloError, safe
 from yolo_fs.services.hooks.githooks import (
     NAMES,
     SCRIPT,
@@ -24,6 +30,7 @@ from yolo_fs.services.hooks.githooks import (
     split_first,
     work_trees,
 )
+from yolo_fs.services.hooks.hostsettings import HostSettings
 from yolo_fs.services.hooks.script import BEGIN, PROBED
 
 _AGAIN = "Run 'yolo-fs hooks install'."
@@ -90,3 +97,121 @@ def _stays_silent(root: str, name: str) -> str:
         return ""
     heard = (said.err or said.out.decode("utf-8", "replace")).strip().partition("\n")[0]
     return f"asked by git, it says nothing of ours{f', but {heard!r}' if heard else ''}"
+
+
+_MAX_BYTES = 16 << 20
+
+
+def examine_hosts(repository: Repository, start: str) -> Iterator[Finding]:
+    """Yield what keeps a host whose settings have our hooks from running them, for who works in
+    `start`.
+    """
+    for host in HOST_BY_NAME.values():
+        try:
+            yield from _examine(repository, host, start)
+        except YoloError as error:
+            yield _warning(host, error.message, error.hint)
+
+
+def _examine(repository: Repository, host: Host, start: str) -> Iterator[Finding]:
+    settings = HostSettings(repository, host)
+    found = settings.look()
+    here = [settings] if list(settings.positions()) else []
+    is_local = False
+    if host.local_settings:
+        local = HostSettings(repository, host, is_local=True)
+        is_local = bool(list(local.positions()))
+        found = local.look() if is_local and not here else found
+    if not here and not is_local:
+        return
+    if found.missing:
+        hint = f"Run 'yolo-fs setup {host.name}'; nothing of others is touched."
+        yield _warning(
+            host, f"no hook of ours, or an older one, for {_listed(found.missing)}", hint
+        )
+    below = os.path.realpath(start) != os.path.realpath(repository.root)
+    if below and host.local_settings and not is_local:
+        message = "the host does not read this file when it is started here, below the root"
+        hint = f"Start it at the root, or run 'yolo-fs setup {host.name} --local'."
+        yield _warning(host, message, hint)
+    if host.name == "codex":
+        yield from _untrusted(repository, host, settings)
+
+
+def _untrusted(repository: Repository, host: Host, settings: HostSettings) -> Iterator[Finding]:
+    home = os.environ.get("CODEX_HOME") or os.path.expanduser("~/.codex")
+    said = _toml(os.path.join(home, "config.toml"))
+    if said is None:  # whoever works here does not use it
+        return
+    roots = {repository.root, os.path.realpath(repository.root), _main_root(repository)}
+    projects = _table(said, "projects")
+    if not any(_table(projects, root).get("trust_level") == "trusted" for root in roots):
+        hint = (
+            "Start an interactive session here and trust the folder, or use `codex exec --trust`."
+        )
+        yield _warning(
+            host, "the project is not trusted, so the host does not read this file", hint
+        )
+    states = _table(_table(said, "hooks"), "state")
+    unapproved = []
+    for event, group, number, entry, handler in settings.positions():
+        key = f"{_snake(event)}:{group}:{number}"
+        keys = [f"{root}/{host.settings}:{key}" for root in roots]
+        digest = approved_digest(event, entry.get("matcher"), handler)
+        if not any(_table(states, each).get("trusted_hash") == digest for each in keys):
+            unapproved.append(event)
+    if unapproved:
+        message = f"not approved as it is now, and skipped silently: {_listed(unapproved)}"
+        hint = "Start an interactive session here and review the hooks, or type /hooks in one."
+        yield _warning(host, message, hint)
+
+
+def approved_digest(event: str, matcher: object, handler: Mapping[str, Any]) -> str:
+    """Return the digest that Codex keeps of a hook once its user has approved it."""
+    identity: dict[str, Any] = {
+        "event_name": _snake(event),
+        "hooks": [
+            {
+                "async": handler.get("async", False),
+                "command": handler.get("command"),
+                "timeout": handler.get("timeout", 600),
+                "type": "command",
+            }
+        ],
+    }
+    if isinstance(matcher, str):
+        identity["matcher"] = matcher
+    text = json.dumps(identity, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+
+
+def _snake(event: str) -> str:
+    return re.sub(r"(?<!^)([A-Z])", r"_\1", event).lower()
+
+
+def _main_root(repository: Repository) -> str:
+    """Return the main work tree, whose trust holds for the linked ones too."""
+    return os.path.dirname(os.path.realpath(repository.common_dir))
+
+
+def _toml(path: str) -> dict[str, Any] | None:
+    try:
+        with open(path, "rb") as file:
+            return tomllib.loads(file.read(_MAX_BYTES).decode("utf-8", "replace"))
+    except (OSError, tomllib.TOMLDecodeError, RecursionError):
+        return None
+
+
+def _table(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    found = value.get(key)
+    return found if isinstance(found, dict) else {}
+
+
+def _listed(names: list[str] | tuple[str, ...]) -> str:
+    return ", ".join(safe(name) for name in names)
+
+
+def _warning(host: Host, message: str, hint: str) -> Finding:
+    return Finding(
+        Reason.HOOK_BROKEN, host.settings, message=message, hint=hint, level=Level.WARNING
+    )

@@ -137,12 +137,8 @@ class HostSettings:
 
     def _ours(self, value: dict[str, Any]) -> Iterator[object]:
         for event in value.get("hooks", {}):
-            yield from (
-                one
-                for entry in self._listed(value, event)
-                for one in _handlers(entry)
-                if _is_ours(one)
-            )
+            for entry in self._listed(value, event):
+                yield from filter(_is_ours, _handlers(entry))
 
     def _without_ours(self, value: dict[str, Any]) -> dict[str, Any]:
         """Return the settings without our hooks, and without what was only there for them."""

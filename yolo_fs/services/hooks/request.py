@@ -113,12 +113,8 @@ def paths_written(asked: HookRequest, own_dir: str = "") -> frozenset[str]:
     whose = asked.said.instance or asked.said.agent
     journal = AgentJournal(own_dir or asked.repository.own_dir, asked.settings.limits)
     signs = journal.read(datetime.now(UTC))
-    return frozenset(
-        str(path)
-        for one in signs.seen
-        if one.event == _WROTE and one.id == whose
-        for path in texts(one.said.get("paths"))
-    )
+    own = (one for one in signs.seen if one.event == _WROTE and one.id == whose)
+    return frozenset(path for one in own for path in texts(one.said.get("paths")))
 
 
 def _active_agent(root: str) -> str:

@@ -90,7 +90,8 @@ def _named(folder: str, patterns: Sequence[str]) -> list[str]:
         names = sorted(os.listdir(folder))
     except OSError as error:
         raise YoloError(Reason.STORAGE_FAILED, f"{folder}: {error.strerror}") from error
-    return [name for pattern in patterns for name in names if fnmatchcase(name, pattern)]
+    matching = ([name for name in names if fnmatchcase(name, one)] for one in patterns)
+    return [name for named in matching for name in named]
 
 
 def _why_left(path: str, is_unique: Callable[[str], bool]) -> str:
