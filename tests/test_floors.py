@@ -43,6 +43,7 @@ DOORS = {
     "click": "yolo_fs/cli/",
     "rich": "yolo_fs/cli/",
     "mcp": "yolo_fs/mcp/server.py",
+    "nats": "yolo_fs/edges/bell.py",
     "starlette": "yolo_fs/web/",
     "uvicorn": "yolo_fs/web/",
 }

@@ -8,12 +8,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from yolo_fs.cli.board import draw_machines
 from yolo_fs.cli.reply import Invocation, Reply, verb
+from yolo_fs.edges.bell import SCHEMES
 from yolo_fs.edges.git.obstacles import Obstacles
 from yolo_fs.edges.git.remote import Remote
 from yolo_fs.edges.git.repository import Repository
@@ -51,8 +53,16 @@ def team() -> None:
 @click.argument("remote", default="")
 @click.option("--yes", is_flag=True, help="Push without asking.")
 @click.option("--team", "name", default=DEFAULT_TEAM, show_default=True, help="Which team.")
+@click.option(
+    "--lane",
+    metavar="URL",
+    default="",
+    help="NATS servers, separated by commas, that wake the others after a push (yolo-fs[nats]).",
+)
 @click.option("--no-source", is_flag=True, help="Push artifacts alone, and not this branch.")
-def join(asked: Invocation, *, remote: str, yes: bool, name: str, no_source: bool) -> Reply:
+def join(
+    asked: Invocation, *, remote: str, yes: bool, name: str, lane: str, no_source: bool
+) -> Reply:
     """Join a team with this work tree. A running daemon begins at once; `team sync` does one round.
 
     With REMOTE, the name or address of a git remote, clones and machines meet at its branch
@@ -61,11 +71,13 @@ def join(asked: Invocation, *, remote: str, yes: bool, name: str, no_source: boo
     count that evidence. The choice is kept in the git directory of this work tree, and holds until
     `team leave`.
     """
+    _check_lane(lane, remote)
     with Repository(asked.start) as repository:
         if remote:
             Remote(repository, remote).tip(f"refs/heads/yolo/team/{name}")
             _ask(remote, name, yes=yes, with_source=not no_source)
-        joined = join_team(repository, name, remote, with_source=bool(remote) and not no_source)
+        with_source = bool(remote) and not no_source
+        joined = join_team(repository, name, remote, with_source=with_source, lane=lane)
     text = f"joined the team {joined.team} as {joined.clone}; it meets at {joined.ref}"
     return Reply(_shown(joined), show=lambda console: console.print(text))
 
@@ -268,6 +280,18 @@ def _meeting(
 def _lane(repository: Repository, membership: Membership) -> Lane:
     journal = Journal(repository.own_dir, source=repository.root, now=lambda: datetime.now(UTC))
     return Lane(repository, load(repository.root), membership, journal.append)
+
+
+def _check_lane(lane: str, remote: str) -> None:
+    """Refuse addresses that no bell can ring at."""
+    if not lane:
+        return
+    if not remote:
+        raise click.UsageError("--lane is for teams that meet at a REMOTE")
+    if not all(each.startswith(SCHEMES) for each in lane.split(",")):
+        raise click.UsageError(f"--lane takes addresses that begin with {' or '.join(SCHEMES)}")
+    if find_spec("nats") is None:
+        raise click.UsageError("--lane needs more: pip install 'yolo-fs[nats]'")
 
 
 def _ask(remote: str, name: str, *, yes: bool, with_source: bool) -> None:

@@ -84,6 +84,8 @@ class RemoteLane:
     since: str = ""
     """Since when it is so."""
     round_trip_s: float = 0.0
+    silence: str = ""
+    """Why the others' bells are not heard; empty while they are, and where there is none."""
     is_known: bool = True
     """Whether an exchange has been tried at all."""
 
@@ -129,6 +131,8 @@ def obstructions(seen: TeamOverview) -> Iterator[str]:
         said = f": {seen.lane.what}" if seen.lane.what else ""
         since = f" since {seen.lane.since}" if seen.lane.since else ""
         yield f"{seen.lane.reason.value} at {seen.lane.remote}{since}{said}"
+    if seen.lane and seen.lane.silence:
+        yield f"no bell is heard, so the remote is looked at now and then: {seen.lane.silence}"
     for direction in (PendingMove.PUBLISH, PendingMove.RECEIVE, PendingMove.MERGE):
         held = [each for each in seen.waiting if each.waits_for is direction and each.reason]
         for each in held[:_FEW]:

@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from yolo_fs.edges.bell import Bell
 from yolo_fs.edges.files import Stamp, stamp_at
 from yolo_fs.edges.git.commit import CommitRequest
 from yolo_fs.edges.git.remote import Remote
@@ -56,6 +57,13 @@ _LINE_ROOTS = ("refs/yolo/lines/", "refs/heads/yolo/lines/")
 _CLONE = re.compile(r"[a-z0-9][a-z0-9-]{0,80}")
 
 
+Published = Callable[[str, str], None]
+
+
+def _tell_nobody(_ref: str, _oid: str) -> None:
+    """Stands in for a bell where there is none."""
+
+
 class Exchange(NamedTuple):
     """What one exchange with the remote came to."""
 
@@ -70,11 +78,18 @@ class Lane:
     """Fetches the team's branch, and publishes on it what the branch of this work tree has."""
 
     def __init__(
-        self, repository: Repository, settings: Settings, membership: Membership, emit: EventSink
+        self,
+        repository: Repository,
+        settings: Settings,
+        membership: Membership,
+        emit: EventSink,
+        published: Published = _tell_nobody,
     ):
+        """`published` is told of each push that the remote took: the ref, and where it points."""
         self._repository = repository
         self._membership = membership
         self._emit = emit
+        self._published = published
         self._remote = Remote(repository, membership.remote)
         self._meeting = observing_meeting(repository, settings, membership, emit)
         self._committer = self._meeting.committer
@@ -304,6 +319,7 @@ class Lane:
                 self._refused = (commits, time.monotonic(), error.message)
             raise
         if took:
+            self._published(self._membership.branch, tip)
             zero = self._repository.object_format.zero
             with contextlib.suppress(YoloError):  # fetched meanwhile
                 self._repository.git.run("update-ref", self._membership.ref, tip, before or zero)
@@ -390,6 +406,9 @@ class LaneThread:
         self._wanted = threading.Event()
         self._is_stopping = False
         self._told: object = None
+        self._kept: object = None
+        self._silence = ""
+        """Why no bell of others is heard; empty while it is, and where there is none."""
         self._thread = threading.Thread(target=self._run, name="team-lane", daemon=True)
 
     def start(self, ring: Callable[[], None]) -> None:
@@ -420,10 +439,29 @@ class LaneThread:
         self._wanted.set()
         self._thread.join(timeout=2.0)
 
+    def _hear(self, _ref: str, _oid: str) -> None:
+        """Look at the remote, which alone knows what is true."""
+        self._wanted.set()
+
+    def _note_bell(self, silence: str) -> None:
+        if silence and not self._silence:
+            self._emit("team.bell_lost", "", {"what": safe(silence)})
+        elif self._silence and not silence:
+            self._emit("team.bell_back", "", {})
+        self._silence = safe(silence)
+
     def _run(self) -> None:
-        pace = _Pace()
-        with Repository(self._start_at) as repository:
-            lane = Lane(repository, self._settings, self._membership, self._emit)
+        pace, membership = _Pace(), self._membership
+        with Repository(self._start_at) as repository, contextlib.ExitStack() as cleanup:
+            published: Published = _tell_nobody
+            if membership.lane:
+                address = repository.config(f"remote.{membership.remote}.url") or membership.remote
+                subject = _subject(address, membership.team)
+                bell = Bell(membership.lane, subject, self._hear, self._note_bell)
+                published = bell.ring
+                bell.start()
+                cleanup.callback(bell.stop)
+            lane = Lane(repository, self._settings, membership, self._emit, published)
             while not self._is_stopping:
                 self._wanted.clear()
                 self._exchange(repository, lane, pace)
@@ -467,16 +505,26 @@ class LaneThread:
         self, repository: Repository, state: dict[str, str], round_trip_s: float = 0.0
     ) -> None:
         """Tell of a change of the lane's state, and keep it where `team status` reads it."""
-        if state == self._told:
+        known = {**state, "silence": self._silence}
+        if known == self._kept:
             return
-        if state["reason"]:
-            self._emit("team.remote_failed", "", dict(state))
-        elif self._told is not None:
-            self._emit("team.remote_back", "", {})
-        self._told = state
+        if state != self._told:
+            if state["reason"]:
+                self._emit("team.remote_failed", "", dict(state))
+            elif self._told is not None:
+                self._emit("team.remote_back", "", {})
+        self._told, self._kept = state, known
         more = {"at": datetime.now(UTC).isoformat(timespec="seconds"), "round_trip_s": round_trip_s}
         with contextlib.suppress(OSError, YoloError):
-            write_json(TEAM_LANE.path(repository), {**state, **more}, durable=False)
+            write_json(TEAM_LANE.path(repository), {**known, **more}, durable=False)
+
+
+def _subject(address: str, team: str) -> str:
+    """Return where the bells of a team ring: the same for all ways to name a remote. Whoever else
+    rings there costs a look.
+    """
+    name = re.split(r"[/:\\]", address.rstrip("/"))[-1].removesuffix(".git").lower()
+    return f"yolo-fs.{re.sub(r'[^a-z0-9-]', '-', name) or 'remote'}.{team}"
 
 
 # --- in a running daemon ---

@@ -33,6 +33,8 @@ class Membership:
     with_source: bool = False
     """Whether the branch itself is pushed as well, so that others see the commits that summaries
     name."""
+    lane: str = ""
+    """Addresses of NATS servers, over which a push wakes the others; empty for polling alone."""
 
     @property
     def ref(self) -> str:
@@ -103,10 +105,15 @@ def _git_dirs(repository: Repository) -> Iterator[tuple[str, str]]:
 
 
 def join(
-    repository: Repository, team: str, remote: str = "", *, with_source: bool = False
+    repository: Repository,
+    team: str,
+    remote: str = "",
+    *,
+    with_source: bool = False,
+    lane: str = "",
 ) -> Membership:
     """Join a team, or change to another one; a work tree keeps its name. `with_source`: push the
-    branch as well.
+    branch as well. `lane`: addresses of NATS servers.
 
     Raises:
         YoloError: BAD_NAME.
@@ -120,14 +127,17 @@ def join(
         )
     before = membership_of(repository)
     clone = before.clone if before else _new_name(repository.root)
-    joined = Membership(team, clone, remote, with_source=with_source)
+    joined = Membership(team, clone, remote, with_source=with_source, lane=lane)
     _keep(repository, joined)
     return joined
 
 
 def _membership(found: Mapping[str, Any]) -> Membership:
     with_source = found.get("with_source") is True  # who joined before it was asked did not agree
-    return Membership(found["team"], found["clone"], found["remote"], with_source=with_source)
+    lane = str(found.get("lane") or "")
+    return Membership(
+        found["team"], found["clone"], found["remote"], with_source=with_source, lane=lane
+    )
 
 
 def _keep(repository: Repository, membership: Membership) -> None:

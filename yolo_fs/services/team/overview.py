@@ -151,7 +151,12 @@ class TeamObserver:
             return RemoteLane(membership.remote, is_known=False)
         reason = Reason.known(noted["reason"])
         return RemoteLane(
-            membership.remote, reason, noted["what"], noted["at"], noted["round_trip_s"]
+            membership.remote,
+            reason,
+            noted["what"],
+            noted["at"],
+            noted["round_trip_s"],
+            str(noted.get("silence", "")),
         )
 
     # --- what waits ---

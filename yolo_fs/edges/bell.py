@@ -1,0 +1,152 @@
+"""A bell over NATS: who has published wakes the others at once. It carries no truth: whatever it
+loses, doubles or delays, the git remote is looked at again and again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import ssl
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from nats.aio.client import Client
+    from nats.aio.msg import Msg
+
+SCHEMES = ("nats://", "tls://", "ws://", "wss://")
+AGAIN_S = 1.0
+"""Before the next attempt to reach a server."""
+_CONNECT_S = 5
+_PING_S = 5
+"""Between two questions whether the server is there; the second without an answer ends it."""
+_LONGEST_BYTES = 4096
+
+
+class Bell:
+    """A thread that keeps a connection, hears the others' bells and rings its own."""
+
+    def __init__(
+        self,
+        servers: str,
+        subject: str,
+        heard: Callable[[str, str], None],
+        changed: Callable[[str], None],
+    ):
+        """`servers`: addresses, separated by commas. `heard` is given the ref and the object of
+        each bell of others, both empty after a connection was made; `changed` is given why there is
+        none, or nothing. Both are called from the thread.
+        """
+        self._servers = servers.split(",")
+        self._subject = subject
+        self._heard = heard
+        self._changed = changed
+        self._loop = asyncio.new_event_loop()
+        self._ended = asyncio.Event()
+        self._client: Client | None = None
+        self._thread = threading.Thread(target=self._run, name="team-bell", daemon=True)
+
+    def start(self) -> None:
+        """Begin; there need not be a server yet."""
+        self._thread.start()
+
+    def ring(self, ref: str, oid: str) -> None:
+        """Tell the others that a ref was moved; without a connection nobody hears it."""
+        message = json.dumps({"ref": ref, "oid": oid}).encode()
+        with contextlib.suppress(RuntimeError):  # it has ended
+            self._loop.call_soon_threadsafe(self._publish, message)
+
+    def stop(self) -> None:
+        """End the connection and the thread."""
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._ended.set)
+        self._thread.join(timeout=2.0)
+
+    # --- in the thread ---
+
+    def _run(self) -> None:
+        with contextlib.closing(self._loop):
+            self._loop.run_until_complete(self._live())
+
+    async def _live(self) -> None:
+        while not self._ended.is_set():
+            closed = asyncio.Event()
+            try:
+                client = await self._connect(closed)
+            except Exception as error:  # of the network, of TLS, of the server's rules
+                self._changed(str(error) or type(error).__name__)
+            else:
+                await self._stay(client, closed)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._ended.wait(), AGAIN_S)
+
+    async def _connect(self, closed: asyncio.Event) -> Client:
+        import nats
+
+        async def close() -> None:
+            closed.set()
+
+        async def ignore(_error: Exception) -> None:
+            """What matters is that the connection ends."""
+
+        client: Client = await asyncio.wait_for(
+            nats.connect(
+                self._servers,
+                name="yolo-fs",
+                allow_reconnect=False,
+                connect_timeout=_CONNECT_S,
+                ping_interval=_PING_S,
+                no_echo=True,
+                closed_cb=close,
+                disconnected_cb=close,
+                error_cb=ignore,
+                **_credentials(),
+            ),
+            2 * _CONNECT_S,
+        )
+        await client.subscribe(self._subject, cb=self._hear)
+        await client.flush(_CONNECT_S)
+        return client
+
+    async def _stay(self, client: Client, closed: asyncio.Event) -> None:
+        self._client = client
+        self._changed("")
+        self._heard("", "")  # whatever rang meanwhile
+        waits = {asyncio.ensure_future(event.wait()) for event in (closed, self._ended)}
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        for wait in waits:
+            wait.cancel()
+        self._client = None
+        if not self._ended.is_set():
+            self._changed("the connection ended")
+        with contextlib.suppress(Exception):  # it may have ended by itself
+            await client.close()
+
+    def _publish(self, message: bytes) -> None:
+        if self._client is not None:
+            self._loop.create_task(self._send(self._client, message))
+
+    async def _send(self, client: Client, message: bytes) -> None:
+        with contextlib.suppress(Exception):  # the others look by themselves
+            await client.publish(self._subject, message)
+            await client.flush(_CONNECT_S)
+
+    async def _hear(self, message: Msg) -> None:
+        with contextlib.suppress(ValueError, KeyError, TypeError):
+            told = json.loads(message.data[:_LONGEST_BYTES])
+            self._heard(str(told["ref"]), str(told["oid"]))
+
+
+def _credentials() -> dict[str, Any]:
+    """Return what the environment says of credentials, under the names that NATS's own tools
+    read.
+    """
+    found: dict[str, Any] = {}
+    if credentials := os.environ.get("NATS_CREDS"):
+        found["user_credentials"] = credentials
+    if authority := os.environ.get("NATS_CA"):
+        found["tls"] = ssl.create_default_context(cafile=authority)
+    return found
