@@ -20,6 +20,8 @@ from yolo_fs.reasons import Reason, YoloError
 
 _PROBE_S = 0.05
 """How long `hold` waits: `holder` locks the file for an instant to see whether it is free."""
+_SLOW_PROBE_S = 2.0
+"""The same where whoever the file names is gone: on a busy machine a mere look lasts longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +100,16 @@ def hold(path: str) -> HeldLock | None:
     """
     with environment(path):
         descriptor = wait_lock(path, _open_own, _PROBE_S, _PROBE_S / 20)
+        if descriptor is None and not _is_another_alive(_written_holder(path)):
+            descriptor = wait_lock(path, _open_own, _SLOW_PROBE_S, _PROBE_S / 20)
     if descriptor is None:
         return None
     _write_holder(descriptor)
     return HeldLock(path, descriptor)
+
+
+def _is_another_alive(named: Holder) -> bool:
+    return named.pid != os.getpid() and named.is_alive()
 
 
 def _open_own(path: str) -> int:
