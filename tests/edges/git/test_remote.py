@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 
 from tests.edges.git.conftest import Engines, User
 from yolo_fs.edges.git.remote import Remote
+from yolo_fs.edges.git.runner import Git
+from yolo_fs.edges.lock import hold, holder
 
 INTO = "refs/yolo-fs/remote/main"
 
@@ -39,3 +42,32 @@ def test_two_processes_that_fetch_into_one_ref_do_not_take_the_remote_for_away(
         is_over.set()
         mover.join()
     assert moves > 5, "the other process did not move the ref"
+
+
+def test_a_remote_that_hangs_does_not_keep_the_lock_of_a_daemon_that_is_gone(
+    user: User, tmp_path: Path
+) -> None:
+    hangs, began = tmp_path / "hangs", tmp_path / "began"
+    hangs.touch()
+    ssh = tmp_path / "ssh"
+    ssh.write_text(f"#!/bin/sh\ntouch {began}\nwhile [ -e {hangs} ]; do sleep 0.02; done\nexit 1\n")
+    ssh.chmod(0o755)
+    user.git("config", "core.sshCommand", str(ssh))
+    user.git("config", "ssh.variant", "simple")
+    lock = hold(str(tmp_path / "daemon.lock"))
+    assert lock is not None
+    asked = threading.Thread(
+        target=lambda: Git(str(user.root), keep_open=(lock.fd,)).run(
+            "ls-remote", "somewhere:team.git", ok=(0, 128), networked=True
+        )
+    )
+    asked.start()
+    try:
+        while not began.exists():
+            assert asked.is_alive(), "git did not call the remote"
+        lock.release()  # as the death of the daemon does
+        assert holder(lock.path) is None
+        assert hangs.exists() and asked.is_alive()
+    finally:
+        hangs.unlink()
+        asked.join()

@@ -129,8 +129,8 @@ class Git:
     """Runs git commands in one work tree."""
 
     def __init__(self, root: str, git_dir: str | None = None, *, keep_open: Sequence[int] = ()):
-        """Run in `root`; children also inherit the descriptors `keep_open` (the daemon's lock,
-        F02).
+        """Run in `root`; children that work here also inherit the descriptors `keep_open` (the
+        daemon's lock, F02).
         """
         forget_inherited_environment()
         git = _load_git_python()
@@ -217,7 +217,8 @@ class Git:
                 as_process=True,
                 env={**ENVIRONMENT, **self.identity, **more},
                 start_new_session=True,
-                pass_fds=self._keep_open,
+                # What hangs on a remote moves no branch: it must not keep the next daemon out.
+                pass_fds=() if networked else self._keep_open,
             )
         except git.exc.GitCommandNotFound:
             raise _no_git() from None
