@@ -7,7 +7,6 @@ Only packs with our note beside them are touched, and one goes when its objects 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import shutil
 import time
@@ -18,7 +17,8 @@ from typing import NamedTuple
 from yolo_fs.edges import failpoint
 from yolo_fs.edges.git.conversation import Conversation
 from yolo_fs.edges.git.objects import KEEP_NOTE
-from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.git.repository import Repository, content_of
+from yolo_fs.edges.locking import try_lock
 from yolo_fs.edges.store import reap_temporaries, sync_directory
 from yolo_fs.reasons import YoloError
 
@@ -140,7 +140,7 @@ class PackMerger:
 
     def _own(self) -> list[OwnPack]:
         """Return our packs, the smallest first, without those that a multi-pack index refers to."""
-        indexed = _content(f"{self._folder}/multi-pack-index")
+        indexed = content_of(f"{self._folder}/multi-pack-index")
         found = []
         for name in self._notes():
             with contextlib.suppress(FileNotFoundError):
@@ -153,7 +153,7 @@ class PackMerger:
         return [
             name.removesuffix(".keep")
             for name in os.listdir(self._folder)
-            if name.endswith(".keep") and _content(f"{self._folder}/{name}") == KEEP_NOTE
+            if name.endswith(".keep") and content_of(f"{self._folder}/{name}") == KEEP_NOTE
         ]
 
     def _prepare_scratch(self) -> None:
@@ -205,7 +205,7 @@ class PackMerger:
         with _flocked(self._folder) as nobody_is_writing:
             if not nobody_is_writing:
                 return
-            indexed = _content(f"{self._folder}/multi-pack-index")
+            indexed = content_of(f"{self._folder}/multi-pack-index")
             for name in names:
                 for ending in () if name.encode() in indexed else _ENDINGS:
                     _unlink(f"{self._folder}/{name}.{ending}")
@@ -214,7 +214,7 @@ class PackMerger:
 
     def _objects(self, index: str) -> set[bytes]:
         """Return the ids that an index of version 2 has."""
-        data, size = _content(index), self._repository.object_format.size
+        data, size = content_of(index), self._repository.object_format.size
         count = int.from_bytes(data[8 + 255 * 4 : 8 + 256 * 4], "big")
         start = 8 + 256 * 4
         return {data[at : at + size] for at in range(start, start + count * size, size)}
@@ -232,14 +232,6 @@ def packs_to_merge(packs: Sequence[OwnPack]) -> Sequence[OwnPack]:
     smaller = [0, *accumulate(pack.size for pack in packs)]
     crowded = [at for at, pack in enumerate(packs) if at and pack.size < _GROWTH * smaller[at]]
     return packs[: crowded[-1] + 1] if crowded else ()
-
-
-def _content(path: str) -> bytes:
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except OSError:
-        return b""
 
 
 def _sync(path: str) -> None:
@@ -263,11 +255,13 @@ def _try_flock(folder: str) -> int:
     except OSError:  # the repository was moved or removed
         return -1
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(descriptor)
-        return -1
-    return descriptor
+        is_ours = try_lock(descriptor)
+    except OSError:  # a file system without locks
+        is_ours = False
+    if is_ours:
+        return descriptor
+    os.close(descriptor)
+    return -1
 
 
 @contextlib.contextmanager

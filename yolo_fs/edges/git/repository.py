@@ -143,7 +143,7 @@ class Repository:
             pairs = (line.split(" ") for line in told.split("\n") if line)
             return {name: oid for name, oid in pairs if "/" not in name.removeprefix(folder)}
         prefix = b" " + os.fsencode(folder)
-        packed = _content(f"{self.common_dir}/packed-refs").split(b"\n")
+        packed = content_of(f"{self.common_dir}/packed-refs").split(b"\n")
         names = [os.fsdecode(line[line.index(b" ") + 1 :]) for line in packed if prefix in line]
         with contextlib.suppress(FileNotFoundError):
             names += [folder + name for name in os.listdir(f"{self.common_dir}/{folder}")]
@@ -153,7 +153,7 @@ class Repository:
     def _packed(self, ref: str) -> str:
         """Return what the file of packed refs says; empty where it does not have the ref."""
         line = b" %s\n" % os.fsencode(ref)
-        before, found, _ = _content(f"{self.common_dir}/packed-refs").partition(line)
+        before, found, _ = content_of(f"{self.common_dir}/packed-refs").partition(line)
         oid = before[-2 * self.object_format.size :].decode("ascii", "replace")
         return oid if found and self._is_oid(oid) else ""
 
@@ -294,7 +294,7 @@ class Repository:
             f"{home}/.gitconfig",
             f"{more}/git/config",
         )
-        return tuple(_content(place) for place in places)
+        return tuple(content_of(place) for place in places)
 
     def refuse_unsafe(self) -> None:
         """Refuse a repository of another user, or one that others may write to.
@@ -368,7 +368,8 @@ def _open_to_others(facts: os.stat_result) -> bool:
     )
 
 
-def _content(path: str) -> bytes:
+def content_of(path: str) -> bytes:
+    """Return what a file of git's holds; nothing where it cannot be read."""
     try:
         with open(path, "rb") as file:
             return file.read()
