@@ -175,14 +175,16 @@ def test_a_hook_in_another_language_is_chained_and_given_back(repo: Repo) -> Non
 
 
 @pytest.mark.proves("hosts:17")
-def test_a_compiled_hook_of_any_size_is_chained(repo: Repo) -> None:
-    program = b"\x7fELF" + b"\0" * (2 << 20)
+@pytest.mark.parametrize("size", [64, 2 << 20])
+def test_a_compiled_hook_of_any_size_is_chained(repo: Repo, size: int) -> None:
+    program = b"\x7fELF" + b"\0" * size
     hook = repo.git_dir / "hooks/post-checkout"
     hook.parent.mkdir(exist_ok=True)
     hook.write_bytes(program)
     hook.chmod(0o755)
     repo.yolo_fs("hooks", "install")
     assert hook.read_bytes().startswith(b"#!/bin/sh\n")
+    assert (hook.parent / "yolo-fs-chained" / hook.name).read_bytes() == program
     repo.yolo_fs("hooks", "uninstall")
     assert hook.read_bytes() == program
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from yolo_fs.reasons import Reason
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.misnamed import intended_path, misnamed
 from yolo_fs.rules.artifacts.table import ARTIFACTS
@@ -49,7 +50,11 @@ NOBODYS = (
 @pytest.mark.proves("002:71", "002:74", "002:251")
 @pytest.mark.parametrize("name", MEANT)
 def test_a_near_name_is_told_with_the_one_that_was_meant(name: str) -> None:
-    assert intended_path(f".yolo-planning/{name}") == f".yolo-planning/{MEANT[name]}"
+    path, meant = f".yolo-planning/{name}", f".yolo-planning/{MEANT[name]}"
+    finding = misnamed(path)
+
+    assert intended_path(path) == meant
+    assert finding and (finding.reason, finding.expected) == (Reason.UNKNOWN_NAME, meant)
 
 
 @pytest.mark.parametrize("name", NOBODYS)

@@ -346,6 +346,13 @@ def test_departments_gates_and_waves_are_as_the_evidence_has_them() -> None:
     assert orchestration(Phase(content), found) is None
 
 
+def test_a_phase_of_which_nothing_is_dated_began_with_its_commit() -> None:
+    found = orchestration(Phase(replace(facts({}, config=THREE), at_s=60)), None)
+    assert found is not None
+    assert found["started_at"] == iso(60)
+    assert check(Orchestration, found)[1] == ()
+
+
 def test_a_gate_that_is_claimed_to_be_passed_stays_closed() -> None:
     content = facts(complete(), config=THREE)
     found = orchestration(Phase(content), None)

@@ -158,6 +158,23 @@ def test_what_a_lead_alone_knows_survives(phase: Path, capsys: pytest.CaptureFix
     )
 
 
+@pytest.mark.parametrize("seq", ["x", [[]], {"a": 1}, True])
+def test_a_number_that_is_none_stops_neither_the_daemon_nor_a_declaration(
+    phase: Path, capsys: pytest.CaptureFixture[str], seq: Any
+) -> None:
+    place(phase, "critique")
+    once(phase)
+    file = phase / ".dept-status-backend.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"seq": seq}))
+    assert asked(capsys, phase, "dept", "update", "backend", "--eta", "tomorrow")[0] == 0
+    assert json.loads(file.read_text())["seq"] == 1
+
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"seq": seq}))
+    place(phase, "research")
+    once(phase)
+    assert json.loads(file.read_text())["seq"] == 1
+
+
 def test_what_a_killed_writer_left_is_gone_after_the_next_declaration(
     phase: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
