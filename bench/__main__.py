@@ -42,6 +42,7 @@ NAMES = (
     "adopt",
     "worktrees",
     "clones",
+    "board",
     "faults",
 )
 OVERVIEW = "goals"

@@ -31,7 +31,7 @@ _TASKS = 2
 def run(options: Options) -> Iterator[Table]:
     """Measure the commands as they are typed beside a daemon, in the same rounds."""
     few, many = options.pick((5, 95), (1, 3))
-    roots = {count: _made(options, count) for count in (few, many)}
+    roots = {count: make(options, count) for count in (few, many)}
     with warm(*roots.values()):
         samples = interleave(
             [_way(command, count, root) for count, root in roots.items() for command in COMMANDS],
@@ -59,23 +59,24 @@ def _way(command: str, count: int, root: str) -> Way:
     return Way(_name(command, count), lambda _: call([*program(), command], root))
 
 
-def _made(options: Options, phases: int) -> str:
+def make(options: Options, phases: int, more_plans: int = 0) -> str:
+    """Make a repository with so many open phases, and return its root. `more_plans`: plans that nobody has begun, in
+    each of them.
+    """
     root = tempfile.mkdtemp(prefix="growth-", dir=options.scratch)
     repositories.git(root, "init", "-q", "-b", repositories.BRANCH)
-    stream = b"".join(_stream(phases))
+    stream = b"".join(_stream(phases, more_plans))
     repositories.git(root, "fast-import", "--quiet", given=stream)
     repositories.git(root, "reset", "--hard", "-q", repositories.BRANCH)
     return root
 
 
-def _stream(phases: int) -> Iterator[bytes]:
+def _stream(phases: int, more_plans: int) -> Iterator[bytes]:
     ref, number = f"refs/heads/{repositories.BRANCH}", 0
     for each in range(1, phases + 1):
         phase = f"{each:02}"
-        for name, example in _FILES.items():
-            path = f".yolo-planning/phases/{phase}-part/{name.format(phase=phase)}"
-            text = (_EXAMPLES / example).read_text()
-            text = text.replace('"p":"01"', f'"p":"{phase}"').replace("01-0", f"{phase}-0")
+        for name, text in _files(phase, more_plans):
+            path = f".yolo-planning/phases/{phase}-part/{name}"
             subject = f"docs({phase}): {os.path.basename(path)}\n\nYolo-Artifact: {path}"
             yield repositories.commit_head(ref, number, subject)
             yield repositories.file_change(path, text.encode())
@@ -84,6 +85,18 @@ def _stream(phases: int) -> Iterator[bytes]:
             yield repositories.commit_head(ref, number, f"feat({phase}-02): T{task} part of it")
             yield repositories.file_change(f"src/{phase}/{task}.ts", b"export {}\n")
             number += 1
+
+
+def _files(phase: str, more_plans: int) -> Iterator[tuple[str, str]]:
+    """Yield name and content of each artifact of a phase."""
+    for name, example in _FILES.items():
+        text = (_EXAMPLES / example).read_text()
+        text = text.replace('"p":"01"', f'"p":"{phase}"').replace("01-0", f"{phase}-0")
+        yield name.format(phase=phase), text
+    plan = (_EXAMPLES / _FILES["{phase}-01.plan.jsonl"]).read_text()
+    for number in range(3, 3 + more_plans):
+        text = plan.replace('"p":"01"', f'"p":"{phase}"').replace('"n":"01"', f'"n":"{number:02}"')
+        yield f"{phase}-{number:02}.plan.jsonl", text
 
 
 def _table(samples: dict[str, Sample]) -> Table:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from bench.aims import Aim
 from bench.table import Goal, ms, times
+from yolo_fs.cli.progress import watched
 
 WARM_UP = 2
 """Rounds that are run and not counted."""
@@ -83,7 +84,8 @@ def cost_goal(name: str, ours: Sample, base: Sample, target: float, aim: Aim | N
 def interleave(ways: Sequence[Way], rounds: int) -> dict[str, Sample]:
     """Run all ways `rounds` times and return their samples by name."""
     samples = {way.name: Sample() for way in ways}
-    for number in range(WARM_UP + rounds):
+    every = WARM_UP + rounds
+    for number in watched(range(every), "rounds", lambda _: every):
         turn = number % len(ways)
         for way in (*ways[turn:], *ways[:turn]):
             taken = _timed(way, number)

@@ -40,6 +40,7 @@ ROWS = {
     "missed": ("Missed", "yolo-fs"),
     "adopt": ("Adoption", "adopt --write"),
     "worktrees": ("Write to commit, 2 work trees", "in all other trees"),
+    "board": ("Write to commit beside the board", "no page"),
     "clones": ("Lag: commit in one clone to commit in the other", "lane git"),
 }
 """Name of a benchmark → one table that it prints, and a row of it."""
@@ -91,6 +92,7 @@ LONG = {
     "adopt",
     "worktrees",
     "clones",
+    "board",
 }
 """Benchmarks whose least size takes seconds all the same; `YOLO_BENCH=1` runs them too."""
 

@@ -230,6 +230,7 @@ def redact(text: str) -> str:
     """Return a text without the credentials in it."""
     if len(text) < _SHORTEST or not is_secret(text):
         return text
+    text = _WHOLE_KEY.sub(lambda found: HIDDEN + "\n" * found[0].count("\n"), text)
     for _, hit in find_hits(text.encode("utf-8", "replace")):
         text = text.replace(hit.value.decode("utf-8", "replace"), HIDDEN)
     return HIDDEN if is_secret(text) else text
@@ -237,6 +238,12 @@ def redact(text: str) -> str:
 
 HIDDEN = "(hidden: it looks like a credential)"
 _SHORTEST = 12
+_WHOLE_KEY = re.compile(
+    "-----BEGIN [A-Z0-9 ]{0,24}PRIVATE KEY.*?"
+    r"(?:-----END [A-Z0-9 ]{0,24}PRIVATE KEY(?: BLOCK)?-----|\Z)",
+    re.DOTALL,
+)
+"""What is hidden of a private key; its rule is content with the beginning."""
 
 
 def fingerprint(rule: str, value: bytes) -> str:

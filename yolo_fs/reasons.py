@@ -330,6 +330,10 @@ def _redact(told: Finding) -> None:
         text = getattr(told, name)
         if text and (shown := redact(text)) != text:
             object.__setattr__(told, name, shown)
+    if "~" in told.at:  # a pointer escapes slashes, and a credential may hold some
+        key = told.at.replace("~1", "/").replace("~0", "~")
+        if (shown := redact(key)) != key:
+            object.__setattr__(told, "at", shown)
 
 
 def errors(findings: Iterable[Finding]) -> tuple[Finding, ...]:

@@ -8,7 +8,6 @@ import pytest
 
 from yolo_fs.cli import progress
 from yolo_fs.cli.progress import bar, watched
-from yolo_fs.cli.reply import Invocation
 
 
 class Terminal(io.StringIO):
@@ -22,8 +21,7 @@ def shown(
     monkeypatch.setattr("sys.stderr", stream)
     monkeypatch.setattr(progress, "PATIENCE_S", patience_s)
     monkeypatch.setattr(progress, "_EVERY_S", 0.0)
-    asked = Invocation(".", as_json=False, quiet=quiet, verbose=False)
-    assert list(watched(range(1, 5), "commits", asked, lambda _: 4)) == [1, 2, 3, 4]
+    assert list(watched(range(1, 5), "commits", lambda _: 4, quiet=quiet)) == [1, 2, 3, 4]
     return stream.getvalue()
 
 

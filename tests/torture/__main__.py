@@ -22,6 +22,7 @@ from pathlib import Path
 from bench.table import Table, machine, render
 from tests.torture.families import FAMILIES, Family, tried
 from tests.torture.surroundings import Tally
+from yolo_fs.cli.progress import CLEARED, watched
 
 
 def main() -> int:
@@ -34,7 +35,8 @@ def main() -> int:
     began = time.monotonic()
     with ThreadPoolExecutor(given.at_once) as pool:
         orders = [(name, FAMILIES[name].count(given.size)) for name in given.family or FAMILIES]
-        tallies = list(pool.map(lambda order: _in_a_process(*order, place, given.seed), orders))
+        done = pool.map(lambda order: _in_a_process(*order, place, given.seed), orders)
+        tallies = list(watched(done, "families", lambda _: len(orders)))
     print(render(_table(tallies, time.monotonic() - began)))
     for tally in tallies:
         for text in (*tally.faults, *tally.notes):
@@ -54,7 +56,9 @@ def _in_a_process(name: str, count: int, place: Path, seed: int) -> Tally:
             name, faults=[f"the run itself failed with {done.returncode}: {done.stdout[-500:]}"]
         )
     tally = Tally(**json.loads(last))
-    print(f"{tally.family}: {tally.count:,} in {tally.seconds:.0f} s", file=sys.stderr, flush=True)
+    over = CLEARED if sys.stderr.isatty() else ""
+    told = f"{over}{tally.family}: {tally.count:,} in {tally.seconds:.0f} s"
+    print(told, file=sys.stderr, flush=True)
     return tally
 
 

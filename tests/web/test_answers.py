@@ -39,6 +39,35 @@ def test_every_moment_is_what_status_says_of_it(client: Client, team: Team) -> N
         assert json.loads(client.api("board", at=commit).body) == printed(team, "--at", commit)
 
 
+@pytest.mark.parametrize("at", ["", "HEAD"])
+def test_a_page_is_given_one_phase_whole_and_the_others_by_their_headline(
+    tmp_path: Path, at: str
+) -> None:
+    team = Team(tmp_path / "repo")
+    team.begin()
+    for phase in ("02-page", "03-mail"):
+        path = f".yolo-planning/phases/{phase}/research.jsonl"
+        team.file(path, '{"q":"Which?","src":"web","finding":"This one","conf":"high"}\n')
+        team.user_commits(f"docs: {phase}", path)
+    with served(team.root) as client:
+        full = client.api("board", at=at).data
+        by_name = {one["phase"]: one for one in full["team"]["phases"]}
+        assert list(by_name) == ["01-auth", "02-page", "03-mail"]
+        for asked, whole in (("02-page", "02-page"), ("", "01-auth"), ("77-none", "01-auth")):
+            told = client.api("board", at=at, phase=asked).data
+            brief = {one["phase"]: one for one in told["team"]["phases"]}
+            assert brief.pop(whole) == by_name[whole]
+            assert all(one.items() <= by_name[name].items() for name, one in brief.items())
+            assert all("departments" not in one for one in brief.values())
+            listed = [one for one in told.get("candidates", ()) if one["standing"] == "committed"]
+            assert {one["path"].split("/")[2] for one in listed if "/phases/" in one["path"]} <= {
+                whole
+            }
+            assert {key: told[key] for key in full if key not in ("team", "candidates")} == {
+                key: full[key] for key in full if key not in ("team", "candidates")
+            }
+
+
 def test_an_answer_that_did_not_change_is_not_sent_again(client: Client) -> None:
     first = client.api("board", at="HEAD")
     again = client.ask(
@@ -69,6 +98,21 @@ def test_lines_show_no_control_no_secret_and_no_end_of_memory() -> None:
     assert lines[1] == r"\x1b[31mred\u202e"
     assert token not in lines[2]
     assert len(lines[3]) == LONGEST_LINE + 1
+
+
+def test_handoffs_are_those_of_the_moment_that_is_asked_for(client: Client, team: Team) -> None:
+    path, seen = f"{PHASE}/design-handoff.jsonl", set()
+    for commit in team.git("rev-list", "HEAD").split():
+        lives = client.api("handoffs", at=commit).data["lives"]
+        is_there = path in team.git("ls-tree", "-r", "--name-only", commit).split()
+        assert any(one["place"] == path for one in lives) == is_there
+        at_s = int(team.git("show", "-s", "--format=%ct", commit))
+        reached = [each["at_s"] for one in lives for each in one["stations"] if each["at_s"]]
+        assert max(reached, default=0) <= at_s
+        seen.add(is_there)
+    assert seen == {True, False}
+    assert client.api("handoffs").data == client.api("handoffs", at="HEAD").data
+    assert client.api("handoffs", at="nowhere").status == 404
 
 
 @pytest.fixture

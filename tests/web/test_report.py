@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.security.test_disguises import planted
 from tests.support.teams import Team
 from yolo_fs.cli.main import run
-from yolo_fs.credentials import RULES, is_secret
+from yolo_fs.credentials import RULES, find_hits, is_secret
 from yolo_fs.reasons import Exit
 from yolo_fs.web.report import tag
 
@@ -99,6 +100,31 @@ def test_no_secret_that_was_committed_past_us_is_in_it(tmp_path: Path) -> None:
     assert [secret for secret in secrets if secret in text] == []
     assert not is_secret(text)
     assert "<img" not in text
+
+
+def test_no_disguise_brings_a_credential_into_it(tmp_path: Path) -> None:
+    team = Team(tmp_path / "repo")
+    team.begin()
+    trials = [(secret, text) for secret, text in planted() if is_secret(text)]
+    assert len({secret for secret, _ in trials}) >= 40
+    by_secret: dict[str, list[str]] = {}
+    for secret, text in trials:
+        by_secret.setdefault(secret, []).append(text)
+    names = [f"01-{number:02}.plan.jsonl" for number in range(1, len(by_secret) + 1)]
+    for name, texts in zip(names, by_secret.values(), strict=True):
+        team.artifact(name, "\n".join(texts) + "\n")
+    team.user_commits("docs(01): plans past the hooks", *(f"{PHASE}/{name}" for name in names))
+    for _, text in trials[:6]:
+        team.git("commit", "-q", "--allow-empty", "-m", f"docs(01): {text}")
+    written_bytes = written(team, "a.html")
+    read = unescape(written_bytes.decode())
+    assert all(name in read for name in names)
+    values = {
+        hit.value for secret, text in trials for _, hit in find_hits(f"{secret}\n{text}".encode())
+    }
+    assert [value for value in values if value in written_bytes or value in read.encode()] == []
+    assert not is_secret(read)
+    print(f"{len(trials)} planted; {len(written_bytes):,} bytes")
 
 
 def test_what_cannot_be_reported_is_told(

@@ -11,14 +11,17 @@ from tests.web.served import Client
 from yolo_fs.rules.evidence.facts import SourceCommit
 from yolo_fs.services.moments.reader import MomentReader
 from yolo_fs.services.moments.timeline import (
+    BegunPlan,
     LaneBar,
     LaneState,
+    PlanBar,
     Timeline,
     TimelineMark,
     TimelineMoment,
     TimeUse,
     bars_of,
     concerns,
+    plan_bars_of,
     refusals_of,
     spent,
     spread,
@@ -122,6 +125,42 @@ def test_time_is_split_by_what_it_was_used_for() -> None:
     }
 
 
+def test_a_plan_is_worked_on_from_its_first_task_to_its_last_evidence() -> None:
+    moments = [
+        TimelineMoment(name, at, "") for name, at in zip("abcd", (0, 10, 30, 40), strict=True)
+    ]
+    begun = [
+        {},
+        {"01-01": BegunPlan("backend", 1, False)},
+        {"01-01": BegunPlan("backend", 1, True), "01-02": BegunPlan("backend", 2, False)},
+        {"01-01": BegunPlan("backend", 1, True), "01-02": BegunPlan("backend", 2, False)},
+    ]
+    seen = [
+        (moment, Sample({}, 0, 2, 0, plans)) for moment, plans in zip(moments, begun, strict=True)
+    ]
+    assert list(plan_bars_of(seen)) == [
+        PlanBar("01-01", "backend", 1, 10, 30, True),
+        PlanBar("01-02", "backend", 2, 30, 40, False),
+    ]
+
+
+def test_lanes_have_the_plans_of_their_department_wave_by_wave(team: Team) -> None:
+    reader = MomentReader(str(team.root))
+    found = reader.timeline("01-auth", ())
+    status = reader.present().as_json()["team"]["phases"][0]
+    reader.close()
+    begun = {
+        (plan["plan"], one["department"], plan["wave"])
+        for one in status["departments"]
+        for plan in one["plans"]
+        if plan["standing"] != "pending"
+    }
+    assert begun
+    assert {(one.plan, one.department, one.wave) for one in found.plan_bars} == begun
+    drawn = PLOTS["lanes"](found, 1_400)
+    assert all(f"plan {plan}, wave {wave:g}:" in drawn for plan, _, wave in begun)
+
+
 def test_a_refusal_lasts_until_the_artifact_is_committed() -> None:
     events = [
         event("artifact.rejected", "gaps.jsonl", 1, reason="missing_key"),
@@ -146,6 +185,10 @@ def test_what_is_drawn_holds_no_markup_from_outside(name: str, width: int) -> No
         {"planning": dict.fromkeys(TimeUse, 5)},
         ((5, 1_234),),
         0,
+        (
+            PlanBar(HOSTILE, HOSTILE, 1, 0, 90_000_000_000, True),
+            PlanBar(HOSTILE, HOSTILE, 2, 0, 5, False),
+        ),
     )
     image = ET.fromstring(PLOTS[name](timeline, width))
     allowed = {

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from yolo_fs.cli.progress import watched
 from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.store import SHARED, write_atomic
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, safe
@@ -74,13 +74,10 @@ def _judged(
     validator: Validator, checked: Sequence[Any], asked: Invocation, *, of_tree: bool, write: bool
 ) -> list[AdoptedFile]:
     found = []
-    with click.progressbar(
-        checked, label="reading", file=sys.stderr, hidden=asked.quiet or not sys.stderr.isatty()
-    ) as shown:
-        for file in shown:
-            full = validator.full_path(file, of_tree=of_tree)
-            if judged := adopt_file(validator, file, full, write=write):
-                found.append(judged)
+    for file in watched(checked, "files", lambda _: len(checked), quiet=asked.quiet):
+        full = validator.full_path(file, of_tree=of_tree)
+        if judged := adopt_file(validator, file, full, write=write):
+            found.append(judged)
     return found
 
 

@@ -7,26 +7,26 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
-from yolo_fs.cli.reply import Invocation
-
 PATIENCE_S = 0.5
 """How long work may take before anything is shown."""
 _EVERY_S = 0.1
 _CELLS = 24
-_CLEARED = "\r\x1b[K"
+CLEARED = "\r\x1b[K"
+"""Takes away what stands on the line of a terminal."""
 _Item = TypeVar("_Item")
 
 
 def watched(
     items: Iterable[_Item],
     what: str,
-    asked: Invocation,
     total_of: Callable[[_Item], int] | None = None,
+    *,
+    quiet: bool = False,
 ) -> Iterator[_Item]:
     """Yield the items, and show on stderr how many there were. `total_of`: how many there are in
     all, by any of them.
     """
-    if asked.quiet or not sys.stderr.isatty():
+    if quiet or not sys.stderr.isatty():
         yield from items
         return
     due = time.monotonic() + PATIENCE_S
@@ -36,11 +36,11 @@ def watched(
             if time.monotonic() >= due:
                 shown, due = True, time.monotonic() + _EVERY_S
                 total = total_of(item) if total_of else 0
-                print(f"{_CLEARED}{bar(number, total)} {what}", end="", file=sys.stderr, flush=True)
+                print(f"{CLEARED}{bar(number, total)} {what}", end="", file=sys.stderr, flush=True)
             yield item
     finally:
         if shown:
-            print(_CLEARED, end="", file=sys.stderr, flush=True)
+            print(CLEARED, end="", file=sys.stderr, flush=True)
 
 
 def bar(number: int, total: int) -> str:

@@ -13,7 +13,6 @@ import os
 import select
 import shutil
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -22,6 +21,7 @@ from yolo_fs.cli.board import SIGNS, draw_steps
 from yolo_fs.cli.reply import Reply, console_for
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import safe
+from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.artifacts.verdicts import Held, Rejected
 from yolo_fs.rules.phase.gates import GateStatus
 from yolo_fs.rules.phase.progress import DepartmentStatus, PhaseStatus
@@ -205,20 +205,22 @@ def _foot(seen: PresentMoment | PastMoment) -> Iterator[ScreenLine]:
         yield ScreenLine(f"  {commit.oid[:7]}  {commit.subject}", "dim")
 
 
-LOOK_EVERY_S = 0.5
-"""Between two looks at the stamps: HEAD, one listing of the planning tree, the daemon's lock."""
+LOOK_EVERY_S = 1.0
+"""Between two looks at the stamps, for what no event tells: HEAD, one listing of the planning tree,
+the daemon's lock.
+"""
 
 
 def follow(repository: Repository, look: Callable[[], tuple[str, bool]]) -> None:
-    """Show what `look` says, and again whenever it says something else, until interrupted or told
-    to quit by `q`.
+    """Show what `look` says, and again as soon as it says something else, until interrupted or
+    told to quit by `q`.
 
     `look`: returns a text, and whether time alone will change it; otherwise it is asked again when
     HEAD, the planning tree, the daemon or the window changed.
     """
     before: object = None
     shown, moves = "", True
-    with _page() as put, _keys() as heard:
+    with _page() as put, _keys() as heard, _changes(repository) as change:
         while True:
             now = stamp(repository), shutil.get_terminal_size()
             if moves or now != before:
@@ -227,7 +229,7 @@ def follow(repository: Repository, look: Callable[[], tuple[str, bool]]) -> None
                 if text != shown:
                     shown = text
                     put(text)
-            if _is_told_to_quit(heard, LOOK_EVERY_S):
+            if _is_told_to_quit(heard, change, LOOK_EVERY_S):
                 return
 
 
@@ -249,12 +251,39 @@ def _keys() -> Iterator[int | None]:
         termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
 
 
-def _is_told_to_quit(heard: int | None, within_s: float) -> bool:
-    """Wait, and return whether `q` was typed meanwhile, or whoever typed is gone."""
-    if heard is None:
-        time.sleep(within_s)
-        return False
-    if not select.select([heard], [], [], within_s)[0]:
+@contextlib.contextmanager
+def _changes(repository: Repository) -> Iterator[int]:
+    """Lend a descriptor that can be read as soon as a planning file or a branch has changed."""
+    from yolo_fs.edges.watch import Watcher
+
+    reader, writer = os.pipe()
+    os.set_blocking(reader, False)
+    os.set_blocking(writer, False)
+
+    def ring(*_: object) -> None:
+        with contextlib.suppress(BlockingIOError):  # full of rings that nobody has heard yet
+            os.write(writer, b".")
+
+    places = (f"{repository.root}/{PLANNING_ROOT}", f"{repository.common_dir}/refs/heads")
+    watchers = [Watcher(place, ring, ring) for place in places]
+    try:
+        for each in watchers:
+            each.start()
+        yield reader
+    finally:
+        for each in watchers:
+            each.stop()
+        os.close(writer)
+        os.close(reader)
+
+
+def _is_told_to_quit(heard: int | None, change: int, within_s: float) -> bool:
+    """Wait for a change, and return whether `q` was typed meanwhile, or whoever typed is gone."""
+    sources = [change] if heard is None else [change, heard]
+    ready = select.select(sources, [], [], within_s)[0]
+    if change in ready:
+        os.read(change, 1 << 16)
+    if heard is None or heard not in ready:
         return False
     typed = os.read(heard, 64)
     return not typed or b"q" in typed.lower()

@@ -81,7 +81,7 @@ def validate(
         raise click.UsageError("--staged reads the index, not stdin")
     validator = Validator(asked.start, kind_named(kind) if kind else None)
     try:
-        files = watched(_checked(validator, paths, staged=staged), "files", asked)
+        files = watched(_checked(validator, paths, staged=staged), "files", quiet=asked.quiet)
         result = _collected(files)
     finally:
         validator.close()

@@ -36,7 +36,7 @@ def verify(asked: Invocation, *, revisions: Sequence[str]) -> Reply:
     count = 0
     try:
         commits = verifier.verify(*(revisions or (HEAD,)))
-        for one in watched(commits, "commits", asked, lambda each: each.of):
+        for one in watched(commits, "commits", lambda each: each.of, quiet=asked.quiet):
             count = one.number
             faults += one.faults
         past = [] if revisions else list(past_hooks(repository, settings))

@@ -13,14 +13,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from html import escape
+from itertools import accumulate
 
 from yolo_fs.protocol.workflow import STEP_BY_KEY
 from yolo_fs.reasons import safe
-from yolo_fs.services.moments.timeline import LaneBar, Timeline, TimeUse
+from yolo_fs.services.moments.timeline import LaneBar, PlanBar, Timeline, TimeUse
 
 LEFT, RIGHT = 84, 16
 """Widths beside the plot, in px."""
 LANE = 34
+PLAN_ROW = 16
 NARROWEST, WIDEST = 280, 3_840
 _LETTER = 6.4
 """Width of a letter in small print, in px."""
@@ -77,29 +79,58 @@ def lanes(timeline: Timeline, width: int) -> str:
     marks.
     """
     names = list(dict.fromkeys(bar.department for bar in timeline.bars))
+    rows = {
+        name: list(_rows(one for one in timeline.plan_bars if one.department == name))
+        for name in names
+    }
+    tall = {name: LANE + PLAN_ROW * len(rows[name]) for name in names}
     sheet, scale = _sheet(
-        "What each department did, over time", timeline, width, 58 + LANE * len(names)
+        "What each department did, over time", timeline, width, 58 + sum(tall.values())
     )
     top = 12
-    for number, name in enumerate(names):
-        y = top + number * LANE
+    tops = dict(zip(names, accumulate(tall.values(), initial=top), strict=False))
+    for name, y in tops.items():
         sheet.add("text", name, x=LEFT - 10, y=y + 16, text_anchor="end", class_="lane")
         sheet.add("line", x1=LEFT, x2=width - RIGHT, y1=y + 25, y2=y + 25, class_="rule")
         for bar in (one for one in timeline.bars if one.department == name):
             _draw_bar(sheet, scale, bar, y)
+        for number, row in enumerate(rows[name]):
+            for plan in row:
+                _draw_plan(sheet, scale, plan, y + LANE + number * PLAN_ROW)
     for mark in timeline.marks:
-        row = (
-            names.index(mark.department)
-            if mark.department in names and mark.kind != "gate"
-            else None
-        )
-        y = top + row * LANE + 28 if row is not None else top - 6
+        own = tops.get(mark.department) if mark.kind != "gate" else None
+        y = own + 28 if own is not None else top - 6
         tip = f"{mark.kind} {_moment(mark.at_ms)} {mark.text} {mark.path}"
         sheet.add(
             "circle", tip=tip, cx=scale.x(mark.at_ms), cy=y, r=3.5, class_=f"mark {mark.kind}"
         )
-    _draw_time_axis(sheet, scale, top + LANE * len(names) + 6)
+    _draw_time_axis(sheet, scale, top + sum(tall.values()) + 6)
     return str(sheet)
+
+
+def _rows(plans: Iterable[PlanBar]) -> Iterator[list[PlanBar]]:
+    """Yield plans in as few rows as they need to lie beside each other, wave by wave."""
+    left = sorted(plans, key=lambda one: (one.wave, one.from_ms, one.plan))
+    while left:
+        row: list[PlanBar] = []
+        for one in left:
+            if not row or one.from_ms >= row[-1].to_ms:
+                row.append(one)
+        left = [one for one in left if one not in row]
+        yield row
+
+
+def _draw_plan(sheet: SvgSheet, scale: TimeScale, plan: PlanBar, y: int) -> None:
+    start = scale.x(plan.from_ms)
+    wide = max(3.0, round(scale.x(plan.to_ms) - start, 1))
+    ended = _span(plan.to_ms - plan.from_ms) if plan.is_done else "still open"
+    tip = f"plan {plan.plan}, wave {plan.wave:g}: {ended}"
+    kind = "plan" if plan.is_done else "plan open"
+    sheet.add("rect", tip=tip, x=start, y=y, width=wide, height=PLAN_ROW - 3, rx=2, class_=kind)
+    words = f"{plan.plan} · wave {plan.wave:g}"
+    words = words if wide > len(words) * _LETTER + 6 else plan.plan
+    if wide > len(words) * _LETTER + 6:
+        sheet.add("text", words, x=round(start + 4, 1), y=y + 10, class_="onbar")
 
 
 def _draw_bar(sheet: SvgSheet, scale: TimeScale, bar: LaneBar, y: int) -> None:

@@ -10,6 +10,7 @@ import os
 import secrets
 import signal
 import socket
+import threading
 import traceback
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from importlib.resources import files
@@ -108,7 +109,7 @@ class BoardSite:
         self._answers: Mapping[str, Callable[[Request, MomentReader], Any]] = {
             "repositories": self._repositories,
             "artifacts": lambda asked, reader: reader.artifacts(_given(asked, "at", "HEAD")),
-            "handoffs": lambda _asked, reader: reader.handoffs(),
+            "handoffs": lambda asked, reader: reader.handoffs(_given(asked, "at")),
             "timeline": lambda asked, reader: self._timeline(
                 asked, reader, _BUDGET_S if _given(asked, "look") else 0.0
             ).as_json(),
@@ -144,6 +145,8 @@ class BoardSite:
     async def _lifespan(self, _app: object) -> AsyncIterator[None]:
         for feed in self._feeds:
             feed.start()
+        for reader in self._readers:  # what the first page asks for
+            threading.Thread(target=_look_ahead, args=(reader,), daemon=True).start()
         yield
         self.close()
 
@@ -182,14 +185,17 @@ class BoardSite:
         return respond
 
     def _board(self, request: Request) -> Response:
-        """Answer what `status --json` prints, now or with `--at`."""
+        """Answer what `status --json` prints, now or with `--at`; with `phase` only that one is
+        told whole, and with `soon` it may be what the last look saw.
+        """
 
         def look() -> tuple[Any, Sequence[Finding]]:
             reader, revision = self._reader(request), _given(request, "at")
+            whole = _given(request, "phase") if "phase" in request.query_params else None
             if revision:
-                return reader.past(revision).as_json(), ()
-            now = reader.present()
-            return now.as_json(), now.findings
+                return reader.past(revision).as_json(whole), ()
+            now = reader.latest() if _given(request, "soon") else reader.present()
+            return now.as_json(whole), now.findings
 
         return _enveloped(request, "status", look)
 
@@ -230,6 +236,11 @@ class BoardSite:
         given = request.query_params.get("repo", "0")
         numbers = {str(number): number for number in range(len(self._readers))}
         return numbers.get(given, 0)
+
+
+def _look_ahead(reader: MomentReader) -> None:
+    with contextlib.suppress(YoloError):  # whoever asks is told
+        reader.latest()
 
 
 def _number_of(text: str) -> int | None:
@@ -351,6 +362,7 @@ def _listening(port: int) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((LOOPBACK, port))
+        listener.listen()  # whoever is told the address may come at once
     except OSError as error:
         listener.close()
         hint = "Choose another with --port, or none: then any free one is taken."

@@ -227,6 +227,23 @@ def test_a_credential_is_found_in_what_json_means(name: str, disguise: str) -> N
     assert name in rules_hit(text.encode() + b"\n")
 
 
+def test_a_private_key_is_hidden_to_its_end_and_every_line_keeps_its_number() -> None:
+    begin, *body = (
+        next(rule for rule in RULES if rule.name == "private_key").example.decode().split("\n")
+    )
+    end = begin.replace("BEGIN", "END")
+    key = [begin, *body, "MIIEbody" * 8, "MIIElast" * 4, end]
+    for text in (
+        "\n".join(["before", *key, "after"]),
+        json.dumps({"a": "\n".join(key)}),
+        "\n".join(key[:-1]),
+    ):
+        shown = redact(text)
+        assert "MIIE" not in shown and HIDDEN in shown
+        assert shown.count("\n") == text.count("\n")
+    assert redact("\n".join(["before", *key, "after"])).endswith("\nafter")
+
+
 UNDERSCORED = {"azure_client_secret", "telegram_bot_token", "google_oauth_secret", "password_value"}
 
 
@@ -234,7 +251,8 @@ UNDERSCORED = {"azure_client_secret", "telegram_bot_token", "google_oauth_secret
 def test_no_finding_and_no_error_quotes_a_credential(name: str) -> None:
     text = WORDS[name].example.decode()
     told = f"got {text!r}, which is wrong"
-    finding = Finding(Reason.UNKNOWN_KEY, "x", 1, f"/{text}", told, told, told)
+    pointer = "/" + text.replace("~", "~0").replace("/", "~1")
+    finding = Finding(Reason.UNKNOWN_KEY, "x", 1, pointer, told, told, told)
     fault = Fault(Reason.UNKNOWN_KEY, f"/{text}", told).as_finding("x")
     error = YoloError(Reason.BAD_CONFIG, told)
     value = text.rpartition(" ")[2]
@@ -246,6 +264,7 @@ def test_no_finding_and_no_error_quotes_a_credential(name: str) -> None:
         json.dumps(finding.as_json()),
     ):
         assert value not in shown
+        assert pointer not in shown
         assert HIDDEN in shown
 
 

@@ -41,12 +41,19 @@ class PresentMoment:
     machines: TeamOverview | None = None
     """None where this work tree is in no team of several."""
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the moment as the data of `status --json`."""
-        team = {"team": self.team.as_json() if self.team else None}
+    def as_json(self, whole: str | None = None) -> dict[str, Any]:
+        """Return the moment as the data of `status --json`.
+
+        `whole`: the one phase that is told with its committed artifacts, and not by its headline
+        alone; see `Board.phase_named`.
+        """
+        if whole is not None and self.team:
+            whole = self.team.phase_named(whole)
+        team = {"team": self.team.as_json(whole) if self.team else None}
         crew = {"crew": self.crew.as_json() if self.crew else None}
         machines = {"machines": to_json(self.machines)}
-        return team | as_json(self.beside) | crew | machines | self.found.as_json()
+        found = self.found.as_json(whole)
+        return team | as_json(self.beside) | crew | machines | found
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +63,9 @@ class PastMoment:
     team: Board
     last: tuple[IndexedCommit, ...]
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the moment as the data of `status --at REV --json`."""
-        return {"team": self.team.as_json(), "last_commits": listed(self.last)}
+    def as_json(self, whole: str | None = None) -> dict[str, Any]:
+        """Return the moment as the data of `status --at REV --json`. `whole`: as above."""
+        return {"team": self.team.as_json(whole), "last_commits": listed(self.last)}
 
 
 class StatusObserver:

@@ -16,10 +16,10 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.ids import PhaseId
 from yolo_fs.reasons import Reason, YoloError, safe
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
-from yolo_fs.rules.handoffs.lifecycle import HandoffLifecycle
+from yolo_fs.rules.handoffs.lifecycle import HandoffLifecycle, StageTime
 from yolo_fs.rules.handoffs.session_progress import standing
 from yolo_fs.services.checking.envelopes import ProductHandoffs, StoredSession
-from yolo_fs.services.checking.snapshots import WorkTree
+from yolo_fs.services.checking.snapshots import AtCommit, BlobReader, Snapshot, WorkTree
 from yolo_fs.services.handoffs.lifecycle import lifecycles_of
 from yolo_fs.services.handoffs.reading import Reader
 from yolo_fs.services.history.team import Team
@@ -37,33 +37,51 @@ from yolo_fs.services.workspace.settings import Settings, load
 LATEST_SESSIONS = 20
 
 
-def handoffs_now(repository: Repository, settings: Settings, team: Team) -> dict[str, Any]:
-    """Return the life of each handoff that is on its way, and the latest sessions of the product
-    workflow.
+def handoffs_at(
+    repository: Repository, settings: Settings, team: Team, commit: str
+) -> dict[str, Any]:
+    """Return the life of each handoff that was on its way at a commit, and the latest sessions of
+    the product workflow. An empty `commit` asks for the present, with what only lies on disk.
+
+    Of the past, stages that nothing but a file on disk proves are told by that file's own time.
     """
-    root, limits = repository.root, settings.limits
-    reads = Reader(root, root, limits, lambda *_: None).log().reads
-    phases = team.phases(repository.head().tip)
+    root, limit = repository.root, settings.policy.max_file_bytes
+    at = commit or repository.head().tip
+    reads = Reader(root, root, settings.limits, lambda *_: None).log().reads
+    phases = team.phases(at)
+    if at:
+        team.history_index.read_up_to(at)
+    until_s = team.history_index.at_s(commit) if commit else None
     deadline_s = settings.policy.handoff_deadline_s
     lives = lifecycles_of(root, phases, team.history_index, reads, deadline_s) if phases else ()
-    product = ProductHandoffs(WorkTree(root, settings.policy.max_file_bytes), settings)
-    sessions = [product.session(one) for one in product.sessions()[-LATEST_SESSIONS:]]
+    blobs = BlobReader(repository, limit)
+    try:
+        files: Snapshot = AtCommit(repository, commit, blobs) if commit else WorkTree(root, limit)
+        product = ProductHandoffs(files, settings)
+        sessions = [product.session(one) for one in product.sessions()[-LATEST_SESSIONS:]]
+    finally:
+        blobs.close()
     return {
-        "lives": [_life(one) for one in lives],
+        "lives": [_life(one, until_s) for one in lives],
         "sessions": [_session(one) for one in reversed(sessions)],
     }
 
 
-def _life(one: HandoffLifecycle) -> dict[str, Any]:
+def _life(one: HandoffLifecycle, until_s: int | None) -> dict[str, Any]:
     return {
         "sender": one.delivery.sender,
         "receiver": one.delivery.receiver,
         "place": one.delivery.place,
         "stations": [
-            {"stage": each.stage.value, "at_s": each.at_s, "due_s": each.due_s}
+            {"stage": each.stage.value, "at_s": _known_at(each, until_s), "due_s": each.due_s}
             for each in one.stations
         ],
     }
+
+
+def _known_at(one: StageTime, until_s: int | None) -> int | None:
+    is_later = until_s is not None and one.at_s is not None and one.at_s > until_s
+    return None if is_later else one.at_s
 
 
 def _session(one: StoredSession) -> dict[str, Any]:
@@ -139,6 +157,14 @@ class MomentReader:
                 self._looked = began, self._observer.look()
             return self._looked[1]
 
+    def latest(self) -> PresentMoment:
+        """Return what the last look saw, however long ago; only where there was none, look.
+
+        Raises:
+            YoloError: BAD_CONFIG, GIT_FAILED.
+        """
+        return self._looked[1] if self._looked else self.present()
+
     def past(self, revision: str) -> PastMoment:
         """Return where the team stood at a commit.
 
@@ -184,15 +210,16 @@ class MomentReader:
                 if (place := classify(path))
             ]
 
-    def handoffs(self) -> dict[str, Any]:
+    def handoffs(self, revision: str) -> dict[str, Any]:
         """Return the life of each handoff that is on its way, and the sessions of the product
-        workflow.
+        workflow: at a commit, or now when `revision` is empty.
 
         Raises:
-            YoloError: BAD_CONFIG, GIT_FAILED.
+            YoloError: UNKNOWN_COMMIT, BAD_CONFIG, GIT_FAILED.
         """
         with self._past:
-            return handoffs_now(self._past_repository, load(self.root), self._team_now())
+            commit = self._commit(revision) if revision else ""
+            return handoffs_at(self._past_repository, load(self.root), self._team_now(), commit)
 
     def timeline(
         self, phase: str, events: Iterable[Mapping[str, Any]], budget_s: float | None = None

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from itertools import groupby, pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from yolo_fs.edges.git.history import main_line
 from yolo_fs.edges.git.repository import Repository
@@ -23,6 +23,7 @@ from yolo_fs.protocol.workflow import REVIEWS
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.rules.evidence.commits import purpose_of
 from yolo_fs.rules.evidence.facts import SourceCommit
+from yolo_fs.rules.evidence.plans import PlanStanding
 from yolo_fs.rules.phase.progress import DepartmentStatus, StepStanding
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.progress.board import PhaseBoard, board
@@ -76,6 +77,27 @@ class LaneBar:
     to_ms: int
 
 
+class BegunPlan(NamedTuple):
+    """How a plan stood that somebody had begun."""
+
+    department: str
+    wave: float
+    is_done: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PlanBar:
+    """The time in which a plan was worked on, from its first task to its last evidence."""
+
+    plan: str
+    department: str
+    wave: float
+    from_ms: int
+    to_ms: int
+    """Where it ended, or as far as can be looked at."""
+    is_done: bool
+
+
 @dataclass(frozen=True, slots=True)
 class TimelineMark:
     """Something that happened at one moment."""
@@ -96,6 +118,8 @@ class TimelineSample:
     plans_done: int
     plans: int
     percent: int
+    begun: Mapping[str, BegunPlan] = field(default_factory=dict)
+    """Id of a plan that was begun → how it stood."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +138,8 @@ class Timeline:
     """(moment in ms, milliseconds from the last write of a file to its commit)."""
     left: int
     """Moments that are still to be looked at."""
+    plan_bars: tuple[PlanBar, ...] = ()
+    """Plans that were begun, in the order in which they were."""
 
     @property
     def from_ms(self) -> int:
@@ -188,7 +214,7 @@ class Replay:
         bars = tuple(bars_of(seen_at, tuple(refusals_of(told, phase))))
         return Timeline(
             phase, moments, bars, marks, _plans(seen_at), spent(bars),
-            tuple(latencies_of(told, phase)), left,
+            tuple(latencies_of(told, phase)), left, tuple(plan_bars_of(seen_at)),
         )  # fmt: skip
 
     def _moments_of(self, team: Team, phase: str, tip: str) -> tuple[TimelineMoment, ...]:
@@ -241,7 +267,31 @@ def sample_of(phase: PhaseBoard) -> TimelineSample:
         sum(plan.is_done for one in departments for plan in one.plans),
         sum(len(one.plans) for one in departments),
         phase.progress.percent,
+        dict(_begun(departments)),
     )
+
+
+def _begun(departments: Iterable[DepartmentStatus]) -> Iterator[tuple[str, BegunPlan]]:
+    for one in departments:
+        for plan in one.plans:
+            if plan.standing is not PlanStanding.PENDING:
+                yield str(plan.id), BegunPlan(one.department.value, plan.wave, plan.is_done)
+
+
+def plan_bars_of(seen: Sequence[tuple[TimelineMoment, TimelineSample]]) -> Iterator[PlanBar]:
+    """Yield each plan that was begun, with the time in which it was worked on."""
+    begun: dict[str, tuple[int, BegunPlan]] = {}
+    done: dict[str, int] = {}
+    for moment, sample in seen:
+        for plan, state in sample.begun.items():
+            begun.setdefault(plan, (moment.at_ms, state))
+            if state.is_done:
+                done.setdefault(plan, moment.at_ms)
+            else:
+                done.pop(plan, None)  # begun again
+    for plan, (from_ms, state) in begun.items():
+        to_ms = done.get(plan, seen[-1][0].at_ms)
+        yield PlanBar(plan, state.department, state.wave, from_ms, to_ms, plan in done)
 
 
 def _lane(one: DepartmentStatus, causes: Mapping[str, str]) -> LaneState:

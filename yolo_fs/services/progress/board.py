@@ -63,6 +63,15 @@ class PhaseBoard(Phase):
             "out_of_lane": [one.as_json() for one in self.out_of_lane],
         }
 
+    def headline(self) -> dict[str, Any]:
+        """Return what a list of phases shows of it."""
+        progress = self.progress
+        return {
+            "phase": str(progress.phase),
+            "complete": progress.is_complete,
+            "percent": progress.percent,
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Board:
@@ -77,13 +86,27 @@ class Board:
     for it."""
     phases: tuple[PhaseBoard, ...]
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the board as `status --json` shows it."""
+    def phase_named(self, name: str) -> str:
+        """Return the name, or where no phase has it, that of the first open one or else of the
+        last.
+        """
+        names = [str(one.id) for one in self.phases]
+        open_ = [str(one.id) for one in self.phases if not one.progress.is_complete]
+        return name if name in names else (open_ or names[-1:] or [""])[0]
+
+    def as_json(self, whole: str | None = None) -> dict[str, Any]:
+        """Return the board as `status --json` shows it. `whole`: the one phase that is not told by
+        its headline alone.
+        """
+        shown = whole if whole is None else self.phase_named(whole)
         source = "in force" if self.stands_in else "default"
         return {
             "commit": self.commit,
             "config": "committed" if self.config else source,
-            "phases": [one.as_json() for one in self.phases],
+            "phases": [
+                one.as_json() if shown in (None, str(one.id)) else one.headline()
+                for one in self.phases
+            ],
         }
 
 

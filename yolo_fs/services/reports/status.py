@@ -106,8 +106,17 @@ class Report:
         """Return the candidates that stand so."""
         return tuple(candidate for candidate in self.candidates if candidate.standing in standings)
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the report as the data of `status --json`."""
+    def as_json(self, whole: str | None = None) -> dict[str, Any]:
+        """Return the report as the data of `status --json`. `whole`: name of the one phase of which
+        committed artifacts are listed, beside those of the planning root.
+        """
+        listed_here = self.candidates
+        if whole is not None:
+            unsettled = {state for state in CandidateState if state is not CandidateState.COMMITTED}
+            wanted = ("", whole)
+            listed_here = tuple(
+                one for one in listed_here if one.phase in wanted or one.standing in unsettled
+            )
         return {
             "root": self.root,
             "branch": self.head.branch,
@@ -115,7 +124,7 @@ class Report:
             "obstacle": self.obstacle.value if self.obstacle else None,
             "daemon": to_json(self.health),
             "counts": {standing.value: self.counts()[standing] for standing in CandidateState},
-            "candidates": [candidate.as_json() for candidate in self.candidates],
+            "candidates": [candidate.as_json() for candidate in listed_here],
             "last_commits": listed(self.last),
             "warnings": {"artifacts": len(self.warnings), "findings": sum(self.warnings.values())},
             "kept": {

@@ -2,7 +2,7 @@
 
 /** Ask for one answer. Returns the data, or throws an error with the server's words. */
 export async function ask(name, parameters = {}, signal = undefined) {
-  const given = Object.entries(parameters).filter(([, value]) => value !== "" && value !== undefined && value !== null);
+  const given = Object.entries(parameters).filter(([, value]) => value !== undefined && value !== null);
   const answer = await fetch(`/api/${name}?${new URLSearchParams(given)}`, { signal });
   if (!(answer.headers.get("content-type") ?? "").startsWith("application/json")) throw new Error("the board is gone: start it again");
   const told = await answer.json();

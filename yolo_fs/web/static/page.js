@@ -46,7 +46,7 @@ function read() {
   for (const name of ["phase", "at", "path", "against"]) state[name] = given.get(name) ?? (name === "phase" ? state.phase : "");
   state.repo = given.get("repo") ?? "0";
   if (before.repo !== state.repo && before.board) listen();
-  if (!state.board || before.at !== state.at || before.repo !== state.repo) look();
+  if (!state.board || before.at !== state.at || before.repo !== state.repo || before.phase !== state.phase) look();
   if (before.phase !== state.phase || before.repo !== state.repo) { state.timeline = null; state.drawings.clear(); lookBack(); }
   else if (before.view !== state.view) lookBack();
   if (before.path !== state.path || before.at !== state.at || before.against !== state.against) lookAtArtifact();
@@ -57,23 +57,25 @@ function read() {
 // --- asking ---
 
 const look = lately(async () => {
-  const { at, repo } = state;
+  const { at, repo, phase } = state;
   const newest = due.at(-1)?.seq ?? 0;
   try {
-    const board = await ask("board", { at, repo });
-    if (at !== state.at || repo !== state.repo) return look();
+    const soon = state.board ? null : "1";
+    const board = await ask("board", { at, repo, phase, soon });
+    if (at !== state.at || repo !== state.repo || phase !== state.phase) return look();
     state.board = board;
     complain("");
   } catch (error) { complain(error.message); return undefined; }
   const phases = state.board.team?.phases ?? [];
   if (!phases.some((one) => one.phase === state.phase)) {
-    state.phase = (phases.find((one) => !one.complete) ?? phases.at(-1))?.phase ?? "";
+    state.phase = phases.find((one) => one.departments)?.phase ?? "";
     lookBack();
   }
   if (at && state.view === "artifacts") state.pastArtifacts = await ask("artifacts", { at, repo });
   show();
   const commit = at ? "" : state.board.team?.commit;
   afterPaint(() => settle(newest, commit));
+  if (state.view === "handoffs") lookAtHandoffs();
   if (!at && (state.board.counts?.pending ?? 0)) setTimeout(look, 700);
   return undefined;
 });
@@ -134,7 +136,9 @@ const lookAtArtifact = lately(async () => {
 });
 
 const lookAtHandoffs = lately(async () => {
-  try { state.handoffs = await ask("handoffs", { repo: state.repo }); } catch (error) { complain(error.message); }
+  const { at, repo } = state;
+  try { state.handoffs = await ask("handoffs", { at, repo }); } catch (error) { complain(error.message); }
+  if (at !== state.at) lookAtHandoffs();
   show();
 });
 
@@ -201,7 +205,8 @@ function showSoon() {
 function show() {
   if (!state.board) return;
   const view = $("view");
-  mendChildren(view, [VIEWS[state.view][1](state)]);
+  const phase = state.phaseNow();
+  if (!phase || phase.departments) mendChildren(view, [VIEWS[state.view][1](state)]);
   document.title = `${state.phase || "yolo-fs"}: ${VIEWS[state.view][0]}`;
   $("name").textContent = plain((state.board.root ?? $("name").textContent).split("/").pop(), 40);
   mendChildren($("views"), Object.entries(VIEWS).map(([name, [title]], at) => el("a", { href: address({ ...state, view: name }), "aria-current": name === state.view ? "page" : null, "aria-keyshortcuts": String(at + 1) }, title)));
