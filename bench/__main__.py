@@ -43,10 +43,11 @@ NAMES = (
     "worktrees",
     "clones",
     "board",
+    "swarm",
     "faults",
 )
 OVERVIEW = "goals"
-APART = ("faults",)
+APART = ("swarm", "faults")
 """What measures no goal of the plan, and takes long: run by its own name alone."""
 
 

@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 
 from bench import peers, repositories, rounds, table
-from bench.__main__ import NAMES, run
+from bench.__main__ import APART, NAMES, run
 from bench.aims import Aim
 from bench.faults import FAULTS
 from bench.goals import overview
 from bench.options import Options
 from bench.rounds import Sample, Way
+from bench.swarm import Costs, simulate
 from bench.table import Goal, Table
 
 ROWS = {
@@ -102,7 +103,7 @@ LONG = {
     [
         name
         for name in NAMES
-        if name != "faults" and (name not in LONG or "YOLO_BENCH" in os.environ)
+        if name not in APART and (name not in LONG or "YOLO_BENCH" in os.environ)
     ],
 )
 def test_a_benchmark_runs_at_its_least_size(name: str, options: Options) -> None:
@@ -113,6 +114,20 @@ def test_a_benchmark_runs_at_its_least_size(name: str, options: Options) -> None
     goals = [goal for one in tables.values() for goal in one.goals]
     assert {goal.aim for goal in goals if goal.aim} == AIMS.get(name, set())
     assert goals, "a benchmark has a goal, or a bound of its own"
+
+
+def test_simulated_clones_publish_at_the_cost_of_a_call_each_until_they_are_too_many() -> None:
+    costs = Costs(look_s=0.02, fetch_s=0.03, push_s=0.05)
+    alone, few, many, sharded = (
+        simulate(count, shards, costs, seconds=300, seed=1)
+        for count, shards in ((1, 1), (10, 1), (1000, 1), (1000, 16))
+    )
+
+    assert alone[:3] == pytest.approx((0.1, 0.1, 0), abs=0.02)
+    assert few[0] < 0.2
+    assert many[0] > 3 * few[0]
+    assert many[2] > 2 * sharded[2]
+    assert sharded[3] == pytest.approx(1000 / 60, rel=0.2)  # all that is written goes out
 
 
 def test_every_goal_of_the_plan_is_answered_by_a_benchmark() -> None:

@@ -83,12 +83,23 @@ def join(
 
 
 @verb("leave", example="yolo-fs team leave", parent=team)
-def leave(asked: Invocation) -> Reply:
-    """Leave the team. What was received stays on the branch, what was published stays there."""
+@click.option("--delete-mine", is_flag=True, help="Delete this clone's own refs at the remote.")
+def leave(asked: Invocation, *, delete_mine: bool) -> Reply:
+    """Leave the team. What was received stays on the branch, what was published stays there.
+
+    With --delete-mine the leases that this clone holds are given back, and its own branch is taken
+    away from the remote. The team's branch stays: it is everybody's.
+    """
     with Repository(asked.start) as repository:
         left = leave_team(repository)
+        deleted: tuple[str, ...] = ()
+        if left and left.remote and delete_mine:
+            deleted = _lane(repository, left).delete_mine()
     text = f"left the team {left.team}" if left else "this work tree is in no team"
-    return Reply(_shown(left), show=lambda console: console.print(text))
+    if deleted:
+        text += f"; deleted at the remote: {', '.join(deleted)}"
+    data = _shown(left) | ({"deleted": list(deleted)} if delete_mine else {})
+    return Reply(data, show=lambda console: console.print(text))
 
 
 @verb("status", example="yolo-fs team status --json", parent=team)

@@ -37,7 +37,7 @@ def test_two_processes_that_fetch_into_one_ref_do_not_take_the_remote_for_away(
     try:
         remote = Remote(engine(user).repository, "team")
         for _ in range(20):
-            remote.fetch("refs/heads/main", INTO)
+            remote.fetch({"refs/heads/main": INTO})
     finally:
         is_over.set()
         mover.join()

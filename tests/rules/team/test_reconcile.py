@@ -18,6 +18,7 @@ def versions(*blobs: str | None, path: str = "a", by: str = "x") -> list[PathCha
     return [PathChange(path, blob, f"{by}{at}") for at, blob in enumerate(blobs)]
 
 
+@pytest.mark.timeout(120 + HISTORIES / 5)
 def test_any_history_of_clones_ends_in_agreement() -> None:
     for seed in range(HISTORIES):
         team = ModelTeam(seed)

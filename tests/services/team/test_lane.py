@@ -139,6 +139,30 @@ def test_the_commits_that_a_summary_names_count_elsewhere_where_the_branch_came_
     assert commits_named(b) == set()
 
 
+def test_who_leaves_may_take_away_what_is_there_for_it_alone(
+    new_clone: Callable[[str], CloneTree], bare: Path
+) -> None:
+    a, b = (new_clone(name).join_remote(with_source=True) for name in "ab")
+    a.write(GAPS, gap(1))
+    lane = a.lane
+    lease = next(lease for lease in lane.leases() if lease.dept == "backend")
+    lane.pass_lease("backend", a.meeting.membership.clone, lease)
+    lane.beat()
+    settle(a, b)
+    b.write(GAPS, gap(1), gap(2))
+    others = f"refs/yolo/lines/{b.meeting.membership.clone}"
+    b.write(PLAN, plan("Tokens"))
+    assert "refs/yolo/leases/backend" in at_remote(bare, "for-each-ref")
+
+    assert run(["team", "leave", "--delete-mine", "-q", "-C", str(a.root)]) == 0
+    settle(b)
+
+    names = at_remote(bare, "for-each-ref", "--format=%(refname)", "refs/yolo", "refs/heads/yolo")
+    assert names.split() == [BRANCH, others]
+    assert [lease.holder for lease in b.lane.leases() if lease.dept == "backend"] == [""]
+    assert gap(1) in at_remote(bare, "show", f"{BRANCH}:{GAPS}")
+
+
 def test_where_the_remote_takes_no_branch_of_ours_the_artifacts_go_alone(
     new_clone: Callable[[str], CloneTree], bare: Path
 ) -> None:

@@ -6,7 +6,7 @@ and nothing is ever forced on a ref of others.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from yolo_fs.edges.git.conversation import GitError, GitOutput
 from yolo_fs.edges.git.repository import Repository
@@ -51,33 +51,29 @@ class Remote:
         folders = tuple(ref.removesuffix("*") for ref in refs if ref.endswith("/*"))
         return {name: oid for oid, name in found if name in refs or name.startswith(folders)}
 
-    def fetch_all(self, pairs: Mapping[str, str]) -> None:
+    def fetch(self, pairs: Mapping[str, str]) -> None:
         """Let refs of ours point at what refs of the remote point at: theirs → ours.
-
-        Raises:
-            YoloError: REMOTE_AWAY.
-        """
-        self._fetch(*(f"+{ref}:{into}" for ref, into in pairs.items()))
-
-    def fetch(self, ref: str, into: str) -> None:
-        """Let the ref `into` of ours point at what a ref of the remote points at.
 
         Raises:
             YoloError: REMOTE_AWAY.
         """
         for attempt in range(_FETCHES):
             try:
-                self._fetch(f"+{ref}:{into}")
+                self._fetch(*(f"+{ref}:{into}" for ref, into in pairs.items()))
             except YoloError as error:
                 if attempt == _FETCHES - 1 or "cannot lock ref" not in error.message:
                     raise
-                # Another process of this clone moved `into` while this fetch ran: the remote is
-                # not away, and its objects are here unless it has moved on since.
-                tip = self.tip(ref)
-                if tip and not self._repository.git.run("update-ref", into, tip, ok=_ANY).code:
+                # Another process of this clone moved a ref while this fetch ran: the remote is not
+                # away, and its objects are here unless it has moved on since.
+                tips = self.tips(*pairs)
+                moves = [(pairs[ref], tip) for ref, tip in tips.items()]
+                if moves and not any(self._move(into, tip) for into, tip in moves):
                     return
             else:
                 return
+
+    def _move(self, ref: str, tip: str) -> int:
+        return self._repository.git.run("update-ref", ref, tip, ok=_ANY).code
 
     def _fetch(self, *refspecs: str) -> None:
         self._call(
@@ -93,6 +89,15 @@ class Remote:
         """
         return self.push({ref: oid}, f"--force-with-lease={ref}:{old or ''}")
 
+    def delete(self, ref: str, old: str) -> bool:
+        """Take away a ref of the remote, if it still points at `old`; return whether it did.
+
+        Raises:
+            YoloError: as `push`.
+        """
+        assert len(old) == 2 * self._repository.object_format.size, old
+        return self._push([f":{ref}"], f"--force-with-lease={ref}:{old}")
+
     def push(self, oids: Mapping[str, str], *more: str) -> bool:
         """Move refs of the remote forward, all or none; return whether it did. False: somebody else
         was first. `oids`: ref → object.
@@ -103,10 +108,12 @@ class Remote:
         """
         size = 2 * self._repository.object_format.size
         assert all(len(oid) == size for oid in oids.values()), oids  # none at all would delete
+        return self._push([f"{oid}:{ref}" for ref, oid in oids.items()], *more)
+
+    def _push(self, refspecs: Sequence[str], *more: str) -> bool:
         answer = self._call(
             "push", "--porcelain", "--atomic", "--no-verify", "--no-follow-tags", "--no-signed",
-            "--recurse-submodules=no", *more, "--", self._name,
-            *(f"{oid}:{ref}" for ref, oid in oids.items()), ok=(0, 1),
+            "--recurse-submodules=no", *more, "--", self._name, *refspecs, ok=(0, 1),
         )  # fmt: skip
         if answer.code == 0:
             return True
@@ -120,7 +127,7 @@ class Remote:
         # Of all that were refused together, the reason stands with one of them.
         causes = {ref: words for ref, words in rejected.items() if "atomic" not in words}
         cause, words = next(iter((causes or rejected).items()))
-        name = [] if cause == next(iter(oids)) else [f"{cause}:"]
+        name = [] if refspecs[0].endswith(f":{cause}") else [f"{cause}:"]
         server = [line for line in answer.err.splitlines() if line.startswith("remote:")]
         raise _refusal(" ".join([*name, words, *server[:5]]))
 

@@ -44,7 +44,7 @@ _STILL_BUSY = 10
 """Exchanges in which nothing moves before the rests grow: agents think between two artifacts."""
 _SLOWER = 1.5
 """How much longer each rest is than the one before, while nothing moves."""
-LONGEST_RETRY_S = 8.0
+LONGEST_RETRY_S = 4.0
 """Between two attempts to reach a remote that is away."""
 REFUSED_S = 600.0
 """Before what a remote refused is offered again unchanged."""
@@ -182,6 +182,21 @@ class Lane:
                     return passed
         raise YoloError(Reason.BRANCH_MOVED, exit_code=Exit.TRY_AGAIN)
 
+    def delete_mine(self) -> tuple[str, ...]:
+        """Take away from the remote what is there for this clone alone: its leases, their signs and
+        its branch; return the refs that were deleted. The team's branch stays: it is everybody's.
+
+        Raises:
+            YoloError: as `exchange`.
+        """
+        clone = self._membership.clone
+        held = [lease for lease in self.leases() if lease.holder == clone]
+        for lease in held:
+            self.pass_lease(lease.dept, lease.lent_by, lease)
+        signs = [f"{root}{lease.dept}" for root in _SIGN_ROOTS for lease in held]
+        there = self._remote.tips(*signs, *(f"{root}{clone}" for root in _LINE_ROOTS))
+        return tuple(ref for ref, oid in there.items() if self._remote.delete(ref, oid))
+
     def is_silent(self, lease: TeamLease, rest: Callable[[float], object] = time.sleep) -> bool:
         """Watch a lease for its whole time; return whether its holder gave no sign of life.
 
@@ -293,7 +308,7 @@ class Lane:
         if there is None:
             self._repository.git.run("update-ref", "-d", self._membership.ref, before or "")
         else:
-            self._remote.fetch(branch, self._membership.ref)
+            self._remote.fetch({branch: self._membership.ref})
         return True
 
     def _fetch_lines(self, found: Mapping[str, str]) -> None:
@@ -308,7 +323,7 @@ class Lane:
             if clone != own and _CLONE.fullmatch(clone) and known.get(LINES + clone) != found[ref]
         }
         if wanted:
-            self._remote.fetch_all(wanted)
+            self._remote.fetch(wanted)
 
     def _push(self, tip: str, before: str | None, commits: tuple[str, ...]) -> bool:
         """Offer a chain to the remote; return whether it took it. False: somebody was first."""
