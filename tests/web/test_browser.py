@@ -158,6 +158,8 @@ def test_a_file_that_is_written_appears_without_reload_in_every_open_page(
             page.wait_for_selector("[data-seq] .path[title$='architecture.toon']")
             wait_until(page, "() => document.querySelector('#live').title.includes('shown within')")
             assert page.evaluate("window.notReloaded")
+        plot = client.api("plot", name="latency", phase="01-auth").body.decode()
+        assert plot.count("mark latency") == 1
         pages[0].context.set_offline(True)
         team.artifact("gaps.jsonl", '{"id":"G2"}\n')
         wait_until(

@@ -150,9 +150,8 @@ def watch(
 
 def _follow_branch(found: Watched, player: threading.Thread) -> None:
     """Note each move of the branch; the time is that of the file of the ref, not that of this look."""
-    branch, known = found.stage.git.text(
-        "rev-parse", "--symbolic-full-name", "HEAD", "HEAD^0"
-    ).split()
+    git = found.stage.git
+    branch, known = git.text("symbolic-ref", "HEAD"), git.text("rev-parse", "HEAD")
     path = f"{found.root}/.git/{branch}"
     while player.is_alive():
         try:

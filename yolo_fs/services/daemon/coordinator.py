@@ -69,7 +69,10 @@ class Applier:
         obstacles: Obstacles,
         budget: CommitBudget,
         emit: EventSink,
+        root: str,
     ):
+        self._began_ns = time.time_ns()
+        self._root = root
         self._committer = committer
         self._obstacles = obstacles
         self._budget = budget
@@ -122,8 +125,18 @@ class Applier:
             "branch": head.branch,
             "kind": accepted.place.artifact.kind,
             "warnings": [warning.as_json() for warning in accepted.warnings],
+            **self._latency(accepted),
         }
         self._emit("artifact.committed", accepted.place.path, data)
+
+    def _latency(self, accepted: Accepted) -> dict[str, int]:
+        """Return how long after the write it is; nothing where that was before our time, or where
+        the file has been written again meanwhile.
+        """
+        file = stamp_at(f"{self._root}/{accepted.place.path}")
+        if file is None or file.size != len(accepted.data) or file.mtime_ns < self._began_ns:
+            return {}
+        return {"latency_ms": max(0, time.time_ns() - file.mtime_ns) // 1_000_000}
 
 
 ATTEMPTS = 8
@@ -168,6 +181,7 @@ class Coordinator:
             self._surveyor.obstacles,
             CommitBudget(settings.policy.commits_per_minute),
             emit,
+            repository.root,
         )
         self._diverged: frozenset[str] = frozenset()
 

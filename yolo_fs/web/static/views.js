@@ -59,7 +59,7 @@ function summary(state, phase) {
   const all = phase.departments.flatMap((one) => one.plans);
   const done = all.filter((one) => one.standing === "complete").length;
   return el("section.card.summary", { "data-key": "summary", "aria-label": "Phase" },
-    el("div.percent", {}, el("span.number", {}, String(phase.percent)), el("span.unit", {}, "%")),
+    el("div.percent", {}, el("span.number", {}, String(phase.percent)), el("span.unit", {}, "%"), el("span.of", {}, "of the plans")),
     el("div", {}, el("h2", {}, phase.complete ? `${phase.phase} is complete` : `${phase.phase}: ${words(phase.step)}`),
       el("progress", { max: 100, value: phase.percent, "aria-label": "Phase" }),
       el("p", {}, `${done} of ${all.length} plans complete. `, phase.complete ? "" : turn(phase.next),
