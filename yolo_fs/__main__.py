@@ -2,11 +2,34 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
-from yolo_fs.cli.entry import run_here
-from yolo_fs.edges.warm_path import run_warm
+from yolo_fs.cli.entry import finish, run_here
+from yolo_fs.edges.warm_path import ends_soon, run_warm
+
+COLLECTED_AFTER = 50_000
+"""Objects after which a command that ends soon looks for garbage: imports alone make many, and
+hardly any of them is garbage."""
+
+
+def start() -> int:
+    """Run the command line as a process of its own: most commands end the process themselves, the
+    exit code of the others is returned.
+    """
+    if not ends_soon(sys.argv[1:]):
+        return main()
+    gc.set_threshold(COLLECTED_AFTER)
+    code, flags, threading = main(), sys.flags, sys.modules.get("threading")
+    has_threads = threading is not None and threading.active_count() > 1
+    if not (has_threads or flags.inspect or flags.interactive or flags.dev_mode):
+        try:
+            finish()
+        except (OSError, ValueError):
+            return code
+        os._exit(code & 0xFF)
+    return code
 
 
 def main() -> int:
@@ -31,4 +54,4 @@ def _open_closed_streams() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(start())

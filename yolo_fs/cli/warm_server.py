@@ -8,7 +8,6 @@ See docs/faults.md#f64.
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import fcntl
 import gc
@@ -29,7 +28,7 @@ from datetime import UTC, datetime
 from typing import Any, NoReturn
 
 import yolo_fs
-from yolo_fs.cli.entry import run_here
+from yolo_fs.cli.entry import finish, run_here
 from yolo_fs.edges import warm_path
 from yolo_fs.edges.git.repository import Head, Repository
 from yolo_fs.edges.store import write_json
@@ -56,6 +55,7 @@ REHEARSED = (("may", "dev", "decide", "architecture"), ("status",), ("resume",),
 """What is run once before the first client, without its output; each of them only reads."""
 _HANGUP = signal.SIGRTMIN
 """What the kernel sends a child whose client is gone; by default it ends the child at once."""
+_PASSED_ON = (signal.SIGINT, signal.SIGHUP)
 _LIMITS = sorted(getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_"))
 _SAME = ("Uid", "Gid", "Groups", "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb", "NoNewPrivs",
          "Seccomp", "Seccomp_filters")  # fmt: skip
@@ -148,7 +148,7 @@ def main() -> int:
     os.set_inheritable(lifeline, False)
     nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     os.dup2(nothing, 0)
-    for number in (signal.SIGINT, signal.SIGHUP):
+    for number in _PASSED_ON:
         signal.signal(number, signal.SIG_IGN)
     stamp = package_stamp()
     _prepare(root)
@@ -348,6 +348,9 @@ class _Server:
         if _git_of(os.fsdecode(request.environment.get(b"PATH", b""))) != self._git:
             raise RefusedClientError("the client's PATH leads to another git")
         _take_limits(peer)
+        # From here on the client passes on what it is sent; until there is somebody to hear it, it
+        # waits: this process ignores it still.
+        signal.pthread_sigmask(signal.SIG_BLOCK, _PASSED_ON)
         connection.sendall(_frame("S", os.getpid()))
         if connection.recv(1) != GO:
             return 0
@@ -452,6 +455,7 @@ def _run(arguments: Sequence[str]) -> int:
     exception.
     """
     try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _PASSED_ON)
         return run_here(arguments) & 0xFF
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else 1
@@ -470,10 +474,8 @@ def _ended(code: int) -> int:
     Raises:
         LeftUnwrittenError: what is printed cannot be written; the interpreter itself has to say so.
     """
-    atexit._run_exitfuncs()
     try:
-        for stream in (sys.stdout, sys.stderr):
-            stream.flush()
+        finish()
     except (OSError, ValueError):
         raise LeftUnwrittenError(code) from None
     return code

@@ -1,16 +1,28 @@
-"""What the machine says of itself: this boot, its processes, its file systems."""
+"""What the machine says of itself: this boot, its processes, its file systems, and whether it tells
+of changes.
+"""
 
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 
 from yolo_fs.edges import PROC
-from yolo_fs.reasons import safe
+from yolo_fs.reasons import Reason, safe
 
 NETWORK_FILESYSTEMS = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "fuse.sshfs", "fuse.s3fs"}
 )
 """Where flock cannot be trusted. See docs/faults.md#f46."""
+
+
+@dataclass(frozen=True, slots=True)
+class Degraded:
+    """Why events are missing, so that only the periodic scan finds changes."""
+
+    reason: Reason
+    detail: str
+    hint: str = ""
 
 
 def boot_id() -> str:

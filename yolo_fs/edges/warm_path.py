@@ -69,13 +69,18 @@ def run_warm(
             connection.close()
 
 
+def ends_soon(arguments: Sequence[str]) -> bool:
+    """Return whether a command does something and ends, rather than live on beside others."""
+    is_long_lived = arguments and arguments[0] in _LONG_LIVED
+    return not is_long_lived and not _FOLLOWING.intersection(arguments)
+
+
 def _is_ordinary(arguments: Sequence[str]) -> bool:
     """Return whether a command ends soon, and this process is one that another can stand in for."""
     return (
         IS_LINUX
         and not any(map(os.environ.get, (COLD, FAILPOINTS)))
-        and not (arguments and arguments[0] in _LONG_LIVED)
-        and not _FOLLOWING.intersection(arguments)
+        and ends_soon(arguments)
         and None not in (sys.stdin, sys.stdout, sys.stderr)
     )
 

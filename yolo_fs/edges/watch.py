@@ -17,7 +17,6 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from typing import Protocol
@@ -38,6 +37,7 @@ from watchdog.observers import Observer
 
 from yolo_fs.edges import IS_LINUX
 from yolo_fs.edges.files import identity_at
+from yolo_fs.edges.system import Degraded
 from yolo_fs.reasons import Reason
 
 _log = logging.getLogger(__name__)
@@ -76,15 +76,6 @@ class Doubt(StrEnum):
     """`on_path` or `wants` raised, so a hint is lost."""
     RETRIED = "retried"
     """The watches were set up again after a degraded time."""
-
-
-@dataclass(frozen=True, slots=True)
-class Degraded:
-    """Why events are missing, so that only the periodic scan finds changes."""
-
-    reason: Reason
-    detail: str
-    hint: str = ""
 
 
 _EVENTS: list[type[FileSystemEvent]] = [

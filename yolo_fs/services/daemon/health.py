@@ -16,8 +16,7 @@ from typing import Any, ClassVar
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.lock import HeldLock, hold, holder
 from yolo_fs.edges.store import private_directory, write_json
-from yolo_fs.edges.system import NETWORK_FILESYSTEMS, filesystem_type
-from yolo_fs.edges.watch import Degraded
+from yolo_fs.edges.system import NETWORK_FILESYSTEMS, Degraded, filesystem_type
 from yolo_fs.json_form import to_json
 from yolo_fs.reasons import Exit, Reason, YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT

@@ -9,7 +9,8 @@ import os
 import threading
 from typing import NamedTuple
 
-from yolo_fs.edges.watch import Degraded, Watcher
+from yolo_fs.edges.system import Degraded
+from yolo_fs.edges.watch import Watcher
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.services.workspace.settings import CONFIG
 

@@ -1,0 +1,60 @@
+"""How a command ends: at once, with everything printed and every last duty done, unless something still runs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROGRAM = """
+import atexit, sys, threading
+atexit.register(print, "last duty")
+{before}
+from yolo_fs.__main__ import start
+code = start()
+print("the interpreter ends it")
+sys.exit(code)
+"""
+THREAD = """
+go_on = threading.Event()
+threading.Thread(target=go_on.wait).start()
+threading._register_atexit(go_on.set)
+"""
+
+
+def ended(
+    words: list[str], before: str = "", flags: tuple[str, ...] = (), out: str = ""
+) -> tuple[int, list[str]]:
+    command = [sys.executable, *flags, "-c", PROGRAM.format(before=before), *words]
+    with open(out or os.devnull, "wb") as full:
+        done = subprocess.run(
+            command, stdout=full if out else subprocess.PIPE, stderr=subprocess.PIPE, timeout=60, check=False,
+            env={**os.environ, "YOLO_FS_COLD": "1"},
+        )  # fmt: skip
+    assert out or b"Traceback" not in done.stderr
+    return done.returncode, (done.stdout or b"").decode().splitlines()[-3:]
+
+
+@pytest.mark.parametrize(("words", "code"), [(["--version"], 0), (["nonsense"], 2)])
+def test_it_ends_at_once_with_its_code_and_its_last_duties_done(
+    words: list[str], code: int, tmp_path: Path
+) -> None:
+    found, lines = ended(words)
+    assert (found, lines[-1]) == (code, "last duty")
+    assert "the interpreter ends it" not in lines
+
+
+@pytest.mark.parametrize(("before", "flags"), [(THREAD, ()), ("", ("-X", "dev"))])
+def test_where_something_still_runs_or_is_looked_into_the_interpreter_ends_it(
+    before: str, flags: tuple[str, ...]
+) -> None:
+    code, lines = ended(["--version"], before, flags)
+    assert code == 0 and "the interpreter ends it" in lines and "last duty" in lines
+
+
+def test_what_cannot_be_written_is_told() -> None:
+    code, _ = ended(["--version"], out="/dev/full")
+    assert code != 0
