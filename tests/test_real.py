@@ -146,7 +146,7 @@ def test_what_real_agents_write_is_committed_repaired_or_asked_about(
 def words(data: bytes) -> set[str]:
     """Return the words of every value, without those of listed values, which have synonyms."""
     found: set[str] = set()
-    listed = {"s", "st", "tst", "sev", "r", "severity", "result", "status"}
+    listed = {"s", "st", "tst", "sev", "r", "severity", "result", "status", "mode"}
 
     def walk(value: Any, key: str = "") -> None:
         if isinstance(value, dict):
@@ -168,7 +168,9 @@ def words(data: bytes) -> set[str]:
 def tokens(data: bytes) -> set[str]:
     """Return the words of a text that is not one object per line, with those of its keys."""
     text = data.decode().replace("\\n", " ").replace("\\t", " ").replace("\\\\", "\\")
-    return set(re.findall(r'[^\s{}\[\]",:]+', text))
+    marks = {"//", "jsonl", "True", "False", "None"}  # of comments, fences and Python
+    marks |= {"findings", "tasks"}  # names of the one list that held the records
+    return set(re.findall(r"""[^\s{}\[\]"'`,:]+""", text)) - marks
 
 
 def is_one_object_per_line(data: bytes) -> bool:

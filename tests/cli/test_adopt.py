@@ -96,15 +96,15 @@ def test_the_words_of_a_team_are_learnt_and_repair_once_they_are_accepted(
     paths = sorted(tmp_path.rglob("01-02.summary.jsonl"))
     for path in paths:
         line = json.loads(path.read_text())
-        line["who_did"] = line.pop("t")
+        line["who_did"] = line.pop("built")
         path.write_text(json.dumps(line | {"tst": "by hand"}) + "\n")
     learnt = adopt(tmp_path, capsys, "--learn")
     assert learnt["words"] == [
         {"kind": "summary", "word": "tst=by hand", "meaning": "", "files": 2, "listed": LISTED},
-        {"kind": "summary", "word": "who_did", "meaning": "t", "files": 2, "listed": []},
+        {"kind": "summary", "word": "who_did", "meaning": "built", "files": 2, "listed": []},
     ]
     aliases = learnt["aliases"]
-    assert aliases == {"summary": {"who_did": "t"}}
+    assert aliases == {"summary": {"who_did": "built"}}
 
     aliases["summary"]["tst=by hand"] = "no_tests"
     config = tmp_path / ".yolo-planning/config.json"
@@ -125,9 +125,9 @@ def test_what_the_protocol_names_means_what_it_says_whatever_a_configuration_say
     plant(tmp_path, [good], monkeypatch)
     [path] = tmp_path.rglob("01-02.summary.jsonl")
     line = json.loads(path.read_text())
-    del line["t"]
+    del line["dv"]
     path.write_text(before := json.dumps(line) + "\n")
-    aliases = {"summary": {f"s={line['s']}": "failed", "dt": "t", "tst": "t"}}
+    aliases = {"summary": {f"s={line['s']}": "failed", "dt": "dv", "tst": "dv"}}
     config = tmp_path / ".yolo-planning/config.json"
     config.write_text(json.dumps({"yolo_fs": {"aliases": aliases}}) + "\n")
     run(["fix", "--write", "-q", "-C", str(tmp_path)])

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from yolo_fs.reasons import Reason
+from yolo_fs.rules.artifacts.forms import needs_plans
 from yolo_fs.rules.artifacts.verdicts import (
     Accepted,
     Committed,
@@ -51,24 +52,30 @@ def decide(before: Mapping[str, Verdict], seen: Mapping[str, Verdict]) -> tuple[
         for path, verdict in seen.items()
         for action in _actions(path, before.get(path), verdict)
     ]
-    slots = [at for at, action in enumerate(actions) if _is_plan(action)]
+    slots = [at for at, action in enumerate(actions) if _has_order(action)]
     for at, action in zip(slots, _by_needs([actions[at] for at in slots]), strict=True):
         actions[at] = action
     return tuple(actions)
 
 
-def _is_plan(action: Action) -> bool:
-    return isinstance(action, Commit) and action.accepted.place.artifact.kind == "plan"
+def _has_order(action: Action) -> bool:
+    if not isinstance(action, Commit):
+        return False
+    artifact = action.accepted.place.artifact
+    return artifact.kind == "plan" or needs_plans(artifact)
 
 
 def _by_needs(plans: Sequence[Action]) -> list[Action]:
     """Return plans so that each follows those that it depends on, for history has to have them
-    first.
+    first, and reviews, which may be of all plans, after those of their phase.
     """
     accepted = [action.accepted for action in plans if isinstance(action, Commit)]
     by_name: dict[str, list[int]] = {}
+    by_folder: dict[str, list[int]] = {}
     for index, plan in enumerate(accepted):
         by_name.setdefault(str(plan.place.plan), []).append(index)
+        if plan.place.plan is not None:
+            by_folder.setdefault(plan.place.folder, []).append(index)
     order: dict[int, None] = {}
 
     def put(index: int, asking: frozenset[int]) -> None:
@@ -76,6 +83,9 @@ def _by_needs(plans: Sequence[Action]) -> list[Action]:
             return
         for name in accepted[index].needs:
             for needed in by_name.get(name, ()):
+                put(needed, asking | {index})
+        if needs_plans(accepted[index].place.artifact):
+            for needed in by_folder.get(accepted[index].place.folder, ()):
                 put(needed, asking | {index})
         order[index] = None
 

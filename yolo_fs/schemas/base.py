@@ -44,6 +44,8 @@ __all__ = [
     "Fraction",
     "IsoDate",
     "IsoInstant",
+    "LineNumber",
+    "NotedInstant",
     "Number",
     "OneLine",
     "Percent",
@@ -191,9 +193,8 @@ def _real_date(text: str) -> str:
     try:
         date.fromisoformat(text)
     except ValueError:
-        raise fault(
-            Reason.BAD_FORMAT, f"{text!r} is not a valid date", expected="2026-02-19"
-        ) from None
+        message = f"{text!r} is not a valid date"
+        raise fault(Reason.BAD_FORMAT, message, expected="2026-02-19", grade=Grade.SHOULD) from None
     return text
 
 
@@ -239,6 +240,8 @@ Number = float
 """A whole number is a number too."""
 Count = Annotated[int, Field(ge=0, examples=[3])]
 Positive = Annotated[int, Field(ge=1, examples=[1])]
+LineNumber = Annotated[int, Field(ge=0, examples=[12], json_schema_extra=SHOULD)]
+"""Line of a file from 1; 0 for the whole file."""
 Percent = Annotated[float, Field(ge=0, le=100, examples=[50])]
 Fraction = Annotated[float, Field(ge=0, le=1, examples=[0.92])]
 PhaseNumber = Annotated[str, _written_as(r"^[0-9]{2}$", "01", "phase number, two digits")]
@@ -259,19 +262,22 @@ Commit = Annotated[
 ]
 IsoDate = Annotated[
     str,
-    _written_as(r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$", "2026-02-19", "a day"),
+    _written_as(r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$", "2026-02-19", "a day", SHOULD),
     AfterValidator(_real_date),
 ]
+_INSTANT = (
+    r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})$"
+)
 IsoInstant = Annotated[
     str,
-    _written_as(
-        r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?"
-        r"(Z|[+-][0-9]{2}:[0-9]{2})$",
-        "2026-02-19T08:00:00Z",
-        "a timestamp with its time zone",
-    ),
+    _written_as(_INSTANT, "2026-02-19T08:00:00Z", "a timestamp with its time zone"),
     AfterValidator(_real_instant),
 ]
+"""A moment that is compared with others."""
+NotedInstant = Annotated[
+    str, _written_as(_INSTANT, "2026-02-19T08:00:00Z", "a timestamp with its time zone", SHOULD)
+]
+"""A moment that is only shown."""
 RelativePath = Annotated[
     str,
     Field(

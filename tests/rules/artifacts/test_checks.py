@@ -82,7 +82,7 @@ def test_a_circle_of_plans_is_named() -> None:
 @pytest.mark.parametrize(
     ("tasks", "expected"),
     [
-        ([TASK, TASK], (Reason.DUPLICATE_ID, 3, "/id")),
+        ([TASK, TASK | {"a": "mend"}], (Reason.DUPLICATE_ID, 3, "/id")),
         ([TASK | {"td": ["T1"]}], (Reason.SELF_REFERENCE, 2, "/td/0")),
         ([TASK | {"td": ["T9"]}], (Reason.UNKNOWN_REFERENCE, 2, "/td/0")),
         (

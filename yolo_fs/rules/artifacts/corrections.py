@@ -17,8 +17,17 @@ from yolo_fs.reasons import Finding, Reason
 from yolo_fs.rules.adoption import TeamWord
 from yolo_fs.rules.artifacts.forms import NAME_FIRST, NAMES_NOTHING, read_item
 from yolo_fs.rules.artifacts.verdicts import Place
-from yolo_fs.schemas.base import FieldInfo, Form, Record, Wire, listed_values, shapes_within
-from yolo_fs.schemas.lines.planning import MustHaves, PlanTask, TurboTask
+from yolo_fs.schemas.base import (
+    FieldInfo,
+    Form,
+    Record,
+    Wire,
+    listed_values,
+    must_say_something,
+    shapes_within,
+)
+from yolo_fs.schemas.lines.planning import MustHaves, PlanTask, Summary, TurboTask
+from yolo_fs.schemas.lines.quality import Verification, VerificationCheck
 
 _KEPT_FORMS = frozenset({
     Form.MOMENT_AS_DAY, Form.DAY_AS_MOMENT, Form.SEVERAL_PLANS, Form.NAMED_COMMIT,
@@ -31,7 +40,7 @@ KEY_SYNONYMS: Mapping[str, tuple[str, ...]] = {
     "plan": ("plan_id",),
     "id": ("task", "task_id"),
     "tp": ("type",),
-    "v": ("verify", "verification"),
+    "v": ("verify", "verification", "acceptance", "acceptance_criteria"),
     "a": ("description", "desc", "task"),
     "f": ("file", "files", "path"),
     "ln": ("line", "lines"),
@@ -52,7 +61,7 @@ KEY_SYNONYMS: Mapping[str, tuple[str, ...]] = {
     "warn": ("warnings",),
     "notes": ("note", "comment"),
     "c": ("check", "name", "desc", "description"),
-    "fm": ("files", "files_modified"),
+    "fm": ("files", "files_modified", "files_changed"),
     "dv": ("deviations",),
     "ch": ("commit_hashes",),
     "sev": ("severity",),
@@ -102,7 +111,13 @@ VALUE_SYNONYMS: Mapping[str, tuple[str, ...]] = {
     "rejected": ("changes_requested",),
     "request_changes": ("changes_requested",),
     "needs_changes": ("changes_requested",),
-    "passed": ("PASS", "pass"),
+    "passed": ("PASS", "pass", "approve"),
+    "pass": ("approve",),
+    "med": ("medium", "minor"),
+    "std": ("standard",),
+    "truth": ("must_have",),
+    "post_critique": ("post-critic",),
+    "pre_critique": ("pre-critic",),
     "passing": ("PASS", "pass"),
     "failing": ("FAIL", "fail"),
     "skipped": ("skip", "SKIPPED", "no_tests"),
@@ -149,7 +164,11 @@ class Correction:
     plans: frozenset[str] = frozenset()
     """Ids of the plans in the same folder."""
     is_autonomous: bool = False
-    """The plan of the record says that none of its tasks asks a person."""
+    """None of the tasks of the record's plan asks a person."""
+    below: Sequence[Mapping[str, Any]] = ()
+    """The records below the first."""
+    of_plan: Sequence[Mapping[str, Any]] = ()
+    """Header and tasks of the plan that a summary is of."""
     aliases: Mapping[str, str] = field(default_factory=dict)
     """What this team writes → what it means, for the kind of artifact; see `Policy.aliases`."""
 
@@ -157,8 +176,9 @@ class Correction:
 def corrected(shape: type[Wire], value: Mapping[str, Any], by: Correction) -> dict[str, Any]:
     """Return an object with everything put right that needs no decision."""
     fresh = _with_present_keys(shape, value, by.aliases)
-    if issubclass(shape, TurboTask) and "ac" in value:
-        fresh.setdefault("done", value["ac"])  # it was both: how to verify, and what is true then
+    if issubclass(shape, TurboTask):
+        for word in _ACCEPTANCE & value.keys():
+            fresh.setdefault("done", value[word])  # both: how to verify, and what is true then
     _split_plan_id(shape, fresh, by.place)
     _add_what_is_told_elsewhere(shape, fresh, by)
     within = shapes_within(shape)
@@ -170,17 +190,23 @@ def corrected(shape: type[Wire], value: Mapping[str, Any], by: Correction) -> di
         if field is None or (item is None and not field.is_required()):
             result[key] = item
             continue
+        if item is None and must_say_something(field):
+            result[key] = ""  # the author says as little by it
+            continue
         item = _meant(field, key, item, by.aliases)
         item = _fitting(field.annotation, item, key)
         item = _in_repository(item, by.root) if _is_path(key) else item
         if (inner := within.get(key)) is not None:
             item = _within(inner, key, item, by)
         form = shape.accepts.get(key)
-        if form is not None and isinstance(item, str) and _plain(field.annotation) is list:
+        is_list = _plain(field.annotation) is list
+        if form is not None and isinstance(item, str) and is_list:
             item = [item]
-        if form is not None and form not in _KEPT_FORMS:
+        if form is not None and form not in _KEPT_FORMS and is_list <= isinstance(item, list):
             item = _in_form(form, item, by)
-        result[key] = item
+        is_said = field.is_required() or field.default is not None or _fits(field, item)
+        # Nobody concludes anything from the absence: the words stay beside it.
+        result[key if is_said or f"{key}_note" in fresh else f"{key}_note"] = item
     if "ch" in shape.model_fields and result.get("s") == "complete" and "tc" in result:
         result.setdefault("tt", result["tc"])  # a plan is complete when all of its tasks are
     return result
@@ -303,18 +329,44 @@ def _add_what_is_told_elsewhere(shape: type[Wire], value: dict[str, Any], by: Co
     place = by.place
     if shape is PlanTask and by.is_autonomous:
         value.setdefault("tp", "auto")
+    if shape is Verification and by.below:
+        _count_checks(value, by.below)
     if shape.accepts.get("p") is Form.OWN_PHASE and place.plan is not None and value:
         missing = {"p": place.plan.phase, "n": place.plan.number}
         for key in missing.keys() - value.keys():
             value[key] = missing[key]
         if "w" in shape.model_fields and "w" not in value and value.get("d") == []:
             value["w"] = 1  # the wave follows from what a plan depends on
+        if "d" in shape.model_fields and "d" not in value and value.get("w") in (1, "1"):
+            value["d"] = []  # nothing is before the first wave
     share = value.get("tc")
     if "tt" in shape.model_fields and isinstance(share, str):
         found = _SHARE.fullmatch(share)
         if found and str(value.get("tt", found[2])) == found[2]:
             value["tc"], value["tt"] = int(found[1]), int(found[2])
+    if shape is Summary:
+        _add_what_the_plan_tells(value, by.of_plan)
     _keep_beside(shape, value)
+
+
+def _add_what_the_plan_tells(value: dict[str, Any], plan: Sequence[Mapping[str, Any]]) -> None:
+    """Add the title and the number of tasks to a summary that leaves them out."""
+    if not plan or not isinstance(plan[0].get("t"), str):
+        return
+    value.setdefault("t", plan[0]["t"])
+    tasks, done = len(plan) - 1, value.get("tc")
+    if value.get("s") == "complete":
+        value.setdefault("tc", value.get("tt", tasks))  # complete: all of its tasks are
+    if done is None or (isinstance(done, int) and done <= tasks):
+        value.setdefault("tt", tasks)
+
+
+def _count_checks(value: dict[str, Any], checks: Sequence[Mapping[str, Any]]) -> None:
+    """Add the counts that the checks below the header of a verification have."""
+    results = [str(check.get("r", check.get("result"))).casefold() for check in checks]
+    counts = {"ps": results.count("pass"), "fl": results.count("fail"), "tt": len(results)}
+    if counts["ps"] + counts["fl"] + results.count("warn") == len(results):
+        value.update({key: count for key, count in counts.items() if key not in value})
 
 
 def _keep_beside(shape: type[Wire], value: dict[str, Any]) -> None:
@@ -325,12 +377,46 @@ def _keep_beside(shape: type[Wire], value: dict[str, Any]) -> None:
         value["ln"], value["lines"] = int(found[1]), line
     elif "ln" in value and line is None:
         value["ln"] = 0  # of the whole file
+    elif "ln" in keys and line in NAMES_NOTHING:
+        value["ln"], value["lines"] = 0, line
     if "tf" in keys and isinstance(cases, list) and cases:
         value["tc"], value["cases"] = len(cases), cases
     if "src" in keys and isinstance(source, str) and source.startswith(("http://", "https://")):
         value["src"], value["url"] = "web", source
+    elif "src" in keys and isinstance(source, str) and (found := _FIRST_WORD.match(source)):
+        first = found[1].casefold()
+        if source != first and first in listed_values(keys["src"]) and "source" not in value:
+            value["src"], value["source"] = first, source
+    category = value.get("cat")
+    found = re.match(r"mh(?:\.(tr|ar|kl))?\b", category) if isinstance(category, str) else None
+    if shape is VerificationCheck and found and "ref" not in value:
+        value["cat"], value["ref"] = _OF_MUST_HAVES[found[1]], category
+    for key in _KINDS_OF & keys.keys():
+        listed, text = listed_values(keys[key]), value.get(key)
+        found = _WORD_FIRST.fullmatch(text) if isinstance(text, str) else None
+        if found and _plain_word(found[1]) in listed and f"{key}_note" not in value:
+            value[key], value[f"{key}_note"] = _plain_word(found[1]), text
 
 
+def _fits(field: FieldInfo, item: Any) -> bool:
+    """Return whether a value that may be absent has the type of its key, and is a listed one."""
+    if listed := listed_values(field):
+        return item in listed
+    if field.annotation is Any or isinstance(item, dict):
+        return True  # an object is more than words
+    parts = [_plain(part) for part in (field.annotation, *typing.get_args(field.annotation))]
+    return isinstance(item, tuple(part for part in parts if part is not None) or dict)
+
+
+_ACCEPTANCE = frozenset({"ac", "acceptance", "acceptance_criteria"})
+"""Words of a task for what must be true at its end."""
+_KINDS_OF = frozenset({"tst", "tier", "src", "cat", "conf"})
+"""Keys whose listed value may have words about it behind it; a verdict or a status may not, for the
+words may take it back."""
+_WORD_FIRST = re.compile(r"([A-Za-z]+(?:[-_ ][A-Za-z]+)?) ?(?:\(.*\)|[:;—–] ?.*| - .*)", re.DOTALL)
+_FIRST_WORD = re.compile(r"([A-Za-z]+)\b")
+_OF_MUST_HAVES = {"tr": "must_have", "ar": "artifact", "kl": "key_link", None: "must_have"}
+"""Part of the must-haves that a check is of → its category."""
 _LINES = re.compile(r"L?([0-9]{1,9}) ?[-–,:] ?L?[0-9].*")
 """Several lines of a file, of which the first is meant."""
 
@@ -393,7 +479,8 @@ def _listed_value(allowed: tuple[Any, ...], item: Any) -> Any:
 
 
 def _plain_word(text: str) -> str:
-    return re.sub(r"[\s/-]+", "_", text.strip().casefold())
+    bare = re.sub(r"^[^A-Za-z0-9]+|[^A-Za-z0-9]+$", "", text)
+    return re.sub(r"[\s/-]+", "_", bare.casefold())
 
 
 def _is_path(key: str) -> bool:
@@ -418,20 +505,20 @@ def words_of(
     meant, and in place of a listed value.
     """
     values = {record.line: record.value for record in records}
-    first = values.get(1, {})
+    shapes = {record.line: shape for record, shape in place.artifact.shapes_of(records)}
     absent: dict[int, list[str]] = {}
     for finding in findings:
         key, record = finding.at[1:], values.get(finding.line)
         if record is None or not key or "/" in key:
             continue
-        shape = place.artifact.shape_of(record, position=finding.line - 1, first=first)
+        shape = shapes[finding.line]
         if finding.reason is Reason.MISSING_KEY:
             absent.setdefault(finding.line, []).append(key)
         elif shape and finding.reason is Reason.UNKNOWN_VALUE and isinstance(record[key], str):
             listed = listed_values(shape.model_fields[key])
             yield TeamWord(place.artifact.kind, f"{key}={record[key]}", "", listed)
     for line, keys in absent.items():
-        shape = place.artifact.shape_of(values[line], position=line - 1, first=first)
+        shape = shapes[line]
         if shape is None or len(keys) > 1:
             continue
         unknown = values[line].keys() - shape.model_fields.keys() - shape.renamed_keys.keys()

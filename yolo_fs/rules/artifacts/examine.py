@@ -101,11 +101,10 @@ def shape_faults(
 ) -> Iterator[Located]:
     """Yield what is wrong with the number of lines and the shape of each."""
     yield from _count_faults(artifact, records)
-    first = next((record.value for record in records if record.line == 1), {})
-    for record in records:
-        if artifact.is_one_line and record.line > 1:
+    for record, shape in artifact.shapes_of(records):
+        if artifact.is_one_line and record is not records[0]:
             continue
-        if shape := artifact.shape_of(record.value, position=record.line - 1, first=first):
+        if shape:
             yield from ((record.line, fault) for fault in check(shape, record.value, mode)[1])
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args, get_origin
 
 from yolo_fs.ids import PLAN
 from yolo_fs.reasons import Finding, Grade, Level, Reason
@@ -73,16 +73,34 @@ def normalise(place: Place, records: Sequence[Record], plans: Collection[str] = 
     known = _Known(place, plans)
     faults: list[Located] = []
     normal: list[Record] = []
-    first = next((record.value for record in records if record.line == 1), {})
-    for record in records:
-        shape = place.artifact.shape_of(record.value, position=record.line - 1, first=first)
+    records, copies = _without_copies(place.artifact, records)
+    for record, shape in place.artifact.shapes_of(records):
         value = record.value
         if shape is not None:
             told: list[Fault] = []
             value = _read(shape, record.value, known, told, "")
             faults += [(record.line, fault) for fault in told]
         normal += [Record(record.line, each) for each in _of_each_plan(value)]
-    return Normal(tuple(normal), tuple(faults))
+    return Normal(tuple(normal), (*faults, *copies))
+
+
+def _without_copies(
+    artifact: Artifact, records: Sequence[Record]
+) -> tuple[Sequence[Record], list[Located]]:
+    """Return the records without those of an artifact that repeat another one word for word."""
+    if artifact.append_only or artifact.repeats_header or len(records) < 2:
+        return records, []
+    lines: dict[str, int] = {}
+    once: list[Record] = []
+    copies: list[Located] = []
+    for record in records:
+        line = lines.setdefault(repr(record.value), record.line)
+        if line == record.line:
+            once.append(record)
+        else:
+            message = f"the line is a copy of line {line}"
+            copies.append((record.line, _told("", Reason.DUPLICATE_ID, message, "each line once")))
+    return once, copies
 
 
 def of_sections(
@@ -145,7 +163,8 @@ def _read(
             message = f"{item} is a whole number"
             told.append(_told(f"{at}/{key}", Reason.UNTIDY_FORM, message, f"{int(item)}"))
     for key, form in shape.accepts.items():
-        if key in fresh:
+        field = shape.model_fields.get(key)
+        if key in fresh and (field is None or _is_list(field) <= isinstance(fresh[key], list)):
             fresh[key] = _read_value(form, fresh[key], known, told, f"{at}/{key}")
     if "xd" in shape.accepts and known.phase:
         _move_foreign(fresh, known.phase, told, at)
@@ -163,6 +182,11 @@ def _read(
     return fresh
 
 
+def _is_list(field: FieldInfo) -> bool:
+    """Return whether the documented value is a list: no form makes one of anything else."""
+    return any(get_origin(each) is list for each in (field.annotation, *get_args(field.annotation)))
+
+
 def _says_nothing(field: FieldInfo, item: Any) -> bool:
     """Return whether a key may be absent and its value is null, or an empty text."""
     if field.is_required():
@@ -172,8 +196,8 @@ def _says_nothing(field: FieldInfo, item: Any) -> bool:
 
 
 def _read_old_names(shape: type[Wire], value: dict[str, Any]) -> None:
-    """Give a key that may be absent, and has only its old name and a text, its present name;
-    `check` tells of it.
+    """Give a key that may be absent, and has only its old name and a text or a list, its present
+    name; `check` tells of it.
     """
     for old, new in shape.renamed_keys.items():
         field = shape.model_fields[new]
@@ -181,7 +205,7 @@ def _read_old_names(shape: type[Wire], value: dict[str, Any]) -> None:
             old in value
             and new not in value
             and (may_be_absent(field) or not field.is_required())
-            and isinstance(value[old], str)
+            and isinstance(value[old], list if _is_list(field) else str)
         ):
             value[new] = value[old]
 
@@ -331,7 +355,7 @@ NAME_FIRST = re.compile(r"([0-9]{2}-[0-9]{2}|T[1-9][0-9]*)(?: ?\(.*\)| ?: .*| [-
 
 
 _HASH = re.compile(
-    r"(?:(?:[0-9]{2}-[0-9]{2}/)?T[0-9]+[ :=-]+)?([0-9a-fA-F]{7,64})(?:[ :,(].*)?", re.DOTALL
+    r"(?:(?:[0-9]{2}-[0-9]{2}/)?T[0-9]+[ :=-]+)?(`?)([0-9a-fA-F]{7,64})\1(?:[ :,(].*)?", re.DOTALL
 )
 
 
@@ -341,7 +365,7 @@ def _named_commit(value: Any, _: _Known) -> _Value | None:
     """
     texts = list(value.values()) if isinstance(value, dict) else [value]
     found = [
-        match[1] for text in texts if isinstance(text, str) and (match := _HASH.fullmatch(text))
+        match[2] for text in texts if isinstance(text, str) and (match := _HASH.fullmatch(text))
     ]
     if len(found) != 1 or found[0].lower() == value:
         return None
@@ -362,7 +386,13 @@ def _of_range(value: str) -> list[str]:
 def _several_plans(value: Any, known: _Known) -> _Value | None:
     if not isinstance(value, str) or PLAN.fullmatch(value):
         return None
-    if value.strip().casefold() in (f"{known.phase}-*", "*", "all"):
+    named = _PHASE.fullmatch(value.strip())
+    slug = known.place.phase.slug if known.place.phase else ""
+    is_of_phase = named and named[1].zfill(2) == known.phase and not value[0].isdigit()
+    if (
+        value.strip().casefold() in (f"{known.phase}-*", "*", "all", f"{known.phase}-{slug}")
+        or is_of_phase
+    ):
         present = tuple(sorted(known.plans))
         return _Value(present, () if present else (f"{known.phase}-*",))
     whole = _plan_id(value.strip(), known)
@@ -418,41 +448,54 @@ def _long_task(value: Any, known: _Known) -> _Value | None:
 
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _MOMENT = re.compile(
-    rf"({_DAY.pattern})[T ]([0-9]{{2}}:[0-9]{{2}})(:[0-9]{{2}}(?:\.[0-9]+)?)? ?"
-    r"(Z|[+-][0-9]{2}:?[0-9]{2})?"
+    r"(?P<day>[0-9]{4}[-/.]?[0-9]{1,2}[-/.]?[0-9]{1,2})"
+    r"[T ](?P<minute>[0-9]{2}:?[0-9]{2})(?P<second>:?[0-9]{2}(?:\.[0-9]+)?)? ?"
+    r"(?P<zone>Z|UTC|GMT|[+-][0-9]{2}:?[0-9]{2})?"
 )
+_ASIDE = re.compile(r"\s*\([^()]*\)$")
+"""Words about a day or a moment, behind it."""
 
 
 _SPELLED_DAYS = ("%Y/%m/%d", "%Y.%m.%d", "%Y%m%d", "%Y-%m-%d", "%B %d, %Y", "%b %d, %Y", "%B %d %Y",
-                 "%b %d %Y", "%d %B %Y", "%d %b %Y")  # fmt: skip
+                 "%b %d %Y", "%d %B %Y", "%d %b %Y", "%a %b %d %Y", "%A, %B %d, %Y")  # fmt: skip
 """Spellings in which year, month and day cannot be mistaken for one another."""
 
 
 def _moment_as_day(value: Any, _: _Known) -> _Value | None:
     if not isinstance(value, str) or _DAY.fullmatch(value):
         return None
-    if found := _MOMENT.fullmatch(value):
-        return _Value(found[1])
+    text = _ASIDE.sub("", value)
+    found = _MOMENT.fullmatch(text)
+    day = _spelled_day(found["day"] if found else re.sub(r"(?<=[0-9])(st|nd|rd|th)\b", "", text))
+    return _Value(day) if day else None
+
+
+def _spelled_day(text: str) -> str | None:
     for spelling in _SPELLED_DAYS:
         with suppress(ValueError):
-            return _Value(datetime.strptime(value, spelling).date().isoformat())
+            return datetime.strptime(text, spelling).date().isoformat()
     return None
 
 
 def _day_as_moment(value: Any, known: _Known) -> _Value | None:
-    if isinstance(value, str) and _DAY.fullmatch(value):
-        return _Value(f"{value}T00:00:00Z")
-    return _whole_moment(value, known)
+    if read := _whole_moment(value, known):
+        return read
+    day = value if isinstance(value, str) and _DAY.fullmatch(value) else None
+    if day is None and (read := _moment_as_day(value, known)) and not _MOMENT.fullmatch(value):
+        day = read.value
+    return _Value(f"{day}T00:00:00Z") if day else None
 
 
 def _whole_moment(value: Any, _: _Known) -> _Value | None:
-    found = _MOMENT.fullmatch(value) if isinstance(value, str) else None
-    if not found:
+    found = _MOMENT.fullmatch(_ASIDE.sub("", value)) if isinstance(value, str) else None
+    day = _spelled_day(found["day"]) if found else None
+    if not found or not day:
         return None
-    day, minute, second, zone = found.groups()
-    if zone and zone != "Z" and ":" not in zone:
+    minute, second = found["minute"].replace(":", ""), (found["second"] or "00").lstrip(":")
+    zone = {"UTC": "Z", "GMT": "Z"}.get(found["zone"] or "Z", found["zone"] or "Z")
+    if zone != "Z" and ":" not in zone:
         zone = f"{zone[:3]}:{zone[3:]}"
-    moment = f"{day}T{minute}{second or ':00'}{zone or 'Z'}"
+    moment = f"{day}T{minute[:2]}:{minute[2:]}:{second}{zone}"
     return _Value(moment) if moment != value else None
 
 

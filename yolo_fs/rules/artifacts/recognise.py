@@ -16,6 +16,7 @@ from yolo_fs.rules.artifacts.verdicts import Place
 from yolo_fs.schemas.messages import MESSAGES
 
 PLAN_SUFFIX = ".plan.jsonl"
+SUMMARY_SUFFIX = ".summary.jsonl"
 _STATUS_FILE = re.compile(rf"\.dept-status-{NAME.pattern}\.json")
 _OTHER_NAMES = {"config.json": "config", "handoff.json": "handoff/handoff-json"}
 

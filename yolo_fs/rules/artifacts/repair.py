@@ -3,7 +3,8 @@
 Pure; nothing is written.
 
 Byte order mark, CR LF, Markdown fence, trailing comma, old name of a key, final newline; objects
-that are spread over lines, or share one; control characters and lone backslashes in texts.
+that are spread over lines, or share one; control characters and lone backslashes in texts; single
+quotes, bare keys, comments, and prose around the objects, which stays as a `note`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import count
 from typing import Any
 
 from yolo_fs.rules.artifacts.catalogue import Kind, artifact_of
@@ -29,6 +31,24 @@ _TRAILING_COMMA = re.compile(rf"{_STRING}|,(?=[ \t\r\n]*(?:[}}\]]|\Z))")
 _TOKENS = re.compile(rf"({_STRING})([ \t\r\n]*:)?|[{{}}\[\]]")
 _LONE_BACKSLASH = re.compile(r'(\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))|\\')
 """A backslash of a text that JSON takes for the beginning of an escape that it does not know."""
+_LOOSE = re.compile(
+    r"""(?P<text>"[^"\\]*+(?:\\.[^"\\]*+)*+")|'(?P<quoted>(?:[^'\\\n]|\\[^\n])*)'"""
+    r"|(?P<comment>//[^\n]*|#[^\n]*|/\*.{0,999}?\*/|<!--.{0,999}?-->)"
+    r"|(?P<key>[A-Za-z_$][\w$-]*)(?=[ \t]*:)|(?P<word>[A-Za-z_]\w*)"
+    r"|(?P<number>-?[0-9][0-9.eE+-]*)|(?P<other>.)",
+    re.DOTALL,
+)
+"""The tokens of what people and Python write in place of JSON."""
+_WORDS = {"True": "true", "False": "false", "None": "null"}
+_PROSE = re.compile(r"(?!.*\"[ \t]*:)[^{}\[\]]*")
+"""A line that cannot be a part of an object."""
+_LISTS = frozenset({
+    "tasks", "findings", "checks", "issues", "critique", "decisions", "gaps", "results", "entries",
+    "items", "research",
+})  # fmt: skip
+"""Keys under which one object holds the records of a file."""
+_NOTE = "note"
+"""Key of what stands beside the objects."""
 _LENIENT = json.JSONDecoder(strict=False)
 _STEPS = {"{": 1, "[": 1, "}": -1, "]": -1}
 
@@ -47,8 +67,10 @@ def mended(data: bytes, kind: Kind, by: Correction | None = None) -> bytes | Non
         return None
     if not text.strip():
         return None
+    if kind.format in (Format.JSON, Format.JSONL, Format.TOON):
+        text = _without_fence(text)
     if kind.format in (Format.JSON, Format.JSONL):
-        text = _mended_json(_without_fence(text), kind, by)
+        text = _mended_json(text, kind, by)
     fresh = (text if text.endswith("\n") else text + "\n").encode()
     return fresh if fresh != data else None
 
@@ -69,11 +91,7 @@ def _lines(data: bytes) -> list[str]:
 
 def _without_fence(text: str) -> str:
     lines = text.strip().split("\n")
-    if (
-        len(lines) > 2
-        and lines[0].startswith(("```", "~~~"))
-        and lines[-1].strip() in ("```", "~~~")
-    ):
+    if len(lines) > 2 and _is_fence(lines[0]) and lines[-1].strip() in ("```", "~~~"):
         return "\n".join([*lines[1:-1], ""])
     return text
 
@@ -92,36 +110,120 @@ def _mended_json(text: str, kind: Kind, by: Correction | None) -> str:
                 right.get(_compact(each)) or _written_like(text, each) for each in _objects_in(text)
             ] or lines
         lines = _told_once([line for line in lines if line.strip(" \t\r")], kind)
+        lines = _unfolded(lines, kind)
     return "\n".join(_mended_records(lines, kind, by))
 
 
 def _objects_in(text: str) -> list[dict[str, Any]]:
     """Return the objects of a text, however they are spread over lines, or in one array; nothing
-    when there is anything else in it.
+    when there is anything else in it but comments and prose, which the objects then note.
     """
-    text = _without_trailing_commas(_LONE_BACKSLASH.sub(lambda each: each[1] or "\\\\", text))
+    escaped = _LONE_BACKSLASH.sub(lambda found: found[1] or "\\\\", text)
+    return _read_objects(escaped) or _read_objects(text)
+
+
+def _read_objects(text: str) -> list[dict[str, Any]]:
     objects: list[dict[str, Any]] = []
+    notes: list[str] = []
     position = 0
     while position < len(text):
         if text[position] in " \t\r\n,":
             position += 1
             continue
-        try:
-            value, end = _LENIENT.raw_decode(text, position)
-            if _repeats_a_key(text[position:end]):
+        if text[position] not in "{[":
+            end = text.find("\n", position) % (len(text) + 1)
+            line = text[position:end].strip()
+            if not _PROSE.fullmatch(line):
                 return []
-        except (ValueError, RecursionError):
-            return []
+            line = "" if _is_fence(line) else line.strip("/*#<!-> \t")
+            notes += [line] if any(map(str.isalnum, line)) else []
+            position = end
+            continue
+        value, end, comments = _value_at(text, position)
         members = value if isinstance(value, list) else [value]
         if not all(isinstance(member, dict) for member in members):
             return []
+        notes += comments
+        if notes and members:
+            members[0] = _with_note(members[0], notes)
+            notes = []
         objects += members
         position = end
+    if notes and objects:
+        objects[-1] = _with_note(objects[-1], notes)
     return objects
+
+
+def _is_fence(line: str) -> bool:
+    return line.startswith(("```", "~~~"))
+
+
+def _with_note(value: dict[str, Any], notes: Sequence[str]) -> dict[str, Any]:
+    key = next(key for number in count(2) if (key := f"{_NOTE}_{number}") not in value)
+    return {**value, _NOTE if _NOTE not in value else key: "\n".join(notes)}
+
+
+def _value_at(text: str, position: int) -> tuple[Any, int, list[str]]:
+    """Return the value that begins at a position, where it ends, and the comments within it; None
+    where it cannot be read for certain.
+    """
+    try:
+        value, end = _LENIENT.raw_decode(text, position)
+        return (None if _repeats_a_key(text[position:end]) else value), end, []
+    except (ValueError, RecursionError):
+        pass
+    pieces: list[str] = []
+    comments: list[str] = []
+    depth = 0
+    for token in _LOOSE.finditer(text, position):
+        depth += _STEPS.get(token[0], 0)
+        if token["comment"]:
+            comments.append(token["comment"].strip("/*#<!-> \t\n"))
+        else:
+            pieces.append(_as_json(token))
+        if depth == 0:
+            break
+    try:
+        fresh = _without_trailing_commas("".join(pieces))
+        value = None if depth or _repeats_a_key(fresh) else json.loads(fresh, strict=False)
+    except (ValueError, RecursionError):
+        value = None
+    return value, token.end(), comments
+
+
+def _as_json(token: re.Match[str]) -> str:
+    if token["quoted"] is not None:
+        inner = re.sub(r'\\([^"])|(")', _requoted, token["quoted"])
+        return f'"{inner}"'
+    if token["key"]:
+        return f'"{token["key"]}"'
+    return _WORDS.get(token[0], token[0])
+
+
+def _requoted(found: re.Match[str]) -> str:
+    """Return what a character of a text in single quotes is in double quotes."""
+    if found[2]:
+        return '\\"'
+    return "'" if found[1] == "'" else found[0]
 
 
 def _without_trailing_commas(text: str) -> str:
     return _TRAILING_COMMA.sub(lambda found: "" if found[0] == "," else found[0], text)
+
+
+def _unfolded(lines: Sequence[str], kind: Kind) -> list[str]:
+    """Return a line for each record, where one object holds them all in one list."""
+    artifact, whole = artifact_of(kind), _record(lines[0]) if len(lines) == 1 else None
+    if artifact is None or whole is None or artifact.is_one_line:
+        return list(lines)
+    lists = [key for key, item in whole.items() if key in _LISTS and isinstance(item, list)]
+    if len(lists) != 1 or (artifact.header is None and len(whole) > 1):
+        return list(lines)
+    members = whole.pop(lists[0])
+    if not members or not all(isinstance(member, dict) for member in members):
+        return list(lines)
+    records = [whole, *members] if artifact.header else members
+    return [_written_like(lines[0], record) for record in records]
 
 
 def _told_once(lines: Sequence[str], kind: Kind) -> list[str]:
@@ -138,7 +240,8 @@ def _mended_records(texts: Sequence[str], kind: Kind, by: Correction | None) -> 
     first = records[0] or {}
     artifact = artifact_of(kind)
     if by is not None and artifact is not None:
-        by = replace(by, is_autonomous=first.get("auto") is True)
+        is_autonomous = first.get("auto", True) is True
+        by = replace(by, is_autonomous=is_autonomous, below=[each or {} for each in records[1:]])
         return [
             _corrected(text, record, artifact.shape_of(record, position=position, first=first), by)
             if record

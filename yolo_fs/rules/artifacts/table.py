@@ -6,7 +6,7 @@ from the row. See docs/sources.md#document-002.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -21,7 +21,7 @@ from yolo_fs.protocol.workflow import (
     STEP_COMPLETE,
     STEP_SKIPPED,
 )
-from yolo_fs.schemas.base import Format, Wire
+from yolo_fs.schemas.base import Format, Record, Wire
 from yolo_fs.schemas.lines import (
     design,
     escalation,
@@ -185,6 +185,27 @@ class Artifact:
         if header and (position == 0 or (self.repeats_header and header.matches(record))):
             return header
         return next((shape for shape in body if shape.matches(record)), body[-1] if body else None)
+
+    def shapes_of(self, records: Sequence[Record]) -> Iterator[tuple[Record, type[Wire] | None]]:
+        """Yield each record of a file with its shape.
+
+        Blank lines may stand before the header. Where line 1 could not be read, the records are
+        what is below it.
+        """
+        first = records[0] if records and self._begins(records[0]) else Record(1, {})
+        for record in records:
+            position = record.line - first.line
+            yield record, self.shape_of(record.value, position=position, first=first.value)
+
+    def _begins(self, record: Record) -> bool:
+        """Return whether a record is the first of its file."""
+        if record.line == 1 or self.header is None or not self.body:
+            return True
+        own = [
+            shape.model_fields.keys() & record.value.keys()
+            for shape in (self.header, self.body[-1])
+        ]
+        return len(own[0]) > len(own[1])
 
 
 _OF_PHASE = (Subject("docs({phase}): {artifact}"),)

@@ -13,7 +13,7 @@ from yolo_fs.schemas.base import (
     Field,
     FindingName,
     Form,
-    IsoInstant,
+    NotedInstant,
     OneLine,
     Text,
     Wire,
@@ -94,7 +94,7 @@ class LoggedDecision(Wire):
         "alts": Form.OBJECT_AS_TEXT,
     }
 
-    ts: IsoInstant
+    ts: NotedInstant
     """Timestamp."""
     agent: OneLine
     """Agent that decided."""

@@ -87,11 +87,11 @@ class MustHaves(Wire):
         "kl": Form.TEXT_AS_LINK,
     }
 
-    tr: list[Text]
+    tr: list[Text] = may_lack()
     """Truths: statements that must hold."""
-    ar: list[RequiredArtifact]
+    ar: list[RequiredArtifact] = may_lack()
     """Artifacts that must exist."""
-    kl: list[KeyLink]
+    kl: list[KeyLink] = may_lack()
     """Key links that must be wired."""
 
 

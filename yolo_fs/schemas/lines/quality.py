@@ -12,6 +12,7 @@ from yolo_fs.schemas.base import (
     Form,
     IsoDate,
     IsoInstant,
+    LineNumber,
     Number,
     PhaseNumber,
     PlanName,
@@ -21,6 +22,7 @@ from yolo_fs.schemas.base import (
     Wire,
     fault,
     invariant,
+    may_lack,
 )
 
 # --- verification ---
@@ -79,29 +81,29 @@ class VerificationCheck(Wire):
 class SuiteRun(Wire):
     """Result of a test run."""
 
-    ps: Count
+    ps: Count = may_lack()
     """Passed."""
-    fl: Count
+    fl: Count = may_lack()
     """Failed."""
-    sk: Count
+    sk: Count = may_lack()
     """Skipped."""
 
 
 class LintRun(Wire):
     """Result of a lint run."""
 
-    err: Count
+    err: Count = may_lack()
     """Errors."""
-    warn: Count
+    warn: Count = may_lack()
     """Warnings."""
 
 
 class TddCoverage(Wire):
     """How many tasks had their tests first."""
 
-    covered: Count
+    covered: Count = may_lack()
     """Tasks with tests."""
-    total: Count
+    total: Count = may_lack()
     """Tasks in total."""
     missing: Any = None
     """The others: their number or their ids."""
@@ -143,7 +145,7 @@ class QualityFinding(Wire):
 
     f: RelativePath
     """File."""
-    ln: Count
+    ln: LineNumber
     """Line number from 1; 0 when the finding concerns the whole file."""
     sev: Literal["critical", "major", "minor"]
     """Severity."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
-from yolo_fs.schemas.base import Form, IsoDate, IsoInstant, OneLine, Text, Wire
+from yolo_fs.schemas.base import Form, IsoDate, NotedInstant, OneLine, Text, Wire
 
 Confidence = Literal["high", "medium", "low"]
 Requester = Literal["dev", "senior", "tester", "lead", "architect", "critic", "orchestrator"]
@@ -46,7 +46,7 @@ class ResearchFinding(Wire):
     """Requesting agent."""
     rt: RequestType | None = None
     """Request type."""
-    resolved_at: IsoInstant | None = None
+    resolved_at: NotedInstant | None = None
     """Moment the request was answered."""
 
 
@@ -97,7 +97,7 @@ class ArchivedFinding(Wire):
     """Confidence in it."""
     phase: OneLine
     """Phase that it comes from."""
-    dt: IsoInstant
+    dt: NotedInstant
     """Moment it was archived."""
     src: Literal["scout", "architect", "lead"]
     """Agent that it comes from."""

@@ -11,6 +11,7 @@ from yolo_fs.schemas.base import (
     Field,
     Form,
     IsoDate,
+    LineNumber,
     OneLine,
     PlanName,
     RelativePath,
@@ -89,7 +90,7 @@ class ReviewFinding(Wire):
     """Plan of the finding, where several share the file."""
     f: RelativePath
     """File."""
-    ln: Count
+    ln: LineNumber
     """Line number from 1; 0 when the finding concerns the whole file."""
     sev: Literal["critical", "major", "minor", "nit"]
     """Severity."""

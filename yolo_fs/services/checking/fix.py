@@ -6,8 +6,10 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any
 
 from yolo_fs.edges.files import Content, names_in, read
+from yolo_fs.edges.lines import read_lines
 from yolo_fs.edges.store import write_atomic
 from yolo_fs.reasons import Finding, Reason, errors
 from yolo_fs.rules.adoption import TeamWord
@@ -15,8 +17,14 @@ from yolo_fs.rules.artifacts.catalogue import Kind, artifact_of
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.corrections import Correction, words_of
 from yolo_fs.rules.artifacts.export import field_docs
-from yolo_fs.rules.artifacts.recognise import in_tree, place_of_name, plans_named
-from yolo_fs.rules.artifacts.repair import mended
+from yolo_fs.rules.artifacts.recognise import (
+    PLAN_SUFFIX,
+    SUMMARY_SUFFIX,
+    in_tree,
+    place_of_name,
+    plans_named,
+)
+from yolo_fs.rules.artifacts.repair import MAX_BYTES, mended
 from yolo_fs.rules.artifacts.verdicts import Place
 from yolo_fs.schemas.base import Format
 from yolo_fs.services.checking.validate import CheckedFile, Validator
@@ -78,7 +86,19 @@ def correction_of(
     root = location.root if location else ""
     plans = plans_named(names_in(os.path.dirname(full)))
     own = (aliases or {}).get(place.artifact.kind, {})
-    return Correction(place, root, plans, aliases=own)
+    return Correction(place, root, plans, aliases=own, of_plan=_plan_of(place, full))
+
+
+def _plan_of(place: Place, full: str) -> Sequence[Mapping[str, Any]]:
+    """Return the lines of the plan that a summary is of."""
+    folder, name = os.path.split(full)
+    if place.plan is None or name.endswith(PLAN_SUFFIX):
+        return ()
+    plan = read(folder, name.removesuffix(SUMMARY_SUFFIX) + PLAN_SUFFIX, MAX_BYTES)
+    if not isinstance(plan, Content):
+        return ()
+    reading = read_lines(plan.data, name)
+    return [] if errors(reading.findings) else [record.value for record in reading.records]
 
 
 def _place_of(full: str) -> Place | None:
