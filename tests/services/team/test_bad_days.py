@@ -4,36 +4,15 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.services.team.test_lane import BRANCH, Clones, assert_agreed, at_remote, settle
+from tests.services.team.test_lane import BRANCH, assert_agreed, at_remote, settle
 from tests.services.team.test_leases import backend
-from tests.services.team.work_trees import (
-    GAPS,
-    PLAN,
-    CloneTree,
-    gap,
-    new_clone,
-    new_tree,
-    plan,
-)
+from tests.services.team.work_trees import GAPS, PLAN, Clones, CloneTree, gap, plan
 from yolo_fs.reasons import Reason
 from yolo_fs.rules.team.lease import path_of
-
-__all__ = ["new_clone", "new_tree"]
-
-
-@pytest.fixture
-def bare(tmp_path: Path) -> Path:
-    return tmp_path / "remote.git"
-
-
-@pytest.fixture
-def clones(new_clone: Callable[[str], CloneTree]) -> Clones:
-    return new_clone("a").join_remote(), new_clone("b").join_remote()
 
 
 @pytest.mark.parametrize("how", ["--depth=1", "--filter=blob:none"])

@@ -15,24 +15,17 @@ from typing import Any
 import pytest
 
 from tests.services.team.test_lane import assert_agreed
-from tests.services.team.work_trees import GAPS, CloneTree, gap, new_clone, new_tree
+from tests.services.team.work_trees import GAPS, CloneTree, gap
 from yolo_fs.cli.main import run
 from yolo_fs.services.team import lane as lane_module
 from yolo_fs.services.team.lane import LaneThread
 from yolo_fs.services.team.membership import join, membership_of
 from yolo_fs.services.workspace.settings import load
 
-__all__ = ["new_clone", "new_tree"]
-
 pytest.importorskip("nats")
 SERVER = shutil.which("nats-server", path=str(Path(sys.executable).parent)) or ""
 NEVER_S = 3600.0
 PATIENCE_S = 60.0
-
-
-@pytest.fixture
-def bare(tmp_path: Path) -> Path:
-    return tmp_path / "remote.git"
 
 
 def free_port() -> int:

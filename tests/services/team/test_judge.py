@@ -7,17 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.services.team.test_lane import BRANCH, Clones, at_remote, settle
+from tests.services.team.test_lane import BRANCH, at_remote, settle
 from tests.services.team.test_leases import take
-from tests.services.team.work_trees import GAPS, CloneTree, gap, new_clone, new_tree
+from tests.services.team.work_trees import GAPS, Clones, CloneTree, gap
 from tests.torture.team_judge import faults
-
-__all__ = ["new_clone", "new_tree"]
-
-
-@pytest.fixture
-def bare(tmp_path: Path) -> Path:
-    return tmp_path / "remote.git"
 
 
 @pytest.fixture

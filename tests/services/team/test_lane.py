@@ -16,10 +16,9 @@ from tests.services.team.work_trees import (
     GAPS,
     PLAN,
     SUMMARY,
+    Clones,
     CloneTree,
     gap,
-    new_clone,
-    new_tree,
     plan,
     summary,
 )
@@ -30,20 +29,7 @@ from yolo_fs.services.history.team import Team
 from yolo_fs.services.team.membership import leave
 from yolo_fs.services.workspace.settings import load
 
-__all__ = ["new_clone", "new_tree"]
-
 BRANCH = "refs/heads/yolo/team/main"
-Clones = tuple[CloneTree, CloneTree]
-
-
-@pytest.fixture
-def bare(tmp_path: Path) -> Path:
-    return tmp_path / "remote.git"
-
-
-@pytest.fixture
-def clones(new_clone: Callable[[str], CloneTree]) -> Clones:
-    return new_clone("a").join_remote(), new_clone("b").join_remote()
 
 
 def settle(*clones: CloneTree) -> None:

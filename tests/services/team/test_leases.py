@@ -3,35 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.services.team.test_lane import BRANCH, Clones, at_remote, settle
-from tests.services.team.work_trees import GAPS, PHASE, CloneTree, gap, new_clone, new_tree
+from tests.services.team.test_lane import BRANCH, at_remote, settle
+from tests.services.team.work_trees import GAPS, PHASE, Clones, CloneTree, gap
 from yolo_fs.cli.main import run
 from yolo_fs.edges.git.remote import Remote
 from yolo_fs.reasons import Reason, YoloError
 from yolo_fs.rules.team.lease import TeamLease, path_of, read_lease
 
-__all__ = ["new_clone", "new_tree"]
-
 DECISIONS = f"{PHASE}/decisions.jsonl"
 DECISION = (
     '{"ts":"2026-01-01T10:00:00Z","agent":"lead","dec":"RS256","reason":"Rotation","alts":[]}'
 )
-
-
-@pytest.fixture
-def bare(tmp_path: Path) -> Path:
-    return tmp_path / "remote.git"
-
-
-@pytest.fixture
-def clones(new_clone: Callable[[str], CloneTree]) -> Clones:
-    return new_clone("a").join_remote(), new_clone("b").join_remote()
 
 
 def backend(clone: CloneTree) -> TeamLease:

@@ -7,20 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.services.team.work_trees import (
-    GAPS,
-    PHASE,
-    PLAN,
-    TEAM_REF,
-    TeamTree,
-    gap,
-    new_tree,
-    plan,
-)
+from tests.services.team.work_trees import GAPS, PHASE, PLAN, TEAM_REF, TeamTree, gap, plan
 from yolo_fs.edges import failpoint
 from yolo_fs.reasons import Reason, YoloError
-
-__all__ = ["new_tree"]
 
 Trees = tuple[TeamTree, TeamTree]
 

@@ -8,13 +8,11 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.services.team.work_trees import GAPS, PHASE, PLAN, TeamTree, gap, new_tree, plan
+from tests.services.team.work_trees import GAPS, PHASE, PLAN, TeamTree, gap, plan
 from yolo_fs.cli.main import run
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.services.team.merge_driver import examine, install, uninstall
 from yolo_fs.services.team.overview import forecast, lines_of
-
-__all__ = ["new_tree"]
 
 
 @pytest.fixture

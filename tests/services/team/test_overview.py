@@ -11,18 +11,9 @@ from typing import Any
 
 import pytest
 
-from tests.services.team.test_lane import Clones, settle
+from tests.services.team.test_lane import settle
 from tests.services.team.test_leases import take
-from tests.services.team.work_trees import (
-    GAPS,
-    PLAN,
-    CloneTree,
-    TeamTree,
-    gap,
-    new_clone,
-    new_tree,
-    plan,
-)
+from tests.services.team.work_trees import GAPS, PLAN, Clones, TeamTree, gap, plan
 from yolo_fs.cli.main import run
 from yolo_fs.reasons import Reason, YoloError
 from yolo_fs.rules.team.overview import PendingMove, TeamOverview, obstructions
@@ -32,14 +23,7 @@ from yolo_fs.services.team.overview import TeamObserver
 from yolo_fs.services.workspace.own_files import TEAM_LANE
 from yolo_fs.services.workspace.settings import load
 
-__all__ = ["new_clone", "new_tree"]
-
 NewTree = Callable[[str], TeamTree]
-
-
-@pytest.fixture
-def clones(new_clone: Callable[[str], CloneTree]) -> Clones:
-    return new_clone("a").join_remote(), new_clone("b").join_remote()
 
 
 def overview(tree: TeamTree) -> TeamOverview:

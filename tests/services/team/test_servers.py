@@ -10,20 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.services.team.test_lane import Clones, assert_agreed, at_remote, settle
+from tests.services.team.test_lane import assert_agreed, at_remote, settle
 from tests.services.team.test_leases import take
-from tests.services.team.work_trees import GAPS, PLAN, CloneTree, gap, new_clone, new_tree, plan
+from tests.services.team.work_trees import GAPS, PLAN, Clones, CloneTree, gap, plan
 from tests.support.git_servers import SERVERS
 from yolo_fs.reasons import Reason, YoloError
 
-__all__ = ["new_clone", "new_tree"]
-
 LONG = "YOLO_TEAM_SERVER" in os.environ
-
-
-@pytest.fixture
-def bare(tmp_path: Path) -> Path:
-    return tmp_path / "remote.git"
 
 
 @pytest.fixture(params=[*SERVERS] if LONG else ["http", "ssh"])

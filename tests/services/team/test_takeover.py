@@ -7,28 +7,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
-from tests.services.team.test_lane import BRANCH, Clones, at_remote, settle
+from tests.services.team.test_lane import BRANCH, at_remote, settle
 from tests.services.team.test_leases import assert_same, backend, published
-from tests.services.team.work_trees import GAPS, CloneTree, gap, new_clone, new_tree
+from tests.services.team.work_trees import GAPS, Clones, CloneTree, gap
 from yolo_fs.rules.team.lease import TeamLease
 from yolo_fs.services.team.lane import Lane
 
-__all__ = ["new_clone", "new_tree"]
-
 TTL_S = 1
 PATIENCE_S = 30.0
-
-
-@pytest.fixture
-def bare(tmp_path: Path) -> Path:
-    return tmp_path / "remote.git"
-
-
-@pytest.fixture
-def clones(new_clone: Callable[[str], CloneTree]) -> Clones:
-    return new_clone("a").join_remote(), new_clone("b").join_remote()
 
 
 def take_short(clone: CloneTree) -> TeamLease:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.support.git_servers import SERVERS
+from tests.support.shared import made_once
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.services.daemon.coordinator import Coordinator
 from yolo_fs.services.team.lane import Lane
@@ -136,9 +138,33 @@ class TeamTree:
         return self.git("log", "--reverse", "--format=%s", revision, "--", PHASE).splitlines()
 
 
+def _begin(folder: Path) -> None:
+    """Make a repository, and a bare one and a clone of it, that tests take copies of."""
+    seed, bare = folder / "seed", folder / "remote.git"
+    (seed / ".yolo-planning").mkdir(parents=True)
+    (seed / ".yolo-planning/.gitkeep").touch()
+    who = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
+    for command in (
+        ("init", "-q", "--template=", "-b", "main", "."),
+        ("add", "-A"),
+        (*who, "commit", "-q", "-m", "chore: begin"),
+        ("clone", "-q", "--template=", "--bare", ".", str(bare)),
+        ("clone", "-q", "--template=", f"file://{bare}", str(folder / "clone")),
+    ):
+        subprocess.run(["git", *command], cwd=seed, check=True)
+    (bare / "hooks").mkdir()
+    (folder / "clone/.git/hooks").mkdir()
+
+
+@pytest.fixture
+def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of what `_begin` makes, once for all tests."""
+    return made_once(tmp_path_factory, "team", _begin)
+
+
 @pytest.fixture
 def new_tree(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    begun: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[[str], TeamTree]]:
     """Make work trees of one repository; the first is its main one."""
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -155,11 +181,7 @@ def new_tree(
         if made:
             made[0].git("worktree", "add", "-q", "-b", name, str(root))
         else:
-            subprocess.run(["git", "init", "-q", "-b", "main", str(root)], check=True)
-            (root / ".yolo-planning").mkdir()
-            (root / ".yolo-planning/.gitkeep").touch()
-            for command in (("add", "-A"), ("commit", "-q", "-m", "chore: begin")):
-                subprocess.run(["git", "-C", str(root), *command], check=True)
+            shutil.copytree(begun / "seed", root)
         made.append(TeamTree(root))
         return made[-1]
 
@@ -188,24 +210,39 @@ class CloneTree(TeamTree):
         return self.lane.exchange().moved or moved or bool(done)
 
 
+Clones = tuple[CloneTree, CloneTree]
+
+
 @pytest.fixture
 def new_clone(
-    new_tree: Callable[[str], TeamTree], tmp_path: Path
+    begun: Path, new_tree: Callable[[str], TeamTree], tmp_path: Path
 ) -> Iterator[Callable[[str], CloneTree]]:
     """Make clones of one bare repository, `remote.git`."""
-    first = new_tree("seed")
-    first.git("clone", "-q", "--bare", str(first.root), str(tmp_path / "remote.git"))
-    made: list[CloneTree] = []
-
     bare = tmp_path / "remote.git"
+    shutil.copytree(begun / "remote.git", bare)
+    made: list[CloneTree] = []
     with SERVERS[os.environ.get("YOLO_TEAM_SERVER", "file")](bare) as address:
 
         def make(name: str) -> CloneTree:
-            first.git("clone", "-q", f"file://{bare}", str(tmp_path / name))
-            made.append(CloneTree(tmp_path / name))
-            made[-1].git("remote", "set-url", "origin", address)
+            root = tmp_path / name
+            shutil.copytree(begun / "clone", root)
+            config = root / ".git/config"
+            config.write_text(config.read_text().replace(f"file://{begun}/remote.git", address))
+            made.append(CloneTree(root))
             return made[-1]
 
         yield make
         for tree in made:
             tree.close()
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Path:
+    """The bare repository at which the clones meet."""
+    return tmp_path / "remote.git"
+
+
+@pytest.fixture
+def clones(new_clone: Callable[[str], CloneTree]) -> Clones:
+    """Two clones that have joined."""
+    return new_clone("a").join_remote(), new_clone("b").join_remote()
