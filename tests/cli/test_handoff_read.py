@@ -213,3 +213,18 @@ def test_a_read_beside_a_daemon_takes_no_number_twice(
     handoff(root, capsys, "read", "handoff.json", *WHO)
     daemon.append("artifact.committed", "x")
     assert [event["seq"] for event in daemon.read()] == [1, 2, 3]
+
+
+@pytest.mark.proves("004:86b")
+def test_status_says_how_many_came_as_the_file_and_why_not(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good = next((EXAMPLES / "ok").iterdir())
+    handoff(root, capsys, "read", str(good), *WHO)
+    handoff(root, capsys, "read", str(root / "nowhere.json"), *WHO)
+    run(["status", "-C", str(root)])
+    shown = capsys.readouterr().out
+    assert "handoffs: 50.0 % of 2 came as handoff.json; 1 file_missing: " in shown
+    run(["status", "-C", str(root), "--json"])
+    counted = json.loads(capsys.readouterr().out)["data"]["handoff_json"]
+    assert (counted["reads"], counted["compliant"]) == (2, 1)

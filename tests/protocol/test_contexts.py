@@ -66,3 +66,16 @@ def test_every_agent_with_a_context_has_a_budget_and_none_above_the_roster_s() -
         if row.role in CONTEXT_BY_ROLE:
             assert 1000 <= budget_of(name) <= (row.token_budget or 3000)
     assert all(row.tokens <= row.manifest for row in BUDGETS)
+
+
+@pytest.mark.proves("000:747c")
+def test_leads_of_frontend_and_backend_and_the_integration_gate_are_given_what_departments_hand_over() -> (
+    None
+):
+    given = {
+        role: one.departments
+        for role in ("lead", "integration-gate")
+        for one in sections(role)
+        if one.of == ("dept-handoff",)
+    }
+    assert given == {"lead": ("frontend", "backend"), "integration-gate": ()}

@@ -15,6 +15,7 @@ from yolo_fs.cli.screen import draw_screen, drawn, follow
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Exit, YoloError, safe
 from yolo_fs.rules.decide import describe
+from yolo_fs.rules.handoffs.reading import Compliance
 from yolo_fs.rules.kept import KeptEntry
 from yolo_fs.services.history.index import IndexedCommit
 from yolo_fs.services.moments.moment import (
@@ -101,6 +102,8 @@ def _reply(seen: PresentMoment, asked: Invocation) -> Reply:
         if seen.team:
             draw_board(console, seen.team, verbose=asked.verbose)
         draw_asides(console, seen.beside, verbose=asked.verbose)
+        if seen.compliance:
+            _show_compliance(console, seen.compliance)
         console.print()
         if seen.crew:
             draw_crew(console, seen.crew, verbose=asked.verbose)
@@ -156,6 +159,12 @@ def _show_kept(console: Console, kept: Sequence[KeptEntry]) -> None:
     gone = f"; {kept[-1].dropped} older ones are gone" if kept[-1].dropped else ""
     told = f"\n{len(kept)} kept aside, {size_kib:.1f} KiB{gone}: 'yolo-fs kept' lists them"
     console.print(told, style="yellow")
+
+
+def _show_compliance(console: Console, read: Compliance) -> None:
+    reasons = ", ".join(f"{count} {reason}" for reason, count in read.reasons)
+    told = f"handoffs: {read.percent} % of {read.reads} came as handoff.json"
+    console.print(f"{told}{f'; {reasons}' if reasons else ''}: 'yolo-fs handoff report' has each")
 
 
 def _show_warnings(console: Console, warnings: Mapping[str, int]) -> None:

@@ -183,6 +183,16 @@ _DESIGN_REF = Section(
     form=SectionForm.VALUE,
     departments=(Dept.FRONTEND,),
 )
+_HANDED = "document 000 (dept-handoff.jsonl), document 002 (UX handoff artifacts)"
+_DEPT_HANDOFF = Section(
+    "dept_handoff",
+    Feed.RECORDS,
+    ("dept-handoff",),
+    (*_columns("from_dept", "to_dept", "artifacts", "contracts", "blockers"),
+        *_columns("notes", cut=Cut.PROSE)),
+    departments=(Dept.FRONTEND, Dept.BACKEND),
+    source=_HANDED,
+)  # fmt: skip
 _API_REF = Section(
     "api_contracts",
     Feed.FILES,
@@ -294,6 +304,7 @@ CONTEXTS = (
             Section("key_decisions", Feed.HEADING, ("STATE.md", "Key Decisions", "decisions"),
                 form=SectionForm.LIST, most=5),
             _DESIGN_REF,
+            _DEPT_HANDOFF,
             _API_REF,
             _TEST_RESULTS,
             _SUCCESS,
@@ -428,6 +439,8 @@ CONTEXTS = (
             ),
             Section("summaries", Feed.RECORDS, ("summary",), (_OWN,
                 *_columns("s", "tc", "tt", "tst"))),
+            Section("dept_handoff", Feed.RECORDS, _DEPT_HANDOFF.of, _DEPT_HANDOFF.columns,
+                source=_HANDED),
             Section("handoff_sentinels", Feed.NAMES, (".handoff-*",), form=SectionForm.LIST),
         ),
     ),

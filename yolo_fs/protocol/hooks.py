@@ -62,7 +62,7 @@ AGENT_HOOKS = (
         "post-tool-use",
         "PostToolUse",
         may_block=True,
-        matcher="|".join(name for name, act in TOOLS.items() if act is not Act.READ),
+        matcher="|".join(name for name, act in TOOLS.items() if act in (Act.WRITE, Act.RUN)),
     ),
     AgentHook(
         "post-tool-use-failure",

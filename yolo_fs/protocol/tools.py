@@ -13,6 +13,8 @@ class Act(StrEnum):
     WRITE = "write"
     RUN = "run"
     """Runs a command of a shell, or a patch, which tells itself what it touches."""
+    TELL = "tell"
+    """Writes to another agent."""
 
 
 TOOLS: Mapping[str, Act] = {
@@ -31,8 +33,12 @@ TOOLS: Mapping[str, Act] = {
     "shell": Act.RUN,
     "exec_command": Act.RUN,
     "apply_patch": Act.RUN,
+    "SendMessage": Act.TELL,
 }
-"""Tools of every host that reach files; the others are none of our business."""
+"""Tools of every host that reach files or other agents; the rest are none of our business."""
 
 PATH_KEYS = ("file_path", "path", "notebook_path", "target_file")
 """Keys of `tool_input` that name a file."""
+
+RECIPIENT_KEYS = ("recipient", "to")
+"""Keys of `tool_input` that name who is written to."""

@@ -108,6 +108,15 @@ def test_an_unsure_critique_goes_back_to_the_critic_until_a_design_is_built_on_i
     assert reviewing and reviewing.agent == "senior"
 
 
+def test_a_complete_phase_asks_nobody_for_its_documentation() -> None:
+    config = Config.model_validate({"security_audit": True, "documenter": "always"})
+    content = {name: lines for name, lines in complete().items() if name != "docs.jsonl"}
+    phase = Phase(facts(content, config=config))
+    assert phase.is_complete
+    assert phase.progress.next is None
+    assert summary_line((phase,)).endswith("complete")
+
+
 def test_after_a_security_fail_the_user_decides() -> None:
     assert turn({"security-audit.jsonl": [{"r": "FAIL"}]}).agent == "user"
 

@@ -123,3 +123,32 @@ def test_a_forbidden_act_is_denied_or_said_to_be_undecided(team: Team, agent: st
 
 def test_the_table_of_forbidden_acts_is_long() -> None:
     assert len(FORBIDDEN) >= 220
+
+
+@pytest.mark.proves("002:294")
+@pytest.mark.parametrize(
+    ("agent", "recipient", "is_denied"),
+    [
+        ("yolo-fe-dev", "yolo-dev", True),
+        ("ux-senior", "fe-senior", True),
+        ("dev", "fe-lead", True),
+        ("yolo-fe-lead", "yolo-lead", False),
+        ("fe-dev", "fe-senior", False),
+        ("dev", "somebody", False),
+        ("general-purpose", "dev", False),
+    ],
+)
+def test_a_message_across_departments_is_for_leads(
+    team: Team, agent: str, recipient: str, is_denied: bool
+) -> None:
+    told = {
+        "hook_event_name": "PreToolUse",
+        "agent_type": agent,
+        "tool_name": "SendMessage",
+        "cwd": str(team.root),
+        "tool_input": {"recipient": recipient, "content": "which port?"},
+    }
+    answer, _, code = hook_fast.answer(json.dumps(told).encode())
+    assert code == 0
+    said = answer.get("hookSpecificOutput", {}).get("permissionDecisionReason", "")
+    assert ("department Leads only" in said or "Backend and UI/UX" in said) is is_denied, said

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from yolo_fs.protocol.tools import PATH_KEYS, TOOLS, Act
+from yolo_fs.protocol.tools import PATH_KEYS, RECIPIENT_KEYS, TOOLS, Act
 from yolo_fs.rules.hooks.shell import UNKNOWN
 from yolo_fs.rules.hooks.touches import CommandReading, Destruction, Effect, Touch, read_command
 
@@ -40,6 +40,8 @@ class HookInput:
     """Which of several agents of that kind, or which session; empty where the host does not say."""
     task: str = ""
     """What the task that is done was called."""
+    recipient: str = ""
+    """Whom the agent writes to, as the host calls it."""
 
 
 def parse_input(
@@ -64,7 +66,15 @@ def parse_input(
         is_aborted=_text(told, "status") in _ABORTED,
         instance=next(filter(None, (_text(told, key) for key in _INSTANCE)), ""),
         task=f"{_text(told, 'task_subject')}\n{_text(told, 'task_description')}".strip(),
+        recipient=_recipient(told),
     )
+
+
+def _recipient(told: Mapping[str, Any]) -> str:
+    given = told.get("tool_input")
+    if _act(told) is not Act.TELL or not isinstance(given, Mapping):
+        return ""
+    return next(filter(None, (_text(given, key) for key in RECIPIENT_KEYS)), "")
 
 
 _ABORTED = ("aborted", "cancelled", "interrupted")
@@ -75,7 +85,7 @@ def _reading(told: Mapping[str, Any], environment: Mapping[str, str]) -> Command
     given = told.get("tool_input")
     given = given if isinstance(given, Mapping) else told
     act = _act(told)
-    if act is None:
+    if act in (None, Act.TELL):
         return CommandReading()
     if act is Act.RUN:
         here = {"PWD": "", "OLDPWD": UNKNOWN}

@@ -7,7 +7,7 @@ asked for, and kept.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from yolo_fs.ids import PhaseId
@@ -56,8 +56,9 @@ class Phase:
         if closed and (status.is_complete or self._is_past_departments):
             missing = [f"gate {gate.name} is closed: {gate.missing[0]}" for gate in closed]
             status = status.behind_gates(missing, asked_by_gate(closed[0]))
-        if status.is_complete:
-            return status
+        if status.is_complete:  # what nobody waits for, such as documentation, is asked of nobody
+            idle = tuple(replace(one, next=None) for one in status.departments)
+            return replace(status, departments=idle, next=None)
         return with_turns(self.facts, status, self._behind_gates, self.alarms)
 
     @property

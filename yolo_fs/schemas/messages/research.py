@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from yolo_fs.schemas.base import Field, IsoInstant, RelativePath, Text, Wire, invariant
+from yolo_fs.protocol.roster import AGENT_BY_NAME, plain_name
+from yolo_fs.reasons import Reason
+from yolo_fs.schemas.base import Field, IsoInstant, RelativePath, Text, Wire, fault, invariant
 from yolo_fs.schemas.messages.message import (
     ANY,
     Direction,
@@ -77,6 +79,14 @@ class ResearchRequest(Message, sender=ANY, receiver="orchestrator"):
     """blocking: the agent cannot proceed; informational: it goes on with an assumption."""
     priority: Level3
     """How urgent it is."""
+
+    @invariant
+    def asker_is_an_agent(self) -> object:
+        """`from` is a role of the roster; hosts that number their agents say which (`dev-1`)."""
+        if plain_name(self.from_).rstrip("0123456789").rstrip("-") in AGENT_BY_NAME:
+            return None
+        said = f"no agent is called {self.from_!r}"
+        return fault(Reason.UNKNOWN_VALUE, said, expected="a role of the roster", at="/from")
 
     @invariant
     def task_is_of_the_plan(self) -> object:

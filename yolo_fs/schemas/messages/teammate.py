@@ -194,6 +194,14 @@ class PhaseProgress(Message, sender="lead", receiver="orchestrator"):
         """`plans_complete` ≤ `plans_total`."""
         return exceeds(self, "plans_complete", "plans_total")
 
+    @invariant
+    def all_is_all_plans(self) -> object:
+        """`percent_complete` 100 says that every plan is."""
+        if self.percent_complete < 100 or self.plans_complete >= self.plans_total:
+            return None
+        said = f"percent_complete is 100 with {self.plans_complete} of {self.plans_total} plans"
+        return fault(Reason.TOTALS_DISAGREE, said, expected="less", at="/percent_complete")
+
 
 class ShutdownRequest(
     Message, sender="lead", receiver=TEAMMATE, direction=Direction.DOWN, team_mode="teammate"

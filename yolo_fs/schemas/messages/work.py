@@ -87,6 +87,16 @@ class TestPlanResult(Message, sender="tester", receiver="senior"):
     committed: bool
     """Whether tests and test plan are committed."""
 
+    @invariant
+    def red_tests_are_there(self) -> object:
+        """`all_red` of tasks that were tested says that there are tests."""
+        if not (self.all_red and self.tasks_tested and not self.total_tests):
+            return None
+        said = f"all_red is true, tasks_tested {self.tasks_tested}, total_tests 0"
+        return fault(
+            Reason.TOTALS_DISAGREE, said, expected="the tests that fail", at="/total_tests"
+        )
+
 
 class ArchitectureDecision(Wire):
     """One architecture decision."""
@@ -118,7 +128,9 @@ class ArchitectureDesign(Message, sender="architect", receiver="lead", direction
     """Phase that was designed."""
     artifact: RelativePath
     """architecture.toon of the phase, relative to the planning root."""
-    decisions: list[ArchitectureDecision]
+    decisions: Annotated[
+        list[ArchitectureDecision], Field(min_length=1, description="at least one decision")
+    ]
     """Decisions taken, each with its reason."""
     risks: list[Risk]
     """Risks seen, each with its mitigation."""

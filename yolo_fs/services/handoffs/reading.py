@@ -20,11 +20,13 @@ from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.decide import EventSink
 from yolo_fs.rules.handoffs.reading import (
     WORD,
+    Compliance,
     Diagnosis,
     Log,
     Read,
     block_of,
     cause_of,
+    compliance,
     fields_of,
     is_alike,
     parse_log,
@@ -73,6 +75,19 @@ class _Found:
     handoff: HandoffJson | None
     cause: Reason | None
     findings: tuple[Finding, ...]
+
+
+def total_compliance(root: str, limits: Limits) -> Compliance | None:
+    """Return how many of all handoffs came as the file; None where none was read, or no log can
+    be.
+    """
+    if not os.path.lexists(os.path.join(root, LOG)):
+        return None
+    try:
+        reads = Reader(root, root, limits, lambda *_: None).log().reads
+    except YoloError:
+        return None
+    return compliance(reads).total if reads else None
 
 
 class Reader:

@@ -16,6 +16,7 @@ from yolo_fs.reasons import Finding, Reason, YoloError, safe
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.artifacts.secrets import find_secrets
 from yolo_fs.rules.authz.actors import AccessDecision, Actor
+from yolo_fs.rules.authz.messaging import is_across, may_contact
 from yolo_fs.rules.authz.targets import Target, sealed
 from yolo_fs.rules.evidence.facts import Switches, plans_of
 from yolo_fs.rules.evidence.plans import PlanStanding, plan_progress
@@ -169,6 +170,8 @@ class Guard:
         """
         if self._asked.said.unchecked and is_installed(self._asked.repository.root):
             return HookAnswer(refusal=_skipped(self._asked.said.unchecked[0]))
+        if refusal := self._told_across():
+            return HookAnswer(refusal=refusal)
         handed = self._handed()
         for touch in self._asked.said.touches:
             for path in self._asked.paths(touch):
@@ -208,6 +211,18 @@ class Guard:
         else:
             given = self._may_write(actor, full)
         return _said_no(given) if given and not given.allowed else ""
+
+    def _told_across(self) -> str:
+        """Refuse a message to an agent of another department, unless one Lead writes to another."""
+        actor, name = self._asked.actor, self._asked.said.recipient
+        if actor is None or not name:
+            return ""
+        try:
+            sender, receiver = self._asked.access.pair(actor, self._asked.access.actor(name))
+        except YoloError:  # one of the host's own
+            return ""
+        given = may_contact(sender, receiver)
+        return _said_no(given) if is_across(sender, receiver) and not given.allowed else ""
 
     def _is_whole(self, path: str) -> bool:
         """Return whether a path is the planning tree, the repository or a folder that holds it."""

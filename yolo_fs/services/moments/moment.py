@@ -13,9 +13,11 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.json_form import to_json
 from yolo_fs.reasons import Finding, Level, Reason, YoloError, safe
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
+from yolo_fs.rules.handoffs.reading import Compliance
 from yolo_fs.rules.team.overview import TeamOverview
 from yolo_fs.services.agents.snapshot import AgentsObserver, AgentsSnapshot
 from yolo_fs.services.daemon.health import health
+from yolo_fs.services.handoffs.reading import total_compliance
 from yolo_fs.services.history.index import IndexedCommit
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.hooks.bypassed import past_hooks
@@ -40,6 +42,8 @@ class PresentMoment:
     findings: tuple[Finding, ...] = ()
     machines: TeamOverview | None = None
     """None where this work tree is in no team of several."""
+    compliance: Compliance | None = None
+    """How many handoffs came as handoff.json; None where none was read."""
 
     def as_json(self, whole: str | None = None) -> dict[str, Any]:
         """Return the moment as the data of `status --json`.
@@ -52,8 +56,9 @@ class PresentMoment:
         team = {"team": self.team.as_json(whole) if self.team else None}
         crew = {"crew": self.crew.as_json() if self.crew else None}
         machines = {"machines": to_json(self.machines)}
+        handoffs = {"handoff_json": to_json(self.compliance)}
         found = self.found.as_json(whole)
-        return team | as_json(self.beside) | crew | machines | found
+        return team | as_json(self.beside) | crew | machines | handoffs | found
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +110,8 @@ class StatusObserver:
         machines, wrong_there = self._look_at_machines(found.obstacle)
         of_hooks = _warnings_of_hooks(self._repository, settings)
         findings = (*of_hooks, *unread, *names, *wrong_there)
-        return PresentMoment(found, team, beside, crew, findings, machines)
+        read = total_compliance(self._repository.root, settings.limits)
+        return PresentMoment(found, team, beside, crew, findings, machines, read)
 
     def _look_at_machines(
         self, obstacle: Reason | None

@@ -79,7 +79,9 @@ def _not_borne_out(root: str, phase: Phase) -> Iterator[str]:
             yield name
 
 
-STATE_FILES = ("state.json", ".execution-state.json", ".phase-orchestration.json")
+EXECUTION = ".execution-state.json"
+STATE_FILES = ("state.json", EXECUTION, ".phase-orchestration.json")
+_ESCALATIONS = "/escalation.jsonl"
 PROJECT = f"{PLANNING_ROOT}/state.json"
 RUNNING = f"{PLANNING_ROOT}/.execution-state.json"
 """Mirrors the execution state of the running phase, where it exists (docs/sources.md#c12)."""
@@ -137,9 +139,16 @@ class States:
         return None
 
     def _is_ours_to_keep(self, path: str) -> bool:
-        return (self._always and path != RUNNING) or os.path.lexists(
-            os.path.join(self._repository.root, path)
+        full = os.path.join(self._repository.root, path)
+        is_asked_for = path != RUNNING and (
+            self._always
+            # An escalation is referred to by its entry in the execution state of its phase.
+            or (
+                path.endswith(EXECUTION)
+                and os.path.lexists(f"{os.path.dirname(full)}{_ESCALATIONS}")
+            )
         )
+        return is_asked_for or os.path.lexists(full)
 
     def _committed(self, commit: str, path: str) -> Any:
         """Return the committed content of a file; `_IN_FLIGHT` unless the work tree has the same,
@@ -204,7 +213,7 @@ def _orchestration(phase: Phase) -> _Next:
 
 
 def _some_exist(known: Iterable[str]) -> bool:
-    return any(path.endswith(STATE_FILES) for path in known)
+    return any(path.endswith((*STATE_FILES, _ESCALATIONS)) for path in known)
 
 
 class Projector:
