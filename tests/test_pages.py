@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from bench.__main__ import NAMES
+from tests.torture.families import FAMILIES
 from tools.pages import KEPT, PAGES, ROOT, figures, filled, unproved, unsourced
 
 GUARANTEES = (ROOT / "docs/guarantees.md").read_text(encoding="utf-8")
@@ -138,6 +139,27 @@ def test_there_are_fourteen_guarantees_and_each_says_all_that_it_has_to() -> Non
         )
         assert [word for word in words if word in part] == list(words), part[:40]
         assert _TEST.search(part.partition("**Proved by**")[2]), part[:40]
+
+
+def test_every_promise_has_a_proof_of_the_size_that_is_told() -> None:
+    page = (ROOT / "docs/torture.md").read_text(encoding="utf-8")
+    told = page.partition("## Every promise")[2].partition("\n## ")[0]
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    rows = re.findall(
+        r"^\| \[(G\d+)\].*?\| (.*?) \| (.*?) \| (.*?) \| (.*?) \|$", told, re.MULTILINE
+    )
+
+    assert {row[0] for row in rows} == {f"G{number}" for number in range(1, 15)}
+    for _, promise, proof, small, full in rows:
+        assert promise in readme
+        name, *places = _SPAN.findall(proof)
+        source = "".join((ROOT / place).read_text(encoding="utf-8") for place in places)
+        if family := FAMILIES.get(name):
+            assert (small, full) == (f"{family.small:,}", f"{family.full:,}"), name
+        elif places:
+            assert f'"{name}", "{small.replace(",", "")}"' in source, name
+        else:
+            assert (ROOT / name).is_file()
 
 
 def test_every_test_that_a_guarantee_names_exists() -> None:

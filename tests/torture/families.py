@@ -62,6 +62,7 @@ FAMILIES = {
         Family("clock-jumps", clocks.clock_jumps, 2, 200),
         Family("user-states", users.states, 4, 10_000),
         Family("user-surgery", users.surgery, 3, 2_000),
+        Family("user-tools", users.tools, 7, 700),
         *(
             Family(name, partial(beside.collecting, commands), 2, 600)
             for name, commands in beside.COLLECTORS.items()

@@ -4,6 +4,7 @@ move under the writers. See docs/faults.md#f21, #f22, #f25 to #f28 and #f63.
 
 from __future__ import annotations
 
+import os
 import random
 import subprocess
 import threading
@@ -234,6 +235,92 @@ class _User:
             self._git("checkout", "-q", "--", path)
         self._git("stash", "drop", "-q")
 
+    def uses_a_tool(self) -> None:
+        """Do one thing that an editor, a hook manager, or another front of git does."""
+        self._turn += 1
+        tools = (self.looks_around, self.rebases_a_dirty_tree, self.works_elsewhere, self.adds_a_module,
+                 self.narrows, self.rewrites_its_commit, self.commits_a_filtered_file)  # fmt: skip
+        tools[self._turn % len(tools)]()
+        self._ground.tally.count += 1
+
+    def looks_around(self) -> None:
+        """Fetch, and look at the state with and without its locks, as an IDE does each second."""
+        for _ in range(5):
+            self._git("fetch", "-q", ".", "main")
+            self._git("status", "--porcelain=v2", "-uall")
+            self._git("status", "--porcelain=v2", GIT_OPTIONAL_LOCKS="0")
+            self._git("diff", "--stat")
+
+    def rebases_a_dirty_tree(self) -> None:
+        branch, topic = self._branch(), f"dirty{self._turn}"
+        self._git("checkout", "-q", "-b", topic)
+        self.commits(f"topic/{self._turn}.py")
+        self._git("checkout", "-q", branch)
+        self.commits(f"base/{self._turn}.py")
+        self._git("checkout", "-q", topic)
+        self._repo.file("src/file5.py", f"dirty = {self._turn}\n")
+        self._git("rebase", "-q", "--autostash", branch)
+        if f"dirty = {self._turn}" not in (self._repo.root / "src/file5.py").read_text():
+            self._ground.fault(f"turn {self._turn}: what was not committed is gone")
+        self._git("checkout", "-q", "--", "src/file5.py")
+        self._git("checkout", "-q", branch)
+        self._log.branch(topic, self._since)
+
+    def works_elsewhere(self) -> None:
+        """Commit in a work tree beside, and remove it."""
+        place, name = f"{self._repo.root}-{self._turn}", f"beside{self._turn}"
+        text = f"feat: beside, turn {self._turn}"
+        self._log.subject(text)
+        self._git("worktree", "add", "-q", "-b", name, place)
+        self._git("-C", place, "commit", "-q", "--allow-empty", "-m", text)
+        self._git("worktree", "remove", "--force", place)
+        self._log.branch(name, self._since)
+
+    def adds_a_module(self) -> None:
+        text, module = f"feat: a module, turn {self._turn}", f"{self._repo.root}-module"
+        self._log.subject(text)
+        if not os.path.isdir(module):
+            self._git("init", "-q", module)
+            self._git("-C", module, "commit", "-q", "--allow-empty", "-m", "begin")
+        path = f"modules/m{self._turn}"
+        allowed = ("-c", "protocol.file.allow=always")
+        self._git(*allowed, "submodule", "--quiet", "add", module, path)
+        self._git("commit", "-q", "-m", text, "--", ".gitmodules", path)
+        self._expect(text)
+
+    def narrows(self) -> None:
+        """Check out a part of the tree, work there, and check out all of it again."""
+        self._git("sparse-checkout", "set", "src", PLANNING)
+        self.commits("src/file6.py")
+        self._git("sparse-checkout", "disable")
+
+    def rewrites_its_commit(self) -> None:
+        """Move the branch to a commit made by hand in place of its own, as jj and GitButler do."""
+        old = self.commits("src/file4.py")
+        text = f"feat: rewritten, turn {self._turn}"
+        self._log.subject(text)
+        tip = self._repo.look("rev-parse", "HEAD").strip()
+        if self._repo.look("log", "-1", "--format=%s", tip).strip() == old:
+            made = self._repo.git("commit-tree", f"{tip}^{{tree}}", "-p", f"{tip}^", "-m", text)
+            # Refused where the daemon came first, which is what such a tool then has to meet.
+            self._repo.git("update-ref", "HEAD", made.strip(), tip, ok=(0, 128))
+
+    def commits_a_filtered_file(self) -> None:
+        """Commit what a filter changes on its way, as Git LFS does, with hooks in a folder of the tree."""
+        for key, value in (("filter.lfs.clean", "tr a-z A-Z"), ("filter.lfs.smudge", "cat"), ("core.hooksPath", ".husky")):  # fmt: skip
+            self._git("config", key, value)
+        hook = self._repo.file(".husky/pre-commit", "#!/bin/sh\ngit diff --cached --check\n")
+        hook.chmod(0o755)
+        self._repo.file(".gitattributes", "*.bin filter=lfs\n")
+        self._git("add", ".gitattributes", ".husky")
+        self.commits(f"assets/{self._turn}.bin")
+        self._repo.git("commit", "-q", "-m", self._named("filters"), "--", ".gitattributes", ".husky", ok=(0, 1))  # fmt: skip
+
+    def _named(self, what: str) -> str:
+        text = f"feat: {what}, turn {self._turn}"
+        self._log.subject(text)
+        return text
+
     def takes_a_commit_back(self) -> None:
         """Commit, and revert that commit, whatever came upon it meanwhile."""
         text = self.commits("src/file4.py")
@@ -322,7 +409,16 @@ def surgery(ground: Ground, count: int) -> None:
         _surgery_in_one_repository(ground, min(TURNS_PER_REPOSITORY, count - first))
 
 
-def _surgery_in_one_repository(ground: Ground, turns: int) -> None:
+def tools(ground: Ground, count: int) -> None:
+    """Let the user's other programs work on the repository while twenty writers write."""
+    for first in range(0, count, TURNS_PER_REPOSITORY):
+        turns = min(TURNS_PER_REPOSITORY, count - first)
+        _surgery_in_one_repository(ground, turns, _User.uses_a_tool)
+
+
+def _surgery_in_one_repository(
+    ground: Ground, turns: int, act: Callable[[_User], None] = _User.act
+) -> None:
     repo = ground.repo(rescan_s=1)
     repo.git("branch", "side")
     log = Writelog(repo, branches=BRANCHES)
@@ -335,7 +431,7 @@ def _surgery_in_one_repository(ground: Ground, turns: int) -> None:
     written.begin()
     try:
         for _ in range(turns):
-            user.act()
+            act(user)
     finally:
         written.end()
     settled(daemon, 60)
