@@ -115,6 +115,37 @@ def test_handoffs_are_those_of_the_moment_that_is_asked_for(client: Client, team
     assert client.api("handoffs", at="nowhere").status == 404
 
 
+def test_a_line_of_eight_mebibytes_makes_no_long_answer_and_no_long_report(
+    tmp_path: Path,
+) -> None:
+    team = Team(tmp_path / "repo")
+    team.begin()
+    path, line = f"{PHASE}/gaps.jsonl", "<script>alert(1)</script>" * (1 << 19)
+    assert len(line) >= 8 << 20
+    team.artifact("gaps.jsonl", f"{line}\n")
+    team.user_commits("docs(01): one long line", path)
+    team.artifact("gaps.jsonl", f"{line}\n\n")
+    team.artifact("decisions.jsonl", f'{{"dec":"{line[:1_000_000]}"}}\n')
+    asks: dict[str, dict[str, str]] = {
+        "board": {},
+        "artifacts": {},
+        "artifact": {"path": path},
+        "handoffs": {},
+    }
+    with served(team.root) as client:
+        for at in ("", "HEAD"):
+            for name, more in asks.items():
+                answer = client.api(name, **more, **({"at": at} if at else {}))
+                assert answer.status == 200
+                assert len(answer.body) < 100_000
+        shown = client.api("artifact", path=f"{PHASE}/decisions.jsonl").data
+        assert [len(one) for one in shown["lines"]] == [LONGEST_LINE + 1]
+    report = tmp_path / "report.html"
+    assert run(["report", "-q", "-C", str(team.root), "-o", str(report)]) == 0
+    assert report.stat().st_size < 200_000
+    assert b"<script" not in report.read_bytes()
+
+
 @pytest.fixture
 def journal(tmp_path: Path) -> Journal:
     team = Team(tmp_path / "repo")
