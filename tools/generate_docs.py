@@ -25,7 +25,7 @@ from tools.coverage import coverage
 from tools.pages import pages
 from yolo_fs.cli.main import VERBS, yolo_fs
 from yolo_fs.reasons import Exit, Level, Reason
-from yolo_fs.rules.artifacts.catalogue import KINDS, Kind
+from yolo_fs.rules.artifacts.catalogue import KINDS, Kind, artifact_of
 from yolo_fs.rules.artifacts.export import (
     BEYOND_JSON_SCHEMA,
     all_schemas,
@@ -35,6 +35,7 @@ from yolo_fs.rules.artifacts.export import (
     schemas_of,
     written,
 )
+from yolo_fs.rules.artifacts.table import GRADES, Check
 from yolo_fs.subject import Subject
 
 ROOT = Path(__file__).parent.parent
@@ -275,11 +276,22 @@ def _kind(kind: Kind) -> Iterator[str]:
         f"source: {kind.source}",
     ]
     yield "; ".join(filter(None, facts)) + "."
+    if checks := _checks(kind):
+        yield checks
     for name, schema in schemas_of(kind).items():
         if name != kind.name:
             yield f"#### {name}"
         yield f"{schema['description']} Schema: [`{file_of(name)}`](../schemas/{file_of(name)})."
         yield from _keys(schema)
+
+
+def _checks(kind: Kind) -> str:
+    """Return the table of what is looked up across lines and files."""
+    artifact = artifact_of(kind)
+    meanings = field_docs(Check)
+    checks = artifact.checks if artifact else ()
+    rows = [[_escaped(meanings[check.name]), GRADES[check].value] for check in checks]
+    return _markdown(["across lines and files", "grade"], rows) if rows else ""
 
 
 def _keys(schema: Mapping[str, Any]) -> Iterator[str]:

@@ -125,7 +125,7 @@ def _references(path: str, lines: Lines, told: Collection[Wrong]) -> Iterator[st
     snapshot = WorkTree(folder or ".", settings.policy.max_file_bytes)
     around = Surroundings(Checker(settings).plans_beside(place, snapshot))
     is_order_told = any(wrong.key == "d" for wrong in told)
-    for rule in (Check.WAVES, Check.TASK_IDS, Check.TASK_GRAPH):
+    for rule in (Check.WAVES, Check.WAVE_ORDER, Check.TASK_IDS, Check.TASK_GRAPH):
         for line, fault in CHECKS[rule](place, lines.records, around):
             is_order = fault.reason in (Reason.WAVE_ORDER, Reason.SELF_REFERENCE)
             if not (is_order and is_order_told):

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from yolo_fs.reasons import Reason
-from yolo_fs.rules.artifacts.checks import CHECKS, commits_mentioned, plan_facts
+from yolo_fs.reasons import Grade, Reason
+from yolo_fs.rules.artifacts.checks import CHECKS, commits_mentioned, plan_facts, run_checks
 from yolo_fs.rules.artifacts.classify import DOCUMENTS, classify
 from yolo_fs.rules.artifacts.examine import examine
-from yolo_fs.rules.artifacts.table import ARTIFACTS, Check
+from yolo_fs.rules.artifacts.export import all_schemas
+from yolo_fs.rules.artifacts.table import ARTIFACTS, GRADES, Check
 from yolo_fs.rules.artifacts.verdicts import Place, PlanFacts, Surroundings
 from yolo_fs.schemas.base import Record, Strictness
 
@@ -181,3 +182,19 @@ def test_a_plan_without_a_usable_wave_tells_others_nothing(header: dict[str, Any
 @pytest.mark.parametrize("junk", [{"d": "01-01"}, {"d": [1, None]}, {"w": []}, {"p": 1, "n": []}])
 def test_no_junk_in_a_header_makes_the_checks_raise(junk: dict[str, Any]) -> None:
     assert plan(**junk)
+
+
+def test_what_a_mild_check_finds_is_a_warning_and_the_schemas_say_so() -> None:
+    said = {
+        each["check"]: each["grade"]
+        for schema in all_schemas().values()
+        for each in schema.get("x-yolo-checks", ())
+    }
+    assert said == {check: grade for check, grade in GRADES.items() if check in said}
+    assert said["wave order"] == "should" and said["waves"] == "must"
+    same_wave = Record(1, HEADER | {"w": 1})
+    around = Surroundings(plans=FIRST_WAVE)
+    [(_, found)] = run_checks(place("01-02.plan.jsonl"), [same_wave], around)
+    assert (found.reason, found.grade) == (Reason.WAVE_ORDER, Grade.SHOULD)
+    empty = run_checks(place("architecture.toon"), [Record(1, {})], around)
+    assert {fault.grade for _, fault in empty} == {Grade.SHOULD}

@@ -7,13 +7,14 @@ left out.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from graphlib import CycleError, TopologicalSorter
 
 from yolo_fs.ids import PlanId
 from yolo_fs.reasons import Grade, Level, Reason
 from yolo_fs.rules.artifacts.forms import normalise
-from yolo_fs.rules.artifacts.table import ARCHITECTURE_SECTIONS, Check
+from yolo_fs.rules.artifacts.table import ARCHITECTURE_SECTIONS, GRADES, Check
 from yolo_fs.rules.artifacts.verdicts import Place, PlanFacts, Surroundings
 from yolo_fs.rules.timestamps import moment
 from yolo_fs.schemas.base import Fault, Record
@@ -27,7 +28,9 @@ Located = tuple[int, Fault]
 def run_checks(place: Place, records: Sequence[Record], around: Surroundings) -> Iterator[Located]:
     """Yield what the artifact's cross-references get wrong."""
     for check in place.artifact.checks:
-        yield from CHECKS[check](place, records, around)
+        for line, fault in CHECKS[check](place, records, around):
+            is_mild = GRADES[check] is Grade.SHOULD
+            yield line, replace(fault, grade=Grade.SHOULD) if is_mild else fault
     yield from _contradictions(place, records)
 
 
@@ -179,7 +182,7 @@ def _task_graph(_: Place, records: Sequence[Record], __: Surroundings) -> Iterat
 
 
 def _waves(place: Place, records: Sequence[Record], around: Surroundings) -> Iterator[Located]:
-    """Each plan that `d` names belongs to this phase and to an earlier wave."""
+    """Each plan that `d` names is another one of this phase, and they do not run in a circle."""
     if not records or place.plan is None or (own := plan_facts(records[0].value)) is None:
         return
     line, name = records[0].line, str(place.plan)
@@ -191,14 +194,7 @@ def _waves(place: Place, records: Sequence[Record], around: Surroundings) -> Ite
                 line,
                 Fault(Reason.SELF_REFERENCE, at, f"plan {name} depends on itself", "another plan"),
             )
-        elif needed in around.plans:
-            wave = around.plans[needed].wave
-            if wave >= own.wave:
-                # Whoever needs the order takes it from `d`.
-                seen = f"plan {needed} is of wave {wave}, this one of wave {own.wave}"
-                expected = "a plan of an earlier wave"
-                yield line, Fault(Reason.WAVE_ORDER, at, seen, expected, grade=Grade.SHOULD)
-        elif needed not in around.present:
+        elif needed not in around.plans and needed not in around.present:
             yield line, _waits_for(needed, at, place, around)
     graph = {
         **{other: list(facts.needs) for other, facts in around.plans.items()},
@@ -214,6 +210,19 @@ def _waves(place: Place, records: Sequence[Record], around: Surroundings) -> Ite
                 "an order in which plans can be done",
             ),
         )
+
+
+def _wave_order(place: Place, records: Sequence[Record], around: Surroundings) -> Iterator[Located]:
+    if not records or place.plan is None or (own := plan_facts(records[0].value)) is None:
+        return
+    for position, spelled in enumerate(own.needs):
+        needed = f"{place.plan.phase}-{spelled}" if len(spelled) == 2 else spelled
+        facts = around.plans.get(needed)
+        if facts and facts.wave >= own.wave and needed != str(place.plan):
+            # Whoever needs the order takes it from `d`.
+            seen = f"plan {needed} is of wave {facts.wave}, this one of wave {own.wave}"
+            fault = Fault(Reason.WAVE_ORDER, f"/d/{position}", seen, "a plan of an earlier wave")
+            yield records[0].line, fault
 
 
 def _waits_for(needed: str, at: str, place: Place, around: Surroundings) -> Fault:
@@ -276,7 +285,6 @@ def _sections(_: Place, records: Sequence[Record], __: Surroundings) -> Iterator
                         f"no {section!r}",
                         "the section",
                         level=Level.WARNING,
-                        grade=Grade.SHOULD,
                     ),
                 )
 
@@ -300,6 +308,7 @@ CHECKS: Mapping[Check, Callable[[Place, Sequence[Record], Surroundings], Iterato
     Check.TASK_IDS: _task_ids,
     Check.TASK_GRAPH: _task_graph,
     Check.WAVES: _waves,
+    Check.WAVE_ORDER: _wave_order,
     Check.COMMITS: _commits,
     Check.UNIQUE_IDS: _unique_ids,
     Check.RISING_TIME: _rising_time,

@@ -15,7 +15,8 @@ from itertools import pairwise
 from typing import Any
 
 from yolo_fs.reasons import Reason
-from yolo_fs.rules.artifacts.catalogue import KINDS, Kind, LineShape, in_words
+from yolo_fs.rules.artifacts.catalogue import KINDS, Kind, LineShape, artifact_of, in_words
+from yolo_fs.rules.artifacts.table import GRADES, Check
 from yolo_fs.schemas.base import Wire
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -88,7 +89,21 @@ def _schema(kind: Kind, line: LineShape, name: str) -> dict[str, Any]:
         "title": title,
         "description": f"{said}{source}".strip(),
         **body,
+        **_checks_of(kind),
     }
+
+
+def _checks_of(kind: Kind) -> dict[str, Any]:
+    """Return what is looked up across lines and files, each check with its grade."""
+    artifact = artifact_of(kind)
+    if artifact is None or not artifact.checks:
+        return {}
+    meanings = field_docs(Check)
+    rows = [
+        {"check": check, "meaning": meanings[check.name], "grade": GRADES[check].value}
+        for check in artifact.checks
+    ]
+    return {"x-yolo-checks": rows}
 
 
 # --- one shape ---

@@ -54,10 +54,13 @@ def plans_named(names: Iterable[str]) -> frozenset[str]:
     return frozenset(str(place.plan) for place in places if place)
 
 
+_AMONG_PLANS = (Check.WAVES, Check.WAVE_ORDER)
+
+
 def _alone(artifact: Artifact) -> Artifact:
-    """Return the artifact without the check that needs its neighbours."""
+    """Return the artifact without the checks that need its neighbours."""
     return replace(
-        artifact, checks=tuple(check for check in artifact.checks if check is not Check.WAVES)
+        artifact, checks=tuple(check for check in artifact.checks if check not in _AMONG_PLANS)
     )
 
 

@@ -21,6 +21,7 @@ from yolo_fs.protocol.workflow import (
     STEP_COMPLETE,
     STEP_SKIPPED,
 )
+from yolo_fs.reasons import Grade
 from yolo_fs.schemas.base import Format, Record, Wire
 from yolo_fs.schemas.lines import (
     design,
@@ -106,7 +107,9 @@ class Check(StrEnum):
     TASK_GRAPH = "task graph"
     """`td` names tasks of this plan, without a circle."""
     WAVES = "waves"
-    """`d` names plans of this phase in an earlier wave, never itself."""
+    """`d` names other plans of this phase, without a circle."""
+    WAVE_ORDER = "wave order"
+    """The plans that `d` names are of an earlier wave."""
     COMMITS = "commits"
     """Every hash in `ch` is a commit of this repository."""
     UNIQUE_IDS = "unique ids"
@@ -118,6 +121,14 @@ class Check(StrEnum):
     SECTIONS = "sections"
     """The TOON document has the five sections of an architecture."""
 
+
+GRADES: Mapping[Check, Grade] = {
+    **dict.fromkeys(Check, Grade.MUST),
+    Check.WAVE_ORDER: Grade.SHOULD,
+    Check.SECTIONS: Grade.SHOULD,
+}
+"""Whether a check refuses the artifact, or commits it with a warning; of what a `must` finds some
+be milder."""
 
 ARCHITECTURE_SECTIONS = (
     "tech_decisions",
@@ -328,7 +339,14 @@ ARTIFACTS: tuple[Artifact, ...] = (
         body=(planning.PlanTask,),
         relaxed=(planning.TurboPlanHeader, planning.TurboTask),
         naming=Naming.ENRICHMENT,
-        checks=(Check.PLAN_NAME, Check.PHASE, Check.TASK_IDS, Check.TASK_GRAPH, Check.WAVES),
+        checks=(
+            Check.PLAN_NAME,
+            Check.PHASE,
+            Check.TASK_IDS,
+            Check.TASK_GRAPH,
+            Check.WAVES,
+            Check.WAVE_ORDER,
+        ),
         step="planning",
         needs_body=True,
     ),
