@@ -10,6 +10,7 @@ import importlib.metadata
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -106,6 +107,23 @@ def test_it_installs_from_the_registry(extras: str, built: Path, tmp_path: Path)
     use(tmp_path / "shop", home / "bin/yolo-fs")
     manual = home / "share/man/man1/yolo-fs.1"
     assert manual.is_file()
+
+
+@FROM_THE_REGISTRY
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("version", ["3.12", "3.13", "3.14"])
+def test_it_installs_with_every_extra_on_each_python_that_is_here(
+    version: str, built: Path, tmp_path: Path
+) -> None:
+    python = shutil.which(f"python{version}")
+    if not python or subprocess.run([python, "-c", ""], capture_output=True).returncode:
+        pytest.skip(f"no python{version} here")
+    home = tmp_path / "venv"
+    subprocess.run([python, "-m", "venv", home], check=True)
+    wanted = f"{wheel_in(built)}[{','.join(EXTRAS)}]"
+    subprocess.run([home / "bin/pip", "install", "-q", wanted], check=True)
+
+    use(tmp_path / "shop", home / "bin/yolo-fs")
 
 
 def use(shop: Path, *program: str | Path) -> None:
