@@ -56,7 +56,7 @@ AGENT_HOOKS = (
         "pre-tool-use",
         "PreToolUse",
         may_block=True,
-        matcher="|".join(TOOLS),
+        matcher="|".join(name for name, act in TOOLS.items() if act is not Act.TELL),
     ),
     AgentHook(
         "post-tool-use",

@@ -29,6 +29,8 @@ class Host:
     """A file of the same form that the host also reads when it is started below the root."""
     servers: str = ""
     """The file of the project that names its MCP servers."""
+    teller: str = ""
+    """Its tool by which one agent writes to another."""
     has_groups: bool = True
     """An event holds groups of hooks, each with its matcher; otherwise the hooks themselves."""
 
@@ -49,6 +51,7 @@ HOSTS = (
         ),
         announced_by=("CLAUDECODE",),
         local_settings=".claude/settings.local.json",
+        teller="SendMessage",
         servers=".mcp.json",
     ),
     Host(

@@ -86,7 +86,7 @@ class ResearchRequest(Message, sender=ANY, receiver="orchestrator"):
         if plain_name(self.from_).rstrip("0123456789").rstrip("-") in AGENT_BY_NAME:
             return None
         said = f"no agent is called {self.from_!r}"
-        return fault(Reason.UNKNOWN_VALUE, said, expected="a role of the roster", at="/from")
+        return fault(Reason.UNKNOWN_REFERENCE, said, expected="a role of the roster", at="/from")
 
     @invariant
     def task_is_of_the_plan(self) -> object:

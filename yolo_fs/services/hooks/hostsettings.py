@@ -52,7 +52,9 @@ def entry_of(host: Host, event: str) -> dict[str, Any]:
     if not host.has_groups:
         return {"command": command, "timeout": row.timeout_s}
     handler = {"type": "command", "command": command, "timeout": row.timeout_s}
-    return {**({"matcher": row.matcher} if row.matcher else {}), "hooks": [handler]}
+    asked = (row.matcher, host.teller if row.name == "pre-tool-use" else "")
+    matcher = "|".join(filter(None, asked))
+    return {**({"matcher": matcher} if matcher else {}), "hooks": [handler]}
 
 
 class HostSettings:
