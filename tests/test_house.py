@@ -8,7 +8,7 @@ from tools.house import ROOT, Measure, Module, measures, modules
 
 CEILINGS = {
     "modules": 389,
-    "lines": 70_500,
+    "lines": 71_000,
     "public class names used twice": 0,
     "modules with one importer": 50,
     "syntax nodes per line, median of functions": 9.0,
