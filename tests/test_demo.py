@@ -143,7 +143,8 @@ def test_two_machines_agree_across_one_is_frozen_and_taken_over_and_both_ship(
 
     envelope = json.loads(capsys.readouterr().out)
     (said,) = envelope["data"]["plays"]
-    assert (code, envelope["findings"], os.listdir(tmp_path)) == (0, [], [])
+    assert [f"{one['message']}: {one['expected']}" for one in envelope["findings"]] == []
+    assert (code, os.listdir(tmp_path)) == (0, [])
     assert [proof["claim"] for proof in said["proofs"] if not proof["holds"]] == []
     made = Counter(commit["subject"] for commit in said["commits"])
     assert made["docs(01): api-contracts"] == 4  # proposed and agreed, on each of the machines

@@ -54,6 +54,13 @@ def test_message_opens_and_the_next_message_comes_out(
     assert (said["data"]["message"]["to"], said["data"]["log"]) == ("lead", LOG)
 
 
+def test_a_refused_report_leaves_no_log(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, said = escalate(root, capsys, "open", "--task", "01-01/T1", "--reason", "not in the spec")
+
+    assert code == Exit.FINDINGS and said["findings"]
+    assert not (root / LOG).exists()
+
+
 @pytest.mark.proves("002:157")
 def test_a_task_that_no_plan_of_the_phase_has_is_refused(
     root: Path, capsys: pytest.CaptureFixture[str]

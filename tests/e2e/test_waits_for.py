@@ -77,6 +77,20 @@ def test_a_plan_waits_for_one_that_is_held_for_another_cause(
     capsys.readouterr()
 
 
+def test_a_plan_does_not_wait_for_one_that_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+    subprocess.run(["git", "init", "-q", "-b", "main", str(tmp_path)], check=True)
+    (tmp_path / PHASE).mkdir(parents=True)
+    for number in NEEDS:
+        text = plan(number).replace('"t": ', '"x": ') if number == 1 else plan(number)
+        (tmp_path / PHASE / f"01-{number:02}.plan.jsonl").write_text(text)
+    run(["run", "--once", "-q", "-C", str(tmp_path)])
+    assert _committed(tmp_path) == set(NEEDS) - {1}
+    capsys.readouterr()
+
+
 def _all_needed_by(plan: int) -> set[int]:
     """Return the plans that a plan needs, directly or through others."""
     return set(NEEDS[plan]).union(*map(_all_needed_by, NEEDS[plan]))

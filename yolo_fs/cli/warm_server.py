@@ -237,7 +237,11 @@ class _Server:
     def serve(self) -> int:
         """Serve until the daemon has ended or the package has changed."""
         with self._listener:
-            return self._serve()
+            try:
+                return self._serve()
+            finally:  # a child that still runs has its own end of what leads to its client
+                for connection in self._children.values():
+                    connection.close()
 
     def _serve(self) -> int:
         signal.set_wakeup_fd(self._woken)

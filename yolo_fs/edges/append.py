@@ -80,6 +80,22 @@ class Appending:
         raise YoloError(Reason.UNTERMINATED, message, hint=hint, exit_code=Exit.TRY_AGAIN)
 
 
+class UnwrittenLog(Appending):
+    """A log that is not there yet, in memory alone: shows what an append would come to."""
+
+    def __init__(self) -> None:
+        """Begin empty."""
+        self._data = b""
+
+    def read(self, limit_bytes: int) -> bytes:
+        """Return what was added."""
+        return self._data
+
+    def add(self, line: bytes) -> None:
+        """Keep a line."""
+        self._data += line + b"\n"
+
+
 @contextlib.contextmanager
 def appending(path: str, timeout_s: float = 10.0) -> Iterator[Appending]:
     """Hold the log for reading and appending; it is created when it is missing.

@@ -7,11 +7,12 @@ processes tick at once, each level of each attempt is handed up by one line. See
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from yolo_fs.edges.append import Appending, appending
+from yolo_fs.edges.append import Appending, UnwrittenLog, appending
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.lines import read_lines
 from yolo_fs.ids import EscalationId, PhaseId, TaskRef
@@ -149,6 +150,12 @@ class Escalations:
 
     def _move(self, name: EscalationId, draft: _Draft, said: EscalationRequest) -> MoveResult:
         log = self.phase_log(find_phase(self._repository.root, name.task.plan.phase))
+        if not os.path.lexists(log.full_path):  # opening it would make it, for a refused move too
+            empty = UnwrittenLog()
+            found = log.locked(empty, self._clock().wall)
+            tried = self._logged(empty, log, found, name, draft, said)
+            if tried.is_refused:
+                return tried
         with appending(log.full_path) as file:
             found = log.locked(file, self._clock().wall)
             return self._logged(file, log, found, name, draft, said)

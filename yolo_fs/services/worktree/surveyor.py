@@ -6,13 +6,14 @@ Changes nothing: the daemon, `status` and `resume` look at every candidate in th
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Self
 
 from yolo_fs.edges import failpoint
-from yolo_fs.edges.files import Content, Stamp, Writer, read, walk
+from yolo_fs.edges.files import Content, Stamp, Writer, names_in, read, walk
 from yolo_fs.edges.git.history import Abandoned, abandoned
 from yolo_fs.edges.git.obstacles import Obstacles
 from yolo_fs.edges.git.paths import PathRules
@@ -234,7 +235,7 @@ class Surveyor:
         obstacle = self.obstacles.find(head, now_ns)
         self._pipeline.prepare(paths)
         seen = {path: self._hold_reverted(self._look(path, head, obstacle)) for path in paths}
-        while early := self._ahead_of_its_needs(seen, head):
+        while early := self._ahead_of_its_needs(seen, head, obstacle):
             seen |= early
         return Survey(head, obstacle, seen)
 
@@ -305,10 +306,11 @@ class Surveyor:
         return self._abandoned
 
     def _ahead_of_its_needs(
-        self, seen: Mapping[str, CachedVerdict], head: Head
+        self, seen: Mapping[str, CachedVerdict], head: Head, obstacle: Reason | None
     ) -> dict[str, CachedVerdict]:
         """Return, held, the plans that need one which the branch does not have and which is not
-        about to be committed either, whatever stands in its way.
+        about to be committed either, whatever holds it. One that is refused holds up nobody: it
+        is there, and its author is told.
         """
         accepted = {
             path: look.seen.verdict
@@ -321,11 +323,14 @@ class Surveyor:
                 continue
             folder = plan.place.folder
             there = {
-                str(each.place.plan) for each in accepted.values() if each.place.folder == folder
+                str(each.place.plan)
+                for each in accepted.values()
+                if each.place.folder == folder and each.place.artifact is plan.place.artifact
             }
             if missing := [name for name in plan.needs if name not in there]:
                 committed = self._repository.files_at(head.tip, folder)
                 there |= plans_named(name.rpartition("/")[2] for name in committed)
+                there |= self._refused_plans(folder, missing, seen, head, obstacle)
                 missing = [name for name in missing if name not in there]
             if missing:
                 message = f"waits for plan {missing[0]}, which is not committed"
@@ -337,6 +342,23 @@ class Surveyor:
                 observed = Observation(path, Held(Reason.WAITS_FOR, (why,)), look.seen.stamp)
                 held[path] = CachedVerdict(observed, look.read_at_ns)
         return held
+
+    def _refused_plans(
+        self,
+        folder: str,
+        among: Sequence[str],
+        seen: Mapping[str, CachedVerdict],
+        head: Head,
+        obstacle: Reason | None,
+    ) -> set[str]:
+        refused = set()
+        for name in names_in(os.path.join(self._repository.root, folder)):
+            place = classify(f"{folder}/{name}")
+            if place and place.artifact.kind == "plan" and str(place.plan) in among:
+                look = seen.get(place.path) or self._look(place.path, head, obstacle)
+                if isinstance(look.seen.verdict, Rejected):
+                    refused.add(str(place.plan))
+        return refused
 
     def _hold_reverted(self, look: CachedVerdict) -> CachedVerdict:
         """Hold content that the user moved the branch away from and that nobody wrote since.
