@@ -17,12 +17,17 @@ from yolo_fs.demo.play import Play, PlayAct, PlayScene
 from yolo_fs.demo.processes import DaemonEvent, described
 from yolo_fs.demo.stage import Stage
 from yolo_fs.reasons import Finding, Reason, YoloError, safe
+from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.services.progress.state_files import STATE_FILES
 
 START_S = 30.0
 """Longest wait for the daemon to start."""
 POLL_S = 0.02
 """Between two questions to git or yolo-fs."""
+QUIET_WITHIN_S = 60.0
+"""Longest wait for what the last scene led to on other machines."""
+STILL_S = 0.5
+"""How long nothing may change before all has come."""
 MAX_NAMED = 3
 """Commits of one scene that are listed by their subjects."""
 STARTED = "daemon.started"
@@ -125,6 +130,7 @@ class Player:
                 self._audience.act(act)
                 for scene in act.scenes:
                     self._perform(scene)
+            self._await_the_others()
             for stage in self._machines.values():
                 self._stage = stage
                 self._stop_daemon()
@@ -133,6 +139,18 @@ class Player:
         except YoloError as error:
             return (error.as_finding(),)
         return ()
+
+    def _await_the_others(self) -> None:
+        """Wait until what the last scene led to has come to every machine; in vain, a proof says
+        so.
+        """
+        until, before = time.monotonic() + QUIET_WITHIN_S, [""]
+        while len(self._machines) > 1 and time.monotonic() < until:
+            now = [artifacts_of(stage) for stage in self._machines.values()]
+            if now == before and len(set(now)) == 1:
+                return
+            before = now
+            time.sleep(STILL_S)
 
     # --- one scene ---
 
@@ -401,6 +419,11 @@ EXPECTATIONS: Mapping[str, Callable[..., SceneResult]] = {
     "wakes": Player._wakes,
 }
 """Key of `expect` → what checks it; the other keys are its keyword arguments."""
+
+
+def artifacts_of(stage: Stage) -> str:
+    """Return what the branch of a stage has below the planning tree, as git lists it."""
+    return stage.git.text("ls-tree", "-r", "HEAD", "--", PLANNING_ROOT)
 
 
 def difference(wanted: Mapping[str, Any], data: Any) -> str:

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 from yolo_fs.demo.play import Play, PlayScene
-from yolo_fs.demo.player import Player, difference
+from yolo_fs.demo.player import Player, artifacts_of, difference
 from yolo_fs.demo.stage import SECRET, Stage
 from yolo_fs.reasons import YoloError, safe
-from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 
-_QUIET_WITHIN_S = 60.0
-_STILL_S = 0.5
-"""How long nothing may change before all has come."""
 TEAM = "refs/yolo-fs/remote/main"
 """What a clone last saw of the team's branch."""
 
@@ -36,8 +31,6 @@ class DemoProof:
 def prove(play: Play, stage: Stage, player: Player) -> Iterator[DemoProof]:
     """Yield every claim that a play makes, checked."""
     stages = stage.machines.values() or (stage,)
-    if stage.machines:
-        _await_quiet(stages)
     for each in stages:
         yield _one_file_each(each)
     if stage.machines:
@@ -63,24 +56,9 @@ def prove(play: Play, stage: Stage, player: Player) -> Iterator[DemoProof]:
     yield _is_sound(stage)
 
 
-def _await_quiet(stages: Collection[Stage]) -> None:
-    """Wait until what the last scene led to has come to every machine; in vain, a proof says so."""
-    until, before = time.monotonic() + _QUIET_WITHIN_S, [""]
-    while time.monotonic() < until:
-        now = [f"{_artifacts(each)}{each.git.text('status', '--porcelain')}" for each in stages]
-        if now == before and len(set(now)) == 1:
-            return
-        before = now
-        time.sleep(_STILL_S)
-
-
-def _artifacts(stage: Stage) -> str:
-    return stage.git.text("ls-tree", "-r", "HEAD", "--", PLANNING_ROOT)
-
-
 def _is_the_same_everywhere(stage: Stage) -> DemoProof:
     """Every machine has the same artifacts, and the team's branch each version once."""
-    trees = set(map(_artifacts, stage.machines.values()))
+    trees = set(map(artifacts_of, stage.machines.values()))
     origins = stage.git.text("log", "--format=%(trailers:key=Yolo-Origin,valueonly)", TEAM).split()
     claim = f"the artifacts of {len(stage.machines)} machines are the same; "
     claim += f"the team's branch has each of {len(origins)} versions once"
