@@ -309,6 +309,9 @@ def _computed(ground: Ground, stage: str) -> dict[str, Any]:
     if stage:
         dies(ground, daemon, log, stage, of)
     comes_back(ground, daemon, log, of, end=Daemon.stop)
+    repo.yolo_fs(
+        "run", "--once", "-q"
+    )  # it may have ended between a commit and what follows from it
     found = {
         str(path.relative_to(repo.root)): _timeless(json.loads(path.read_text()))
         for path in sorted((repo.root / PLANNING).rglob(".*")) if path.is_file() and path.suffix == ".json"

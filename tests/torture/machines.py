@@ -15,6 +15,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.e2e.daemon import until
 from tests.e2e.repo import Repo
 from tests.torture.forked_daemons import ForkedDaemon
 from tests.torture.surroundings import Ground
@@ -126,9 +127,19 @@ def _heal(bare: Path, clones: list[Machine]) -> None:
     for clone in clones:
         if not clone.daemon.is_running:
             clone.daemon.start()
-    for clone in clones:  # nobody needs a lease any more
+    until(lambda: _is_released(clones), "nobody holds the lease any more")
+
+
+def _is_released(clones: list[Machine]) -> bool:
+    """Release the lease wherever it is; meanwhile a daemon may give it back to whom it was given."""
+    for clone in clones:
         with contextlib.suppress(AssertionError):
             clone.repo.yolo_fs("team", "lease", "release", "backend", "-q", ok=(0, 1))
+    try:
+        listed = json.loads(clones[0].repo.yolo_fs("team", "lease", "list", "--json").stdout)
+    except AssertionError:
+        return False
+    return not any(each["holder"] for each in listed["data"])
 
 
 def _converge(bare: Path, clones: list[Machine]) -> float:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from pathlib import Path
+
+import pytest
 
 from tests.edges.git.conftest import Engines, User
 from yolo_fs.edges.git.remote import Remote
 from yolo_fs.edges.git.runner import Git
 from yolo_fs.edges.lock import hold, holder
+from yolo_fs.reasons import YoloError
 
 INTO = "refs/yolo-fs/remote/main"
 
@@ -42,6 +46,51 @@ def test_two_processes_that_fetch_into_one_ref_do_not_take_the_remote_for_away(
         is_over.set()
         mover.join()
     assert moves > 5, "the other process did not move the ref"
+
+
+def test_a_lock_that_a_killed_fetch_left_keeps_no_later_one_out(
+    user: User, engine: Engines
+) -> None:
+    user.git("clone", "--quiet", "--bare", ".", "../team.git")
+    user.git("remote", "add", "team", str(user.root.parent / "team.git"))
+    repository = engine(user).repository
+    lock = Path(repository.common_dir) / f"{INTO}.lock"
+    lock.parent.mkdir(parents=True)
+    lock.touch()
+    with pytest.raises(YoloError):  # somebody may be at it this very moment
+        Remote(repository, "team").fetch({"refs/heads/main": INTO})
+    os.utime(lock, (1e9, 1e9))
+    Remote(repository, "team").fetch({"refs/heads/main": INTO})
+    assert repository.tip(INTO) == user.tip()
+    assert not lock.exists()
+
+
+@pytest.mark.parametrize("more", [{}, {"refs/heads/line": "HEAD"}])
+def test_somebody_who_is_faster_on_the_server_is_no_refusal(
+    user: User, engine: Engines, more: dict[str, str]
+) -> None:
+    user.git("clone", "--quiet", "--bare", ".", "../team.git")
+    bare = user.root.parent / "team.git"
+    user.git("remote", "add", "team", str(bare))
+    tree = user.git("write-tree").decode().strip()
+    tip = user.tip()
+    fast, slow = (
+        user.git("commit-tree", "-m", name, "-p", tip, tree).decode().strip()
+        for name in ("fast", "slow")
+    )
+    user.git("push", "--quiet", "team", f"{tip}:refs/heads/board", f"{fast}:refs/heads/aside")
+    hook = bare / "hooks/pre-receive"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(
+        f"#!/bin/sh\nunset GIT_QUARANTINE_PATH\ngit update-ref refs/heads/board {fast}\n"
+    )
+    hook.chmod(0o755)
+
+    oids = {"refs/heads/board": slow} | dict.fromkeys(more, slow)
+    assert not Remote(engine(user).repository, "team").push(oids)
+
+    found = user.git("ls-remote", "team", "refs/heads/board", *more).decode().split()
+    assert found == [fast, "refs/heads/board"]
 
 
 def test_a_remote_that_hangs_does_not_keep_the_lock_of_a_daemon_that_is_gone(

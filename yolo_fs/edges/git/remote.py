@@ -6,6 +6,9 @@ and nothing is ever forced on a ref of others.
 
 from __future__ import annotations
 
+import contextlib
+import os
+import time
 from collections.abc import Mapping, Sequence
 
 from yolo_fs.edges.git.conversation import GitError, GitOutput
@@ -14,7 +17,7 @@ from yolo_fs.reasons import Exit, Reason, YoloError, safe
 
 CALL_S = 30.0
 """Longest wait for one call to the remote."""
-_FETCHES = 8
+_FETCHES = 4
 """How often the remote may move on under a fetch that another process of this clone overtook."""
 _ANY = (0, 1, 128)
 _RACES = ("cannot lock ref", "failed to update ref", "reference already exists", "fetch first",
@@ -73,6 +76,13 @@ class Remote:
                 return
 
     def _move(self, ref: str, tip: str) -> int:
+        assert ref.startswith("refs/yolo-fs/"), ref
+        with contextlib.suppress(
+            OSError
+        ):  # what a killed fetch left: no call of ours lives so long
+            lock = f"{self._repository.common_dir}/{ref}.lock"
+            if time.time() - os.stat(lock).st_mtime > 2 * CALL_S:
+                os.unlink(lock)
         return self._repository.git.run("update-ref", ref, tip, ok=_ANY).code
 
     def _fetch(self, *refspecs: str) -> None:
@@ -122,13 +132,14 @@ class Remote:
         rejected = {refs.rpartition(":")[2]: words for _, refs, words in told}
         if not rejected:
             raise _away(answer.err)
-        if any(race in words for words in rejected.values() for race in _RACES):
-            return False
-        # Of all that were refused together, the reason stands with one of them.
+        server = [line for line in answer.err.splitlines() if line.startswith("remote:")]
+        # Of all that were refused together, the reason stands with one of them, or is the server's.
         causes = {ref: words for ref, words in rejected.items() if "atomic" not in words}
+        reasons = causes.values() or [line for line in server if line.startswith("remote: error:")]
+        if any(race in words for words in reasons for race in _RACES):
+            return False
         cause, words = next(iter((causes or rejected).items()))
         name = [] if refspecs[0].endswith(f":{cause}") else [f"{cause}:"]
-        server = [line for line in answer.err.splitlines() if line.startswith("remote:")]
         raise _refusal(" ".join([*name, words, *server[:5]]))
 
     def _call(self, *arguments: str, ok: tuple[int, ...] = (0,)) -> GitOutput:
