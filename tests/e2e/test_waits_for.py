@@ -10,6 +10,10 @@ from pathlib import Path
 import pytest
 
 from yolo_fs.cli.main import run
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.rules.artifacts.verdicts import Accepted
+from yolo_fs.services.workspace.settings import load
+from yolo_fs.services.worktree.surveyor import Surveyor
 
 PHASE = ".yolo-planning/phases/01-auth"
 NEEDS = {1: [], 2: [1], 3: [1, 2], 4: [3], 5: [2, 4]}
@@ -30,65 +34,74 @@ def plan(number: int) -> str:
     return f"{json.dumps(header)}\n{json.dumps(task)}\n"
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_each_plan_is_committed_as_soon_as_those_that_it_needs_are_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], seed: int
-) -> None:
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
     subprocess.run(["git", "init", "-q", "-b", "main", str(tmp_path)], check=True)
     (tmp_path / PHASE).mkdir(parents=True)
+    return tmp_path
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_each_plan_is_committed_as_soon_as_those_that_it_needs_are_there(
+    root: Path, capsys: pytest.CaptureFixture[str], seed: int
+) -> None:
     order = random.Random(seed).sample(sorted(NEEDS), len(NEEDS))
     written: set[int] = set()
     # Each run is a daemon of its own: nothing is remembered from one to the next.
     for number in order:
-        (tmp_path / PHASE / f"01-{number:02}.plan.jsonl").write_text(plan(number))
+        (root / PHASE / f"01-{number:02}.plan.jsonl").write_text(plan(number))
         written.add(number)
-        run(["run", "--once", "-q", "-C", str(tmp_path)])
+        run(["run", "--once", "-q", "-C", str(root)])
         ready = {plan for plan in written if _all_needed_by(plan) <= written}
-        assert _committed(tmp_path) == ready, order
+        assert _committed(root) == ready, order
     capsys.readouterr()
 
 
 def test_a_plan_waits_for_one_that_is_held_for_another_cause(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
-    subprocess.run(["git", "init", "-q", "-b", "main", str(tmp_path)], check=True)
-    (tmp_path / PHASE).mkdir(parents=True)
     credential = "ghp_" + "".join(
         random.Random(1).choices("abcdefghijklmnopqrstuvwxyz0123456789", k=36)
     )
     held = plan(1).replace("It holds.", f"Use {credential}.")
     for number in NEEDS:
-        (tmp_path / PHASE / f"01-{number:02}.plan.jsonl").write_text(
+        (root / PHASE / f"01-{number:02}.plan.jsonl").write_text(
             held if number == 1 else plan(number)
         )
-    run(["run", "--once", "-q", "-C", str(tmp_path)])
-    assert _committed(tmp_path) == set()
+    run(["run", "--once", "-q", "-C", str(root)])
+    assert _committed(root) == set()
     capsys.readouterr()
-    run(["status", "-C", str(tmp_path)])
+    run(["status", "-C", str(root)])
     shown = capsys.readouterr().out
     assert "waits for plan 01-01, which is not committed" in shown
     assert credential not in shown
 
-    (tmp_path / PHASE / "01-01.plan.jsonl").write_text(plan(1))
-    run(["run", "--once", "-q", "-C", str(tmp_path)])
-    assert _committed(tmp_path) == set(NEEDS)
+    (root / PHASE / "01-01.plan.jsonl").write_text(plan(1))
+    run(["run", "--once", "-q", "-C", str(root)])
+    assert _committed(root) == set(NEEDS)
     capsys.readouterr()
 
 
 def test_a_plan_does_not_wait_for_one_that_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
-    subprocess.run(["git", "init", "-q", "-b", "main", str(tmp_path)], check=True)
-    (tmp_path / PHASE).mkdir(parents=True)
     for number in NEEDS:
         text = plan(number).replace('"t": ', '"x": ') if number == 1 else plan(number)
-        (tmp_path / PHASE / f"01-{number:02}.plan.jsonl").write_text(text)
-    run(["run", "--once", "-q", "-C", str(tmp_path)])
-    assert _committed(tmp_path) == set(NEEDS) - {1}
+        (root / PHASE / f"01-{number:02}.plan.jsonl").write_text(text)
+    run(["run", "--once", "-q", "-C", str(root)])
+    assert _committed(root) == set(NEEDS) - {1}
     capsys.readouterr()
+
+
+def test_who_looks_at_one_plan_alone_knows_that_the_other_is_refused(root: Path) -> None:
+    (root / PHASE / "01-01.plan.jsonl").write_text(plan(1).replace('"t": ', '"x": '))
+    path = f"{PHASE}/01-02.plan.jsonl"
+    (root / path).write_text(plan(2))
+    with Repository(str(root)) as repository:
+        settings = load(repository.root).without_patience
+        with Surveyor(repository, settings) as surveyor:
+            assert isinstance(surveyor.survey([path]).seen[path].seen.verdict, Accepted)
 
 
 def _all_needed_by(plan: int) -> set[int]:

@@ -166,7 +166,7 @@ def _draw_headlines(console: Console, phases: Sequence[PhaseBoard]) -> None:
 
 
 def _headline(progress: PhaseStatus) -> str:
-    plans = [plan for one in progress.departments for plan in one.plans]
+    plans = progress.plans
     done = (
         f"{sum(plan.is_done for plan in plans)} of {len(plans)} plans complete, "
         f"{progress.percent} %"

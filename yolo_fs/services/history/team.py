@@ -108,15 +108,16 @@ class Team:
         again.
         """
         chosen = switches or Switches(self._settings.config)
-        asked = (commit, chosen, self._home_at(commit), self._line_tips())
+        asked = self._asked(commit, chosen)
         before, known = self._phases or (None, ())
         if before != asked:
             # The same settings are the same object, so that comparing facts costs little.
             chosen = before[1] if before and before[1] == chosen else chosen
             by_id = {phase.id: phase for phase in known}
-            found = self.facts(commit, chosen)
+            asked = (commit, chosen, *asked[2:])
+            found = self._facts(asked)
             known = tuple(_folded(facts, by_id.get(facts.phase)) for facts in found)
-            self._phases = (commit, chosen, *asked[2:]), known
+            self._phases = asked, known
         return known
 
     def derive(self, phase: Phase, name: str, make: Callable[[], _Derived]) -> _Derived:
@@ -137,11 +138,17 @@ class Team:
 
     def facts(self, commit: str | None, switches: Switches | None = None) -> tuple[PhaseFacts, ...]:
         """Return the facts of each phase as of a commit."""
+        return self._facts(self._asked(commit, switches or Switches(self._settings.config)))
+
+    def _asked(self, commit: str | None, switches: Switches) -> _Asked:
+        return commit, switches, self._home_at(commit), self._line_tips()
+
+    def _facts(self, asked: _Asked) -> tuple[PhaseFacts, ...]:
+        commit, chosen, home, lines = asked
         if commit is None:
             return ()
         self.history_index.read_up_to(commit)
-        self._read_lines(commit)
-        home = self._home_at(commit)
+        self._read_lines(commit, lines)
         files = in_force(self._repository.files_at(commit, PLANNING_ROOT), home)
         self._blobs = files
         present = list(self._file(files))
@@ -150,7 +157,6 @@ class Team:
         for one in present:
             if one.place.phase:
                 of_phase.setdefault(one.place.phase, list(shared)).append(one)
-        chosen = switches or Switches(self._settings.config)
         done = _plans_done(present)
         handed = [one for one in present if one.place.artifact.kind == PHASE_HANDOFF]
         at_s = self.history_index.at_s(commit)
@@ -168,8 +174,8 @@ class Team:
     def _line_tips(self) -> tuple[str, ...]:
         return tuple(sorted(set(self._repository.refs_below(LINES).values())))
 
-    def _read_lines(self, commit: str) -> None:
-        wanted = commit, self._line_tips()
+    def _read_lines(self, commit: str, tips: tuple[str, ...]) -> None:
+        wanted = commit, tips
         if wanted != self._lines_read:
             self._lines.read_beyond(*wanted)
             self._lines_read = wanted

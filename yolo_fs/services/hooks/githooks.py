@@ -194,6 +194,8 @@ def _places(repository: Repository) -> tuple[Layout, ...]:
 
 def work_trees(repository: Repository) -> tuple[str, ...]:
     """Return the work trees of a repository that are there, ours first."""
+    if not os.path.isdir(f"{repository.common_dir}/worktrees"):
+        return (repository.root,)  # each hook of an agent that stops comes here: no git is asked
     listed = repository.git.text("worktree", "list", "--porcelain").split("\n")
     roots = [line.removeprefix("worktree ") for line in listed if line.startswith("worktree ")]
     others = [

@@ -10,6 +10,7 @@ import os
 import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import NamedTuple, Self
 
 from yolo_fs.edges import failpoint
@@ -234,8 +235,13 @@ class Surveyor:
         head = self._refresh_head()
         obstacle = self.obstacles.find(head, now_ns)
         self._pipeline.prepare(paths)
-        seen = {path: self._hold_reverted(self._look(path, head, obstacle)) for path in paths}
-        while early := self._ahead_of_its_needs(seen, head, obstacle):
+
+        @cache
+        def look(path: str) -> CachedVerdict:
+            return self._hold_reverted(self._look(path, head, obstacle))
+
+        seen = {path: look(path) for path in paths}
+        while early := self._ahead_of_its_needs(seen, head, look):
             seen |= early
         return Survey(head, obstacle, seen)
 
@@ -306,7 +312,7 @@ class Surveyor:
         return self._abandoned
 
     def _ahead_of_its_needs(
-        self, seen: Mapping[str, CachedVerdict], head: Head, obstacle: Reason | None
+        self, seen: Mapping[str, CachedVerdict], head: Head, look: Callable[[str], CachedVerdict]
     ) -> dict[str, CachedVerdict]:
         """Return, held, the plans that need one which the branch does not have and which is not
         about to be committed either, whatever holds it. One that is refused holds up nobody: it
@@ -317,20 +323,16 @@ class Surveyor:
             for path, look in seen.items()
             if isinstance(look.seen.verdict, Accepted)
         }
+        plans = (each.place for each in accepted.values() if each.place.artifact.kind == "plan")
+        going = {(place.folder, str(place.plan)) for place in plans}
         held: dict[str, CachedVerdict] = {}
         for path, plan in accepted.items():
-            if not plan.needs:
-                continue
             folder = plan.place.folder
-            there = {
-                str(each.place.plan)
-                for each in accepted.values()
-                if each.place.folder == folder and each.place.artifact is plan.place.artifact
-            }
-            if missing := [name for name in plan.needs if name not in there]:
+            missing = [name for name in plan.needs if (folder, name) not in going]
+            if missing:
                 committed = self._repository.files_at(head.tip, folder)
-                there |= plans_named(name.rpartition("/")[2] for name in committed)
-                there |= self._refused_plans(folder, missing, seen, head, obstacle)
+                there = plans_named(name.rpartition("/")[2] for name in committed)
+                there |= self._refused_plans(folder, missing, look)
                 missing = [name for name in missing if name not in there]
             if missing:
                 message = f"waits for plan {missing[0]}, which is not committed"
@@ -338,27 +340,19 @@ class Surveyor:
                 why = Finding(
                     Reason.WAITS_FOR, path, 1, "/d", message, "a plan that is committed", hint
                 )
-                look = seen[path]
-                observed = Observation(path, Held(Reason.WAITS_FOR, (why,)), look.seen.stamp)
-                held[path] = CachedVerdict(observed, look.read_at_ns)
+                before = seen[path]
+                observed = Observation(path, Held(Reason.WAITS_FOR, (why,)), before.seen.stamp)
+                held[path] = CachedVerdict(observed, before.read_at_ns)
         return held
 
     def _refused_plans(
-        self,
-        folder: str,
-        among: Sequence[str],
-        seen: Mapping[str, CachedVerdict],
-        head: Head,
-        obstacle: Reason | None,
+        self, folder: str, among: Sequence[str], look: Callable[[str], CachedVerdict]
     ) -> set[str]:
-        refused = set()
-        for name in names_in(os.path.join(self._repository.root, folder)):
-            place = classify(f"{folder}/{name}")
-            if place and place.artifact.kind == "plan" and str(place.plan) in among:
-                look = seen.get(place.path) or self._look(place.path, head, obstacle)
-                if isinstance(look.seen.verdict, Rejected):
-                    refused.add(str(place.plan))
-        return refused
+        names = names_in(os.path.join(self._repository.root, folder))
+        places = filter(None, (classify(f"{folder}/{name}") for name in names))
+        plans = ((str(one.plan), one.path) for one in places if one.artifact.kind == "plan")
+        wanted = ((name, path) for name, path in plans if name in among)
+        return {name for name, path in wanted if isinstance(look(path).seen.verdict, Rejected)}
 
     def _hold_reverted(self, look: CachedVerdict) -> CachedVerdict:
         """Hold content that the user moved the branch away from and that nobody wrote since.
