@@ -55,7 +55,7 @@ def _may_unshare() -> bool:
 def test_without_events_everything_is_committed_by_the_rescan(
     repo: Repo, start: Start, limit: str
 ) -> None:
-    repo.configure(rescan_s=1)
+    repo.configure(rescan_s=3600)  # a daemon that misses events scans more often than it is told
     history, artifacts = History(repo), mixed(40)
     daemon = start(repo, under=without_inotify(limit))
     repo.write(*artifacts[:20])

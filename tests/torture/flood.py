@@ -74,7 +74,7 @@ def watch_limits(ground: Ground, count: int) -> None:
 
 
 def _limited(ground: Ground, limit: str) -> None:
-    repo = ground.repo(rescan_s=1)
+    repo = ground.repo(rescan_s=3600)
     log = Writelog(repo)
     daemon = ground.process(repo, under=without_inotify(limit))
     daemon.start()

@@ -51,6 +51,11 @@ INDEX_REST = 9
 """The rest is so many times as long as the update, for which the user's git has to wait."""
 CHECK_EVERY_S = 2.0
 """Between two looks at the lock, the watchers and the repository itself."""
+BLIND_RESCAN_S = 2.0
+"""The shortest rest between two scans while folders are unwatched: only a scan finds what is
+written there."""
+BLIND_RESCAN_REST = 20
+"""The rest is at least so many times as long as the scan."""
 ESCALATIONS_EVERY_S = 1.0
 PACKS_REST_S = 3.0
 """How long nothing has to be committed before few packs are merged, too."""
@@ -318,10 +323,19 @@ class Daemon:
         return self._retry_s if unfinished else None
 
     def _rescan(self) -> float:
+        began = time.monotonic()
         self._follow_up(self._coordinator.reconcile())
         failpoint.reach("daemon.scanned")
         self._reported = None
-        return self._settings.policy.rescan_s
+        if not self._is_blind():
+            return self._settings.policy.rescan_s
+        rest = BLIND_RESCAN_REST * (time.monotonic() - began)
+        return min(self._settings.policy.rescan_s, max(BLIND_RESCAN_S, rest))
+
+    def _is_blind(self) -> bool:
+        """Return whether something can be written that no event tells."""
+        is_failing = any(one.duty == "watches" for one in self._schedule.troubles)
+        return is_failing or self._watch_set.degraded is not None
 
     def _sync_index(self) -> float | None:
         """Let the user's index follow our commits: until it has, a `git commit` of theirs undoes
