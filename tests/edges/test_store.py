@@ -18,8 +18,8 @@ from pathlib import Path
 
 import pytest
 
+from yolo_fs.edges import IS_LINUX, store
 from yolo_fs.edges import lock as locks
-from yolo_fs.edges import store
 from yolo_fs.edges.store import Damaged
 from yolo_fs.reasons import Exit, Reason, YoloError
 
@@ -377,6 +377,7 @@ def test_a_missing_directory_is_not_made_for_a_lock(directory: Path) -> None:
     assert not gone.exists()
 
 
+NEEDS_PROC = pytest.mark.skipif(not IS_LINUX, reason="about what /proc tells of processes")
 HOLDER = ["flock", "--no-fork", "{lock}", "sh", "-c", "echo held; read line"]
 
 
@@ -392,7 +393,7 @@ def test_a_lock_held_by_the_shell_is_waited_for_and_its_holder_named(
     with pytest.raises(YoloError) as raised:
         store.update(path, lock, lambda _: {}, timeout_s=0.2)
     assert (raised.value.reason, raised.value.exit_code) == (Reason.LOCK_TIMEOUT, Exit.LOCK_TIMEOUT)
-    assert f"process {holder.pid} " in raised.value.message
+    assert (f"process {holder.pid} " in raised.value.message) == IS_LINUX  # /proc/locks names it
     assert f"process {bystander.pid} " not in raised.value.message
     holder.kill()
     holder.communicate()
@@ -547,6 +548,7 @@ def until_free(lock: str) -> None:
         assert time.monotonic() < deadline
 
 
+@NEEDS_PROC
 def test_a_reused_pid_is_not_taken_for_the_holder(directory: Path) -> None:
     lock = directory / "daemon.lock"
     with locks.hold(str(lock)) or pytest.fail("not free"):
@@ -556,6 +558,7 @@ def test_a_reused_pid_is_not_taken_for_the_holder(directory: Path) -> None:
     assert (found.pid, found.is_alive()) == (1, False)
 
 
+@NEEDS_PROC
 def test_a_holder_that_says_nothing_is_found_in_the_kernels_list(
     directory: Path, processes: list[subprocess.Popen[str]]
 ) -> None:

@@ -12,6 +12,7 @@ from tests.torture import (
     careless,
     clocks,
     disks,
+    elsewhere,
     flood,
     gitfaults,
     kills,
@@ -70,6 +71,8 @@ FAMILIES = {
         Family("every-collector", partial(beside.collecting, beside.ALL), 2, 600),
         Family("careless", careless.careless, 24, 5_000),
         Family("worktrees", beside.worktrees, 8, 1_000),
+        Family("file-systems", elsewhere.file_systems, 1, 5),
+        Family("programs", elsewhere.programs, 1, 5),
         Family("machines", machines.machines, 3, 600),
     )
 }

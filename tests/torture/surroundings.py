@@ -109,8 +109,7 @@ class Ground:
         Raises:
             Skip: this user may not.
         """
-        place = self.place / f"mount{next(self._numbers)}"
-        place.mkdir()
+        place = self.room_to_mount()
         command = [
             "mount",
             "-t",
@@ -122,6 +121,12 @@ class Ground:
         ]
         if subprocess.run(command, capture_output=True, check=False).returncode:
             raise SkipError("needs the right to mount a tmpfs")
+        return place
+
+    def room_to_mount(self) -> Path:
+        """Return an empty folder; what is mounted there is unmounted in the end."""
+        place = self.place / f"mount{next(self._numbers)}"
+        place.mkdir()
         self._mounts.append(place)
         return place
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.edges.git.conftest import Engine, Engines, Make, User
+from yolo_fs.edges import IS_LINUX
 from yolo_fs.edges.git import refs
 from yolo_fs.edges.git.object_format import ObjectFormat
 from yolo_fs.edges.git.refs import REFLOG_MESSAGE
@@ -247,6 +248,7 @@ def test_a_lock_that_is_not_the_one_we_noted_stays(
     assert lock_of(user).exists()
 
 
+@pytest.mark.skipif(not IS_LINUX, reason="only /proc tells when a process began")
 def test_a_reused_process_number_does_not_make_a_dead_helper_alive(
     user: User, engine: Engines, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,7 +14,7 @@ from yolo_fs.edges.git.conversation import Conversation, GitError
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.scratch_record import ScratchRecord
 from yolo_fs.edges.store import sync_directory
-from yolo_fs.edges.system import boot_id, start_time
+from yolo_fs.edges.system import boot_id, is_running, start_time
 from yolo_fs.reasons import Exit, Reason, YoloError
 
 REFLOG_MESSAGE = "yolo-fs"
@@ -195,7 +195,9 @@ class _LockNotes:
         note = self._note.read()
         try:
             alive = (
-                note["boot"] == boot_id() and note["started"] == start_time(note["pid"]) is not None
+                note["boot"] == boot_id()
+                and note["started"] == start_time(note["pid"])
+                and is_running(note["pid"])
             )
             return (
                 () if alive else tuple(path for path, mark in note["locks"] if mark == _mark(path))
