@@ -5,13 +5,14 @@
 from __future__ import annotations
 
 import time
+from random import Random, randrange
 
 import pytest
 
 from tests.edges.git.conftest import PLAN, Engine, Engines, Make, User
 from tests.support.objects import unpack
 from yolo_fs.edges.git.commit import CommitRequest
-from yolo_fs.edges.git.history import Abandoned, LoggedCommit, abandoned, log
+from yolo_fs.edges.git.history import Abandoned, LoggedCommit, abandoned, log, log_of_line
 
 LINE = '{"p":"01"}\n'
 MAIN = "refs/heads/main"
@@ -166,6 +167,60 @@ def test_a_selection_that_looks_like_an_option_is_none(user: User, engine: Engin
         list(log(engine(user).repository, "--all"))
 
 
+# --- a short line of commits, from its objects alone ---
+
+MESSAGES = (
+    b"docs(01): plan", b"", b"\n \n\tlate\n", b"two  \r\nlines\t\n  of a subject\n \nbody\n",
+    b"a\n\n \n\nbody\n\nYolo-Artifact: plan\nYolo-Phase: 01-auth\n", b"gr\xfc\xdfe", "grüße".encode(),
+    b"\x0bodd\x0c\n\x0b\n\nrest", b"trailer\n\nKey: value\n \n", b"x\n\nYolo-Artifact: a\n\n\n",
+)  # fmt: skip
+NAMES = (b"a", b"a/b", b"a/b/c", b"a.b", b"a0", b"\xff", b"s p/\xc3\xbc", b"z/z")
+MODES = (b"100644", b"100644", b"100755", b"120000", b"160000")
+
+
+def a_line(user: User, seed: int, length: int) -> None:
+    """Put commits on the branch whose messages and changes are of every sort."""
+    chance, stream = Random(seed), [b"reset refs/heads/main\nfrom refs/heads/main^0\n\n"]
+    for number in range(length):
+        stream.append(b"commit refs/heads/main\ncommitter A B <a b> %d +0100\n" % number)
+        said = chance.choice(MESSAGES)
+        stream.append(b"data %d\n%s\n" % (len(said), said))
+        for name in chance.sample(NAMES, chance.randrange(4)):
+            mode, text = chance.choice(MODES), b"%d" % chance.randrange(3)
+            if chance.random() < 0.3:
+                stream.append(b"D %s\n" % name)
+            elif mode == b"160000":
+                stream.append(b"M %s %s %s\n" % (mode, text.decode().encode() * 40, name))
+            else:
+                stream.append(b"M %s inline %s\ndata %d\n%s\n" % (mode, name, len(text), text))
+    user.git("fast-import", "--quiet", "--force", given=b"".join(stream))
+
+
+def test_a_line_is_told_from_its_objects_as_the_log_tells_it(user: User, engine: Engines) -> None:
+    seed = randrange(1_000_000)
+    print(f"seed {seed}")
+    repository, base = engine(user).repository, user.tip()
+    a_line(user, seed, 60)
+    told = log_of_line(repository, base, user.tip())
+    assert told == list(log(repository, f"{base}..{user.tip()}")) and told and len(told) == 60
+
+
+def test_a_merge_a_side_line_and_a_message_to_be_recoded_are_left_to_git(
+    user: User, engine: Engines
+) -> None:
+    one, base = engine(user), user.tip()
+    user.git("switch", "-q", "-c", "side")
+    side = user.commit_file("s", "x\n", "side")
+    user.git("switch", "-q", "main")
+    user.commit_file("m", "x\n", "main")
+    assert log_of_line(one.repository, side, user.tip()) is None
+    user.git("merge", "-q", "--no-edit", "side")
+    assert log_of_line(one.repository, base, user.tip()) is None
+    before = user.tip()
+    user.git("-c", "i18n.commitEncoding=ISO-8859-1", "commit", "-q", "--allow-empty", "-m", "x")
+    assert log_of_line(one.repository, before, user.tip()) is None
+
+
 # --- what the user moved the branch away from ---
 
 
@@ -174,6 +229,14 @@ def test_nothing_is_abandoned_in_a_straight_history(user: User, engine: Engines)
     put(one)
     user.commit("on top")
     assert abandoned(one.repository, MAIN, user.tip()).commits == ()
+
+
+def test_what_came_after_a_look_at_the_branch_is_not_abandoned(user: User, engine: Engines) -> None:
+    one = engine(user)
+    before = put(one)
+    put(one, data=LINE * 2)
+    user.commit("on top")
+    assert abandoned(one.repository, MAIN, before).commits == ()
 
 
 @pytest.mark.parametrize("how", ["--hard", "--soft", "--keep"])

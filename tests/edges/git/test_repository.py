@@ -275,3 +275,59 @@ def test_a_repository_that_git_does_not_understand_is_refused_in_its_words(user:
     with pytest.raises(YoloError, match="ofthefuture") as raised:
         Repository(str(user.root))
     assert raised.value.reason is Reason.GIT_FAILED
+
+
+# --- the index and refs, read without git ---
+
+STATES = {
+    "plain": [],
+    "nothing": [["rm", "-rq", "--cached", "."]],
+    "intended": [["add", "-N", "new"]],
+    "skipped": [["update-index", "--skip-worktree", "a/b"]],
+    "assumed": [["update-index", "--assume-unchanged", "a/b"]],
+    "executable": [["update-index", "--chmod=+x", "a/b"]],
+    "packed": [["update-index", "--index-version", "4"]],
+    "split": [["update-index", "--split-index"], ["add", "new"]],
+    "untracked": [["update-index", "--untracked-cache"]],
+    "conflict": [["switch", "-qc", "side", "HEAD~1"], ["rm", "-q", "a/b"], ["commit", "-qm", "x"], ["merge", "main"]],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_every_index_is_read_as_git_reads_it(user: User, engine: Engines, state: str) -> None:
+    for text in ("x\n", "y\n"):
+        for name in ("a/b", "a-b", "ab", "a/long" + "x" * 90, "ü/ö"):
+            user.add(name, text)
+        user.commit()
+    user.write("new", "x\n")
+    for command in STATES[state]:
+        user.git(*command, ok=(0, 1))
+    repository = engine(user).repository
+    for paths in ((), ("a",), ("a/b", "ü"), ("a-b",), ("none",)):
+        told = user.git("ls-files", "--stage", "-z", "--", *paths).split(b"\0")[:-1]
+        listed = [f"{e.mode} {e.oid} {e.stage}\t{e.path}" for e in repository.staged(*paths)]
+        assert listed == [os.fsdecode(line) for line in told]
+    assert repository.has_conflicts() is (state == "conflict")
+    is_plain = state not in ("packed", "split")
+    assert (repository._entries() is not None) is is_plain
+
+
+@pytest.mark.parametrize("cut", [0, 5, 13, 60, -30])
+def test_an_index_that_is_torn_is_left_to_git(user: User, engine: Engines, cut: int) -> None:
+    user.add("a", "x\n")
+    index = user.root / ".git/index"
+    index.write_bytes(index.read_bytes()[:cut])
+    assert engine(user).repository._entries() is None
+
+
+def test_a_ref_that_is_not_there_needs_no_git_and_a_revision_does(
+    user: User, engine: Engines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository, tip = engine(user).repository, user.tip()
+    user.git("update-ref", "refs/bisect/bad", tip)
+    user.git("symbolic-ref", "refs/heads/other", "refs/heads/main")
+    user.commit("on top")
+    assert repository.tip("refs/heads/main^{commit}") == repository.tip("refs/heads/other")
+    assert repository.tip("refs/heads/main~1") == repository.tip("refs/bisect/bad") == tip
+    monkeypatch.setattr(repository, "git", None)
+    assert repository.tip("refs/heads/none") is repository.tip("refs/x/y.z-1") is None

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import dropwhile, pairwise, takewhile
 from typing import NamedTuple
 
-from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.git.object_format import GitObject
+from yolo_fs.edges.git.repository import Repository, content_of
 
 _FORMAT = "%H%x00%P%x00%ct%x00%s%x00%b"
 _TRAILER = re.compile(r"(?P<key>[A-Za-z0-9-]+): (?P<value>.*)")
+_SPACES = " \t\r"
 LONG_S = 300.0
 """Longest wait for a walk over the whole history."""
 
@@ -68,15 +71,41 @@ def log(
 def read_commit(repository: Repository, oid: str) -> LoggedCommit | None:
     """Return one commit without its changes, or None when there is no such commit."""
     found = repository.objects.read(oid)
-    if found is None or found.kind != "commit":
-        return None
-    head, _, message = found.body.decode("utf-8", "replace").partition("\n\n")
+    return _as_logged(found) if found and found.kind == "commit" else None
+
+
+def _as_logged(found: GitObject) -> LoggedCommit:
+    head, _, message = os.fsdecode(found.body).partition("\n\n")
     lines = [line.partition(" ") for line in head.split("\n")]
     parents = tuple(value for key, _, value in lines if key == "parent")
     committers = [value.split(" ") for key, _, value in lines if key == "committer"]
     at_s = int(committers[0][-2]) if committers and committers[0][-2].isdecimal() else 0
-    subject, _, body = message.partition("\n")
-    return LoggedCommit(found.oid, parents, at_s, subject, _trailers(body))
+    # git takes the first paragraph for the subject, joined to one line.
+    said = tuple(dropwhile(_is_blank, message.split("\n")))
+    subject = tuple(takewhile(lambda line: not _is_blank(line), said))
+    body = "\n".join(dropwhile(_is_blank, said[len(subject) :]))
+    joined = " ".join(line.rstrip(_SPACES) for line in subject)
+    return LoggedCommit(found.oid, parents, at_s, joined, _trailers(body))
+
+
+def _is_blank(line: str) -> bool:
+    return not line.strip(_SPACES)
+
+
+def log_of_line(repository: Repository, since: str, tip: str) -> list[LoggedCommit] | None:
+    """Return what `log` says of the commits after `since` up to `tip` where these are a short line,
+    from the objects alone; None where git has to be asked.
+    """
+    chain = line_between(repository, since, tip)
+    made = []
+    for before, oid in pairwise(chain or ()):
+        found = repository.objects.read(oid)
+        if found is None or b"\nencoding " in found.body:
+            return None
+        trees = repository.root_tree(before), repository.root_tree(oid)
+        changes = tuple(repository.trees.changes(*trees))
+        made.append(replace(_as_logged(found), changes=changes))
+    return made[::-1] if chain else None
 
 
 def main_line(repository: Repository, tip: str) -> tuple[str, ...]:
@@ -133,6 +162,12 @@ class Abandoned:
 
 def abandoned(repository: Repository, ref: str, tip: str) -> Abandoned:
     """Return the commits of the branch's recent past that its tip no longer contains (F28)."""
+    moves_told = content_of(f"{repository.common_dir}/logs/{ref}").splitlines()[-_REFLOG_DEPTH:]
+    stood = [os.fsdecode(line.split(b" ")[1]) for line in moves_told if line.count(b" ") > 1]
+    while tip in stood and stood[-1] != tip:  # the branch has gone on since it was looked at
+        stood.pop()
+    if stood and _has_passed(repository, tip, stood):
+        return Abandoned((), 0)
     answer = repository.git.run(
         "log", "-g", f"--max-count={_REFLOG_DEPTH}", "--date=unix", "--format=%H %gd %gs",
         "--end-of-options", ref, "--", ok=(0, 128),
@@ -151,6 +186,18 @@ def abandoned(repository: Repository, ref: str, tip: str) -> Abandoned:
         if len(entry) == 3 and entry[2] != "yolo-fs"
     ]
     return Abandoned(tuple(lost.out.decode().split()), max(moves, default=0))
+
+
+def _has_passed(repository: Repository, tip: str, commits: Iterable[str]) -> bool:
+    """Return whether a short line of commits up to `tip` has all of these."""
+    left, at = set(commits), tip
+    for _ in range(_LINEAR_MOST):
+        left.discard(at)
+        parents = repository.parents(at) if left else ()
+        if len(parents) != 1:
+            break
+        at = parents[0]
+    return not left
 
 
 def last_good_tip(repository: Repository, ref: str) -> str | None:
@@ -192,17 +239,11 @@ def line_between(repository: Repository, since: str, tip: str | None) -> list[st
         return None
     chain = [tip]
     while chain[-1] != since:
-        found = repository.objects.read(chain[-1])
-        parents = _parents(found.body) if found and found.kind == "commit" else []
+        parents = repository.parents(chain[-1])
         if len(parents) != 1 or len(chain) > _LINEAR_MOST:
             return None
         chain += parents
     return chain[::-1]
-
-
-def _parents(commit: bytes) -> list[str]:
-    head = commit.partition(b"\n\n")[0].decode("utf-8", "replace")
-    return [line[7:] for line in head.split("\n") if line.startswith("parent ")]
 
 
 def changes_along(

@@ -130,11 +130,7 @@ class Obstacles:
         MERGE_HEAD.
         """
         if index != self._index_seen:
-            self._unmerged = (
-                bool(self._repository.git.run("ls-files", "--unmerged", "-z").out)
-                if index
-                else False
-            )
+            self._unmerged = index is not None and self._repository.has_conflicts()
             self._index_seen = index
         return self._unmerged
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import struct
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple, Self
@@ -23,10 +24,16 @@ FALLBACK_IDENTITY = "yolo_fs <yolo_fs@localhost>"
 _HASH = re.compile(r"[0-9a-f]{4,64}")
 _LONGEST_CHAIN = 5
 """Symbolic refs that git itself follows."""
-_ROOTS_KEPT = 1_000
+_COMMITS_KEPT = 1_000
 _BRANCHES = "refs/heads/"
 _FILTER = re.compile(r"filter\..*\.(clean|smudge|process|required)", re.DOTALL)
 """A setting under which git runs a content filter."""
+_SHARED_REF = re.compile(r"refs/(?!bisect/|worktree/|rewritten/)[\w./-]+")
+"""A name, and no revision, of a ref that all work trees of a repository share."""
+_EXTENDED = 1 << 14
+"""The flag of an entry of the index that has two more bytes of flags."""
+_INDEX_READ_BYTES = 1 << 20
+"""A larger index is git's to read."""
 
 
 class Head(NamedTuple):
@@ -89,6 +96,9 @@ class Repository:
         )
         self.trees = Trees(self.objects)
         self._root_trees: dict[str, str] = {}
+        self._parents: dict[str, tuple[str, ...]] = {}
+        self._index: tuple[bytes, list[StagedEntry] | None] = (b"", None)
+        """The index as it was last read, and its entries."""
 
     @cached_property
     def object_format(self) -> ObjectFormat:
@@ -126,6 +136,8 @@ class Repository:
             # within the second, in the same size and place, for the one it has read.
             if packed := self._packed(ref):
                 return packed
+            if _SHARED_REF.fullmatch(ref) and not os.path.lexists(f"{self.common_dir}/{ref}"):
+                return None
         answer = self.git.run(
             "rev-parse",
             "--verify",
@@ -164,16 +176,29 @@ class Repository:
             YoloError: OBJECT_MISSING.
         """
         if commit not in self._root_trees:
-            found = self.objects.read(commit)
-            if found is None or found.kind != "commit":
+            self._read_commit(commit)
+            if commit not in self._root_trees:
                 raise YoloError(
                     Reason.OBJECT_MISSING,
                     f"commit {commit} cannot be read",
                     hint="See 'yolo-fs doctor'.",
                     exit_code=Exit.GIT_FAILED,
                 )
-            self.cache_tree(commit, found.body[5 : found.body.index(b"\n")].decode())
         return self._root_trees[commit]
+
+    def parents(self, commit: str) -> tuple[str, ...]:
+        """Return the parents of a commit; none where it cannot be read."""
+        if commit not in self._parents:
+            self._read_commit(commit)
+        return self._parents.get(commit, ())
+
+    def _read_commit(self, commit: str) -> None:
+        found = self.objects.read(commit)
+        if found and found.kind == "commit":
+            tree, *lines = found.body.partition(b"\n\n")[0].split(b"\n")
+            self._root_trees[commit] = tree[5:].decode()
+            named = (line[7:].decode() for line in lines if line.startswith(b"parent "))
+            self._parents[commit] = tuple(named)
 
     def cache_tree(self, commit: str, tree: str) -> None:
         """Remember the tree of a commit that was just made."""
@@ -182,8 +207,9 @@ class Repository:
     def evict_caches(self) -> None:
         """Forget what was read when it has grown large; called between two chains of commits."""
         self.trees.evict_caches()
-        if len(self._root_trees) > _ROOTS_KEPT:
+        if len(self._root_trees) > _COMMITS_KEPT:
             self._root_trees.clear()
+            self._parents.clear()
 
     def blob_at(self, commit: str | None, path: str) -> str | None:
         """Return the blob id that a commit has at a path, or None."""
@@ -225,11 +251,35 @@ class Repository:
 
     def staged(self, *paths: str) -> Iterator[StagedEntry]:
         """Yield the entries of the index, only those at and below `paths` if any are given."""
+        listed = self._entries()
+        if listed is not None:
+            below = tuple(f"{path}/" for path in paths)
+            for entry in listed:
+                if not paths or entry.path in paths or entry.path.startswith(below):
+                    yield entry
+            return
         answer = self.git.run("ls-files", "--stage", "-z", "--", *paths)
         for line in filter(None, answer.out.split(b"\0")):
             facts, _, name = line.partition(b"\t")
             mode, oid, stage = facts.decode().split(" ")
             yield StagedEntry(os.fsdecode(name), mode, oid, stage)
+
+    def has_conflicts(self) -> bool:
+        """Return whether the index holds what is not merged."""
+        listed = self._entries()
+        if listed is None:
+            return bool(self.git.run("ls-files", "--unmerged", "-z").out)
+        return any(entry.is_conflicted for entry in listed)
+
+    def _entries(self) -> list[StagedEntry] | None:
+        """Return the entries of a small and plain index; None where git has to be asked."""
+        place = f"{self.git_dir}/index"
+        data = content_of(place)
+        if not data:
+            return None if os.path.lexists(place) else []
+        if data != self._index[0]:
+            self._index = data, _entries_of(data, self.object_format.size)
+        return self._index[1]
 
     def _shared_bits(self) -> int:
         """Return the permissions that core.sharedRepository adds. See git-config(1)."""
@@ -375,6 +425,30 @@ def content_of(path: str) -> bytes:
             return file.read()
     except OSError:
         return b""
+
+
+def _entries_of(data: bytes, oid_size: int) -> list[StagedEntry] | None:
+    """Return the entries of an index; None of one that is large, packed, split, sparse or torn.
+    See gitformat-index(5).
+    """
+    sign, version, count = struct.unpack_from(">4sII", data) if len(data) > 12 else (b"", 0, 0)
+    if sign != b"DIRC" or version not in (2, 3) or len(data) > _INDEX_READ_BYTES:
+        return None
+    found, at, last = [], 12, len(data) - oid_size
+    for _ in range(count):
+        flags_at = at + 40 + oid_size
+        if flags_at >= last:
+            return None
+        mode = int.from_bytes(data[at + 24 : at + 28], "big")
+        flags = int.from_bytes(data[flags_at : flags_at + 2], "big")
+        name_at = flags_at + (4 if flags & _EXTENDED else 2)
+        end = data.find(b"\0", name_at)
+        path, oid = os.fsdecode(data[name_at:end]), data[at + 40 : flags_at].hex()
+        found.append(StagedEntry(path, f"{mode:06o}", oid, str(flags >> 12 & 3)))
+        at = end + 8 - (end - at) % 8
+    while at < last and data[at : at + 1].isupper():  # other extensions have to be understood
+        at += 8 + int.from_bytes(data[at + 4 : at + 8], "big")
+    return found if at == last else None
 
 
 def _first_line(path: str) -> str:

@@ -186,6 +186,27 @@ class Trees:
                         found[name] = entry.oid
         return found
 
+    def changes(
+        self, before: str | None, after: str | None, prefix: str = ""
+    ) -> Iterator[tuple[str, str]]:
+        """Yield what differs between two trees (None: the empty one) as git names it: status letter
+        and path; what became another sort of thing is `T`.
+        """
+        was, now = (
+            dict(zip(*self.get(oid), strict=True)) if oid else {} for oid in (before, after)
+        )
+        for key in sorted(was.keys() | now.keys()):
+            if was.get(key) == now.get(key):
+                continue
+            old, new = (_read(tree[key]) if key in tree else None for tree in (was, now))
+            path = prefix + key.decode("utf-8", "surrogateescape")
+            if key.endswith(b"/"):
+                yield from self.changes(old and old.oid, new and new.oid, path)
+            elif old and new:
+                yield "M" if old.mode[:2] == new.mode[:2] else "T", path
+            else:
+                yield "D" if old else "A", path
+
     def splice(self, root: str | None, path: str, blob: str) -> Splice:
         """Return the tree `root` (None: the empty tree) with the regular file `path` added or
         replaced.

@@ -106,9 +106,12 @@ class AgentsObserver:
         self._asked: tuple[tuple[Shutdown, ...], tuple[Finding, ...]] = ((), ())
         self.record = AgentJournal(repository.own_dir, settings.limits)
 
-    def look(self, verdicts: Mapping[str, Verdict], *, keep: bool = False) -> AgentsSnapshot:
+    def look(
+        self, verdicts: Mapping[str, Verdict], tip: str | None = "", *, keep: bool = False
+    ) -> AgentsSnapshot:
         """Return the crew as it is now.
 
+        `tip`: the commit by which it is judged; empty for where the branch stands now.
         `keep`: let another run of the program know how long everything has lasted.
 
         Raises:
@@ -116,7 +119,7 @@ class AgentsObserver:
         """
         now = self._clock()
         said = self.record.read(now.wall)
-        phases = self._read_phases()
+        phases = self._read_phases(self._repository.head().tip if tip == "" else tip)
         if said is not self._said:
             self._said, self._agents, self._asked = said, crew(said.seen), shutdowns(said.seen)
         agents, (asked, unasked) = self._agents, self._asked
@@ -148,8 +151,7 @@ class AgentsObserver:
 
     # --- the branch ---
 
-    def _read_phases(self) -> tuple[_OpenPhase, ...]:
-        tip = self._repository.head().tip
+    def _read_phases(self, tip: str | None) -> tuple[_OpenPhase, ...]:
         if tip != self._tip:
             open_ = (one for one in self._team.phases(tip) if not one.is_complete)
             self._phases = tuple(

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from yolo_fs import __version__
 from yolo_fs.edges.files import Content, read
-from yolo_fs.edges.git.history import LoggedCommit, log
+from yolo_fs.edges.git.history import LoggedCommit, log, log_of_line
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import private_directory, write_atomic
 from yolo_fs.protocol.workflow import PHASE_COMPLETE
@@ -131,13 +131,15 @@ class HistoryIndex:
             self._remember()
         if tip == self._tip:
             return
-        if self._tip and self._repository.is_ancestor(self._tip, tip):
-            fresh = log(self._repository, f"{self._tip}..{tip}")
-        else:
+        is_whole = self._tip and not self._end and not self._cut_off()
+        fresh = log_of_line(self._repository, self._tip, tip) if is_whole else None
+        if fresh is None and self._tip and self._repository.is_ancestor(self._tip, tip):
+            fresh = list(log(self._repository, f"{self._tip}..{tip}"))
+        elif fresh is None:
             self._forget()
             self._end = self._cut_off()
-            fresh = log(self._repository, tip)
-        for commit in _parents_first(list(fresh)):
+            fresh = list(log(self._repository, tip))
+        for commit in _parents_first(fresh):
             self._take(commit)
         self._tip, self._ours = tip, None
 

@@ -23,7 +23,7 @@ from yolo_fs.services.history.team import Team
 from yolo_fs.services.hooks.bypassed import past_hooks
 from yolo_fs.services.progress.board import Board, board
 from yolo_fs.services.progress.drift import Aside, as_json, asides
-from yolo_fs.services.reports.status import Report, last_commits, listed, report
+from yolo_fs.services.reports.status import Report, Reporter, last_commits, listed
 from yolo_fs.services.team.overview import TeamObserver
 from yolo_fs.services.workspace.settings import Settings, load
 from yolo_fs.services.worktree.surveyor import misnamed_files
@@ -81,6 +81,7 @@ class StatusObserver:
         self._settings: Settings | None = None
         self._team: Team | None = None
         self._machines: TeamObserver | None = None
+        self._reporter: Reporter | None = None
 
     def look(self) -> PresentMoment:
         """Return where everything stands.
@@ -89,10 +90,13 @@ class StatusObserver:
             YoloError: BAD_CONFIG, GIT_FAILED.
         """
         settings = load(self._repository.root)
-        if self._team is None or settings != self._settings:
+        if self._team is None or self._reporter is None or settings != self._settings:
+            self.close()
             self._settings, self._team = settings, Team(self._repository, settings)
             self._machines = TeamObserver(self._repository, settings)
-        found = report(self._repository, settings)
+            self._reporter = Reporter(self._repository, settings)
+        self._repository.evict_caches()
+        found = self._reporter.look()
         try:
             team = board(self._repository, settings, found.head.tip, self._team)
         except YoloError as error:  # a clone without its trees has artifacts on disk all the same
@@ -102,7 +106,7 @@ class StatusObserver:
             index = self._team.history_index
             found = replace(found, last=last_commits(index), warnings=index.warnings())
         verdicts = {one.path: one.verdict for one in found.candidates}
-        crew = AgentsObserver(self._repository, settings, self._team).look(verdicts)
+        crew = AgentsObserver(self._repository, settings, self._team).look(verdicts, team.commit)
         beside = asides(self._repository.root, settings, team, self._team)
         unread = (replace(one, level=Level.WARNING) for one in crew.findings)
         near = misnamed_files(self._repository.root, settings.roots)
@@ -112,6 +116,11 @@ class StatusObserver:
         findings = (*of_hooks, *unread, *names, *wrong_there)
         read = total_compliance(self._repository.root, settings.limits)
         return PresentMoment(found, team, beside, crew, findings, machines, read)
+
+    def close(self) -> None:
+        """End the helper processes."""
+        if self._reporter:
+            self._reporter.close()
 
     def _look_at_machines(
         self, obstacle: Reason | None

@@ -140,6 +140,7 @@ class MomentReader:
     def close(self) -> None:
         """End the helper processes."""
         with self._present, self._past, self._replaying:
+            self._observer.close()
             self._repository.close()
             self._past_repository.close()
             self._replay_repository.close()

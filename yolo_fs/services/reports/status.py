@@ -6,6 +6,7 @@ Every candidate is in exactly one of committed, pending, held, rejected.
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -137,24 +138,36 @@ class Report:
 
 def report(repository: Repository, settings: Settings) -> Report:
     """Look at everything once and return what was found. Changes nothing."""
-    with Surveyor(repository, settings) as surveyor:
-        head, obstacle, looks = surveyor.survey_all()
-    seen = [look.seen for look in looks.values()]
-    entries = repository.staged(*settings.roots)
-    staged = {entry.path: entry.oid for entry in entries if not entry.is_conflicted}
-    found = tuple(
-        Candidate(one.path, _with_index(one.verdict, staged.get(one.path)))
-        for one in seen
-        if not isinstance(one.verdict, Ignored)
-    )
-    return Report(
-        repository.root,
-        head,
-        obstacle,
-        health(repository),
-        found,
-        Keeper(repository).entries(),
-    )
+    with contextlib.closing(Reporter(repository, settings)) as reporter:
+        return reporter.look()
+
+
+class Reporter:
+    """Looks at everything again and again, and reads only what may have changed."""
+
+    def __init__(self, repository: Repository, settings: Settings):
+        self._repository = repository
+        self._settings = settings
+        self._surveyor = Surveyor(repository, settings)
+        self._keeper = Keeper(repository)
+
+    def look(self) -> Report:
+        """Return what is found. Changes nothing."""
+        head, obstacle, looks = self._surveyor.survey_all()
+        seen = [look.seen for look in looks.values()]
+        entries = self._repository.staged(*self._settings.roots)
+        staged = {entry.path: entry.oid for entry in entries if not entry.is_conflicted}
+        found = tuple(
+            Candidate(one.path, _with_index(one.verdict, staged.get(one.path)))
+            for one in seen
+            if not isinstance(one.verdict, Ignored)
+        )
+        health_now, kept = health(self._repository), self._keeper.entries()
+        return Report(self._repository.root, head, obstacle, health_now, found, kept)
+
+    def close(self) -> None:
+        """End the helper processes."""
+        self._surveyor.close()
 
 
 def _with_index(verdict: Verdict, staged: str | None) -> Verdict:

@@ -198,6 +198,8 @@ class Surveyor:
         self._emit = emit
         self._roots = settings.roots
         self._place = (repository.root, settings.policy.max_file_bytes)
+        self._held = _HELD.get(self._place, {})
+        """The looks at what is committed, of the last survey of everything."""
         self._pipeline = Pipeline(repository, settings, refused)
         self._scan_cache = ScanCache(repository.root)
         self._abandoned: Abandoned | None = None
@@ -246,32 +248,33 @@ class Surveyor:
         return Survey(head, obstacle, seen)
 
     def survey_all(self) -> Survey:
-        """Look at every candidate; what this process held as committed, and cannot have changed
-        since, is not read again.
+        """Look at every candidate; what was seen to be committed, and cannot have changed since, is
+        not read again.
         """
         stamps = self.candidates()
         head = self._refresh_head()
-        held = _HELD.get(self._place, {})
-        blobs = dict(self._committed(head.tip)) if held else {}
+        blobs = dict(self._committed(head.tip)) if self._held else {}
         kept = {
             path: look
-            for path, look in held.items()
+            for path, look in self._held.items()
             if path in blobs
             and look.still_holds(stamps.get(path))
             and look.seen.verdict == Committed(blobs[path])
         }
         fresh = self.survey(sorted(stamps.keys() - kept.keys()))
-        return fresh._replace(seen={path: (fresh.seen | kept)[path] for path in sorted(stamps)})
+        seen = fresh.seen | kept
+        self._held = {
+            path: look for path, look in seen.items() if isinstance(look.seen.verdict, Committed)
+        }
+        return fresh._replace(seen={path: seen[path] for path in sorted(stamps)})
 
     def hold(self) -> None:
         """Let later surveys of this process, and of its forks, begin with what is committed
         now.
         """
-        seen = self.survey_all().seen.items()
+        self.survey_all()
         _HELD.clear()
-        _HELD[self._place] = {
-            path: look for path, look in seen if isinstance(look.seen.verdict, Committed)
-        }
+        _HELD[self._place] = self._held
 
     def close(self) -> None:
         """End the helper processes that were started here."""
