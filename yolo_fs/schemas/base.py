@@ -46,6 +46,7 @@ __all__ = [
     "IsoInstant",
     "LineNumber",
     "NotedInstant",
+    "NotedPath",
     "Number",
     "OneLine",
     "Percent",
@@ -100,10 +101,9 @@ class Form(Enum):
     NAMED_COMMIT = "a hash with its subject behind it, or an object that has one"
     SEVERAL_PLANS = "`NN-*`, or several plan ids: the review is of each of these plans"
     OWN_PHASE = "another spelling of the phase, or the plan id, that agrees with the file's name"
-    OWN_PLAN = "another spelling of the plan, or the plan id, that agrees with the file's name"
+    OWN_PLAN = "another spelling of the plan that agrees with the file's name, or its title"
     LONG_TASK = "`NN-MM/Tk` in place of `Tk`, for a task of the same plan"
     MOMENT_AS_DAY = "a moment, or another spelling, in place of a day"
-    MOMENT = "a moment without its seconds or zone: read as UTC"
     DAY_AS_MOMENT = "a day, or a moment without its zone: read as UTC"
     SHARE_AS_PERCENT = "a share below 1, or a fraction, in place of whole percent"
 
@@ -208,7 +208,7 @@ def _real_instant(text: str) -> str:
     return text
 
 
-def _stays_inside(text: str) -> str:
+def _stays_inside(text: str, *, grade: Grade = Grade.MUST) -> str:
     parts = text.split("/")
     if (
         text.startswith("/")
@@ -220,8 +220,13 @@ def _stays_inside(text: str) -> str:
             Reason.PATH_ESCAPES,
             f"{text!r} leaves the repository",
             expected="a relative POSIX path such as src/auth.ts",
+            grade=grade,
         )
     return text
+
+
+def _names_a_file(text: str) -> str:
+    return _stays_inside(text, grade=Grade.SHOULD)
 
 
 Text = Annotated[str, Field(min_length=1, examples=["a sentence"], json_schema_extra=SHOULD)]
@@ -278,16 +283,16 @@ NotedInstant = Annotated[
     str, _written_as(_INSTANT, "2026-02-19T08:00:00Z", "a timestamp with its time zone", SHOULD)
 ]
 """A moment that is only shown."""
-RelativePath = Annotated[
-    str,
-    Field(
-        min_length=1,
-        examples=["src/auth.ts"],
-        description="relative path",
-        json_schema_extra=SHOULD,
-    ),
-    AfterValidator(_stays_inside),
-]
+_PATH: Any = Field(
+    min_length=1,
+    examples=["src/auth.ts"],
+    description="relative path",
+    json_schema_extra=SHOULD,
+)
+RelativePath = Annotated[str, _PATH, AfterValidator(_stays_inside)]
+"""A path that is opened."""
+NotedPath = Annotated[str, _PATH, AfterValidator(_names_a_file)]
+"""A path that is shown, and compared with those that commits have."""
 
 _Checked = TypeVar("_Checked", bound=Wire)
 

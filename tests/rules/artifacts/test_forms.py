@@ -119,7 +119,7 @@ def test_what_is_read_in_another_form_is_a_should() -> None:
         ("critique.jsonl", "cf", 87.4, 87),
         ("critique.jsonl", "cf", 1.0, 1),
         ("escalation.jsonl", "dt", "2026-02-18T10:00", "2026-02-18T10:00:00Z"),
-        ("escalation.jsonl", "dt", "2026-02-18", "2026-02-18"),
+        ("escalation.jsonl", "dt", "2026-02-18", "2026-02-18T00:00:00Z"),
     ],
 )  # fmt: skip
 def test_a_value_is_read_in_its_documented_form(

@@ -169,6 +169,7 @@ def _task_graph(_: Place, records: Sequence[Record], __: Surroundings) -> Iterat
                         at,
                         f"no task {needed!r} in this plan",
                         _one_of(tasks),
+                        grade=Grade.SHOULD,
                     ),
                 )
             else:
@@ -189,12 +190,7 @@ def _waves(place: Place, records: Sequence[Record], around: Surroundings) -> Ite
     for position, spelled in enumerate(own.needs):
         at = f"/d/{position}"
         needed = f"{place.plan.phase}-{spelled}" if len(spelled) == 2 else spelled
-        if needed == name:
-            yield (
-                line,
-                Fault(Reason.SELF_REFERENCE, at, f"plan {name} depends on itself", "another plan"),
-            )
-        elif needed not in around.plans and needed not in around.present:
+        if needed not in around.plans and needed not in around.present:
             yield line, _waits_for(needed, at, place, around)
     graph = {
         **{other: list(facts.needs) for other, facts in around.plans.items()},
@@ -268,7 +264,9 @@ def _rising_time(_: Place, records: Sequence[Record], __: Surroundings) -> Itera
         at = moment(written)  # what is none is a fault of its shape
         if at and name in latest and at <= latest[name]:
             said = f"{written} is not later than {latest[name].isoformat()}"
-            yield line, Fault(Reason.OUT_OF_RANGE, "/dt", said, "a later moment")
+            # The order of the lines is that of events; of two in one moment nothing is said.
+            grade = Grade.SHOULD if at == latest[name] else Grade.MUST
+            yield line, Fault(Reason.OUT_OF_RANGE, "/dt", said, "a later moment", grade=grade)
         if at:
             latest[name] = max(at, latest.get(name, at))
 

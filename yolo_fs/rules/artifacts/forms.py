@@ -167,7 +167,7 @@ def _read(
         if key in fresh and (field is None or _is_list(field) <= isinstance(fresh[key], list)):
             fresh[key] = _read_value(form, fresh[key], known, told, f"{at}/{key}")
     if "xd" in shape.accepts and known.phase:
-        _move_foreign(fresh, known.phase, told, at)
+        _move_foreign(fresh, known, told, at)
     for key, inner in shapes_within(shape).items():
         item = fresh.get(key)
         if isinstance(item, dict):
@@ -220,14 +220,18 @@ def _join_plans(shape: type[Wire], value: dict[str, Any], known: _Known) -> None
         value["plan"] = ", ".join(dict.fromkeys([value["plan"], *map(str, names)]))
 
 
-def _move_foreign(value: dict[str, Any], phase: str, told: list[Fault], at: str) -> None:
-    """Read the plans of other phases in `d` as members of `xd`."""
+def _move_foreign(value: dict[str, Any], known: _Known, told: list[Fault], at: str) -> None:
+    """Read the plans of other phases in `d` as members of `xd`; no plan waits for itself."""
     needs, foreign = value.get("d"), value.get("xd", [])
     if not isinstance(needs, list) or not isinstance(foreign, list):
         return
     own = []
     for index, name in enumerate(needs):
-        is_foreign = isinstance(name, str) and PLAN.fullmatch(name) and name[:2] != phase
+        if name == str(known.place.plan):
+            message = "the plan names itself"
+            told.append(_told(f"{at}/d/{index}", Reason.SELF_REFERENCE, message, "another plan"))
+            continue
+        is_foreign = isinstance(name, str) and PLAN.fullmatch(name) and name[:2] != known.phase
         read = _text_as_dependency(name, None) if is_foreign else None
         if read is None:
             own.append(name)
@@ -242,14 +246,14 @@ def _move_foreign(value: dict[str, Any], phase: str, told: list[Fault], at: str)
 def _read_value(form: Form, value: Any, known: _Known, told: list[Fault], at: str) -> Any:
     if not isinstance(value, list):
         return _read_item(form, value, known, told, at)
-    empty = [item for item in value if form in _NAMES and item in NAMES_NOTHING]
+    empty = [item for item in value if _names_none(form, item)]
     if empty:
         message = f"{', '.join(map(repr, empty))} names nothing"
         told.append(_told(at, Reason.EMPTY_VALUE, message, "names alone"))
     return [
         _read_item(form, item, known, told, f"{at}/{index}")
         for index, item in enumerate(value)
-        if form not in _NAMES or item not in NAMES_NOTHING
+        if not _names_none(form, item)
     ]
 
 
@@ -372,6 +376,17 @@ def _named_commit(value: Any, _: _Known) -> _Value | None:
     return _Value(found[0].lower())
 
 
+def _names_none(form: Form, item: Any) -> bool:
+    """Return whether a member of a list of names is none: a word for nothing, or words in place of
+    a commit, which claim no commit.
+    """
+    if form is Form.NAMED_COMMIT and isinstance(item, str):
+        return not _HASHES.search(item)
+    return form in _NAMES and item in NAMES_NOTHING
+
+
+_HASHES = re.compile(r"\b(?:[0-9a-fA-F]{4,}|(?=[0-9a-z]*[0-9])[0-9a-z]{6,})\b")
+"""What is, or is meant to be, the hash of a commit."""
 _RANGE = re.compile(r"([0-9]{2})-([0-9]{2}) ?(?:\.\.\.?|to|–|through) ?([0-9]{2})-([0-9]{2})")
 
 
@@ -434,7 +449,9 @@ def _own_plan(value: Any, known: _Known) -> _Value | None:
     plan = known.place.plan
     if plan is None or value == plan.number or not isinstance(value, str):
         return None
-    return _Value(plan.number) if _plan_id(value, known) == str(plan) else None
+    # Where the title stands in its place, the file's name says the number.
+    is_title = re.search(r"[A-Za-z]{3}", value) and not re.search(r"plan|[0-9]", value.casefold())
+    return _Value(plan.number) if is_title or _plan_id(value, known) == str(plan) else None
 
 
 def _long_task(value: Any, known: _Known) -> _Value | None:
@@ -514,7 +531,6 @@ FORMS: Mapping[Form, Callable[[Any, _Known], _Value | None]] = {
     Form.OWN_PLAN: _own_plan,
     Form.LONG_TASK: _long_task,
     Form.MOMENT_AS_DAY: _moment_as_day,
-    Form.MOMENT: _whole_moment,
     Form.DAY_AS_MOMENT: _day_as_moment,
 }
 """Form → its reader: the documented value, or None where the value is not of that form."""

@@ -124,6 +124,8 @@ class Check(StrEnum):
 
 GRADES: Mapping[Check, Grade] = {
     **dict.fromkeys(Check, Grade.MUST),
+    Check.TASK_IDS: Grade.SHOULD,
+    Check.UNIQUE_IDS: Grade.SHOULD,
     Check.WAVE_ORDER: Grade.SHOULD,
     Check.SECTIONS: Grade.SHOULD,
 }

@@ -27,7 +27,7 @@ class EscalationLine(Wire):
     """One station of an escalation; its later stations repeat the id with a later `dt`."""
 
     accepts: ClassVar[Mapping[str, Form]] = {
-        "dt": Form.MOMENT,
+        "dt": Form.DAY_AS_MOMENT,
         "ev": Form.OBJECT_AS_TEXT,
         "opts": Form.OBJECT_AS_TEXT,
     }

@@ -14,8 +14,8 @@ from yolo_fs.schemas.base import (
     Field,
     Form,
     IsoDate,
+    NotedPath,
     PlanName,
-    RelativePath,
     TaskName,
     Text,
     Wire,
@@ -162,7 +162,7 @@ class PlannedTests(Wire):
     """Task id."""
     plan: PlanName | None = None
     """Plan of the task, where one file serves several plans."""
-    tf: list[RelativePath]
+    tf: list[NotedPath]
     """Test files."""
     tc: Count
     """Test count."""
@@ -181,7 +181,7 @@ class TaskTests(Wire):
     """Passed."""
     fl: Count
     """Failed."""
-    tf: list[RelativePath]
+    tf: list[NotedPath]
     """Test files."""
 
 

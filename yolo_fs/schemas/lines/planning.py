@@ -13,9 +13,9 @@ from yolo_fs.schemas.base import (
     Field,
     Form,
     IsoDate,
+    NotedPath,
     PhaseNumber,
     PlanName,
-    RelativePath,
     TaskName,
     Text,
     Wire,
@@ -45,7 +45,7 @@ class RequiredArtifact(Wire):
         "path": "p", "file": "p", "f": "p", "provides": "pv", "desc": "pv", "contains": "c",
     }  # fmt: skip
 
-    p: RelativePath = may_lack()
+    p: NotedPath = may_lack()
     """Path."""
     pv: Text = may_lack()
     """What it provides."""
@@ -106,14 +106,14 @@ class CrossDependency(Wire):
     """Phase."""
     n: PlanNumber
     """Plan number in that phase."""
-    a: RelativePath = may_lack()
+    a: NotedPath = may_lack()
     """Artifact."""
     r: Text = may_lack()
     """Reason."""
 
 
 class TurboPlanHeader(Wire):
-    """Line 1 of a turbo plan: `eff` says turbo, or `mh` is absent. `mh` may be anything."""
+    """Line 1 of a turbo plan, of which `eff` says so. `mh` may be anything."""
 
     renamed_keys: ClassVar[Mapping[str, str]] = {
         "phase": "p", "plan": "n", "title": "t", "wave": "w", "depends_on": "d", "must_haves": "mh",
@@ -147,17 +147,15 @@ class TurboPlanHeader(Wire):
     """Effort profile."""
     sk: list[Text] = Field(default_factory=list)
     """Skills that the tasks need."""
-    fm: list[RelativePath] = Field(default_factory=list)
+    fm: list[NotedPath] = Field(default_factory=list)
     """Files modified: those that the tasks may touch."""
     auto: bool = True
     """Autonomous: no checkpoint asks a person."""
 
     @classmethod
     def matches(cls, value: Mapping[str, Any]) -> bool:
-        """Return whether the turbo relaxation applies. An old spelling of `mh` is not its
-        absence.
-        """
-        return value.get("eff") == "turbo" or not ("mh" in value or "must_haves" in value)
+        """Return whether the turbo relaxation applies: nobody verifies such a plan."""
+        return value.get("eff") == "turbo"
 
 
 class PlanHeader(TurboPlanHeader):
@@ -187,7 +185,7 @@ class TurboTask(Wire):
     """Type: `auto`, `checkpoint:…` or any other word."""
     a: Text
     """Action: what to do."""
-    f: list[RelativePath]
+    f: list[NotedPath]
     """Files to touch."""
     v: Text
     """Verify: how to see that it works."""
@@ -261,7 +259,7 @@ class Summary(Wire):
     """Tasks in total."""
     ch: list[Commit]
     """Commit hashes, one per task."""
-    fm: list[RelativePath]
+    fm: list[NotedPath]
     """Files modified."""
     dv: list[Text]
     """Deviations from the plan."""

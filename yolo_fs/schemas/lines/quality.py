@@ -13,10 +13,10 @@ from yolo_fs.schemas.base import (
     IsoDate,
     IsoInstant,
     LineNumber,
+    NotedPath,
     Number,
     PhaseNumber,
     PlanName,
-    RelativePath,
     TaskName,
     Text,
     Wire,
@@ -143,7 +143,7 @@ class CodeQuality(Wire):
 class QualityFinding(Wire):
     """One finding of a code quality review."""
 
-    f: RelativePath
+    f: NotedPath
     """File."""
     ln: LineNumber
     """Line number from 1; 0 when the finding concerns the whole file."""
@@ -192,7 +192,7 @@ class SecurityFinding(Wire):
     """Category."""
     sev: Literal["critical", "high", "medium", "low"]
     """Severity."""
-    f: RelativePath
+    f: NotedPath
     """File."""
     issue: Text
     """What is wrong."""
@@ -245,7 +245,7 @@ class PostTaskGate(GateRecord):
     """Tests."""
     dur: Number = Field(ge=0)
     """Duration of the gate."""
-    f: list[RelativePath]
+    f: list[NotedPath]
     """Files that the task touched."""
 
     @classmethod

@@ -12,9 +12,9 @@ from yolo_fs.schemas.base import (
     Form,
     IsoDate,
     LineNumber,
+    NotedPath,
     OneLine,
     PlanName,
-    RelativePath,
     Text,
     Wire,
     may_lack,
@@ -88,7 +88,7 @@ class ReviewFinding(Wire):
 
     plan: PlanName | None = None
     """Plan of the finding, where several share the file."""
-    f: RelativePath
+    f: NotedPath
     """File."""
     ln: LineNumber
     """Line number from 1; 0 when the finding concerns the whole file."""
@@ -105,7 +105,7 @@ class DocEntry(Wire):
 
     type: Literal["api", "script", "adr", "changelog"]
     """Type of documentation."""
-    path: RelativePath
+    path: NotedPath
     """File that it went into."""
     content: Text
     """What it says, in short."""

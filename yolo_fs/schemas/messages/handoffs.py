@@ -13,8 +13,8 @@ from yolo_fs.schemas.base import (
     Count,
     Form,
     IsoInstant,
+    NotedPath,
     PhaseNumber,
-    RelativePath,
     Text,
     Wire,
     fault,
@@ -52,7 +52,7 @@ class PhaseHandoff(
     """Key decisions carried forward."""
     open_items: Texts
     """Deferred or unresolved items."""
-    artifacts: list[RelativePath]
+    artifacts: list[NotedPath]
     """Names of the files produced."""
     research_refs: Texts
     """References into the research archive."""
@@ -101,7 +101,7 @@ class DeptHandoff(Message, sender="lead", receiver="lead", direction=Direction.A
     """Target department."""
     dt: IsoInstant
     """Timestamp."""
-    artifacts: list[RelativePath]
+    artifacts: list[NotedPath]
     """Names of the files shared."""
     contracts: list[Contract]
     """API and component contracts; the integration gate checks that each is satisfied."""
