@@ -43,11 +43,12 @@ NAMES = (
     "worktrees",
     "clones",
     "board",
+    "mcp",
     "swarm",
     "faults",
 )
 OVERVIEW = "goals"
-APART = ("swarm", "faults")
+APART = ("mcp", "swarm", "faults")
 """What measures no goal of the plan, and takes long: run by its own name alone."""
 
 

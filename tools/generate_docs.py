@@ -1,6 +1,6 @@
 """Writes what follows from the code and from measurements: schemas/, docs/protocol.md,
-docs/schemas.md, docs/cli.md, docs/coverage.md, the manual page docs/yolo-fs.1, and the tables of
-figures.
+docs/schemas.md, docs/cli.md, docs/coverage.md, docs/hosts-payloads.md, the manual page
+docs/yolo-fs.1, and the tables of figures.
 
 Run it as `tools/docs`; with --check it writes nothing and ends with 1 when a file is not what it
 should be.
@@ -23,6 +23,7 @@ import click
 
 from tools.coverage import coverage
 from tools.pages import pages
+from tools.payloads import payloads
 from yolo_fs.cli.main import VERBS, yolo_fs
 from yolo_fs.reasons import Exit, Level, Reason
 from yolo_fs.rules.artifacts.catalogue import KINDS, Kind, artifact_of
@@ -75,6 +76,7 @@ def generated() -> dict[str, str]:
         "docs/cli.md": commands(),
         "docs/yolo-fs.1": manual(),
         "docs/coverage.md": coverage(),
+        "docs/hosts-payloads.md": payloads(),
         **dict(pages()),
     }
 

@@ -1,7 +1,7 @@
 """`scripts/hosts [WORD…]`: plays our claims inside the real Claude Code and Codex, and prints what became of them.
 
 Nothing leaves this machine: the model is a script on loopback, and the environment is clean. With words, only the
-plays whose name has one of them.
+plays whose name has one of them; `latency` measures how long our hooks take there.
 """
 
 from __future__ import annotations
@@ -12,14 +12,18 @@ import tempfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from bench.table import Table, machine, render
+from bench.table import Table, load, machine, render
 from tests.hosts.install import Programs, find, install, versions
+from tests.hosts.latency import measure
 from tests.hosts.plays import PLAYS, Claim, Play
 from tests.hosts.stage import Stage
 
+LATENCY = "latency"
+"""The word for what is no play: the hooks' times, with nothing else beside them."""
 CONTROL = "a session"
 """The play that is also played without our hooks, where its first claim must not hold."""
 
@@ -58,11 +62,23 @@ def main() -> int:
     with ThreadPoolExecutor(given.at_once) as pool:
         outcomes = list(pool.map(lambda each: _told(perform(programs, *each)), wanted + controls))
     played, silent = outcomes[: len(wanted)], outcomes[len(wanted) :]
-    print(f"{machine(str(Path.cwd()))}\n")
-    print(render(_table(played, silent, time.monotonic() - began)))
+    now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    words = "".join(f" {word}" for word in given.words)
+    printed = [f"scripts/hosts{words}\n{now}\n{machine(str(Path.cwd()))}\n"]
+    print(printed[0])
+    if outcomes:
+        printed.append(render(_table(played, silent, time.monotonic() - began)))
+        print(printed[-1], flush=True)
+    if not given.words or LATENCY in given.words:
+        for table in measure(programs, given.rounds):
+            printed.append(render(table))
+            print(printed[-1], flush=True)
     for outcome in played:
         for text in _faults(outcome):
             print(text)
+    if given.keep:
+        text = "\n".join((*printed, f"load at the end {load()}\n"))
+        Path(given.keep, "hosts.txt").write_text(text)
     return int(not all(each.is_sound for each in played) or any(each.is_sound for each in silent))
 
 
@@ -132,13 +148,19 @@ def _table(played: list[Outcome], silent: list[Outcome], seconds: float) -> Tabl
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser("scripts/hosts", description=__doc__)
-    parser.add_argument("words", nargs="*", metavar="WORD", help=f"of {', '.join(PLAYS)}")
+    parser.add_argument(
+        "words", nargs="*", metavar="WORD", help=f"of {', '.join((*PLAYS, LATENCY))}"
+    )
     parser.add_argument(
         "--no-install", dest="install", action="store_false", help="use what is installed"
     )
     parser.add_argument(
         "--at-once", type=int, default=2, metavar="N", help="plays side by side (default: 2)"
     )
+    parser.add_argument(
+        "--rounds", type=int, default=3, metavar="N", help="of the latency (default: 3)"
+    )
+    parser.add_argument("--keep", metavar="DIR", help="write what is printed to DIR/hosts.txt")
     return parser.parse_args()
 
 

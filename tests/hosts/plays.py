@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
-import statistics
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import NamedTuple
 
 from tests.hosts.model import Say, Shell, Tool, Write
@@ -88,10 +89,7 @@ def a_session(stage: Stage) -> Iterator[Claim]:
         mend("critique.jsonl"),
         Say("Now it is done."),
     )
-    log = stage.place / "host.log"
-    done = stage.run(prompt, *(("--debug-file", str(log)) if stage.host == "claude" else ()))
-    if log.exists():
-        stage.notes.append(_latencies(log.read_text()))
+    done = stage.run(prompt)
     asked = stage.asked
     yield says("the brief is in the first request", BRIEF)(asked("session").text)
     yield Claim("a forbidden write is not executed", not is_there(stage, status))
@@ -125,15 +123,6 @@ def a_session(stage: Stage) -> Iterator[Claim]:
         not stage.model.strangers,
         stage.model.strangers,
     )
-
-
-def _latencies(log: str) -> str:
-    """Return what the host itself measured of our hooks."""
-    taken: dict[str, list[int]] = {}
-    for event, duration_ms in re.findall(r"Hooks: (\w+)\S* \[yolo-fs hook .* \((\d+)ms\)", log):
-        taken.setdefault(event, []).append(int(duration_ms))
-    told = (f"{event} {statistics.median(each):.0f}" for event, each in taken.items())
-    return f"claude's own log, median ms of each hook: {', '.join(told)}"
 
 
 @play(*BOTH)
@@ -385,12 +374,16 @@ def a_net_under_what_destroys(stage: Stage) -> Iterator[Claim]:
     for number in range(FILES // 2):
         for name in (f"tracked{number}.txt", f"untracked{number}.txt"):
             file = stage.team.file(f"lib/{number % 40}/{name}", f"work of others {number}\n\0" * 9)
-            kept[file] = file.read_bytes()
+            if number % 10 == 0:
+                file.chmod(0o755)
+            elif number % 10 == 1:
+                file.unlink()
+                file.symlink_to(f"../elsewhere/{number}")
+            kept[file] = _look(file)
     secret = stage.team.file(
         ".env", "AWS_SECRET_ACCESS_KEY=" + "wJalrXUtnFEMI/K7MDENG" + "/bPxRfiCYzzzzzzzKEY\n"
     )
-    began = time.monotonic()
-    stage.run(
+    ended = stage.run(
         stage.script(
             "destroying",
             Shell("git reset -q --hard && git clean -qfd && ls lib/3 | wc -l"),
@@ -398,9 +391,8 @@ def a_net_under_what_destroys(stage: Stage) -> Iterator[Claim]:
             Say(),
         )
     )
-    seconds = time.monotonic() - began
     told = stage.asked("destroying", 1).latest
-    gone = sum(not file.exists() or file.read_bytes() != data for file, data in kept.items())
+    gone = sum(_look(file) != look for file, look in kept.items())
     yield Claim("the command was not stopped", gone == FILES, gone)
     command = re.search(r"'yolo-fs (kept restore \d+)'", told)
     yield Claim("its answer names the command that brings all back", command is not None, told)
@@ -414,13 +406,27 @@ def a_net_under_what_destroys(stage: Stage) -> Iterator[Claim]:
     began = time.monotonic()
     stage.ours(*command[1].split())
     restored = time.monotonic() - began
-    wrong = [
-        str(file) for file, data in kept.items() if not file.exists() or file.read_bytes() != data
-    ]
+    wrong = [str(file) for file, look in kept.items() if _look(file) != look]
     yield Claim(f"all {FILES:,} files are there again, to the byte", not wrong, wrong[:5])
-    stage.notes.append(
-        f"{stage.host}: {FILES:,} files: session {seconds:.1f} s, restored in {restored:.1f} s"
+    links = [file for file, (kind, _) in kept.items() if kind == "link"]
+    yield Claim(
+        f"among them {FILES // 10:,} links and as many that can be run",
+        len(links) == FILES // 10 and all(file.is_symlink() for file in links) and not wrong,
     )
+    hook_s = next(seconds for event, seconds in ended.hooks if event == "PreToolUse")
+    stage.notes.append(
+        f"{stage.host}: {FILES:,} files: {hook_s:.2f} s added before the command, of a session of "
+        f"{ended.seconds:.1f} s; restored in {restored:.1f} s"
+    )
+
+
+def _look(file: Path) -> tuple[str, bytes]:
+    """Return what is at a path: where a link leads, or whether a file can be run and what it holds."""
+    if file.is_symlink():
+        return "link", os.fsencode(os.readlink(file))
+    if not file.exists():
+        return "nothing", b""
+    return ("runs" if file.stat().st_mode & 0o100 else "file"), file.read_bytes()
 
 
 @play("claude")

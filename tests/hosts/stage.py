@@ -7,12 +7,16 @@ from __future__ import annotations
 import copy
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
+import threading
 import time
-from dataclasses import dataclass
+import uuid
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import IO, NamedTuple
 
 from tests.e2e.daemon import until
 from tests.hosts.install import Programs
@@ -20,7 +24,7 @@ from tests.hosts.model import Model, Request, Step, Write
 from tests.support.teams import Team
 
 PHASE = ".yolo-planning/phases/01-auth"
-PATIENCE_S = 40
+PATIENCE_S = 240
 _CLAUDE_TOOLS = "Bash,Read,Write,Edit,Agent,Task,Skill,mcp__yolo-fs,EnterWorktree"
 _QUIET = ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_TELEMETRY", "DISABLE_ERROR_REPORTING",
           "DISABLE_AUTOUPDATER", "DISABLE_FEEDBACK_COMMAND")  # fmt: skip
@@ -44,14 +48,23 @@ enabled = false
 """
 
 
-@dataclass(frozen=True)
-class Session:
+_SAID = re.compile(r"^hook: (\w+)( \w+)?$")
+"""What Codex says when a hook begins, and, with one more word, when it has ended."""
+
+
+_LOGGED = re.compile(r"Hooks: (\w+)\S* \[yolo-fs hook .* \((\d+)ms\)")
+"""What Claude Code writes into its log of each hook of ours."""
+
+
+class Session(NamedTuple):
     """A session that has ended."""
 
     code: int
     out: str
     error: str
     seconds: float
+    hooks: tuple[tuple[str, float], ...]
+    """Each hook of ours as the host tells of it, and its seconds."""
 
 
 class Stage:
@@ -82,8 +95,8 @@ class Stage:
             self.ours("setup", host)
 
     def close(self) -> None:
-        self.ours("stop")
         self.model.close()
+        self.ours("stop", ok=False)  # a play may have stopped it
 
     def ours(self, *words: str, ok: bool = True) -> str:
         """Run one command of ours, and return what it prints and complains of."""
@@ -134,12 +147,15 @@ class Stage:
         the hooks count as approved, for the host that wants that.
         """
         if self.host == "claude":
-            words = [self._programs.claude, "-p", prompt, "--allowedTools", _CLAUDE_TOOLS, *options]
-        else:
-            self.write_codex_config()
-            trust = ("--dangerously-bypass-hook-trust",) if trusted else ()
-            sandbox = () if "-s" in options else ("-s", "danger-full-access")
-            words = [self._programs.codex, "exec", "--trust", *trust, *sandbox, *options, prompt]
+            log = self.place / f"{uuid.uuid4().hex}.log"
+            words = [self._programs.claude, "-p", prompt, "--allowedTools", _CLAUDE_TOOLS]
+            ended = self._run([*words, "--debug-file", str(log), *options], below)
+            told = _LOGGED.findall(log.read_text()) if log.exists() else ()
+            return ended._replace(hooks=tuple((event, int(ms) / 1000) for event, ms in told))
+        self.write_codex_config()
+        trust = ("--dangerously-bypass-hook-trust",) if trusted else ()
+        sandbox = () if "-s" in options else ("-s", "danger-full-access")
+        words = [self._programs.codex, "exec", "--trust", *trust, *sandbox, *options, prompt]
         return self._run(words, below)
 
     def in_host(self, host: str) -> Stage:
@@ -163,12 +179,19 @@ class Stage:
             words, cwd=self.root / below, env=self.env, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
         )  # fmt: skip
-        try:
-            out, error = process.communicate(timeout=PATIENCE_S)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            out, error = process.communicate()
-        return Session(process.returncode, out, error, time.monotonic() - began)
+        said: list[tuple[float, str]] = []
+        listener = threading.Thread(target=_hear, args=(process.stderr, said))
+        listener.start()
+        late = threading.Timer(PATIENCE_S, os.killpg, (process.pid, signal.SIGKILL))
+        late.start()
+        out = process.stdout.read()
+        process.wait()
+        late.cancel()
+        listener.join()
+        error = "".join(line for _, line in said)
+        return Session(
+            process.returncode, out, error, time.monotonic() - began, tuple(_hooks(said))
+        )
 
     def _environment(self) -> dict[str, str]:
         """Return nothing of ours: no key, no proxy that leads out, no home."""
@@ -191,6 +214,24 @@ class Stage:
             "PLAY_KEY": "a-dummy",
             **dict.fromkeys(_QUIET, "1"),
         }
+
+
+def _hear(stream: IO[str], said: list[tuple[float, str]]) -> None:
+    for line in stream:
+        said.append((time.monotonic(), line))
+
+
+def _hooks(said: Sequence[tuple[float, str]]) -> Iterator[tuple[str, float]]:
+    """Yield each hook that Codex says to have run, and for how long it did."""
+    began: dict[str, float] = {}
+    for at, line in said:
+        match _SAID.match(line):
+            case None:
+                continue
+            case found if found[2]:
+                yield found[1], at - began.pop(found[1])
+            case found:
+                began[found[1]] = at
 
 
 def agents(*names: str) -> tuple[str, str]:

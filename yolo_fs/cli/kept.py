@@ -60,7 +60,9 @@ def show(asked: Invocation, *, number: int) -> Reply:
     with Repository(asked.start) as repository:
         keeper = _keeper(repository)
         entry = keeper.entry(number)
-        contents = {path: data.decode("utf-8", "replace") for path, data in keeper.contents(entry)}
+        contents = {
+            path: leaf.data.decode("utf-8", "replace") for path, leaf in keeper.contents(entry)
+        }
     return Reply(
         _as_json(entry) | {"contents": contents},
         show=lambda console: _show_contents(console, contents),

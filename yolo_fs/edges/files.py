@@ -100,6 +100,8 @@ class Content:
     being_written: bool
     """The file changed during the read, or a process has it open for writing."""
     writer: Writer
+    is_executable: bool
+    """Its owner may run it."""
 
     @property
     def is_proven_complete(self) -> bool:
@@ -134,6 +136,18 @@ def read(root: Root, relative: str | bytes, limit_bytes: int) -> Content | Findi
             return _read_in(parent, parts[-1], path, owner_uid, limit_bytes)
     except (OSError, ValueError) as error:
         return _finding(_reason(error), path, _said(error))
+
+
+def link_target(root: Root, relative: str) -> bytes | None:
+    """Return where a link below `root` says that it leads; None where there is none. It is not
+    followed. Raises nothing.
+    """
+    try:
+        parts = _parts(relative) or []
+        with _folder(root, parts[:-1]) as parent:
+            return os.fsencode(os.readlink(parts[-1], dir_fd=parent))
+    except (OSError, ValueError, IndexError):
+        return None
 
 
 def stamp_of(root: Root, relative: str | bytes) -> Stamp | Finding:
@@ -211,9 +225,11 @@ def _content(fd: int, before: os.stat_result, path: str, limit_bytes: int) -> Co
     if len(data) > limit_bytes:
         return _too_large(path, len(data), limit_bytes)
     writer = _writer(fd)
-    stamp = Stamp.of(os.fstat(fd))
+    status = os.fstat(fd)
+    stamp = Stamp.of(status)
     changed = stamp != Stamp.of(before) or stamp.size != len(data)
-    return Content(data, stamp, changed or writer is Writer.SOME, writer)
+    is_executable = bool(status.st_mode & stat.S_IXUSR)
+    return Content(data, stamp, changed or writer is Writer.SOME, writer, is_executable)
 
 
 def _drained(fd: int, size: int, limit_bytes: int) -> bytes:

@@ -172,6 +172,27 @@ def write_atomic(path: str, data: bytes, *, durable: bool = True, mode: int = OW
         _sync_name(path)
 
 
+def link_atomic(path: str, target: bytes) -> None:
+    """Put a link that leads to `target` in place of whatever file or link is there.
+
+    Raises:
+        YoloError: NO_SPACE, STORAGE_FAILED; what was there is as it was.
+    """
+    temporary = _temporary(path)
+    with environment(path):
+        os.symlink(target, temporary)
+        try:
+            os.replace(temporary, path)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+
+
+def _temporary(path: str) -> str:
+    directory, name = os.path.split(os.path.abspath(path))
+    return os.path.join(directory, f".{name}.yolo-tmp.{os.getpid()}.{secrets.token_hex(4)}")
+
+
 def _sync_name(path: str) -> None:
     with environment(path):
         sync_directory(os.path.dirname(os.path.abspath(path)))
@@ -179,8 +200,7 @@ def _sync_name(path: str) -> None:
 
 def _rename_over(path: str, data: bytes, *, durable: bool, mode: int) -> None:
     """Replace the file; when durable, its data is on the disk then, but not yet its name."""
-    directory, name = os.path.split(os.path.abspath(path))
-    temporary = os.path.join(directory, f".{name}.yolo-tmp.{os.getpid()}.{secrets.token_hex(4)}")
+    temporary = _temporary(path)
     with environment(path):
         try:
             failpoint.reach("store.begun")

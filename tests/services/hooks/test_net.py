@@ -106,6 +106,81 @@ def test_a_reset_and_a_clean_of_everybodys_work_are_undone_to_the_byte(team: Tea
     assert {path: path.read_bytes() for path in held} == held
 
 
+def looks(root: Path) -> dict[str, tuple[str, bytes]]:
+    """Return what lies in `src`: where each link leads; of each file whether it runs, and what it holds."""
+    found = {}
+    for path in sorted((root / "src").rglob("*")):
+        if path.is_symlink():
+            found[str(path)] = ("link", os.fsencode(os.readlink(path)))
+        elif path.is_file():
+            found[str(path)] = ("runs" if path.stat().st_mode & 0o100 else "", path.read_bytes())
+    return found
+
+
+@pytest.mark.parametrize(
+    "line", ["git reset --hard && git clean -fd", "git stash -u", "rm -rf src", "rm -rf src/*"]
+)
+def test_links_and_what_can_be_run_come_back_as_they_were(
+    team: Team, tmp_path: Path, line: str
+) -> None:
+    outside = tmp_path / "outside.txt"
+    outside.write_text("none of ours\n")
+    src = team.root / "src"
+    team.file("src/run.sh", "#!/bin/sh\n").chmod(0o755)
+    team.file("src/becomes-a-link", "text\n")
+    for name in ("leads", "becomes-a-file"):
+        (src / name).symlink_to("run.sh")
+    team.user_commits("feat(01-01): T2 links", "src")
+    (src / "d0/tracked0.ts").chmod(0o755)  # the bit alone
+    (src / "run.sh").chmod(0o644)
+    team.file("src/new.sh", "echo new\n").chmod(0o755)
+    (src / "plain").write_bytes(b"\0\xff\r\n")
+    for name in ("leads", "becomes-a-link", "becomes-a-file"):
+        (src / name).unlink()
+    (src / "leads").symlink_to("d1")
+    (src / "becomes-a-link").symlink_to(outside)
+    (src / "becomes-a-file").write_text("a file now\n")
+    (src / "out").symlink_to(outside)
+    os.symlink(b"\xff/not there", os.fsencode(src / "nowhere"))
+    before = looks(team.root)
+    answer = ask(team, line)
+    subprocess.run(line, shell=True, cwd=team.root, check=True, capture_output=True)
+    assert looks(team.root) != before
+    bring_back(team, answer)
+    gone = [os.path.relpath(path, team.root) for path in before if not os.path.lexists(path)]
+    if gone:  # what a commit has comes back from there
+        team.git("checkout", "HEAD", "--", *gone)
+    assert looks(team.root) == before
+    assert outside.read_text() == "none of ours\n"
+
+
+def test_a_link_that_is_removed_is_not_what_it_leads_to(team: Team, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    leads = {"away": str(other), "near": "src"}
+    for name, target in leads.items():
+        (team.root / name).symlink_to(target)
+    team.file("src/new.ts", "x\n")
+    answer = ask(team, "rm -rf away near")
+    assert "2 uncommitted files" in answer
+    for name in leads:
+        (team.root / name).unlink()
+    bring_back(team, answer)
+    assert {name: os.readlink(team.root / name) for name in leads} == leads
+
+
+def test_what_comes_back_is_no_more_open_than_a_fresh_file(team: Team) -> None:
+    fresh = team.file("src/mine.txt", "mine\n")
+    answer = ask(team, "git clean -fd")
+    fresh.unlink()
+    before = os.umask(0o077)
+    try:
+        bring_back(team, answer)
+    finally:
+        os.umask(before)
+    assert fresh.stat().st_mode & 0o777 == 0o600
+
+
 def test_several_commands_of_one_line_are_undone_by_one_command(team: Team) -> None:
     held = edit(team)
     line = "git reset --hard && git clean -fd"

@@ -17,9 +17,10 @@ import pytest
 
 from yolo_fs.cli.main import run
 from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.git.trees import EXECUTABLE, LINK
 from yolo_fs.reasons import Reason, YoloError
 from yolo_fs.rules.kept import VERSIONS, KeptCause, KeptEntry, entry_of, within_bounds
-from yolo_fs.services.kept.keeper import Keeper, Unkept, restore
+from yolo_fs.services.kept.keeper import Keeper, Leaf, Unkept, restore
 
 PHASE = ".yolo-planning/phases/01-auth"
 PLAN = f"{PHASE}/01-01.plan.jsonl"
@@ -109,7 +110,7 @@ def test_branch_reflog_and_index_take_no_part_and_git_finds_nothing_wrong(root: 
     git(root, "gc", "-q", "--prune=now")
     with Repository(str(root)) as repository:
         keeper = Keeper(repository)
-        assert [dict(keeper.contents(entry))[PLAN] for entry in keeper.entries()] == [
+        assert [dict(keeper.contents(entry))[PLAN].data for entry in keeper.entries()] == [
             b"%d" % number for number in range(12)
         ]
 
@@ -160,7 +161,7 @@ def test_restoring_keeps_first_what_stands_there_and_writes_elsewhere_on_request
         done = restore(repository, keeper, entry, None, str(root))
         assert (root / PLAN).read_bytes() == BAD
         assert done.kept_first is not None
-        assert dict(keeper.contents(keeper.entry(done.kept_first))) == {PLAN: b"later work\n"}
+        assert dict(keeper.contents(keeper.entry(done.kept_first))) == {PLAN: Leaf(b"later work\n")}
 
 
 def test_restoring_follows_no_link(root: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -176,7 +177,12 @@ def test_restoring_follows_no_link(root: Path, tmp_path_factory: pytest.TempPath
 
 
 def test_all_that_a_command_would_destroy_is_one_entry(root: Path) -> None:
-    files = {"src/a.ts": b"a", "src/deep/b.ts": b"b", "src.ts": b"c", ".env": TOKEN.encode()}
+    files = {
+        "src/a.ts": Leaf(b"a"),
+        "src/deep/b.ts": Leaf(b"b", EXECUTABLE),
+        "src.ts": Leaf(b"a.ts", LINK),
+        ".env": Leaf(TOKEN.encode()),
+    }
     with Repository(str(root)) as repository:
         keeper = Keeper(repository)
         entry = keeper.keep_files(files, KeptCause(("destroyed",), "git reset", "dev"))
@@ -202,7 +208,7 @@ def test_several_processes_keep_at_the_same_time(root: Path) -> None:
     script = (
         "import sys\n"
         "from yolo_fs.edges.git.repository import Repository\n"
-        "from yolo_fs.services.kept.keeper import Keeper, Unkept\n"
+        "from yolo_fs.services.kept.keeper import Keeper, Leaf, Unkept\n"
         "from yolo_fs.rules.kept import KeptCause\n"
         "with Repository(sys.argv[1]) as repository:\n"
         "    keeper = Keeper(repository)\n"
@@ -239,7 +245,7 @@ def test_what_was_said_to_be_kept_survives_a_kill_at_any_moment(root: Path) -> N
         with Repository(str(root)) as repository:
             keeper = Keeper(repository)
             kept = {path: data for one in keeper.entries() for path, data in keeper.contents(one)}
-        assert all(kept.get(path) == path.encode() for path in said)
+        assert all(kept.get(path) == Leaf(path.encode()) for path in said)
     assert not git(root, "fsck", "--strict", "--no-dangling")
 
 

@@ -13,7 +13,9 @@ from yolo_fs.edges.git.object_format import GitObject
 from yolo_fs.edges.git.objects import ObjectStore
 from yolo_fs.reasons import Exit, Reason, YoloError
 
-_FILE = b"100644"
+FILE, EXECUTABLE, LINK = "100644", "100755", "120000"
+"""The modes of what is neither folder nor submodule."""
+_FILE = FILE.encode()
 _FOLDER = b"40000"
 _SUBMODULE = "160000"
 _CACHED_ENTRIES = 50_000
@@ -140,18 +142,20 @@ class Trees:
             tree = self.get(entry.oid)
         return tree.get(name) or tree.get(name + b"/")
 
-    def build(self, blobs: Mapping[str, str]) -> tuple[GitObject, ...]:
-        """Return the trees that hold these files and no other, path → blob id; the root comes
-        last.
-        """
-        return tuple(self._built([(_parts(path), oid) for path, oid in blobs.items()]))
+    def build(self, leaves: Mapping[str, TreeEntry]) -> tuple[GitObject, ...]:
+        """Return the trees that hold these files and links and no other; the root comes last."""
+        return tuple(self._built([(_parts(path), entry) for path, entry in leaves.items()]))
 
-    def _built(self, files: Sequence[tuple[list[bytes], str]]) -> Iterator[GitObject]:
-        own = {parts[0]: _raw(_FILE, parts[0], oid) for parts, oid in files if len(parts) == 1}
-        below: dict[bytes, list[tuple[list[bytes], str]]] = {}
-        for parts, oid in files:
+    def _built(self, leaves: Sequence[tuple[list[bytes], TreeEntry]]) -> Iterator[GitObject]:
+        own = {
+            parts[0]: _raw(entry.mode.encode(), parts[0], entry.oid)
+            for parts, entry in leaves
+            if len(parts) == 1
+        }
+        below: dict[bytes, list[tuple[list[bytes], TreeEntry]]] = {}
+        for parts, entry in leaves:
             if len(parts) > 1:
-                below.setdefault(parts[0], []).append((parts[1:], oid))
+                below.setdefault(parts[0], []).append((parts[1:], entry))
         for name, inner in below.items():
             made = tuple(self._built(inner))
             yield from made
@@ -167,11 +171,12 @@ class Trees:
         """
         top = self.find(root, path)
         is_folder = top is not None and top.mode == _FOLDER.decode()
-        return self.files(top.oid, path + "/") if top and is_folder else {}
+        entries = self.leaves(top.oid, path + "/") if top and is_folder else {}
+        return {path: entry.oid for path, entry in entries.items() if entry.mode.startswith("100")}
 
-    def files(self, root: str, prefix: str = "") -> dict[str, str]:
-        """Return the regular files of a tree: prefix and path → blob id."""
-        found: dict[str, str] = {}
+    def leaves(self, root: str, prefix: str = "") -> dict[str, TreeEntry]:
+        """Return what a tree holds beside folders: prefix and path → entry."""
+        found: dict[str, TreeEntry] = {}
         level = [(prefix, root)]
         while level:
             folders, level = level, []
@@ -182,8 +187,8 @@ class Trees:
                     name, entry = prefix + key.decode("utf-8", "surrogateescape"), _read(raw)
                     if key.endswith(b"/"):
                         level.append((name, entry.oid))
-                    elif entry.mode.startswith("100"):
-                        found[name] = entry.oid
+                    else:
+                        found[name] = entry
         return found
 
     def changes(

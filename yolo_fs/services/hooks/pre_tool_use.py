@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from yolo_fs.edges.files import Content, read
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.protocol.triggers import DirectiveRole
 from yolo_fs.reasons import Finding, Reason, YoloError, safe
@@ -27,7 +26,7 @@ from yolo_fs.rules.kept import MOST_BYTES, KeptCause
 from yolo_fs.services.handoffs.accept import DirectiveHandoffs
 from yolo_fs.services.hooks.githooks import is_installed
 from yolo_fs.services.hooks.request import HookRequest
-from yolo_fs.services.kept.keeper import Keeper
+from yolo_fs.services.kept.keeper import Keeper, Leaf, read_leaf
 from yolo_fs.services.progress.state_files import RUNNING
 
 ENDANGERED = "endangered"
@@ -43,7 +42,7 @@ class _Found:
     """What a line of commands may destroy."""
 
     seen: set[str] = field(default_factory=set)
-    files: dict[str, bytes] = field(default_factory=dict)
+    files: dict[str, Leaf] = field(default_factory=dict)
     size_bytes: int = 0
     secret: list[str] = field(default_factory=list)
     """Paths that look like they hold a credential: they are named, not kept."""
@@ -104,18 +103,18 @@ def _find(asked: HookRequest, command: Destruction, allowed: frozenset[str], fou
         if row is not None and row.names:
             found.secret.append(path)
             continue
-        content = read(repository.root, path, MOST_BYTES)
-        if not isinstance(content, Content):
-            if content.reason is not Reason.FILE_MISSING:
+        leaf = read_leaf(repository.root, path)
+        if isinstance(leaf, Finding):
+            if leaf.reason is not Reason.FILE_MISSING:
                 found.left.append(path)
             continue
-        if find_secrets(content.data, path, allowed):
+        if find_secrets(leaf.data, path, allowed):
             found.secret.append(path)
-        elif found.size_bytes + len(content.data) > MOST_BYTES or len(found.files) == _MOST_FILES:
+        elif found.size_bytes + len(leaf.data) > MOST_BYTES or len(found.files) == _MOST_FILES:
             found.left.append(path)
         else:
-            found.files[path] = content.data
-            found.size_bytes += len(content.data)
+            found.files[path] = leaf
+            found.size_bytes += len(leaf.data)
 
 
 def _places(asked: HookRequest, command: Destruction) -> Iterator[str]:
@@ -126,11 +125,22 @@ def _places(asked: HookRequest, command: Destruction) -> Iterator[str]:
         if UNKNOWN in path or path.startswith(":"):
             yield "."
             continue
-        relative = asked.relative(path)
+        relative = _own_place(asked, path)
         while relative and any(char in relative for char in "*?["):
             relative = os.path.dirname(relative) or "."
         if relative is not None and not relative.startswith("../"):
             yield relative
+
+
+def _own_place(asked: HookRequest, path: str) -> str | None:
+    """Return where a path itself is, relative to the repository: a link that is removed is not
+    what it leads to.
+    """
+    folder, name = os.path.split(path.rstrip("/"))
+    above = asked.relative(folder or os.curdir) if name.strip(".") and name != "~" else None
+    if above is None or above.startswith("../"):
+        return asked.relative(path)
+    return os.path.normpath(f"{above}/{name}")
 
 
 def _uncommitted(

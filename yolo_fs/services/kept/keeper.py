@@ -14,11 +14,12 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from yolo_fs.edges.files import Content, read
+from yolo_fs.edges.files import Content, Root, link_target, read
 from yolo_fs.edges.git.object_format import GitObject
 from yolo_fs.edges.git.refs import RefUpdater
 from yolo_fs.edges.git.repository import FALLBACK_IDENTITY, Repository
-from yolo_fs.edges.store import environment, locked, private_directory, write_atomic
+from yolo_fs.edges.git.trees import EXECUTABLE, FILE, LINK, TreeEntry
+from yolo_fs.edges.store import environment, link_atomic, locked, private_directory, write_atomic
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError
 from yolo_fs.rules.artifacts.secrets import find_secrets
 from yolo_fs.rules.kept import MOST_BYTES, KeptCause, KeptEntry, entry_of, within_bounds
@@ -38,6 +39,23 @@ class Unkept:
     path: str
     data: bytes
     cause: KeptCause
+
+
+class Leaf(NamedTuple):
+    """A file or a link, as far as a tree of git can hold it."""
+
+    data: bytes
+    """What the file holds, or where the link leads."""
+    mode: str = FILE
+
+
+def read_leaf(root: Root, path: str) -> Leaf | Finding:
+    """Return the file or the link at a path, which is not followed, or what is in its place."""
+    found = read(root, path, MOST_BYTES)
+    if isinstance(found, Content):
+        return Leaf(found.data, EXECUTABLE if found.is_executable else FILE)
+    target = link_target(root, path) if found.reason is Reason.NOT_REGULAR else None
+    return found if target is None else Leaf(target, LINK)
 
 
 class Keeper:
@@ -68,13 +86,11 @@ class Keeper:
         Raises:
             YoloError: LOCK_TIMEOUT, NO_SPACE, STORAGE_FAILED, GIT_FAILED.
         """
-        drafts = [self._draft({each.path: each.data}, each.cause) for each in contents]
+        drafts = [self._draft({each.path: Leaf(each.data)}, each.cause) for each in contents]
         return self._append([draft for draft in drafts if draft]) if drafts else ()
 
-    def keep_files(self, files: Mapping[str, bytes], cause: KeptCause) -> KeptEntry | None:
-        """Keep contents, path → bytes, as one entry; None when all of it is kept already. Raises as
-        `keep`.
-        """
+    def keep_files(self, files: Mapping[str, Leaf], cause: KeptCause) -> KeptEntry | None:
+        """Keep files and links as one entry; None when all of it is there. Raises as `keep`."""
         draft = self._draft(files, cause)
         return next(iter(self._append([draft])), None) if draft else None
 
@@ -94,17 +110,17 @@ class Keeper:
         message, hint = f"nothing is kept under number {number}", "'yolo-fs kept' lists what is."
         raise YoloError(Reason.UNKNOWN_REFERENCE, message, hint=hint)
 
-    def contents(self, entry: KeptEntry) -> Iterator[tuple[str, bytes]]:
-        """Yield path and bytes of each content of an entry.
+    def contents(self, entry: KeptEntry) -> Iterator[tuple[str, Leaf]]:
+        """Yield the path of each content of an entry, and the content.
 
         Raises:
             YoloError: OBJECT_MISSING.
         """
-        for path, blob in self._repository.trees.files(entry.tree).items():
+        for path, (mode, blob) in self._repository.trees.leaves(entry.tree).items():
             found = self._repository.objects.read(blob)
             if found is None:
                 raise YoloError(Reason.OBJECT_MISSING, f"blob {blob}", exit_code=Exit.GIT_FAILED)
-            yield path, found.body
+            yield path, Leaf(found.body, mode)
 
     def prune(self, older: timedelta) -> int:
         """Drop the entries that are older, and whatever is beyond the bounds; return how many
@@ -123,17 +139,19 @@ class Keeper:
     # --- writing ---
 
     def _draft(
-        self, files: Mapping[str, bytes], cause: KeptCause
+        self, files: Mapping[str, Leaf], cause: KeptCause
     ) -> tuple[KeptEntry, tuple[GitObject, ...]] | None:
         """Return an entry without its number, and the objects that it needs."""
         allowed = self._secrets_allowed
         sound = {
-            path: data for path, data in files.items() if not find_secrets(data, path, allowed)
+            path: leaf for path, leaf in files.items() if not find_secrets(leaf.data, path, allowed)
         }
         hash_object = self._repository.object_format.hash_object
-        blobs = {path: hash_object("blob", data) for path, data in sound.items()}
-        trees = self._repository.trees.build({path: blob.oid for path, blob in blobs.items()})
-        size = sum(map(len, sound.values()))
+        blobs = {path: hash_object("blob", leaf.data) for path, leaf in sound.items()}
+        trees = self._repository.trees.build(
+            {path: TreeEntry(leaf.mode, blobs[path].oid) for path, leaf in sound.items()}
+        )
+        size = sum(len(leaf.data) for leaf in sound.values())
         entry = KeptEntry(0, "", tuple(files), len(sound), size, cause, trees[-1].oid)
         return entry, (*blobs.values(), *trees)
 
@@ -235,9 +253,6 @@ def _name_of(repository: Repository) -> str:
     return f"worktrees/{os.path.basename(repository.git_dir)}"
 
 
-_MODE = 0o644
-
-
 class Restored(NamedTuple):
     """What became of a wish to restore."""
 
@@ -269,37 +284,43 @@ def restore(
 
 
 def _restore_below(
-    repository: Repository, keeper: Keeper, root: str, contents: Mapping[str, bytes]
+    repository: Repository, keeper: Keeper, root: str, contents: Mapping[str, Leaf]
 ) -> Restored:
     findings, endangered, wanted = [], {}, {}
-    for path, data in contents.items():
-        now = read(root, path, MOST_BYTES)
+    for path, leaf in contents.items():
+        now = read_leaf(root, path)
         if isinstance(now, Finding) and now.reason is not Reason.FILE_MISSING:
             findings.append(now)
             continue
-        if isinstance(now, Content) and now.data != data:
-            endangered[path] = now.data
-        wanted[path] = data
+        if isinstance(now, Leaf) and now.data != leaf.data:
+            endangered[path] = now
+        wanted[path] = leaf
     kept = _keep_first(repository, keeper, root, endangered)
-    for path, data in wanted.items():
+    mask = os.umask(0o077)
+    os.umask(mask)
+    for path, leaf in wanted.items():
         full = os.path.join(root, path)
         with environment(full):
             os.makedirs(os.path.dirname(full), exist_ok=True)
+        if leaf.mode == LINK:
+            link_atomic(full, leaf.data)
+            continue
+        mode = 0o777 if leaf.mode == EXECUTABLE else 0o666  # what git itself would give it
         # Not synced: who loses power here has the entry still, and restores it again.
-        write_atomic(full, data, durable=False, mode=_MODE)
+        write_atomic(full, leaf.data, durable=False, mode=mode & ~mask)
     return Restored(tuple(wanted), kept, tuple(findings))
 
 
 def _keep_first(
-    repository: Repository, keeper: Keeper, root: str, endangered: Mapping[str, bytes]
+    repository: Repository, keeper: Keeper, root: str, endangered: Mapping[str, Leaf]
 ) -> int | None:
     """Keep what is about to be replaced and is on no branch; refuse when it cannot be kept."""
     tip = repository.head().tip if root == repository.root else None
     hash_object = repository.object_format.hash_object
     alone = {
-        path: data
-        for path, data in endangered.items()
-        if tip is None or repository.blob_at(tip, path) != hash_object("blob", data).oid
+        path: leaf
+        for path, leaf in endangered.items()
+        if tip is None or repository.blob_at(tip, path) != hash_object("blob", leaf.data).oid
     }
     if not alone:
         return None
