@@ -10,18 +10,18 @@ import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
-from mcp.client import Client
-from mcp.client.stdio import StdioServerParameters, stdio_client
-from mcp.client.subscriptions import ResourceUpdated
 
 from tests.e2e.company import Agents, Label, Write
 from tests.e2e.test_resume import begin
 from tests.support.teams import EXAMPLES, Team
 from yolo_fs.cli.main import run
+
+if TYPE_CHECKING:  # a second of imports, which only the worker that runs these tests shall wait for
+    from mcp.client import Client
 
 PHASE = ".yolo-planning/phases/01-auth"
 IS_LONG = any(os.environ.get(name) for name in ("YOLO_TORTURE", "YOLO_MCP"))
@@ -45,6 +45,9 @@ def team(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Team:
 
 @asynccontextmanager
 async def client(team: Team, *words: str) -> AsyncIterator[Client]:
+    from mcp.client import Client
+    from mcp.client.stdio import StdioServerParameters, stdio_client
+
     command = StdioServerParameters(
         command=sys.executable,
         args=["-m", "yolo_fs", "mcp", *words],
@@ -290,6 +293,8 @@ def test_whatever_is_hostile_gets_a_clear_error_and_changes_nothing(team: Team) 
 
 
 def test_a_change_is_told_to_who_listens(team: Team) -> None:
+    from mcp.client.subscriptions import ResourceUpdated
+
     async def use(asked: Client) -> None:
         async with asked.listen(resource_subscriptions=["yolo-fs://board"]) as changes:
             await anyio.sleep(0.6)  # the journal is looked at twice a second
