@@ -14,6 +14,8 @@ import pytest
 
 from tests.support.teams import Team
 from yolo_fs.cli.main import run
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.services.moments.moment import StatusObserver
 
 BUDGETS = {
     "validate .yolo-planning": 2,
@@ -91,6 +93,21 @@ def test_the_number_of_processes_does_not_grow_with_the_artifacts(team: Team) ->
     assert len(many) == len(few)
     for helper in ("check-attr", "check-ignore"):
         assert len([one for one in waiting if helper in one]) == 1
+
+
+def test_a_board_that_looks_again_starts_no_process_however_the_branch_went_on(team: Team) -> None:
+    with Repository(str(team.root)) as repository:
+        observer = StatusObserver(repository)
+        observer.look()
+        before = repository.head().tip
+        team.example("research/ok/findings.jsonl", "research.jsonl", "50-looked")
+        team.once()
+        team.file("README.md", "more\n")
+        team.user_commits("docs(readme): more", "README.md")
+        with processes() as started:
+            assert observer.look().found.head.tip == repository.head().tip != before
+        observer.close()
+    assert started == []
 
 
 def committed(team: Team) -> int:

@@ -48,16 +48,18 @@ class Client:
         finally:
             connection.close()
 
-    def api(self, name: str, /, **parameters: str) -> Answer:
+    def api(self, name: str, /, **parameters: str | bytes) -> Answer:
         """Ask as the page does."""
         return self.ask(f"/api/{name}?{urlencode(parameters)}", cookie=self.cookie)
 
     @contextmanager
-    def events(self, last: int | None = None) -> Iterator[Iterator[tuple[str, str, Any]]]:
+    def events(
+        self, last: int | None = None, target: str = "/api/events"
+    ) -> Iterator[Iterator[tuple[str, str, Any]]]:
         """Follow the events: (id, name, data)."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
         more = {} if last is None else {"Last-Event-ID": str(last)}
-        connection.request("GET", "/api/events", headers={"cookie": self.cookie, **more})
+        connection.request("GET", target, headers={"cookie": self.cookie, **more})
         try:
             yield _events(connection.getresponse())
         finally:

@@ -6,6 +6,7 @@ import os
 import socket
 import time
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 
@@ -147,6 +148,43 @@ def test_no_path_reaches_the_disk_but_that_of_an_artifact(client: Client, path: 
     assert client.ask(
         "/" + path.replace("\n", "%0a").replace("\0", "%00"), cookie=client.cookie
     ).status in (200, 404)
+
+
+ASKED = {
+    "board": ("at", "phase", "repo", "soon"),
+    "artifacts": ("at", "repo"),
+    "artifact": ("path", "at", "repo"),
+    "timeline": ("phase", "repo", "look"),
+    "handoffs": ("at", "repo"),
+    "repositories": ("repo",),
+    "plot": ("name", "phase", "width", "repo"),
+}
+"""Answer → every parameter that it takes; those of the events are numbers or nothing."""
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_no_trick_in_any_parameter_leaks_or_breaks_an_answer(client: Client, name: str) -> None:
+    sound = {"phase": "01-auth", "name": "lanes", "soon": "1", "path": ".yolo-planning/config.json"}
+    for parameter in ASKED[name]:
+        for trick in (
+            TRICKS[3],
+            TRICKS[5],
+            TRICKS[10],
+            TRICKS[13],
+            TRICKS[-1],
+            "-1",
+            "٣",
+            "\ud800",
+        ):
+            known = {key: text for key, text in sound.items() if key in ASKED[name]}
+            answer = client.api(name, **known | {parameter: trick.encode("utf-8", "surrogatepass")})
+            assert answer.status in (200, 304, 400, 404), (parameter, trick[:80], answer.body[:300])
+            for secret in (b"root:", b"[core]", b"Traceback", client.token.encode()):
+                assert secret not in answer.body, (parameter, trick[:80])
+    for last in ("-1", "9" * 99, TRICKS[4], "٣"):
+        quoted = urlencode({"since": last, "before": last})
+        with client.events(target=f"/api/events?{quoted}") as events:
+            assert next(events)[1] == "hello"
 
 
 @pytest.mark.parametrize("revision", REVISIONS)

@@ -9,11 +9,13 @@ const THEMES = ["auto", "light", "dark"];
 const EVENTS_KEPT = 50;
 const LATE_KEPT = 100;
 const PLAY_MS = 350;
+/** What changes is mostly told by an event as well, and a look that begins meanwhile sees it. */
+const CHANGE_MS = 60;
 const $ = (id) => document.getElementById(id);
 
 const state = {
   board: null, timeline: null, artifact: null, other: null, handoffs: null, artifactError: "",
-  events: [], ages: new Map(), drawings: new Map(), pastArtifacts: [],
+  events: [], unshown: 0, ages: new Map(), drawings: new Map(), pastArtifacts: [],
   view: "team", phase: "", at: "", path: "", repo: "0", against: "", open: null, more: 200,
   filter: { standing: "", text: "" }, live: false,
   phaseNow() { return this.board?.team?.phases.find((one) => one.phase === this.phase); },
@@ -57,6 +59,7 @@ function read() {
 // --- asking ---
 
 const look = lately(async () => {
+  clearTimeout(changed);
   const { at, repo, phase } = state;
   const newest = due.at(-1)?.seq ?? 0;
   try {
@@ -174,6 +177,7 @@ function afterPaint(act) {
 
 // --- events ---
 
+let changed = 0;
 let stop = () => {};
 let first = 0;
 function listen() {
@@ -182,13 +186,14 @@ function listen() {
     onEvent(event) {
       if (state.events.some((one) => one.seq === event.seq)) return;
       state.events = [event, ...state.events].slice(0, EVENTS_KEPT);
+      state.unshown += 1;
       showSoon();
       if (!state.board || event.seq <= first) return;
       if (!state.at) { expect(event); look(); }
       lookBackSoon();
       if (state.path && event.subject === state.path && !state.at) lookAtArtifact();
     },
-    onChange() { if (!state.at) look(); },
+    onChange() { clearTimeout(changed); if (!state.at) changed = setTimeout(look, CHANGE_MS); },
     onState(isLive, seq) { first = Math.max(first, seq); if (isLive && !state.live) { look(); lookBack(); } state.live = isLive; showLive(); },
   });
 }
@@ -207,6 +212,8 @@ function show() {
   const view = $("view");
   const phase = state.phaseNow();
   if (!phase || phase.departments) mendChildren(view, [VIEWS[state.view][1](state)]);
+  if (state.unshown > 12) showSoon();
+  state.unshown = 0;
   document.title = `${state.phase || "yolo-fs"}: ${VIEWS[state.view][0]}`;
   $("name").textContent = plain((state.board.root ?? $("name").textContent).split("/").pop(), 40);
   mendChildren($("views"), Object.entries(VIEWS).map(([name, [title]], at) => el("a", { href: address({ ...state, view: name }), "aria-current": name === state.view ? "page" : null, "aria-keyshortcuts": String(at + 1) }, title)));

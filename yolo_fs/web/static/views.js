@@ -198,7 +198,7 @@ function refused(state) {
 }
 
 function recent(state) {
-  const rows = state.events.slice(0, 12);
+  const rows = state.events.slice(0, Math.max(12, state.unshown));
   return card("What happened", "events", el("ol.events", { reversed: true }, rows.map((one) => el("li", { "data-key": `e${one.seq}`, "data-seq": one.seq },
     el("time", { datetime: one.time }, plain(one.time).slice(11, 19)), el("span.type", {}, plain(one.type).replace("dev.yolo_fs.", "")),
     el("span.what", {}, one.data?.subject || one.data?.reason || one.data?.gate || one.data?.what || "", " ", path(one.subject, home(state)))))), rows.length ? null : empty("Nothing yet while this page is open."));
