@@ -28,7 +28,9 @@ class Engine:
         entries = [
             CommitRequest(path, data, "docs(01): summary 01-01", _TRAILERS) for path, data in files
         ]
-        return self.committer.commit(entries, self.repository.head())
+        made = self.committer.commit(entries, self.repository.head())
+        self.follower.read_ahead()
+        return made
 
     def close(self) -> None:
         """End the helper processes."""

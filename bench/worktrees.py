@@ -4,6 +4,7 @@ own branch and its own real daemon.
 
 from __future__ import annotations
 
+import multiprocessing
 import random
 import select
 import subprocess
@@ -12,13 +13,16 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from multiprocessing.synchronize import Barrier
 
 from bench import daemon, repositories
 from bench.aims import Aim
+from bench.engine import Engine
 from bench.options import Options
 from bench.repositories import BRANCH, artifact, git, put
 from bench.rounds import WARM_UP, Sample
 from bench.table import Goal, Table, goal_table, ms
+from yolo_fs.edges.warm_path import answers, own_folder
 
 TREES = 8
 TIMEOUT_S = 30.0
@@ -26,6 +30,7 @@ PAUSE_S = (0.25, 0.35)
 """Before each write: what follows on the last one is done."""
 
 OWN, FIRST, LAST = "in its own tree", "in the first other tree", "in all other trees"
+FLOOR = "floor: engines alone, two commits, then one in each other tree at once"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +52,7 @@ def run(options: Options) -> Iterator[Table]:
     rounds = options.pick(40, 2)
     with ExitStack() as stack:
         trees = [_tree(main, number, stack) for number in range(count)]
+        _settle(trees)
         before = _used_s(trees)
         for number in range(WARM_UP + rounds):
             time.sleep(rng.uniform(*PAUSE_S))
@@ -55,9 +61,10 @@ def run(options: Options) -> Iterator[Table]:
                 for name, one in zip(samples, times, strict=True):
                     samples[name].times_s.append(one)
         cpu_s = (_used_s(trees) - before) / (WARM_UP + rounds) / count
+    samples[FLOOR] = _floor([tree.root for tree in trees], rounds)
     conflicts = [tree.branch for tree in trees[1:] if not _merges(main, tree.branch)]
     rows = tuple(
-        (name, ms(one.p50), ms(one.quantile(0.9)), one.spread) for name, one in samples.items()
+        (name, ms(one.p50), ms(one.quantile(0.95)), one.spread) for name, one in samples.items()
     )
     notes = (
         f"{count} work trees of one repository, {rounds} writes, synced",
@@ -65,7 +72,7 @@ def run(options: Options) -> Iterator[Table]:
         f"branches that did not merge without a conflict: {len(conflicts)}",
     )
     yield Table(
-        f"Write to commit, {count} work trees", ("", "p50 ms", "p90 ms", "spread"), rows, notes
+        f"Write to commit, {count} work trees", ("", "p50 ms", "p95 ms", "spread"), rows, notes
     )
     yield goal_table(
         "Goals: work trees",
@@ -90,6 +97,52 @@ def _tree(main: str, number: int, stack: ExitStack) -> _Tree:
     join = [sys.executable, "-m", "yolo_fs", "team", "join", "-q", "-C", root]
     subprocess.run(join, check=True)
     return _Tree(root, branch, stack.enter_context(daemon.running(root)))
+
+
+def _settle(trees: list[_Tree]) -> None:
+    """Wait until the processes that answer commands have started: that costs once what many
+    artifacts do.
+    """
+    deadline = time.monotonic() + TIMEOUT_S
+    for tree in trees:
+        while not answers(own_folder(tree.root)) and time.monotonic() < deadline:
+            time.sleep(0.2)
+
+
+def _floor(roots: list[str], rounds: int) -> Sample:
+    """Measure the commits of a hand-over by themselves: nothing is watched, checked or told."""
+    floor, context = Sample(), multiprocessing.get_context("fork")
+    barrier = context.Barrier(len(roots), timeout=TIMEOUT_S)
+    count = WARM_UP + rounds
+    others = [
+        context.Process(target=_commit_together, args=(root, barrier, count)) for root in roots[1:]
+    ]
+    for other in others:
+        other.start()
+    engine = Engine(roots[0], durable=True)
+    for number in range(count):
+        barrier.wait()
+        began = time.perf_counter()
+        engine.commit(artifact(number % repositories.ARTIFACTS, f"floor {number}"))
+        engine.commit(artifact(number % repositories.ARTIFACTS, f"floor {number}, published"))
+        barrier.wait()
+        barrier.wait()
+        if number >= WARM_UP:
+            floor.times_s.append(time.perf_counter() - began)
+    engine.close()
+    for other in others:
+        other.join()
+    return floor
+
+
+def _commit_together(root: str, barrier: Barrier, count: int) -> None:
+    engine = Engine(root, durable=True)
+    for number in range(count):
+        barrier.wait()
+        barrier.wait()
+        engine.commit(artifact(number % repositories.ARTIFACTS, f"floor {number}, published"))
+        barrier.wait()
+    engine.close()
 
 
 def _time(trees: list[_Tree], number: int) -> tuple[float, float, float]:

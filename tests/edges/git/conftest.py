@@ -157,7 +157,9 @@ class Engine:
         place = Path(self.repository.root, path)
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(content)
-        return self.commit(CommitRequest(path, content, subject, (("Yolo-Artifact", "plan"),)))[0]
+        made = self.commit(CommitRequest(path, content, subject, (("Yolo-Artifact", "plan"),)))[0]
+        self.follower.read_ahead()
+        return made
 
     def put_and_follow(self, path: str, data: bytes | str) -> CommitResult:
         made = self.put(path, data)

@@ -223,6 +223,43 @@ def test_what_is_not_there_is_none_and_the_next_answer_is_right(
     assert objects.read(user.tip()).oid == user.tip()
 
 
+def test_what_another_process_wrote_is_read_without_git_until_it_is_gone(user: User) -> None:
+    mine, other = store_of(user), store_of(user)
+    object_format = other.object_format
+    assert mine.read(object_format.zero) is None
+    mine.close()
+    blobs = [object_format.hash_object("blob", b"%d" % number) for number in range(4)]
+    other.write(blobs[:2])
+    other.write(blobs[2:3])
+    assert mine.read(blobs[1].oid) == blobs[1]
+    assert list(mine.read_many([each.oid for each in blobs[:3]])) == blobs[:3]
+    assert mine._reader is None
+    other.write(blobs[3:])
+    for path in packs(user).glob("*"):
+        path.unlink()
+    assert mine.read(blobs[3].oid) is None
+    mine.end()
+    other.end()
+
+
+def test_a_pack_that_cannot_be_read_and_a_difference_are_left_to_git(user: User) -> None:
+    mine, other = store_of(user), store_of(user)
+    object_format = other.object_format
+    assert mine.read(object_format.zero) is None
+    base = object_format.hash_object("tree", b"")
+    lines = [b"100644 %d\0%s" % (number, bytes(20)) for number in range(30)]
+    first = object_format.hash_object("tree", b"".join(lines[:29]))
+    second = object_format.hash_object("tree", b"".join(lines), first.oid)
+    other.write([first, second])
+    (packs(user) / "pack-torn.pack").write_bytes(b"PACK\0\0\0\2\0\0\0\7")
+    (packs(user) / "pack-torn.idx").write_bytes(b"")
+    assert mine.read(second.oid) == second._replace(base="")
+    assert mine.read(first.oid) == first
+    assert mine.read(base.oid) == base
+    mine.end()
+    other.end()
+
+
 def test_an_ambiguous_abbreviation_names_nothing(user: User, engine: Engines) -> None:
     object_format, seen = ObjectFormat("sha1"), {}
     for number in range(100_000):

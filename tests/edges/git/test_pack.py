@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import random
+import zlib
 
 import pytest
 
-from yolo_fs.edges.git.object_format import GitObject, ObjectFormat, pack_of
+from yolo_fs.edges.git.object_format import GitObject, ObjectFormat, objects_in, pack_of
 
 from .conftest import Make
 
@@ -82,3 +83,18 @@ def test_an_object_whose_base_is_not_in_the_pack_is_whole(make: Make) -> None:
     stranger = object_format.hash_object("blob", b"elsewhere")
     said = indexed(make, "sha1", [object_format.hash_object("blob", b"here", stranger.oid)])
     assert all(len(words) == 5 for words in said.values())
+
+
+@pytest.mark.parametrize("algorithm", FORMATS)
+def test_what_a_pack_holds_whole_is_read_back_wherever_it_is_cut_off(algorithm: str) -> None:
+    print(f"seed {SEED}")
+    chance, object_format = random.Random(SEED), ObjectFormat(algorithm)
+    bodies = [chance.randbytes(size) for size in (0, 3, 128, 129, 5_000)]
+    whole = [object_format.hash_object("blob", body) for body in bodies]
+    changed = object_format.hash_object("blob", bodies[-1] + b"more", whole[-1].oid)
+    last = object_format.hash_object("commit", b"tree\n")
+    pack = pack_of([*whole, changed, last], object_format).data
+    assert list(objects_in(pack, object_format)) == [*whole, last]
+    for size in chance.sample(range(len(pack) - object_format.size), 50):
+        with pytest.raises((ValueError, IndexError, zlib.error)):
+            list(objects_in(pack[:size], object_format))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import subprocess
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ import pytest
 from tests.services.team.test_lane import BRANCH, assert_agreed, at_remote, settle
 from tests.services.team.test_leases import backend
 from tests.services.team.work_trees import GAPS, PLAN, Clones, CloneTree, gap, plan
-from yolo_fs.reasons import Reason
+from yolo_fs.reasons import Reason, YoloError
 from yolo_fs.rules.team.lease import path_of
 
 
@@ -52,6 +54,54 @@ def test_a_clone_without_a_common_ancestor_takes_part(
 
     assert_agreed(bare, a, stranger)
     stranger.close()
+
+
+def test_a_remote_of_another_hash_is_told_and_work_goes_on(clones: Clones, tmp_path: Path) -> None:
+    a, _ = clones
+    a.write(PLAN, plan("Tokens"))
+    a.lane.exchange()
+    root = tmp_path / "sha256"
+    subprocess.run(["git", "init", "-q", "--object-format=sha256", str(root)], check=True)
+    stranger = CloneTree(root)
+    stranger.git("remote", "add", "origin", a.git("remote", "get-url", "origin").strip())
+    stranger.join_remote()
+    stranger.write(GAPS, gap(1))
+    with pytest.raises(YoloError, match="another hash"):
+        stranger.lane.exchange()
+    assert stranger.committed(GAPS) == gap(1) + "\n"
+    stranger.close()
+
+
+class _Expired(BaseHTTPRequestHandler):
+    """Asks everybody for credentials."""
+
+    def do_GET(self) -> None:
+        self.send_response(401)
+        self.send_header("WWW-Authenticate", 'Basic realm="team"')
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+
+def test_credentials_that_expired_are_told_without_a_prompt_and_nothing_is_lost(
+    clones: Clones, bare: Path
+) -> None:
+    a, b = clones
+    address = a.git("remote", "get-url", "origin").strip()
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Expired) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        a.git("remote", "set-url", "origin", f"http://127.0.0.1:{server.server_port}/team.git")
+        a.write(GAPS, gap(1))
+        with pytest.raises(YoloError) as refused:
+            a.lane.exchange()
+        server.shutdown()
+    assert refused.value.reason is Reason.REMOTE_AWAY
+    assert a.look().publish
+
+    a.git("remote", "set-url", "origin", address)
+    settle(a, b)
+    assert_agreed(bare, a, b)
 
 
 def test_two_clones_of_one_name_publish_nothing_twice(clones: Clones, bare: Path) -> None:

@@ -18,6 +18,7 @@ from tests.services.team.work_trees import (
     SUMMARY,
     Clones,
     CloneTree,
+    commits_named,
     gap,
     plan,
     summary,
@@ -25,9 +26,7 @@ from tests.services.team.work_trees import (
 from yolo_fs.cli.main import run
 from yolo_fs.edges.git import remote as remote_module
 from yolo_fs.reasons import Reason, YoloError
-from yolo_fs.services.history.team import Team
 from yolo_fs.services.team.membership import leave
-from yolo_fs.services.workspace.settings import load
 
 BRANCH = "refs/heads/yolo/team/main"
 
@@ -89,13 +88,6 @@ def test_nothing_is_pushed_before_the_user_has_joined_and_agreed(
     assert run(["team", "join", "origin", "--yes", "-q", "-C", str(clone.root)]) == 0
     assert run(["team", "sync", "-q", "-C", str(clone.root)]) == 0
     assert_agreed(bare, clone)
-
-
-def commits_named(clone: CloneTree) -> set[str]:
-    """Return the source commits that count as evidence in a clone."""
-    team = Team(clone.repository, load(str(clone.root)))
-    facts = team.facts(clone.repository.head().tip)
-    return {commit.oid for phase in facts for commit in phase.commits.values()}
 
 
 @pytest.mark.parametrize("with_source", [True, False])

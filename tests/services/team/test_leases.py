@@ -6,15 +6,18 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.services.team.test_lane import BRANCH, at_remote, settle
 from tests.services.team.work_trees import GAPS, PHASE, Clones, CloneTree, gap
 from yolo_fs.cli.main import run
+from yolo_fs.edges.git.conversation import GitOutput
 from yolo_fs.edges.git.remote import Remote
 from yolo_fs.reasons import Reason, YoloError
 from yolo_fs.rules.team.lease import TeamLease, path_of, read_lease
+from yolo_fs.services.team.lane import Exchange
 
 DECISIONS = f"{PHASE}/decisions.jsonl"
 DECISION = (
@@ -159,3 +162,42 @@ def test_leases_are_taken_shown_and_given_back_by_command(
     ]
     assert run(["team", "lease", "release", "backend", "-q", *where]) == 0
     assert backend(b).holder == ""
+
+
+def test_a_still_remote_is_offered_to_before_it_is_looked_at_and_decides_all_the_same(
+    clones: Clones, bare: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b = clones
+    lane, asked, call = b.lane, [], Remote._call
+
+    def count(self: Remote, command: str, *arguments: str, **more: Any) -> GitOutput:
+        asked.append(command)
+        return call(self, command, *arguments, **more)
+
+    def exchange() -> tuple[Exchange, list[str]]:
+        asked.clear()
+        return lane.exchange(), [command for command in asked if command != "fetch"]
+
+    lane.exchange()
+    monkeypatch.setattr(Remote, "_call", count)
+    b.write(GAPS, gap(1))
+    assert exchange() == (Exchange(moved=True, waiting=0), ["push", "ls-remote"])
+
+    a.write(DECISIONS, DECISION)
+    a.meet()
+    b.write(GAPS, gap(1), gap(2))
+    assert exchange()[1] == ["push", "ls-remote", "push", "ls-remote"]
+    lane.exchange()
+
+    lease = take(a)
+    b.write(GAPS, gap(1), gap(2), gap(3))
+    found, commands = exchange()
+    assert [one.reason for one in found.held] == [Reason.LEASE_HELD]
+    assert commands == ["push", "ls-remote"]
+    lane.exchange()
+    a.lane.pass_lease("backend", "", lease)
+    found, commands = exchange()
+    assert (found.waiting, commands) == (0, ["ls-remote", "push", "ls-remote"])
+    settle(*clones)
+    assert a.planning() == b.planning()
+    assert published(bare).count("docs(01): gaps") == 3

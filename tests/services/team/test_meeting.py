@@ -7,9 +7,21 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.services.team.work_trees import GAPS, PHASE, PLAN, TEAM_REF, TeamTree, gap, plan
+from tests.services.team.work_trees import (
+    GAPS,
+    PHASE,
+    PLAN,
+    SUMMARY,
+    TEAM_REF,
+    TeamTree,
+    commits_named,
+    gap,
+    plan,
+    summary,
+)
 from yolo_fs.edges import failpoint
 from yolo_fs.reasons import Reason, YoloError
+from yolo_fs.services.team.membership import leave
 
 Trees = tuple[TeamTree, TeamTree]
 
@@ -215,6 +227,23 @@ def test_a_deleted_file_is_not_brought_back_before_the_team_has_a_new_version(tr
     a.write(GAPS, gap(1), gap(2))
     settle(*trees)
     assert a.planning() == b.planning()
+
+
+def test_the_commits_that_a_summary_names_count_beside_it_before_any_merge(trees: Trees) -> None:
+    a, b = trees
+    a.write(PLAN, plan("Tokens"))
+    settle(*trees)
+    a.place("src/a.ts", "export {}\n")
+    a.git("add", "src")
+    a.git("commit", "-q", "-m", "feat(01-01): T1 store tokens")
+    source = a.git("rev-parse", "HEAD").strip()
+    a.write(GAPS, gap(1))  # which comes between the two and is shown with them
+    a.write(SUMMARY, summary(source))
+    settle(*trees)
+    assert commits_named(b) == {source}
+
+    leave(a.repository)
+    assert commits_named(b) == set()
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from tests.support.git_servers import SERVERS
 from tests.support.shared import made_once
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.services.daemon.coordinator import Coordinator
+from yolo_fs.services.history.team import Team
 from yolo_fs.services.team.lane import Lane
 from yolo_fs.services.team.meeting import TeamMeeting, TeamStanding
 from yolo_fs.services.team.membership import join, membership_of
@@ -136,6 +137,13 @@ class TeamTree:
 
     def subjects(self, revision: str = "HEAD") -> list[str]:
         return self.git("log", "--reverse", "--format=%s", revision, "--", PHASE).splitlines()
+
+
+def commits_named(clone: TeamTree) -> set[str]:
+    """Return the source commits that count as evidence in a work tree."""
+    team = Team(clone.repository, load(str(clone.root)))
+    facts = team.facts(clone.repository.head().tip)
+    return {commit.oid for phase in facts for commit in phase.commits.values()}
 
 
 def _begin(folder: Path) -> None:

@@ -158,6 +158,8 @@ class IndexSync:
         self._repository = repository
         self._lives_long = lives_long
         self._begun: _Begun | None = None
+        self._read_ahead_at: Stamp | None = None
+        """The stamp of the index that git is to read for the next draft."""
         self._drafter = ThreadPoolExecutor(1, thread_name_prefix="index")
         self._note = ScratchRecord(f"{repository.own_dir}/index-pending")
         self.pending: dict[str, IndexUpdate] = _read(self._note.read())
@@ -212,8 +214,13 @@ class IndexSync:
         if draft.is_placed:
             self._listed_at = draft.placed_at
             self._settle(each for each in follows if each.path not in self.diverged)
-            if self._lives_long and is_again and draft.placed_at:
-                self._drafter.submit(self._begin, draft.placed_at)
+            self._read_ahead_at = draft.placed_at if self._lives_long and is_again else None
+
+    def read_ahead(self) -> None:
+        """Let git read the index for the next draft, once what is more urgent is done."""
+        if self._read_ahead_at:
+            self._drafter.submit(self._begin, self._read_ahead_at)
+            self._read_ahead_at = None
 
     def close(self) -> None:
         """End the git that waits, and the thread."""

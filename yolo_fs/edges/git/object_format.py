@@ -10,7 +10,7 @@ import hashlib
 import struct
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -55,6 +55,7 @@ class ObjectFormat(NamedTuple):
 
 
 _TYPES = {"commit": 1, "tree": 2, "blob": 3}
+_KINDS = {number: kind for kind, number in _TYPES.items()}
 _OFFSET_DELTA = 6
 _LONGEST_CHAIN = 50
 """Differences upon differences; the depth at which git itself stops."""
@@ -113,6 +114,33 @@ def pack_of(objects: Iterable[GitObject], object_format: ObjectFormat) -> Pack:
     return Pack(
         checksum.hex(), bytes(pack) + checksum, _index(sorted(entries), checksum, object_format)
     )
+
+
+def objects_in(pack: bytes, object_format: ObjectFormat) -> Iterator[GitObject]:
+    """Yield the objects that a small pack of ours holds whole, named by what was read.
+
+    Raises:
+        ValueError, IndexError, zlib.error: it is cut off, or no pack.
+    """
+    if pack[:4] != b"PACK":
+        raise ValueError(pack[:4])
+    at = 12
+    for _ in range(int.from_bytes(pack[8:12], "big")):
+        type_ = pack[at] >> 4 & 0x07
+        at = _after_number(pack, at)
+        if type_ == _OFFSET_DELTA:
+            at = _after_number(pack, at)
+        stream = zlib.decompressobj()
+        body = stream.decompress(pack[at:])
+        at = len(pack) - len(stream.unused_data)
+        if type_ in _KINDS:
+            yield object_format.hash_object(_KINDS[type_], body)
+
+
+def _after_number(pack: bytes, at: int) -> int:
+    while pack[at] & 0x80:
+        at += 1
+    return at + 1
 
 
 def _index(entries: Sequence[_Entry], pack: bytes, object_format: ObjectFormat) -> bytes:

@@ -13,13 +13,15 @@ import fcntl
 import os
 import secrets
 import stat
+import time
+import zlib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from yolo_fs.edges import failpoint
 from yolo_fs.edges.git.conversation import Conversation, GitError
-from yolo_fs.edges.git.object_format import GitObject, ObjectFormat, Pack, pack_of
+from yolo_fs.edges.git.object_format import GitObject, ObjectFormat, Pack, objects_in, pack_of
 from yolo_fs.edges.git.runner import Git
 from yolo_fs.edges.store import sync_directory
 from yolo_fs.reasons import Exit, Reason, YoloError
@@ -32,6 +34,10 @@ _ASKED_AHEAD = 64
 """Objects in one question, which has to fit into a pipe, or we and git would each wait for the
 other to read."""
 
+_SMALL_PACK_BYTES = 1 << 16
+_FRESH_MOST = 500
+_TICK_NS = 20_000_000
+"""Longer than the clock of a file system needs to tell two changes of a folder apart."""
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -70,6 +76,7 @@ class ObjectStore:
         self.packs_written = 0
         """By this process; every git has to look into each of them until it is merged."""
         self._reader: Conversation | None = None
+        self._fresh = _FreshPacks(self.pack_folder, object_format)
 
     # --- reading ---
 
@@ -77,6 +84,8 @@ class ObjectStore:
         """Return the object that a name (an id or a revision) refers to, or None when there is
         none.
         """
+        if fresh := self._fresh.read(name):
+            return fresh
         try:
             return self._ask(name)
         except YoloError:
@@ -96,13 +105,15 @@ class ObjectStore:
         """
         for at in range(0, len(oids), _ASKED_AHEAD):
             some = oids[at : at + _ASKED_AHEAD]
+            fresh = {oid: self._fresh.read(oid) for oid in some}
+            rest = [oid for oid, found in fresh.items() if found is None]
             try:
-                reader = self._put(some)
-                found = [_answer(reader) for _ in some]
+                reader = self._put(rest) if rest else None
+                asked = {oid: _answer(reader) for oid in rest if reader}
             except YoloError:
                 self.close()
-                found = [self.read(oid) for oid in some]
-            yield from found
+                asked = {oid: self.read(oid) for oid in rest}
+            yield from ((fresh | asked)[oid] for oid in some)
 
     def end(self) -> None:
         """End the reading process and the threads."""
@@ -191,6 +202,55 @@ class ObjectStore:
             os.fchmod(descriptor, stat.S_IMODE(os.fstat(descriptor).st_mode) | self._shared & 0o044)
         _write_all(descriptor, data)
         return _Draft(descriptor, temporary, final)
+
+
+class _FreshPacks:
+    """The small packs that other daemons of the repository have written of late: for an object that
+    it does not know, git looks through its whole store.
+    """
+
+    def __init__(self, folder: str, object_format: ObjectFormat):
+        self._folder = folder
+        self._format = object_format
+        self._listed_at: int | None = None
+        """When the folder was changed last before it was listed; None where that is uncertain."""
+        self._known: set[str] | None = None
+        self._unread: list[str] = []
+        """Paths of packs, the youngest last."""
+        self._objects: dict[str, GitObject] = {}
+
+    def read(self, name: str) -> GitObject | None:
+        """Return an object, or None where it is in none of them, or as a difference."""
+        if name not in self._objects:
+            self._list()
+        while name not in self._objects and self._unread:
+            self._take_in(self._unread.pop())
+        return self._objects.get(name)
+
+    def _list(self) -> None:
+        with contextlib.suppress(OSError):
+            changed = os.stat(self._folder).st_mtime_ns
+            if changed == self._listed_at:
+                return
+            self._listed_at = changed if time.time_ns() - changed > _TICK_NS else None
+            # The index of a pack gets its name last.
+            names = {name for name in os.listdir(self._folder) if name.endswith(".idx")}
+            fresh = names - (names if self._known is None else self._known)
+            self._known = names
+            paths = [f"{self._folder}/{name.removesuffix('.idx')}.pack" for name in fresh]
+            facts = sorted((os.stat(path).st_mtime_ns, path) for path in paths)
+            self._unread = [*self._unread, *(path for _, path in facts)][-_FRESH_MOST:]
+
+    def _take_in(self, path: str) -> None:
+        if len(self._objects) > _FRESH_MOST:
+            self._objects.clear()
+        with (
+            contextlib.suppress(OSError, ValueError, IndexError, zlib.error),
+            open(path, "rb", buffering=0) as file,
+        ):
+            if os.fstat(file.fileno()).st_size <= _SMALL_PACK_BYTES:
+                found = objects_in(file.readall(), self._format)
+                self._objects |= {each.oid: each for each in found}
 
 
 @contextlib.contextmanager

@@ -421,8 +421,8 @@ def _open_to_others(facts: os.stat_result) -> bool:
 def content_of(path: str) -> bytes:
     """Return what a file of git's holds; nothing where it cannot be read."""
     try:
-        with open(path, "rb") as file:
-            return file.read()
+        with open(path, "rb", buffering=0) as file:
+            return file.readall()
     except OSError:
         return b""
 
@@ -452,8 +452,5 @@ def _entries_of(data: bytes, oid_size: int) -> list[StagedEntry] | None:
 
 
 def _first_line(path: str) -> str:
-    try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            return file.readline(4096).rstrip("\n")
-    except OSError:
-        return ""
+    """Return the first line of a small file; without a text layer, for it is read at every turn."""
+    return os.fsdecode(content_of(path).partition(b"\n")[0])

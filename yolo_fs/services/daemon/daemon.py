@@ -292,7 +292,9 @@ class Daemon:
             self._coordinator.take_note(head)
             now = time.monotonic()
             self._committed_at |= dict.fromkeys(standing.received, now)
-            self._schedule.ask("index")
+            self._schedule.ask(
+                "index", in_s=0.0 if self._coordinator.index.pending else TEAM_FOLLOW_S
+            )
             follows = ("received", "projections", "states", "contexts")
             self._schedule.ask(*follows, in_s=TEAM_FOLLOW_S)
         return TEAM_EVERY_S if standing and standing.is_moving else None
@@ -342,6 +344,7 @@ class Daemon:
         ours.
         """
         if not self._coordinator.index.pending:
+            self._coordinator.index.read_ahead()
             return None
         began = time.monotonic()
         self._coordinator.sync_index()

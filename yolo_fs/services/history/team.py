@@ -40,7 +40,7 @@ from yolo_fs.rules.loops.facts import (
 from yolo_fs.rules.loops.rounds import loops
 from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.services.history.index import HistoryIndex, IndexedCommit
-from yolo_fs.services.workspace.places import ACTIVE, LINES, planning_home
+from yolo_fs.services.workspace.places import ACTIVE, BESIDE, LINES, planning_home
 from yolo_fs.services.workspace.settings import Settings
 
 _NONE = (None,)
@@ -172,7 +172,8 @@ class Team:
         )
 
     def _line_tips(self) -> tuple[str, ...]:
-        return tuple(sorted(set(self._repository.refs_below(LINES).values())))
+        known = self._repository.refs_below(LINES) | self._repository.refs_below(BESIDE)
+        return tuple(sorted(set(known.values())))
 
     def _read_lines(self, commit: str, tips: tuple[str, ...]) -> None:
         wanted = commit, tips

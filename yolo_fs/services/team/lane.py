@@ -100,6 +100,8 @@ class Lane:
         self._sign_root = _SIGN_ROOTS[0]
         self._line_roots: tuple[str, ...] = _LINE_ROOTS if membership.with_source else ()
         """Where our own branch may be pushed to; the first that the remote takes."""
+        self._is_still = False
+        """Whether the remote was as we knew it when we looked last."""
         self._own_lines: dict[str, str] = {}
         """Ref → what the remote has of our own branch."""
         self._watched: dict[str, _SilentLease] = {}
@@ -113,25 +115,37 @@ class Lane:
         Raises:
             YoloError: REMOTE_AWAY when the remote cannot be reached, REMOTE_REFUSED in its words.
         """
-        moved = self._fetch()
+        # Where nobody else was at work a moment ago, a push need not wait for a look.
+        was_still, self._is_still = self._is_still, False
+        moved = was_still and self._offer() is True
+        moved = self._fetch() or moved
         for attempt in range(_ROUNDS):
-            standing = self._meeting.standing()
-            if not standing.publish or standing.merges:
-                return Exchange(moved, len(standing.publish))
-            requests, held = self._meeting.outgoing(standing.publish, standing.tip)
-            commits = tuple(change.commit for change in standing.publish)
-            if refusal := self._refusal_of(commits):
-                return Exchange(moved, len(standing.publish), (*held, refusal))
-            if not requests:
-                return Exchange(moved, len(standing.publish), held)
-            with self._committer.built_on(requests, standing.tip) as tip:
-                took = tip is None or self._push(tip, standing.tip, commits)
-            self._used |= dict.fromkeys(_departments(standing.publish), time.monotonic())
-            if not took:
+            offered = self._offer()
+            if isinstance(offered, Exchange):
+                return offered._replace(moved=moved)
+            if not offered:
                 time.sleep(random.uniform(0, 0.05 * 2**attempt))
-            moved = took or moved
-            moved = self._fetch() or moved
+            moved = self._fetch() or offered or moved
         return Exchange(moved, len(self._meeting.standing().publish))
+
+    def _offer(self) -> bool | Exchange:
+        """Offer what the team lacks, as far as is known; return whether the remote took it, or how
+        it is left where nothing can be offered.
+        """
+        standing = self._meeting.standing()
+        left = Exchange(moved=False, waiting=len(standing.publish))
+        if not standing.publish or standing.merges:
+            return left
+        requests, held = self._meeting.outgoing(standing.publish, standing.tip)
+        commits = tuple(change.commit for change in standing.publish)
+        if refusal := self._refusal_of(commits):
+            return left._replace(held=(*held, refusal))
+        if not requests:
+            return left._replace(held=held)
+        with self._committer.built_on(requests, standing.tip) as tip:
+            took = tip is None or self._push(tip, standing.tip, commits)
+        self._used |= dict.fromkeys(_departments(standing.publish), time.monotonic())
+        return took
 
     def resolve(self, path: str) -> None:
         """Publish our version of a conflict on top of the team's, as a person chose.
@@ -302,28 +316,29 @@ class Lane:
         branch = self._membership.branch
         found = self._remote.tips(branch, *(f"{root}*" for root in _LINE_ROOTS))
         there = found.pop(branch, None)
-        self._fetch_lines(found)
-        if there == before:
-            return False
-        if there is None:
-            self._repository.git.run("update-ref", "-d", self._membership.ref, before or "")
-        else:
-            self._remote.fetch({branch: self._membership.ref})
-        return True
+        wanted = self._wanted_lines(found)
+        self._is_still = there == before
+        if there and not self._is_still:
+            wanted[branch] = self._membership.ref
+        if wanted:
+            self._remote.fetch(wanted)
+        if there is None and before:
+            self._repository.git.run("update-ref", "-d", self._membership.ref, before)
+        return not self._is_still
 
-    def _fetch_lines(self, found: Mapping[str, str]) -> None:
-        """Fetch the branches of other clones before the artifacts that name their commits."""
+    def _wanted_lines(self, found: Mapping[str, str]) -> dict[str, str]:
+        """Return which branches of other clones have moved: they are fetched before the artifacts
+        that name their commits.
+        """
         named = {ref: ref.rpartition("/")[2] for ref in found}
         own = self._membership.clone
         self._own_lines = {ref: found[ref] for ref, clone in named.items() if clone == own}
         known = self._repository.refs_below(LINES)
-        wanted = {
+        return {
             ref: f"{LINES}{clone}"
             for ref, clone in named.items()
             if clone != own and _CLONE.fullmatch(clone) and known.get(LINES + clone) != found[ref]
         }
-        if wanted:
-            self._remote.fetch(wanted)
 
     def _push(self, tip: str, before: str | None, commits: tuple[str, ...]) -> bool:
         """Offer a chain to the remote; return whether it took it. False: somebody was first."""

@@ -41,6 +41,7 @@ from yolo_fs.schemas.base import Record
 from yolo_fs.services.checking.checker import Checker, previous_records
 from yolo_fs.services.checking.snapshots import WorkTree
 from yolo_fs.services.team.membership import Membership
+from yolo_fs.services.workspace.places import BESIDE
 from yolo_fs.services.workspace.settings import Settings
 
 _ORIGIN = re.compile(r"[a-z0-9][a-z0-9-]{0,80}/[0-9a-f]{40,64}")
@@ -151,6 +152,7 @@ class TeamMeeting:
                 break
             count, held = self._take_in(found, head)
             if not count and found.publish and not self.membership.remote:
+                self._show_line(found.publish, head)
                 count, refused = self._publish(found, attempt)
                 held += refused
             done += count
@@ -455,6 +457,14 @@ class TeamMeeting:
         paths = sorted({result.path for result in made})
         self._emit("team.published", "", {"paths": paths, "commits": len(made)})
         return len(made), held
+
+    def _show_line(self, changes: Iterable[PathChange], head: Head) -> None:
+        """Show the other work trees the branch, before artifacts that may name commits of it."""
+        made = (read_commit(self._repository, change.commit) for change in changes)
+        parents = (parent for commit in made if commit for parent in commit.parents)
+        befores = (read_commit(self._repository, parent) for parent in parents)
+        if head.tip and any(before and not before.is_ours for before in befores):
+            self._repository.git.run("update-ref", f"{BESIDE}{self.membership.clone}", head.tip)
 
     def outgoing(
         self, changes: Iterable[PathChange], tip: str | None

@@ -15,7 +15,7 @@ from yolo_fs.edges.git.repository import Head, Repository
 from yolo_fs.edges.store import Damaged, private_directory, read_json, write_json
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.services.workspace.own_files import TEAM
-from yolo_fs.services.workspace.places import LINES
+from yolo_fs.services.workspace.places import BESIDE, LINES
 
 DEFAULT_TEAM = "main"
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
@@ -154,8 +154,9 @@ def leave(repository: Repository) -> Membership | None:
     before = membership_of(repository)
     if before:
         os.unlink(TEAM.path(repository))
-        for ref, oid in repository.refs_below(LINES).items() if before.remote else ():
-            repository.git.run("update-ref", "-d", ref, oid, ok=(0, 1, 128))
+        lines = repository.refs_below(LINES) if before.remote else {}
+        for ref in (*lines, f"{BESIDE}{before.clone}"):
+            repository.git.run("update-ref", "-d", ref, ok=(0, 1, 128))
     return before
 
 

@@ -15,6 +15,8 @@ ACTIVE = f"{PLANNING_ROOT}/ACTIVE"
 
 LINES = "refs/yolo-fs/lines/"
 """Below it, the branches of the team's other clones: the commits that their summaries name."""
+BESIDE = "refs/yolo-fs/beside/"
+"""Below it, the same of the work trees of this repository that are in a team."""
 
 
 def lock_path(repository: Repository) -> str:
