@@ -12,6 +12,7 @@ from typing import Any
 from tests.e2e.artifacts import PLANNING, Artifact
 from tests.support import forked
 from tests.support.forked import DEADLINE_S
+from yolo_fs.edges import PORTABLE
 
 OUTSIDE = ":!.yolo-planning"
 
@@ -27,6 +28,7 @@ def environment(home: Path) -> dict[str, str]:
         "GIT_TERMINAL_PROMPT": "0",
         "PYTHONWARNINGS": "error",
         "YOLO_FS_COLD": "1",  # a warm process beside each daemon would cost the suite minutes; test_warm has them
+        **{name: os.environ[name] for name in (PORTABLE,) if name in os.environ},
     }
 
 

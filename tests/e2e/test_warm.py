@@ -23,8 +23,10 @@ import yolo_fs
 from tests.e2e.artifacts import PLANNING
 from tests.e2e.daemon import Daemon, descendants, until
 from tests.e2e.repo import DEADLINE_S, Repo
+from yolo_fs.edges import IS_LINUX
 from yolo_fs.edges.warm_path import COLD, SOCKET, answers
 
+pytestmark = pytest.mark.skipif(not IS_LINUX, reason="only Linux has a warm process")
 Start = Callable[..., Daemon]
 Done = tuple[int, bytes, bytes]
 

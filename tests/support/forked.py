@@ -24,6 +24,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+from yolo_fs.edges import PORTABLE
+
 ROOT = Path(__file__).parents[2]
 DEADLINE_S = 60.0
 """Generous: it bounds a hang and measures nothing."""
@@ -145,6 +147,7 @@ def _orders() -> socket.socket:
     """Return the way to the process that forks, which is begun when it is first asked for."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     env = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "PYTHONWARNINGS": "error"}
+    env |= {name: os.environ[name] for name in (PORTABLE,) if name in os.environ}
     with theirs:
         server = subprocess.Popen(
             [sys.executable, "-P", "-m", "tests.support.forked"],

@@ -31,7 +31,7 @@ def main() -> int:
     place.mkdir(parents=True, exist_ok=True)
     if given.alone:
         return _alone(FAMILIES[given.family[0]], int(given.size), place, given.seed)
-    print(f"{machine(str(place))}\nYOLO_SEED={given.seed}\n", flush=True)
+    print(f"{machine(str(place))}\ncommit {_commit()}\nYOLO_SEED={given.seed}\n", flush=True)
     began = time.monotonic()
     with ThreadPoolExecutor(given.at_once) as pool:
         orders = [(name, FAMILIES[name].count(given.size)) for name in given.family or FAMILIES]
@@ -42,6 +42,12 @@ def main() -> int:
         for text in (*tally.faults, *tally.notes):
             print(f"{tally.family}: {text}")
     return int(not all(tally.is_clean for tally in tallies))
+
+
+def _commit() -> str:
+    """Return the commit of the tree that is tried; `-dirty` when the tree is not quite that commit."""
+    asked = ["git", "describe", "--always", "--dirty", "--abbrev=9", "--exclude=*"]
+    return subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
 
 
 def _in_a_process(name: str, count: int, place: Path, seed: int) -> Tally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -10,9 +11,9 @@ from pathlib import Path
 
 from tests.e2e.artifacts import mixed
 from tests.e2e.repo import Repo, make_repo
+from tests.torture.flood import PATIENCE_S
 from tests.torture.surroundings import Ground, SkipError, Writelog, settled
 
-PATIENCE_S = 600.0
 _ARTIFACTS = 40
 
 # --- file systems ----------------------------------------------------------------------------------------------------
@@ -153,6 +154,9 @@ def jj(repo: Repo, text: str, turn: int) -> None:
     path.write_text("line = 2\n")
     _call(repo, "jj", "squash", "--into", "@-", str(path))
     _call(repo, "jj", "describe", "-r", "@-", "-m", text)
+    _call(
+        repo, "jj", "rebase", "-b", "@-", "-d", "main"
+    )  # upon what the daemon committed meanwhile
     _call(repo, "jj", "bookmark", "set", "main", "-r", "@-")
     repo.git("checkout", "-q", "main")
 
@@ -200,6 +204,8 @@ def _beside(ground: Ground, name: str) -> None:
     commit, version = _PROGRAMS[name]
     repo = ground.repo(rescan_s=1)
     repo.yolo_fs("init")
+    repo.git("add", "-A")
+    repo.git("commit", "-q", "-m", "chore: the planning tree")
     log = Writelog(repo)
     daemon = ground.daemon(repo)
     daemon.start()
@@ -217,6 +223,8 @@ def _beside(ground: Ground, name: str) -> None:
     log.acknowledged(daemon.mailbox.events)
     daemon.kill()
     ground.tally.count += 1
-    told = _call(repo, *version).split("\n")[0].split(" (")[0] if version else name
-    ground.tally.notes.append(f"{told}: {_TURNS} commits beside {len(artifacts)} artifacts")
+    told = re.search(r"\d[\d.]*", _call(repo, *version) if version else "")
+    ground.tally.notes.append(
+        f"{name} {told.group() if told else '(any version)'}: {_TURNS} commits beside {len(artifacts)} artifacts"
+    )
     ground.judge(repo, log, name)

@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.teams import Team
 from tests.web.served import Client
+from yolo_fs.edges import PROC
 from yolo_fs.web.access import Gatekeeper, is_foreign
 
 TARGETS = (
@@ -237,7 +238,7 @@ def test_a_connection_of_another_user_is_told_apart(tmp_path: Path) -> None:
 
 
 def test_a_second_user_gets_nothing_even_with_the_cookie(client: Client) -> None:
-    if os.getuid() != 0 or not os.path.exists("/proc/net/tcp"):
+    if os.getuid() != 0 or not os.path.exists(f"{PROC}/net/tcp"):
         pytest.skip("only root can be two users, and only Linux tells whose a connection is")
     reader, writer = os.pipe()
     child = os.fork()
