@@ -40,6 +40,7 @@ NAMES = (
     "memory",
     "missed",
     "adopt",
+    "kept",
     "worktrees",
     "clones",
     "board",

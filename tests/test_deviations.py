@@ -296,7 +296,7 @@ def nonsense_value(sample: Sample, at: int, line: dict[str, Any], rng: random.Ra
     return bool(found)
 
 
-_DERIVED = {"p", "n", "w", "mh", "tp", "tt"}
+_DERIVED = {"p", "n", "w", "tp", "tt", "v", "done"}
 """Keys whose absence may be mended from what else is there."""
 _TELLING = {"type", "gl", "src", "r", "cycle", "issue", "reason", "a", "endpoint", "component"}
 """Keys that tell which shape a line has."""

@@ -9,6 +9,7 @@ import itertools
 import json
 import os
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -27,7 +28,8 @@ GOOD_SHARE = 0.57
 """By an independent oracle of keys, types and listed values, of 364 contents of real teams."""
 FOLDERS = 150
 KILL_EVERY = 50
-"""Contents between two kills."""
+KILL_EVERY_S = 20.0
+"""Contents, or time, between two kills; what comes first."""
 KEPT = "refs/yolo-fs/kept/main"
 PATIENCE_S = 90.0
 """Bounds a hang: a killed daemon starts, and looks at everything."""
@@ -115,6 +117,7 @@ class _Agents:
         self._repo = repo
         self._daemon = daemon
         self._until_kill = ground.rng.randint(5, 15)
+        self._next_kill = time.monotonic() + KILL_EVERY_S
         self.kills = 0
 
     def write(self, written: Written) -> None:
@@ -150,12 +153,13 @@ class _Agents:
     def _meanwhile(self) -> None:
         threading.Event().wait(self._ground.rng.choice((0, 0, self._ground.rng.uniform(0, 0.03))))
         self._until_kill -= 1
-        if self._until_kill > 0:
+        if self._until_kill > 0 and time.monotonic() < self._next_kill:
             return
         self._until_kill = KILL_EVERY
         with_helpers = self._ground.rng.random() < 0.5
         self._daemon.kill(with_helpers=with_helpers)
         start_again(self._daemon, with_helpers=with_helpers)
+        self._next_kill = time.monotonic() + KILL_EVERY_S
         self.kills += 1
 
 
@@ -201,6 +205,8 @@ def _judge(ground: Ground, repo: Repo, every: dict[Content, Written], kills: int
     causes = Counter(reason for entry in entries for reason in entry["cause"]["reasons"])
     common = ", ".join(f"{reason} {number}" for reason, number in causes.most_common(8))
     share = sum(each not in committed for each in every) / len(every)
+    good = sum(written.is_good for written in every.values())
     ground.tally.notes.append(
-        f"{len(every):,} contents, {kills} kills, {share:.0%} refused; kept {len(entries):,}: {common}"
+        f"{len(every):,} contents, {good:,} of them good; {kills} kills; {share:.0%} refused, "
+        f"good ones {len(refused)}; wrong ones accepted {len(wrong)}; kept {len(entries):,}: {common}"
     )

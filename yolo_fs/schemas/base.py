@@ -91,7 +91,7 @@ class Form(Enum):
     `rules.artifacts.forms` binds each to the function that reads it.
     """
 
-    OBJECT_AS_TEXT = "an object, or a number, in place of a text"
+    OBJECT_AS_TEXT = "an object, a number or a list of texts, in place of a text"
     OBJECT_AS_PATH = "an object whose `path`, or `file`, is meant"
     TEXT_AS_ARTIFACT = "a text in place of an object; it is kept as `pv`"
     TEXT_AS_LINK = "a text in place of an object; it is kept as `vi`"

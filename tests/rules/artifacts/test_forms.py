@@ -38,6 +38,8 @@ def test_every_form_is_bound_to_its_reader() -> None:
         ({"p": "03-search"}, {"p": "03"}, "/p"),
         ({"p": "phase 3"}, {"p": "03"}, "/p"),
         ({"d": ["01"]}, {"d": ["03-01"]}, "/d/0"),
+        ({"d": ["03-01 "]}, {"d": ["03-01"]}, "/d/0"),
+        ({"mh": MUST_HAVES | {"tr": [["x", "y"]]}}, {"mh": MUST_HAVES | {"tr": ["x, y"]}}, "/mh/tr/0"),
         ({"mh": MUST_HAVES | {"tr": [{"a": "x", "b": 2}]}}, {"mh": MUST_HAVES | {"tr": ["x: 2"]}}, "/mh/tr/0"),
         (
             {"mh": MUST_HAVES | {"ar": ["src/a.ts serves"]}},
@@ -79,6 +81,13 @@ def test_an_empty_optional_text_is_no_text() -> None:
     (_, task), told = read("03-05.plan.jsonl", HEADER, {"id": "T1", "spec": "", "v": ""})
     assert task == {"id": "T1", "v": ""}
     assert told == [(Reason.EMPTY_VALUE, "/spec")]
+
+
+def test_null_says_nothing_where_nothing_may_be_said() -> None:
+    said = {"mh": {"tr": ["a", None], "ar": None, "kl": []}, "sk": [None], "t": None, "d": None}
+    (header,), told = read("03-05.plan.jsonl", HEADER | said)
+    assert header == HEADER | {"mh": {"tr": ["a"], "kl": []}, "sk": [], "t": None, "d": None}
+    assert set(told) == {(Reason.EMPTY_VALUE, at) for at in ("/sk", "/mh/tr", "/mh/ar")}
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from yolo_fs.services.checking.fix import fix
 from yolo_fs.services.checking.validate import Validator
 
 NAME = "code-review.jsonl"
+RACES = int(os.environ.get("YOLO_RACES", "200"))
 
 
 def review(number: int) -> bytes:
@@ -47,6 +48,7 @@ def write(path: Path, data: bytes, rng: random.Random) -> None:
         file.write(data[cut:])
 
 
+@pytest.mark.timeout(300 + RACES)
 def test_the_file_is_one_of_the_two_whole(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -57,7 +59,7 @@ def test_the_file_is_one_of_the_two_whole(
     (path.parent / "01-01.plan.jsonl").write_text("{}\n")
     won = {"writer": 0, "fix": 0}
     validator = Validator(str(tmp_path))
-    for number in range(int(os.environ.get("YOLO_RACES", "200"))):
+    for number in range(RACES):
         old, new = review(2 * number), review(2 * number + 1)
         path.write_bytes(old)
         [of_new] = [

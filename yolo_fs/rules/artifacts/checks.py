@@ -66,30 +66,16 @@ def _plan_name(place: Place, records: Sequence[Record], _: Surroundings) -> Iter
     line, header = records[0]
     spelled = f"{header.get('p')}-{header.get('n')}"
     if PlanId.parse(spelled) and spelled != str(place.plan):
-        yield (
-            line,
-            Fault(
-                Reason.NAME_MISMATCH,
-                "/n",
-                f"the content is plan {spelled}",
-                f"plan {place.plan}, as the file is named",
-            ),
-        )
+        expected = f"plan {place.plan}, as the file is named"
+        yield line, Fault(Reason.NAME_MISMATCH, "/n", f"the content is plan {spelled}", expected)
     yield from _phase_of_name(place)
 
 
 def _phase_of_name(place: Place) -> Iterator[Located]:
     if place.phase and place.plan and place.phase.number != place.plan.phase:
         expected = f"a plan of phase {place.phase.number}, as the directory is named"
-        yield (
-            0,
-            Fault(
-                Reason.PHASE_MISMATCH,
-                "",
-                f"the file is named after phase {place.plan.phase}",
-                expected,
-            ),
-        )
+        message = f"the file is named after phase {place.plan.phase}"
+        yield 0, Fault(Reason.PHASE_MISMATCH, "", message, expected)
 
 
 _PHASE_KEYS = ("phase", "from_phase", "p", "ph")
@@ -128,15 +114,8 @@ def _repeated(records: Sequence[Record]) -> Iterator[Located]:
         of = (str(value.get("plan", "")), str(value.get("rd", "")))
         first = seen.setdefault((name, *of), line)
         if first != line:
-            yield (
-                line,
-                Fault(
-                    Reason.DUPLICATE_ID,
-                    "/id",
-                    f"{name!r} is already used on line {first}",
-                    "an id of its own",
-                ),
-            )
+            message = f"{name!r} is already used on line {first}"
+            yield line, Fault(Reason.DUPLICATE_ID, "/id", message, "an id of its own")
 
 
 def _task_graph(_: Place, records: Sequence[Record], __: Surroundings) -> Iterator[Located]:
@@ -149,37 +128,20 @@ def _task_graph(_: Place, records: Sequence[Record], __: Surroundings) -> Iterat
         for position, needed in enumerate(_texts(value.get("td"))):
             at = f"/td/{position}"
             if needed == name:
-                yield (
-                    line,
-                    Fault(
-                        Reason.SELF_REFERENCE,
-                        at,
-                        f"{name} depends on itself",
-                        "another task of this plan",
-                    ),
-                )
+                message = f"{name} depends on itself"
+                yield line, Fault(Reason.SELF_REFERENCE, at, message, "another task of this plan")
             elif needed.rpartition("/")[0] in _texts(records[0].value.get("d")):
                 seen = f"{needed} is of another plan, which comes first by `d`"
                 yield line, Fault(Reason.UNTIDY_FORM, at, seen, _one_of(tasks), grade=Grade.SHOULD)
             elif needed not in tasks:
-                yield (
-                    line,
-                    Fault(
-                        Reason.UNKNOWN_REFERENCE,
-                        at,
-                        f"no task {needed!r} in this plan",
-                        _one_of(tasks),
-                        grade=Grade.SHOULD,
-                    ),
-                )
+                seen, known = f"no task {needed!r} in this plan", _one_of(tasks)
+                yield line, Fault(Reason.UNKNOWN_REFERENCE, at, seen, known, grade=Grade.SHOULD)
             else:
                 graph[name].append(needed)
     if circle := _circle(graph):
         path = " → ".join(circle)
-        yield (
-            tasks[circle[0]].line,
-            Fault(Reason.DEPENDENCY_CYCLE, "/td", path, "an order in which tasks can be done"),
-        )
+        expected = "an order in which tasks can be done"
+        yield tasks[circle[0]].line, Fault(Reason.DEPENDENCY_CYCLE, "/td", path, expected)
 
 
 def _waves(place: Place, records: Sequence[Record], around: Surroundings) -> Iterator[Located]:
@@ -197,15 +159,8 @@ def _waves(place: Place, records: Sequence[Record], around: Surroundings) -> Ite
         name: list(own.needs),
     }
     if (circle := _circle(graph)) and name in circle:
-        yield (
-            line,
-            Fault(
-                Reason.DEPENDENCY_CYCLE,
-                "/d",
-                " → ".join(circle),
-                "an order in which plans can be done",
-            ),
-        )
+        expected = "an order in which plans can be done"
+        yield line, Fault(Reason.DEPENDENCY_CYCLE, "/d", " → ".join(circle), expected)
 
 
 def _wave_order(place: Place, records: Sequence[Record], around: Surroundings) -> Iterator[Located]:
@@ -224,37 +179,19 @@ def _wave_order(place: Place, records: Sequence[Record], around: Surroundings) -
 def _waits_for(needed: str, at: str, place: Place, around: Surroundings) -> Fault:
     assert place.plan is not None
     if not needed.startswith(f"{place.plan.phase}-"):
-        hint = "Name plans of other phases in `xd`."
-        return Fault(
-            Reason.UNKNOWN_REFERENCE,
-            at,
-            f"no plan {needed!r} in this phase",
-            _one_of(around.plans),
-            hint,
-        )
+        message, hint = f"no plan {needed!r} in this phase", "Name plans of other phases in `xd`."
+        return Fault(Reason.UNKNOWN_REFERENCE, at, message, _one_of(around.plans), hint)
+    message = f"waits for plan {needed}, which is not there yet"
     hint = "It is committed when that plan is there; or take it out of `d`."
-    return Fault(
-        Reason.WAITS_FOR,
-        at,
-        f"waits for plan {needed}, which is not there yet",
-        _one_of(around.plans),
-        hint,
-    )
+    return Fault(Reason.WAITS_FOR, at, message, _one_of(around.plans), hint)
 
 
 def _commits(_: Place, records: Sequence[Record], around: Surroundings) -> Iterator[Located]:
     for line, value in records:
         for position, name in enumerate(_texts(value.get("ch"))):
             if not around.commits.get(name, False):
-                yield (
-                    line,
-                    Fault(
-                        Reason.UNKNOWN_COMMIT,
-                        f"/ch/{position}",
-                        f"{name!r}",
-                        "the hash of a commit of this repository",
-                    ),
-                )
+                expected = "the hash of a commit of this repository"
+                yield line, Fault(Reason.UNKNOWN_COMMIT, f"/ch/{position}", f"{name!r}", expected)
 
 
 def _rising_time(_: Place, records: Sequence[Record], __: Surroundings) -> Iterator[Located]:
@@ -275,16 +212,10 @@ def _sections(_: Place, records: Sequence[Record], __: Surroundings) -> Iterator
     for line, value in records[:1]:
         for section in ARCHITECTURE_SECTIONS:
             if not value.get(section):
-                yield (
-                    line,
-                    Fault(
-                        Reason.SECTION_MISSING,
-                        f"/{section}",
-                        f"no {section!r}",
-                        "the section",
-                        level=Level.WARNING,
-                    ),
+                missing = Fault(
+                    Reason.SECTION_MISSING, f"/{section}", f"no {section!r}", "the section"
                 )
+                yield line, replace(missing, level=Level.WARNING)
 
 
 def _contradictions(place: Place, records: Sequence[Record]) -> Iterator[Located]:

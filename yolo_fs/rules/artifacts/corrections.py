@@ -104,6 +104,7 @@ VALUE_SYNONYMS: Mapping[str, tuple[str, ...]] = {
     "minor": ("low",),
     "low": ("minor", "nit"),
     "info": ("nit", "minor"),
+    "nit": ("minor",),
     "trivial": ("nit", "minor"),
     "nitpick": ("nit",),
     "approved": ("approve",),
@@ -135,7 +136,7 @@ VALUE_SYNONYMS: Mapping[str, tuple[str, ...]] = {
     "pending": ("open",),
     "ok": ("PASS", "pass"),
     "failed": ("FAIL", "fail"),
-    "warning": ("WARN", "warn"),
+    "warning": ("WARN", "warn", "minor"),
     "resolved": ("addressed", "fixed"),
     "closed": ("addressed", "fixed"),
     "todo": ("open",),
@@ -177,8 +178,7 @@ def corrected(shape: type[Wire], value: Mapping[str, Any], by: Correction) -> di
     """Return an object with everything put right that needs no decision."""
     fresh = _with_present_keys(shape, value, by.aliases)
     if issubclass(shape, TurboTask):
-        for word in _ACCEPTANCE & value.keys():
-            fresh.setdefault("done", value[word])  # both: how to verify, and what is true then
+        _share_acceptance(value, fresh)
     _split_plan_id(shape, fresh, by.place)
     _add_what_is_told_elsewhere(shape, fresh, by)
     within = shapes_within(shape)
@@ -210,6 +210,19 @@ def corrected(shape: type[Wire], value: Mapping[str, Any], by: Correction) -> di
     if "ch" in shape.model_fields and result.get("s") == "complete" and "tc" in result:
         result.setdefault("tt", result["tc"])  # a plan is complete when all of its tasks are
     return result
+
+
+def _share_acceptance(value: Mapping[str, Any], fresh: dict[str, Any]) -> None:
+    """Let the words for both, how to verify and what is true then, or those for the one, be said of
+    the other where a task leaves it out, or only ticks it off.
+    """
+    if isinstance(fresh.get("done"), bool) and "done_note" not in fresh:
+        fresh["done_note"] = fresh.pop("done")
+    for word in (*_ACCEPTANCE, "v"):
+        if fresh.get("v") and (said := value.get(word, fresh.get(word))):
+            fresh.setdefault("done", said)
+    if isinstance(fresh.get("done"), str):
+        fresh.setdefault("v", fresh["done"])
 
 
 def _meant(field: FieldInfo, key: str, item: Any, aliases: Mapping[str, str]) -> Any:
@@ -359,6 +372,11 @@ def _add_what_the_plan_tells(value: dict[str, Any], plan: Sequence[Mapping[str, 
         value.setdefault("tc", value.get("tt", tasks))  # complete: all of its tasks are
     if done is None or (isinstance(done, int) and done <= tasks):
         value.setdefault("tt", tasks)
+    if not _SPEAKS_OF_TESTS.search(str([list(each.values()) for each in (value, *plan)])):
+        value.setdefault("tst", "no_tests")  # neither of the two speaks of any
+
+
+_SPEAKS_OF_TESTS = re.compile(r"(?<!la)test|[._-]spec|\bbats", re.IGNORECASE)
 
 
 def _count_checks(value: dict[str, Any], checks: Sequence[Mapping[str, Any]]) -> None:
@@ -408,7 +426,7 @@ def _fits(field: FieldInfo, item: Any) -> bool:
     return isinstance(item, tuple(part for part in parts if part is not None) or dict)
 
 
-_ACCEPTANCE = frozenset({"ac", "acceptance", "acceptance_criteria"})
+_ACCEPTANCE = ("ac", "acceptance", "acceptance_criteria")
 """Words of a task for what must be true at its end."""
 _KINDS_OF = frozenset({"tst", "tier", "src", "cat", "conf"})
 """Keys whose listed value may have words about it behind it; a verdict or a status may not, for the

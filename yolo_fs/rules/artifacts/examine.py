@@ -111,24 +111,8 @@ def shape_faults(
 def _count_faults(artifact: Artifact, records: Sequence[Record]) -> Iterator[Located]:
     if artifact.is_one_line and len(records) > 1:
         # Real summaries often grow a line per task; the protocol calls that a warning (1.3, end).
-        yield (
-            records[1].line,
-            Fault(
-                Reason.WRONG_LINE_COUNT,
-                "",
-                f"{len(records)} lines",
-                "exactly one line",
-                level=Level.WARNING,
-                grade=Grade.SHOULD,
-            ),
-        )
+        fault = Fault(Reason.WRONG_LINE_COUNT, "", f"{len(records)} lines", "exactly one line")
+        yield records[1].line, replace(fault, level=Level.WARNING, grade=Grade.SHOULD)
     if artifact.needs_body and len(records) == 1:
-        yield (
-            records[0].line,
-            Fault(
-                Reason.WRONG_LINE_COUNT,
-                "",
-                "a header without any line below it",
-                "at least one line more",
-            ),
-        )
+        message, expected = "a header without any line below it", "at least one line more"
+        yield records[0].line, Fault(Reason.WRONG_LINE_COUNT, "", message, expected)

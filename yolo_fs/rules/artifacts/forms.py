@@ -162,6 +162,9 @@ def _read(
             fresh[key] = int(item)
             message = f"{item} is a whole number"
             told.append(_told(f"{at}/{key}", Reason.UNTIDY_FORM, message, f"{int(item)}"))
+        elif isinstance(item, list) and None in item:
+            fresh[key] = [part for part in item if part is not None]
+            told.append(_told(f"{at}/{key}", Reason.EMPTY_VALUE, "null says nothing", "no null"))
     for key, form in shape.accepts.items():
         field = shape.model_fields.get(key)
         if key in fresh and (field is None or _is_list(field) <= isinstance(fresh[key], list)):
@@ -190,7 +193,7 @@ def _is_list(field: FieldInfo) -> bool:
 def _says_nothing(field: FieldInfo, item: Any) -> bool:
     """Return whether a key may be absent and its value is null, or an empty text."""
     if field.is_required():
-        return False
+        return item is None and may_be_absent(field)
     is_free_text = field.annotation is str and not must_say_something(field)
     return item is None or (item == "" and not listed_values(field) and not is_free_text)
 
@@ -284,6 +287,8 @@ def _shown(value: Any) -> str:
 def _object_as_text(value: Any, _: _Known) -> _Value | None:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return _Value(str(value))
+    if isinstance(value, list) and value and all(isinstance(part, str) for part in value):
+        return _Value(", ".join(value))
     if not isinstance(value, dict):
         return None
     parts = [_spelled(key, part) for key, part in value.items() if part is not None]
@@ -339,7 +344,7 @@ def _plan_id(value: Any, known: _Known) -> str | None:
         is_named = len(value) == len(parts) and all(isinstance(part, str) for part in parts)
         return _plan_id("-".join(map(str, parts)), known) if is_named else None
     is_number = isinstance(value, int) and not isinstance(value, bool)
-    found = _NUMBERS.fullmatch(value if isinstance(value, str) else f"{value}" * is_number)
+    found = _NUMBERS.fullmatch(value.strip() if isinstance(value, str) else f"{value}" * is_number)
     if not found:
         return None
     phase = found[1] or known.phase

@@ -82,12 +82,8 @@ class IntegrationResult(Wire):
         """A run with a failed check does not pass."""
         if self.r != "PASS" or not (failed := self.checks.failed()):
             return None
-        return fault(
-            Reason.STATE_CONFLICT,
-            f"PASS although {', '.join(failed)} failed",
-            expected="FAIL or PARTIAL",
-            at="/r",
-        )
+        message = f"PASS although {', '.join(failed)} failed"
+        return fault(Reason.STATE_CONFLICT, message, expected="FAIL or PARTIAL", at="/r")
 
 
 class GateOutput(Wire):

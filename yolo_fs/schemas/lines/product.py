@@ -65,11 +65,8 @@ class RoadmapPlan(Wire):
         seen: set[str] = set()
         for index, phase in enumerate(self.phases):
             if phase.id in seen:
-                return fault(
-                    Reason.DUPLICATE_ID,
-                    f"phase {phase.id!r} is used more than once",
-                    at=f"/phases/{index}/id",
-                )
+                message = f"phase {phase.id!r} is used more than once"
+                return fault(Reason.DUPLICATE_ID, message, at=f"/phases/{index}/id")
             seen.add(phase.id)
         return None
 

@@ -280,12 +280,8 @@ class PostPlanGate(GateRecord):
         """`tc` is at most `tt`."""
         if self.tc <= self.tt:
             return None
-        return fault(
-            Reason.TOTALS_DISAGREE,
-            f"{self.tc} tasks completed of {self.tt}",
-            expected="tc no larger than tt",
-            at="/tc",
-        )
+        message = f"{self.tc} tasks completed of {self.tt}"
+        return fault(Reason.TOTALS_DISAGREE, message, expected="tc no larger than tt", at="/tc")
 
 
 class PostPhaseGate(GateRecord):

@@ -115,9 +115,5 @@ class DeptHandoff(Message, sender="lead", receiver="lead", direction=Direction.A
         """`to_dept` is another department than `from_dept`."""
         if self.to_dept != self.from_dept:
             return None
-        return fault(
-            Reason.SELF_REFERENCE,
-            f"{self.from_dept} hands off to itself",
-            expected="another department",
-            at="/to_dept",
-        )
+        message = f"{self.from_dept} hands off to itself"
+        return fault(Reason.SELF_REFERENCE, message, expected="another department", at="/to_dept")

@@ -110,12 +110,8 @@ class CheckCounts(Wire):
         made = self.passed + self.failed
         if made == self.total:
             return None
-        return fault(
-            Reason.TOTALS_DISAGREE,
-            f"total is {self.total}, but passed + failed is {made}",
-            expected=str(made),
-            at="/total",
-        )
+        message = f"total is {self.total}, but passed + failed is {made}"
+        return fault(Reason.TOTALS_DISAGREE, message, expected=str(made), at="/total")
 
 
 class CheckFailure(Wire):

@@ -60,12 +60,8 @@ class CritiqueResult(Message, sender="critic", receiver="lead"):
         total = self.critical + self.major + self.minor
         if self.findings == total:
             return None
-        return fault(
-            Reason.TOTALS_DISAGREE,
-            f"findings is {self.findings}, but critical + major + minor is {total}",
-            expected=str(total),
-            at="/findings",
-        )
+        message = f"findings is {self.findings}, but critical + major + minor is {total}"
+        return fault(Reason.TOTALS_DISAGREE, message, expected=str(total), at="/findings")
 
 
 class TestPlanResult(Message, sender="tester", receiver="senior"):
