@@ -32,7 +32,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "check": {"path": f"{PHASE}/01-00.plan.jsonl"},
     "append": {"path": f"{PHASE}/critique.jsonl", "record": RECORD},
 }
-STARTED, LISTED = "until it has answered initialize", "tools/list"
+STARTED, LISTED = "started: its tools are listed", "tools/list, again"
 
 
 def run(options: Options) -> Iterator[Table]:
@@ -40,7 +40,7 @@ def run(options: Options) -> Iterator[Table]:
     small, _ = repositories.sizes(options)
     root = repositories.copy(small, options)
     samples: dict[str, Sample] = {name: Sample() for name in (STARTED, LISTED, *CALLS)}
-    rounds = options.pick(11, 1)
+    rounds = options.pick(5, 1)
     for _ in range(rounds):
         anyio.run(_round, root, samples)
     bare = [sys.executable, "-c", "pass"]
@@ -59,6 +59,7 @@ def run(options: Options) -> Iterator[Table]:
 async def _round(root: str, samples: dict[str, Sample]) -> None:
     began = time.monotonic()
     async with _client(root) as asked:
+        await asked.list_tools()
         samples[STARTED].times_s.append(time.monotonic() - began)
         began = time.monotonic()
         await asked.list_tools()

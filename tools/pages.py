@@ -23,7 +23,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 KEPT = ROOT / "docs" / "measurements"
-PAGES = ("README.md", "docs/guarantees.md", "docs/machines.md", "docs/performance.md")
+PAGES = (
+    "README.md",
+    "docs/guarantees.md",
+    "docs/hosts.md",
+    "docs/machines.md",
+    "docs/performance.md",
+)
 
 _TABLE = re.compile(
     r"(?P<order><!-- table: (?P<name>\w+)(?P<titles>(?:\s+\"[^\"]+\")+)(?P<options>[^>]*?)\s*-->\n)"

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.support.teams import Team
-from yolo_fs.cli import hook_fast, hook_late
+from yolo_fs.cli import hook_late
 from yolo_fs.protocol.hooks import AGENT_HOOK_BY_NAME
 from yolo_fs.protocol.tools import TOOLS, Act
 from yolo_fs.rules.hooks.answers import GUARDED
@@ -85,7 +85,6 @@ def test_its_table_is_that_of_the_whole_check() -> None:
     assert not any(hook_late.GUARDED_NAME.match(name) for name in states)
     assert set(hook_late.WRITERS) == {name for name, act in TOOLS.items() if act is Act.WRITE}
     assert 5 <= AGENT_HOOK_BY_NAME["pre-tool-use"].timeout_s - hook_late.LIMIT_S <= 15
-    assert hook_late._MAY_DESTROY.pattern == hook_fast._MAY_DESTROY.pattern
 
 
 def test_an_agent_is_told_what_was_not_kept_for_lack_of_time(tmp_path: Path) -> None:

@@ -83,6 +83,20 @@ def test_every_event_that_is_installed_was_recorded(host: str) -> None:
     assert set(HOST_BY_NAME[host].events) <= recorded
 
 
+PATCHES = ("*** Begin Patch\r\n*** Add File: {}\r\n+x\r\n*** End Patch",
+           "  *** Begin Patch\n  *** Update File: {}\n@@\n-a\n+b\n*** End Patch",
+           "*** Begin Patch\n*** Update File: src/a.ts\n*** Move to: {}\n@@\n-a\n+b\n*** End Patch",
+           "apply_patch <<'EOF'\n*** Begin Patch\n*** Delete File: {}\n*** End Patch\nEOF")  # fmt: skip
+
+
+@pytest.mark.parametrize("patch", PATCHES)
+def test_a_patch_is_read_as_loosely_as_the_host_reads_it(team: Team, patch: str) -> None:
+    command = patch.format(f"{PHASE}/.dept-status-backend.json")
+    told = payload("codex__pre-tool-use__apply_patch") | {"tool_input": {"command": command}}
+    kind, reason = kind_and_text(*ask(team, told, "codex"))
+    assert (kind, "dept-status-backend.json is" in reason) == ("deny", True)
+
+
 def test_a_fork_of_the_hosts_own_is_no_agent(team: Team) -> None:
     beats = team.root / ".git/yolo-fs/agents.jsonl"
     told = payload("claude__subagent-stop__of-compaction") | {"agent_id": "of-compaction"}
@@ -136,6 +150,9 @@ UNCHECKED = (
     "git -c core.hooksPath=/dev/null commit -m x",
     "cd src && git merge --no-verify topic",
     "sudo git commit -n",
+    "git commit --no-verif -m x",
+    "git config core.hooksPath /dev/null",
+    "git config --local set Core.HooksPath .none",
 )
 CHECKED = (
     "git commit -m '--no-verify'",
@@ -146,6 +163,8 @@ CHECKED = (
     "git commit -am 'no news'",
     "git -c user.name=no commit -m x",
     "echo git commit --no-verify",
+    "git config core.hooksPath",
+    "git config --get core.hookspath",
 )
 
 

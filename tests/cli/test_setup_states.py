@@ -51,7 +51,21 @@ def file_of(team: Team, part: tuple[str, ...]) -> Path:
     return team.root / (names[part[1]] if len(part) > 1 else row.settings)
 
 
-def content(state: str, path: Path) -> str:
+def older(part: tuple[str, ...], path: Path) -> str:
+    """Return our own part as another version might have written it."""
+    entry = {"command": "yolo-fs", "args": ["mcp", "--old"]}
+    if path.suffix != ".toml":
+        return json.dumps({"mcpServers": {"yolo-fs": entry}} if "--mcp" in part else OLD)
+    name = part[1].removeprefix("--")
+    lines = {
+        "mcp": '[mcp_servers.yolo-fs]\ncommand = "yolo-fs"\nargs = ["mcp", "--old"]\n',
+        "roles": '[agents.yolo-critic]\ndescription = "older"\n',
+    }
+    begin = f"# yolo-fs {name}: begin; 'yolo-fs setup codex --remove' takes it out\n"
+    return f"x = 1\n\n{begin}{lines[name]}# yolo-fs {name}: end\n"
+
+
+def content(state: str, part: tuple[str, ...], path: Path) -> str:
     is_toml = path.suffix == ".toml"
     foreign = (
         '[features]\nx = true\n\n[mcp_servers.other]\ncommand = "é"'
@@ -60,7 +74,7 @@ def content(state: str, path: Path) -> str:
     )
     texts = {
         "foreign": foreign,
-        "older": "# yolo-fs\n" if is_toml else json.dumps(OLD),
+        "older": older(part, path),
         "broken": "[features\n" if is_toml else '{"hooks": ',
         "crlf": f"{foreign}\n".replace("\n", "\r\n"),
         "comments": '# mine\nx = 1 # "\n' if is_toml else '// mine\n{"x": 1}\n',
@@ -81,7 +95,7 @@ def test_whatever_a_file_was_it_is_again_to_the_byte(
         if state == "link":
             real = team.file("dotfiles/settings", "")
             path.symlink_to(real)
-        real.write_bytes(content(state, path).encode())
+        real.write_bytes(content(state, part, path).encode())
         if state == "read-only":
             real.chmod(0o444)
     before = real.read_bytes() if state != "none" else None
@@ -91,6 +105,7 @@ def test_whatever_a_file_was_it_is_again_to_the_byte(
     if not refuses:
         assert real.read_bytes() != before
         (tomllib if path.suffix == ".toml" else json).loads(real.read_text())  # type: ignore[attr-defined]
+        assert "old" not in real.read_text()
         once = real.read_bytes()
         assert (setup(team, *part), real.read_bytes()) == (Exit.DONE, once)
         assert setup(team, *part, "--check") == Exit.DONE

@@ -19,6 +19,7 @@ from tests.e2e.company import Agents, Label, Write
 from tests.e2e.test_resume import begin
 from tests.support.teams import EXAMPLES, Team
 from yolo_fs.cli.main import run
+from yolo_fs.mcp.tools import ToolRefusedError, told
 
 if TYPE_CHECKING:  # a second of imports, which only the worker that runs these tests shall wait for
     from mcp.client import Client
@@ -290,6 +291,16 @@ def test_whatever_is_hostile_gets_a_clear_error_and_changes_nothing(team: Team) 
     after = {path: path.read_bytes() for path in team.root.rglob("*") if path.is_file()}
     changed = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
     assert {path for path in changed if ".git" not in path.parts} == set()
+
+
+def test_a_defect_of_ours_is_named_too(team: Team) -> None:
+    def broken() -> None:
+        raise KeyError("no such thing")
+
+    with pytest.raises(
+        ToolRefusedError, match=r"internal_error: KeyError: 'no such thing'\nNext: "
+    ):
+        told(broken)()
 
 
 def test_a_change_is_told_to_who_listens(team: Team) -> None:

@@ -63,7 +63,7 @@ def main() -> int:
         outcomes = list(pool.map(lambda each: _told(perform(programs, *each)), wanted + controls))
     played, silent = outcomes[: len(wanted)], outcomes[len(wanted) :]
     now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    words = "".join(f" {word}" for word in given.words)
+    words = "".join(f" {word}" for word in (*given.words, "--rounds", given.rounds))
     printed = [f"scripts/hosts{words}\n{now}\n{machine(str(Path.cwd()))}\n"]
     print(printed[0])
     if outcomes:

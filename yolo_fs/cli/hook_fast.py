@@ -52,16 +52,16 @@ AGENTS = frozenset(
 )  # fmt: skip
 """Names of the roster without the prefixes of departments; a test keeps them equal, since the
 roster costs 25 ms."""
-_PATHS = ("file_path", "path", "notebook_path", "target_file")
+PATHS = ("file_path", "path", "notebook_path", "target_file")
 _LONGEST_NAME = 200
 _MAY_REACH_THE_TREE = re.compile(
     r"\.(?:dept|handoff|escalation)-|state\.json|-delete\b|-exec"
     r"|\b(?:rm|rimraf|mv)\b.*?\s[\"']?(?:\.|/|~|\*|\$|`)"
-    r"|\bgit\b.*(?:--no-verify|\bcommit\b.*\s-[a-z]*n|(?i:core\.hookspath))"
+    r"|\bgit\b.*(?:--no-veri|\bcommit\b.*\s-[a-z]*n|(?i:core\.hookspath))"
 )
 """Words by which a command may reach files of the planning tree without its name, or skip our git
 hooks."""
-_MAY_DESTROY = re.compile(
+MAY_DESTROY = re.compile(
     r"\bgit\b.*\b(?:reset|clean|checkout|switch|restore|stash)\b|\b(?:rm|rimraf|trash)\b"
 )
 """Words by which a command may destroy what no commit has."""
@@ -264,8 +264,8 @@ def _stops(told: Question, cwd: str, root: str) -> bool:
 
 
 def _before(told: Question, cwd: str, root: str) -> bool:
-    given = _given(told)
-    if _has_tree(told, cwd, root) and _MAY_DESTROY.search(_command(given)):
+    given = read_given(told)
+    if _has_tree(told, cwd, root) and MAY_DESTROY.search(read_command_of(given)):
         return True
     if _is_named(given, cwd) or _is_one_of_ours(told, root):
         return True
@@ -276,23 +276,23 @@ def _before(told: Question, cwd: str, root: str) -> bool:
 
 
 def _after(told: Question, cwd: str, _root: str) -> bool:
-    return _is_named(_given(told), cwd)
+    return _is_named(read_given(told), cwd)
 
 
-def _given(told: Question) -> Question:
+def read_given(told: Question) -> Question:
     given = told.get("tool_input")
     return given if isinstance(given, dict) else told
 
 
 def _is_named(given: Question, cwd: str) -> bool:
     """Return whether a path leads into the planning tree, or a command speaks of it."""
-    for key in _PATHS:
+    for key in PATHS:
         path = given.get(key)
         if isinstance(path, str) and path:
             full = os.path.realpath(os.path.join(cwd, os.path.expanduser(path)).replace("\0", ""))
             if f"/{PLANNING}" in full or full.endswith(f"/{HANDOFF}"):
                 return True
-    text = _command(given)
+    text = read_command_of(given)
     return bool(text) and (
         PLANNING in text
         or HANDOFF in text
@@ -301,7 +301,7 @@ def _is_named(given: Question, cwd: str) -> bool:
     )
 
 
-def _command(given: Question) -> str:
+def read_command_of(given: Question) -> str:
     command = given.get("command", given.get("cmd"))
     if isinstance(command, list):
         return " ".join(map(str, command))

@@ -1,5 +1,5 @@
-"""What the guard answers when its time runs out: no to what is certainly forbidden, decided without
-any import of ours.
+"""What the guard answers when its time runs out: no to what is certainly forbidden, decided by
+what is imported already.
 
 A host that waits in vain lets the tool run, which would be the wrong answer to exactly these.
 """
@@ -11,6 +11,8 @@ import contextlib
 import os
 import re
 
+from yolo_fs.cli.hook_fast import MAY_DESTROY, PATHS, read_command_of, read_given
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -20,9 +22,6 @@ LIMIT_S = 45.0
 """The host's own limit less what it takes to start and to end on a loaded machine; a test keeps it
 near the table of hooks."""
 UNKEPT = "What this destroys was not kept: there was no time for it. Commit or copy it before."
-_MAY_DESTROY = re.compile(
-    r"\bgit\b.*\b(?:reset|clean|checkout|switch|restore|stash)\b|\b(?:rm|rimraf|trash)\b"
-)
 _NAMES = (
     r"\.dept-status-|\.dept-lock-|\.handoff-|\.escalation-state\.json$|\.escalation-resolution-"
 )
@@ -35,7 +34,6 @@ _REDIRECTED = re.compile(
     rf"(?:\S*/)?{_TREE}/(?:\S*/)?(?:{_NAMES.replace('$', '')})"
 )
 _REMOVED = re.compile(rf"\s*rm\s+(?:-\S+\s+)*[\"']?(?:\./)?(?:\.git|{re.escape(_TREE)})/?[\"']?\s*")
-_PATHS = ("file_path", "path", "notebook_path", "target_file")
 WRITERS = ("Write", "Edit", "MultiEdit", "NotebookEdit", "StrReplace", "Delete")
 """Tools that write the file they name; a test keeps them equal to the table of tools."""
 
@@ -66,7 +64,8 @@ def answer_late(asked: tuple[str, str, str, Mapping[str, Any]]) -> tuple[dict[st
     why = _forbidden(told, cwd)
     if not why:
         note = f"yolo-fs hook: not checked within {LIMIT_S:g} s, so that the tool may run. "
-        told_agent = _context(UNKEPT) if host != "cursor" and _destroys(told) else {}
+        may_destroy = MAY_DESTROY.search(read_command_of(read_given(told)))
+        told_agent = _context(UNKEPT) if host != "cursor" and may_destroy else {}
         return told_agent, f"{note}The daemon and 'yolo-fs verify' check what it leaves behind.", 0
     first = f"{why} (decided by its name alone: the whole check did not end within {LIMIT_S:g} s)."
     reason = f"{first}\nInstead: ask again in a moment; 'yolo-fs doctor' says what is slow."
@@ -80,33 +79,19 @@ def _context(text: str) -> dict[str, Any]:
     return {"hookSpecificOutput": {"hookEventName": "PreToolUse", "additionalContext": text}}
 
 
-def _destroys(told: Mapping[str, Any]) -> bool:
-    return _MAY_DESTROY.search(_command(_given(told))) is not None
-
-
-def _given(told: Mapping[str, Any]) -> Mapping[str, Any]:
-    given = told.get("tool_input")
-    return given if isinstance(given, dict) else told
-
-
-def _command(given: Mapping[str, Any]) -> str:
-    command = given.get("command", given.get("cmd"))
-    return " ".join(map(str, command)) if isinstance(command, list) else str(command or "")
-
-
 def _forbidden(told: Mapping[str, Any], cwd: str) -> str:
     """Return why a tool may certainly not run, whoever asks; empty where only the whole check
     tells.
     """
-    given = _given(told)
-    for key in _PATHS if told.get("tool_name") in WRITERS else ():
+    given = read_given(told)
+    for key in PATHS if told.get("tool_name") in WRITERS else ():
         path = given.get(key)
         if isinstance(path, str) and _is_guarded(os.path.join(cwd, path)):
             return (
                 f"{ascii(os.path.basename(path))[1:-1]:.200} is a file that only a command "
                 "of yolo-fs writes"
             )
-    text = _command(given)
+    text = read_command_of(given)
     if _REDIRECTED.search(text):
         return "a file that only a command of yolo-fs writes would be written"
     if _REMOVED.fullmatch(text) and os.path.isdir(os.path.join(cwd, _TREE)):

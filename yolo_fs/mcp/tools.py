@@ -73,6 +73,15 @@ def told(function: Callable[_P, _R]) -> Callable[_P, _R]:
             ) from None
         except (ValueError, RecursionError) as error:  # a NUL or a lone surrogate in a text
             raise ToolRefusedError(f"{Reason.BAD_NAME.value}: {safe(str(error), 300)}") from None
+        except ToolRefusedError:
+            raise
+        except Exception as defect:  # the library would tell its name alone
+            what = (
+                f"{Reason.INTERNAL_ERROR.value}: {type(defect).__name__}: {safe(str(defect), 300)}"
+            )
+            raise ToolRefusedError(
+                f"{what}\nNext: call again; 'yolo-fs doctor' may say more."
+            ) from defect
 
     return call
 

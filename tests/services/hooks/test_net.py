@@ -33,6 +33,7 @@ RESTORES = (
     "git -C src checkout -- .",
     "bash -c 'git reset --hard'",
     "sudo git switch -f main",
+    "git rm -rqf src",
 )
 REMOVES = (
     "git clean -fd",
@@ -46,6 +47,7 @@ REMOVES = (
 HARMLESS = (
     "git reset", "git reset HEAD~1 --soft", "git clean -n", "git stash list", "git stash pop", "git checkout -b x",
     "git switch main", "git restore --staged .", "rm one.txt", "git status", "git log --stat", "npm run clean",
+    "git rm -r --cached src", "git rm src/a.ts",
 )  # fmt: skip
 
 
@@ -204,7 +206,7 @@ def test_each_such_command_is_seen(team: Team, command: str) -> None:
 
 def _is_endangered(path: Path, command: str) -> bool:
     is_tracked = path.name.startswith("tracked")
-    if "stash -u" in command or " rm " in f" {command}":
+    if "stash -u" in command or (" rm " in f" {command}" and "git rm" not in command):
         return True
     return not is_tracked if "clean" in command else is_tracked
 

@@ -124,7 +124,7 @@ _Seen = Iterator[Touch | _Undecided | _Unchecked | Destruction]
 _MOST_NESTED = 4
 """Shells within shells that are looked into."""
 _PATCHED = re.compile(
-    r"^\*\*\* (?:Add File|Update File|Delete File|Move to): (.+?)[ \t]*$", re.MULTILINE
+    r"^[ \t]*\*\*\* (?:Add File|Update File|Delete File|Move to): (.+?)[ \t\r]*$", re.MULTILINE
 )
 _PATHSPEC_MAGIC = re.compile(r":(?:\([a-z,]*\)|/)")
 _SCRIPT_WRITES = re.compile(r"(?:^|[;/}\d\s])w\s+([^\s;}]+)")
@@ -519,7 +519,7 @@ def _of_git(program: _Program) -> _Seen:
         return
     verb = words[0].text
     program = _Program(f"git {verb}", tuple(words[1:]), program.command)
-    if is_unchecked or _skips_hooks(program):
+    if is_unchecked or _skips_hooks(program) or _moves_hooks(program):
         yield _Unchecked(program.line)
     if verb in _GIT_DESTROYS and (destruction := _GIT_DESTROYS[verb](program)):
         yield destruction.below(folder)
@@ -574,8 +574,14 @@ def _stash_destroys(program: _Program) -> Destruction | None:
     )
 
 
+def _rm_destroys(program: _Program) -> Destruction | None:
+    is_sure = program.has("-f", "--force") and not program.has("--cached", "-n", "--dry-run")
+    return Destruction(program.line, _named_by(program)) if is_sure else None
+
+
 _GIT_DESTROYS = _by_name(
     {
+        "rm": _rm_destroys,
         "reset": _reset_destroys,
         "clean": _clean_destroys,
         "checkout switch": _checkout_destroys,
@@ -597,10 +603,20 @@ def _skips_hooks(program: _Program) -> bool:
             return False
         is_value = _TAKES_A_VALUE.fullmatch(before) is not None
         short = program.name == "git commit" and re.match(r"-[aeiopqsvz]*n", option)
-        if not is_value and (option == "--no-verify" or short):
+        if not is_value and (option in _NO_VERIFY or short):
             return True
         before = "" if is_value else option
     return False
+
+
+_NO_VERIFY = ("--no-verify", "--no-verif", "--no-veri")
+"""Git takes an option that is cut short."""
+
+
+def _moves_hooks(program: _Program) -> bool:
+    """Return whether git is told for good that its hooks are elsewhere."""
+    names = [word.text.lower() for word in program.operands()]
+    return program.name == "git config" and "core.hookspath" in names[:-1]
 
 
 def _pathspecs(words: Sequence[Word], effect: Effect, must_exist: bool = False) -> Iterator[Touch]:
