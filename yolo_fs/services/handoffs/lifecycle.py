@@ -210,9 +210,9 @@ def _touches(history_index: HistoryIndex) -> dict[str, list[tuple[Moment, str]]]
         for _, path in commit.changes:
             found.setdefault(path, []).append((Moment(commit.at_s, order), commit.oid))
     for path, oid in history_index.by_path.items():
-        last = history_index.commit(oid)
-        if last and oid not in {known for _, known in found.get(path, ())}:
-            found.setdefault(path, []).append((Moment(last.at_s, len(history_index.ours)), oid))
+        touches = found.setdefault(path, [])
+        if all(known != oid for _, known in touches):
+            touches.append((Moment(history_index.at_s(oid), len(history_index.ours)), oid))
     return found
 
 
