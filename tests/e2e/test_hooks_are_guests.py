@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shlex
+import shutil
 import subprocess
 
 import pytest
@@ -23,6 +25,8 @@ MESSAGES = [
     "a" * 300,
     "'quotes\" $(and) `more`",
 ]
+ALL = bool(os.environ.get("YOLO_SECURITY"))
+"""Every command in every surrounding; otherwise every one in a shell, and some in the others."""
 AGENTS = [{"CLAUDECODE": "1"}, {"CODEX_SANDBOX": "seatbelt"}, {"CURSOR_AGENT": "1"}]
 
 
@@ -73,22 +77,75 @@ def test_the_hint_comes_once_a_day(hooked: Repo) -> None:
     assert not hint.exists()
 
 
+EDITOR = "/bin/sh -c 'echo typed by hand > \"$1\"' editor"
+WAYS = (
+    "commit -q --allow-empty -m 'any words'", "commit -q --allow-empty -F ../message", "commit -q --allow-empty -t ../message",
+    "commit -q --allow-empty -C HEAD", "commit -q --allow-empty --fixup HEAD", "commit -q --allow-empty --squash HEAD -m more",
+    "commit -q --amend --allow-empty --no-edit", "commit -q --amend --allow-empty -F ../message", "commit -q --amend --allow-empty",
+    "commit -q --allow-empty", "-c core.editor='EDITOR' commit -q --allow-empty", "-c core.editor=: commit -q --amend --allow-empty",
+    "commit -q --allow-empty -s -v", "commit -q --allow-empty --no-verify -m 'any words'", "commit -q -o README.md -m 'any words'",
+    "revert --no-edit HEAD", "rebase -q -i --autosquash HEAD~3", "rebase -q --force-rebase HEAD~2", "cherry-pick --allow-empty --keep-redundant-commits HEAD",
+    "merge -q --no-ff side", "pull -q --no-rebase --no-ff --no-edit . side", "am -q ../0001.patch",
+)  # fmt: skip
+
+
 @pytest.mark.proves("hosts:22")
-def test_every_way_to_a_commit_is_open(hooked: Repo) -> None:
-    editor = "sh -c 'echo typed by hand > \"$1\"' editor"
-    hooked.git("commit", "-q", "--allow-empty", GIT_EDITOR=editor)
-    hooked.git("commit", "-q", "--amend", "--allow-empty", "-m", "mended")
-    hooked.commit_file("a.txt", "a\n", "first try")
-    hooked.git("revert", "--no-edit", "HEAD")
-    hooked.git("switch", "-q", "-c", "side", "HEAD~2")
-    hooked.commit_file("b.txt", "b\n", "of the side")
-    hooked.git("cherry-pick", "main~1")
-    hooked.git("commit", "-q", "--allow-empty", "--fixup", "HEAD")
-    hooked.git("rebase", "-q", "main")
-    hooked.git("switch", "-q", "main")
-    hooked.git("merge", "-q", "--no-ff", "-m", "bring it home", "side")
-    hooked.git("merge", "-q", "--squash", "side~1")
-    assert hooked.subjects()[-1] == "bring it home"
+@pytest.mark.parametrize("beside", ["shell", "graphical client", "husky"])
+def test_whatever_command_makes_it_a_commit_of_a_person_succeeds(hooked: Repo, beside: str) -> None:
+    """Shells, clients that bring their own editor and no PATH, and hooks in a folder of the tree."""
+    if beside == "husky":
+        hooked.yolo_fs("hooks", "uninstall")
+        hooked.file(".husky/commit-msg", "#!/bin/sh\nexit 0\n").chmod(0o755)
+        hooked.git("config", "core.hooksPath", ".husky")
+        hooked.yolo_fs("hooks", "install")
+    hooked.file("../message", "written in a file, without a type\n")
+    for number in range(3):  # what is rebased
+        hooked.git("commit", "-q", "--allow-empty", "-m", f"before, {number}")
+    hooked.git("branch", "side")
+    more = {"GIT_EDITOR": EDITOR, "GIT_SEQUENCE_EDITOR": ":"}
+    git = "git"
+    if beside == "graphical client":
+        git = shutil.which("git") or git
+        more |= {"PATH": ""}
+    for number, way in enumerate(WAYS if beside == "shell" or ALL else WAYS[::8]):
+        for line in _prepared(hooked, way, number):
+            hooked.git(*shlex.split(line))
+        line = way.replace("EDITOR", EDITOR.replace("'", "'\\''"))
+        done = subprocess.run(
+            [git, *shlex.split(line)], cwd=hooked.root, env={**hooked.env, **more},
+            capture_output=True, text=True, timeout=DEADLINE_S,
+        )  # fmt: skip
+        assert done.returncode == 0, (way, done.stdout, done.stderr)
+
+
+def _prepared(repo: Repo, way: str, number: int) -> list[str]:
+    """Return what comes before such a commit: a changed file, a branch that goes ahead, a patch."""
+    if "README" in way:
+        repo.file("README.md", f"A project, change {number}.\n")
+    repo.file("../0001.patch", PATCH)
+    ahead = ["switch -q side", "commit -q --allow-empty -m ahead", "switch -q main"]
+    return ahead if "side" in way else []
+
+
+PATCH = """\
+From 0000000000000000000000000000000000000000 Mon Sep 17 00:00:00 2001
+From: Ada <ada@example.org>
+Date: Thu, 19 Feb 2026 08:00:00 +0000
+Subject: [PATCH] a patch by mail
+
+---
+ mailed.txt | 1 +
+ 1 file changed, 1 insertion(+)
+
+diff --git a/mailed.txt b/mailed.txt
+new file mode 100644
+--- /dev/null
++++ b/mailed.txt
+@@ -0,0 +1 @@
++mailed
+--
+2.39.5
+"""
 
 
 @pytest.mark.parametrize(

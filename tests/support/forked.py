@@ -233,8 +233,9 @@ def _become(order: Mapping[str, Any], streams: Sequence[int]) -> None:
     except BaseException:
         traceback.print_exc()
     finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
+        for stream in filter(None, (sys.stdout, sys.stderr)):
+            with contextlib.suppress(OSError):
+                stream.flush()
         os._exit(code)
 
 

@@ -15,11 +15,13 @@ from tests.torture import (
     elsewhere,
     flood,
     gitfaults,
+    hostile,
     kills,
     machines,
     power,
     raises,
     users,
+    workflows,
 )
 from tests.torture import neighbours as beside
 from tests.torture.surroundings import Ground, SkipError, Tally
@@ -64,6 +66,7 @@ FAMILIES = {
         Family("user-states", users.states, 4, 10_000),
         Family("user-surgery", users.surgery, 3, 2_000),
         Family("user-tools", users.tools, 7, 700),
+        Family("workflows", workflows.workflows, 3, 100 * len(workflows.WORKFLOWS)),
         *(
             Family(name, partial(beside.collecting, commands), 2, 600)
             for name, commands in beside.COLLECTORS.items()
@@ -71,6 +74,11 @@ FAMILIES = {
         Family("every-collector", partial(beside.collecting, beside.ALL), 2, 600),
         Family("careless", careless.careless, 24, 5_000),
         Family("worktrees", beside.worktrees, 8, 1_000),
+        Family("acts", hostile.acts, 30, len(hostile.ACTS)),
+        Family("verbs", hostile.verbs, 12, len(hostile.TRIALS)),
+        Family("stopped-files", hostile.stopped_files, 3, len(hostile.DAMAGES)),
+        Family("running-files", hostile.running_files, 3, len(hostile.DAMAGES)),
+        Family("credentials", hostile.credentials, 40, len(hostile.DISGUISED)),
         Family("file-systems", elsewhere.file_systems, 1, 5),
         Family("programs", elsewhere.programs, 1, 5),
         Family("machines", machines.machines, 3, 600),

@@ -146,206 +146,206 @@ TURNS_PER_REPOSITORY = 25
 BRANCHES = ("main", "side")
 
 
-class _User:
+class User:
     """Switches, rebases, stashes, resets and commits; every command has to do what it says, whatever else goes on."""
 
     def __init__(self, ground: Ground, repo: Repo, log: Writelog, *, looks_first: bool) -> None:
         """Act in a repository; `looks_first`: not before the index has followed what we committed."""
         self._looks_first = looks_first
-        self._ground = ground
-        self._repo = repo
-        self._log = log
-        self._turn = 0
-        self._since = repo.look("rev-parse", "HEAD").strip()
+        self.ground = ground
+        self.repo = repo
+        self.log = log
+        self.turn = 0
+        self.since = repo.look("rev-parse", "HEAD").strip()
         self._refusals: Counter[str] = Counter()
 
     def act(self) -> None:
         """Do one thing; a switch or a rebase counts."""
-        self._turn += 1
-        act = self._ground.rng.choice(
+        self.turn += 1
+        act = self.ground.rng.choice(
             (self.switches, self.rebases, self.rebases_with_conflict, self.commits_in_an_editor, self.stashes,
              self.takes_a_commit_back)
         )  # fmt: skip
         act()
         if act in (self.commits_in_an_editor, self.stashes, self.takes_a_commit_back):
             self.switches()
-        self._ground.tally.count += 1
+        self.ground.tally.count += 1
 
     def switches(self) -> None:
-        self._git("checkout", "-q", BRANCHES[self._turn % 2])
+        self.git("checkout", "-q", BRANCHES[self.turn % 2])
 
     def commits(self, name: str) -> str:
-        text = f"feat: by the user, turn {self._turn}, {name}"
-        self._log.subject(text)
-        self._repo.file(name, f"turn = {self._turn}\nof = {self._ground.rng.random()}\n")
-        self._git("add", "--", name)
-        self._git("commit", "-q", "-m", text, "--", name)
+        text = f"feat: by the user, turn {self.turn}, {name}"
+        self.log.subject(text)
+        self.repo.file(name, f"turn = {self.turn}\nof = {self.ground.rng.random()}\n")
+        self.git("add", "--", name)
+        self.git("commit", "-q", "-m", text, "--", name)
         return text
 
     def commits_in_an_editor(self) -> None:
-        text = f"feat: in an editor, turn {self._turn}"
-        self._log.subject(text)
-        self._repo.file("src/file2.py", f"turn = {self._turn}\n")
-        self._git("add", "src/file2.py")
-        editor = f'sh -c \'sleep 0.{self._ground.rng.randint(1, 4)}; echo "{text}" > "$1"\' editor'
-        self._git("commit", "-q", GIT_EDITOR=editor)
+        text = f"feat: in an editor, turn {self.turn}"
+        self.log.subject(text)
+        self.repo.file("src/file2.py", f"turn = {self.turn}\n")
+        self.git("add", "src/file2.py")
+        editor = f'sh -c \'sleep 0.{self.ground.rng.randint(1, 4)}; echo "{text}" > "$1"\' editor'
+        self.git("commit", "-q", GIT_EDITOR=editor)
         self._expect(text)
 
     def rebases(self) -> None:
         """Rebase a topic that began before the tip onto it."""
-        branch = self._branch()
-        self._git("checkout", "-q", "-b", f"topic{self._turn}")
-        self.commits(f"topic/{self._turn}.py")
-        self._git("checkout", "-q", branch)
-        self.commits(f"base/{self._turn}.py")
-        self._git("rebase", "-q", branch, f"topic{self._turn}")
-        self._git("checkout", "-q", branch)
-        self._log.branch(f"topic{self._turn}", self._since)
+        branch = self.branch()
+        self.git("checkout", "-q", "-b", f"topic{self.turn}")
+        self.commits(f"topic/{self.turn}.py")
+        self.git("checkout", "-q", branch)
+        self.commits(f"base/{self.turn}.py")
+        self.git("rebase", "-q", branch, f"topic{self.turn}")
+        self.git("checkout", "-q", branch)
+        self.log.branch(f"topic{self.turn}", self.since)
 
     def rebases_with_conflict(self) -> None:
         """Rebase onto a change of the same line: while it stands, nothing may move."""
-        branch = self._branch()
-        self._git("checkout", "-q", "-b", f"topic{self._turn}")
+        branch = self.branch()
+        self.git("checkout", "-q", "-b", f"topic{self.turn}")
         self.commits("src/file1.py")
-        self._git("checkout", "-q", branch)
+        self.git("checkout", "-q", branch)
         self.commits("src/file1.py")
-        self._git("rebase", "-q", branch, f"topic{self._turn}", ok=(1,))
+        self.git("rebase", "-q", branch, f"topic{self.turn}", ok=(1,))
         before = self._tips()
-        threading.Event().wait(self._ground.rng.uniform(0, 0.2))
+        threading.Event().wait(self.ground.rng.uniform(0, 0.2))
         if self._tips() != before:
-            self._ground.fault(f"turn {self._turn}: a branch moved during a rebase")
-        self._git("rebase", "--abort")
-        self._git("checkout", "-q", branch)
-        self._log.branch(f"topic{self._turn}", self._since)
+            self.ground.fault(f"turn {self.turn}: a branch moved during a rebase")
+        self.git("rebase", "--abort")
+        self.git("checkout", "-q", branch)
+        self.log.branch(f"topic{self.turn}", self.since)
 
     def stashes(self) -> None:
-        self._repo.file("src/file3.py", f"stashed = {self._turn}\n")
-        self._git("stash", "push", "-q", "--", "src/file3.py")
-        self._git("stash", "pop", "-q", ok=(0, 1))
+        self.repo.file("src/file3.py", f"stashed = {self.turn}\n")
+        self.git("stash", "push", "-q", "--", "src/file3.py")
+        self.git("stash", "pop", "-q", ok=(0, 1))
         self._resolve()
-        self._git("checkout", "-q", "--", "src/file3.py")
+        self.git("checkout", "-q", "--", "src/file3.py")
 
     def _resolve(self) -> None:
         """Take back what a stash says of artifacts: it was made while the index had not followed yet."""
-        if not self._repo.look("diff", "--name-only", "--diff-filter=U"):
+        if not self.repo.look("diff", "--name-only", "--diff-filter=U"):
             return
         self._refusals["a stash came back with a conflict in an artifact"] += 1
-        self._git("reset", "-q")
-        for path in self._repo.look("ls-files", "--deleted", "--", PLANNING).splitlines():
-            self._git("checkout", "-q", "--", path)
-        self._git("stash", "drop", "-q")
+        self.git("reset", "-q")
+        for path in self.repo.look("ls-files", "--deleted", "--", PLANNING).splitlines():
+            self.git("checkout", "-q", "--", path)
+        self.git("stash", "drop", "-q")
 
     def uses_a_tool(self) -> None:
         """Do one thing that an editor, a hook manager, or another front of git does."""
-        self._turn += 1
+        self.turn += 1
         tools = (self.looks_around, self.rebases_a_dirty_tree, self.works_elsewhere, self.adds_a_module,
                  self.narrows, self.rewrites_its_commit, self.commits_a_filtered_file)  # fmt: skip
-        tools[self._turn % len(tools)]()
-        self._ground.tally.count += 1
+        tools[self.turn % len(tools)]()
+        self.ground.tally.count += 1
 
     def looks_around(self) -> None:
         """Fetch, and look at the state with and without its locks, as an IDE does each second."""
         for _ in range(5):
-            self._git("fetch", "-q", ".", "main")
-            self._git("status", "--porcelain=v2", "-uall")
-            self._git("status", "--porcelain=v2", GIT_OPTIONAL_LOCKS="0")
-            self._git("diff", "--stat")
+            self.git("fetch", "-q", ".", "main")
+            self.git("status", "--porcelain=v2", "-uall")
+            self.git("status", "--porcelain=v2", GIT_OPTIONAL_LOCKS="0")
+            self.git("diff", "--stat")
 
     def rebases_a_dirty_tree(self) -> None:
-        branch, topic = self._branch(), f"dirty{self._turn}"
-        self._git("checkout", "-q", "-b", topic)
-        self.commits(f"topic/{self._turn}.py")
-        self._git("checkout", "-q", branch)
-        self.commits(f"base/{self._turn}.py")
-        self._git("checkout", "-q", topic)
-        self._repo.file("src/file5.py", f"dirty = {self._turn}\n")
-        self._git("rebase", "-q", "--autostash", branch)
-        if f"dirty = {self._turn}" not in (self._repo.root / "src/file5.py").read_text():
-            self._ground.fault(f"turn {self._turn}: what was not committed is gone")
-        self._git("checkout", "-q", "--", "src/file5.py")
-        self._git("checkout", "-q", branch)
-        self._log.branch(topic, self._since)
+        branch, topic = self.branch(), f"dirty{self.turn}"
+        self.git("checkout", "-q", "-b", topic)
+        self.commits(f"topic/{self.turn}.py")
+        self.git("checkout", "-q", branch)
+        self.commits(f"base/{self.turn}.py")
+        self.git("checkout", "-q", topic)
+        self.repo.file("src/file5.py", f"dirty = {self.turn}\n")
+        self.git("rebase", "-q", "--autostash", branch)
+        if f"dirty = {self.turn}" not in (self.repo.root / "src/file5.py").read_text():
+            self.ground.fault(f"turn {self.turn}: what was not committed is gone")
+        self.git("checkout", "-q", "--", "src/file5.py")
+        self.git("checkout", "-q", branch)
+        self.log.branch(topic, self.since)
 
     def works_elsewhere(self) -> None:
         """Commit in a work tree beside, and remove it."""
-        place, name = f"{self._repo.root}-{self._turn}", f"beside{self._turn}"
-        text = f"feat: beside, turn {self._turn}"
-        self._log.subject(text)
-        self._git("worktree", "add", "-q", "-b", name, place)
-        self._git("-C", place, "commit", "-q", "--allow-empty", "-m", text)
-        self._git("worktree", "remove", "--force", place)
-        self._log.branch(name, self._since)
+        place, name = f"{self.repo.root}-{self.turn}", f"beside{self.turn}"
+        text = f"feat: beside, turn {self.turn}"
+        self.log.subject(text)
+        self.git("worktree", "add", "-q", "-b", name, place)
+        self.git("-C", place, "commit", "-q", "--allow-empty", "-m", text)
+        self.git("worktree", "remove", "--force", place)
+        self.log.branch(name, self.since)
 
     def adds_a_module(self) -> None:
-        text, module = f"feat: a module, turn {self._turn}", f"{self._repo.root}-module"
-        self._log.subject(text)
+        text, module = f"feat: a module, turn {self.turn}", f"{self.repo.root}-module"
+        self.log.subject(text)
         if not os.path.isdir(module):
-            self._git("init", "-q", module)
-            self._git("-C", module, "commit", "-q", "--allow-empty", "-m", "begin")
-        path = f"modules/m{self._turn}"
+            self.git("init", "-q", module)
+            self.git("-C", module, "commit", "-q", "--allow-empty", "-m", "begin")
+        path = f"modules/m{self.turn}"
         allowed = ("-c", "protocol.file.allow=always")
-        self._git(*allowed, "submodule", "--quiet", "add", module, path)
-        self._git("commit", "-q", "-m", text, "--", ".gitmodules", path)
+        self.git(*allowed, "submodule", "--quiet", "add", module, path)
+        self.git("commit", "-q", "-m", text, "--", ".gitmodules", path)
         self._expect(text)
 
     def narrows(self) -> None:
         """Check out a part of the tree, work there, and check out all of it again."""
-        self._git("sparse-checkout", "set", "src", PLANNING)
+        self.git("sparse-checkout", "set", "src", PLANNING)
         self.commits("src/file6.py")
-        self._git("sparse-checkout", "disable")
+        self.git("sparse-checkout", "disable")
 
     def rewrites_its_commit(self) -> None:
         """Move the branch to a commit made by hand in place of its own, as jj and GitButler do."""
         old = self.commits("src/file4.py")
-        text = f"feat: rewritten, turn {self._turn}"
-        self._log.subject(text)
-        tip = self._repo.look("rev-parse", "HEAD").strip()
-        if self._repo.look("log", "-1", "--format=%s", tip).strip() == old:
-            made = self._repo.git("commit-tree", f"{tip}^{{tree}}", "-p", f"{tip}^", "-m", text)
+        text = f"feat: rewritten, turn {self.turn}"
+        self.log.subject(text)
+        tip = self.repo.look("rev-parse", "HEAD").strip()
+        if self.repo.look("log", "-1", "--format=%s", tip).strip() == old:
+            made = self.repo.git("commit-tree", f"{tip}^{{tree}}", "-p", f"{tip}^", "-m", text)
             # Refused where the daemon came first, which is what such a tool then has to meet.
-            self._repo.git("update-ref", "HEAD", made.strip(), tip, ok=(0, 128))
+            self.repo.git("update-ref", "HEAD", made.strip(), tip, ok=(0, 128))
 
     def commits_a_filtered_file(self) -> None:
         """Commit what a filter changes on its way, as Git LFS does, with hooks in a folder of the tree."""
         for key, value in (("filter.lfs.clean", "tr a-z A-Z"), ("filter.lfs.smudge", "cat"), ("core.hooksPath", ".husky")):  # fmt: skip
-            self._git("config", key, value)
-        hook = self._repo.file(".husky/pre-commit", "#!/bin/sh\ngit diff --cached --check\n")
+            self.git("config", key, value)
+        hook = self.repo.file(".husky/pre-commit", "#!/bin/sh\ngit diff --cached --check\n")
         hook.chmod(0o755)
-        self._repo.file(".gitattributes", "*.bin filter=lfs\n")
-        self._git("add", ".gitattributes", ".husky")
-        self.commits(f"assets/{self._turn}.bin")
-        self._repo.git("commit", "-q", "-m", self._named("filters"), "--", ".gitattributes", ".husky", ok=(0, 1))  # fmt: skip
+        self.repo.file(".gitattributes", "*.bin filter=lfs\n")
+        self.git("add", ".gitattributes", ".husky")
+        self.commits(f"assets/{self.turn}.bin")
+        self.repo.git("commit", "-q", "-m", self.named("filters"), "--", ".gitattributes", ".husky", ok=(0, 1))  # fmt: skip
 
-    def _named(self, what: str) -> str:
-        text = f"feat: {what}, turn {self._turn}"
-        self._log.subject(text)
+    def named(self, what: str) -> str:
+        text = f"feat: {what}, turn {self.turn}"
+        self.log.subject(text)
         return text
 
     def takes_a_commit_back(self) -> None:
         """Commit, and revert that commit, whatever came upon it meanwhile."""
         text = self.commits("src/file4.py")
         # By its name: what the daemon commits meanwhile is not the user's to take back.
-        oid = self._repo.look(
+        oid = self.repo.look(
             "log", "-1", "--format=%H", "--fixed-strings", f"--grep={text}"
         ).strip()
-        self._log.subject(f'Revert "{text}"')
-        self._git("revert", "--no-edit", oid)
+        self.log.subject(f'Revert "{text}"')
+        self.git("revert", "--no-edit", oid)
 
     def _expect(self, text: str) -> None:
-        if text not in self._repo.look("log", "-40", "--format=%s"):
-            self._ground.fault(f"turn {self._turn}: the user's commit is gone: {text}")
+        if text not in self.repo.look("log", "-40", "--format=%s"):
+            self.ground.fault(f"turn {self.turn}: the user's commit is gone: {text}")
 
-    def _branch(self) -> str:
-        return self._repo.look("symbolic-ref", "--short", "HEAD").strip()
+    def branch(self) -> str:
+        return self.repo.look("symbolic-ref", "--short", "HEAD").strip()
 
     def _tips(self) -> str:
-        return self._repo.look("for-each-ref", "refs/heads") + self._repo.look("rev-parse", "HEAD")
+        return self.repo.look("for-each-ref", "refs/heads") + self.repo.look("rev-parse", "HEAD")
 
-    def _git(self, *arguments: str, ok: Sequence[int] = (0,), **more: str) -> None:
+    def git(self, *arguments: str, ok: Sequence[int] = (0,), **more: str) -> None:
         """Run a command of the user; one that git refuses for a moment is repeated, as anybody would, and counted."""
         if self._looks_first:
             until(
-                lambda: not self._repo.look("diff", "--cached", "--name-only", "--", PLANNING),
+                lambda: not self.repo.look("diff", "--cached", "--name-only", "--", PLANNING),
                 "the index follows",
             )
         for attempt in range(_PATIENCE):
@@ -358,15 +358,15 @@ class _User:
             if attempt > _UNTIL_TIDIED:
                 self._tidy(said)
         if said:
-            self._ground.fault(f"turn {self._turn}: {said[:400]}")
+            self.ground.fault(f"turn {self.turn}: {said[:400]}")
 
     def _tried(self, arguments: Sequence[str], ok: Sequence[int], more: Mapping[str, str]) -> str:
         """Return what git said against it; nothing when it did as asked."""
         command = ["git", *arguments]
         done = subprocess.run(
             command,
-            cwd=self._repo.root,
-            env={**self._repo.env, **more},
+            cwd=self.repo.root,
+            env={**self.repo.env, **more},
             capture_output=True,
             text=True,
             check=False,
@@ -382,7 +382,7 @@ class _User:
         """Take away what a branch has and the index, which had not followed yet, made git leave behind."""
         for line in said.splitlines():
             if line.startswith("\t"):
-                (self._repo.root / line.strip()).unlink(missing_ok=True)
+                (self.repo.root / line.strip()).unlink(missing_ok=True)
                 self._refusals["a file of a commit of ours was left behind"] += 1
 
     def told(self) -> str:
@@ -406,18 +406,22 @@ _PASSING = {
 def surgery(ground: Ground, count: int) -> None:
     """Switch and rebase while twenty writers write: what the user does succeeds, and what they write is committed once."""
     for first in range(0, count, TURNS_PER_REPOSITORY):
-        _surgery_in_one_repository(ground, min(TURNS_PER_REPOSITORY, count - first))
+        surgery_in_one_repository(ground, min(TURNS_PER_REPOSITORY, count - first))
 
 
 def tools(ground: Ground, count: int) -> None:
     """Let the user's other programs work on the repository while twenty writers write."""
     for first in range(0, count, TURNS_PER_REPOSITORY):
         turns = min(TURNS_PER_REPOSITORY, count - first)
-        _surgery_in_one_repository(ground, turns, _User.uses_a_tool)
+        surgery_in_one_repository(ground, turns, User.uses_a_tool)
 
 
-def _surgery_in_one_repository(
-    ground: Ground, turns: int, act: Callable[[_User], None] = _User.act
+def surgery_in_one_repository(
+    ground: Ground,
+    turns: int,
+    act: Callable[[User], None] = User.act,
+    *,
+    looks_first: bool | None = None,
 ) -> None:
     repo = ground.repo(rescan_s=1)
     repo.git("branch", "side")
@@ -425,7 +429,12 @@ def _surgery_in_one_repository(
     daemon = ground.daemon(repo)
     daemon.start()
     user, written = (
-        _User(ground, repo, log, looks_first=turns < TURNS_PER_REPOSITORY),
+        User(
+            ground,
+            repo,
+            log,
+            looks_first=turns < TURNS_PER_REPOSITORY if looks_first is None else looks_first,
+        ),
         _Writers(ground, log),
     )
     written.begin()

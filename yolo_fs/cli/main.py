@@ -135,6 +135,15 @@ def _drop_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def _is_nowhere() -> bool:
+    """Return whether the current folder was removed."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return True
+    return False
+
+
 def run(arguments: Sequence[str]) -> int:
     """Run one command; print whatever goes wrong, once; return the exit code."""
     as_json = "--json" in arguments
@@ -163,6 +172,11 @@ def run(arguments: Sequence[str]) -> int:
             full = YoloError(Reason.NO_SPACE, "the answer could not be written: no space left")
             complain(full, as_json=False)
             return Exit.TRY_AGAIN
+        if isinstance(defect, FileNotFoundError) and _is_nowhere():
+            where = "the folder that you are in is gone"
+            gone = YoloError(Reason.NOT_A_REPOSITORY, where, hint="Go into one that is there.")
+            complain(gone, as_json=as_json)
+            return Exit.NOT_HERE
         if "-v" in arguments or "--verbose" in arguments:
             raise
         hint = "This is a defect of yolo-fs. Run it again with -v and report what it prints."

@@ -50,35 +50,39 @@ FORBIDDEN = [line.split(" ", 2) for line in lines_of(FIXTURES / "forbidden.txt")
 
 @pytest.fixture(scope="module")
 def team(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Team]:
-    """Return a team of three departments with an open plan and the files that a project has."""
     home = tmp_path_factory.mktemp("home")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HOME", str(home))
         patch.setenv("XDG_CONFIG_HOME", str(home / "no config"))
-        team = Team(home / "work")
-        for name in ("auth/tokens", "auth/keys", "config", "other", "hooks/use"):
-            team.file(f"src/{name}.ts", "export {}\n")
-        for name in (
-            "README.md",
-            "tests/auth.test.ts",
-            "frontend/a.ts",
-            "package.json",
-            "scripts/deploy.sh",
-        ):
-            team.file(name, "{}\n")
-        for name in ("ROADMAP.md", "REQUIREMENTS.md"):
-            team.file(f".yolo-planning/{name}", "# Text\n")
-        team.file(".gitignore", "\n".join(IGNORED))
-        team.config(THREE)
-        for department in ("backend", "frontend", "uiux"):
-            team.artifact(f"01-CONTEXT-{department}.md", "# Context\n")
-        team.artifact(".ctx-qa.toon", "# Context\n")
-        team.git("add", "-A", "-f")
-        team.git("commit", "-q", "-m", "chore: begin")
-        team.begin()
-        team.plan()
-        team.artifact(".dept-status-backend.json", "{}\n")
-        yield team
+        yield made_team(home)
+
+
+def made_team(home: Path) -> Team:
+    """Return a team of three departments with an open plan and the files that a project has."""
+    team = Team(home / "work")
+    for name in ("auth/tokens", "auth/keys", "config", "other", "hooks/use"):
+        team.file(f"src/{name}.ts", "export {}\n")
+    for name in (
+        "README.md",
+        "tests/auth.test.ts",
+        "frontend/a.ts",
+        "package.json",
+        "scripts/deploy.sh",
+    ):
+        team.file(name, "{}\n")
+    for name in ("ROADMAP.md", "REQUIREMENTS.md"):
+        team.file(f".yolo-planning/{name}", "# Text\n")
+    team.file(".gitignore", "\n".join(IGNORED))
+    team.config(THREE)
+    for department in ("backend", "frontend", "uiux"):
+        team.artifact(f"01-CONTEXT-{department}.md", "# Context\n")
+    team.artifact(".ctx-qa.toon", "# Context\n")
+    team.git("add", "-A", "-f")
+    team.git("commit", "-q", "-m", "chore: begin")
+    team.begin()
+    team.plan()
+    team.artifact(".dept-status-backend.json", "{}\n")
+    return team
 
 
 def verdict(team: Team, agent: str, command: str) -> str:
