@@ -18,6 +18,7 @@ from tests.e2e.daemon import Daemon, until
 from tests.e2e.history import History
 from tests.e2e.repo import Repo
 from tests.support import forked
+from yolo_fs.edges import IS_LINUX
 
 Start = Callable[..., Daemon]
 SWITCHES = 40 * max(1, int(os.environ.get("YOLO_TORTURE", "0")) // 2)
@@ -50,6 +51,10 @@ def _may_unshare() -> bool:
     return tried.returncode == 0
 
 
+needs_inotify = pytest.mark.skipif(not IS_LINUX, reason="about the limits and the queue of inotify")
+
+
+@needs_inotify
 @pytest.mark.skipif(not _may_unshare(), reason="needs a user namespace of its own")
 @pytest.mark.parametrize("limit", ["max_inotify_instances=0", "max_inotify_watches=3"])
 def test_without_events_everything_is_committed_by_the_rescan(
@@ -70,6 +75,7 @@ def test_without_events_everything_is_committed_by_the_rescan(
     history.check(artifacts)
 
 
+@needs_inotify
 def test_an_overflow_of_the_kernels_queue_is_answered_with_a_scan(repo: Repo, start: Start) -> None:
     repo.configure(rescan_s=3600)
     history, daemon, artifacts = History(repo), start(repo), mixed(40)

@@ -12,6 +12,7 @@ from tests.e2e.artifacts import PLANNING, Artifact, artifact
 from tests.e2e.repo import Repo
 from tests.e2e.test_watching import _may_unshare, without_inotify
 from tests.torture.surroundings import Ground, SkipError, Writelog, many
+from yolo_fs.edges import IS_LINUX
 
 WITHIN_S = 60.0
 """The promise, from the moment at which the daemon goes on."""
@@ -22,6 +23,7 @@ MOST = 3_960
 
 def overflow(ground: Ground, count: int) -> None:
     """Stop the daemon, make that many files, let it go on: each artifact among them is committed."""
+    _need_inotify()
     repo = ground.repo(rescan_s=3600)
     log = Writelog(repo)
     daemon = ground.daemon(repo)
@@ -50,6 +52,11 @@ def overflow(ground: Ground, count: int) -> None:
     ground.judge(repo, log, "overflow")
 
 
+def _need_inotify() -> None:
+    if not IS_LINUX:
+        raise SkipError("about the limits and the queue of inotify")
+
+
 def _make_noise(repo: Repo, count: int) -> None:
     folders = sorted((repo.root / PLANNING / "phases").iterdir())
     for number, folder in zip(range(count), itertools.cycle(folders), strict=False):
@@ -65,6 +72,7 @@ def _fill_the_queue(repo: Repo) -> None:
 
 def watch_limits(ground: Ground, count: int) -> None:
     """Run where the kernel grants too few watches, or no instance at all: the rescan finds everything."""
+    _need_inotify()
     if not _may_unshare():
         raise SkipError("needs a user namespace of its own")
     limits = itertools.cycle(
