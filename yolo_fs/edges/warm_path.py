@@ -31,8 +31,8 @@ FRAME_BYTES = 5
 (signal)."""
 GO = b"g"
 """After this word of the client, and not before it, a command has begun."""
-PATIENCE_S = 0.05
-"""How long the warm process may take to answer at all."""
+PATIENCE_S = 0.25
+"""How long the warm process may take to answer at all: half of what a command costs without it."""
 READY_S = 2.0
 """How long it may then take until the command can begin."""
 STREAMS = ("stdin", "stdout", "stderr")
