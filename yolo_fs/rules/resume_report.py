@@ -265,7 +265,9 @@ def _states(phases: Phases) -> Iterator[str]:
     for said in phase.facts.lines_of("state"):
         if not claims(phases, said) and (fresh := project_state(phases, said)):
             was, is_ = (f"phase {one.get('ph')} at {one.get('step')}" for one in (said, fresh))
-            yield f"state.json is behind: it says {was}, the evidence {is_}"
+            keys = ", ".join(key for key in fresh if fresh[key] != said.get(key))
+            told = f"it says {was}, the evidence {is_}" if was != is_ else f"its {keys}"
+            yield f"state.json is behind: {told}"
     execution = phase.facts.execution_state()
     if execution and next_execution_state(phase, execution) is not None:
         yield (

@@ -80,3 +80,26 @@ def test_a_handoff_under_another_name_is_told_the_form_of_a_handoffs_name() -> N
     assert found.expected == "handoff_[session-id]_[source]_to_[target]_[timestamp].json"
     assert misnamed("documents/handoffs/readme.md") is None
     assert misnamed("documents/notes.json") is None
+
+
+@pytest.mark.proves("003:364")
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("MarketResearch_Harbor.md", "MarketResearch_[ProductSlug]_[YYYY-MM-DD].json"),
+        ("prd-harbor.html", "PRD_[ProductSlug]_[YYYY-MM-DD].html"),
+        (
+            "Screen_Login_Harbor_2026-2-9.html",
+            "Screen_[ScreenName]_[ProductSlug]_[YYYY-MM-DD].html",
+        ),
+        ("PRFAQ_Harbor_Ledger_2026-02-19.md", ""),
+        ("Screen_Login_Harbor_2026-02-19.html", ""),
+        ("prd.docx", ""),
+    ],
+)
+def test_a_document_under_nearly_its_name_is_told_the_form_of_its_name(
+    name: str, meant: str
+) -> None:
+    found = misnamed(f"documents/{name}")
+
+    assert (found.expected if found else "") == (meant and f"documents/{meant}")

@@ -10,6 +10,7 @@ from functools import cache
 
 from yolo_fs.ids import PHASE_DIRECTORY
 from yolo_fs.protocol.departments import WORKING
+from yolo_fs.protocol.storage import STORAGE, Stored
 from yolo_fs.reasons import Finding, Reason
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.rules.artifacts.handoff_names import HANDOFF_FOLDER, HANDOFF_ROW
@@ -58,7 +59,7 @@ def intended_path(path: str) -> str | None:
 
 def misnamed(path: str) -> Finding | None:
     """Return the finding about a name that nearly is an artifact's, or None."""
-    meant = intended_path(path) or _intended_handoff(path)
+    meant = intended_path(path) or _intended_handoff(path) or _intended_document(path)
     if meant is None:
         return None
     message = "nearly the name of an artifact; as it is, nobody reads or commits the file"
@@ -74,6 +75,33 @@ def _intended_handoff(path: str) -> str | None:
     if folder != HANDOFF_FOLDER or not is_data or classify(path) is not None:
         return None
     return HANDOFF_ROW.name
+
+
+def _intended_document(path: str) -> str | None:
+    """Return the form of a name for a document of the product workflow that has nearly one."""
+    folder, _, name = path.rpartition("/")
+    stem, _, ending = name.rpartition(".")
+    word = re.split(r"[-_. ]", stem)[0].lower()
+    rows = [row for row in STORAGE if row.directory == folder and _first_word(row) == word]
+    alike = [row for row in rows if row.name.endswith(f".{ending}")] or rows
+    if not rows or ending not in _OF_DOCUMENTS or any(_form(row).fullmatch(name) for row in rows):
+        return None
+    return f"{folder}/{alike[0].name}"
+
+
+_OF_DOCUMENTS = ("md", "html", "json")
+
+
+def _first_word(row: Stored) -> str:
+    return row.name.partition("_")[0].lower() if row.producer else ""
+
+
+@cache
+def _form(row: Stored) -> re.Pattern[str]:
+    """Return the names that the form of a document allows."""
+    dated = row.name.replace("[YYYY-MM-DD]", "@")
+    named = re.sub(r"\\\[\w+\\\]", "[^/ ]+", re.escape(dated))
+    return re.compile(named.replace("@", "[0-9]{4}-[0-9]{2}-[0-9]{2}"))
 
 
 def _phase_folder(text: str) -> tuple[str, str]:

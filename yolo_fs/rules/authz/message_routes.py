@@ -55,7 +55,9 @@ def route_of(kind: str) -> str:
     shape = MESSAGES[kind]
     departments = "" if shape.direction is not Direction.ACROSS else " of another department"
     stations = [" or ".join(names) for names in _stations(shape)]
-    return f"{kind} goes {' → '.join(stations)}{departments}."
+    givers = () if {*WORKING_NAMES} == {*shape.sender_departments} else shape.sender_departments
+    of = f" of {' or '.join(givers)}" if departments and givers else ""
+    return f"{kind} goes {f'{of} → '.join(stations)}{departments}."
 
 
 def _stations(shape: type[Message]) -> list[tuple[str, ...]]:

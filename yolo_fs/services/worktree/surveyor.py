@@ -14,7 +14,7 @@ from functools import cache
 from typing import NamedTuple, Self
 
 from yolo_fs.edges import failpoint
-from yolo_fs.edges.files import Content, Stamp, Writer, names_in, read, walk
+from yolo_fs.edges.files import Content, Stamp, Writer, listed, names_in, read, walk
 from yolo_fs.edges.git.history import Abandoned, abandoned
 from yolo_fs.edges.git.obstacles import Obstacles
 from yolo_fs.edges.git.paths import PathRules
@@ -23,6 +23,7 @@ from yolo_fs.edges.scan_cache import ScanCache
 from yolo_fs.reasons import Finding, Reason, YoloError, errors
 from yolo_fs.rules.artifacts.checks import needs_of
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
+from yolo_fs.rules.artifacts.handoff_names import HANDOFF_FOLDER
 from yolo_fs.rules.artifacts.misnamed import misnamed
 from yolo_fs.rules.artifacts.naming import subject_of, trailers_of
 from yolo_fs.rules.artifacts.recognise import plans_named
@@ -160,9 +161,12 @@ def _unread(why: Finding, in_head: str | None) -> Verdict:
 
 
 def misnamed_files(root: str, folders: Iterable[str]) -> Iterator[Finding]:
-    """Yield a finding for each file below the folders whose name nearly is an artifact's."""
+    """Yield a finding for each file below the folders whose name nearly is an artifact's; the
+    documents of the product workflow lie beside its handoffs.
+    """
     for folder in folders:
-        for entry in walk(root, folder):
+        beside = listed(root, os.path.dirname(folder))[0] if folder == HANDOFF_FOLDER else ()
+        for entry in (*beside, *walk(root, folder)):
             if entry.refused is None and (finding := misnamed(entry.path)):
                 yield finding
 
