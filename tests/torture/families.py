@@ -77,7 +77,7 @@ FAMILIES = {
         Family("acts", hostile.acts, 30, len(hostile.ACTS)),
         Family("verbs", hostile.verbs, 12, len(hostile.TRIALS)),
         Family("stopped-files", hostile.stopped_files, 3, len(hostile.DAMAGES)),
-        Family("running-files", hostile.running_files, 3, len(hostile.DAMAGES)),
+        Family("running-files", hostile.running_files, 2, len(hostile.UNLOCKED)),
         Family("credentials", hostile.credentials, 40, len(hostile.DISGUISED)),
         Family("file-systems", elsewhere.file_systems, 1, 5),
         Family("programs", elsewhere.programs, 1, 5),

@@ -4,7 +4,9 @@ in disguise, forbidden acts in every spelling. See docs/torture.md.
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 import resource
 import shutil
 import signal
@@ -115,16 +117,22 @@ PLACES = (
     "nowhere", "empty", "bare", "unborn", "detached", "no planning tree", "a file for a planning tree", "a link for a planning tree",
     "inside the planning tree", "inside .git", "a linked work tree", "a broken .git", "a name\nof two lines \x1b[2J", "deleted",
 )  # fmt: skip
+TRACED = re.compile(r"Traceback(?s:.*)\n(?!ResourceWarning)\w+(Error|Exception)")
+"""A traceback, and not of what the interpreter says of files at its end, where warnings are errors."""
 SURROUNDINGS = (*STREAMS, *LIMITS, *VARIABLES, *PLACES)
 TRIALS = list(product(LINES, SURROUNDINGS))
 
 
 def verbs(ground: Ground, count: int) -> None:
-    """Run verbs with odd streams, limits, variables and places: each ends with a code of its own, and with no traceback."""
+    """Run verbs with odd streams, limits, variables and places: each ends with a code of its own, and with no traceback.
+
+    Fewer than there are surroundings are always the same ones.
+    """
     repo = ground.repo()
     repo.write(artifact("plan", 0), artifact("critique", 0))
     places = {place: _place(ground, repo, place) for place in PLACES}
-    for line, odd in ground.rng.sample(TRIALS, count):
+    few = TRIALS[:: len(TRIALS) // count][:count]
+    for line, odd in few if count < len(SURROUNDINGS) else ground.rng.sample(TRIALS, count):
         variables = VARIABLES.get(odd, {})
         env = {name: text for name, text in {**repo.env, **variables}.items() if text is not None}
         try:
@@ -134,7 +142,7 @@ def verbs(ground: Ground, count: int) -> None:
             continue
         ground.tally.count += 1
         said = ended.err.decode(errors="replace")
-        if ended.code not in {*Exit} - {Exit.DEFECT} or "Traceback" in said:
+        if ended.code not in {*Exit} - {Exit.DEFECT} or TRACED.search(said):
             ground.fault(f"{line!r}, {odd!r}: {ended.code}: {said[-300:]!r}")
 
 
@@ -234,13 +242,14 @@ def _place(ground: Ground, repo: Repo, name: str) -> Path:
 EACH = 20
 """Corruptions of each file."""
 DAMAGES = [(name, at) for name in FILES for at in range(EACH)]
-LOCK = ".git/yolo-fs/daemon.lock"
+UNLOCKED = [row for row in DAMAGES if row[0] != ".git/yolo-fs/daemon.lock"]
+"""Without the lock, whose loss ends a daemon on purpose."""
 ASKED = [command for command in COMMANDS if command[0] not in ("stop", "run")]
 
 
 def stopped_files(ground: Ground, count: int) -> None:
     """Damage a file of ours while no daemon runs: commands answer, and the next artifact is committed."""
-    for number, (repo, name, corrupt) in enumerate(_damaged(ground, count)):
+    for number, (repo, name, corrupt) in enumerate(_damaged(ground, DAMAGES, count)):
         corrupt(repo.root / name)
         for command in (*islice(cycle(ASKED), 3 * number, 3 * number + 3), ["doctor", "--fix"]):
             _ask(ground, repo, command, name)
@@ -254,11 +263,12 @@ def stopped_files(ground: Ground, count: int) -> None:
 def running_files(ground: Ground, count: int) -> None:
     """Damage a file of ours while a daemon runs: it goes on, and the next artifact is committed."""
     daemon = None
-    for number, (repo, name, corrupt) in enumerate(_damaged(ground, count)):
+    for number, (repo, name, corrupt) in enumerate(_damaged(ground, UNLOCKED, count)):
         if daemon is None or not daemon.is_running:
             daemon = ground.daemon(repo)
             daemon.start()
-        corrupt(repo.root / name)
+        with contextlib.suppress(FileExistsError):  # the daemon wrote its own there first
+            corrupt(repo.root / name)
         shown = _shown(repo, name)
         _ask(ground, repo, ASKED[number % len(ASKED)], name)
         one = artifact("plan", number % 400, version=1 + number)
@@ -267,20 +277,20 @@ def running_files(ground: Ground, count: int) -> None:
             daemon.wait_committed([one])
         except AssertionError as late:
             ground.fault(f"{name}, {shown}: {late}"[:600])
-        if name == LOCK:
-            daemon.ended()  # a daemon that no longer has its lock makes room for whoever has it
-        elif not daemon.is_running:
+        if not daemon.is_running:
             ground.fault(f"{name}, {shown}: the daemon ended: {daemon.complaints()[-300:]}")
 
 
-def _damaged(ground: Ground, count: int) -> Iterator[tuple[Repo, str, Callable[[Path], object]]]:
+def _damaged(
+    ground: Ground, rows: Sequence[tuple[str, int]], count: int
+) -> Iterator[tuple[Repo, str, Callable[[Path], object]]]:
     """Yield a repository with everything of ours in use, a file of it, gone, and how to put another there."""
     repo = ground.repo(rescan_s=1)
     made = [artifact("plan", 0), artifact("critique", 0)]
     repo.write(*made)
     for command in (["run", "--once"], ["task", "claim", "01-01/T1", "--as", "dev-1"], ["hooks", "install"], ["setup", "claude"]):  # fmt: skip
         repo.yolo_fs(*command)
-    for name, at in sorted(ground.rng.sample(DAMAGES, count)):
+    for name, at in sorted(ground.rng.sample(rows, count)):
         known = corruptions(name)
         path = repo.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
