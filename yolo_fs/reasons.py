@@ -49,10 +49,7 @@ class Reason(StrEnum):
     TEXT_FALLBACK_FAIL = "text_fallback_fail", "the ---HANDOFF--- text block failed as well"
 
     # The file itself.
-    NOT_REGULAR = (
-        "not_regular",
-        "a link, pipe, device, socket or folder is where a file must be",
-    )
+    NOT_REGULAR = ("not_regular", "a link, pipe, device, socket or folder is where a file must be")
     HARD_LINKED = "hard_linked", "the file has a second name elsewhere"
     FOREIGN_OWNER = "foreign_owner", "the file belongs to another user"
     UNREADABLE = "unreadable", "the file cannot be read"
@@ -311,14 +308,7 @@ class Fault:
     def as_finding(self, path: str, line: int = 0) -> Finding:
         """Return the fault as a finding in a file."""
         return Finding(
-            self.reason,
-            path,
-            line,
-            self.at,
-            self.message,
-            self.expected,
-            self.hint,
-            self.level,
+            self.reason, path, line, self.at, self.message, self.expected, self.hint, self.level
         )
 
 

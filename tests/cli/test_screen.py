@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import io
 import os
@@ -42,8 +43,11 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> PresentMoment:
             )
         for path in (team.root / ".yolo-planning/phases/01-auth").iterdir():
             os.utime(path, (1e9, 1e9))
-        with Repository(str(team.root)) as repository:
-            return StatusObserver(repository).look()
+        with (
+            Repository(str(team.root)) as repository,
+            contextlib.closing(StatusObserver(repository)) as observer,
+        ):
+            return observer.look()
 
 
 def drawn(seen: PresentMoment, rows: int, width: int = 80) -> list[str]:

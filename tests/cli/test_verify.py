@@ -147,8 +147,12 @@ def test_each_commit_is_judged_by_its_own_tree(
     commit(("01-01.plan.jsonl", plan("01", 1)), ("01-02.plan.jsonl", plan("02", 2, "01-01")))
     commit(("01-01.plan.jsonl", plan("01", 7)))
     assert verify(root, capsys)[0] == Exit.DONE
-    alone = commit(("01-03.plan.jsonl", plan("03", 3, "01-03")))
-    assert (alone, "self_reference") in faults(verify(root, capsys)[1], "commit", "reason")
+    circle = (
+        ("01-03.plan.jsonl", plan("03", 3, "01-04")),
+        ("01-04.plan.jsonl", plan("04", 4, "01-03")),
+    )
+    alone = commit(*circle)
+    assert (alone, "dependency_cycle") in faults(verify(root, capsys)[1], "commit", "reason")
 
 
 def test_commits_of_people_are_not_looked_at(

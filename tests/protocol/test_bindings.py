@@ -29,7 +29,6 @@ PARTIAL = {
     "_BODIES": "a one-line section has no body",
     "_SHORT_NAMES": "a context's header does not name the default department",
     "_STATUS": "any other reason is a service that is unavailable",
-    "KINDS": "a need without evidence of its own has no kinds",
 }
 """Bindings that are partial on purpose, with the reason."""
 

@@ -16,7 +16,7 @@ from typing import Literal
 from yolo_fs.schemas.base import Text, Wire
 
 
-class Risk(Wire):
+class RecipeExample(Wire):
     """One risk."""
 
     id: Text
@@ -26,11 +26,11 @@ class Risk(Wire):
 '''
 ROW = """\
     Artifact(
-        kind="risk-register",
-        file="{dept}risk-register.jsonl",
+        kind="recipe-example",
+        file="{dept}recipe-example.jsonl",
         subjects=_OF_PHASE,
         source="document 002",
-        body=(risk.Risk,),
+        body=(recipe_example.RecipeExample,),
         checks=(Check.UNIQUE_IDS,),
     ),
 """
@@ -40,38 +40,38 @@ PHASE = ".yolo-planning/phases/01-login"
 @pytest.fixture(scope="module")
 def team(tmp_path_factory: pytest.TempPathFactory) -> Scratch:
     made = scratch(tmp_path_factory.mktemp("artifact"))
-    (made.package / "yolo_fs/schemas/lines/risk.py").write_text(SHAPE)
-    made.insert("rules/artifacts/table.py", "    review,\n", "    risk,\n")
+    (made.package / "yolo_fs/schemas/lines/recipe_example.py").write_text(SHAPE)
+    made.insert("rules/artifacts/table.py", "    research,\n", "    recipe_example,\n")
     made.insert("rules/artifacts/table.py", '    Artifact(\n        kind="context",', ROW)
     made.start("--no-hooks")
     return made
 
 
 def test_it_is_committed_under_its_own_name(team: Scratch) -> None:
-    team.write(f"{PHASE}/fe-risk-register.jsonl", '{"id": "R1", "level": "high"}\n')
+    team.write(f"{PHASE}/fe-recipe-example.jsonl", '{"id": "R1", "level": "high"}\n')
 
     done = team.run("run", "--once")
 
     assert done.returncode == 0, done.stderr
-    log = team.git("log", "-1", "--format=%B", "--", f"{PHASE}/fe-risk-register.jsonl")
-    assert log.startswith("docs(01): fe-risk-register\n")
-    assert "Yolo-Artifact: risk-register" in log
+    log = team.git("log", "-1", "--format=%B", "--", f"{PHASE}/fe-recipe-example.jsonl")
+    assert log.startswith("docs(01): fe-recipe-example\n")
+    assert "Yolo-Artifact: recipe-example" in log
 
 
 def test_a_wrong_one_is_named_with_its_place(team: Scratch) -> None:
-    team.write(f"{PHASE}/risk-register.jsonl", '{"id": "R1", "level": "grave"}\n')
+    team.write(f"{PHASE}/recipe-example.jsonl", '{"id": "R1", "level": "grave"}\n')
 
-    done = team.run("validate", f"{PHASE}/risk-register.jsonl")
+    done = team.run("validate", f"{PHASE}/recipe-example.jsonl")
 
     assert done.returncode == 1
     assert "/level: unknown_value" in done.stdout
 
 
 def test_schemas_and_rights_know_it(team: Scratch) -> None:
-    shown = team.json("schema", "show", "risk-register")
-    allowed = team.json("may", "fe-lead", "write", f"{PHASE}/fe-risk-register.jsonl")
-    refused = team.json("may", "ux-lead", "write", f"{PHASE}/fe-risk-register.jsonl")
+    shown = team.json("schema", "show", "recipe-example")
+    allowed = team.json("may", "fe-lead", "write", f"{PHASE}/fe-recipe-example.jsonl")
+    refused = team.json("may", "ux-lead", "write", f"{PHASE}/fe-recipe-example.jsonl")
 
-    assert "risk-register" in str(shown["data"])
+    assert "recipe-example" in str(shown["data"])
     assert allowed["data"]["allowed"], allowed
     assert not refused["data"]["allowed"], refused

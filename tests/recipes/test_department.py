@@ -6,13 +6,15 @@ import json
 
 import pytest
 
+from yolo_fs.protocol.departments import WORKING_NAMES
+
 from .scratch import ROOT, Scratch, scratch
 
 ROW = """\
     Department(
-        name=Dept.MOBILE,
-        label="Mobile",
-        prefix="mb-",
+        name=Dept.EXAMPLE,
+        label="Example",
+        prefix="rx-",
         roles=_NINE,
     ),
 """
@@ -23,79 +25,76 @@ EXAMPLES = ROOT / "fixtures/examples/artifacts"
 @pytest.fixture(scope="module")
 def team(tmp_path_factory: pytest.TempPathFactory) -> Scratch:
     made = scratch(tmp_path_factory.mktemp("department"))
-    made.insert("protocol/names.py", '    SHARED = "shared"\n', '    MOBILE = "mobile"\n')
+    made.insert("protocol/names.py", '    SHARED = "shared"\n', '    EXAMPLE = "example"\n')
     made.insert("protocol/departments.py", "    Department(\n        name=Dept.SHARED", ROW)
-    made.start("--departments", "backend,mobile", "--no-hooks")
+    made.start("--departments", "backend,example", "--no-hooks")
+    example = min((EXAMPLES / "critique/ok").glob("*.jsonl")).read_text()
+    made.write(f"{PHASE}/rx-critique.jsonl", example)
+    done = made.run("run", "--once")
+    assert done.returncode == 0, done.stderr
     return made
 
 
 def test_init_turns_it_on(team: Scratch) -> None:
     config = json.loads((team.repository / ".yolo-planning/config.json").read_text())
 
-    assert config["departments"] == {
-        "backend": True,
-        "frontend": False,
-        "uiux": False,
-        "mobile": True,
+    assert list(config["departments"]) == [*WORKING_NAMES, "example"]
+    assert {name for name, is_on in config["departments"].items() if is_on} == {
+        "backend",
+        "example",
     }
     assert config["department_workflow"] == "parallel"
 
 
 def test_its_artifacts_are_committed(team: Scratch) -> None:
-    example = min((EXAMPLES / "critique/ok").glob("*.jsonl")).read_text()
-    team.write(f"{PHASE}/mb-critique.jsonl", example)
-
-    done = team.run("run", "--once")
-
-    assert done.returncode == 0, done.stderr
-    log = team.git("log", "-1", "--format=%B", "--", f"{PHASE}/mb-critique.jsonl")
+    log = team.git("log", "-1", "--format=%B", "--", f"{PHASE}/rx-critique.jsonl")
     assert "docs(01): critique and gap analysis" in log
-    assert "Yolo-Dept: mobile" in log
+    assert "Yolo-Dept: example" in log
 
 
 def test_its_agents_have_their_own_rights(team: Scratch) -> None:
-    own = team.json("may", "mb-dev", "read", f"{PHASE}/mb-01-01.plan.jsonl")
-    theirs = team.json("may", "mb-dev", "write", f"{PHASE}/fe-01-01.summary.jsonl")
+    own = team.json("may", "rx-dev", "read", f"{PHASE}/rx-01-01.plan.jsonl")
+    theirs = team.json("may", "rx-dev", "write", f"{PHASE}/fe-01-01.summary.jsonl")
 
     assert own["data"]["allowed"], own
     assert not theirs["data"]["allowed"], theirs
-    assert "mb-dev" in json.dumps(theirs)
+    assert "rx-dev" in json.dumps(theirs)
 
 
 def test_its_context_file_is_an_artifact_of_its_own(team: Scratch) -> None:
-    mine = team.json("may", "mb-lead", "read", f"{PHASE}/01-CONTEXT-mobile.md")
-    other = team.json("may", "mb-lead", "read", f"{PHASE}/01-CONTEXT-backend.md")
+    mine = team.json("may", "rx-lead", "read", f"{PHASE}/01-CONTEXT-example.md")
+    other = team.json("may", "rx-lead", "read", f"{PHASE}/01-CONTEXT-backend.md")
 
     assert mine["data"]["allowed"], mine
     assert not other["data"]["allowed"], other
 
 
 def test_status_shows_it(team: Scratch) -> None:
-    assert "mobile" in team.run("status").stdout
+    assert "example" in team.run("status").stdout
 
 
 def test_its_lead_is_spawned(team: Scratch) -> None:
     done = team.run("compat", "resolve-departments", ".yolo-planning/config.json")
 
-    assert "leads_to_spawn=mb-lead,lead" in done.stdout
-    assert "mb_active=true" in done.stdout
+    assert "leads_to_spawn=rx-lead,lead" in done.stdout
+    assert "rx_active=true" in done.stdout
 
 
 def test_an_unknown_department_is_an_error_that_names_those_there_are(team: Scratch) -> None:
     done = team.run("init", "--departments", "backend,data")
 
     assert done.returncode == 2
-    assert "backend, frontend, uiux, mobile" in done.stderr
+    assert f"{', '.join(WORKING_NAMES)}, example" in done.stderr
 
 
 def test_an_unknown_department_in_the_configuration_is_an_error(team: Scratch) -> None:
     path = team.repository / ".yolo-planning/config.json"
     before = path.read_text()
-    path.write_text(before.replace('"mobile"', '"data"'))
+    path.write_text(before.replace('"example"', '"data"'))
 
     done = team.run("status")
     path.write_text(before)
 
     assert done.returncode == 78
     assert "/departments/data" in done.stderr
-    assert "mobile" in done.stderr
+    assert "example" in done.stderr

@@ -6,12 +6,12 @@ import pytest
 
 from .scratch import ROOT, Scratch, scratch
 
-NEED = '    SECURITY_PASSED = "security-audit.jsonl says PASS"\n'
+NEED = '    RECIPE_EXAMPLE = "security-audit.jsonl says PASS"\n'
 ROW = """\
-    Gate(name="security-clear", needs=(Need.SECURITY_PASSED,), requires=(Dept.FRONTEND,)),
+    Gate(name="recipe-example", needs=(Need.RECIPE_EXAMPLE,), requires=(Dept.FRONTEND,)),
 """
 PREDICATE = """\
-def _security_passed(source: GateSource) -> Iterator[MissingEvidence]:
+def _recipe_example(source: GateSource) -> Iterator[MissingEvidence]:
     if not any(says(row, "r", "PASS") for row in source.rows("security-audit")):
         yield MissingEvidence("no audit says PASS", "security-audit.jsonl", 0, SHOW)
 
@@ -28,7 +28,12 @@ def team(tmp_path_factory: pytest.TempPathFactory) -> Scratch:
     made.insert("protocol/gates.py", '    Gate(\n        name="all-depts"', ROW)
     needs = "rules/phase/gate_needs.py"
     made.insert(needs, "NEEDS: Mapping[", PREDICATE)
-    made.insert(needs, "    Need.SOME_STATUS:", "    Need.SECURITY_PASSED: _security_passed,\n")
+    made.insert(
+        needs, "    Need.SOME_STATUS: lambda", "    Need.RECIPE_EXAMPLE: _recipe_example,\n"
+    )
+    made.insert(
+        needs, "    Need.SOME_STATUS: ()", '    Need.RECIPE_EXAMPLE: ("security-audit",),\n'
+    )
     made.start("--departments", "backend,frontend", "--no-hooks")
     critiques = ROOT / "fixtures/examples/artifacts/critique/ok"
     made.write(f"{PHASE}/critique.jsonl", min(critiques.glob("*.jsonl")).read_text())
@@ -40,26 +45,32 @@ def gate(team: Scratch) -> str:
     """Return what `gate list` says of the new gate."""
     shown = team.run("gate", "list", "--phase", "1")
     assert shown.returncode in (0, 1), shown.stderr
-    return next(line for line in shown.stdout.splitlines() if "security-clear" in line)
+    return next(line for line in shown.stdout.splitlines() if "recipe-example" in line)
+
+
+def script(team: Scratch) -> int:
+    """Return the exit code of the drop-in script that is asked for the new gate."""
+    words = ("--gate", "recipe-example", "--phase-dir", PHASE, "--no-poll")
+    return team.run("compat", "dept-gate", *words).returncode
 
 
 def test_it_is_closed_then_opens_on_evidence(team: Scratch) -> None:
-    closed = team.run("gate", "check", "security-clear", "--phase", "1")
-    why = team.run("gate", "why", "security-clear", "--phase", "1")
-    script = team.run(
-        "compat", "dept-gate", "--gate", "security-clear", "--phase-dir", PHASE, "--no-poll"
-    )
+    closed = team.run("gate", "check", "recipe-example", "--phase", "1")
+    why = team.run("gate", "why", "recipe-example", "--phase", "1")
 
     assert closed.returncode == 1, closed.stderr
     assert "no audit says PASS" in why.stdout
-    assert script.returncode == 1, script.stderr
+    assert script(team) == 1
     assert gate(team)
 
     passing = next(path for path in sorted(AUDITS.iterdir()) if '"PASS"' in path.read_text())
     team.write(f"{PHASE}/fe-security-audit.jsonl", passing.read_text())
     assert team.run("run", "--once").returncode == 0
 
-    assert team.run("gate", "check", "security-clear", "--phase", "1").returncode == 0
+    opened = team.json("gate", "check", "recipe-example", "--phase", "1")
+    assert opened["data"]["open"], opened
+    assert "fe-security-audit.jsonl" in str(opened["data"]), "the row of KINDS names the evidence"
+    assert script(team) == 0
 
 
 def test_who_waits_for_it_is_told(team: Scratch) -> None:

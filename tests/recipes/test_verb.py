@@ -7,15 +7,15 @@ import pytest
 from .scratch import Scratch, scratch
 
 VERB = '''\
-"""`yolo-fs roots`: where things are."""
+"""`yolo-fs example`: where things are."""
 
 from __future__ import annotations
 
 from yolo_fs.cli.reply import Invocation, Reply, verb
 
 
-@verb("roots", example="yolo-fs roots")
-def roots(asked: Invocation) -> Reply:
+@verb("example", example="yolo-fs example")
+def example(asked: Invocation) -> Reply:
     """Show the folder that commands start from."""
     return Reply({"start": asked.start}, show=lambda console: console.print(asked.start))
 '''
@@ -24,25 +24,25 @@ def roots(asked: Invocation) -> Reply:
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Scratch:
     made = scratch(tmp_path_factory.mktemp("verb"))
-    (made.package / "yolo_fs/cli/roots.py").write_text(VERB)
+    (made.package / "yolo_fs/cli/example.py").write_text(VERB)
     made.insert(
-        "cli/main.py", '    Verb("doctor",', '    Verb("roots", "where commands start from"),\n'
+        "cli/main.py", '    Verb("doctor",', '    Verb("example", "where commands start from"),\n'
     )
     return made
 
 
 def test_it_runs(program: Scratch) -> None:
-    assert program.run("roots").stdout.strip() == "."
+    assert program.run("example").stdout.strip() == "."
 
 
 def test_it_answers_in_json(program: Scratch) -> None:
-    answer = program.json("roots")
+    answer = program.json("example")
 
     assert answer["ok"]
     assert answer["data"] == {"start": "."}
-    assert answer["schema"] == "yolo-fs/roots/1"
+    assert answer["schema"] == "yolo-fs/example/1"
 
 
 def test_help_lists_it(program: Scratch) -> None:
     assert "where commands start from" in program.run("--help").stdout
-    assert "yolo-fs roots" in program.run("roots", "--help").stdout
+    assert "yolo-fs example" in program.run("example", "--help").stdout

@@ -18,7 +18,7 @@ READERS = (
     "hooks uninstall --dry-run", "init --dry-run", "phase list", "phase list --json", "dept show", "dept show --json",
     "gate list", "gate list --json", "workflow show", "workflow next", "workflow next --json", "task claims",
     "may dev read README.md", "handoff check", "handoff report", "escalate list", "escalate list --json",
-    "envelope show", "schema list", "service print", "setup claude --check", "statusline", "logs",
+    "envelope show", "schema list", "kept", "forecast", "adopt", "team status", "agent list", "service print", "setup claude --check", "statusline", "logs",
     f"compat validate-plan {PHASE}/01-01.plan.jsonl", "compat phase-detect", "run --once",
 )  # fmt: skip
 ESSENTIAL = (

@@ -10,6 +10,7 @@ import click
 
 from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
+from yolo_fs.protocol.departments import ANY_OF_WORKING
 from yolo_fs.protocol.isolation import SCOPES
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.rules.authz.actors import AccessDecision, Actor, meant_by
@@ -30,7 +31,7 @@ _WORK = tuple(row.mode for row in SCOPES if row.mode)
     "action", type=click.Choice(["read", "write", "decide", "use", "contact", "escalate"])
 )
 @click.argument("subject", nargs=-1, required=True)
-@click.option("--dept", help="Department that the role works in: backend, frontend or uiux.")
+@click.option("--dept", help=f"Department that the role works in: {ANY_OF_WORKING}.")
 @click.option(
     "--plan",
     default="",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -18,12 +19,7 @@ from yolo_fs.rules.decide import describe
 from yolo_fs.rules.handoffs.reading import Compliance
 from yolo_fs.rules.kept import KeptEntry
 from yolo_fs.services.history.index import IndexedCommit
-from yolo_fs.services.moments.moment import (
-    PresentMoment,
-    StatusObserver,
-    find_commit,
-    look_back,
-)
+from yolo_fs.services.moments.moment import PresentMoment, StatusObserver, find_commit, look_back
 from yolo_fs.services.reports.status import Candidate, CandidateState, Report
 
 if TYPE_CHECKING:
@@ -62,10 +58,11 @@ def status(asked: Invocation, *, watch: bool, revision: str | None) -> Reply:
     with Repository(asked.start) as repository:
         if revision is not None:
             return _as_of(repository, revision, asked)
-        if watch and not asked.quiet:
-            _watch(repository, asked)
-            return Reply()
-        return _reply(StatusObserver(repository).look(), asked)
+        with contextlib.closing(StatusObserver(repository)) as observer:
+            if watch and not asked.quiet:
+                _watch(repository, observer, asked)
+                return Reply()
+            return _reply(observer.look(), asked)
 
 
 # --- at any moment of the past ---
@@ -114,9 +111,7 @@ def _reply(seen: PresentMoment, asked: Invocation) -> Reply:
     return Reply(seen.as_json, seen.findings, show=draw)
 
 
-def _watch(repository: Repository, asked: Invocation) -> None:
-    observer = StatusObserver(repository)
-
+def _watch(repository: Repository, observer: StatusObserver, asked: Invocation) -> None:
     def look() -> tuple[str, bool]:
         try:
             seen = observer.look()

@@ -42,11 +42,7 @@ class _Result:
         return Exit.FINDINGS if self.error_count else Exit.DONE
 
     def data(self) -> dict[str, Any]:
-        return {
-            "checked": self.checked,
-            "errors": self.error_count,
-            "warnings": self.warning_count,
-        }
+        return {"checked": self.checked, "errors": self.error_count, "warnings": self.warning_count}
 
 
 @verb("validate", example="yolo-fs validate .yolo-planning/phases/01-auth/critique.jsonl")
@@ -65,12 +61,7 @@ class _Result:
     help="How to answer.",
 )
 def validate(
-    asked: Invocation,
-    *,
-    paths: Sequence[str],
-    staged: bool,
-    kind: str | None,
-    form: str,
+    asked: Invocation, *, paths: Sequence[str], staged: bool, kind: str | None, form: str
 ) -> Reply:
     """Check artifacts, messages, handoffs, state and configuration against the protocol.
 

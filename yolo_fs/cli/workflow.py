@@ -92,11 +92,7 @@ def show(asked: Invocation, *, phase: str) -> Reply:
     with _scene(asked, phase) as scene:
         found, loops = scene.looks, scene.loops
         findings = out_of_lane(scene.phase.facts)
-    data = {
-        "phase": str(scene.phase.id),
-        "steps": found,
-        "loops": loops,
-    }
+    data = {"phase": str(scene.phase.id), "steps": found, "loops": loops}
     return Reply(data, findings, Exit.DONE, lambda console: _show_all(console, found, loops))
 
 
@@ -133,11 +129,7 @@ def complete(asked: Invocation, *, step: str, phase: str) -> Reply:
     with _scene(asked, phase) as scene:
         found = [one for one in scene.looks if one.progress.step == chosen]
     is_done = all(one.progress.is_passed for one in found)
-    data = {
-        "step": chosen.key,
-        "complete": is_done,
-        "departments": found,
-    }
+    data = {"step": chosen.key, "complete": is_done, "departments": found}
     code = Exit.DONE if is_done else Exit.FINDINGS
     return Reply(data, (), code, lambda console: _show_steps(console, found))
 
@@ -190,10 +182,7 @@ def _turn_as_json(
         return None
     own = [one for one in found if one.progress.step.key == turn.step]
     look = next((one for one in own if department in (None, one.department)), own[0])
-    gates = {
-        "entry": look.entry,
-        "exit": look.exit,
-    }
+    gates = {"entry": look.entry, "exit": look.exit}
     return {
         "step": turn.step,
         "agent": turn.agent,

@@ -125,7 +125,7 @@ TIMEOUT_S = 1800.0
 POLL_S = 0.5
 
 DEPT_GATE = (
-    "dept-gate.sh --gate ux-complete|api-contract|all-depts --phase-dir PATH [--timeout SECONDS]"
+    f"dept-gate.sh --gate {'|'.join(GATE_BY_NAME)} --phase-dir PATH [--timeout SECONDS]"
     " [--poll-interval SECONDS] [--no-poll]"
 )
 INTEGRATION_GATE = "integration-gate.sh --phase-dir PATH --config PATH [--timeout SECONDS]"

@@ -244,9 +244,7 @@ class Player:
     def _holds(self, path: str, *, reason: str) -> SceneResult:
         """The file is valid, but is not committed now."""
         event = self._event(
-            path,
-            f"it held: {reason}",
-            lambda event: event.name == HELD and event.reason == reason,
+            path, f"it held: {reason}", lambda event: event.name == HELD and event.reason == reason
         )
         why = f"{reason}: {Reason.of(reason).sentence}"
         if event.findings:

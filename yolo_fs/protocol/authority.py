@@ -113,12 +113,7 @@ AUTHORITY = (
     ),
     Authority(
         role=Role.TESTER,
-        decides=(
-            "Test structure",
-            "mock strategy",
-            "assertion approach",
-            "test naming",
-        ),
+        decides=("Test structure", "mock strategy", "assertion approach", "test naming"),
         escalates=(
             Topic("Test scope beyond `ts` field"),
             Topic("testing infrastructure changes"),
@@ -232,12 +227,7 @@ AUTHORITY = (
     ),
     Authority(
         role=Role.DOCUMENTER,
-        decides=(
-            "Doc structure",
-            "content selection",
-            "formatting",
-            "inline doc generation",
-        ),
+        decides=("Doc structure", "content selection", "formatting", "inline doc generation"),
         escalates=(
             Topic("Scope changes"),
             Topic("architecture docs"),

@@ -59,26 +59,16 @@ QA_REMEDIES = (
 _REVIEW = 'document 002 ("Code Review Chain")'
 
 REVIEW_REMEDIES = (
+    Remedy("Senior: changes_requested", (Move("classify as Minor or Major", Role.SENIOR),)),
     Remedy(
-        "Senior: changes_requested",
-        (Move("classify as Minor or Major", Role.SENIOR),),
-    ),
-    Remedy(
-        "Minor only (nits/style)",
-        (Move("Dev fixes", Role.DEV), Move("auto-approve (no cycle 2)")),
+        "Minor only (nits/style)", (Move("Dev fixes", Role.DEV), Move("auto-approve (no cycle 2)"))
     ),
     Remedy(
         "Major findings",
         (Move("Dev fixes", Role.DEV), Move("Senior re-reviews (cycle 2)", Role.SENIOR)),
     ),
-    Remedy(
-        "Cycle 2 fail",
-        (Move("Senior escalates to Lead", Role.SENIOR),),
-    ),
-    Remedy(
-        "Lead decides",
-        (Move("Accept with known issues OR escalate to Architect", Role.LEAD),),
-    ),
+    Remedy("Cycle 2 fail", (Move("Senior escalates to Lead", Role.SENIOR),)),
+    Remedy("Lead decides", (Move("Accept with known issues OR escalate to Architect", Role.LEAD),)),
 )
 
 

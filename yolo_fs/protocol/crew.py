@@ -51,10 +51,7 @@ _MESSAGE = 'document 000 ("{}")'
 SIGNS = (
     Sign("session-start", Health.STARTED),
     Sign("user-prompt-submit", Health.WORKING, is_work=True),
-    Sign(
-        "post-compact",
-        Health.WORKING,
-    ),
+    Sign("post-compact", Health.WORKING),
     Sign("pre-tool-use", Health.WORKING, is_work=True),
     Sign("post-tool-use", Health.WORKING, is_work=True),
     Sign("post-tool-use-failure", Health.WORKING, is_work=True),
@@ -63,46 +60,16 @@ SIGNS = (
     Sign("session-end", Health.STOPPED),
     Sign("subagent-start", Health.STARTED),
     Sign("subagent-stop", Health.STOPPED),
-    Sign(
-        "task_claim",
-        Health.WORKING,
-    ),
-    Sign(
-        "task_complete",
-        Health.WORKING,
-    ),
-    Sign(
-        "dev_progress",
-        Health.WORKING,
-    ),
-    Sign(
-        "dev_blocker",
-        Health.IDLE,
-    ),
-    Sign(
-        "shutdown_response",
-        Health.WORKING,
-    ),
-    Sign(
-        "shutdown_response:clean",
-        Health.STOPPED,
-    ),
-    Sign(
-        "agent_health_event:start",
-        Health.STARTED,
-    ),
-    Sign(
-        "agent_health_event:idle",
-        Health.IDLE,
-    ),
-    Sign(
-        "agent_health_event:stop",
-        Health.STOPPED,
-    ),
-    Sign(
-        "agent_health_event:disappeared",
-        Health.DISAPPEARED,
-    ),
+    Sign("task_claim", Health.WORKING),
+    Sign("task_complete", Health.WORKING),
+    Sign("dev_progress", Health.WORKING),
+    Sign("dev_blocker", Health.IDLE),
+    Sign("shutdown_response", Health.WORKING),
+    Sign("shutdown_response:clean", Health.STOPPED),
+    Sign("agent_health_event:start", Health.STARTED),
+    Sign("agent_health_event:idle", Health.IDLE),
+    Sign("agent_health_event:stop", Health.STOPPED),
+    Sign("agent_health_event:disappeared", Health.DISAPPEARED),
 )
 """A message that is not listed, and is noted all the same, says that its sender works."""
 
@@ -178,18 +145,8 @@ MEASURES = (
 """Artifacts: each version that a commit gave them is one outcome."""
 
 MESSAGE_MEASURES = (
-    Measure(
-        "dev_progress",
-        "status",
-        ("failed",),
-        ("complete",),
-    ),
-    Measure(
-        "task_complete",
-        "status",
-        ("failed",),
-        ("complete",),
-    ),
+    Measure("dev_progress", "status", ("failed",), ("complete",)),
+    Measure("task_complete", "status", ("failed",), ("complete",)),
 )
 
 

@@ -130,6 +130,10 @@ WORKING = tuple(row for row in DEPARTMENTS if row.runs_workflow)
 """The departments that run the workflow."""
 
 WORKING_NAMES = tuple(row.name for row in WORKING)
+ANY_OF_WORKING = f"{', '.join(WORKING_NAMES[:-1])} or {WORKING_NAMES[-1]}"
+"""Their names in a sentence."""
+PREFIXES = tuple(row.prefix for row in WORKING)
+"""What their artifacts' names begin with; nothing for the default one."""
 
 SHARED_NAMES = tuple(row.name for row in DEPARTMENTS if not row.runs_workflow)
 """Groups whose agents serve every department."""

@@ -70,16 +70,8 @@ AGENT_HOOKS = (
         matcher="|".join(name for name, act in TOOLS.items() if act is Act.RUN),
     ),
     AgentHook("subagent-start", "SubagentStart"),
-    AgentHook(
-        "stop",
-        "Stop",
-        may_block=True,
-    ),
-    AgentHook(
-        "subagent-stop",
-        "SubagentStop",
-        may_block=True,
-    ),
+    AgentHook("stop", "Stop", may_block=True),
+    AgentHook("subagent-stop", "SubagentStop", may_block=True),
     AgentHook("task-completed", "TaskCompleted", may_block=True),
     AgentHook("session-end", "SessionEnd", timeout_s=1),
     AgentHook("post-compact", "PostCompact"),

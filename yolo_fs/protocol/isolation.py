@@ -5,10 +5,10 @@ See docs/sources.md#document-002.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from yolo_fs.protocol.departments import WORKING
+from yolo_fs.protocol.departments import WORKING, Department
 from yolo_fs.protocol.names import Dept, Role
 
 
@@ -133,10 +133,7 @@ SCOPES = (
             Item("git diff", What.GIT_DIFF),
             Item("test-plan.jsonl", What.TEST_PLAN),
         ),
-        never=(
-            Item("CONTEXT files", What.ALL_CONTEXTS),
-            Item("ROADMAP directly", What.ROADMAP),
-        ),
+        never=(Item("CONTEXT files", What.ALL_CONTEXTS), Item("ROADMAP directly", What.ROADMAP)),
     ),
     Scope(
         role=Role.TESTER,
@@ -205,7 +202,7 @@ class Border:
     """Section that the row restates."""
 
 
-_PRINTED_BORDERS = (
+PRINTED_BORDERS = (
     Border(
         department=Dept.BACKEND,
         receives=(Item("`{phase}-CONTEXT-backend.md`", What.CONTEXT, department=Dept.BACKEND),),
@@ -241,26 +238,47 @@ _PRINTED_BORDERS = (
 )
 
 
+"""As the document prints them."""
+
+_PRINTED = {border.department for border in PRINTED_BORDERS}
+
+
 def _border(department: Dept) -> Border:
-    """Return the border of a department that the document does not print: its own context and no
-    other.
+    """Return the border of a department that the document does not print: its own context, and
+    nothing internal of another.
     """
     others = [row for row in WORKING if row.name is not department]
     return Border(
         department,
         (Item(f"`{{phase}}-CONTEXT-{department}.md`", What.CONTEXT, department=department),),
-        tuple(Item(f"{row.label} context", What.CONTEXT, department=row.name) for row in others),
+        (
+            *(_context_of(row) for row in others),
+            *(
+                Item(
+                    f"{row.label} internal plans/architecture",
+                    What.PLANS_AND_ARCHITECTURE,
+                    department=row.name,
+                )
+                for row in others
+            ),
+        ),
     )
 
 
+def _context_of(row: Department) -> Item:
+    return Item(f"{row.label} context", What.CONTEXT, department=row.name)
+
+
+_UNPRINTED = [row for row in WORKING if row.name not in _PRINTED]
+
 BORDERS = (
-    *_PRINTED_BORDERS,
     *(
-        _border(row.name)
-        for row in WORKING
-        if row.name not in {border.department for border in _PRINTED_BORDERS}
+        replace(border, never=(*border.never, *map(_context_of, _UNPRINTED)))
+        for border in PRINTED_BORDERS
     ),
+    *(_border(row.name) for row in _UNPRINTED),
 )
+"""Those printed, and those that follow for departments that the document does not know."""
 
 
 @dataclass(frozen=True, slots=True)

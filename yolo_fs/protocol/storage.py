@@ -106,10 +106,7 @@ HANDOFFS = (
         note="AI/ML Products Only",
     ),
     Handoff(
-        5,
-        AgentType.AI_FRAMING,
-        AgentType.ORCHESTRATOR,
-        ("ai_framing_summary", "full_framing_path"),
+        5, AgentType.AI_FRAMING, AgentType.ORCHESTRATOR, ("ai_framing_summary", "full_framing_path")
     ),
     Handoff(
         6,
@@ -129,12 +126,7 @@ HANDOFFS = (
         AgentType.PRD,
         ("prfaq_context", "market_context", "ai_context", "user_provided_context"),
     ),
-    Handoff(
-        9,
-        AgentType.PRD,
-        AgentType.ORCHESTRATOR,
-        ("prd_summary", "full_prd_path"),
-    ),
+    Handoff(9, AgentType.PRD, AgentType.ORCHESTRATOR, ("prd_summary", "full_prd_path")),
     Handoff(
         10,
         AgentType.ORCHESTRATOR,

@@ -365,18 +365,8 @@ LIMITS = (
     Limit("delivery.max_feedback_rounds", 2, "delivery feedback ≤2 rounds"),
     Limit("delivery.max_patch_cycles", 2, "patch ≤2 cycles"),
     Limit("delivery.max_major_cycles", 1, "major ≤1"),
-    Limit(
-        "escalation.timeout_seconds",
-        300,
-        "`escalation.timeout_seconds` 300",
-        configurable=True,
-    ),
-    Limit(
-        "escalation.max_round_trips",
-        2,
-        "`max_round_trips` 2",
-        configurable=True,
-    ),
+    Limit("escalation.timeout_seconds", 300, "`escalation.timeout_seconds` 300", configurable=True),
+    Limit("escalation.max_round_trips", 2, "`max_round_trips` 2", configurable=True),
 )
 
 LIMIT_BY_KEY = {row.key: row for row in LIMITS}

@@ -16,14 +16,7 @@ from datetime import date, datetime
 from enum import Enum, StrEnum
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar, Union
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    ValidationError,
-    model_validator,
-)
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, PydanticCustomError
 
@@ -170,12 +163,7 @@ def may_lack() -> Any:
 
 
 def fault(
-    reason: Reason,
-    message: str,
-    *,
-    expected: str = "",
-    at: str = "",
-    grade: Grade = Grade.MUST,
+    reason: Reason, message: str, *, expected: str = "", at: str = "", grade: Grade = Grade.MUST
 ) -> PydanticCustomError:
     """Return the error that a validator raises so that `check` reports `reason` at `at`.
 
@@ -284,10 +272,7 @@ NotedInstant = Annotated[
 ]
 """A moment that is only shown."""
 _PATH: Any = Field(
-    min_length=1,
-    examples=["src/auth.ts"],
-    description="relative path",
-    json_schema_extra=SHOULD,
+    min_length=1, examples=["src/auth.ts"], description="relative path", json_schema_extra=SHOULD
 )
 RelativePath = Annotated[str, _PATH, AfterValidator(_stays_inside)]
 """A path that is opened."""

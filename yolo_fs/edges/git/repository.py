@@ -273,6 +273,10 @@ class Repository:
 
     def _entries(self) -> list[StagedEntry] | None:
         """Return the entries of a small and plain index; None where git has to be asked."""
+        if (
+            "GIT_INDEX_FILE" in os.environ
+        ):  # a hook of `git commit FILE` is given an index of its own
+            return None
         place = f"{self.git_dir}/index"
         data = content_of(place)
         if not data:

@@ -200,11 +200,7 @@ class Git:
         )
 
     def _start(
-        self,
-        arguments: Sequence[str],
-        more: Mapping[str, str] = {},
-        *,
-        networked: bool = False,
+        self, arguments: Sequence[str], more: Mapping[str, str] = {}, *, networked: bool = False
     ) -> subprocess.Popen[bytes]:
         git = _load_git_python()
         if networked:

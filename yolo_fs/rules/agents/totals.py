@@ -137,9 +137,7 @@ _WEAKEST_FIRST = ("no_tests", "green_only", "red_green")
 
 
 def tally(
-    phase: Phase,
-    done: Mapping[str, SourceCommit],
-    seen: Iterable[AgentSign] = (),
+    phase: Phase, done: Mapping[str, SourceCommit], seen: Iterable[AgentSign] = ()
 ) -> tuple[DepartmentTotals, ...]:
     """Return what each department comes to.
 

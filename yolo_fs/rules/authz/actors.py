@@ -189,8 +189,5 @@ def _is_second(department: Dept | None) -> bool:
 def _nobody(name: str, where: str = "") -> YoloError:
     hint = f"There are {', '.join((*AGENT_BY_NAME, Role.GO, Role.USER))}."
     return YoloError(
-        Reason.UNKNOWN_NAME,
-        f"unknown agent {safe(name)!r}{where}",
-        hint=hint,
-        exit_code=Exit.USAGE,
+        Reason.UNKNOWN_NAME, f"unknown agent {safe(name)!r}{where}", hint=hint, exit_code=Exit.USAGE
     )

@@ -6,7 +6,7 @@ Leads. See docs/sources.md#document-000 and #document-002.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -136,9 +136,10 @@ def _between_departments(
         )
     if leaves and _are_its_departments(shape, kind, sender, receiver):
         return None
-    is_barred = barrier_between(sender.department, receiver.department)
-    rule = NO_UX_TO_BACKEND if is_barred else route_of(kind)
-    return AccessDecision(False, rule, tuple(_leads(shape, sender)))
+    barrier = barrier_between(sender.department, receiver.department)
+    rule = NO_UX_TO_BACKEND if barrier else route_of(kind)
+    allowed = (barrier.relay,) if barrier else WORKING_NAMES
+    return AccessDecision(False, rule, tuple(_leads(shape, sender, allowed)))
 
 
 def _are_its_departments(shape: type[Message], kind: str, sender: Actor, receiver: Actor) -> bool:
@@ -154,13 +155,12 @@ def _are_its_departments(shape: type[Message], kind: str, sender: Actor, receive
     )
 
 
-def _leads(shape: type[Message], sender: Actor) -> Iterator[str]:
-    others = (dept for dept in WORKING_NAMES if dept in shape.receiver_departments)
-    allowed = (dept for dept in others if dept is not sender.department)
+def _leads(shape: type[Message], sender: Actor, departments: Sequence[Dept]) -> Iterator[str]:
+    others = (dept for dept in departments if dept in shape.receiver_departments)
     return (
         Actor(Role.LEAD, dept).name
-        for dept in allowed
-        if barrier_between(dept, sender.department) is None
+        for dept in others
+        if dept is not sender.department and barrier_between(dept, sender.department) is None
     )
 
 

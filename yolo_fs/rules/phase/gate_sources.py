@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from yolo_fs.protocol.departments import DEPARTMENT_BY_NAME
+from yolo_fs.protocol.departments import DEPARTMENT_BY_NAME, PREFIXES
 from yolo_fs.protocol.gates import GATES, SENTINELS, Need
 from yolo_fs.protocol.names import Dept
 from yolo_fs.reasons import errors
@@ -24,6 +24,7 @@ Row = Mapping[str, Any] | None
 
 STATUS = ".dept-status-"
 SUMMARY = ".summary.jsonl"
+RESULTS = "test-results.jsonl"
 SHOW = "yolo-fs status"
 VALIDATE = "yolo-fs validate {}"
 
@@ -80,8 +81,8 @@ class GateSource(Protocol):
     def lacks_handoff(self) -> Iterator[MissingEvidence]:
         """Yield what keeps one department from taking over from another."""
 
-    def lacks_passing_tests(self) -> Iterator[MissingEvidence]:
-        """Yield the tests that fail, and those that were not run."""
+    def lacks_passing_tests(self) -> Iterator[MissingEvidence] | None:
+        """Return the tests that fail or were not run; None when nothing tells of tests."""
 
     def false_claims(self, kind: str) -> Iterator[MissingEvidence]:
         """Yield what a handoff of this kind claims and history does not have."""
@@ -147,7 +148,11 @@ class CommittedEvidence:
                 yield MissingEvidence(what, "dept-handoff.jsonl", number, SHOW)
         yield from self.false_claims("dept-handoff")
 
-    def lacks_passing_tests(self) -> Iterator[MissingEvidence]:
+    def lacks_passing_tests(self) -> Iterator[MissingEvidence] | None:
+        missing = tuple(self._lacks_tests())
+        return iter(missing) if missing or self.has("test-results") else None
+
+    def _lacks_tests(self) -> Iterator[MissingEvidence]:
         # The drop-in scripts, which read files only, must not pay for pydantic.
         from yolo_fs.rules.phase.failures import failing_tests
 
@@ -222,13 +227,17 @@ class FolderEvidence:
     is_strict: ClassVar[bool] = False
 
     def has(self, kind: str) -> bool:
-        return self.folder.has(f"{kind}.jsonl")
+        return any(map(self.folder.has, self._files(kind)))
 
     def is_readable(self, kind: str) -> bool:
-        return self.folder.is_json(f"{kind}.jsonl")
+        files = [name for name in self._files(kind) if self.folder.has(name)]
+        return bool(files) and all(map(self.folder.is_json, files))
 
     def rows(self, kind: str) -> Sequence[Row]:
-        return self.folder.rows(f"{kind}.jsonl")
+        return [row for name in self._files(kind) for row in self.folder.rows(name)]
+
+    def _files(self, kind: str) -> list[str]:
+        return [f"{prefix}{kind}.jsonl" for prefix in PREFIXES]
 
     def lacks_design_handover(self) -> Iterator[MissingEvidence]:
         rows = [gate for gate in GATES if Need.UX_SENTINEL in gate.needs]
@@ -254,11 +263,15 @@ class FolderEvidence:
             if not has_handed_over(self.folder, department):
                 yield MissingEvidence("no sentinel", f".handoff-{department}-complete")
 
-    def lacks_passing_tests(self) -> Iterator[MissingEvidence]:
-        for number, row in enumerate(self.rows("test-results"), 1):
+    def lacks_passing_tests(self) -> Iterator[MissingEvidence] | None:
+        return self._failing_tests() if self.folder.has(RESULTS) else None
+
+    def _failing_tests(self) -> Iterator[MissingEvidence]:
+        """The reference script knows one file of results, and no department's own."""
+        for number, row in enumerate(self.folder.rows(RESULTS), 1):
             failed = row.get("fl") if row is not None else None
             if row is None or (isinstance(failed, int | float) and failed > 0):
-                yield MissingEvidence("tests fail", "test-results.jsonl", number)
+                yield MissingEvidence("tests fail", RESULTS, number)
 
     def false_claims(self, kind: str) -> Iterator[MissingEvidence]:
         """Without commits there is nothing to compare a claim with."""

@@ -76,7 +76,7 @@ def gates_of(phase: Phase) -> tuple[GateStatus, ...]:
 def _gate(phase: Phase, gate: Gate) -> GateStatus:
     source = CommittedEvidence(phase)
     missing = tuple(lack for need in gate.needs for lack in NEEDS[need](source))
-    kinds = {kind for need in gate.needs for kind in KINDS.get(need, ())}
+    kinds = {kind for need in gate.needs for kind in KINDS[need]}
     return GateStatus(gate.name, missing, _evidence(phase.facts, kinds), gate.blocking)
 
 
@@ -198,7 +198,7 @@ def _is_piece(
         return False
     source, commit = map(str, pair)
     gate = GATE_BY_NAME.get(row.gate)
-    kinds = {kind for need in gate.needs for kind in KINDS.get(need, ())} if gate else {"plan"}
+    kinds = {kind for need in gate.needs for kind in KINDS[need]} if gate else {"plan"}
     places = [place for path in changed_by(commit) if (place := classify(path))]
     return any(
         place.phase == phase

@@ -8,16 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal
 
-from yolo_fs.schemas.base import (
-    SHOULD,
-    Field,
-    FindingName,
-    Form,
-    NotedInstant,
-    OneLine,
-    Text,
-    Wire,
-)
+from yolo_fs.schemas.base import SHOULD, Field, FindingName, Form, NotedInstant, OneLine, Text, Wire
 
 Confidence = Annotated[
     int,
@@ -30,8 +21,7 @@ Confidence = Annotated[
     ),
 ]
 Round = Annotated[
-    int,
-    Field(ge=1, le=3, examples=[1], description="round 1, 2 or 3", json_schema_extra=SHOULD),
+    int, Field(ge=1, le=3, examples=[1], description="round 1, 2 or 3", json_schema_extra=SHOULD)
 ]
 
 
@@ -89,10 +79,7 @@ class DebugReport(Wire):
 class LoggedDecision(Wire):
     """One decision that an agent took on the way."""
 
-    accepts: ClassVar[Mapping[str, Form]] = {
-        "ts": Form.DAY_AS_MOMENT,
-        "alts": Form.OBJECT_AS_TEXT,
-    }
+    accepts: ClassVar[Mapping[str, Form]] = {"ts": Form.DAY_AS_MOMENT, "alts": Form.OBJECT_AS_TEXT}
 
     ts: NotedInstant
     """Timestamp."""

@@ -184,10 +184,7 @@ class TaskTests(Wire):
 class PlanTests(Wire):
     """How the tests of one plan went."""
 
-    accepts: ClassVar[Mapping[str, Form]] = {
-        "plan": Form.SHORT_PLAN,
-        "dt": Form.MOMENT_AS_DAY,
-    }
+    accepts: ClassVar[Mapping[str, Form]] = {"plan": Form.SHORT_PLAN, "dt": Form.MOMENT_AS_DAY}
 
     plan: PlanName
     """Plan."""

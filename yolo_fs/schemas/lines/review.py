@@ -22,13 +22,7 @@ from yolo_fs.schemas.base import (
 
 Cycle = Annotated[
     int,
-    Field(
-        ge=1,
-        le=3,
-        examples=[1],
-        description="review cycle 1, 2 or 3",
-        json_schema_extra=SHOULD,
-    ),
+    Field(ge=1, le=3, examples=[1], description="review cycle 1, 2 or 3", json_schema_extra=SHOULD),
 ]
 ManualTestName = Annotated[
     str,

@@ -141,8 +141,7 @@ RoleName = Annotated[
 ]
 Texts = list[Text]
 Saying = Annotated[
-    str,
-    Field(pattern=r"\S", examples=["Checked git log"], description="text that says something"),
+    str, Field(pattern=r"\S", examples=["Checked git log"], description="text that says something")
 ]
 """A text that is not blank."""
 SomeTexts = Annotated[list[Saying], Field(min_length=1, description="a list of at least one text")]

@@ -8,15 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, NamedTuple
 
+from yolo_fs.protocol.departments import ANY_OF_WORKING
 from yolo_fs.reasons import Reason
 from yolo_fs.schemas.base import Fault, Field, Fraction, Text, Wire, fault, invariant
-from yolo_fs.schemas.messages.message import (
-    Direction,
-    Message,
-    SomeDepartments,
-    SomeTexts,
-    Texts,
-)
+from yolo_fs.schemas.messages.message import Direction, Message, SomeDepartments, SomeTexts, Texts
 from yolo_fs.schemas.names import DepartmentName, DepartmentNameOrNone
 
 
@@ -110,7 +105,7 @@ class PoQaVerdict(Message, sender="po", receiver="orchestrator"):
             return fault(
                 Reason.EMPTY_VALUE,
                 "a patch has no target",
-                expected="backend, frontend or uiux",
+                expected=ANY_OF_WORKING,
                 at="/target_dept",
             )
         if self.verdict != "patch" and self.target_dept:

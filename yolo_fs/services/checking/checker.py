@@ -87,10 +87,7 @@ class Checker:
             faults = self._packet_faults(data, path, reading, NoTree())
         else:
             located = kind.faults(reading.records, self._settings.mode)
-            faults = (
-                *reading.findings,
-                *(fault.as_finding(path, line) for line, fault in located),
-            )
+            faults = (*reading.findings, *(fault.as_finding(path, line) for line, fault in located))
         return Checked(reading.records, faults, torn=reading.torn)
 
     def plans_beside(self, place: Place, snapshot: Snapshot) -> dict[str, PlanFacts]:

@@ -33,12 +33,7 @@ from yolo_fs.rules.handoffs.acceptance import (
     discretionary_work,
     faults_around,
 )
-from yolo_fs.rules.handoffs.packets import (
-    FENCE,
-    ParsedPacket,
-    packet_of,
-    read_chat,
-)
+from yolo_fs.rules.handoffs.packets import FENCE, ParsedPacket, packet_of, read_chat
 from yolo_fs.rules.timestamps import iso
 from yolo_fs.schemas.packet import Packet
 from yolo_fs.services.checking.checker import read_handoff_file

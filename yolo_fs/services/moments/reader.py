@@ -89,12 +89,7 @@ def _session(one: StoredSession) -> dict[str, Any]:
         "session": one.session_id,
         "status": standing(one.session).status,
         "envelopes": [
-            {
-                "path": sent.path,
-                "from": sent.source,
-                "to": sent.target,
-                "is_error": sent.is_error,
-            }
+            {"path": sent.path, "from": sent.source, "to": sent.target, "is_error": sent.is_error}
             for sent in one.session.sent
         ],
         "findings": [finding.as_json() for finding in one.findings],

@@ -307,8 +307,7 @@ def _lane(one: DepartmentStatus, causes: Mapping[str, str]) -> LaneState:
 
 
 def bars_of(
-    seen: Sequence[tuple[TimelineMoment, TimelineSample]],
-    refusals: Sequence[tuple[str, int, int]],
+    seen: Sequence[tuple[TimelineMoment, TimelineSample]], refusals: Sequence[tuple[str, int, int]]
 ) -> Iterator[LaneBar]:
     """Yield the stretches of each department in order; what was refused meanwhile is cut out of its
     work.
@@ -387,11 +386,7 @@ def marks_of(
         yield TimelineMark(kind, event_ms(event), path, reason, place.department if place else "")
 
 
-_MARKS = {
-    "artifact.rejected": "refused",
-    "artifact.held": "held",
-    "gate.opened": "gate",
-}
+_MARKS = {"artifact.rejected": "refused", "artifact.held": "held", "gate.opened": "gate"}
 """Type of an event → the mark that it leaves."""
 
 

@@ -172,10 +172,7 @@ def _of_departments(root: str, phase: Phase) -> Iterator[Drift]:
             yield from drift_of_department(department, status)
 
 
-SOURCES: tuple[Callable[[str, Phase], Iterator[Drift]], ...] = (
-    _of_departments,
-    _of_states,
-)
+SOURCES: tuple[Callable[[str, Phase], Iterator[Drift]], ...] = (_of_departments, _of_states)
 """One row for each kind of file that declares what the fold derives."""
 
 

@@ -155,11 +155,7 @@ class _Look:
         return sorted((*phases, *fresh), key=lambda one: one.id)
 
     def _drift(
-        self,
-        settings: Settings,
-        found: Board,
-        team: Team,
-        lives: tuple[HandoffLifecycle, ...],
+        self, settings: Settings, found: Board, team: Team, lives: tuple[HandoffLifecycle, ...]
     ) -> Iterator[str]:
         """Yield what the work tree declares; how late a handoff is, is left out, for it changes by
         itself.

@@ -251,11 +251,7 @@ class TeamMeeting:
         )
 
     def _compare(
-        self,
-        paths: Sequence[str],
-        head: Head,
-        tip: str | None,
-        taken: frozenset[tuple[str, str]],
+        self, paths: Sequence[str], head: Head, tip: str | None, taken: frozenset[tuple[str, str]]
     ) -> TeamPlan:
         """Plan from what happened since both last agreed; from all of it where that is unknown, or
         where one of them does not follow on what it was then.
@@ -460,8 +456,9 @@ class TeamMeeting:
 
     def _show_line(self, changes: Iterable[PathChange], head: Head) -> None:
         """Show the other work trees the branch, before artifacts that may name commits of it."""
-        made = (read_commit(self._repository, change.commit) for change in changes)
-        parents = (parent for commit in made if commit for parent in commit.parents)
+        found = (read_commit(self._repository, change.commit) for change in changes)
+        made = filter(None, found)
+        parents = (parent for commit in made for parent in commit.parents)
         befores = (read_commit(self._repository, parent) for parent in parents)
         if head.tip and any(before and not before.is_ours for before in befores):
             self._repository.git.run("update-ref", f"{BESIDE}{self.membership.clone}", head.tip)
