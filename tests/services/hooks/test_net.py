@@ -228,6 +228,15 @@ def test_a_credential_is_named_and_not_kept(team: Team) -> None:
     assert ("plain" in stored, "xxxx" in stored, "ghp_" in stored) == (True, False, False)
 
 
+def test_a_repository_of_its_own_is_named_and_not_kept(team: Team) -> None:
+    team.file("vendor/other/README.md", "theirs")
+    subprocess.run(["git", "init", "-q", "vendor/other"], cwd=team.root, check=True)
+    team.file("vendor/note.md", "ours")
+    answer = ask(team, "rm -rf vendor")
+    assert "Kept before `rm -rf vendor`: 1 uncommitted file." in answer
+    assert "a repository of its own: vendor/other/." in answer
+
+
 def test_what_git_ignores_and_what_is_committed_is_left_alone(team: Team) -> None:
     team.file(".gitignore", "node_modules/\n")
     team.user_commits("chore: ignore", ".gitignore")

@@ -85,7 +85,8 @@ def keep_first(asked: HookRequest) -> str:
     if found.secret:
         lines.append(f"Not kept, since it looks like a credential: {_listed(found.secret)}.")
     if found.left:
-        lines.append(f"Not kept, since it is too large or unreadable: {_listed(found.left)}.")
+        why = "is too large, unreadable or a repository of its own"
+        lines.append(f"Not kept, since it {why}: {_listed(found.left)}.")
     return "\n".join(lines)
 
 
@@ -160,7 +161,7 @@ def _uncommitted(
 
 def _names(repository: Repository, *arguments: str) -> Iterator[str]:
     out = repository.git.run(*arguments).out
-    yield from (os.fsdecode(name) for name in out.split(b"\0") if name and not name.endswith(b"/"))
+    yield from (os.fsdecode(name) for name in out.split(b"\0") if name)
 
 
 def _listed(paths: list[str]) -> str:
