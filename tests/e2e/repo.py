@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -64,8 +65,21 @@ class Repo:
         self, name: str, text: str, message: str = "chore: something of the user"
     ) -> None:
         self.file(name, text)
-        self.git("add", "--", name)
-        self.git("commit", "-q", "-m", message, "--", name)
+        self.insist("add", "--", name)
+        self.insist("commit", "-q", "-m", message, "--", name)
+
+    def insist(self, *arguments: str) -> None:
+        """Run the user's git as people do: who finds the index locked for a moment tries again."""
+        deadline = time.monotonic() + DEADLINE_S
+        while True:
+            try:
+                self.git(*arguments)
+            except AssertionError as refused:
+                if "index.lock" not in str(refused) or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.01)
+            else:
+                return
 
     def file(self, name: str, text: str) -> Path:
         """Write a file of the user."""

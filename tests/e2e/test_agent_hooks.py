@@ -171,6 +171,12 @@ def test_an_agent_that_stops_beside_a_daemon_is_not_held_up_for_what_the_daemon_
     start(repo)
     one = artifact("critique", 0)
     repo.write(one)
+    asked(
+        repo,
+        "post-tool-use",
+        tool_name="Write",
+        tool_input={"file_path": str(repo.root / one.path)},
+    )
     assert asked(repo, "stop") == {}
     assert one.subject in repo.subjects()
 

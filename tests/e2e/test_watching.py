@@ -192,12 +192,14 @@ def test_a_term_signal_finishes_the_work_in_hand(repo: Repo, start: Start) -> No
     history, artifacts = History(repo), mixed(100)
     daemon = start(repo)
     repo.write(*artifacts)
-    daemon.mailbox.wait(lambda events: len(events) > 2)
+    daemon.mailbox.wait(lambda events: bool(daemon.committed()))
     assert daemon.stop() == 0
     assert daemon.mailbox.events[-2]["event"] == "daemon.stopped"
     assert len(history.subjects()) == len(daemon.committed()) > 0
     assert repo.look("diff", "--cached") == ""
-    start(repo).stop()
+    again = start(repo)
+    again.wait_committed([one for one in artifacts if one.path not in daemon.committed()])
+    assert again.stop() == 0
     history.check(artifacts)
 
 
@@ -265,7 +267,7 @@ def test_artifacts_of_a_branch_never_reach_the_branch_that_is_switched_to(
     repo.git("branch", "other")
     daemon, artifacts = start(repo), mixed(SWITCHES)
     for turn, one in enumerate(artifacts):
-        repo.git("checkout", "-q", "other" if turn % 2 else "main")
+        repo.insist("checkout", "-q", "other" if turn % 2 else "main")
         repo.write(one)
         daemon.wait_committed([one])
         until(lambda: repo.look("status", "--porcelain") == "", "the index follows")
