@@ -77,9 +77,8 @@ class Remote:
 
     def _move(self, ref: str, tip: str) -> int:
         assert ref.startswith("refs/yolo-fs/"), ref
-        with contextlib.suppress(
-            OSError
-        ):  # what a killed fetch left: no call of ours lives so long
+        with contextlib.suppress(OSError):
+            # What a killed fetch left: no call of ours lives so long.
             lock = f"{self._repository.common_dir}/{ref}.lock"
             if time.time() - os.stat(lock).st_mtime > 2 * CALL_S:
                 os.unlink(lock)

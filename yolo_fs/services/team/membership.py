@@ -154,9 +154,10 @@ def leave(repository: Repository) -> Membership | None:
     before = membership_of(repository)
     if before:
         os.unlink(TEAM.path(repository))
-        lines = repository.refs_below(LINES) if before.remote else {}
-        for ref in (*lines, f"{BESIDE}{before.clone}"):
-            repository.git.run("update-ref", "-d", ref, ok=(0, 1, 128))
+        shown = repository.refs_below(LINES) if before.remote else {}
+        beside = f"{BESIDE}{before.clone}"
+        for ref, oid in (*shown.items(), (beside, repository.tip(beside) or "")):
+            repository.git.run("update-ref", "-d", ref, oid, ok=(0, 1, 128))
     return before
 
 
