@@ -81,6 +81,10 @@ class Repo:
             else:
                 return
 
+    def index_is_quiet(self) -> bool:
+        """Return whether the index is old enough for nobody to take its writer for still at work."""
+        return time.time() - (self.git_dir / "index").stat().st_mtime > 1
+
     def file(self, name: str, text: str) -> Path:
         """Write a file of the user."""
         path = self.root / name

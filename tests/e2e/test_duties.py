@@ -18,6 +18,7 @@ def test_a_failing_duty_costs_no_other(repo: Repo, start: Callable[..., Daemon],
     repo.configure(rescan_s=3600)  # no scan makes up for what the failing duty leaves undone
     daemon = start(repo, prepare="tests.e2e.failing_duty:prepare", **{NAME: duty})
     first, second = artifact("plan", 0), artifact("plan", 1)
+    until(repo.index_is_quiet, "no git is held to be at work")  # else it is the retries that commit
     repo.write(first)
     daemon.wait_committed([first])
     defect = daemon.wait_for("daemon.defect")["data"]
