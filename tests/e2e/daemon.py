@@ -202,7 +202,7 @@ class Daemon:
 
     def kill(self, *, with_helpers: bool = False) -> None:
         """Kill its process group with SIGKILL; `with_helpers`: every git below it too, as the kernel does when memory is short."""
-        helpers = descendants(self.pid) if with_helpers else []
+        helpers = _halted_below(self.pid) if with_helpers else []
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
         for helper in helpers:
@@ -226,12 +226,25 @@ class Daemon:
 
 
 def _states(pid: int) -> set[str]:
-    """Return the states of the threads of a process, such as S or T."""
-    stats = [
-        Path(f"/proc/{pid}/task/{task}/stat").read_text()
-        for task in os.listdir(f"/proc/{pid}/task")
-    ]
+    """Return the states of the threads of a process, such as S or T; none when it has ended."""
+    stats: list[str] = []
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        for task in os.listdir(f"/proc/{pid}/task"):
+            stats.append(Path(f"/proc/{pid}/task/{task}/stat").read_text())
     return {stat.rpartition(")")[2].split()[0] for stat in stats}
+
+
+def _halted_below(pid: int) -> list[int]:
+    """Stop a process and all below it, and return those below: who goes on may start one more, which nobody kills then."""
+    halted = [pid]
+    for each in halted:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(each, signal.SIGSTOP)
+        until(
+            lambda each=each: _states(each) <= {"T", "t", "D", "Z", "X"}, "it starts nothing more"
+        )
+        halted += [child for child in descendants(each) if child not in halted]
+    return halted[1:]
 
 
 def descendants(pid: int) -> list[int]:

@@ -9,6 +9,7 @@ import os
 import shutil
 import signal
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -150,6 +151,7 @@ def test_the_lock_of_a_helper_that_is_killed_is_removed_while_the_daemon_lives(
     log.write(artifact("plan", 0))
     until(lambda: f"{FIRED}refs.noted" in daemon.complaints(), "the branch is locked")
     for helper in descendants(daemon.pid):
-        os.kill(helper, signal.SIGKILL)
+        with suppress(ProcessLookupError):
+            os.kill(helper, signal.SIGKILL)
     settled(daemon)
     assert locks(repo) == []
