@@ -171,10 +171,11 @@ def _latency(first: str, bare: str, options: Options, rng: random.Random) -> tup
             _clone(first, bare, "alone", stack, joins=False),
             _clone(first, bare, "slow", stack),
         )
-        for number in range(WARM_UP + options.pick(25, 2)):
+        for number in range(WARM_UP + options.pick(45, 2)):
             for clone, sample in zip(clones, samples, strict=True):
                 time.sleep(rng.uniform(0.1, 0.3))
-                path, began = _write(clone, number)
+                # Of these the team has none: in both clones each is a new file.
+                path, began = _write(clone, repositories.ARTIFACTS // 2 + number)
                 took = _committed_at(clone, path) - began
                 if number >= WARM_UP:
                     sample.times_s.append(took)

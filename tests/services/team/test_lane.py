@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import socket
 import subprocess
+import threading
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -18,6 +19,7 @@ from tests.services.team.work_trees import (
     SUMMARY,
     Clones,
     CloneTree,
+    TeamTree,
     commits_named,
     gap,
     plan,
@@ -26,7 +28,9 @@ from tests.services.team.work_trees import (
 from yolo_fs.cli.main import run
 from yolo_fs.edges.git import remote as remote_module
 from yolo_fs.reasons import Reason, YoloError
+from yolo_fs.services.team.lane import TeamLink
 from yolo_fs.services.team.membership import leave
+from yolo_fs.services.workspace.settings import load
 
 BRANCH = "refs/heads/yolo/team/main"
 
@@ -266,3 +270,32 @@ def test_a_remote_that_runs_a_program_is_not_asked(clones: Clones, tmp_path: Pat
     with pytest.raises(YoloError):
         a.lane.exchange()
     assert not (tmp_path / "run").exists()
+
+
+def test_a_commit_of_ours_is_no_reason_to_look_at_a_remote_at_once_and_one_of_the_team_is(
+    new_tree: Callable[[str], TeamTree], clones: Clones, bare: Path
+) -> None:
+    bare.rename(bare.with_suffix(".away"))
+    told = threading.Semaphore(0)
+    for tree, at_once in ((clones[0], False), (new_tree("alone").join(), True)):
+        link = TeamLink(tree.repository, tree.hear, told.release)
+
+        def look(tree: TeamTree = tree, link: TeamLink = link) -> None:
+            ours = tree.coordinator
+            link.look(load(str(tree.root)), ours.committer, ours.obstacles)
+
+        look()
+        if not at_once:
+            while not link.is_due():  # the lane tells once that the remote is away
+                assert told.acquire(timeout=60)
+        look()
+        tree.write(GAPS, gap(1))
+
+        assert link.is_due() is at_once
+        look()
+        assert not link.is_due()
+        tree.git("update-ref", tree.meeting.membership.ref, "HEAD")
+        assert link.is_due()
+        look()
+        link.close()  # as when the configuration has changed
+        assert link.is_due()

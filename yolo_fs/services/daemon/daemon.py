@@ -36,9 +36,7 @@ from yolo_fs.services.escalations.ticking import LoopEscalator, Ticker
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.progress.board import phases_now
 from yolo_fs.services.progress.state_files import Projector, States
-from yolo_fs.services.team.lane import LaneThread, TeamLink
-from yolo_fs.services.team.meeting import TeamMeeting
-from yolo_fs.services.team.membership import Membership
+from yolo_fs.services.team.lane import TeamLink
 from yolo_fs.services.workspace.settings import CONFIG, load, stamps_of
 
 RETRY_S = 0.05
@@ -63,6 +61,8 @@ PACKS_STEP_S = 0.05
 """Between two looks at packs that are being merged."""
 TEAM_EVERY_S = 0.2
 """Between two looks at a team with which something is still to be brought together."""
+TEAM_REST_S = 0.02
+"""Before a commit is offered to a remote: who waits for it, and the next write, go first."""
 TEAM_FOLLOW_S = 0.1
 """Before what follows on versions of the team is written: the other work trees, which share our
 processors, commit them first."""
@@ -222,6 +222,7 @@ class Daemon:
         young = {path: at for path, at in self._committed_at.items() if now - at < self._settle_s}
         self._committed_at = young | {each.path: now for each in results}
         self._schedule.ask("index", "packs", "projections", "states", "contexts")
+        self._schedule.ask("team", in_s=TEAM_REST_S)
         if self._coordinator.unfinished():
             self._schedule.ask("retries", in_s=RETRY_S)
         return results
@@ -287,30 +288,15 @@ class Daemon:
     def _meet_team(self) -> float | None:
         """Receive what the team has, and publish what it lacks."""
         before = self._repository.head()
-        standing = self._team_link.look(self._meeting_of, self._lane_of)
+        parts = self._coordinator
+        standing = self._team_link.look(self._settings, parts.committer, parts.obstacles)
         if standing and standing.done and (head := self._repository.head()) != before:
-            self._coordinator.take_note(head)
-            now = time.monotonic()
-            self._committed_at |= dict.fromkeys(standing.received, now)
-            self._schedule.ask(
-                "index", in_s=0.0 if self._coordinator.index.pending else TEAM_FOLLOW_S
-            )
+            parts.take_note(head)
+            self._committed_at |= dict.fromkeys(standing.received, time.monotonic())
+            self._schedule.ask("index", in_s=0.0 if parts.index.pending else TEAM_FOLLOW_S)
             follows = ("received", "projections", "states", "contexts")
             self._schedule.ask(*follows, in_s=TEAM_FOLLOW_S)
         return TEAM_EVERY_S if standing and standing.is_moving else None
-
-    def _meeting_of(self, membership: Membership) -> TeamMeeting:
-        return TeamMeeting(
-            self._repository,
-            self._settings,
-            membership,
-            self._coordinator.committer,
-            self._coordinator.obstacles,
-            self._emit,
-        )
-
-    def _lane_of(self, membership: Membership) -> LaneThread:
-        return LaneThread(self._repository.root, self._settings, membership)
 
     def _process_unfinished(self) -> float | None:
         """Look again at what time alone brings further, ever more rarely: a disk may stay full for

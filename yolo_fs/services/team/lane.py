@@ -21,7 +21,8 @@ from typing import Any, NamedTuple
 
 from yolo_fs.edges.bell import Bell
 from yolo_fs.edges.files import Stamp, stamp_at
-from yolo_fs.edges.git.commit import CommitRequest
+from yolo_fs.edges.git.commit import CommitRequest, Committer
+from yolo_fs.edges.git.obstacles import Obstacles
 from yolo_fs.edges.git.remote import Remote
 from yolo_fs.edges.git.repository import Head, Repository
 from yolo_fs.edges.store import write_json
@@ -559,9 +560,6 @@ def _subject(address: str, team: str) -> str:
 
 # --- in a running daemon ---
 
-Meet = Callable[[Membership], TeamMeeting]
-MakeLane = Callable[[Membership], LaneThread]
-
 
 class TeamLink:
     """Knows when the work tree has to look at its team, and looks."""
@@ -580,19 +578,22 @@ class TeamLink:
         """Branch and team as the last look left them."""
 
     def is_due(self) -> bool:
-        """Return whether anything has changed since the last look: choice, branch or team's ref."""
+        """Return whether anything has changed since the last look: choice, branch or team's ref.
+        What the branch has for a remote is asked for later: who waits for a commit comes first.
+        """
         if stamp_at(TEAM.path(self._repository)) != self._choice:
             return True
         if self._meeting is None:
             return False
-        if self._lane is not None and self._lane.has_news():
-            return True
-        return self._seen != (self._repository.head(), self._meeting.team_tip())
+        head, tip = self._seen or (None, None)
+        if self._lane is not None:
+            return self._lane.has_news() or tip != self._meeting.team_tip()
+        return (head, tip) != (self._repository.head(), self._meeting.team_tip())
 
-    def look(self, meet: Meet, make_lane: MakeLane) -> TeamStanding | None:
-        """Look once; None where no team was joined. The arguments make parts by today's
-        settings.
-        """
+    def look(
+        self, settings: Settings, committer: Committer, obstacles: Obstacles
+    ) -> TeamStanding | None:
+        """Look once; None where no team was joined."""
         choice = stamp_at(TEAM.path(self._repository))
         if choice != self._choice or self._meeting is None:
             self.close()
@@ -600,10 +601,11 @@ class TeamLink:
             self._choice = choice
             if membership is None:
                 return None
-            self._meeting = meet(membership)
+            ours = (self._repository, settings, membership, committer, obstacles, self._emit)
+            self._meeting = TeamMeeting(*ours)
             self._watch(membership)
             if membership.remote:
-                self._lane = make_lane(membership)
+                self._lane = LaneThread(self._repository.root, settings, membership)
                 self._lane.start(self._ring)
         standing = self._meeting.look()
         self._seen = (self._repository.head(), standing.tip)
@@ -628,7 +630,7 @@ class TeamLink:
             self._lane.tell(self._emit)
         if self._watcher:
             self._watcher.stop()
-        self._meeting = self._watcher = self._lane = self._seen = None
+        self._meeting = self._watcher = self._lane = self._seen = self._choice = None
 
     def _watch(self, membership: Membership) -> None:
         """Let a move of the ref ring; where refs are no files it is found a moment later."""
