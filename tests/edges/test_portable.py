@@ -15,6 +15,7 @@ import pytest
 from tests.e2e.artifacts import artifact
 from tests.e2e.daemon import Daemon, until
 from tests.e2e.repo import make_repo
+from tests.support.objects import unpack
 from yolo_fs.edges import IS_LINUX, PORTABLE
 from yolo_fs.edges.watch import Hint, Watcher, _PublicSession
 
@@ -50,12 +51,13 @@ def test_where_watchdog_differs_inside_its_public_observer_tells_of_every_file(
         watcher.stop()
 
 
-def test_without_anything_of_linux_a_write_becomes_a_commit_and_every_command_answers(
+def test_without_anything_of_linux_a_write_becomes_a_commit_and_outlasts_a_power_loss(
     tmp_path: Path,
 ) -> None:
     repo = make_repo(tmp_path / "work", tmp_path / "home")
     more = {PORTABLE: "1"}
-    daemon = Daemon(repo, tmp_path / "daemon.log", more=more)
+    # Not forked: what it imported would be without the variable.
+    daemon = Daemon(repo, tmp_path / "daemon.log", more=more, under=["env"])
     daemon.start()
     try:
         written = [artifact("plan", number) for number in range(3)]
@@ -84,3 +86,10 @@ def test_without_anything_of_linux_a_write_becomes_a_commit_and_every_command_an
         assert b"deny" in asked.stdout, (asked.stdout, asked.stderr)
     finally:
         assert daemon.stop() == 0
+    unpack(repo.root)
+    lost = repo.git_dir / "objects" / written[0].blob()[:2] / written[0].blob()[2:]
+    lost.chmod(0o600)
+    lost.write_bytes(b"")
+    daemon.start()
+    assert daemon.stop() == 0
+    assert repo.git("cat-file", "blob", written[0].blob()).encode() == written[0].data

@@ -52,14 +52,14 @@ def start(asked: Invocation, *, wait: bool, timeout_s: float) -> Reply:
 
     It writes to .git/yolo-fs/daemon.log, which 'yolo-fs logs' shows.
     """
-    return _start(_repository(asked), timeout_s if wait else None)
+    return _start(closed_repository(asked), timeout_s if wait else None)
 
 
 @verb("stop", example="yolo-fs stop")
 @_timeout_option(30.0, "How long to wait for it to finish the work in hand.")
 def stop(asked: Invocation, *, timeout_s: float) -> Reply:
     """Stop the daemon and wait until it is gone."""
-    pid = end(_repository(asked), timeout_s)
+    pid = end(closed_repository(asked), timeout_s)
     return _reply("stopped", pid, f"The daemon (process {pid}) has stopped.")
 
 
@@ -68,7 +68,7 @@ def stop(asked: Invocation, *, timeout_s: float) -> Reply:
 @_timeout_option(60.0, "How long to wait for the old one to end, and with --wait for the new one.")
 def restart(asked: Invocation, *, wait: bool, timeout_s: float) -> Reply:
     """Stop the daemon, if one runs, and start it again."""
-    repository = _repository(asked)
+    repository = closed_repository(asked)
     if running(repository):
         try:
             end(repository, timeout_s)
@@ -102,7 +102,7 @@ def logs(asked: Invocation, *, is_followed: bool, count: int) -> Reply:
             "--follow never ends, --json is one envelope; 'yolo-fs events --follow --json' "
             "has both."
         )
-    path = log_path(_repository(asked))
+    path = log_path(closed_repository(asked))
     if is_followed:
         for line in follow(path, count):
             print(safe(line, _LINE_LENGTH), flush=True)
@@ -110,7 +110,8 @@ def logs(asked: Invocation, *, is_followed: bool, count: int) -> Reply:
     return Reply({"path": path, "lines": lines}, show=lambda _: _print(lines, path))
 
 
-def _repository(asked: Invocation) -> Repository:
+def closed_repository(asked: Invocation) -> Repository:
+    """Return the repository in which the command was called; no git of it runs."""
     repository = Repository(asked.start)
     repository.close()
     planning_root(repository.root)

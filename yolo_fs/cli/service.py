@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from yolo_fs.cli.background import closed_repository
 from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import private_directory
@@ -14,7 +15,6 @@ from yolo_fs.json_form import to_json
 from yolo_fs.services.install.units import System, Unit, unit_for
 from yolo_fs.services.install.units import install as write
 from yolo_fs.services.install.units import uninstall as remove
-from yolo_fs.services.progress.phases import planning_root
 from yolo_fs.services.workspace.places import log_path
 
 
@@ -40,7 +40,7 @@ def _system_options(function: Callable[..., Any]) -> Callable[..., Any]:
 @_system_options
 def print_(asked: Invocation, *, system: str | None) -> Reply:
     """Print the service file."""
-    unit = _unit(_repository(asked), system)
+    unit = _unit(closed_repository(asked), system)
     return Reply({**to_json(unit), "text": unit.text}, show=lambda _: print(unit.text, end=""))
 
 
@@ -48,7 +48,7 @@ def print_(asked: Invocation, *, system: str | None) -> Reply:
 @_system_options
 def install(asked: Invocation, *, system: str | None) -> Reply:
     """Write the service file, and say how to enable it."""
-    repository = _repository(asked)
+    repository = closed_repository(asked)
     unit = _unit(repository, system)
     private_directory(repository.own_dir)  # launchd opens the log in it before we run
     state = write(unit)
@@ -59,18 +59,11 @@ def install(asked: Invocation, *, system: str | None) -> Reply:
 @_system_options
 def uninstall(asked: Invocation, *, system: str | None) -> Reply:
     """Remove the service file, once it is no longer enabled."""
-    unit = _unit(_repository(asked), system)
+    unit = _unit(closed_repository(asked), system)
     state = remove(unit)
     return _reply(
         unit, state, f"If it still runs:  {unit.disable}" if state == "uninstalled" else ""
     )
-
-
-def _repository(asked: Invocation) -> Repository:
-    repository = Repository(asked.start)
-    repository.close()
-    planning_root(repository.root)
-    return repository
 
 
 def _unit(repository: Repository, system: str | None) -> Unit:

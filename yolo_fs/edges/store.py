@@ -403,17 +403,17 @@ def place_file(root: str, path: str, data: bytes, expected: bytes | None) -> Rea
     Raises:
         YoloError: NO_SPACE, STORAGE_FAILED.
     """
-    directory, name = os.path.split(os.path.join(root, path))
-    temporary = os.path.join(directory, f".{name}.yolo-tmp.{os.getpid()}.{secrets.token_hex(4)}")
+    target = os.path.join(root, path)
+    temporary = _temporary(target)
     with environment(path):
         if not _make_folders(root, os.path.dirname(path)):
             return Reason.NOT_REGULAR
         try:
             _write_new(temporary, data, durable=False, mode=SHARED)
             if expected is None:
-                os.link(temporary, os.path.join(directory, name))
+                os.link(temporary, target)
             elif _content_of(root, path, len(expected)) == expected:
-                os.replace(temporary, os.path.join(directory, name))
+                os.replace(temporary, target)
             else:
                 return Reason.BEING_WRITTEN
         except FileExistsError:

@@ -5,6 +5,8 @@ of changes.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 from yolo_fs.edges import PROC
@@ -69,6 +71,38 @@ def is_running(pid: int) -> bool:
     except PermissionError:
         return True
     return True
+
+
+def commands() -> Iterator[tuple[str, list[bytes]]]:
+    """Yield the id of each process and the words of its command: without /proc, ps knows them."""
+    if not os.path.isdir(PROC):
+        for line in _told_by("ps", "-A", "-ww", "-o", "pid=", "-o", "args="):
+            number, *words = line.split()
+            yield number.decode(), words
+        return
+    for pid in filter(str.isdigit, os.listdir(PROC)):
+        with suppress(OSError), open(f"{PROC}/{pid}/cmdline", "rb") as file:
+            yield pid, file.read(4096).split(b"\0")
+
+
+def working_folder(pid: str) -> str:
+    """Return where a process works, empty when nothing tells: without /proc, lsof knows it."""
+    if not os.path.isdir(PROC):
+        told = _told_by("lsof", "-a", "-p", pid, "-d", "cwd", "-F", "n")
+        return os.fsdecode(b"".join(line[1:] for line in told if line.startswith(b"n/")))
+    with suppress(OSError):
+        return os.path.realpath(os.readlink(f"{PROC}/{pid}/cwd"))
+    return ""
+
+
+def _told_by(*command: str) -> list[bytes]:
+    """Return the lines that a program of the system prints; none where it is missing."""
+    from subprocess import DEVNULL, PIPE, SubprocessError, run
+
+    with suppress(OSError, SubprocessError):
+        done = run(command, stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL, timeout=10, check=False)
+        return done.stdout.splitlines()
+    return []
 
 
 def process_name(pid: int) -> str:

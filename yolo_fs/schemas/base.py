@@ -186,7 +186,8 @@ def _real_date(text: str) -> str:
     return text
 
 
-def _real_instant(text: str) -> str:
+def real_instant(text: str) -> str:
+    """Return the text of a moment that exists."""
     try:
         datetime.fromisoformat(text)
     except ValueError:
@@ -264,7 +265,7 @@ _INSTANT = (
 IsoInstant = Annotated[
     str,
     _written_as(_INSTANT, "2026-02-19T08:00:00Z", "a timestamp with its time zone"),
-    AfterValidator(_real_instant),
+    AfterValidator(real_instant),
 ]
 """A moment that is compared with others."""
 NotedInstant = Annotated[

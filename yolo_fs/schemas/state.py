@@ -7,7 +7,6 @@ them write are optional here.
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from yolo_fs.reasons import Reason
@@ -27,6 +26,7 @@ from yolo_fs.schemas.base import (
     Wire,
     fault,
     invariant,
+    real_instant,
 )
 from yolo_fs.schemas.names import (
     DepartmentName,
@@ -38,18 +38,6 @@ from yolo_fs.schemas.names import (
     Workflow,
 )
 
-
-def _real_moment(text: str) -> str:
-    try:
-        if text:
-            datetime.fromisoformat(text)
-    except ValueError:
-        raise fault(
-            Reason.BAD_FORMAT, f"{text!r} is not a timestamp", expected="2026-02-19T08:00:00Z"
-        ) from None
-    return text
-
-
 Moment = Annotated[
     str,
     Field(
@@ -58,7 +46,7 @@ Moment = Annotated[
         examples=["2026-02-19T08:00:00Z"],
         description="a timestamp with its time zone, or nothing",
     ),
-    AfterValidator(_real_moment),
+    AfterValidator(lambda text: text and real_instant(text)),
 ]
 """An instant, or `""` for what has not happened."""
 CurrentTask = Annotated[

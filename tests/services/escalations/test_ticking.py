@@ -227,6 +227,19 @@ def test_without_what_was_kept_the_log_counts(office: Callable[..., Office]) -> 
     assert len(place.after(2)) == 1
 
 
+def test_where_boots_have_no_name_what_was_kept_of_an_earlier_one_does_not_count(
+    office: Callable[..., Office],
+) -> None:
+    place = office()
+    place.clock.now = replace(place.clock.now, boot="")
+    place.service.open(BLOCKER)
+    place.ticker.tick()
+    place.clock.now = replace(place.clock.now, steady_s=1.0)
+    place.restart()
+    assert place.after(299) == ()
+    assert len(place.after(2)) == 1
+
+
 def test_wrong_moment_is_told_once_and_fires_once(office: Callable[..., Office]) -> None:
     place = office()
     place.service.open(BLOCKER)

@@ -196,7 +196,7 @@ class ObjectStore:
         temporary = f"{folder}/.{name}.yolo-tmp.{os.getpid()}.{secrets.token_hex(4)}"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
         descriptor = os.open(temporary, flags, 0o444)
-        cleanup.callback(_discard, temporary)
+        cleanup.callback(discard, temporary)
         cleanup.callback(os.close, descriptor)
         if self._shared:
             os.fchmod(descriptor, stat.S_IMODE(os.fstat(descriptor).st_mode) | self._shared & 0o044)
@@ -268,8 +268,8 @@ def storage_error(what: str, error: OSError) -> YoloError:
     return YoloError(reason, f"{what}: {error.strerror}", exit_code=Exit.TRY_AGAIN)
 
 
-def _discard(path: str) -> None:
-    """Remove a temporary file that got no name of its own."""
+def discard(path: str) -> None:
+    """Remove a file of ours that is no longer needed; one that stays does no harm."""
     with contextlib.suppress(OSError):
         os.unlink(path)
 

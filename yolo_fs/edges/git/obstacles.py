@@ -15,7 +15,7 @@ from yolo_fs.edges import PROC
 from yolo_fs.edges.files import Stamp, stamp_at
 from yolo_fs.edges.git.repository import Head, Repository
 from yolo_fs.edges.lock import holder
-from yolo_fs.edges.system import is_running, start_time
+from yolo_fs.edges.system import commands, is_running, start_time, working_folder
 from yolo_fs.reasons import Reason
 
 IN_PROGRESS = {
@@ -63,8 +63,6 @@ class Obstacles:
         self._message_seen: int | None = None
         self._hook_seen: Stamp | None = None
         self._hook_is_silent = False
-        self._committing = ""
-        """Process id of the `git commit` that was last found."""
 
     def find(self, head: Head, now_ns: int | None = None) -> Reason | None:
         """Return the reason to hold everything, or None when a commit may be made.
@@ -162,15 +160,13 @@ class Obstacles:
         """
         if _is_marked(f"{self._repository.own_dir}/{COMMITTING}"):
             return True
-        if self._has_silent_hook() and _commit_in(self._repository.root):
+        if self._has_silent_hook() and _is_committing(self._repository.root):
             return True
         stamp = stamp_at(f"{self._repository.git_dir}/COMMIT_EDITMSG")
         written = stamp.mtime_ns if stamp else None
         if written == self._message_seen:
             return False
-        if written is not None and not _runs_commit(self._committing, self._repository.root):
-            self._committing = _commit_in(self._repository.root)
-        if written is not None and self._committing:
+        if written is not None and _is_committing(self._repository.root):
             return True
         self._message_seen = written
         return False
@@ -189,9 +185,14 @@ class Obstacles:
         return self._hook_is_silent
 
 
-def _commit_in(root: str) -> str:
-    """Return the process id of a `git commit` whose work tree is `root`; empty when none runs."""
-    return next((pid for pid in filter(str.isdigit, _names(PROC)) if _runs_commit(pid, root)), "")
+def _is_committing(root: str) -> bool:
+    """Return whether a `git commit` runs whose work tree is `root`."""
+    return any(
+        b"commit" in words
+        and os.path.basename(words[0]) == b"git"
+        and f"{working_folder(pid)}/".startswith(f"{root}/")
+        for pid, words in commands()
+    )
 
 
 def _is_marked(path: str) -> bool:
@@ -206,18 +207,6 @@ def _is_marked(path: str) -> bool:
     except (OSError, ValueError):
         return False
     return pid.isdecimal() and is_running(int(pid)) and started in ("-", str(start_time(int(pid))))
-
-
-def _runs_commit(pid: str, root: str) -> bool:
-    try:
-        with open(f"{PROC}/{pid}/cmdline", "rb") as file:
-            words = file.read(4096).split(b"\0")
-        if os.path.basename(words[0]) != b"git" or b"commit" not in words:
-            return False
-        where = os.path.realpath(os.readlink(f"{PROC}/{pid}/cwd"))
-    except OSError:
-        return False
-    return where == root or where.startswith(root + "/")
 
 
 def _stores_nothing(folder: str) -> Reason | None:
@@ -245,10 +234,3 @@ def _beginning(path: str) -> bytes:
             return file.read(4096)
     except OSError:
         return b""
-
-
-def _names(folder: str) -> list[str]:
-    try:
-        return os.listdir(folder)
-    except OSError:
-        return []

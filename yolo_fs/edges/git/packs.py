@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from yolo_fs.edges import failpoint
 from yolo_fs.edges.git.conversation import Conversation
-from yolo_fs.edges.git.objects import KEEP_NOTE
+from yolo_fs.edges.git.objects import KEEP_NOTE, discard
 from yolo_fs.edges.git.repository import Repository, content_of
 from yolo_fs.edges.locking import try_lock
 from yolo_fs.edges.store import reap_temporaries, sync_directory
@@ -136,7 +136,7 @@ class PackMerger:
                     with contextlib.suppress(YoloError):
                         self._repository.git.run("index-pack", f"{self._folder}/{name}.pack")
                 else:
-                    _unlink(f"{self._folder}/{name}.keep")
+                    discard(f"{self._folder}/{name}.keep")
 
     def _own(self) -> list[OwnPack]:
         """Return our packs, the smallest first, without those that a multi-pack index refers to."""
@@ -176,7 +176,7 @@ class PackMerger:
             self._place(name)
             failpoint.reach("packs.placed")
             if os.path.getsize(f"{self._folder}/{name}.pack") >= HANDED_OVER_BYTES:
-                _unlink(f"{self._folder}/{name}.keep")
+                discard(f"{self._folder}/{name}.keep")
         self._merged |= dict.fromkeys(set(self._sources) - {name}, time.monotonic() + LINGER_S)
         self.merges += 1
 
@@ -208,7 +208,7 @@ class PackMerger:
             indexed = content_of(f"{self._folder}/multi-pack-index")
             for name in names:
                 for ending in () if name.encode() in indexed else _ENDINGS:
-                    _unlink(f"{self._folder}/{name}.{ending}")
+                    discard(f"{self._folder}/{name}.{ending}")
                     failpoint.reach("packs.removing")
                 del self._merged[name]
 
@@ -241,11 +241,6 @@ def _sync(path: str) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _unlink(path: str) -> None:
-    with contextlib.suppress(OSError):
-        os.unlink(path)
 
 
 def _try_flock(folder: str) -> int:

@@ -164,9 +164,9 @@ def fold(facts: PhaseFacts) -> PhaseStatus:
     """Return where the phase stands. The order in which artifacts arrived makes no difference."""
     whole = View(facts, None)
     before = tuple(_walk(whole, (step for step in STEPS if step.key == "po"), frozenset()))
-    start = _passed(before)
+    start = passed_steps(before)
     departments = tuple(_department(facts, dept, start) for dept in facts.switches.departments)
-    shared = frozenset.intersection(*(_passed(one.steps) for one in departments))
+    shared = frozenset.intersection(*(passed_steps(one.steps) for one in departments))
     after = tuple(
         _walk(
             whole,
@@ -232,7 +232,8 @@ def _has_begun(view: View, step: Step) -> bool:
     return bool(view.of_step(step))
 
 
-def _passed(steps: Iterable[StepStatus]) -> Passed:
+def passed_steps(steps: Iterable[StepStatus]) -> Passed:
+    """Return the keys of the steps that hold nobody up any more."""
     return frozenset(one.step.key for one in steps if one.is_passed)
 
 

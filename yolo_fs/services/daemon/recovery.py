@@ -63,9 +63,9 @@ def _steps(repository: Repository, coordinator: Coordinator) -> Iterator[Repaire
 
 def _has_rebooted(repository: Repository) -> bool:
     """Return whether no start since this boot got through; a note that is missing may have been
-    lost with the power.
+    lost with the power, and where the system does not name its boots each may be a new one.
     """
-    return BOOT.read(repository) != {"boot": boot_id()}
+    return not boot_id() or BOOT.read(repository) != {"boot": boot_id()}
 
 
 def _note_boot(repository: Repository) -> None:

@@ -30,9 +30,13 @@ def read_clock() -> Instant:
 
 
 def recall(repository: Repository, file: OwnFile) -> Timers:
-    """Return what an earlier run knew; nothing where that cannot be read."""
+    """Return what an earlier run knew; nothing where that cannot be read, or may be of an earlier
+    boot, since when the clock began anew.
+    """
     kept = file.read(repository)
-    return Timers(kept["boot"], kept["since_s"]) if isinstance(kept, dict) else Timers()
+    if not isinstance(kept, dict) or not kept["boot"]:
+        return Timers()
+    return Timers(kept["boot"], kept["since_s"])
 
 
 def note(repository: Repository, file: OwnFile, timers: Timers) -> None:

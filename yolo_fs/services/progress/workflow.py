@@ -20,7 +20,7 @@ from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.rules.evidence.facts import PhaseFacts, Switches
 from yolo_fs.rules.phase.failures import failures_of
 from yolo_fs.rules.phase.phase import Phase
-from yolo_fs.rules.phase.progress import StepStatus
+from yolo_fs.rules.phase.progress import StepStatus, passed_steps
 from yolo_fs.rules.phase.stepgates import entry_lacks, exit_lacks
 from yolo_fs.rules.phase.view import BY_RULE, PHASE_STEPS, View
 from yolo_fs.rules.states.execution import next_execution_state
@@ -114,7 +114,7 @@ def looks(phase: Phase) -> Iterator[StepLook]:
     facts, progress = phase.facts, phase.progress
     whole = {one.step.key: one for one in progress.steps}
     passed = frozenset(key for key, one in whole.items() if one.is_passed)
-    everywhere = frozenset.intersection(*(_passed(one.steps) for one in progress.departments))
+    everywhere = frozenset.intersection(*(passed_steps(one.steps) for one in progress.departments))
     for step in STEPS:
         if step.key in PHASE_STEPS:
             yield _look(View(facts, None), whole[step.key], passed | everywhere)
@@ -122,7 +122,7 @@ def looks(phase: Phase) -> Iterator[StepLook]:
         for department in progress.departments:
             own = next(one for one in department.steps if one.step == step)
             view = View(facts, department.department)
-            yield _look(view, own, passed | _passed(department.steps))
+            yield _look(view, own, passed | passed_steps(department.steps))
 
 
 def _look(view: View, progress: StepStatus, passed: frozenset[str]) -> StepLook:
@@ -130,10 +130,6 @@ def _look(view: View, progress: StepStatus, passed: frozenset[str]) -> StepLook:
     entry = tuple(StepGate(gate.value, entry_lacks(view, gate, passed)) for gate in step.entry)
     after = tuple(StepGate(gate.value, exit_lacks(view, gate)) for gate in step.exit)
     return StepLook(progress, view.department, entry, after)
-
-
-def _passed(steps: tuple[StepStatus, ...]) -> frozenset[str]:
-    return frozenset(one.step.key for one in steps if one.is_passed)
 
 
 # --- skipping -------------------------------------------------------------------------------------
