@@ -21,7 +21,8 @@ from bench.table import Goal, Table, goal_table, rate, times
 from yolo_fs.edges.lines import Limits, read_lines
 from yolo_fs.rules.artifacts.examine import shape_faults
 from yolo_fs.rules.artifacts.table import ARTIFACTS, Artifact
-from yolo_fs.schemas.base import Format, Strictness, Wire
+from yolo_fs.schemas.base import Wire
+from yolo_fs.schemas.layout import Format, Strictness
 
 FLOOR = "json.loads"
 MODEL = "json.loads, pydantic"

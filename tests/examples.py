@@ -9,7 +9,7 @@ from pathlib import Path
 
 from yolo_fs.reasons import Reason
 from yolo_fs.rules.artifacts.catalogue import Kind, find_kind
-from yolo_fs.schemas.base import Format
+from yolo_fs.schemas.layout import Format
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 

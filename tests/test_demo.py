@@ -33,7 +33,7 @@ from yolo_fs.reasons import errors
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.examine import examine
 from yolo_fs.rules.artifacts.verdicts import PlanFacts, Surroundings
-from yolo_fs.schemas.base import Strictness
+from yolo_fs.schemas.layout import Strictness
 
 BY_NAME = {play.name: play for play in PLAYS}
 PLAY = BY_NAME["login"]

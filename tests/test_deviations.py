@@ -23,8 +23,9 @@ from yolo_fs.rules.artifacts.corrections import KEY_SYNONYMS, Correction
 from yolo_fs.rules.artifacts.repair import mended
 from yolo_fs.rules.artifacts.table import ARTIFACTS, Artifact
 from yolo_fs.rules.artifacts.verdicts import Place
-from yolo_fs.schemas.base import Form, Format, Wire, is_whole, must_say_something
+from yolo_fs.schemas.base import Form, Wire, is_whole, must_say_something
 from yolo_fs.schemas.config import Config, Policy
+from yolo_fs.schemas.layout import Format
 from yolo_fs.services.checking.checker import Checker
 from yolo_fs.services.checking.snapshots import NoTree
 from yolo_fs.services.workspace.settings import Settings

@@ -15,7 +15,7 @@ from tests.support.teams import CLAIM, Team
 from yolo_fs.cli.main import run
 from yolo_fs.edges import heartbeats
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.schemas.messages import read_message
+from yolo_fs.schemas.messages.catalogue import read_message
 
 PROGRESS = {
     "type": "dev_progress",

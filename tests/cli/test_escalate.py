@@ -12,7 +12,7 @@ import pytest
 
 from yolo_fs.cli.main import run
 from yolo_fs.reasons import Exit
-from yolo_fs.schemas.messages import read_message
+from yolo_fs.schemas.messages.catalogue import read_message
 
 NAME = "ESC-01-02-T3"
 BLOCKER = {"type": "dev_blocker", "task": "01-02/T3", "plan_id": "01-02", "blocker": "The gateway strips the path",

@@ -12,7 +12,7 @@ from yolo_fs.cli.main import run
 from yolo_fs.reasons import Exit
 from yolo_fs.rules.artifacts.catalogue import KINDS
 from yolo_fs.rules.artifacts.table import ARTIFACTS
-from yolo_fs.schemas.messages import MESSAGES
+from yolo_fs.schemas.messages.catalogue import MESSAGES
 
 
 def schema(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, Any]]:

@@ -27,7 +27,7 @@ from yolo_fs.ids import PhaseId
 from yolo_fs.protocol.workflow import STEPS
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.examine import shape_faults
-from yolo_fs.schemas.base import Record, Strictness
+from yolo_fs.schemas.layout import Record, Strictness
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.progress.gates import Gates, gates_at
 from yolo_fs.services.progress.state_files import STATE_FILES

@@ -32,7 +32,7 @@ from yolo_fs.demo.play import PLAYS
 from yolo_fs.protocol.names import Mode
 from yolo_fs.schemas.base import check
 from yolo_fs.schemas.lines.escalation import EscalationLine
-from yolo_fs.schemas.messages import read_message
+from yolo_fs.schemas.messages.catalogue import read_message
 from yolo_fs.schemas.state import ExecutionState
 
 COMPANY = {"departments": {"frontend": True}, "department_workflow": "parallel"}

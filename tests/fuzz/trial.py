@@ -24,7 +24,8 @@ from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.examine import examine
 from yolo_fs.rules.artifacts.export import BEYOND_JSON_SCHEMA
 from yolo_fs.rules.artifacts.verdicts import Place, PlanFacts, Surroundings
-from yolo_fs.schemas.base import Record, Strictness, check
+from yolo_fs.schemas.base import check
+from yolo_fs.schemas.layout import Record, Strictness
 
 
 class Sort(StrEnum):

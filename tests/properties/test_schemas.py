@@ -18,7 +18,7 @@ from tests.fuzz.mutations import Specimen
 from tests.fuzz.trial import compare, judge
 from tests.properties.profile import tried
 from yolo_fs.rules.artifacts.catalogue import KINDS, find_kind
-from yolo_fs.schemas.base import Format, Record
+from yolo_fs.schemas.layout import Format, Record
 
 JSON_KINDS = [kind for kind in KINDS if kind.format in (Format.JSON, Format.JSONL)]
 GOOD = {

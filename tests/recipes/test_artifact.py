@@ -30,7 +30,7 @@ ROW = """\
         file="{dept}recipe-example.jsonl",
         subjects=_OF_PHASE,
         source="document 002",
-        body=(recipe_example.RecipeExample,),
+        body=("lines.recipe_example.RecipeExample",),
         checks=(Check.UNIQUE_IDS,),
     ),
 """
@@ -41,7 +41,6 @@ PHASE = ".yolo-planning/phases/01-login"
 def team(tmp_path_factory: pytest.TempPathFactory) -> Scratch:
     made = scratch(tmp_path_factory.mktemp("artifact"))
     (made.package / "yolo_fs/schemas/lines/recipe_example.py").write_text(SHAPE)
-    made.insert("rules/artifacts/table.py", "    research,\n", "    recipe_example,\n")
     made.insert("rules/artifacts/table.py", '    Artifact(\n        kind="context",', ROW)
     made.start("--no-hooks")
     return made

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from yolo_fs.reasons import Level, Reason
-from yolo_fs.schemas.base import Strictness, Wire, check
+from yolo_fs.schemas.base import Wire, check
 from yolo_fs.schemas.config import Config, Policy
+from yolo_fs.schemas.layout import Strictness
 
 EXAMPLES = Path(__file__).parents[2] / "fixtures" / "examples" / "configs" / "config"
 KEYS = {

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from yolo_fs.reasons import Level, Reason
-from yolo_fs.schemas.base import Strictness
-from yolo_fs.schemas.envelope import PAYLOADS, payload_shape, read_envelope
+from yolo_fs.schemas.envelope.envelope import PAYLOADS, payload_shape, read_envelope
+from yolo_fs.schemas.layout import Strictness
 
 EXAMPLES = Path(__file__).parents[2] / "fixtures" / "examples" / "envelopes"
 KINDS = {

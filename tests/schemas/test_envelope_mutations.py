@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from yolo_fs.reasons import Level, Reason
-from yolo_fs.schemas.base import Strictness
-from yolo_fs.schemas.envelope import PAYLOADS, read_envelope
+from yolo_fs.schemas.envelope.envelope import PAYLOADS, read_envelope
+from yolo_fs.schemas.layout import Strictness
 
 DOCUMENT = json.loads(
     (Path(__file__).parents[2] / "fixtures" / "envelopes" / "document_003.json").read_text(

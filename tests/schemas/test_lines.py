@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 from yolo_fs.protocol.departments import WORKING
-from yolo_fs.reasons import Level, Reason
-from yolo_fs.rules.artifacts.table import ARTIFACTS, RUNTIME, Artifact, Naming, by_kind
-from yolo_fs.schemas.base import Fault, Format, Strictness, Wire, check
+from yolo_fs.reasons import Fault, Level, Reason
+from yolo_fs.rules.artifacts.table import ARTIFACTS, RUNTIME, Artifact, Naming, by_kind, shape_named
+from yolo_fs.schemas.base import Wire, check
+from yolo_fs.schemas.layout import Format, Strictness
 from yolo_fs.schemas.lines.escalation import EscalationMessageLine
 from yolo_fs.schemas.lines.integration import GateOutput, RivalVerdict
 from yolo_fs.schemas.lines.planning import (
@@ -90,7 +91,7 @@ def errors_in(artifact: Artifact, file: Path) -> list[Fault]:
 
 
 def shapes_of(artifact: Artifact) -> tuple[type[Wire], ...]:
-    return (*((artifact.header,) if artifact.header else ()), *artifact.body, *artifact.relaxed)
+    return (*artifact.shapes, *map(shape_named, artifact.relaxed))
 
 
 @pytest.mark.parametrize(("artifact", "file"), cases("ok"))
@@ -171,7 +172,7 @@ def test_naming_has_as_many_subjects_as_its_rule_chooses_from(
 
 @pytest.mark.parametrize("artifact", ARTIFACTS, ids=lambda artifact: artifact.kind)
 def test_row_has_the_shapes_that_its_layout_needs(artifact: Artifact) -> None:
-    has_header, has_body = artifact.header is not None, bool(artifact.body)
+    has_header, has_body = bool(artifact.header), bool(artifact.body)
     if artifact.format is Format.JSONL:
         assert has_header or has_body
         assert (has_header and has_body) or not (artifact.repeats_header or artifact.needs_body)

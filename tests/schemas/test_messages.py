@@ -12,8 +12,9 @@ import pytest
 from yolo_fs.protocol.departments import WORKING_NAMES
 from yolo_fs.reasons import Level, Reason
 from yolo_fs.schemas import messages
-from yolo_fs.schemas.base import Strictness, Wire
-from yolo_fs.schemas.messages import MESSAGES, Direction, Message, read_message
+from yolo_fs.schemas.base import Wire
+from yolo_fs.schemas.layout import Strictness
+from yolo_fs.schemas.messages.catalogue import MESSAGES, Direction, Message, read_message
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 EXAMPLES = FIXTURES / "examples" / "messages"

@@ -12,7 +12,8 @@ import pytest
 import yaml
 
 from yolo_fs.reasons import Level, Reason
-from yolo_fs.schemas.base import Strictness, Wire, check
+from yolo_fs.schemas.base import Wire, check
+from yolo_fs.schemas.layout import Strictness
 from yolo_fs.schemas.packet import HandoffFile, Packet, read_handoff_json
 
 EXAMPLES = Path(__file__).parents[2] / "fixtures" / "examples" / "handoffs"

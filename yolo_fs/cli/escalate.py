@@ -20,7 +20,7 @@ from yolo_fs.reasons import Exit, Finding, Reason, YoloError, errors, safe
 from yolo_fs.rules.escalations.messages import EscalationRequest, request_of
 from yolo_fs.rules.escalations.state import EscalationProgress, EscalationStage, as_json
 from yolo_fs.rules.timestamps import iso
-from yolo_fs.schemas.messages import read_message
+from yolo_fs.schemas.messages.catalogue import read_message
 from yolo_fs.services.escalations.moves import Escalations, MoveResult
 from yolo_fs.services.escalations.sinks import Sinks, load_sinks
 from yolo_fs.services.escalations.ticking import AddedLine, Ticker

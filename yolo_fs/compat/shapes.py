@@ -16,7 +16,7 @@ from yolo_fs.edges.lines import read_lines
 from yolo_fs.reasons import Fault, Finding, Level, Reason, safe
 from yolo_fs.rules.artifacts.examine import shape_faults
 from yolo_fs.rules.artifacts.table import ARTIFACTS
-from yolo_fs.schemas.base import Record, Strictness
+from yolo_fs.schemas.layout import Record, Strictness
 
 ROWS = {row.kind: row for row in ARTIFACTS if row.kind in ("plan", "summary", "reqs")}
 

@@ -25,7 +25,7 @@ from yolo_fs.edges.text_checks import (
     finish,
 )
 from yolo_fs.reasons import Reason
-from yolo_fs.schemas.base import Record
+from yolo_fs.schemas.layout import Record
 
 FENCE = "---"
 MAX_FRONT_MATTER_CHARS = 64 << 10

@@ -19,8 +19,8 @@ from yolo_fs.edges.text_checks import (
     finish,
     read_text,
 )
-from yolo_fs.reasons import Level, Reason
-from yolo_fs.schemas.base import Fault, Record
+from yolo_fs.reasons import Fault, Level, Reason
+from yolo_fs.schemas.layout import Record
 
 __all__ = ["Limits", "Reading", "Record", "read_lines", "read_object", "read_text"]
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from yolo_fs.edges.lines import read_lines, read_object
 from yolo_fs.edges.text_checks import Limits, Reading, read_text
 from yolo_fs.edges.toon import read_toon
-from yolo_fs.schemas.base import Format
+from yolo_fs.schemas.layout import Format
 
 
 def _read_front_matter(data: bytes, path: str, limits: Limits) -> Reading:

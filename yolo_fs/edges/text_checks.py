@@ -9,14 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from yolo_fs.reasons import Fault, Finding, Level, Reason
-
-if TYPE_CHECKING:
-    from yolo_fs.schemas.base import (
-        Record,  # pydantic is slow to import, and `store` needs none of it
-    )
+from yolo_fs.schemas.layout import Record
 
 MAX_FINDINGS = 100
 """A file shows this many findings, and one more that says there were others."""

@@ -17,7 +17,7 @@ from yolo_fs.edges.text_checks import (
     finish,
 )
 from yolo_fs.reasons import Level, Reason, safe
-from yolo_fs.schemas.base import Record
+from yolo_fs.schemas.layout import Record
 
 _INDENT = 2
 

@@ -11,9 +11,8 @@ import functools
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import date, datetime
-from enum import Enum, StrEnum
+from enum import Enum
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar, Union
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -21,6 +20,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from yolo_fs.reasons import Fault, Grade, Level, Reason
+from yolo_fs.schemas.layout import Strictness
 
 __all__ = [
     "SHOULD",
@@ -33,7 +33,6 @@ __all__ = [
     "FieldInfo",
     "FindingName",
     "Form",
-    "Format",
     "Fraction",
     "IsoDate",
     "IsoInstant",
@@ -46,9 +45,7 @@ __all__ = [
     "PhaseNumber",
     "PlanName",
     "Positive",
-    "Record",
     "RelativePath",
-    "Strictness",
     "Summary500",
     "TaskName",
     "TaskPath",
@@ -65,16 +62,6 @@ __all__ = [
     "must_say_something",
     "shapes_within",
 ]  # fmt: skip
-
-
-class Format(StrEnum):
-    """How the bytes of a file are laid out; the value is what people read."""
-
-    JSON = "one JSON object"
-    JSONL = "JSONL: one JSON object per line"
-    FRONT_MATTER = "Markdown whose front matter is a handoff packet"
-    TOON = "TOON"
-    TEXT = "text"
 
 
 class Form(Enum):
@@ -99,23 +86,6 @@ class Form(Enum):
     MOMENT_AS_DAY = "a moment, or another spelling, in place of a day"
     DAY_AS_MOMENT = "a day, or a moment without its zone: read as UTC"
     SHARE_AS_PERCENT = "a share below 1, or a fraction, in place of whole percent"
-
-
-class Record(NamedTuple):
-    """One strict JSON object and the line that it stands on (from 1)."""
-
-    line: int
-    value: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Strictness:
-    """How strictly shapes are read."""
-
-    strict: bool = False
-    """Unknown keys reject instead of warn."""
-    legacy: bool = False
-    """Known old spellings warn instead of reject."""
 
 
 class Wire(BaseModel):

@@ -10,17 +10,8 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from yolo_fs.reasons import Reason
-from yolo_fs.schemas.base import (
-    AfterValidator,
-    Fault,
-    Field,
-    OneLine,
-    RelativePath,
-    Wire,
-    check,
-    fault,
-)
+from yolo_fs.reasons import Fault, Reason
+from yolo_fs.schemas.base import AfterValidator, Field, OneLine, RelativePath, Wire, check, fault
 
 __all__ = [
     "BranchName",

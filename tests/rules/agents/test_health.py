@@ -32,9 +32,9 @@ from yolo_fs.rules.evidence.facts import PhaseFacts
 from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.rules.timestamps import iso
 from yolo_fs.rules.turn_timers import Instant, Timers
-from yolo_fs.schemas.base import Record
 from yolo_fs.schemas.config import Config
-from yolo_fs.schemas.messages import MESSAGES, read_message
+from yolo_fs.schemas.layout import Record
+from yolo_fs.schemas.messages.catalogue import MESSAGES, read_message
 
 FIXTURES = Path(__file__).parents[3] / "fixtures/crew"
 START = datetime(2026, 2, 17, 10, tzinfo=UTC)

@@ -6,7 +6,7 @@ import time
 
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.examine import MAX_FINDINGS, Understood, understand
-from yolo_fs.schemas.base import Record, Strictness
+from yolo_fs.schemas.layout import Record, Strictness
 
 PLACE = classify(".yolo-planning/phases/02-pay/decisions.jsonl")
 

@@ -13,7 +13,7 @@ from yolo_fs.rules.artifacts.examine import examine
 from yolo_fs.rules.artifacts.export import all_schemas
 from yolo_fs.rules.artifacts.table import ARTIFACTS, GRADES, Check
 from yolo_fs.rules.artifacts.verdicts import Place, PlanFacts, Surroundings
-from yolo_fs.schemas.base import Record, Strictness
+from yolo_fs.schemas.layout import Record, Strictness
 
 HEADER: dict[str, Any] = {
     "p": "01", "n": "02", "t": "Tokens", "w": 2, "d": ["01-01"], "obj": "Issue tokens",

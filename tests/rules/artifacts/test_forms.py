@@ -9,7 +9,8 @@ import pytest
 from yolo_fs.reasons import Grade, Reason
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.forms import FORMS, normalise
-from yolo_fs.schemas.base import Form, Record
+from yolo_fs.schemas.base import Form
+from yolo_fs.schemas.layout import Record
 
 PHASE = ".yolo-planning/phases/03-search"
 HEADER = {"p": "03", "n": "05", "t": "Index", "w": 1, "d": [], "obj": "Search answers."}

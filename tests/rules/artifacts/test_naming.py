@@ -11,7 +11,7 @@ from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.naming import spellings_of, subject_of, trailers_of
 from yolo_fs.rules.artifacts.table import ARTIFACTS
 from yolo_fs.rules.artifacts.verdicts import Place
-from yolo_fs.schemas.base import Record
+from yolo_fs.schemas.layout import Record
 from yolo_fs.subject import GRAMMAR, Subject, read_scope
 
 PHASE = ".yolo-planning/phases/01-auth/"

@@ -19,7 +19,7 @@ from yolo_fs.rules.context.audit import differences, unproved_lines
 from yolo_fs.rules.context.compiler import CompiledContext, compile_context
 from yolo_fs.rules.context.sources import ContextSource, ContextSources, Origin
 from yolo_fs.rules.report import tokens
-from yolo_fs.schemas.base import Record
+from yolo_fs.schemas.layout import Record
 
 ROOT = ".yolo-planning"
 PHASE = f"{ROOT}/phases/01-auth"

@@ -33,7 +33,7 @@ from yolo_fs.rules.turn_timers import Instant, Timers
 from yolo_fs.schemas.base import check
 from yolo_fs.schemas.config import EscalationRules
 from yolo_fs.schemas.lines.escalation import EscalationLine
-from yolo_fs.schemas.messages import read_message
+from yolo_fs.schemas.messages.catalogue import read_message
 
 CASES = Path(__file__).parents[3] / "fixtures/escalations"
 START = datetime(2026, 2, 19, 11, tzinfo=UTC)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from yolo_fs.protocol.storage import HANDOFFS, RECOVERIES, STORAGE
-from yolo_fs.reasons import Level, Reason
+from yolo_fs.reasons import Fault, Level, Reason
 from yolo_fs.rules.artifacts.handoff_names import (
     Wanted,
     commit_subject,
@@ -30,7 +30,6 @@ from yolo_fs.rules.handoffs.envelopes import Sent, mentioned_files, percentage, 
 from yolo_fs.rules.handoffs.product_facts import FACTS
 from yolo_fs.rules.handoffs.session_progress import progress_line, standing, ways_after
 from yolo_fs.rules.handoffs.sessions import ProductSession, attempts, faults_among, in_order
-from yolo_fs.schemas.base import Fault
 from yolo_fs.schemas.envelope.envelope import Choice
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"

@@ -25,8 +25,8 @@ from yolo_fs.rules.evidence.facts import Filed, PhaseFacts, Switches, plans_of
 from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.rules.phase.wait_graph import Alarm, Deadlock, Orphan, Wait, cycles, orphans
 from yolo_fs.rules.phase.waits import suppliers
-from yolo_fs.schemas.base import Strictness
 from yolo_fs.schemas.config import Config
+from yolo_fs.schemas.layout import Strictness
 
 CASES = Path(__file__).parents[3] / "fixtures/waits"
 NAMES = sorted(case.name for case in CASES.iterdir())

@@ -22,8 +22,9 @@ from yolo_fs.rules.states.checksum import is_ours, renewed, sealed
 from yolo_fs.rules.states.execution import next_execution_state
 from yolo_fs.rules.states.project import claims, orchestration, project_state
 from yolo_fs.rules.timestamps import iso
-from yolo_fs.schemas.base import Record, check
+from yolo_fs.schemas.base import check
 from yolo_fs.schemas.config import Config
+from yolo_fs.schemas.layout import Record
 from yolo_fs.schemas.state import ExecutionState, Orchestration, StateFile
 
 ORDER = list(complete())

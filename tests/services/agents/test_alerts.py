@@ -18,7 +18,7 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Reason
 from yolo_fs.rules.artifacts.verdicts import Verdict
 from yolo_fs.rules.turn_timers import Instant
-from yolo_fs.schemas.messages import read_message
+from yolo_fs.schemas.messages.catalogue import read_message
 from yolo_fs.services.agents.alerts import AgentAlerts, Alert
 from yolo_fs.services.agents.recording import AgentJournal
 from yolo_fs.services.agents.snapshot import AgentsObserver

@@ -27,7 +27,7 @@ from yolo_fs.rules.escalations.state import EscalationStage
 from yolo_fs.rules.turn_timers import Instant
 from yolo_fs.schemas.base import check
 from yolo_fs.schemas.lines.escalation import EscalationLine
-from yolo_fs.schemas.messages import read_message
+from yolo_fs.schemas.messages.catalogue import read_message
 from yolo_fs.services.escalations.moves import Escalations, MoveResult
 from yolo_fs.services.escalations.sinks import Digest, Sinks, SinkSettings, load_sinks
 from yolo_fs.services.escalations.ticking import AddedLine, Ticker

@@ -20,7 +20,7 @@ from yolo_fs.protocol.roster import department_said
 from yolo_fs.reasons import Finding, Reason
 from yolo_fs.rules.escalations.log import role_of
 from yolo_fs.rules.timestamps import iso, moment, untimely
-from yolo_fs.schemas.base import Record
+from yolo_fs.schemas.layout import Record
 
 RECORD = ".git/yolo-fs/agents.jsonl"
 REQUEST = "shutdown_request"

@@ -11,15 +11,16 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
-from yolo_fs.reasons import Exit, Reason, YoloError
+from yolo_fs.reasons import Exit, Fault, Reason, YoloError
 from yolo_fs.rules.artifacts.examine import shape_faults
-from yolo_fs.rules.artifacts.table import ARTIFACTS, Artifact
+from yolo_fs.rules.artifacts.table import ARTIFACTS, Artifact, shape_named
 from yolo_fs.schemas import state
-from yolo_fs.schemas.base import Fault, Format, Record, Strictness, Wire, check
+from yolo_fs.schemas.base import Wire, check
 from yolo_fs.schemas.config import Config
-from yolo_fs.schemas.envelope import PAYLOADS, Envelope, payload_shape, read_envelope
+from yolo_fs.schemas.envelope.envelope import PAYLOADS, Envelope, payload_shape, read_envelope
 from yolo_fs.schemas.envelope.reports import ErrorReport
-from yolo_fs.schemas.messages import MESSAGES, read_message
+from yolo_fs.schemas.layout import Format, Record, Strictness
+from yolo_fs.schemas.messages.catalogue import MESSAGES, read_message
 from yolo_fs.schemas.packet import HandoffFile, HandoffJson, Packet, read_handoff_json
 
 Located = tuple[int, Fault]
@@ -278,15 +279,15 @@ def _faults_of(artifact: Artifact) -> Faults:
 
 def _line_shapes(artifact: Artifact) -> Iterator[LineShape]:
     """Yield the shapes of an artifact's lines; those that only recognise a rival are left out."""
-    header = (artifact.header,) if artifact.header else ()
-    body = tuple(shape for shape in artifact.body if not _only_recognises(shape))
+    header = artifact.shapes[: bool(artifact.header)]
+    body = tuple(shape for shape in artifact.shapes[len(header) :] if not _only_recognises(shape))
     if len(header) + len(body) == 1:
         yield LineShape("", (*header, *body)[0])
         return
     yield from (LineShape("header", shape) for shape in header)
     yield from (LineShape(_name_of_line(artifact.kind, shape), shape) for shape in body)
     if artifact.relaxed:
-        relaxed_header, *relaxed_body = artifact.relaxed
+        relaxed_header, *relaxed_body = map(shape_named, artifact.relaxed)
         yield LineShape("turbo-header", relaxed_header)
         yield from (LineShape(_name_of_line(artifact.kind, shape), shape) for shape in relaxed_body)
 

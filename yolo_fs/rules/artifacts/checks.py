@@ -12,14 +12,13 @@ from datetime import datetime
 from graphlib import CycleError, TopologicalSorter
 
 from yolo_fs.ids import PlanId
-from yolo_fs.reasons import Grade, Level, Reason
+from yolo_fs.reasons import Fault, Grade, Level, Reason
 from yolo_fs.rules.artifacts.forms import normalise
 from yolo_fs.rules.artifacts.table import ARCHITECTURE_SECTIONS, GRADES, Check
 from yolo_fs.rules.artifacts.verdicts import Place, PlanFacts, Surroundings
 from yolo_fs.rules.timestamps import moment
-from yolo_fs.schemas.base import Fault, Record
 from yolo_fs.schemas.contradictions import contradicted
-from yolo_fs.schemas.envelope.envelope import payload_faults
+from yolo_fs.schemas.layout import Record
 
 Located = tuple[int, Fault]
 """A line number (0: the whole file) and what is wrong there."""
@@ -227,6 +226,8 @@ def _contradictions(place: Place, records: Sequence[Record]) -> Iterator[Located
 
 
 def _payload(_: Place, records: Sequence[Record], __: Surroundings) -> Iterator[Located]:
+    from yolo_fs.schemas.envelope.envelope import payload_faults
+
     for record in records:
         yield from ((record.line, fault) for fault in payload_faults(record.value))
 

@@ -18,8 +18,7 @@ from yolo_fs.rules.artifacts.handoff_names import (
 )
 from yolo_fs.rules.artifacts.table import ARTIFACTS, Artifact, Check, Home, Naming
 from yolo_fs.rules.artifacts.verdicts import Place
-from yolo_fs.schemas.base import Format
-from yolo_fs.schemas.envelope.envelope import Choices, Envelope
+from yolo_fs.schemas.layout import Format
 from yolo_fs.subject import Subject
 
 PLANNING_ROOT = ".yolo-planning"
@@ -37,7 +36,7 @@ ENVELOPE = Artifact(
     format=Format.JSON,
     subjects=_SUBJECT,
     source="document 003 (Master Handoff Envelope, File Storage Convention)",
-    header=Envelope,
+    header="envelope.envelope.Envelope",
     naming=Naming.ROUTE,
     checks=(Check.PAYLOAD,),
     home=Home.DOCUMENTS,
@@ -48,7 +47,7 @@ CHOICE = Artifact(
     format=Format.JSON,
     subjects=_SUBJECT,
     source="document 003 (Error Handling)",
-    header=Choices,
+    header="envelope.envelope.Choices",
     naming=Naming.ROUTE,
     home=Home.DOCUMENTS,
 )

@@ -20,12 +20,12 @@ from yolo_fs.rules.artifacts.verdicts import Place
 from yolo_fs.schemas.base import (
     FieldInfo,
     Form,
-    Record,
     Wire,
     listed_values,
     must_say_something,
     shapes_within,
 )
+from yolo_fs.schemas.layout import Record
 from yolo_fs.schemas.lines.planning import MustHaves, PlanTask, Summary, TurboTask
 from yolo_fs.schemas.lines.quality import Verification, VerificationCheck
 

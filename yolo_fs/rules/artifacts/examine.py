@@ -9,12 +9,13 @@ from dataclasses import replace
 from itertools import chain
 from typing import NamedTuple
 
-from yolo_fs.reasons import Grade, Level, Reason
+from yolo_fs.reasons import Fault, Grade, Level, Reason
 from yolo_fs.rules.artifacts.checks import Located, run_checks
 from yolo_fs.rules.artifacts.forms import normalise
 from yolo_fs.rules.artifacts.table import Artifact
 from yolo_fs.rules.artifacts.verdicts import Place, Surroundings
-from yolo_fs.schemas.base import Fault, Record, Strictness, check
+from yolo_fs.schemas.base import check
+from yolo_fs.schemas.layout import Record, Strictness
 
 MAX_FINDINGS = 100
 

@@ -15,14 +15,12 @@ from datetime import datetime
 from typing import Any, NamedTuple, get_args, get_origin
 
 from yolo_fs.ids import PLAN
-from yolo_fs.reasons import Finding, Grade, Level, Reason
+from yolo_fs.reasons import Fault, Finding, Grade, Level, Reason
 from yolo_fs.rules.artifacts.table import ARCHITECTURE_SECTIONS, Artifact, Check
 from yolo_fs.rules.artifacts.verdicts import Place
 from yolo_fs.schemas.base import (
-    Fault,
     FieldInfo,
     Form,
-    Record,
     Wire,
     is_whole,
     listed_values,
@@ -30,6 +28,7 @@ from yolo_fs.schemas.base import (
     must_say_something,
     shapes_within,
 )
+from yolo_fs.schemas.layout import Record
 
 Located = tuple[int, Fault]
 """A line number (0: the whole file) and what is wrong there."""
@@ -130,8 +129,8 @@ def read_item(form: Form, value: Any, place: Place, plans: Collection[str] = ())
 
 def needs_plans(artifact: Artifact) -> bool:
     """Return whether the form of such an artifact depends on the plans beside it."""
-    header = artifact.header
-    return header is not None and Form.SEVERAL_PLANS in header.accepts.values()
+    shapes = artifact.shapes if artifact.header else ()
+    return bool(shapes) and Form.SEVERAL_PLANS in shapes[0].accepts.values()
 
 
 def _of_each_plan(value: dict[str, Any]) -> Iterator[dict[str, Any]]:

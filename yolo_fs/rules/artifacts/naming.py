@@ -17,7 +17,7 @@ from yolo_fs.protocol.names import Dept
 from yolo_fs.rules.artifacts.handoff_names import commit_subject
 from yolo_fs.rules.artifacts.table import Naming
 from yolo_fs.rules.artifacts.verdicts import Place
-from yolo_fs.schemas.base import Record
+from yolo_fs.schemas.layout import Record
 from yolo_fs.subject import Subject
 
 Entry = Mapping[str, Any]

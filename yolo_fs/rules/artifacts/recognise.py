@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from yolo_fs.ids import NAME
-from yolo_fs.rules.artifacts.catalogue import ANY_ENVELOPE, ANY_MESSAGE, Kind, kind_named
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.rules.artifacts.handoff_names import HANDOFF_FOLDER
 from yolo_fs.rules.artifacts.table import Artifact, Check
 from yolo_fs.rules.artifacts.verdicts import Place
-from yolo_fs.schemas.messages import MESSAGES
+
+if TYPE_CHECKING:
+    from yolo_fs.rules.artifacts.catalogue import Kind
 
 PLAN_SUFFIX = ".plan.jsonl"
 SUMMARY_SUFFIX = ".summary.jsonl"
@@ -66,13 +67,19 @@ def _alone(artifact: Artifact) -> Artifact:
 
 def kind_of_name(name: str) -> Kind | None:
     """Return the kind of a file that is no artifact but has a name of its own."""
-    if _STATUS_FILE.fullmatch(name):
-        return kind_named("state/dept-status")
-    return kind_named(_OTHER_NAMES[name]) if name in _OTHER_NAMES else None
+    named = "state/dept-status" if _STATUS_FILE.fullmatch(name) else _OTHER_NAMES.get(name)
+    if named is None:
+        return None
+    from yolo_fs.rules.artifacts.catalogue import kind_named
+
+    return kind_named(named)
 
 
 def kind_of_content(value: Mapping[str, Any]) -> Kind | None:
     """Return the kind that an object names itself."""
+    from yolo_fs.rules.artifacts.catalogue import ANY_ENVELOPE, ANY_MESSAGE
+    from yolo_fs.schemas.messages.catalogue import MESSAGES
+
     if "handoff_version" in value:
         return ANY_ENVELOPE
     named = value.get("type")

@@ -19,8 +19,9 @@ from typing import Any
 
 from yolo_fs.rules.artifacts.catalogue import Kind, artifact_of
 from yolo_fs.rules.artifacts.corrections import Correction, corrected
-from yolo_fs.schemas.base import Format, Wire
-from yolo_fs.schemas.messages import MESSAGES
+from yolo_fs.schemas.base import Wire
+from yolo_fs.schemas.layout import Format
+from yolo_fs.schemas.messages.catalogue import MESSAGES
 
 MAX_BYTES = 1 << 20
 """Larger files are left alone: a diff of them is of no use."""
@@ -217,7 +218,7 @@ def _unfolded(lines: Sequence[str], kind: Kind) -> list[str]:
     if artifact is None or whole is None or artifact.is_one_line:
         return list(lines)
     lists = [key for key, item in whole.items() if key in _LISTS and isinstance(item, list)]
-    if len(lists) != 1 or (artifact.header is None and len(whole) > 1):
+    if len(lists) != 1 or (not artifact.header and len(whole) > 1):
         return list(lines)
     members = whole.pop(lists[0])
     if not members or not all(isinstance(member, dict) for member in members):

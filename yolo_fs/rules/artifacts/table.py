@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from yolo_fs.protocol.departments import WORKING
 from yolo_fs.protocol.names import Dept
@@ -22,30 +24,11 @@ from yolo_fs.protocol.workflow import (
     STEP_SKIPPED,
 )
 from yolo_fs.reasons import Grade
-from yolo_fs.schemas.base import Format, Record, Wire
-from yolo_fs.schemas.lines import (
-    design,
-    escalation,
-    findings,
-    integration,
-    planning,
-    product,
-    quality,
-    research,
-    review,
-)
-from yolo_fs.schemas.messages.departments import (
-    ApiContract,
-    DesignHandoff,
-    OwnerReview,
-    OwnerSignoff,
-)
-from yolo_fs.schemas.messages.handoffs import DeptHandoff, PhaseHandoff
-from yolo_fs.schemas.messages.product import PoQaVerdict
-from yolo_fs.schemas.messages.research import DebuggerReport
-from yolo_fs.schemas.packet import HandoffFile
-from yolo_fs.schemas.state import EscalationState, ExecutionState, Orchestration, StateFile
+from yolo_fs.schemas.layout import Format, Record
 from yolo_fs.subject import Subject
+
+if TYPE_CHECKING:
+    from yolo_fs.schemas.base import Wire
 
 
 class Home(StrEnum):
@@ -141,6 +124,14 @@ ARCHITECTURE_SECTIONS = (
 )
 
 
+@cache
+def shape_named(name: str) -> type[Wire]:
+    """Return a shape by its name below `yolo_fs.schemas`; to import one is slow."""
+    module, _, own_name = name.rpartition(".")
+    shape: type[Wire] = getattr(import_module(f"yolo_fs.schemas.{module}"), own_name)
+    return shape
+
+
 @dataclass(frozen=True, slots=True)
 class Artifact:
     """One kind of file that agents hand each other."""
@@ -155,12 +146,12 @@ class Artifact:
     source: str
     """Section of the requirement document, or of the protocol, that this row restates."""
     format: Format = Format.JSONL
-    header: type[Wire] | None = None
-    """Shape of the object, or of line 1; a JSONL artifact with a header and no body has one line
-    only."""
-    body: tuple[type[Wire], ...] = ()
+    header: str = ""
+    """Shape of the object, or of line 1, named below `yolo_fs.schemas`; a JSONL artifact with a
+    header and no body has one line only."""
+    body: tuple[str, ...] = ()
     """Shapes of the other lines; the first that matches a record reads it, else the first."""
-    relaxed: tuple[type[Wire], ...] = ()
+    relaxed: tuple[str, ...] = ()
     """Header and body shapes that apply instead when the first of them matches line 1."""
     naming: Naming = Naming.PLACE
     checks: tuple[Check, ...] = ()
@@ -183,6 +174,11 @@ class Artifact:
         """Whether it is a JSONL file of exactly one line."""
         return self.format is Format.JSONL and not self.body
 
+    @property
+    def shapes(self) -> tuple[type[Wire], ...]:
+        """The shape of the header, if it has one, and those of the other lines."""
+        return tuple(shape_named(name) for name in (self.header, *self.body) if name)
+
     def shape_of(
         self, record: Mapping[str, Any], *, position: int, first: Mapping[str, Any]
     ) -> type[Wire] | None:
@@ -192,12 +188,17 @@ class Artifact:
         None: the artifact has no such line.
         """
         header, body = self.header, self.body
-        if self.relaxed and self.relaxed[0].matches(first):
+        if self.relaxed and shape_named(self.relaxed[0]).matches(first):
             header, *others = self.relaxed
             body = tuple(others)
-        if header and (position == 0 or (self.repeats_header and header.matches(record))):
-            return header
-        return next((shape for shape in body if shape.matches(record)), body[-1] if body else None)
+        if header:
+            shape = shape_named(header)
+            if position == 0 or (self.repeats_header and shape.matches(record)):
+                return shape
+        for name in body:
+            if shape_named(name).matches(record):
+                return shape_named(name)
+        return shape_named(body[-1]) if body else None
 
     def shapes_of(self, records: Sequence[Record]) -> Iterator[tuple[Record, type[Wire] | None]]:
         """Yield each record of a file with its shape.
@@ -212,11 +213,11 @@ class Artifact:
 
     def _begins(self, record: Record) -> bool:
         """Return whether a record is the first of its file."""
-        if record.line == 1 or self.header is None or not self.body:
+        if record.line == 1 or not (self.header and self.body):
             return True
         own = [
-            shape.model_fields.keys() & record.value.keys()
-            for shape in (self.header, self.body[-1])
+            shape_named(name).model_fields.keys() & record.value.keys()
+            for name in (self.header, self.body[-1])
         ]
         return len(own[0]) > len(own[1])
 
@@ -233,7 +234,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         format=Format.JSON,
         subjects=_OF_PHASE,
         source="document 002, Agent Roster",
-        header=product.Analysis,
+        header="lines.product.Analysis",
     ),
     Artifact(
         kind="discovery",
@@ -241,7 +242,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         format=Format.JSON,
         subjects=_OF_PHASE,
         source="the reference scripts",
-        header=product.Discovery,
+        header="lines.product.Discovery",
     ),
     Artifact(
         kind="roadmap-plan",
@@ -249,7 +250,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         format=Format.JSON,
         subjects=_OF_PHASE,
         source="document 002, Agent Roster",
-        header=product.RoadmapPlan,
+        header="lines.product.RoadmapPlan",
         step="po",
     ),
     Artifact(
@@ -258,7 +259,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         format=Format.JSON,
         subjects=(Subject("chore(state): po complete phase {N}"),),
         source="document 002, Agent Roster",
-        header=product.ScopeDocument,
+        header="lines.product.ScopeDocument",
         step="po",
     ),
     Artifact(
@@ -266,7 +267,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         file="reqs.jsonl",
         subjects=_OF_PROJECT,
         source="the reference scripts",
-        body=(planning.Requirement,),
+        body=("lines.planning.Requirement",),
         checks=(Check.UNIQUE_IDS,),
         home=Home.ROOT,
         meets=Meeting.BY_ID,
@@ -293,7 +294,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         file="{dept}critique.jsonl",
         subjects=(Subject("docs({phase}): critique and gap analysis"),),
         source="document 002, 11-Step Workflow (step 1)",
-        body=(findings.CritiqueFinding,),
+        body=("lines.findings.CritiqueFinding",),
         checks=(Check.UNIQUE_IDS,),
         step="critique",
         meets=Meeting.BY_ID,
@@ -303,7 +304,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         file="{dept}research.jsonl",
         subjects=(Subject("docs({phase}): research findings"),),
         source="document 002, 11-Step Workflow (step 2)",
-        body=(research.Request, research.ResearchFinding),
+        body=("lines.research.Request", "lines.research.ResearchFinding"),
         step="research",
         meets=Meeting.APPEND,
     ),
@@ -312,7 +313,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         file="research-archive.jsonl",
         subjects=_OF_PROJECT,
         source="the reference scripts",
-        body=(research.ArchivedFinding,),
+        body=("lines.research.ArchivedFinding",),
         home=Home.ROOT,
         meets=Meeting.APPEND,
     ),
@@ -337,9 +338,9 @@ ARTIFACTS: tuple[Artifact, ...] = (
             Subject("docs({phase}): enrich plan {plan} specs"),
         ),
         source="document 002, 11-Step Workflow (steps 4 and 5)",
-        header=planning.PlanHeader,
-        body=(planning.PlanTask,),
-        relaxed=(planning.TurboPlanHeader, planning.TurboTask),
+        header="lines.planning.PlanHeader",
+        body=("lines.planning.PlanTask",),
+        relaxed=("lines.planning.TurboPlanHeader", "lines.planning.TurboTask"),
         naming=Naming.ENRICHMENT,
         checks=(
             Check.PLAN_NAME,
@@ -360,7 +361,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
             Subject("test({phase}): RED phase tests"),
         ),
         source="document 002, 11-Step Workflow (step 6)",
-        body=(integration.PlannedTests,),
+        body=("lines.integration.PlannedTests",),
         checks=(Check.UNIQUE_IDS,),
         naming=Naming.ONE_PLAN,
         step="test_authoring",
@@ -371,7 +372,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         file="{dept}{plan}.summary.jsonl",
         subjects=(Subject("docs({phase}): summary {plan}"),),
         source="document 002, Commit-Every-Artifact Protocol",
-        header=planning.Summary,
+        header="lines.planning.Summary",
         checks=(Check.PLAN_NAME, Check.PHASE, Check.COMMITS),
         step="implementation",
     ),
@@ -383,7 +384,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
             Subject("docs({phase}): test results"),
         ),
         source="the reference scripts",
-        body=(integration.PlanTests,),
+        body=("lines.integration.PlanTests",),
         naming=Naming.ONE_PLAN,
         step="implementation",
         meets=Meeting.BY_ID,
@@ -398,8 +399,8 @@ ARTIFACTS: tuple[Artifact, ...] = (
             Subject("docs({phase}): code review"),
         ),
         source="document 002, 11-Step Workflow (step 8)",
-        header=review.ReviewVerdict,
-        body=(review.ReviewFinding,),
+        header="lines.review.ReviewVerdict",
+        body=("lines.review.ReviewFinding",),
         naming=Naming.ONE_PLAN,
         step="code_review",
     ),
@@ -408,7 +409,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         file="{dept}docs.jsonl",
         subjects=(Subject("docs({phase}): documentation"),),
         source="document 002, 11-Step Workflow (step 8.5)",
-        body=(review.DocEntry,),
+        body=("lines.review.DocEntry",),
         step="documentation",
         meets=Meeting.BY_ID,
     ),
@@ -417,8 +418,8 @@ ARTIFACTS: tuple[Artifact, ...] = (
         file="{dept}verification.jsonl",
         subjects=(Subject("docs({phase}): verification results"),),
         source="document 002, 11-Step Workflow (step 9)",
-        header=quality.Verification,
-        body=(quality.VerificationCheck,),
+        header="lines.quality.Verification",
+        body=("lines.quality.VerificationCheck",),
         step="qa",
         needs_body=True,
     ),
@@ -427,8 +428,8 @@ ARTIFACTS: tuple[Artifact, ...] = (
         file="{dept}qa-code.jsonl",
         subjects=(Subject("docs({phase}): code quality review"),),
         source="the reference scripts",
-        header=quality.CodeQuality,
-        body=(quality.QualityFinding,),
+        header="lines.quality.CodeQuality",
+        body=("lines.quality.QualityFinding",),
         step="qa",
     ),
     Artifact(
@@ -436,7 +437,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         file="{dept}manual-qa.jsonl",
         subjects=(Subject("docs({phase}): manual QA results"),),
         source="the reference scripts",
-        header=review.ManualQa,
+        header="lines.review.ManualQa",
         step="qa",
     ),
     Artifact(
@@ -444,7 +445,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         file="{dept}gaps.jsonl",
         subjects=_OF_PHASE,
         source="the reference scripts",
-        body=(review.Gap,),
+        body=("lines.review.Gap",),
         checks=(Check.UNIQUE_IDS,),
         step="qa",
         meets=Meeting.BY_ID,
@@ -455,11 +456,11 @@ ARTIFACTS: tuple[Artifact, ...] = (
         subjects=_OF_PHASE,
         source="the reference scripts",
         body=(
-            quality.ScriptGate,
-            quality.PostTaskGate,
-            quality.PostPlanGate,
-            quality.PostPhaseGate,
-            quality.GateRecord,
+            "lines.quality.ScriptGate",
+            "lines.quality.PostTaskGate",
+            "lines.quality.PostPlanGate",
+            "lines.quality.PostPhaseGate",
+            "lines.quality.GateRecord",
         ),
         append_only=True,
         meets=Meeting.APPEND,
@@ -469,8 +470,8 @@ ARTIFACTS: tuple[Artifact, ...] = (
         file="{dept}security-audit.jsonl",
         subjects=(Subject("docs({phase}): security audit"),),
         source="document 002, 11-Step Workflow (step 10)",
-        header=quality.SecurityAuditLine,
-        body=(quality.SecurityFinding,),
+        header="lines.quality.SecurityAuditLine",
+        body=("lines.quality.SecurityFinding",),
         step="security",
     ),
     # Steps 11.5 and 12.
@@ -479,7 +480,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         file="integration-gate-result.jsonl",
         subjects=(Subject("docs({phase}): integration gate"),),
         source="document 002, Integration Pipeline",
-        body=(integration.GateOutput, integration.IntegrationResult),
+        body=("lines.integration.GateOutput", "lines.integration.IntegrationResult"),
         step="integration_gate",
     ),
     Artifact(
@@ -487,7 +488,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         file="po-qa-verdict.jsonl",
         subjects=(Subject("docs({phase}): PO QA verdict"),),
         source="document 000, po_qa_verdict",
-        body=(integration.RivalVerdict, PoQaVerdict),
+        body=("lines.integration.RivalVerdict", "messages.product.PoQaVerdict"),
         step="delivery",
     ),
     # What the Owner decides.
@@ -496,7 +497,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         file="owner-review.jsonl",
         subjects=(Subject("docs({phase}): owner review"),),
         source="document 000, owner_review",
-        body=(OwnerReview,),
+        body=("messages.departments.OwnerReview",),
         checks=(Check.PHASE,),
     ),
     Artifact(
@@ -504,7 +505,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         file="owner-signoff.jsonl",
         subjects=(Subject("docs({phase}): owner sign-off"),),
         source="document 000, owner_signoff",
-        body=(OwnerSignoff,),
+        body=("messages.departments.OwnerSignoff",),
         checks=(Check.PHASE,),
     ),
     # From one phase, or department, to another.
@@ -513,7 +514,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         file="phase-handoff.jsonl",
         subjects=_OF_PHASE,
         source="document 000, phase-handoff.jsonl",
-        header=PhaseHandoff,
+        header="messages.handoffs.PhaseHandoff",
         checks=(Check.PHASE,),
     ),
     Artifact(
@@ -521,7 +522,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         file="dept-handoff.jsonl",
         subjects=_OF_PHASE,
         source="document 000, dept-handoff.jsonl",
-        body=(DeptHandoff,),
+        body=("messages.handoffs.DeptHandoff",),
         meets=Meeting.BY_ID,
     ),
     Artifact(
@@ -530,7 +531,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         file="design-handoff.jsonl",
         subjects=_OF_PHASE,
         source="document 000, design_handoff",
-        body=(DesignHandoff, design.ComponentHandoff),
+        body=("messages.departments.DesignHandoff", "lines.design.ComponentHandoff"),
         meets=Meeting.BY_ID,
     ),
     Artifact(
@@ -539,7 +540,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         file="design-tokens.jsonl",
         subjects=_OF_PHASE,
         source="document 000, design_handoff",
-        body=(design.DesignToken,),
+        body=("lines.design.DesignToken",),
         meets=Meeting.BY_ID,
     ),
     Artifact(
@@ -548,7 +549,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         file="component-specs.jsonl",
         subjects=_OF_PHASE,
         source="document 000, design_handoff",
-        body=(design.ComponentSpec,),
+        body=("lines.design.ComponentSpec",),
         meets=Meeting.BY_ID,
     ),
     Artifact(
@@ -557,7 +558,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         file="user-flows.jsonl",
         subjects=_OF_PHASE,
         source="document 000, design_handoff",
-        body=(design.UserFlowLine,),
+        body=("lines.design.UserFlowLine",),
         checks=(Check.UNIQUE_IDS,),
         meets=Meeting.BY_ID,
     ),
@@ -566,7 +567,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         file="api-contracts.jsonl",
         subjects=_OF_PHASE,
         source="document 000, api_contract",
-        body=(ApiContract, design.EndpointContract),
+        body=("messages.departments.ApiContract", "lines.design.EndpointContract"),
         meets=Meeting.BY_ID,
     ),
     Artifact(
@@ -575,7 +576,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         format=Format.FRONT_MATTER,
         subjects=_OF_PROJECT,
         source="document 001, Directive-contained handoff",
-        header=HandoffFile,
+        header="packet.HandoffFile",
         home=Home.ANYWHERE,
     ),
     # At any time.
@@ -584,7 +585,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         file="decisions.jsonl",
         subjects=_OF_PHASE,
         source="the reference scripts",
-        body=(findings.LoggedDecision,),
+        body=("lines.findings.LoggedDecision",),
         append_only=True,
         meets=Meeting.APPEND,
     ),
@@ -593,7 +594,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         file="escalation.jsonl",
         subjects=_OF_PHASE,
         source="the reference scripts",
-        body=(escalation.EscalationMessageLine, escalation.EscalationLine),
+        body=("lines.escalation.EscalationMessageLine", "lines.escalation.EscalationLine"),
         checks=(Check.RISING_TIME,),
         append_only=True,
         meets=Meeting.APPEND,
@@ -603,7 +604,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         file="debug-report.jsonl",
         subjects=_OF_PHASE,
         source="document 002, Agent Roster; document 000, debugger_report",
-        body=(DebuggerReport, findings.DebugReport),
+        body=("messages.research.DebuggerReport", "lines.findings.DebugReport"),
         meets=Meeting.BY_ID,
     ),
     # State.
@@ -613,7 +614,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         format=Format.JSON,
         subjects=(PHASE_COMPLETE, Subject("chore(state): {step} state phase {N}")),
         source="document 002, 11-Step Workflow (step 11)",
-        header=StateFile,
+        header="state.StateFile",
         naming=Naming.COMPLETION,
         home=Home.ROOT,
         step="signoff",
@@ -630,7 +631,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
             EXECUTION_STATE,
         ),
         source="document 002, Resume Protocol",
-        header=ExecutionState,
+        header="state.ExecutionState",
         naming=Naming.TRANSITION,
         home=Home.ANYWHERE,
     ),
@@ -640,7 +641,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         format=Format.JSON,
         subjects=(Subject("chore(state): orchestration state phase {N}"),),
         source="document 002, Multi-Department Structure",
-        header=Orchestration,
+        header="state.Orchestration",
         checks=(Check.PHASE,),
     ),
     Artifact(
@@ -649,7 +650,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         format=Format.JSON,
         subjects=_OF_PROJECT,
         source="the reference scripts",
-        header=EscalationState,
+        header="state.EscalationState",
         home=Home.ROOT,
     ),
 )

@@ -25,7 +25,7 @@ from yolo_fs.rules.authz.actors import (
 )
 from yolo_fs.rules.authz.messaging import LEADS_ONLY, NO_UX_TO_BACKEND, is_across, may_escalate
 from yolo_fs.rules.evidence.facts import PhaseFacts
-from yolo_fs.schemas.messages import MESSAGES, Direction, Message
+from yolo_fs.schemas.messages.catalogue import MESSAGES, Direction, Message
 
 # --- with a message ---
 

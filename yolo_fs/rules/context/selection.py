@@ -21,7 +21,7 @@ from yolo_fs.rules.authz.actors import rule_of
 from yolo_fs.rules.authz.targets import Target, means
 from yolo_fs.rules.context.sources import ContextSource, ContextSources, Withheld
 from yolo_fs.rules.phase.view import SHARED_KINDS
-from yolo_fs.schemas.base import Record
+from yolo_fs.schemas.layout import Record
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from yolo_fs.ids import PhaseId, PlanId
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.rules.artifacts.verdicts import Place
 from yolo_fs.rules.authz.actors import Actor
-from yolo_fs.schemas.base import Record
+from yolo_fs.schemas.layout import Record
 
 SHORT = 12
 """Digits of a commit where people read it."""

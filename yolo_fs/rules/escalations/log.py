@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from yolo_fs.ids import EscalationId
 from yolo_fs.protocol.names import Dept, Mode, Role
@@ -18,7 +18,9 @@ from yolo_fs.protocol.roster import AGENT_BY_NAME, plain_name
 from yolo_fs.rules.artifacts.naming import entries_in
 from yolo_fs.rules.evidence.facts import PhaseFacts, texts
 from yolo_fs.rules.timestamps import moment
-from yolo_fs.schemas.config import EscalationRules
+
+if TYPE_CHECKING:
+    from yolo_fs.schemas.config import EscalationRules
 
 LOG = "escalation.jsonl"
 ENTRIES = ".execution-state.json"

@@ -8,14 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from yolo_fs.ids import PhaseId, PlanId
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, WORKING
 from yolo_fs.protocol.names import Dept
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.artifacts.verdicts import Place
-from yolo_fs.schemas.config import Config
+
+if TYPE_CHECKING:
+    from yolo_fs.schemas.config import Config
 
 _Answer = TypeVar("_Answer")
 

@@ -13,9 +13,8 @@ from dataclasses import dataclass, field
 
 from yolo_fs.protocol.triggers import PACKET_FIELDS, TRIGGER_BY_ID, Trigger
 from yolo_fs.protocol.workflow import STEP_BY_KEY
-from yolo_fs.reasons import Finding, Level, Reason
+from yolo_fs.reasons import Fault, Finding, Level, Reason
 from yolo_fs.rules.artifacts.classify import classify
-from yolo_fs.schemas.base import Fault
 from yolo_fs.schemas.packet import Packet
 
 HANDOFF = "HANDOFF.md"

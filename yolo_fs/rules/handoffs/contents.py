@@ -12,12 +12,11 @@ from typing import Any
 
 from yolo_fs.ids import PhaseId
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT
-from yolo_fs.reasons import Finding, Level, Reason
+from yolo_fs.reasons import Fault, Finding, Level, Reason
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.rules.evidence.facts import Filed, PhaseFacts, texts
 from yolo_fs.rules.evidence.plans import plan_progress
 from yolo_fs.rules.timestamps import moment
-from yolo_fs.schemas.base import Fault
 
 Located = tuple[int, Fault]
 """The number of a record, from 1, and what is not true in it."""

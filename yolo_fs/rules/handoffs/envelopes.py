@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from yolo_fs.protocol.storage import AgentType
-from yolo_fs.reasons import Level, Reason
+from yolo_fs.reasons import Fault, Level, Reason
 from yolo_fs.rules.artifacts.handoff_names import (
     ENDINGS,
     SECTIONS,
@@ -26,8 +26,8 @@ from yolo_fs.rules.artifacts.handoff_names import (
     screen_name_of,
     slug_of,
 )
-from yolo_fs.schemas.base import Fault, Strictness
-from yolo_fs.schemas.envelope import Envelope, read_envelope
+from yolo_fs.schemas.envelope.envelope import Envelope, read_envelope
+from yolo_fs.schemas.layout import Strictness
 
 FREE = frozenset({"partial_output", "brand_guidelines"})
 """Keys below which anything may stand, nothing too."""

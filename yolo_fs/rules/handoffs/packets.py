@@ -12,9 +12,10 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
 from yolo_fs.protocol.triggers import PACKET_FIELDS, PACKET_HEADING
-from yolo_fs.reasons import Finding, Reason
+from yolo_fs.reasons import Fault, Finding, Reason
 from yolo_fs.rules.handoffs.acceptance import faults_of
-from yolo_fs.schemas.base import Fault, Strictness, check
+from yolo_fs.schemas.base import check
+from yolo_fs.schemas.layout import Strictness
 from yolo_fs.schemas.packet import DirectivePacket, Packet
 
 FENCE = "---"

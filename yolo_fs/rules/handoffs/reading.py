@@ -16,8 +16,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
-from yolo_fs.reasons import Finding, Reason
-from yolo_fs.schemas.base import Fault
+from yolo_fs.reasons import Fault, Finding, Reason
 
 
 class HandoffSource(StrEnum):

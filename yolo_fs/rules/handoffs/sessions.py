@@ -12,11 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from yolo_fs.reasons import Level, Reason
+from yolo_fs.reasons import Fault, Level, Reason
 from yolo_fs.rules.artifacts.handoff_names import instant
 from yolo_fs.rules.handoffs.envelopes import Sent
 from yolo_fs.rules.handoffs.product_facts import FACTS, Fact, Field, How
-from yolo_fs.schemas.base import Fault
 from yolo_fs.schemas.envelope.envelope import Choice
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT
 from yolo_fs.protocol.names import Dept
@@ -17,7 +17,9 @@ from yolo_fs.protocol.workflow import COMPLEXITIES, Skip, Step
 from yolo_fs.rules.evidence.facts import Filed, PhaseFacts, Plan, plans_of
 from yolo_fs.rules.evidence.plans import PlanStatus, plan_progress
 from yolo_fs.rules.phase.failures import failures_of
-from yolo_fs.schemas.config import Config
+
+if TYPE_CHECKING:
+    from yolo_fs.schemas.config import Config
 
 SHARED_KINDS = frozenset({"critique", "research"})
 """Kinds of which the unprefixed file serves every department that has none of its own: Critic and

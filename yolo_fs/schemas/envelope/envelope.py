@@ -10,23 +10,20 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
-from yolo_fs.reasons import Level, Reason
+from yolo_fs.reasons import Fault, Level, Reason
 from yolo_fs.schemas.base import (
-    Fault,
     Field,
     IsoInstant,
     Percent,
     Positive,
     RelativePath,
-    Strictness,
     Text,
     Wire,
     check,
 )
 from yolo_fs.schemas.envelope import reports, requests
+from yolo_fs.schemas.layout import Strictness
 from yolo_fs.schemas.packet import Guid
-
-__all__ = ["Choice", "Choices", "NextState", "WayName"]
 
 WayName = Literal["retry", "ask", "skip", "abort"]
 """The document's four ways, in its order."""

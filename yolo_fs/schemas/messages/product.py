@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal, NamedTuple
 
 from yolo_fs.protocol.departments import ANY_OF_WORKING
-from yolo_fs.reasons import Reason
-from yolo_fs.schemas.base import Fault, Field, Fraction, Text, Wire, fault, invariant
+from yolo_fs.reasons import Fault, Reason
+from yolo_fs.schemas.base import Field, Fraction, Text, Wire, fault, invariant
 from yolo_fs.schemas.messages.message import Direction, Message, SomeDepartments, SomeTexts, Texts
 from yolo_fs.schemas.names import DepartmentName, DepartmentNameOrNone
 

@@ -20,7 +20,6 @@ from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.rules.authz.access import ActivePlan, may_read, may_write, outside
 from yolo_fs.rules.authz.actors import AccessDecision, Actor, find_actor, mode_of
 from yolo_fs.rules.authz.authority import decisions_out_of_lane
-from yolo_fs.rules.authz.message_routes import routes_broken
 from yolo_fs.rules.authz.targets import GIT_DIFF, Target
 from yolo_fs.rules.evidence.facts import PhaseFacts, Plan, Switches, plans_of, texts
 from yolo_fs.rules.evidence.plans import PlanStanding, plan_progress
@@ -178,4 +177,6 @@ def out_of_lane(facts: PhaseFacts) -> tuple[Finding, ...]:
     """Return what the files of a phase show to be outside of somebody's authority, or to have gone
     a wrong way.
     """
+    from yolo_fs.rules.authz.message_routes import routes_broken
+
     return (*decisions_out_of_lane(facts), *routes_broken(facts))

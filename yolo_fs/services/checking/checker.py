@@ -28,7 +28,7 @@ from yolo_fs.rules.handoffs.acceptance import (
     session_said,
 )
 from yolo_fs.rules.handoffs.packets import ParsedPacket, from_front_matter, packet_of
-from yolo_fs.schemas.base import Format, Record
+from yolo_fs.schemas.layout import Format, Record
 from yolo_fs.schemas.packet import Packet
 from yolo_fs.services.checking.envelopes import ProductHandoffs
 from yolo_fs.services.checking.snapshots import NoTree, Snapshot

@@ -16,7 +16,7 @@ from typing import Any
 
 from yolo_fs.edges.lines import Limits, Reading, read_object
 from yolo_fs.protocol.names import Mode
-from yolo_fs.reasons import Finding, Reason, errors
+from yolo_fs.reasons import Fault, Finding, Reason, errors
 from yolo_fs.rules.artifacts.handoff_names import (
     CHOICES,
     HANDOFF_FOLDER,
@@ -35,9 +35,10 @@ from yolo_fs.rules.handoffs.sessions import (
     faults_among,
     in_order,
 )
-from yolo_fs.schemas.base import Fault, Strictness, check
+from yolo_fs.schemas.base import check
 from yolo_fs.schemas.envelope.envelope import Choice, Choices
-from yolo_fs.schemas.messages import read_message
+from yolo_fs.schemas.layout import Strictness
+from yolo_fs.schemas.messages.catalogue import read_message
 from yolo_fs.services.checking.snapshots import Snapshot
 from yolo_fs.services.workspace.settings import Settings
 

@@ -26,7 +26,7 @@ from yolo_fs.rules.artifacts.recognise import (
 )
 from yolo_fs.rules.artifacts.repair import MAX_BYTES, mended
 from yolo_fs.rules.artifacts.verdicts import Place
-from yolo_fs.schemas.base import Format
+from yolo_fs.schemas.layout import Format
 from yolo_fs.services.checking.validate import CheckedFile, Validator
 
 
@@ -140,7 +140,7 @@ def _meaning(file: CheckedFile, key: str) -> str:
     artifact = artifact_of(file.kind) if file.kind else None
     shapes: Sequence[type] = ()
     if artifact is not None:
-        shapes = (*((artifact.header,) if artifact.header else ()), *artifact.body)
+        shapes = artifact.shapes
     return next((said for shape in shapes if (said := field_docs(shape).get(key))), "")
 
 

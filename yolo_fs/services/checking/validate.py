@@ -27,8 +27,8 @@ from yolo_fs.rules.artifacts.recognise import (
     place_of_name,
 )
 from yolo_fs.rules.artifacts.verdicts import Place
-from yolo_fs.schemas.base import Record
 from yolo_fs.schemas.config import Config, Policy
+from yolo_fs.schemas.layout import Record
 from yolo_fs.services.checking.checker import Checker
 from yolo_fs.services.checking.snapshots import (
     BlobReader,

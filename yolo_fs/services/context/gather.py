@@ -29,7 +29,7 @@ from yolo_fs.rules.artifacts.secrets import find_secrets
 from yolo_fs.rules.artifacts.verdicts import Accepted, Committed, Held, Place, Verdict
 from yolo_fs.rules.authz.actors import Actor
 from yolo_fs.rules.context.sources import ContextSource, ContextSources, Origin
-from yolo_fs.schemas.base import Format
+from yolo_fs.schemas.layout import Format
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.workspace.settings import Settings
 

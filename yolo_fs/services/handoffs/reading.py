@@ -15,7 +15,7 @@ from datetime import datetime
 
 from yolo_fs.edges.files import Content, names_in, read, stamp_of
 from yolo_fs.edges.lines import Limits, read_object
-from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError, errors, safe
+from yolo_fs.reasons import Exit, Fault, Finding, Level, Reason, YoloError, errors, safe
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.decide import EventSink
 from yolo_fs.rules.handoffs.reading import (
@@ -31,7 +31,6 @@ from yolo_fs.rules.handoffs.reading import (
     is_alike,
     parse_log,
 )
-from yolo_fs.schemas.base import Fault
 from yolo_fs.schemas.packet import HandoffJson, read_handoff_json
 
 LOG = f"{PLANNING_ROOT}/context_health.log"

@@ -34,7 +34,7 @@ from yolo_fs.rules.states.department import department_status
 from yolo_fs.rules.states.execution import next_execution_state
 from yolo_fs.rules.states.project import current, orchestration, project_state
 from yolo_fs.rules.timestamps import iso
-from yolo_fs.schemas.base import Record
+from yolo_fs.schemas.layout import Record
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.progress.gate_wait import NoticeWriter
 from yolo_fs.services.workspace.places import (

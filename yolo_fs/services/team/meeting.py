@@ -37,7 +37,7 @@ from yolo_fs.rules.decide import EventSink
 from yolo_fs.rules.team.lease import TeamLease, department_of, path_of, read_lease
 from yolo_fs.rules.team.merge import merge_texts
 from yolo_fs.rules.team.reconcile import Divergence, PathChange, TeamPlan, plan_of
-from yolo_fs.schemas.base import Record
+from yolo_fs.schemas.layout import Record
 from yolo_fs.services.checking.checker import Checker, previous_records
 from yolo_fs.services.checking.snapshots import WorkTree
 from yolo_fs.services.team.membership import Membership

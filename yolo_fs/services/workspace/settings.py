@@ -14,8 +14,9 @@ from yolo_fs.edges.lines import Limits, read_object
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.artifacts.handoff_names import HANDOFF_FOLDER
-from yolo_fs.schemas.base import Strictness, Wire, check
+from yolo_fs.schemas.base import Wire, check
 from yolo_fs.schemas.config import Config, Policy
+from yolo_fs.schemas.layout import Strictness
 
 _Shape = TypeVar("_Shape", bound=Wire)
 

@@ -1,0 +1,34 @@
+"""How a file is laid out and read, before anybody asks which shape it has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+
+class Format(StrEnum):
+    """How the bytes of a file are laid out; the value is what people read."""
+
+    JSON = "one JSON object"
+    JSONL = "JSONL: one JSON object per line"
+    FRONT_MATTER = "Markdown whose front matter is a handoff packet"
+    TOON = "TOON"
+    TEXT = "text"
+
+
+class Record(NamedTuple):
+    """One strict JSON object and the line that it stands on (from 1)."""
+
+    line: int
+    value: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Strictness:
+    """How strictly shapes are read."""
+
+    strict: bool = False
+    """Unknown keys reject instead of warn."""
+    legacy: bool = False
+    """Known old spellings warn instead of reject."""

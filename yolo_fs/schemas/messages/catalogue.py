@@ -1,0 +1,67 @@
+"""The messages of document 000: the catalogue in the document's order, and its reader.
+
+A new message is one class in one of the family modules. See docs/sources.md#document-000.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from types import MappingProxyType
+from typing import Any, cast
+
+from yolo_fs.reasons import Fault, Reason
+from yolo_fs.schemas.base import check
+from yolo_fs.schemas.layout import Strictness
+
+from yolo_fs.schemas.messages import departments, escalations, handoffs, product  # isort: skip
+from yolo_fs.schemas.messages import quality, research, teammate, work  # isort: skip
+from yolo_fs.schemas.messages.message import CATALOGUE, Direction, Message
+
+__all__ = ["MESSAGES", "Direction", "Message", "read_message"]
+
+_FAMILIES = (work, quality, research, escalations, teammate, departments, product, handoffs)
+_RANK = {family.__name__: rank for rank, family in enumerate(_FAMILIES)}
+MESSAGES: Mapping[str, type[Message]] = MappingProxyType(
+    dict(sorted(CATALOGUE.items(), key=lambda entry: _RANK[entry[1].__module__]))
+)
+"""Type → message, in the order of document 000."""
+
+
+def read_message(
+    value: Mapping[str, Any], mode: Strictness = Strictness()
+) -> tuple[Message | None, tuple[Fault, ...]]:
+    """Return the object as the message that its `type` names, or None, with all of its faults."""
+    named = value.get("type")
+    shape = MESSAGES.get(named) if isinstance(named, str) else None
+    for candidate in (shape,) if shape else MESSAGES.values():
+        if rival := candidate.rival(value):
+            return None, (rival,)
+    if shape is None:
+        return None, (_untold(value),)
+    message, faults = check(shape, value, mode)
+    return cast("Message | None", message), faults
+
+
+def _untold(value: Mapping[str, Any]) -> Fault:
+    expected = _nearest(value)
+    if "type" not in value:
+        return Fault(Reason.MISSING_KEY, "/type", "'type' is absent", expected)
+    named = value["type"]
+    if not isinstance(named, str):
+        return Fault(Reason.WRONG_TYPE, "/type", f"got {type(named).__name__}", expected)
+    return Fault(Reason.UNKNOWN_TYPE, "/type", f"no message has the type {named[:80]!r}", expected)
+
+
+def _nearest(value: Mapping[str, Any]) -> str:
+    """Return the type that is meant: the one spelled alike, else the one that shares most keys."""
+    named = value.get("type")
+    if isinstance(named, str) and (alike := get_close_matches(named, MESSAGES, n=1)):
+        return alike[0]
+    shared = {name: len(_keys(shape) & value.keys() - {"type"}) for name, shape in MESSAGES.items()}
+    best = max(shared, key=lambda name: (shared[name], -len(_keys(MESSAGES[name]))))
+    return best if shared[best] else "one of " + ", ".join(MESSAGES)
+
+
+def _keys(shape: type[Message]) -> set[str]:
+    return {field.alias or name for name, field in shape.model_fields.items()}
