@@ -203,6 +203,33 @@ def test_what_no_daemon_tells_is_seen_all_the_same(tmp_path: Path) -> None:
         assert next(events)[1] == "changed"
 
 
+def test_a_page_is_told_the_board_whenever_something_has_changed(tmp_path: Path) -> None:
+    team = Team(tmp_path / "repo")
+    team.begin()
+    journal = Journal(str(team.root / ".git/yolo-fs"), source="x", now=lambda: datetime.now(UTC))
+    address = "/api/events?phase=01-auth"
+    with served(team.root) as client, client.events(target=address) as events:
+        boards = (data for _, name, data in events if name == "board")
+        team_told = next(boards)["board"]["team"]
+        assert team_told == client.api("board", phase="01-auth").data["team"]
+        team.example("architecture/ok/backend.toon", "architecture.toon")
+        tip = team.user_commits("docs: by hand", f"{PHASE}/architecture.toon")
+        assert any(told["board"]["team"]["commit"] == tip for told in boards)
+        journal.append("artifact.held", "after")
+        number = list(journal.read())[-1]["seq"]
+        assert any(told["seq"] == number for told in boards)
+
+
+def test_who_cannot_be_told_the_board_is_told_to_ask(tmp_path: Path) -> None:
+    team = Team(tmp_path / "repo")
+    team.begin()
+    with served(team.root) as client, client.events(target="/api/events?phase=") as events:
+        assert any(name == "board" for _, name, _ in events)
+        (team.root / ".yolo-planning/config.json").write_text("{")
+        assert any(name == "changed" for _, name, _ in events)
+        assert client.api("board").status != 200
+
+
 def test_several_repositories_share_a_board(team: Team, tmp_path: Path) -> None:
     other = Team(tmp_path / "other")
     other.config({})

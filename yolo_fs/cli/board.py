@@ -79,10 +79,8 @@ def draw_board(console: Console, found: Board, *, verbose: bool = False) -> None
     if left := len(set(open_) - large):
         console.print(f"{left} more phases are open: -v shows all of each", style="dim")
     if found.stands_in:
-        console.print(
-            "config.json is not in this commit: using the current configuration instead",
-            style="dim",
-        )
+        said = "config.json is not in this commit: using the current configuration instead"
+        console.print(said, style="dim")
 
 
 def draw_asides(console: Console, asides: Iterable[Aside], *, verbose: bool = False) -> None:
@@ -142,14 +140,9 @@ def draw_crew(console: Console, found: AgentsSnapshot, *, verbose: bool = False)
             owing = ", ".join(
                 each.agent.name or each.agent.id for each in (*request.silent, *request.unclean)
             )
-            passed = (
-                "the deadline has passed"
-                if request in found.late
-                else "the deadline has not passed"
-            )
-            console.print(
-                safe(f"shutdown by {request.by}: {passed}, {owing} still owe", 500), style="yellow"
-            )
+            passed = "has passed" if request in found.late else "has not passed"
+            said = f"shutdown by {request.by}: the deadline {passed}, {owing} still owe"
+            console.print(safe(said, 500), style="yellow")
     stalled = [f"stalled: {stall}" for stall in found.stalls]
     _draw_listed(console, stalled, "red", verbose=verbose, longest=800)
 
@@ -171,10 +164,8 @@ def _headline(progress: PhaseStatus) -> str:
         f"{sum(plan.is_done for plan in plans)} of {len(plans)} plans complete, "
         f"{progress.percent} %"
     )
-    return (
-        f"phase {progress.phase}: "
-        f"{'complete' if _is_finished(progress) else f'at {progress.step}'} ({done})"
-    )
+    standing = "complete" if _is_finished(progress) else f"at {progress.step}"
+    return f"phase {progress.phase}: {standing} ({done})"
 
 
 def _draw_phase(console: Console, one: PhaseBoard, *, verbose: bool) -> None:
@@ -253,11 +244,8 @@ def _draw_whole(console: Console, progress: PhaseStatus, *, verbose: bool) -> No
         (one for one in progress.steps if one.step.key == progress.step and not one.is_passed), None
     )
     if current or verbose:
-        asked = (
-            progress.next
-            if current and progress.next and progress.next.step == current.step.key
-            else None
-        )
+        is_asked = current and progress.next and progress.next.step == current.step.key
+        asked = progress.next if is_asked else None
         console.print(f"  phase: {_next(asked, done=progress.is_complete)}")
         _draw_lacks(console, progress.steps, current, verbose=verbose)
 
@@ -276,11 +264,9 @@ def _draw_lacks(
 def _proof(one: StepStatus) -> str:
     if one.standing is StepStanding.COMPLETE:
         return f"complete by {one.by[:7]}" if one.by else "complete"
-    return (
-        f"skipped by rule: {safe(one.by)}"
-        if one.standing is StepStanding.SKIPPED
-        else one.standing.value
-    )
+    if one.standing is StepStanding.SKIPPED:
+        return f"skipped by rule: {safe(one.by)}"
+    return one.standing.value
 
 
 def _next(one: Next | None, *, done: bool) -> str:

@@ -100,10 +100,9 @@ def lanes(timeline: Timeline, width: int) -> str:
     for mark in timeline.marks:
         own = tops.get(mark.department) if mark.kind != "gate" else None
         y = own + 28 if own is not None else top - 6
-        tip = f"{mark.kind} {_moment(mark.at_ms)} {mark.text} {mark.path}"
-        sheet.add(
-            "circle", tip=tip, cx=scale.x(mark.at_ms), cy=y, r=3.5, class_=f"mark {mark.kind}"
-        )
+        tip = f"{mark.kind} {spell_moment(mark.at_ms)} {mark.text} {mark.path}"
+        x, kind = scale.x(mark.at_ms), f"mark {mark.kind}"
+        sheet.add("circle", tip=tip, cx=x, cy=y, r=3.5, class_=kind)
     _draw_time_axis(sheet, scale, top + sum(tall.values()) + 6)
     return str(sheet)
 
@@ -137,13 +136,13 @@ def _draw_bar(sheet: SvgSheet, scale: TimeScale, bar: LaneBar, y: int) -> None:
     start, end = scale.x(bar.from_ms), scale.x(bar.to_ms)
     state, wide = bar.state, max(1.5, round(end - start, 1))
     waits = state.use is TimeUse.WAITING
-    what = f"{'waits before ' if waits else ''}{_named(state.step)}"
+    what = f"{'waits before ' if waits else ''}{spell(state.step)}"
     tip = f"{bar.department} {what}, {_span(bar.to_ms - bar.from_ms)} {state.cause}"
     sheet.add(
         "rect", tip=tip, x=start, y=y + 8 if waits else y, width=wide, height=6 if waits else 22,
         rx=3, class_=f"bar {state.use.value}",
     )  # fmt: skip
-    words = _named(state.step) if wide > len(_named(state.step)) * _LETTER + 8 else state.number
+    words = spell(state.step) if wide > len(spell(state.step)) * _LETTER + 8 else state.number
     if not waits and wide > len(words) * _LETTER + 6:
         sheet.add("text", words, x=round(start + 4, 1), y=y + 15, class_="onbar")
 
@@ -171,21 +170,14 @@ def time_per_step(timeline: Timeline, width: int) -> str:
     unit = (width - left - 74) / max(1, longest)
     for number, key in enumerate(order):
         y, x = 8 + number * 24, float(left)
-        sheet.add("text", _named(key), x=left - 10, y=y + 12, text_anchor="end", class_="lane")
+        sheet.add("text", spell(key), x=left - 10, y=y + 12, text_anchor="end", class_="lane")
         for use in TimeUse:
             took = timeline.spent_ms[key][use]
             if took:
                 wide = max(1.0, round(took * unit, 1))
-                tip = f"{_named(key)}: {use.value} {_span(took)}"
-                sheet.add(
-                    "rect",
-                    tip=tip,
-                    x=round(x, 1),
-                    y=y,
-                    width=wide,
-                    height=16,
-                    class_=f"bar {use.value}",
-                )
+                tip = f"{spell(key)}: {use.value} {_span(took)}"
+                kind = f"bar {use.value}"
+                sheet.add("rect", tip=tip, x=round(x, 1), y=y, width=wide, height=16, class_=kind)
                 x += wide
         total = _span(sum(timeline.spent_ms[key].values()))
         sheet.add("text", total, x=round(x + 6, 1), y=y + 12, class_="axis")
@@ -203,11 +195,11 @@ def refusals_over_time(timeline: Timeline, width: int) -> str:
         sheet.add("text", "nothing was refused", x=scale.left, y=24, class_="axis")
     for number, cause in enumerate(causes):
         y, own = 18 + number * 24, [mark for mark in refused if mark.text == cause]
-        label = f"{cause.replace('_', ' ')} · {len(own)}"
+        label = f"{spell(cause)} · {len(own)}"
         sheet.add("text", label, x=scale.left - 10, y=y + 4, text_anchor="end", class_="lane")
         sheet.add("line", x1=scale.left, x2=scale.right, y1=y, y2=y, class_="rule")
         for mark in own:
-            tip = f"{_moment(mark.at_ms)} {mark.path}: {cause}"
+            tip = f"{spell_moment(mark.at_ms)} {mark.path}: {cause}"
             sheet.add("circle", tip=tip, cx=scale.x(mark.at_ms), cy=y, r=4.5, class_="mark refused")
     _draw_time_axis(sheet, scale, height - 34)
     return str(sheet)
@@ -222,7 +214,7 @@ def latency_over_time(timeline: Timeline, width: int) -> str:
         sheet.add("text", "no event tells of a write", x=scale.left + 8, y=40, class_="axis")
     y = _counts(sheet, width, height, slowest, "ms")
     for at_ms, took in timeline.latencies:
-        tip = f"{_moment(at_ms)}: {took} ms"
+        tip = f"{spell_moment(at_ms)}: {took} ms"
         sheet.add("circle", tip=tip, cx=scale.x(at_ms), cy=y(took), r=3, class_="mark latency")
     _draw_time_axis(sheet, scale, height - 34)
     return str(sheet)
@@ -257,14 +249,14 @@ def _draw_time_axis(sheet: SvgSheet, scale: TimeScale, y: int) -> None:
     wide = max(1, scale.right - scale.left)
     fit = max(2, min(8, wide // 110))
     long = scale.to_ms - scale.from_ms > _DAY_S * 1_000
+    form = "%m-%d %H:%M" if long else "%H:%M:%S"
     for number in range(fit):
         at_ms = scale.from_ms + (scale.to_ms - scale.from_ms) * number // (fit - 1)
-        form = "%m-%d %H:%M" if long else "%H:%M:%S"
-        x = scale.x(at_ms)
+        x, said = scale.x(at_ms), spell_moment(at_ms, form)
         anchor = {0: "start", fit - 1: "end"}.get(number, "middle")
         sheet.add("line", x1=x, x2=x, y1=y, y2=y + 4, class_="axisline")
-        sheet.add("text", _moment(at_ms, form), x=x, y=y + 17, text_anchor=anchor, class_="axis")
-    day = f"{_moment(scale.from_ms, '%Y-%m-%d')}, UTC"
+        sheet.add("text", said, x=x, y=y + 17, text_anchor=anchor, class_="axis")
+    day = f"{spell_moment(scale.from_ms, '%Y-%m-%d')}, UTC"
     sheet.add("text", day, x=scale.left, y=y + 30, class_="axis")
 
 
@@ -303,11 +295,13 @@ def _draw_legend(sheet: SvgSheet, y: int, names: Sequence[str], left: int) -> No
 # --- words ---
 
 
-def _named(step: str) -> str:
-    return step.replace("_", " ")
+def spell(name: str) -> str:
+    """Return a name of the protocol as words."""
+    return name.replace("_", " ")
 
 
-def _moment(at_ms: int, form: str = "%Y-%m-%d %H:%M:%S") -> str:
+def spell_moment(at_ms: int, form: str = "%Y-%m-%d %H:%M:%S") -> str:
+    """Return milliseconds since the epoch as a date in UTC."""
     return datetime.fromtimestamp(at_ms / 1_000, UTC).strftime(form)
 
 
@@ -333,8 +327,7 @@ def _text(text: str) -> str:
 
 
 def _attributes(attributes: Mapping[str, object]) -> str:
-    named: Iterable[tuple[str, str]] = (
-        (name.rstrip("_").replace("_", "-"), _text(str(value)))
+    return "".join(
+        f' {name.rstrip("_").replace("_", "-")}="{_text(str(value))}"'
         for name, value in attributes.items()
     )
-    return "".join(f' {name}="{value}"' for name, value in named)

@@ -1,4 +1,5 @@
-"""Follows a journal and a work tree once for all pages, and hands each page what it has not seen.
+"""Follows a journal and a work tree once for all pages, looks once for all when either has gone on,
+and hands each page what it has not seen.
 
 An event keeps its number in the journal, so a page that comes back names the last one it has.
 """
@@ -11,17 +12,20 @@ import json
 import threading
 import time
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.journal import Journal
+from yolo_fs.json_form import to_json
 from yolo_fs.reasons import YoloError
 from yolo_fs.services.moments.moment import stamp
+from yolo_fs.services.moments.reader import MomentReader
+from yolo_fs.services.reports.status import CandidateState
 
 POLL_S = 0.02
-"""Between two looks at the size of the journal."""
+"""Between two looks at the size of the journal, and at where HEAD is."""
 LOOK_EVERY_S = 0.5
 """Between two looks at the work tree, for what no daemon tells."""
 SIGN_OF_LIFE_S = 15.0
@@ -31,19 +35,22 @@ KEPT = 2_000
 
 
 class EventFeed:
-    """The events of one repository, for any number of pages."""
+    """The events and the board of one repository, for any number of pages."""
 
-    def __init__(self, start: str):
-        """Follow the repository that `start` lies in, from now on."""
-        self._repository = Repository(start)
+    def __init__(self, reader: MomentReader):
+        """Follow the repository of a reader, from now on."""
+        self._reader = reader
+        self._repository = Repository(reader.root)
         self._journal = Journal(
             self._repository.own_dir, source=self._repository.root, now=lambda: datetime.now(UTC)
         )
         self._stop = threading.Event()
         self._kept: deque[dict[str, Any]] = deque(self._journal.read(), maxlen=KEPT)
-        self._changes = 0
-        """How often the work tree was seen to change."""
-        self._waiting: dict[asyncio.Event, asyncio.AbstractEventLoop] = {}
+        self._happened = threading.Event()
+        self._boards: Mapping[str | None, str] = {}
+        """Phase that a page shows → what it was last told; None for pages that ask themselves."""
+        self._is_pending = False
+        self._waiting: dict[asyncio.Event, tuple[asyncio.AbstractEventLoop, str | None]] = {}
         self._lock = threading.Lock()
         self._threads = [
             threading.Thread(target=target, daemon=True) for target in (self._follow, self._watch)
@@ -66,16 +73,19 @@ class EventFeed:
         """Return every event that the journal has."""
         return list(self._journal.read())
 
-    async def stream(self, last: int | None, before: int = 0) -> AsyncIterator[str]:
-        """Yield server-sent events after the event numbered `last`.
+    async def stream(
+        self, last: int | None, before: int = 0, phase: str | None = None
+    ) -> AsyncIterator[str]:
+        """Yield server-sent events after the event numbered `last`, and the board each time that it
+        has changed, with `phase` told whole; or where that is None, only that it has.
 
-        None asks for what comes, and for so many events that came `before`.
+        `last`: None asks for what comes, and for so many events that came `before`.
         """
         bell = asyncio.Event()
         with self._lock:
-            self._waiting[bell] = asyncio.get_running_loop()
+            self._waiting[bell] = asyncio.get_running_loop(), phase
         try:
-            newest, changes = self._newest(), self._changes
+            newest, shown = self._newest(), ""
             seen = max(0, newest - before) if last is None else last
             if seen > newest:  # the journal was begun anew
                 seen = 0
@@ -85,9 +95,9 @@ class EventFeed:
                 for event in await asyncio.to_thread(self._after, seen):
                     seen = int(event["seq"])
                     yield _framed("journal", event, seen)
-                if changes != self._changes:
-                    changes = self._changes
-                    yield _framed("changed", {}, None)
+                if (board := self._boards.get(phase, "")) is not shown:
+                    shown = board
+                    yield board
                 try:
                     await asyncio.wait_for(bell.wait(), SIGN_OF_LIFE_S)
                 except TimeoutError:
@@ -114,33 +124,53 @@ class EventFeed:
         for event in self._journal.follow(self._stop, self._newest(), poll_s=POLL_S):
             with self._lock:
                 self._kept.append(event)
+            self._happened.set()
             self._ring()
 
     def _watch(self) -> None:
-        before: object = None
-        head: object = None
+        seen: object = None
+        files: object = None
         looked_s = 0.0
-        while not self._stop.wait(POLL_S):
+        while not self._stop.is_set():
+            self._happened.wait(POLL_S)
+            self._happened.clear()
             with self._lock:
-                is_asked = bool(self._waiting)
-            if not is_asked:
-                before = None
+                wanted = {phase for _, phase in self._waiting.values()}
+            if not wanted:
+                self._boards = {}
                 continue
             with contextlib.suppress(YoloError, OSError):
-                moved, head = head, self._repository.head()  # cheap: two small files
-                if moved == head and time.monotonic() - looked_s < LOOK_EVERY_S:
+                newest = self._newest()
+                now = newest, self._repository.head()  # cheap: two small files
+                is_due = now != seen or not wanted <= self._boards.keys()
+                if not is_due and time.monotonic() - looked_s < LOOK_EVERY_S:
                     continue
-                looked_s = time.monotonic()
-                now = stamp(self._repository)
-                if now != before:  # the first look as well: what came before it was seen by nobody
-                    self._changes += 1
-                    self._ring()
-                before = now
+                if not is_due or not self._boards:
+                    looked_s, before, files = time.monotonic(), files, stamp(self._repository)
+                    if not is_due and files == before and not self._is_pending:
+                        continue
+                seen = now
+                self._boards = self._look(newest, wanted)
+                self._ring()
+
+    def _look(self, newest: int, wanted: Collection[str | None]) -> dict[str | None, str]:
+        """Return what to tell the pages: always a new text, which is how they know it."""
+        told = dict.fromkeys(wanted, _framed("changed", {}, None))
+        phases = [phase for phase in wanted if phase is not None]
+        if not phases:
+            return told
+        with contextlib.suppress(Exception):  # whatever it is, a page that asks for itself is told
+            moment = self._reader.present()
+            self._is_pending = bool(moment.found.counts()[CandidateState.PENDING])
+            for phase in phases:
+                board = to_json(moment.as_json(phase))
+                told[phase] = _framed("board", {"seq": newest, "board": board}, None)
+        return told
 
     def _ring(self) -> None:
         with self._lock:
             waiting = list(self._waiting.items())
-        for bell, loop in waiting:
+        for bell, (loop, _) in waiting:
             with contextlib.suppress(RuntimeError):  # its loop has ended
                 loop.call_soon_threadsafe(bell.set)
 

@@ -7,7 +7,6 @@ A text becomes markup in one place only (`tag`), which escapes it and hides cred
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, datetime
 from html import escape
 from importlib.resources import files
 from typing import Any
@@ -19,7 +18,7 @@ from yolo_fs.rules.escalations.state import as_json
 from yolo_fs.rules.phase.progress import StepStatus
 from yolo_fs.services.moments.record import PhaseRecord, RecordedArtifact, RecordedVersion
 from yolo_fs.services.progress.board import tasks_done
-from yolo_fs.web.drawing import PLOTS
+from yolo_fs.web.drawing import PLOTS, spell, spell_moment
 
 WIDTH = 1_100
 """Of the lanes, in px."""
@@ -89,7 +88,7 @@ def _sections(record: PhaseRecord) -> Iterator[Markup]:
     decision, why = phase.sign_off
     plans = progress.plans
     done = sum(plan.is_done for plan in plans)
-    state = "complete" if phase.is_complete else f"at {_words(progress.step)}, {progress.percent} %"
+    state = "complete" if phase.is_complete else f"at {spell(progress.step)}, {progress.percent} %"
     yield _card(
         "Summary",
         tag("p", tag("strong", state), f"; {done} of {len(plans)} plans complete."),
@@ -127,7 +126,7 @@ def _steps(record: PhaseRecord) -> Markup:
     rows.append(("phase", progress.steps))
     heads = _joined(
         tag("th", tag("span", step.number, class_="no"),
-            tag("span", _words(step.key), class_="name"), scope="col")
+            tag("span", spell(step.key), class_="name"), scope="col")
         for step in STEPS
     )  # fmt: skip
     body = _joined(
@@ -195,8 +194,8 @@ def _marks(record: PhaseRecord) -> Markup:
     if not marks:
         return tag("p", "Nothing, as far as the journal goes.", class_="none")
     rows = (
-        tag("tr", tag("td", _moment(one.at_ms)), tag("td", one.kind),
-            tag("td", _words(one.text)), tag("td", one.path))
+        tag("tr", tag("td", spell_moment(one.at_ms)), tag("td", one.kind),
+            tag("td", spell(one.text)), tag("td", one.path))
         for one in marks
     )  # fmt: skip
     return _folded(f"{len(marks)} marks", tag("table", *rows))
@@ -208,7 +207,7 @@ def _artifacts(artifacts: Iterable[RecordedArtifact]) -> Iterator[Markup]:
         parts: list[Markup] = []
         for number, version in enumerate(one.versions):
             head = (
-                f"{version.commit.oid[:12]} {_moment(version.commit.at_s * 1_000)} "
+                f"{version.commit.oid[:12]} {spell_moment(version.commit.at_s * 1_000)} "
                 f"{version.verdict}: {version.commit.subject}"
             )
             size = sum(map(len, version.lines))
@@ -238,7 +237,7 @@ def _findings(findings: Iterable[Finding]) -> Markup:
 
 def _commits(record: PhaseRecord) -> Markup:
     rows = (
-        tag("tr", tag("td", _commit(one.commit)), tag("td", _moment(one.at_ms)),
+        tag("tr", tag("td", _commit(one.commit)), tag("td", spell_moment(one.at_ms)),
             tag("td", one.subject))
         for one in record.timeline.moments
     )  # fmt: skip
@@ -252,11 +251,3 @@ def _folded(head: str, *inside: Markup, is_open: bool = False) -> Markup:
 
 def _commit(oid: str) -> Markup:
     return tag("code", oid[:12], class_="commit") if oid else Markup("")
-
-
-def _words(name: str) -> str:
-    return name.replace("_", " ")
-
-
-def _moment(at_ms: int) -> str:
-    return datetime.fromtimestamp(at_ms / 1_000, UTC).strftime("%Y-%m-%d %H:%M:%S")

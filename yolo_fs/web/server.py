@@ -104,7 +104,7 @@ class BoardSite:
         """
         self._gatekeeper = gatekeeper
         self._readers = [MomentReader(start) for start in starts]
-        self._feeds = [EventFeed(start) for start in starts]
+        self._feeds = [EventFeed(reader) for reader in self._readers]
         self._files = dict(_page_files())
         self._answers: Mapping[str, Callable[[Request, MomentReader], Any]] = {
             "repositories": self._repositories,
@@ -227,7 +227,8 @@ class BoardSite:
         last = _number_of(request.headers.get("last-event-id", query.get("since", "")))
         before = _number_of(query.get("before", "")) or 0
         feed = self._feeds[self._number(request)]
-        return StreamingResponse(feed.stream(last, before), media_type="text/event-stream")
+        stream = feed.stream(last, before, query.get("phase"))
+        return StreamingResponse(stream, media_type="text/event-stream")
 
     def _reader(self, request: Request) -> MomentReader:
         return self._readers[self._number(request)]
@@ -275,8 +276,7 @@ def _enveloped(
     tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
     if request.headers.get("if-none-match") == tag:
         return Response(status_code=304, headers={"etag": tag})
-    headers = {"etag": tag, "content-type": "application/json"}
-    return Response(body, status, headers)
+    return Response(body, status, {"etag": tag, "content-type": "application/json"})
 
 
 def _page_files() -> Iterator[tuple[str, bytes]]:

@@ -15,11 +15,12 @@ export async function draw(parameters, signal = undefined) {
   return answer.ok ? answer.text() : "";
 }
 
-/** Follow the journal. The browser itself comes back after a break, and names the last event that it has. */
-export function follow(repo, { onEvent, onChange, onState }) {
-  const source = new EventSource(`/api/events?repo=${repo}&before=12`);
+/** Follow the journal, and the board as it changes. The browser itself comes back after a break, and names the last event that it has. */
+export function follow(parameters, { onEvent, onBoard, onChange, onState }) {
+  const source = new EventSource(`/api/events?${new URLSearchParams(parameters)}`);
   source.addEventListener("hello", (message) => onState(true, JSON.parse(message.data).newest));
   source.addEventListener("journal", (message) => onEvent(JSON.parse(message.data)));
+  source.addEventListener("board", (message) => onBoard(JSON.parse(message.data)));
   source.addEventListener("changed", () => onChange());
   source.onerror = () => onState(false, 0);
   return () => source.close();

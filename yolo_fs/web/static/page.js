@@ -9,8 +9,6 @@ const THEMES = ["auto", "light", "dark"];
 const EVENTS_KEPT = 50;
 const LATE_KEPT = 100;
 const PLAY_MS = 350;
-/** What changes is mostly told by an event as well, and a look that begins meanwhile sees it. */
-const CHANGE_MS = 60;
 const $ = (id) => document.getElementById(id);
 
 const state = {
@@ -47,7 +45,7 @@ function read() {
   state.view = VIEWS[view] ? view : "team";
   for (const name of ["phase", "at", "path", "against"]) state[name] = given.get(name) ?? (name === "phase" ? state.phase : "");
   state.repo = given.get("repo") ?? "0";
-  if (before.repo !== state.repo && before.board) listen();
+  if (before.board && ["repo", "phase"].some((name) => before[name] !== state[name]) || Boolean(before.at) !== Boolean(state.at)) listen();
   if (!state.board || before.at !== state.at || before.repo !== state.repo || before.phase !== state.phase) look();
   if (before.phase !== state.phase || before.repo !== state.repo) { state.timeline = null; state.drawings.clear(); lookBack(); }
   else if (before.view !== state.view) lookBack();
@@ -59,29 +57,34 @@ function read() {
 // --- asking ---
 
 const look = lately(async () => {
-  clearTimeout(changed);
   const { at, repo, phase } = state;
   const newest = due.at(-1)?.seq ?? 0;
+  const before = told;
   try {
     const soon = state.board ? null : "1";
     const board = await ask("board", { at, repo, phase, soon });
     if (at !== state.at || repo !== state.repo || phase !== state.phase) return look();
-    state.board = board;
-    complain("");
-  } catch (error) { complain(error.message); return undefined; }
-  const phases = state.board.team?.phases ?? [];
+    if (!at && told !== before) return undefined;
+    if (at && state.view === "artifacts") state.pastArtifacts = await ask("artifacts", { at, repo });
+    take(board, newest);
+  } catch (error) { complain(error.message); }
+  return undefined;
+});
+
+/** Show a board that knows of the events up to `newest`. */
+function take(board, newest) {
+  const { at } = state;
+  state.board = board;
+  complain("");
+  const phases = board.team?.phases ?? [];
   if (!phases.some((one) => one.phase === state.phase)) {
     state.phase = phases.find((one) => one.departments)?.phase ?? "";
     lookBack();
   }
-  if (at && state.view === "artifacts") state.pastArtifacts = await ask("artifacts", { at, repo });
   show();
-  const commit = at ? "" : state.board.team?.commit;
-  afterPaint(() => settle(newest, commit));
+  afterPaint(() => settle(newest, at ? "" : board.team?.commit));
   if (state.view === "handoffs") lookAtHandoffs();
-  if (!at && (state.board.counts?.pending ?? 0)) setTimeout(look, 700);
-  return undefined;
-});
+}
 
 const lookBack = lately(async () => {
   if (!state.phase) return;
@@ -177,24 +180,39 @@ function afterPaint(act) {
 
 // --- events ---
 
-let changed = 0;
 let stop = () => {};
 let first = 0;
+let heard = "0";
+/** How many boards the server has told unasked. */
+let told = 0;
 function listen() {
+  const { repo, at } = state;
   stop();
-  stop = follow(state.repo, {
+  if (heard !== repo) Object.assign(state, { events: [], live: false });
+  heard = repo;
+  const since = state.events.length ? { since: state.events[0].seq } : { before: 12 };
+  stop = follow({ repo, ...since, ...(at ? {} : { phase: state.phase }) }, {
     onEvent(event) {
       if (state.events.some((one) => one.seq === event.seq)) return;
       state.events = [event, ...state.events].slice(0, EVENTS_KEPT);
       state.unshown += 1;
       showSoon();
       if (!state.board || event.seq <= first) return;
-      if (!state.at) { expect(event); look(); }
+      if (!state.at) expect(event);
       lookBackSoon();
       if (state.path && event.subject === state.path && !state.at) lookAtArtifact();
     },
-    onChange() { clearTimeout(changed); if (!state.at) changed = setTimeout(look, CHANGE_MS); },
-    onState(isLive, seq) { first = Math.max(first, seq); if (isLive && !state.live) { look(); lookBack(); } state.live = isLive; showLive(); },
+    onBoard({ seq, board }) {
+      told += 1;
+      if (state.phase && !board.team?.phases.some((one) => one.phase === state.phase && one.departments)) { listen(); look(); }
+      else take(board, seq);
+    },
+    onChange() { if (!state.at) look(); },
+    onState(isLive, seq) {
+      if (isLive && !state.live) { first = seq; look(); lookBack(); }
+      state.live = isLive;
+      showLive();
+    },
   });
 }
 
@@ -204,10 +222,11 @@ let asked = false;
 function showSoon() {
   if (asked) return;
   asked = true;
-  requestAnimationFrame(() => { asked = false; show(); });
+  requestAnimationFrame(() => { if (asked) show(); });
 }
 
 function show() {
+  asked = false;
   if (!state.board) return;
   const view = $("view");
   const phase = state.phaseNow();
