@@ -94,7 +94,7 @@ RULES: tuple[SecretPattern, ...] = (
     SecretPattern(
         "azure_client_secret",
         (b"Q~",),
-        re.compile(rb"(?<=[A-Za-z0-9_~.-]{3}[0-9])Q~[A-Za-z0-9_~.-]{31,34}(?![A-Za-z0-9_~.-])"),
+        re.compile(rb"(?<=[A-Za-z0-9_~.-]{3}[0-9])Q~[A-Za-z0-9_~.-]{31,34}" + _END),
         b"abc8" + b"Q~" + b"aB3_" * 8,
     ),
     _token("digitalocean_token", "dop_v1_ doo_v1_ dor_v1_", "[a-f0-9]{64}", "0a1b" * 16),
@@ -138,7 +138,7 @@ RULES: tuple[SecretPattern, ...] = (
     SecretPattern(
         "telegram_bot_token",
         (b":AA",),
-        re.compile(rb"(?<=[0-9]{8}):AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-])"),
+        re.compile(rb"(?<=[0-9]{8}):AA[A-Za-z0-9_-]{33}" + _END),
         b"12345678" + b":AA" + b"aB3" * 11,
     ),
     _token("stripe_key", "sk_live_ sk_test_ rk_live_ rk_test_", "[A-Za-z0-9]{16,255}", "aB3d" * 6),

@@ -50,8 +50,8 @@ def with_secret(one: Artifact, secret: str) -> Artifact:
 
 
 def tail(secret: str) -> bytes:
-    """Return the part that only the credential has."""
-    return secret.strip().rpartition("\n")[2].encode()[-12:]
+    """Return the part that only the credential has; of an address, what stands before the host."""
+    return secret.strip().rpartition("\n")[2].partition("@")[0].encode()[-12:]
 
 
 def own_files(repo: Repo) -> list[Path]:
