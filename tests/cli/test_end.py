@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from yolo_fs.cli import main
+from yolo_fs.reasons import Exit
 
 PROGRAM = """
 import atexit, sys, threading
@@ -58,3 +62,15 @@ def test_where_something_still_runs_or_is_looked_into_the_interpreter_ends_it(
 def test_what_cannot_be_written_is_told() -> None:
     code, _ = ended(["--version"], out="/dev/full")
     assert code != 0
+
+
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE])
+def test_what_the_system_refuses_is_no_defect_of_ours(
+    number: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(**_: object) -> None:
+        raise OSError(number, "Too many open files")
+
+    monkeypatch.setattr(main.yolo_fs, "main", refuse)
+    assert main.run(["status", "--json"]) == Exit.TRY_AGAIN
+    assert "ulimit -n" in capsys.readouterr().out

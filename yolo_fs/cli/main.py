@@ -135,13 +135,23 @@ def _drop_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _is_nowhere() -> bool:
-    """Return whether the current folder was removed."""
-    try:
-        os.getcwd()
-    except FileNotFoundError:
-        return True
-    return False
+def _told_by_the_system(defect: Exception) -> YoloError | None:
+    """Return the error for what the system refuses; None for a defect of ours."""
+    number = defect.errno if isinstance(defect, OSError) else None
+    if number in (errno.ENOSPC, errno.EDQUOT):
+        _drop_output()
+        what = "the answer could not be written: no space left"
+        return YoloError(Reason.NO_SPACE, what, exit_code=Exit.TRY_AGAIN)
+    if number in (errno.EMFILE, errno.ENFILE):
+        hint, what = "Raise the limit (`ulimit -n`).", "no more files may be open at once"
+        return YoloError(Reason.STORAGE_FAILED, what, hint=hint, exit_code=Exit.TRY_AGAIN)
+    if number == errno.ENOENT:
+        try:
+            os.getcwd()
+        except FileNotFoundError:
+            hint, what = "Go into one that is there.", "the folder that you are in is gone"
+            return YoloError(Reason.NOT_A_REPOSITORY, what, hint=hint, exit_code=Exit.NOT_HERE)
+    return None
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -167,16 +177,9 @@ def run(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
     except Exception as defect:
-        if isinstance(defect, OSError) and defect.errno in (errno.ENOSPC, errno.EDQUOT):
-            _drop_output()
-            full = YoloError(Reason.NO_SPACE, "the answer could not be written: no space left")
-            complain(full, as_json=False)
-            return Exit.TRY_AGAIN
-        if isinstance(defect, FileNotFoundError) and _is_nowhere():
-            where = "the folder that you are in is gone"
-            gone = YoloError(Reason.NOT_A_REPOSITORY, where, hint="Go into one that is there.")
-            complain(gone, as_json=as_json)
-            return Exit.NOT_HERE
+        if told := _told_by_the_system(defect):
+            complain(told, as_json=as_json and told.reason is not Reason.NO_SPACE)
+            return told.exit_code
         if "-v" in arguments or "--verbose" in arguments:
             raise
         hint = "This is a defect of yolo-fs. Run it again with -v and report what it prints."
