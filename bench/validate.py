@@ -20,7 +20,7 @@ from bench.rounds import Sample, Way, interleave, middle_half, ratios
 from bench.table import Goal, Table, goal_table, rate, times
 from yolo_fs.edges.lines import Limits, read_lines
 from yolo_fs.rules.artifacts.examine import shape_faults
-from yolo_fs.rules.artifacts.table import ARTIFACTS, Artifact
+from yolo_fs.rules.artifacts.table import ARTIFACTS, Artifact, shape_named
 from yolo_fs.schemas.base import Wire
 from yolo_fs.schemas.layout import Format, Strictness
 
@@ -87,7 +87,7 @@ def _files(lines: int) -> list[_File]:
 def _file(artifact: Artifact, count: int) -> _File:
     records = _examples(artifact)
     lines = tuple(_line(records[number % len(records)], number) for number in range(count))
-    shape = artifact.body[0]
+    shape = shape_named(artifact.body[0])
     return _File(artifact, shape, jsonschema.Draft202012Validator(shape.model_json_schema()), lines)
 
 

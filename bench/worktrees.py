@@ -5,17 +5,20 @@ own branch and its own real daemon.
 from __future__ import annotations
 
 import multiprocessing
+import os
 import random
 import select
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from multiprocessing.synchronize import Barrier
+from statistics import median
+from typing import NamedTuple
 
-from bench import daemon, repositories
+from bench import daemon, repositories, staged
 from bench.aims import Aim
 from bench.engine import Engine
 from bench.options import Options
@@ -29,6 +32,7 @@ TIMEOUT_S = 30.0
 PAUSE_S = (0.25, 0.35)
 """Before each write: what follows on the last one is done."""
 
+_PARTS = ("own", "publish", "each other", "the last")
 OWN, FIRST, LAST = "in its own tree", "in the first other tree", "in all other trees"
 FLOOR = "floor: engines alone, two commits, then one in each other tree at once"
 
@@ -40,6 +44,22 @@ class _Tree:
     root: str
     branch: str
     daemon: daemon.Daemon
+
+
+class _HandOver(NamedTuple):
+    """One artifact on its way through the trees."""
+
+    writer: str
+    """Its root, as those of the others."""
+    began: float
+    took: dict[str, float]
+    """Root → seconds until the tree told of its commit."""
+
+    @property
+    def times_s(self) -> tuple[float, float, float]:
+        """Until the writer's own commit, the first of another tree and the last."""
+        others = [took for root, took in self.took.items() if root != self.writer]
+        return self.took[self.writer], min(others), max(others)
 
 
 def run(options: Options) -> Iterator[Table]:
@@ -54,11 +74,13 @@ def run(options: Options) -> Iterator[Table]:
         trees = [_tree(main, number, stack) for number in range(count)]
         _settle(trees)
         before = _used_s(trees)
+        spans = []
         for number in range(WARM_UP + rounds):
             time.sleep(rng.uniform(*PAUSE_S))
-            times = _time(trees, number)
+            span = _time(trees, number)
             if number >= WARM_UP:
-                for name, one in zip(samples, times, strict=True):
+                spans.append(span)
+                for name, one in zip(samples, span.times_s, strict=True):
                     samples[name].times_s.append(one)
         cpu_s = (_used_s(trees) - before) / (WARM_UP + rounds) / count
     samples[FLOOR] = _floor([tree.root for tree in trees], rounds)
@@ -74,6 +96,7 @@ def run(options: Options) -> Iterator[Table]:
     yield Table(
         f"Write to commit, {count} work trees", ("", "p50 ms", "p95 ms", "spread"), rows, notes
     )
+    yield _stages({tree.root: staged.read(_notes(tree.root)) for tree in trees}, spans)
     yield goal_table(
         "Goals: work trees",
         [
@@ -96,7 +119,45 @@ def _tree(main: str, number: int, stack: ExitStack) -> _Tree:
         git(main, "worktree", "add", "-q", "-b", branch, root)
     join = [sys.executable, "-m", "yolo_fs", "team", "join", "-q", "-C", root]
     subprocess.run(join, check=True)
-    return _Tree(root, branch, stack.enter_context(daemon.running(root)))
+    running = daemon.running(root, notes=_notes(root))
+    return _Tree(root, branch, stack.enter_context(running))
+
+
+def _notes(root: str) -> str:
+    return f"{root}.stages"
+
+
+def _stages(noted: Mapping[str, list[staged.Stretch]], spans: Sequence[_HandOver]) -> Table:
+    """Say where the time of a hand-over goes: until its own commit, until it is published, and
+    from then on in each other tree, and in the last of them.
+    """
+    parts: dict[str, list[dict[str, float]]] = {name: [] for name in _PARTS}
+    for span in spans:
+        after = [each for each in noted[span.writer] if each.began > span.began]
+        own = min(each.began for each in after if each.stage == staged.COMPARE)
+        moves = (each.ended for each in after if each.stage == staged.REF and each.began > own)
+        published = min(moves)
+        parts["own"].append(staged.within(noted[span.writer], span.began, own))
+        parts["publish"].append(staged.within(noted[span.writer], own, published))
+        others = [root for root in span.took if root != span.writer]
+        taken = {
+            root: staged.within(noted[root], published, span.began + span.took[root])
+            for root in others
+        }
+        parts["each other"] += taken.values()
+        parts["the last"].append(taken[max(others, key=lambda root: span.took[root])])
+    rows = [
+        (stage, *(ms(median(each[stage] for each in parts[part])) for part in _PARTS))
+        for stage in staged.STAGES
+    ]
+    sums = (ms(median(sum(each.values()) for each in parts[part])) for part in _PARTS)
+    notes = (
+        "own: from the write to the commit in its tree; publish: then to the move of the team's ref;"
+        " each other, the last: from there to the commit in another tree",
+        f"medians; {os.cpu_count()} processors, which {len(noted) - 1} trees share after the move",
+    )
+    columns = ("ms of the main thread", *_PARTS)
+    return Table("Where a hand-over's time goes", columns, (*rows, ("together", *sums)), notes)
 
 
 def _settle(trees: list[_Tree]) -> None:
@@ -145,10 +206,8 @@ def _commit_together(root: str, barrier: Barrier, count: int) -> None:
     engine.close()
 
 
-def _time(trees: list[_Tree], number: int) -> tuple[float, float, float]:
-    """Write an artifact in one tree; return the seconds until the writer's own commit, the first
-    of another tree and the last.
-    """
+def _time(trees: list[_Tree], number: int) -> _HandOver:
+    """Write an artifact in one tree, and hear when each has committed it."""
     path, data = artifact(number % repositories.ARTIFACTS, f"write {number}")
     writer = trees[number % len(trees)]
     put(writer.root, path, data)
@@ -165,8 +224,7 @@ def _time(trees: list[_Tree], number: int) -> tuple[float, float, float]:
             for event in tree.daemon.events():
                 if event["event"] == "artifact.committed" and event["path"] == path:
                     took[tree.root] = now
-    own = took.pop(writer.root)
-    return own, min(took.values()), max(took.values())
+    return _HandOver(writer.root, began, took)
 
 
 def _used_s(trees: list[_Tree]) -> float:
