@@ -342,7 +342,7 @@ TABLES = {
         lambda row: {"Agent": noted(row.role.label, row.mode)} | printed_scope(row),
     ),
     "borders": Table(
-        documented(isolation.BORDERS, "department"),
+        documented(isolation.PRINTED_BORDERS, "department"),
         lambda row: {"Department": department_label(row.department)} | printed_scope(row),
     ),
     "gates": Table(gates.GATES, printed_gate, read_gate),
@@ -406,6 +406,7 @@ def test_table_says_what_the_document_says(name: str) -> None:
 
     code = [table.printed(row) for row in table.rows]
 
+    assert len(code) == len(document), f"fixtures/spec/{name}.json has another number of rows"
     for ours, theirs in zip(code, document, strict=True):
         assert ours == theirs
 

@@ -81,7 +81,7 @@ def test_its_lead_is_spawned(team: Scratch) -> None:
 
 
 def test_an_unknown_department_is_an_error_that_names_those_there_are(team: Scratch) -> None:
-    done = team.run("init", "--departments", "backend,data")
+    done = team.run("init", "--departments", "backend,nowhere")
 
     assert done.returncode == 2
     assert f"{', '.join(WORKING_NAMES)}, example" in done.stderr
@@ -90,11 +90,11 @@ def test_an_unknown_department_is_an_error_that_names_those_there_are(team: Scra
 def test_an_unknown_department_in_the_configuration_is_an_error(team: Scratch) -> None:
     path = team.repository / ".yolo-planning/config.json"
     before = path.read_text()
-    path.write_text(before.replace('"example"', '"data"'))
+    path.write_text(before.replace('"example"', '"nowhere"'))
 
     done = team.run("status")
     path.write_text(before)
 
     assert done.returncode == 78
-    assert "/departments/data" in done.stderr
+    assert "/departments/nowhere" in done.stderr
     assert "example" in done.stderr

@@ -53,7 +53,8 @@ class Gate:
     sentinels: tuple[str, ...] = ()
     """Empty files that say that it is open; any one is enough."""
     blocking: bool = True
-    """Later waves wait for it."""
+    """The phase is not complete without it; a later wave waits where a sentinel of it is that of a
+    department."""
     ends_last_wave: bool = False
     """It stands behind the last wave of departments."""
 

@@ -18,13 +18,16 @@ import pytest
 from tests.support import phases
 from yolo_fs.edges.lines import Limits
 from yolo_fs.edges.readers import READERS
+from yolo_fs.protocol.names import Dept
 from yolo_fs.reasons import errors
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.examine import shape_faults
 from yolo_fs.rules.evidence.facts import Filed, PhaseFacts, Switches, plans_of
+from yolo_fs.rules.phase import waits
 from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.rules.phase.wait_graph import Alarm, Deadlock, Orphan, Wait, cycles, orphans
 from yolo_fs.rules.phase.waits import suppliers
+from yolo_fs.rules.phase.waves import Wave
 from yolo_fs.schemas.config import Config
 from yolo_fs.schemas.layout import Strictness
 
@@ -237,6 +240,24 @@ def test_an_open_gate_holds_nobody() -> None:
     assert not {
         pair for pair in waiting(phases.facts(content, config=config)) if "gate:ux-complete" in pair
     }
+
+
+def test_a_later_wave_waits_for_every_department_of_the_one_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    first, last = (Dept.UIUX, Dept.FRONTEND), (Dept.BACKEND,)
+    found = (Wave(first, "handoff-ux-complete"), Wave(last, "all-depts-complete"))
+    monkeypatch.setattr(waits, "waves", lambda _: found)
+    config = Config.model_validate({"departments": {"uiux": True, "frontend": True}})
+    ready = {"status": "ready", "name": "LoginForm", "component": "LoginForm"}
+    content: phases.Content = {"fe-01-01.plan.jsonl": plan("01"), "01-02.plan.jsonl": plan("02")}
+    content |= {
+        f"{kind}.jsonl": [ready] for kind in ("design-handoff", "design-tokens", "component-specs")
+    }
+    behind = {
+        on for waiter, on in waiting(phases.facts(content, config=config)) if waiter == "01-02"
+    }
+    assert "gate:handoff-frontend-complete" in behind
 
 
 def test_a_lead_comes_with_his_wave_unless_his_plans_show_that_he_is_there() -> None:

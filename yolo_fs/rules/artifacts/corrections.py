@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from yolo_fs.ids import PLAN
+from yolo_fs.protocol.departments import WORKING
 from yolo_fs.reasons import Finding, Reason
 from yolo_fs.rules.adoption import TeamWord
 from yolo_fs.rules.artifacts.forms import NAME_FIRST, NAMES_NOTHING, read_item
@@ -147,10 +148,11 @@ VALUE_SYNONYMS: Mapping[str, tuple[str, ...]] = {
     "green": ("green_only",),
     "none": ("no_tests",),
     "n/a": ("no_tests", "skip"),
-    "frontend": ("frontend",),
-    "fe": ("frontend",),
-    "ux": ("uiux",),
-    "be": ("backend",),
+    **{
+        word: (row.name.value,)
+        for row in WORKING
+        for word in filter(None, (row.name.value, row.prefix.rstrip("-"), *row.nicknames))
+    },
 }
 """Word of real planning trees → words of the protocol; the first that the key allows is meant."""
 

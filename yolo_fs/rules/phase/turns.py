@@ -141,7 +141,7 @@ def asked_by_gate(gate: GateStatus) -> Next:
     place = place_of_name(lack.file)
     department = Dept(place.department) if place else DEFAULT_DEPARTMENT
     step = STEP_BY_KEY[place.artifact.step if place and place.artifact.step else "signoff"]
-    if row and row.owed_by is Owed.REQUIRED:
+    if row and row.owed_by is Owed.REQUIRED and department not in row.requires:
         department = row.requires[0]
     why = f"gate {gate.name} is closed: {lack}"
     return Next(step.key, name_in(step.agents[0], department), (lack.file,), why=why)

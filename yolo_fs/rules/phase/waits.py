@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import TYPE_CHECKING, Any
 
 from yolo_fs.ids import PlanId, TaskRef
-from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, SHARED_NAMES, name_in
+from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, SHARED_NAMES, WORKING, name_in
 from yolo_fs.protocol.gates import GATE_BY_NAME, WAVE_GATES, Owed, WaveGate
 from yolo_fs.protocol.names import Dept, Role
 from yolo_fs.protocol.roster import AGENT_BY_NAME, plain_name
@@ -181,7 +181,7 @@ class _WaitSources:
                 direction = lines[lack.line - 1].get("direction") if lack.line else None
                 where = f"{lack.file}:{lack.line}" if lack.line else lack.file
                 receiver = str(direction).partition("_to_")[2]
-                sides = [name for name in GATE_BY_NAME[gate].requires if name == receiver]
+                sides = [row.name for row in WORKING if row.name == receiver]
                 for side in sides or reversed(GATE_BY_NAME[gate].requires):
                     lead = name_in(Role.LEAD, side)
                     remedy = f"agree on it in {lack.file}"
@@ -297,14 +297,13 @@ def _has_begun(one: DepartmentStatus) -> bool:
 
 
 def _wave_gates(facts: PhaseFacts) -> Iterator[tuple[Dept, WaveGate]]:
-    """Yield each department of a later wave with the gate behind the wave before."""
+    """Yield each department of a later wave with the gates behind the wave before."""
     config = facts.switches.config
     route = dispatch(config.model_dump(mode="json", include={"departments", "department_workflow"}))
     for before, after in pairwise(waves(route)):
-        gate = next(row for row in WAVE_GATES if row.name == before.gate)
-        yield from (
-            (dept, gate) for dept in after.departments if dept in facts.switches.departments
-        )
+        gates = [row for row in WAVE_GATES if row.department in before.departments]
+        behind = [dept for dept in after.departments if dept in facts.switches.departments]
+        yield from product(behind, gates)
 
 
 def _gate_name(row: WaveGate) -> str:
