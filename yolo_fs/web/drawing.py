@@ -91,15 +91,16 @@ def lanes(timeline: Timeline, width: int) -> str:
     tops = dict(zip(names, accumulate(tall.values(), initial=top), strict=False))
     for name, y in tops.items():
         sheet.add("text", name, x=LEFT - 10, y=y + 16, text_anchor="end", class_="lane")
-        sheet.add("line", x1=LEFT, x2=width - RIGHT, y1=y + 25, y2=y + 25, class_="rule")
+        end = y + tall[name] - 4
+        sheet.add("line", x1=LEFT, x2=width - RIGHT, y1=end, y2=end, class_="rule")
         for bar in (one for one in timeline.bars if one.department == name):
             _draw_bar(sheet, scale, bar, y)
         for number, row in enumerate(rows[name]):
             for plan in row:
-                _draw_plan(sheet, scale, plan, y + LANE + number * PLAN_ROW)
+                _draw_plan(sheet, scale, plan, y + LANE - 4 + number * PLAN_ROW)
     for mark in timeline.marks:
         own = tops.get(mark.department) if mark.kind != "gate" else None
-        y = own + 28 if own is not None else top - 6
+        y = own + 25 if own is not None else top - 6
         tip = f"{mark.kind} {spell_moment(mark.at_ms)} {mark.text} {mark.path}"
         x, kind = scale.x(mark.at_ms), f"mark {mark.kind}"
         sheet.add("circle", tip=tip, cx=x, cy=y, r=3.5, class_=kind)

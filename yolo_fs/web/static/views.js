@@ -211,7 +211,8 @@ export function time(state) {
   const left = state.timeline?.left ?? 0;
   return el("div.view.time", {}, card("Lanes", "lanes", left ? el("p.none", { role: "status" }, `looking back: ${left} commits left`) : null, picture(state, "lanes"),
     el("p.legend", {}, ["working", "review", "waiting", "refused"].map((use) => el("span", {}, el(`span.swatch.${use}`, {}), use)),
-      el("span", {}, el("span.swatch.plan", {}), "plan, wave by wave"), el("span", {}, "● marks: refused, held, gate opened, escalation"))),
+      el("span", {}, el("span.swatch.plan", {}), "plan, wave by wave"),
+      [["refused", "refused"], ["held", "held"], ["opened", "gate opened"], ["escalation", "escalation"]].map(([kind, means]) => el("span", {}, el(`span.swatch.dot.${kind}`, {}), means)))),
   el("div.plots", {}, plots.map(([name, title]) => card(title, name, picture(state, name)))));
 }
 
