@@ -158,7 +158,15 @@ def test_what_is_no_gate_and_no_time_is_a_usage_error(
 
 
 def test_a_waiter_imports_neither_git_nor_the_rule_book() -> None:
-    heavy = ("git", "pydantic", "yolo_fs.rules", "yolo_fs.schemas", "rich", "watchdog", "filelock")
+    heavy = (
+        "git",
+        "pydantic",
+        "yolo_fs.rules",
+        "yolo_fs.schemas.base",
+        "rich",
+        "watchdog",
+        "filelock",
+    )
     code = f"import sys, yolo_fs.cli.gate; print([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -17,13 +17,18 @@ BUDGETS = {
         {"yolo_fs.cli.main", "click", "pydantic", "git", "yaml", "rich", "typing"},
     ),
     "--version": (112, {"pydantic", "git", "yaml", "rich.console"}),
-    "may dev decide architecture": (500, {"yaml", "jsonlines", "toon_format", "watchdog"}),
+    "may dev decide architecture": (
+        300,
+        {"git", "rich", "yaml", "jsonlines", "toon_format", "watchdog", "yolo_fs.schemas.state"},
+    ),
+    "gate why all-depts --phase 1": (340, {"git", "rich", "yaml", "toon_format", "watchdog"}),
+    "resume": (465, {"git", "yaml", "toon_format", "watchdog"}),
     "message route dev lead task_complete": (
-        360,
+        336,
         {"git", "yaml", "jsonlines", "toon_format", "watchdog"},
     ),
-    "workflow show": (354, {"git", "yaml", "jsonlines", "toon_format", "watchdog"}),
-    "status": (584, {"yaml", "toon_format", "watchdog"}),
+    "workflow show": (335, {"git", "yaml", "jsonlines", "toon_format", "watchdog"}),
+    "status": (480, {"git", "yaml", "toon_format", "watchdog"}),
 }
 """Command → the most modules that it may import, and those that it may not. A number may only be lowered."""
 

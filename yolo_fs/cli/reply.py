@@ -5,10 +5,11 @@ from __future__ import annotations
 import functools
 import io
 import json
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -161,8 +162,40 @@ def console_for(stream: Any) -> Console:
     """Return a console that shows colour only on a terminal, and never reads markup in what it
     prints.
     """
+    drawn = stream.isatty() or any(map(os.environ.get, ("FORCE_COLOR", "TTY_COMPATIBLE")))
+    return _rich_console(stream) if drawn else cast("Console", _PlainConsole(stream))
+
+
+def _rich_console(stream: Any) -> Console:
     from rich.console import Console
 
     return Console(
         file=stream, highlight=False, markup=False, emoji=False, soft_wrap=not stream.isatty()
     )
+
+
+def _is_plain(told: Any) -> bool:
+    return isinstance(told, str) and told.replace("\n", "").isprintable()
+
+
+class _PlainConsole:
+    """Prints lines where nobody sees colour, and leaves all else to rich: to import it takes longer
+    than many a command.
+    """
+
+    def __init__(self, stream: Any):
+        self._stream = stream
+
+    def print(self, *told: Any, style: Any = None, soft_wrap: bool = True, **how: Any) -> None:
+        """Print as rich does."""
+        if how or not (soft_wrap and all(map(_is_plain, told))):
+            self._rich.print(*told, style=style, soft_wrap=soft_wrap, **how)
+        else:
+            print(*told, file=self._stream, flush=True)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._rich, name)
+
+    @functools.cached_property
+    def _rich(self) -> Console:
+        return _rich_console(self._stream)

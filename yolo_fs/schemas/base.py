@@ -8,6 +8,7 @@ value.
 from __future__ import annotations
 
 import functools
+import sys
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping
@@ -15,53 +16,19 @@ from datetime import date, datetime
 from enum import Enum
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar, Union
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
-from pydantic.fields import FieldInfo
+from pydantic import AfterValidator as AfterValidator
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import Field as Field
+from pydantic.fields import FieldInfo as FieldInfo
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from yolo_fs.reasons import Fault, Grade, Level, Reason
 from yolo_fs.schemas.layout import Strictness
 
-__all__ = [
-    "SHOULD",
-    "AfterValidator",
-    "Commit",
-    "Count",
-    "EscalationName",
-    "Fault",
-    "Field",
-    "FieldInfo",
-    "FindingName",
-    "Form",
-    "Fraction",
-    "IsoDate",
-    "IsoInstant",
-    "LineNumber",
-    "NotedInstant",
-    "NotedPath",
-    "Number",
-    "OneLine",
-    "Percent",
-    "PhaseNumber",
-    "PlanName",
-    "Positive",
-    "RelativePath",
-    "Summary500",
-    "TaskName",
-    "TaskPath",
-    "Text",
-    "Wire",
-    "build_shapes",
-    "check",
-    "fault",
-    "invariant",
-    "is_whole",
-    "listed_values",
-    "may_be_absent",
-    "may_lack",
-    "must_say_something",
-    "shapes_within",
-]  # fmt: skip
+_PLUGINS = types.ModuleType("pydantic.plugin._loader")
+_PLUGINS.get_plugins = tuple  # type: ignore[attr-defined]
+sys.modules.setdefault(_PLUGINS.__name__, _PLUGINS)
+"""No plugin of pydantic has a part here: to look for them takes as long as a bare interpreter."""
 
 
 class Form(Enum):

@@ -77,13 +77,12 @@ def kind_of_name(name: str) -> Kind | None:
 
 def kind_of_content(value: Mapping[str, Any]) -> Kind | None:
     """Return the kind that an object names itself."""
-    from yolo_fs.rules.artifacts.catalogue import ANY_ENVELOPE, ANY_MESSAGE
-    from yolo_fs.schemas.messages.catalogue import MESSAGES
+    from yolo_fs.rules.artifacts.catalogue import ANY_ENVELOPE, ANY_MESSAGE, find_kind
 
     if "handoff_version" in value:
         return ANY_ENVELOPE
     named = value.get("type")
-    return ANY_MESSAGE if isinstance(named, str) and named in MESSAGES else None
+    return ANY_MESSAGE if isinstance(named, str) and find_kind(f"message/{named}") else None
 
 
 def has_own_name(name: str) -> bool:

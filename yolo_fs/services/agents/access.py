@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.ids import PlanId
@@ -23,10 +24,11 @@ from yolo_fs.rules.authz.authority import decisions_out_of_lane
 from yolo_fs.rules.authz.targets import GIT_DIFF, Target
 from yolo_fs.rules.evidence.facts import PhaseFacts, Plan, Switches, plans_of, texts
 from yolo_fs.rules.evidence.plans import PlanStanding, plan_progress
-from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.schemas.config import Config
-from yolo_fs.services.history.team import Team
 from yolo_fs.services.workspace.settings import Settings, load
+
+if TYPE_CHECKING:
+    from yolo_fs.services.history.team import Team
 
 
 class Access:
@@ -112,6 +114,8 @@ class Access:
         """Return the plan named, else the first one of the department that is not done and waits
         for no other.
         """
+        from yolo_fs.rules.phase.phase import Phase
+
         if plan:
             return self._plan_named(plan)
         for facts in self.facts:
@@ -140,6 +144,8 @@ class Access:
     @cached_property
     def facts(self) -> tuple[PhaseFacts, ...]:
         """The facts of every phase, as the branch has them now."""
+        from yolo_fs.services.history.team import Team
+
         assert self._settings is not None
         team = self._team or Team(self._own, self._settings)
         return team.facts(self._own.head().tip)
