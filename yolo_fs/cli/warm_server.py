@@ -31,7 +31,6 @@ import yolo_fs
 from yolo_fs.cli.entry import finish, run_here
 from yolo_fs.edges import warm_path
 from yolo_fs.edges.git.repository import Head, Repository
-from yolo_fs.edges.git.runner import open_repository
 from yolo_fs.edges.store import write_json
 from yolo_fs.edges.warm_path import FRAME_BYTES, GO, HELLO, SOCKET
 from yolo_fs.reasons import YoloError
@@ -172,7 +171,6 @@ def _prepare(root: str) -> None:
     for name in ("rich.table", "rich.progress", "pydantic.json_schema"):
         importlib.import_module(name)
     build_shapes()
-    open_repository(root).close()
     with (
         open(os.devnull, "w") as nowhere,
         contextlib.redirect_stdout(nowhere),

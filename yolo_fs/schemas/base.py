@@ -8,7 +8,6 @@ value.
 from __future__ import annotations
 
 import functools
-import sys
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping
@@ -24,11 +23,6 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from yolo_fs.reasons import Fault, Grade, Level, Reason
 from yolo_fs.schemas.layout import Strictness
-
-_PLUGINS = types.ModuleType("pydantic.plugin._loader")
-_PLUGINS.get_plugins = tuple  # type: ignore[attr-defined]
-sys.modules.setdefault(_PLUGINS.__name__, _PLUGINS)
-"""No plugin of pydantic has a part here: to look for them takes as long as a bare interpreter."""
 
 
 class Form(Enum):

@@ -15,6 +15,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import git
 import pytest
 
 from tests.edges.git.conftest import PHASE, PINNED, PLAN, Engine, Engines, Make, User
@@ -22,7 +23,7 @@ from yolo_fs.edges.git import runner
 from yolo_fs.edges.git.commit import CommitRequest
 from yolo_fs.edges.git.conversation import GitOutput, failure
 from yolo_fs.edges.git.history import abandoned, log
-from yolo_fs.edges.git.runner import Git, discover, forget_inherited_environment
+from yolo_fs.edges.git.runner import Git, forget_inherited_environment
 from yolo_fs.reasons import Reason, YoloError
 
 LINE = b'{"p":"01"}\n'
@@ -512,7 +513,7 @@ def test_a_dead_helper_says_why(user: User) -> None:
 
 
 def test_without_git_it_is_said(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GIT_PYTHON_GIT_EXECUTABLE", "/no/such/git")
+    monkeypatch.setattr(git.Git, "GIT_PYTHON_GIT_EXECUTABLE", "/no/such/git")
     with pytest.raises(YoloError) as raised:
         Git(str(user.root)).run("version")
     assert raised.value.reason is Reason.GIT_MISSING
@@ -523,27 +524,3 @@ def test_a_repository_that_vanished_is_an_error_of_ours(user: User, engine: Engi
     user.root.rename(user.root.parent / "moved")
     with pytest.raises(YoloError):
         git.run("rev-parse", "HEAD")
-
-
-LAYOUTS = {
-    "plain": ("init -q {place}", "deep/er"),
-    "apart": ("init -q --separate-git-dir {place}.git {place}", "deep"),
-    "linked": ("-C {main} worktree add -q {place}", "deep"),
-    "bare setting": ("init -q {place}; -C {place} config core.bare no", "deep"),
-    "in a branch's folder": ("init -q {place}", "HEAD"),
-}
-"""How git comes to a repository, and the folder of it where a command is started."""
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_a_repository_is_found_where_git_finds_it(user: User, tmp_path: Path, layout: str) -> None:
-    place = tmp_path / "other"
-    commands, folder = LAYOUTS[layout]
-    for command in commands.format(place=place, main=user.root).split("; "):
-        user.git(*command.split())
-    start = place / folder
-    start.mkdir(parents=True)
-    asked = ("--show-toplevel", "--git-dir", "--git-common-dir")
-    told = user.text("-C", str(start), "rev-parse", "--path-format=absolute", *asked)
-
-    assert tuple(discover(str(start))) == tuple(map(os.path.realpath, told.splitlines()))

@@ -10,8 +10,7 @@ from itertools import dropwhile, pairwise, takewhile
 from typing import NamedTuple
 
 from yolo_fs.edges.git.object_format import GitObject
-from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.git.runner import content_of
+from yolo_fs.edges.git.repository import Repository, content_of
 
 _FORMAT = "%H%x00%P%x00%ct%x00%s%x00%b"
 _TRAILER = re.compile(r"(?P<key>[A-Za-z0-9-]+): (?P<value>.*)")

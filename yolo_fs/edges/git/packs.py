@@ -17,8 +17,7 @@ from typing import NamedTuple
 from yolo_fs.edges import failpoint
 from yolo_fs.edges.git.conversation import Conversation
 from yolo_fs.edges.git.objects import KEEP_NOTE, discard
-from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.git.runner import content_of
+from yolo_fs.edges.git.repository import Repository, content_of
 from yolo_fs.edges.locking import try_lock
 from yolo_fs.edges.store import reap_temporaries, sync_directory
 from yolo_fs.reasons import YoloError

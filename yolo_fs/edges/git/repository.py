@@ -16,7 +16,7 @@ from typing import NamedTuple, Self
 from yolo_fs.edges.git.conversation import GitOutput
 from yolo_fs.edges.git.object_format import ObjectFormat
 from yolo_fs.edges.git.objects import ObjectStore
-from yolo_fs.edges.git.runner import Git, content_of, discover
+from yolo_fs.edges.git.runner import Git, discover
 from yolo_fs.edges.git.trees import Trees
 from yolo_fs.reasons import Exit, Reason, YoloError
 
@@ -82,7 +82,8 @@ class Repository:
         Raises:
             YoloError: NOT_A_REPOSITORY, BARE_REPOSITORY, GIT_MISSING.
         """
-        self.root, self.git_dir, self.common_dir = discover(start)
+        found = discover(start)
+        self.root, self.git_dir, self.common_dir, self.hooks_dir = found
         self.git = Git(self.root, self.git_dir, keep_open=keep_open)
         self._configuration: Mapping[str, str] = {}
         self._configured_by: tuple[bytes, ...] = ()
@@ -103,12 +104,6 @@ class Repository:
     def object_format(self) -> ObjectFormat:
         """The hash that names this repository's objects."""
         return ObjectFormat(self.config("extensions.objectFormat") or "sha1")
-
-    @cached_property
-    def hooks_dir(self) -> str:
-        """Where the user's hooks are. We run none."""
-        hooks = os.path.expanduser(self.config("core.hooksPath"))
-        return os.path.join(self.root, hooks or f"{self.common_dir}/hooks")
 
     @property
     def own_dir(self) -> str:
@@ -425,6 +420,15 @@ def _open_to_others(facts: os.stat_result) -> bool:
     return bool(facts.st_mode & 0o002) or bool(
         facts.st_mode & 0o020 and facts.st_gid != os.getegid()
     )
+
+
+def content_of(path: str) -> bytes:
+    """Return what a file of git's holds; nothing where it cannot be read."""
+    try:
+        with open(path, "rb", buffering=0) as file:
+            return file.readall()
+    except OSError:
+        return b""
 
 
 def _entries_of(data: bytes, oid_size: int) -> list[StagedEntry] | None:

@@ -1,21 +1,20 @@
 """Runs git: hardened, with a time limit, in its own session, never through a shell.
 
-We decide the arguments and the environment. GitPython finds what is no plain repository, and runs
-what is the user's own git; to import it takes longer than most commands. Nothing that the
-repository contains (hooks, filters, fsmonitor, aliases, replace refs) takes part, and no inherited
-`GIT_*` variable reaches a child. See docs/faults.md#f02, #f03, #f48 and #f57.
+GitPython does the running; we decide the arguments and the environment. Nothing that the repository
+contains (hooks, filters, fsmonitor, aliases, replace refs) takes part, and no inherited `GIT_*`
+variable reaches a child. See docs/faults.md#f02, #f03, #f48 and #f57.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
-import re
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import ModuleType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from yolo_fs.edges.git.conversation import (
     TIMEOUT_S,
@@ -24,7 +23,6 @@ from yolo_fs.edges.git.conversation import (
     failure,
     timeout_error,
 )
-from yolo_fs.edges.warm_path import own_folder
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 
 if TYPE_CHECKING:
@@ -46,25 +44,39 @@ def forget_inherited_environment() -> dict[str, str]:
     return inherited
 
 
+@contextlib.contextmanager
+def _inherited_environment_set_aside() -> Iterator[None]:
+    """Do something without the variables that were inherited, and have them again afterwards."""
+    inherited = forget_inherited_environment()
+    try:
+        yield
+    finally:
+        os.environ.update(inherited)
+
+
 @functools.cache
 def _load_git_python() -> ModuleType:
-    """Import GitPython, which runs `git version`: inherited variables are to be forgotten before.
+    """Import GitPython, a third of what a command may import, when the first git is to run.
 
     Raises:
-        YoloError: GIT_MISSING.
+        YoloError: GIT_MISSING, since as it is imported, it runs `git version`.
     """
     os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
-    try:
-        import git
-    except ImportError:
-        raise _no_git("the git on the path does not work: `git version` fails") from None
+    with _inherited_environment_set_aside():
+        try:
+            import git
+        except ImportError:
+            raise YoloError(
+                Reason.GIT_MISSING,
+                "the git on the path does not work: `git version` fails",
+                hint="Install git 2.34 or newer.",
+                exit_code=Exit.GIT_FAILED,
+            ) from None
     return git
 
 
 ENVIRONMENT = {
     "LANG": "C.UTF-8",
-    "LANGUAGE": "C",
-    "LC_ALL": "C",
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_LITERAL_PATHSPECS": "1",
     "GIT_TERMINAL_PROMPT": "0",
@@ -121,13 +133,16 @@ class Git:
         daemon's lock, F02).
         """
         forget_inherited_environment()
-        executable = os.environ.get("GIT_PYTHON_GIT_EXECUTABLE", "git")
+        git = _load_git_python()
+        executable = git.Git.GIT_PYTHON_GIT_EXECUTABLE
+        if not executable:
+            raise _no_git()
         place = [f"--git-dir={git_dir}", f"--work-tree={root}"] if git_dir else []
         self._prefix, self._network_prefix = (
             [executable, *(part for setting in settings for part in ("-c", setting)), *place]
             for settings in (_SETTINGS, _NETWORK_SETTINGS)
         )
-        self._root = root
+        self._git = git.Git(root)
         self._keep_open = tuple(keep_open)
         self.identity: dict[str, str] = {}
         """`GIT_COMMITTER_*` for children when the user has configured no identity."""
@@ -187,23 +202,27 @@ class Git:
     def _start(
         self, arguments: Sequence[str], more: Mapping[str, str] = {}, *, networked: bool = False
     ) -> subprocess.Popen[bytes]:
+        git = _load_git_python()
         if networked:
             more = {**NETWORK, **self._ssh(), **more}
         prefix = self._network_prefix if networked else self._prefix
         try:
-            return subprocess.Popen(
+            started = self._git.execute(
                 [*prefix, *arguments],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                cwd=self._root if os.access(self._root, os.X_OK) else None,
-                env={**os.environ, **ENVIRONMENT, **self.identity, **more},
+                istream=subprocess.PIPE,
+                as_process=True,
+                env={**ENVIRONMENT, **self.identity, **more},
                 start_new_session=True,
                 # What hangs on a remote moves no branch: it must not keep the next daemon out.
                 pass_fds=() if networked else self._keep_open,
             )
-        except OSError:
+        except git.exc.GitCommandNotFound:
             raise _no_git() from None
+        # AutoInterrupt would kill git half-way when it is collected; the bare process may finish
+        # (F02).
+        process = cast("subprocess.Popen[bytes]", started.proc)
+        started.proc = None
+        return process
 
 
 def _as_environment(settings: Mapping[str, str]) -> dict[str, str]:
@@ -218,18 +237,10 @@ def _as_environment(settings: Mapping[str, str]) -> dict[str, str]:
     return {"GIT_CONFIG_COUNT": str(len(settings)), **pairs} if settings else {}
 
 
-def _no_git(message: str = "") -> YoloError:
-    hint = "Install git 2.34 or newer."
-    return YoloError(Reason.GIT_MISSING, message, hint=hint, exit_code=Exit.GIT_FAILED)
-
-
-def content_of(path: str) -> bytes:
-    """Return what a file of git's holds; nothing where it cannot be read."""
-    try:
-        with open(path, "rb", buffering=0) as file:
-            return file.readall()
-    except OSError:
-        return b""
+def _no_git() -> YoloError:
+    return YoloError(
+        Reason.GIT_MISSING, hint="Install git 2.34 or newer.", exit_code=Exit.GIT_FAILED
+    )
 
 
 class RepositoryPaths(NamedTuple):
@@ -240,6 +251,8 @@ class RepositoryPaths(NamedTuple):
     git_dir: str
     common_dir: str
     """Differs from `git_dir` in a linked work tree."""
+    hooks_dir: str
+    """Where the user's hooks are. We run none, and our own commands point the setting elsewhere."""
 
 
 def open_repository(start: str) -> git_python.Repo:
@@ -267,35 +280,16 @@ def open_repository(start: str) -> git_python.Repo:
 
 def discover(start: str) -> RepositoryPaths:
     """Find the repository that `start` lies in. Raises as `open_repository`."""
-    if paths := _plain_paths(os.path.abspath(start)):
-        return paths
-    with open_repository(start) as found:
-        places = (found.working_tree_dir, found.git_dir, found.common_dir)
-        return RepositoryPaths(*(os.path.realpath(str(place)) for place in places))
-
-
-_MOVES = re.compile(rb"(?im)^\s*(?:\[core\]\s*)?(?:worktree|bare(?!\s*=\s*false\s*$))|include")
-"""What a configuration says of a repository that is not where it seems to be, or is bare."""
-
-
-def _plain_paths(root: str) -> RepositoryPaths | None:
-    """Return the repository around a folder, where the disk alone says which: a `.git` folder, or a
-    linked work tree. None: GitPython has to look.
-    """
-    while not os.path.lexists(f"{root}/.git"):
-        if os.path.lexists(f"{root}/HEAD") or root == os.path.dirname(root):
-            return None
-        root = os.path.dirname(root)
-    git_dir = os.path.realpath(os.path.dirname(own_folder(root)))
-    common_dir = os.path.realpath(
-        os.path.join(git_dir, os.fsdecode(content_of(f"{git_dir}/commondir")).removesuffix("\n"))
+    with open_repository(start) as found, found.config_reader() as config:
+        root, common_dir = (
+            os.path.realpath(str(found.working_tree_dir)),
+            os.path.realpath(str(found.common_dir)),
+        )
+        hooks = os.path.expanduser(str(config.get_value("core", "hooksPath", "")))
+        git_dir = os.path.realpath(str(found.git_dir))
+    return RepositoryPaths(
+        root, git_dir, common_dir, os.path.join(root, hooks or f"{common_dir}/hooks")
     )
-    parts = (f"{git_dir}/HEAD", f"{common_dir}/objects", f"{common_dir}/refs")
-    if os.path.lexists(f"{root}/HEAD") or not all(map(os.path.exists, parts)):
-        return None
-    settings = content_of(f"{common_dir}/config")
-    is_plain = settings and not _MOVES.search(settings)
-    return RepositoryPaths(os.path.realpath(root), git_dir, common_dir) if is_plain else None
 
 
 def run_as_user(start: str, arguments: Sequence[str]) -> GitOutput:
