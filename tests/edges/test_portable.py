@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from tests.e2e.daemon import Daemon, until
 from tests.e2e.repo import make_repo
 from tests.support.objects import unpack
 from yolo_fs.edges import IS_LINUX, PORTABLE
-from yolo_fs.edges.watch import Hint, Watcher, _PublicSession
+from yolo_fs.edges.watch import Doubt, Hint, Watcher, _PublicSession
 
 
 @pytest.mark.skipif(not IS_LINUX, reason="there are no internals to differ")
@@ -47,6 +48,33 @@ def test_where_watchdog_differs_inside_its_public_observer_tells_of_every_file(
         until(lambda: Hint.GONE in seen["written"], "its end is told")
         watcher.check()
         assert watcher.degraded is None
+    finally:
+        watcher.stop()
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="the public observer of inotify has such a thread"
+)
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_the_end_of_a_thread_on_which_the_public_observer_relies_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("yolo_fs.edges.watch.IS_LINUX", False)
+    before, doubts = set(threading.enumerate()), list[str]()
+    watcher = Watcher(str(tmp_path), lambda *_: None, doubts.append)
+    watcher.start()
+    try:
+        watcher.check()
+        assert doubts == []
+        (reader,) = (
+            one for one in set(threading.enumerate()) - before if hasattr(one, "handle_event")
+        )
+        monkeypatch.setattr(reader, "handle_event", lambda _: 1 / 0)
+        (tmp_path / "written").write_text("x")
+        reader.join(60)
+        watcher.check()
+        assert doubts == [Doubt.EMITTER_DIED]
+        (tmp_path / "later").write_text("y")
     finally:
         watcher.stop()
 

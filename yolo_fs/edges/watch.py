@@ -16,6 +16,7 @@ import logging
 import os
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from enum import StrEnum
 from functools import partial
@@ -377,15 +378,23 @@ class _PublicSession:
     """watchdog's own observer for this system, which does not tell what it loses."""
 
     def __init__(self, root: str, relay: _Relay) -> None:
+        # `mkdir -p` makes it add a directory twice, of which it warns.
+        warnings.filterwarnings("ignore", "Callback with id", RuntimeWarning)
+        before = set(threading.enumerate())
         self._observer = Observer()
         # Not every system tells of the end of writing.
         events = [*_EVENTS, FileModifiedEvent]
         self._observer.schedule(relay, root, recursive=True, event_filter=events)
         self._observer.start()
+        # Where one of them reads for the others, nothing but its end tells that no event comes.
+        self._threads = [
+            thread
+            for thread in threading.enumerate()
+            if thread not in before and type(thread).__module__.startswith("watchdog.")
+        ]
 
     def is_alive(self) -> bool:
-        emitters = self._observer.emitters
-        return bool(emitters) and all(each.is_alive() for each in (self._observer, *emitters))
+        return bool(self._observer.emitters) and all(one.is_alive() for one in self._threads)
 
     def watched(self) -> int | None:
         return None

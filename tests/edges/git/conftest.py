@@ -44,6 +44,11 @@ PINNED = {
 }
 
 
+REFTABLE = os.environ.get("GIT_DEFAULT_REF_FORMAT") == "reftable"
+"""Whether each new repository keeps its refs in tables, which git 2.45 and newer can."""
+NEEDS_REF_FILES = pytest.mark.skipif(REFTABLE, reason="in a reftable no branch is a file")
+
+
 @dataclass
 class User:
     """Somebody who uses plain git in one work tree."""
@@ -213,6 +218,8 @@ def _own_world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
     """Give the test a home of its own and UTC; the engine drops every `GIT_*`, so only HOME can pin its configuration."""
     for name in [name for name in os.environ if name.startswith("GIT_") and "PYTHON" not in name]:
         monkeypatch.delenv(name)
+    if REFTABLE:
+        monkeypatch.setenv("GIT_DEFAULT_REF_FORMAT", "reftable")
     home = tmp_path / "home"
     home.mkdir()
     monkeypatch.setenv("HOME", str(home))

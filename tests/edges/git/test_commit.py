@@ -17,11 +17,21 @@ from pathlib import Path
 
 import pytest
 
-from tests.edges.git.conftest import PHASE, PLAN, Engine, Engines, Make, User
+from tests.edges.git.conftest import (
+    NEEDS_REF_FILES,
+    PHASE,
+    PLAN,
+    REFTABLE,
+    Engine,
+    Engines,
+    Make,
+    User,
+)
 from yolo_fs.edges.git.commit import CommitRequest
 from yolo_fs.edges.git.object_format import GitObject
 from yolo_fs.reasons import Reason, YoloError
 
+REF_LOCK = "reftable/tables.list.lock" if REFTABLE else "refs/heads/main.lock"
 LINE = '{"p":"01"}\n'
 SUBJECT = "docs(01): plan 01-01"
 TRAILERS = (
@@ -367,7 +377,7 @@ def test_a_head_that_went_to_another_branch_meanwhile_leaves_all_as_it_is(
 
 def test_a_planted_lock_leaves_all_as_it_is(user: User, engine: Engines) -> None:
     one, before, tip = engine(user), user.snapshot(), user.tip()
-    (user.root / ".git/refs/heads/main.lock").touch()
+    (user.root / f".git/{REF_LOCK}").touch()
     with pytest.raises(YoloError) as raised:
         one.commit(entry())
     assert raised.value.reason is Reason.REF_LOCKED
@@ -517,7 +527,7 @@ def test_the_pack_its_index_their_folder_and_the_folder_of_the_branch_are_synced
     (name,) = (path.stem for path in Path(packs).glob("*.pack"))
     drafts = [name.partition(".yolo-tmp")[0] for name in synced[:2]]
     assert sorted(drafts) == [f"{packs}/.{name}.idx", f"{packs}/.{name}.pack"]
-    assert synced[2:] == [packs, f"{user.root}/.git/refs/heads"]
+    assert synced[2:] == [packs, os.path.dirname(f"{user.root}/.git/{REF_LOCK}")]
 
 
 def test_objects_whose_folder_could_not_be_synced_are_synced_when_it_is_tried_again(
@@ -540,6 +550,7 @@ def test_objects_whose_folder_could_not_be_synced_are_synced_when_it_is_tried_ag
     assert f"{user.root}/.git/objects/pack" in synced
 
 
+@NEEDS_REF_FILES
 def test_all_new_folders_of_a_branch_are_synced(
     make: Make, engine: Engines, synced: list[str]
 ) -> None:
@@ -602,6 +613,7 @@ def test_git_itself_syncs_the_pack_and_the_branch_before_we_acknowledge(
         name.removeprefix(f"{user.root}/.git/")
         for name in synced_before_the_acknowledgement(user, tmp_path, count)
     ]
-    assert "refs/heads/main.lock" in names and names[-1] == "refs/heads"
+    assert REF_LOCK in names and names[-1] == os.path.dirname(REF_LOCK)
+    assert not REFTABLE or any(name.startswith("reftable/0x") for name in names)
     assert "objects/pack" in names
     assert sum(name.startswith("objects/pack/.pack-") for name in names) == 2, names

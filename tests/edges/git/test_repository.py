@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.edges.git.conftest import Engines, Make, User
+from tests.edges.git.conftest import NEEDS_REF_FILES, Engines, Make, User
 from yolo_fs.edges.git.repository import FALLBACK_IDENTITY, Head, Repository
 from yolo_fs.reasons import Reason, YoloError
 
@@ -122,6 +122,7 @@ def test_a_bare_repository_is_refused(make: Make) -> None:
     assert raised.value.reason is Reason.BARE_REPOSITORY
 
 
+@NEEDS_REF_FILES
 @pytest.mark.parametrize(
     "content",
     [b"", b"\n", b"\0" * 40, b"\0" * 41, b"not a commit\n", b"z" * 40 + b"\n", b"0123"],
@@ -320,6 +321,7 @@ def test_an_index_that_is_torn_is_left_to_git(user: User, engine: Engines, cut: 
     assert engine(user).repository._entries() is None
 
 
+@NEEDS_REF_FILES
 def test_a_ref_that_is_not_there_needs_no_git_and_a_revision_does(
     user: User, engine: Engines, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from yolo_fs.cli import hook_fast
+from yolo_fs.edges import IS_LINUX
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Level, Reason, YoloError, errors
 from yolo_fs.schemas.config import Config
@@ -254,6 +255,7 @@ def test_session_is_found_by_its_id_whatever_the_letters(team: Team) -> None:
     assert told(team.check("chat.txt"))[0] == (Reason.UNKNOWN_REFERENCE, "chat.txt", "/session_id")
 
 
+@pytest.mark.skipif(not IS_LINUX, reason="only a lease tells that a process has a file open")
 def test_file_that_is_being_written_is_looked_at_again(team: Team) -> None:
     team.emit()
     with (team.root / HANDOFF).open("ab"):

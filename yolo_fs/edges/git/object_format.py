@@ -132,6 +132,8 @@ def objects_in(pack: bytes, object_format: ObjectFormat) -> Iterator[GitObject]:
             at = _after_number(pack, at)
         stream = zlib.decompressobj()
         body = stream.decompress(pack[at:])
+        if not stream.eof:
+            raise ValueError("cut off")
         at = len(pack) - len(stream.unused_data)
         if type_ in _KINDS:
             yield object_format.hash_object(_KINDS[type_], body)

@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 
 from yolo_fs.edges import PROC
 from yolo_fs.edges.files import Stamp, stamp_at
-from yolo_fs.edges.git.repository import Head, Repository
+from yolo_fs.edges.git.repository import Head, Repository, content_of
 from yolo_fs.edges.lock import holder
 from yolo_fs.edges.system import commands, is_running, start_time, working_folder
 from yolo_fs.reasons import Reason
@@ -144,7 +144,7 @@ class Obstacles:
         The sandbox of an agent's host shows `.git` read-only; the daemon commits outside of it.
         """
         refusal = _stores_nothing(folder)
-        if refusal is Reason.STORAGE_FAILED and self._committer_lock:
+        if refusal is Reason.STORAGE_FAILED and self._committer_lock and os.path.isdir(PROC):
             by = holder(self._committer_lock)
             is_other = by is not None and by.pid != os.getpid()
             return _stores_nothing_for(by.pid, folder) if by and is_other else refusal
@@ -181,7 +181,7 @@ class Obstacles:
         stamp = stamp_at(path)
         if stamp != self._hook_seen:
             self._hook_seen = stamp
-            self._hook_is_silent = SECTION.encode() not in _beginning(path)
+            self._hook_is_silent = SECTION.encode() not in content_of(path)
         return self._hook_is_silent
 
 
@@ -206,7 +206,10 @@ def _is_marked(path: str) -> bool:
             pid, started = file.read(100).split()
     except (OSError, ValueError):
         return False
-    return pid.isdecimal() and is_running(int(pid)) and started in ("-", str(start_time(int(pid))))
+    if not pid.isdecimal() or not is_running(int(pid)):
+        return False
+    began = start_time(int(pid))
+    return began is None or started in ("-", str(began))
 
 
 def _stores_nothing(folder: str) -> Reason | None:
@@ -226,11 +229,3 @@ def _stores_nothing_for(pid: int, folder: str) -> Reason | None:
         return _stores_nothing(f"{PROC}/{pid}/root{folder}")
     except OSError:
         return None
-
-
-def _beginning(path: str) -> bytes:
-    try:
-        with open(path, "rb") as file:
-            return file.read(4096)
-    except OSError:
-        return b""

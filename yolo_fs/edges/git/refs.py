@@ -19,6 +19,8 @@ from yolo_fs.reasons import Exit, Reason, YoloError
 
 REFLOG_MESSAGE = "yolo-fs"
 """How our moves of a branch are told from the user's in the reflog."""
+REFTABLE_LOCK = "reftable/tables.list.lock"
+"""What locks every ref of a repository whose refs are no files."""
 _NO_REFLOG = {
     "GIT_CONFIG_COUNT": "1",
     "GIT_CONFIG_KEY_0": "core.logAllRefUpdates",
@@ -126,9 +128,10 @@ class RefUpdater:
         for step in (b"start: ok", b"prepare: ok"):
             _expect(helper, step)
         failpoint.reach("refs.prepared")
+        common, own = self._repository.common_dir, self._repository.git_dir
         # A private ref is not what HEAD names: a HEAD.lock is the user's.
-        heads = () if self._is_private else (f"{self._repository.git_dir}/HEAD.lock",)
-        self._notes.write(helper.pid, (f"{self._repository.common_dir}/{ref}.lock", *heads))
+        heads = () if self._is_private else (f"{own}/HEAD.lock", f"{own}/{REFTABLE_LOCK}")
+        self._notes.write(helper.pid, (f"{common}/{ref}.lock", f"{common}/{REFTABLE_LOCK}", *heads))
         failpoint.reach("refs.noted")
         with within:
             helper.ask(b"commit\n")
@@ -143,7 +146,9 @@ class RefUpdater:
 
     def _make_name_durable(self, ref: str, *, is_new: bool) -> None:
         """Git syncs the ref's content, not the directory that the finished ref was renamed in."""
-        folder = os.path.dirname(f"{self._repository.common_dir}/{ref}")
+        folder = os.path.dirname(f"{self._repository.common_dir}/{REFTABLE_LOCK}")
+        if not os.path.isdir(folder):
+            folder = os.path.dirname(f"{self._repository.common_dir}/{ref}")
         top = f"{self._repository.common_dir}/refs"
         with contextlib.suppress(OSError):
             sync_directory(folder)
@@ -174,7 +179,7 @@ def _told_apart(error: YoloError) -> YoloError:
         for words in (" but expected ", "reference already exists", "unable to resolve")
     ):
         return YoloError(Reason.BRANCH_MOVED, error.message, exit_code=Exit.TRY_AGAIN)
-    if ".lock" in said and "File exists" in said:
+    if "cannot lock references" in said or (".lock" in said and "File exists" in said):
         return YoloError(Reason.REF_LOCKED, error.message, exit_code=Exit.TRY_AGAIN)
     return error
 
@@ -188,7 +193,7 @@ class _LockNotes:
         self._note = ScratchRecord(path)
 
     def write(self, pid: int, locks: tuple[str, ...]) -> None:
-        held = [[path, mark] for path in locks if (mark := _mark(path))]
+        held = [[path, mark] for path in dict.fromkeys(locks) if (mark := _mark(path))]
         self._note.write({"pid": pid, "started": start_time(pid), "boot": boot_id(), "locks": held})
 
     def stale(self) -> tuple[str, ...]:

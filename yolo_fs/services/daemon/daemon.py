@@ -12,7 +12,7 @@ import signal
 import time
 from collections.abc import Callable, Iterable
 
-from yolo_fs.edges import failpoint
+from yolo_fs.edges import IS_LINUX, failpoint
 from yolo_fs.edges.files import ignore_lease_breaks
 from yolo_fs.edges.git.commit import CommitResult
 from yolo_fs.edges.git.packs import MERGE_FROM, REST_MOST, PackMerger
@@ -68,8 +68,8 @@ TEAM_FOLLOW_S = 0.1
 processors, commit them first."""
 CREW_EVERY_S = 5.0
 """Between two looks at the crew without a sign of life: an agent counts as silent after minutes."""
-ONCE_PATIENCE_S = 2.0
-"""How long `run --once` waits for files that are being written."""
+ONCE_PATIENCE_S = 2.0 if IS_LINUX else 10.0
+"""How long `run --once` waits for files that may be being written: without leases, each new one."""
 
 
 class Daemon:

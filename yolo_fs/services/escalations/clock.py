@@ -30,9 +30,7 @@ def read_clock() -> Instant:
 
 
 def recall(repository: Repository, file: OwnFile) -> Timers:
-    """Return what an earlier run knew; nothing where that cannot be read, or may be of an earlier
-    boot, since when the clock began anew.
-    """
+    """Return what an earlier run knew; nothing where that may be of an earlier boot, or damaged."""
     kept = file.read(repository)
     if not isinstance(kept, dict) or not kept["boot"]:
         return Timers()

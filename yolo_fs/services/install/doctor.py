@@ -17,7 +17,7 @@ from yolo_fs.edges.git.history import last_good_tip
 from yolo_fs.edges.git.index import IndexSync
 from yolo_fs.edges.git.obstacles import Obstacles
 from yolo_fs.edges.git.paths import PathRules
-from yolo_fs.edges.git.refs import RefUpdater
+from yolo_fs.edges.git.refs import REFTABLE_LOCK, RefUpdater
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import reap_temporaries
 from yolo_fs.edges.system import NETWORK_FILESYSTEMS, filesystem_type
@@ -155,6 +155,7 @@ def _foreign_locks(repository: Repository) -> Iterator[tuple[str, Reason]]:
     places = [
         (f"{repository.git_dir}/index.lock", Reason.INDEX_LOCKED),
         (f"{repository.git_dir}/HEAD.lock", Reason.REF_LOCKED),
+        (f"{repository.common_dir}/{REFTABLE_LOCK}", Reason.REF_LOCKED),
     ]
     if head.ref:
         places.append((f"{repository.common_dir}/{head.ref}.lock", Reason.REF_LOCKED))
