@@ -127,14 +127,11 @@ def draw_crew(console: Console, found: AgentsSnapshot, *, verbose: bool = False)
         if agent.health in (*AT_WORK, Health.DISAPPEARED):
             style = "red" if agent.health is Health.DISAPPEARED else "dim"
             named = f"{agent.name} {agent.id}" if agent.name not in ("", agent.id) else agent.id
-            console.print(
-                safe(f"agent {named}: {agent.health} since {iso(agent.since.timestamp())}"),
-                style=style,
-            )
+            said = f"agent {named}: {agent.health} since {iso(agent.since.timestamp())}"
+            console.print(safe(said), style=style)
     for one in found.open_circuits:
-        console.print(
-            safe(f"circuit of the {one.department}: {one.state}; {one.why}", 500), style="red"
-        )
+        said = f"circuit of the {one.department}: {one.state}; {one.why}"
+        console.print(safe(said, 500), style="red")
     for request in found.shutdowns:
         if not request.is_over:
             owing = ", ".join(
@@ -188,12 +185,10 @@ def _draw_phase(console: Console, one: PhaseBoard, *, verbose: bool) -> None:
 
 
 def _draw_escalation(console: Console, one: EscalationProgress) -> None:
-    standing = (
-        f"{one.agent} holds it since {iso(one.since.timestamp())}" if one.is_open else "resolved"
-    )
-    console.print(
-        safe(f"  escalation {one.id}: {standing}; {one.owed or one.decision}", 500), style="yellow"
-    )
+    held = f"{one.agent} holds it since {iso(one.since.timestamp())}"
+    standing = held if one.is_open else "resolved"
+    said = f"  escalation {one.id}: {standing}; {one.owed or one.decision}"
+    console.print(safe(said, 500), style="yellow")
 
 
 # --- the steps ---

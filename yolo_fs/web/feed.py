@@ -26,6 +26,8 @@ from yolo_fs.services.reports.status import CandidateState
 
 POLL_S = 0.02
 """Between two looks at the size of the journal, and at where HEAD is."""
+TOLD_S = 0.05
+"""Longest wait for the event of a branch that has moved; a look now would delay its writer."""
 LOOK_EVERY_S = 0.5
 """Between two looks at the work tree, for what no daemon tells."""
 SIGN_OF_LIFE_S = 15.0
@@ -128,7 +130,7 @@ class EventFeed:
             self._ring()
 
     def _watch(self) -> None:
-        seen: object = None
+        seen: tuple[int, object] = (-1, None)
         files: object = None
         looked_s = 0.0
         while not self._stop.is_set():
@@ -140,8 +142,10 @@ class EventFeed:
                 self._boards = {}
                 continue
             with contextlib.suppress(YoloError, OSError):
-                newest = self._newest()
-                now = newest, self._repository.head()  # cheap: two small files
+                now = self._newest(), self._repository.head()  # cheap: two small files
+                if now[0] == seen[0] and now != seen:
+                    self._happened.wait(TOLD_S)
+                    now = self._newest(), self._repository.head()
                 is_due = now != seen or not wanted <= self._boards.keys()
                 if not is_due and time.monotonic() - looked_s < LOOK_EVERY_S:
                     continue
@@ -150,7 +154,7 @@ class EventFeed:
                     if not is_due and files == before and not self._is_pending:
                         continue
                 seen = now
-                self._boards = self._look(newest, wanted)
+                self._boards = self._look(now[0], wanted)
                 self._ring()
 
     def _look(self, newest: int, wanted: Collection[str | None]) -> dict[str | None, str]:

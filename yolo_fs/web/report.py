@@ -67,12 +67,8 @@ def write_report(record: PhaseRecord) -> bytes:
     phase = record.phase
     title = f"{phase.id} as of {record.commit[:12]}"
     style = (files("yolo_fs") / "web" / "static" / "style.css").read_text(encoding="utf-8")
-    body = _joined(
-        [
-            tag("header", tag("h1", title), class_="top"),
-            tag("main", _joined(_sections(record)), class_="view report"),
-        ]
-    )
+    top = tag("header", tag("h1", title), class_="top")
+    view = tag("main", _joined(_sections(record)), class_="view report")
     head = (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{escape(_POLICY)}">\n'
@@ -80,7 +76,7 @@ def write_report(record: PhaseRecord) -> bytes:
         '<meta name="color-scheme" content="light '
         f'dark">\n{tag("title", title)}\n<style>\n{style}</style>\n</head>\n'
     )
-    return f"{head}{tag('body', body)}\n</html>\n".encode()
+    return f"{head}{tag('body', top, view)}\n</html>\n".encode()
 
 
 def _sections(record: PhaseRecord) -> Iterator[Markup]:
@@ -175,14 +171,11 @@ def _plans(record: PhaseRecord) -> Markup:
 
 
 def _escalation(one: Mapping[str, Any]) -> Markup:
-    holder = (
-        f"held by {one['holder']}, who owes: {one['owed']}" if one["holder"] else one["decision"]
-    )
+    held = f"held by {one['holder']}, who owes: {one['owed']}"
+    holder = held if one["holder"] else one["decision"]
     stations = (
-        (
-            f"{each.get('dt')} {each.get('agent')} → {each.get('to')}: "
-            f"{each.get('decision') or each.get('reason') or ''}"
-        )
+        f"{each.get('dt')} {each.get('agent')} → {each.get('to')}: "
+        f"{each.get('decision') or each.get('reason') or ''}"
         for each in one["history"]
     )
     head = f"{one['id']} {one['severity']}, {one['standing']}: {holder}"
@@ -214,14 +207,12 @@ def _artifacts(artifacts: Iterable[RecordedArtifact]) -> Iterator[Markup]:
             shown = _text_of(version) if size < left else tag("p", f"{size} characters left out")
             left -= size if size < left else 0
             inside = _joined([_findings(version.findings), shown])
-            parts.append(
-                tag("li", _folded(head, inside, is_open=number == 0 and bool(version.findings)))
-            )
+            is_open = number == 0 and bool(version.findings)
+            parts.append(tag("li", _folded(head, inside, is_open=is_open)))
         verdict = one.versions[0].verdict
         count = f"{len(one.versions)} version{'s' if len(one.versions) > 1 else ''}"
-        yield _folded(
-            f"{one.place.name}: {one.place.artifact.kind}, {count}, {verdict}", tag("ul", *parts)
-        )
+        head = f"{one.place.name}: {one.place.artifact.kind}, {count}, {verdict}"
+        yield _folded(head, tag("ul", *parts))
 
 
 def _text_of(version: RecordedVersion) -> Markup:
@@ -230,9 +221,8 @@ def _text_of(version: RecordedVersion) -> Markup:
 
 
 def _findings(findings: Iterable[Finding]) -> Markup:
-    return tag(
-        "ul", *(tag("li", str(one), class_=one.level.value) for one in findings), class_="findings"
-    )
+    items = (tag("li", str(one), class_=one.level.value) for one in findings)
+    return tag("ul", *items, class_="findings")
 
 
 def _commits(record: PhaseRecord) -> Markup:

@@ -9,6 +9,8 @@ const THEMES = ["auto", "light", "dark"];
 const EVENTS_KEPT = 50;
 const LATE_KEPT = 100;
 const PLAY_MS = 350;
+/** How long an event waits for the board that it changes: both are drawn at once. */
+const BOARD_MS = 60;
 const $ = (id) => document.getElementById(id);
 
 const state = {
@@ -196,7 +198,7 @@ function listen() {
       if (state.events.some((one) => one.seq === event.seq)) return;
       state.events = [event, ...state.events].slice(0, EVENTS_KEPT);
       state.unshown += 1;
-      showSoon();
+      setTimeout(() => { if (state.unshown) showSoon(); }, BOARD_MS);
       if (!state.board || event.seq <= first) return;
       if (!state.at) expect(event);
       lookBackSoon();
