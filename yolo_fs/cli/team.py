@@ -23,6 +23,7 @@ from yolo_fs.edges.journal import Journal
 from yolo_fs.json_form import to_json
 from yolo_fs.protocol.departments import WORKING_NAMES
 from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError, safe
+from yolo_fs.rules.decide import EventSink
 from yolo_fs.rules.team.lease import LONGEST_TTL_S, TTL_S, TeamLease
 from yolo_fs.rules.team.overview import TeamOverview
 from yolo_fs.services.daemon.coordinator import Coordinator
@@ -266,31 +267,26 @@ def _show_leases(console: Console, leases: Sequence[TeamLease]) -> None:
 
 @contextmanager
 def _coordinator(repository: Repository) -> Iterator[Coordinator]:
-    journal = Journal(repository.own_dir, source=repository.root, now=lambda: datetime.now(UTC))
-    coordinator = Coordinator(repository, load(repository.root), journal.append)
+    coordinator = Coordinator(repository, load(repository.root), _journal(repository))
     try:
         yield coordinator
     finally:
         coordinator.close()
 
 
+def _journal(repository: Repository) -> EventSink:
+    return Journal(repository.own_dir, source=repository.root, now=lambda: datetime.now(UTC)).append
+
+
 def _meeting(
     repository: Repository, coordinator: Coordinator, membership: Membership
 ) -> TeamMeeting:
-    journal = Journal(repository.own_dir, source=repository.root, now=lambda: datetime.now(UTC))
-    return TeamMeeting(
-        repository,
-        load(repository.root),
-        membership,
-        coordinator.committer,
-        coordinator.obstacles,
-        journal.append,
-    )
+    parts = (coordinator.committer, coordinator.obstacles, _journal(repository))
+    return TeamMeeting(repository, load(repository.root), membership, *parts)
 
 
 def _lane(repository: Repository, membership: Membership) -> Lane:
-    journal = Journal(repository.own_dir, source=repository.root, now=lambda: datetime.now(UTC))
-    return Lane(repository, load(repository.root), membership, journal.append)
+    return Lane(repository, load(repository.root), membership, _journal(repository))
 
 
 def _check_lane(lane: str, remote: str) -> None:
@@ -339,7 +335,6 @@ def _shown(membership: Membership | None) -> dict[str, Any]:
 def _reply(
     membership: Membership, standing: TeamStanding, seen: TeamOverview | None = None
 ) -> Reply:
-    conflicts = [each.path for each in standing.conflicts]
     data = _shown(membership) | {
         "tip": standing.tip,
         "agreed": standing.is_agreed,
@@ -354,7 +349,7 @@ def _reply(
         "done": standing.done,
         "machines": to_json(seen),
     }
-    findings = [_conflict(path) for path in conflicts]
+    findings = [_conflict(each.path) for each in standing.conflicts]
     if seen and seen.lane and seen.lane.reason:
         findings.append(Finding(seen.lane.reason, message=seen.lane.what, level=Level.WARNING))
     findings += [

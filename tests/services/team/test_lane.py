@@ -28,6 +28,7 @@ from tests.services.team.work_trees import (
 from yolo_fs.cli.main import run
 from yolo_fs.edges.git import remote as remote_module
 from yolo_fs.reasons import Reason, YoloError
+from yolo_fs.services.team import lane as lane_module
 from yolo_fs.services.team.lane import TeamLink
 from yolo_fs.services.team.membership import leave
 from yolo_fs.services.workspace.settings import load
@@ -270,6 +271,22 @@ def test_a_remote_that_runs_a_program_is_not_asked(clones: Clones, tmp_path: Pat
     with pytest.raises(YoloError):
         a.lane.exchange()
     assert not (tmp_path / "run").exists()
+
+
+def test_a_long_queue_goes_out_in_pushes_that_nobody_overtakes_for_their_length(
+    clones: Clones, bare: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lane_module, "_OFFERED_MOST", 2)
+    a, b = clones
+    for number in range(1, 6):
+        a.write(GAPS, *(gap(each) for each in range(1, number + 1)))
+
+    assert a.lane.exchange().waiting == 0
+    b.meet()
+
+    assert [event for event, _ in a.events].count("team.published") == 3
+    assert_agreed(bare, a, b)
+    assert b.subjects() == a.subjects() and len(b.subjects()) == 5
 
 
 def test_a_commit_of_ours_is_no_reason_to_look_at_a_remote_at_once_and_one_of_the_team_is(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -20,7 +20,11 @@ from tests.services.team.work_trees import (
     summary,
 )
 from yolo_fs.edges import failpoint
+from yolo_fs.edges.git import history
+from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Reason, YoloError
+from yolo_fs.services.team import meeting
+from yolo_fs.services.team.meeting import TeamStanding
 from yolo_fs.services.team.membership import leave
 
 Trees = tuple[TeamTree, TeamTree]
@@ -298,6 +302,47 @@ def test_what_one_of_eight_work_trees_writes_all_others_have_after_one_look_each
     for name in names[1:]:
         trees[0].git("merge", "-q", "--no-edit", name)
     assert trees[0].planning() == trees[0].planning(TEAM_REF)
+
+
+def test_a_look_reads_on_where_the_last_one_ended_and_finds_what_a_first_look_finds(
+    trees: Trees, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b = trees
+    other = f"{PHASE}/fe-gaps.jsonl"
+    a.write(GAPS, gap(1))
+    b.write(other, gap(1))
+    b.look()
+    looks = a.meeting
+    whole: list[str | None] = []
+
+    def counted(repository: Repository, tip: str | None, paths: Sequence[str]) -> object:
+        whole.append(tip)
+        return history.changes_of(repository, tip, paths)
+
+    def look(*, reads: int) -> TeamStanding:
+        whole.clear()
+        seen = looks.standing()
+        assert len(whole) == reads
+        assert seen == a.meeting.standing()
+        return seen
+
+    monkeypatch.setattr(meeting, "changes_of", counted)
+    look(reads=2)
+    for number in (2, 3):  # they never agree, so nothing is forgotten
+        a.write(GAPS, gap(1), gap(number))
+        b.write(other, gap(1), gap(number))
+        b.look()
+        seen = look(reads=0)
+        assert len(seen.publish) == len(seen.receive) == number
+
+    a.git("reset", "-q", "--hard", "HEAD~1")
+    assert len(look(reads=1).publish) == 2
+    settle(*trees)
+    assert look(reads=0).is_agreed
+    a.write(GAPS, gap(1), gap(4))
+    assert len(look(reads=0).publish) == 1
+    a.git("checkout", "-q", "-b", "aside", "main~3")
+    assert look(reads=2).receive
 
 
 def decisions(number: int) -> list[str]:

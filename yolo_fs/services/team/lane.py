@@ -50,6 +50,8 @@ LONGEST_RETRY_S = 4.0
 REFUSED_S = 600.0
 """Before what a remote refused is offered again unchanged."""
 _ROUNDS = 8
+_OFFERED_MOST = 30
+"""Versions in one push: a longer queue takes longer to build, and would be overtaken ever again."""
 _BY = "Yolo-By"
 _SIGN_ROOTS = ("refs/yolo/leases/", "refs/heads/yolo/leases/")
 """Where holders of leases give signs of life: where the remote takes no other refs, in branches."""
@@ -59,10 +61,6 @@ _CLONE = re.compile(r"[a-z0-9][a-z0-9-]{0,80}")
 
 
 Published = Callable[[str, str], None]
-
-
-def _tell_nobody(_ref: str, _oid: str) -> None:
-    """Stands in for a bell where there is none."""
 
 
 class Exchange(NamedTuple):
@@ -84,7 +82,7 @@ class Lane:
         settings: Settings,
         membership: Membership,
         emit: EventSink,
-        published: Published = _tell_nobody,
+        published: Published | None = None,
     ):
         """`published` is told of each push that the remote took: the ref, and where it points."""
         self._repository = repository
@@ -143,8 +141,9 @@ class Lane:
             return left._replace(held=(*held, refusal))
         if not requests:
             return left._replace(held=held)
-        with self._committer.built_on(requests, standing.tip) as tip:
-            took = tip is None or self._push(tip, standing.tip, commits)
+        offered = requests[:_OFFERED_MOST]
+        with self._committer.built_on(offered, standing.tip) as tip:
+            took = tip is None or self._push(tip, standing.tip, len(offered), commits)
         self._used |= dict.fromkeys(_departments(standing.publish), time.monotonic())
         return took
 
@@ -161,7 +160,7 @@ class Lane:
             if held:
                 raise YoloError(held[0].reason, held[0].what)
             with self._committer.built_on(requests, found.tip) as tip:
-                if tip is None or self._push(tip, found.tip, ()):
+                if tip is None or self._push(tip, found.tip, len(requests)):
                     return
         raise YoloError(Reason.BRANCH_MOVED, exit_code=Exit.TRY_AGAIN)
 
@@ -193,7 +192,7 @@ class Lane:
             trailers = (("Yolo-Lease", dept), ("Yolo-Holder", passed.holder or "-"), (_BY, clone))
             request = CommitRequest(path_of(dept), passed.as_bytes, subject, trailers)
             with self._committer.built_on([request], tip) as made:
-                if made is None or self._push(made, tip, ()):
+                if made is None or self._push(made, tip, 0):
                     return passed
         raise YoloError(Reason.BRANCH_MOVED, exit_code=Exit.TRY_AGAIN)
 
@@ -341,20 +340,21 @@ class Lane:
             if clone != own and _CLONE.fullmatch(clone) and known.get(LINES + clone) != found[ref]
         }
 
-    def _push(self, tip: str, before: str | None, commits: tuple[str, ...]) -> bool:
+    def _push(self, tip: str, before: str | None, count: int, commits: Sequence[str] = ()) -> bool:
         """Offer a chain to the remote; return whether it took it. False: somebody was first."""
         try:
             took = self._push_with_line(tip)
         except YoloError as error:
             if error.reason is Reason.REMOTE_REFUSED:
-                self._refused = (commits, time.monotonic(), error.message)
+                self._refused = (tuple(commits), time.monotonic(), error.message)
             raise
         if took:
-            self._published(self._membership.branch, tip)
+            if self._published:
+                self._published(self._membership.branch, tip)
             zero = self._repository.object_format.zero
             with contextlib.suppress(YoloError):  # fetched meanwhile
                 self._repository.git.run("update-ref", self._membership.ref, tip, before or zero)
-            self._emit("team.published", "", {"commits": len(commits)})
+            self._emit("team.published", "", {"commits": count})
         return took
 
     def _push_with_line(self, tip: str) -> bool:
@@ -470,10 +470,6 @@ class LaneThread:
         self._wanted.set()
         self._thread.join(timeout=2.0)
 
-    def _hear(self, _ref: str, _oid: str) -> None:
-        """Look at the remote, which alone knows what is true."""
-        self._wanted.set()
-
     def _note_bell(self, silence: str) -> None:
         if silence and not self._silence:
             self._emit("team.bell_lost", "", {"what": safe(silence)})
@@ -484,11 +480,11 @@ class LaneThread:
     def _run(self) -> None:
         pace, membership = _Pace(), self._membership
         with Repository(self._start_at) as repository, contextlib.ExitStack() as cleanup:
-            published: Published = _tell_nobody
+            published: Published | None = None
             if membership.lane:
                 address = repository.config(f"remote.{membership.remote}.url") or membership.remote
                 subject = _subject(address, membership.team)
-                bell = Bell(membership.lane, subject, self._hear, self._note_bell)
+                bell = Bell(membership.lane, subject, lambda *_: self.poke(), self._note_bell)
                 published = bell.ring
                 bell.start()
                 cleanup.callback(bell.stop)
@@ -516,32 +512,27 @@ class LaneThread:
             lane.give_back()
         except YoloError as error:
             pace.after_failure()
-            self._note(repository, {"reason": error.reason.value, "what": error.message})
+            self._note(repository, error.reason.value, error.message)
         except Exception as defect:  # a defect of the lane must not cost the daemon
             pace.after_failure()
-            self._note(
-                repository, {"reason": Reason.INTERNAL_ERROR.value, "what": safe(repr(defect))}
-            )
+            self._note(repository, Reason.INTERNAL_ERROR.value, safe(repr(defect)))
         else:
             pace.after(exchange)
-            refusals = (each for each in exchange.held if not each.path)
-            refused = next(refusals, None)
-            state = {
-                "reason": refused.reason.value if refused else "",
-                "what": refused.what if refused else "",
-            }
-            self._note(repository, state, time.monotonic() - began)
+            refused = next((each for each in exchange.held if not each.path), None)
+            told = (refused.reason.value, refused.what) if refused else ("", "")
+            self._note(repository, *told, round_trip_s=time.monotonic() - began)
 
     def _note(
-        self, repository: Repository, state: dict[str, str], round_trip_s: float = 0.0
+        self, repository: Repository, reason: str, what: str, *, round_trip_s: float = 0.0
     ) -> None:
         """Tell of a change of the lane's state, and keep it where `team status` reads it."""
+        state = {"reason": reason, "what": what}
         known = {**state, "silence": self._silence}
         if known == self._kept:
             return
         if state != self._told:
-            if state["reason"]:
-                self._emit("team.remote_failed", "", dict(state))
+            if reason:
+                self._emit("team.remote_failed", "", state)
             elif self._told is not None:
                 self._emit("team.remote_back", "", {})
         self._told, self._kept = state, known

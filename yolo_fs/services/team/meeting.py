@@ -102,6 +102,36 @@ class _Incoming(NamedTuple):
     at: datetime | None
 
 
+class _Past:
+    """What has changed some paths up to a tip: each look reads on where the last one ended."""
+
+    def __init__(self, repository: Repository, since: str | None):
+        """`since`: the commit whose contents are all that is to be known of before; None: none."""
+        self._repository = repository
+        self._since = since
+        self._tip: str | None = None
+        self._paths: frozenset[str] = frozenset()
+        self._changes: list[LoggedChange] = []
+
+    def read(self, tip: str | None, paths: Sequence[str]) -> list[PathChange] | None:
+        """Return what changed the paths; None when the tip does not follow on `since`."""
+        asked = frozenset(paths)
+        wanted = self._paths | asked
+        since = self._tip if wanted == self._paths else None
+        if since and (chain := line_between(self._repository, since, tip)):
+            new = changes_along(self._repository, chain, sorted(self._paths))
+            self._changes += [each for each in new if each.commit != chain[0]]
+        else:
+            if self._since is None:
+                self._changes = changes_of(self._repository, tip, sorted(wanted))
+            elif chain := line_between(self._repository, self._since, tip):
+                self._changes = list(changes_along(self._repository, chain, sorted(wanted)))
+            else:
+                return None
+        self._tip, self._paths = tip, wanted
+        return [PathChange(*each) for each in self._changes if each.path in asked]
+
+
 class TeamMeeting:
     """Brings the branch of one work tree and the ref of its team together."""
 
@@ -121,8 +151,7 @@ class TeamMeeting:
         self._obstacles = obstacles
         self._emit = emit
         self._checker = Checker(settings)
-        self._agreed: tuple[str, str] | None = None
-        """Tips of the branch and of the team's ref when both said the same: makes looks short."""
+        self._agree(None, None)
         self._told: frozenset[Divergence] = frozenset()
         self._received: set[str] = set()
         self._unsynced: set[str] = set()
@@ -159,7 +188,7 @@ class TeamMeeting:
             if count == len(found.receive) and self._differing == {
                 change.path for change in found.receive
             }:
-                self._agreed = (self._made_here or "", found.tip or "")
+                self._agree(self._made_here, found.tip)
                 found = TeamStanding(found.tip)
                 break  # another look would say no more, and others wait for the processor
             if not count:
@@ -223,7 +252,7 @@ class TeamMeeting:
         paths = [path for path in sorted(ours | theirs) if ours.get(path) != theirs.get(path)]
         self._differing = set(paths)
         if not paths:
-            self._agreed = (head.tip, tip) if head.tip and tip else None
+            self._agree(head.tip, tip)
             return TeamStanding(tip)
         plan = self._planned(paths, head, tip)
         contained = frozenset(
@@ -256,31 +285,16 @@ class TeamMeeting:
         """Plan from what happened since both last agreed; from all of it where that is unknown, or
         where one of them does not follow on what it was then.
         """
-        here, there = self._lines_since_agreed(head.tip, tip)
-        ours: Iterable[LoggedChange]
-        theirs: Iterable[LoggedChange]
-        if here and there:
-            ours = changes_along(self._repository, here, paths)
-            theirs = changes_along(self._repository, there, paths)
-        else:
-            ours = changes_of(self._repository, head.tip, paths)
-            theirs = changes_of(self._repository, tip, paths)
-        return plan_of(
-            (PathChange(*change) for change in ours),
-            (PathChange(*change) for change in theirs),
-            taken=taken,
-        )
+        ours, theirs = self._ours.read(head.tip, paths), self._theirs.read(tip, paths)
+        if ours is None or theirs is None:
+            self._agree(None, None)
+            ours, theirs = self._ours.read(head.tip, paths), self._theirs.read(tip, paths)
+        return plan_of(ours or (), theirs or (), taken=taken)
 
-    def _lines_since_agreed(
-        self, here: str | None, there: str | None
-    ) -> tuple[list[str] | None, list[str] | None]:
-        if self._agreed is None:
-            return None, None
-        since_here, since_there = self._agreed
-        return (
-            line_between(self._repository, since_here, here),
-            line_between(self._repository, since_there, there),
-        )
+    def _agree(self, here: str | None, there: str | None) -> None:
+        """Begin anew: at these two both said the same; None where that is unknown."""
+        self._ours = _Past(self._repository, here if there else None)
+        self._theirs = _Past(self._repository, there if here else None)
 
     def _files(self, commit: str | None) -> dict[str, str]:
         """Return the coordinated files of a commit: path → blob id."""
@@ -349,7 +363,8 @@ class TeamMeeting:
     ) -> tuple[int, tuple[HeldBack, ...]]:
         """Put the versions into the work tree and commit them, each alone and in their order."""
         last = {each.change.path: each.data for each in incoming}
-        held: dict[str, HeldBack] = {}
+        writers = ((path, self._writer_at(path, data, head)[0]) for path, data in last.items())
+        held = {path: HeldBack(path, reason) for path, reason in writers if reason}
         requests: list[tuple[CommitRequest, str]] = []
         for each in incoming:
             path = each.change.path

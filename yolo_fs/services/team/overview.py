@@ -149,15 +149,8 @@ class TeamObserver:
         noted = TEAM_LANE.read(self._repository)
         if not isinstance(noted, dict):
             return RemoteLane(membership.remote, is_known=False)
-        reason = Reason.known(noted["reason"])
-        return RemoteLane(
-            membership.remote,
-            reason,
-            noted["what"],
-            noted["at"],
-            noted["round_trip_s"],
-            str(noted.get("silence", "")),
-        )
+        told = (noted["what"], noted["at"], noted["round_trip_s"], str(noted.get("silence", "")))
+        return RemoteLane(membership.remote, Reason.known(noted["reason"]), *told)
 
     # --- what waits ---
 
