@@ -10,9 +10,10 @@ from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.ids import PhaseId
 from yolo_fs.reasons import Exit, Finding, Reason, safe
+from yolo_fs.rules.authz.actors import find_department
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.install.cleanup import REASONS, Cleaned, clean, is_unique_in
-from yolo_fs.services.progress.departments import Declaration, declare, find_department, shown
+from yolo_fs.services.progress.departments import Declaration, declare, shown
 from yolo_fs.services.workspace.places import find_phase, own_phase_folder
 from yolo_fs.services.workspace.settings import load
 

@@ -12,14 +12,13 @@ from yolo_fs.cli.may import answered, repository_of
 from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.files import read
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, errors, safe
-from yolo_fs.rules.authz.actors import meant_by, mode_of
+from yolo_fs.rules.authz.actors import find_department, meant_by, mode_of
 from yolo_fs.rules.authz.message_routes import may_send
 from yolo_fs.rules.evidence.facts import Switches
 from yolo_fs.schemas.config import Config, Policy
 from yolo_fs.schemas.messages.catalogue import MESSAGES
 from yolo_fs.services.agents.access import Access
 from yolo_fs.services.checking.envelopes import ParsedMessage, parse_message
-from yolo_fs.services.progress.departments import find_department
 from yolo_fs.services.workspace.settings import Settings, load
 
 if TYPE_CHECKING:

@@ -178,6 +178,13 @@ def _one(
     )
 
 
+_STATES: tuple[tuple[str, type[Wire], str], ...] = (
+    ("dept-status", state.DeptStatus, ".dept-status-{department}.json"),
+    ("execution-state", state.ExecutionState, ".execution-state.json"),
+    ("orchestration", state.Orchestration, ".phase-orchestration.json"),
+    ("state", state.StateFile, "state.json"),
+    ("escalation-state", state.EscalationState, ".escalation-state.json"),
+)
 _OTHERS: tuple[Kind, ...] = (
     *_messages(),
     *_envelopes(),
@@ -198,31 +205,7 @@ _OTHERS: tuple[Kind, ...] = (
         "handoff.json",
         _first(lambda value, _: read_handoff_json(value)[1]),
     ),
-    _one(
-        "state/dept-status",
-        state.DeptStatus,
-        "the reference scripts",
-        ".dept-status-{department}.json",
-    ),
-    _one(
-        "state/execution-state",
-        state.ExecutionState,
-        "the reference scripts",
-        ".execution-state.json",
-    ),
-    _one(
-        "state/orchestration",
-        state.Orchestration,
-        "the reference scripts",
-        ".phase-orchestration.json",
-    ),
-    _one("state/state", state.StateFile, "the reference scripts", "state.json"),
-    _one(
-        "state/escalation-state",
-        state.EscalationState,
-        "the reference scripts",
-        ".escalation-state.json",
-    ),
+    *(_one(f"state/{name}", shape, "the reference scripts", file) for name, shape, file in _STATES),
     _one("config", Config, "the reference scripts", "config.json"),
 )
 """Families in the order of the documents; within a family the document's own order."""

@@ -130,6 +130,21 @@ def refusal(actor: Actor, rule: str, *ask: Role) -> AccessDecision:
     return AccessDecision(False, rule, tuple(actor.peer(role).name for role in roles), BRING)
 
 
+def find_department(name: str) -> Dept:
+    """Return the department of a name.
+
+    Raises:
+        YoloError: UNKNOWN_NAME.
+    """
+    found = next((dept for dept in WORKING_NAMES if dept == name), None)
+    if found is None:
+        hint = f"The departments are {', '.join(WORKING_NAMES)}."
+        raise YoloError(
+            Reason.UNKNOWN_NAME, f"no department {safe(name)!r}", hint=hint, exit_code=Exit.USAGE
+        )
+    return found
+
+
 def find_actor(name: str, department: Dept | None = None, mode: Mode = Mode.SINGLE) -> Actor:
     """Return who is called so: a role, its label, an agent with or without `yolo-`, or an instance
     such as `dev-1`.

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.lines import read_lines
 from yolo_fs.edges.readers import READERS
 from yolo_fs.edges.text_checks import FindingList, Limits, Reading, decode
 from yolo_fs.reasons import Finding, Level, Reason
-from yolo_fs.rules.artifacts.catalogue import Kind, artifact_of
 from yolo_fs.rules.artifacts.checks import commits_mentioned, plan_facts
 from yolo_fs.rules.artifacts.examine import Understood, examine
 from yolo_fs.rules.artifacts.forms import needs_plans, normalise, of_sections
@@ -30,9 +30,11 @@ from yolo_fs.rules.handoffs.acceptance import (
 from yolo_fs.rules.handoffs.packets import ParsedPacket, from_front_matter, packet_of
 from yolo_fs.schemas.layout import Format, Record
 from yolo_fs.schemas.packet import Packet
-from yolo_fs.services.checking.envelopes import ProductHandoffs
 from yolo_fs.services.checking.snapshots import NoTree, Snapshot
 from yolo_fs.services.workspace.settings import Settings
+
+if TYPE_CHECKING:
+    from yolo_fs.rules.artifacts.catalogue import Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,8 @@ class Checker:
         reading = READERS[place.artifact.format](data, path, settings.limits)
         records = reading.records
         if place.artifact.home is Home.DOCUMENTS:
+            from yolo_fs.services.checking.envelopes import ProductHandoffs
+
             faults = ProductHandoffs(snapshot, settings).check_reading(path, reading)
         elif place.artifact.format is Format.FRONT_MATTER:
             faults = self._packet_faults(data, path, reading, snapshot)
@@ -80,6 +84,8 @@ class Checker:
 
     def check_kind(self, kind: Kind, path: str, data: bytes) -> Checked:
         """Check the bytes of a file of a kind; nothing is known about its surroundings."""
+        from yolo_fs.rules.artifacts.catalogue import artifact_of
+
         if artifact := artifact_of(kind):
             return self.check(Place(path, artifact), data, NoTree())
         reading = READERS[kind.format](data, path, self._settings.limits)

@@ -14,11 +14,10 @@ from typing import Any
 
 from yolo_fs.edges.store import SHARED, Damaged, read_json, reap_temporaries, update
 from yolo_fs.ids import PhaseId
-from yolo_fs.protocol.departments import WORKING_NAMES
 from yolo_fs.protocol.names import Dept
 from yolo_fs.protocol.workflow import STEP_BY_KEY
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
-from yolo_fs.rules.states.department import DECLARABLE, department_of, seq_of
+from yolo_fs.rules.states.department import DECLARABLE, seq_of
 from yolo_fs.rules.timestamps import iso
 from yolo_fs.services.workspace.places import own_phase_folder, phase_folder
 
@@ -59,21 +58,6 @@ def shown(root: str, phase: PhaseId) -> dict[str, dict[str, Any]]:
         dept.value: read_json(os.path.join(folder, f".dept-status-{dept}.json")) for dept in Dept
     }
     return {name: value for name, value in found.items() if isinstance(value, dict)}
-
-
-def find_department(name: str) -> Dept:
-    """Return the department of a name.
-
-    Raises:
-        YoloError: UNKNOWN_NAME.
-    """
-    found = department_of(name)
-    if found is None:
-        hint = f"The departments are {', '.join(WORKING_NAMES)}."
-        raise YoloError(
-            Reason.UNKNOWN_NAME, f"no department {safe(name)!r}", hint=hint, exit_code=Exit.USAGE
-        )
-    return found
 
 
 def _refuse_unknown(values: Mapping[str, Any]) -> None:
