@@ -46,6 +46,7 @@ PINNED = {
 
 REFTABLE = os.environ.get("GIT_DEFAULT_REF_FORMAT") == "reftable"
 """Whether each new repository keeps its refs in tables, which git 2.45 and newer can."""
+REF_LOCK = "reftable/tables.list.lock" if REFTABLE else "refs/heads/main.lock"
 NEEDS_REF_FILES = pytest.mark.skipif(REFTABLE, reason="in a reftable no branch is a file")
 
 

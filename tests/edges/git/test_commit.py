@@ -21,6 +21,7 @@ from tests.edges.git.conftest import (
     NEEDS_REF_FILES,
     PHASE,
     PLAN,
+    REF_LOCK,
     REFTABLE,
     Engine,
     Engines,
@@ -31,7 +32,6 @@ from yolo_fs.edges.git.commit import CommitRequest
 from yolo_fs.edges.git.object_format import GitObject
 from yolo_fs.reasons import Reason, YoloError
 
-REF_LOCK = "reftable/tables.list.lock" if REFTABLE else "refs/heads/main.lock"
 LINE = '{"p":"01"}\n'
 SUBJECT = "docs(01): plan 01-01"
 TRAILERS = (

@@ -9,7 +9,7 @@ from random import Random, randrange
 
 import pytest
 
-from tests.edges.git.conftest import PLAN, Engine, Engines, Make, User
+from tests.edges.git.conftest import NEEDS_REF_FILES, PLAN, Engine, Engines, Make, User
 from tests.support.objects import unpack
 from yolo_fs.edges.git.commit import CommitRequest
 from yolo_fs.edges.git.history import Abandoned, LoggedCommit, abandoned, log, log_of_line
@@ -287,6 +287,7 @@ def test_any_branch_name_can_be_asked(user: User, engine: Engines, name: str) ->
     assert told.commits == (lost,) and told.moved_at_s == 1_700_000_000
 
 
+@NEEDS_REF_FILES
 def test_without_a_reflog_nothing_is_abandoned(user: User, make: Make, engine: Engines) -> None:
     (user.root / ".git/logs/refs/heads/main").unlink()
     assert abandoned(engine(user).repository, MAIN, user.tip()) == Abandoned((), 0)

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tests.edges.git.conftest import PHASE, PLAN, Engine, Engines, Make, User
+from tests.edges.git.conftest import PHASE, PLAN, REF_LOCK, Engine, Engines, Make, User
 from yolo_fs.edges import failpoint
 from yolo_fs.edges.git.commit import Committer
 from yolo_fs.edges.git.conversation import Conversation
@@ -26,7 +26,6 @@ from yolo_fs.edges.system import is_running
 from yolo_fs.reasons import Reason, YoloError
 
 LINE = '{"p":"01"}\n'
-MAIN = ".git/refs/heads/main"
 
 
 def index_lock(user: User) -> Path:
@@ -423,10 +422,10 @@ def test_what_never_came_to_be_committed_never_enters_the_index(
     user: User, engine: Engines
 ) -> None:
     one = engine(user)
-    (user.root / f"{MAIN}.lock").touch()
+    (user.root / f".git/{REF_LOCK}").touch()
     with pytest.raises(YoloError):
         one.put(PLAN, LINE)
-    (user.root / f"{MAIN}.lock").unlink()
+    (user.root / f".git/{REF_LOCK}").unlink()
     assert one.follower.follow() and user.staged(PLAN) == "" and one.follower.diverged == set()
 
 
@@ -436,10 +435,10 @@ def test_a_failed_second_version_does_not_make_the_index_forget_the_first(
     """Else the first stays staged for removal, and the user's next commit carries that out."""
     one = engine(user)
     one.put(PLAN, LINE)
-    (user.root / f"{MAIN}.lock").touch()
+    (user.root / f".git/{REF_LOCK}").touch()
     with pytest.raises(YoloError) as raised:
         one.put(PLAN, LINE * 2)
-    (user.root / f"{MAIN}.lock").unlink()
+    (user.root / f".git/{REF_LOCK}").unlink()
     assert raised.value.reason is Reason.REF_LOCKED
     assert one.follower.follow()
     assert user.staged(PLAN) == entry(user, LINE)

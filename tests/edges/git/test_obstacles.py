@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.edges.git.conftest import LATER_NS, PLAN, Engines, Make, User
+from tests.edges.git.conftest import LATER_NS, NEEDS_REF_FILES, PLAN, Engines, Make, User
 from yolo_fs.edges import IS_LINUX
 from yolo_fs.edges.git.obstacles import Obstacles
 from yolo_fs.edges.git.repository import Repository
@@ -278,12 +278,14 @@ BREAKS: dict[str, Callable[[User], object]] = {
 }
 
 
+@NEEDS_REF_FILES
 @pytest.mark.parametrize("broken", BREAKS)
 def test_a_broken_branch_is_held(user: User, engine: Engines, broken: str) -> None:
     BREAKS[broken](user)
     assert engine(user).obstacle() is Reason.BRANCH_BROKEN
 
 
+@NEEDS_REF_FILES
 @pytest.mark.parametrize(
     "broken", [name for name in BREAKS if name not in ("gone", "packed-refs emptied")]
 )
@@ -312,6 +314,7 @@ def test_an_orphan_branch_has_no_past(user: User, engine: Engines) -> None:
     assert engine(user).obstacle() is None
 
 
+@NEEDS_REF_FILES
 def test_empty_folders_that_a_deleted_branch_left_are_no_past(user: User, engine: Engines) -> None:
     for place in (".git/refs/heads/a/b", ".git/logs/refs/heads/a/b"):
         (user.root / place).mkdir(parents=True)

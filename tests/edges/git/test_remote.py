@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.edges.git.conftest import Engines, User
+from tests.edges.git.conftest import NEEDS_REF_FILES, Engines, User
 from yolo_fs.edges.git.remote import Remote
 from yolo_fs.edges.git.runner import Git
 from yolo_fs.edges.lock import hold, holder
@@ -48,6 +48,7 @@ def test_two_processes_that_fetch_into_one_ref_do_not_take_the_remote_for_away(
     assert moves > 5, "the other process did not move the ref"
 
 
+@NEEDS_REF_FILES
 def test_a_lock_that_a_killed_fetch_left_keeps_no_later_one_out(
     user: User, engine: Engines
 ) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 import git
 import pytest
 
-from tests.edges.git.conftest import PHASE, PINNED, PLAN, Engine, Engines, Make, User
+from tests.edges.git.conftest import PHASE, PINNED, PLAN, REF_LOCK, Engine, Engines, Make, User
 from yolo_fs.edges.git import runner
 from yolo_fs.edges.git.commit import CommitRequest
 from yolo_fs.edges.git.conversation import GitOutput, failure
@@ -400,6 +400,7 @@ def test_the_decoy_would_be_hit_without_forgetting(user: User, decoy: User) -> N
 
 
 def test_what_was_inherited_is_returned_and_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GIT_DEFAULT_REF_FORMAT", raising=False)
     monkeypatch.setenv("GIT_DIR", "/decoy")
     monkeypatch.setenv("GITHUB_TOKEN_IS_NOT_OURS", "kept")
     assert forget_inherited_environment() == {"GIT_DIR": "/decoy"}
@@ -411,7 +412,7 @@ def test_a_foreign_language_does_not_change_what_is_understood(
 ) -> None:
     for name in ("LANG", "LC_ALL", "LANGUAGE", "LC_MESSAGES"):
         monkeypatch.setenv(name, "de_DE.UTF-8")
-    (user.root / ".git/refs/heads/main.lock").touch()
+    (user.root / ".git" / REF_LOCK).touch()
     with pytest.raises(YoloError) as raised:
         engine(user).put(PLAN, LINE)
     assert raised.value.reason is Reason.REF_LOCKED

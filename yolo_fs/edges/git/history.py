@@ -173,7 +173,9 @@ def abandoned(repository: Repository, ref: str, tip: str) -> Abandoned:
         "--end-of-options", ref, "--", ok=(0, 128),
     )  # fmt: skip
     entries = [line.split(" ", 2) for line in os.fsdecode(answer.out).splitlines()]
-    pasts = {entry[0] for entry in entries if entry}
+    while entries and entries[0][0] != tip and any(entry[0] == tip for entry in entries):
+        entries.pop(0)
+    pasts = {entry[0] for entry in entries}
     if not pasts - {tip}:
         return Abandoned((), 0)
     given = "\n".join([*sorted(pasts), f"^{tip}", ""]).encode()

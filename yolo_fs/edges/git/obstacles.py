@@ -70,6 +70,8 @@ class Obstacles:
         `now_ns`: wall clock; with it, an index that was rewritten a moment ago counts as locked.
         """
         present = set(os.listdir(self._repository.git_dir))
+        if not self._repository.has_plain_refs:  # where these are no files, unlike MERGE_HEAD
+            present |= set(filter(self._repository.tip, ("CHERRY_PICK_HEAD", "REVERT_HEAD")))
         for name, reason in IN_PROGRESS.items():
             if name in present:
                 return reason

@@ -113,7 +113,7 @@ class Repository:
         return f"{self.git_dir}/yolo-fs"
 
     @cached_property
-    def _plain_refs(self) -> bool:
+    def has_plain_refs(self) -> bool:
         """Whether HEAD and branches are plain files; a reftable repository is asked through git
         (F37).
         """
@@ -128,7 +128,7 @@ class Repository:
 
     def tip(self, ref: str) -> str | None:
         """Return the commit that a full ref name points at, or None when it does not exist."""
-        if self._plain_refs and ref.startswith("refs/"):
+        if self.has_plain_refs and ref.startswith("refs/"):
             loose = _first_line(f"{self.common_dir}/{ref}")
             if self._is_oid(loose):
                 return loose
@@ -150,7 +150,7 @@ class Repository:
 
     def refs_below(self, folder: str) -> dict[str, str]:
         """Return the refs directly below a folder such as `refs/x/`: name → object."""
-        if not self._plain_refs:
+        if not self.has_plain_refs:
             told = self.git.text("for-each-ref", "--format=%(refname) %(objectname)", folder)
             pairs = (line.split(" ") for line in told.split("\n") if line)
             return {name: oid for name, oid in pairs if "/" not in name.removeprefix(folder)}
@@ -388,7 +388,7 @@ class Repository:
         """Return the branch at the end of the chain that HEAD begins; a branch may stand for
         another.
         """
-        if self._plain_refs and not os.path.islink(f"{self.git_dir}/HEAD"):
+        if self.has_plain_refs and not os.path.islink(f"{self.git_dir}/HEAD"):
             line = _first_line(f"{self.git_dir}/HEAD")
             if self._is_oid(line):
                 return None
