@@ -5,6 +5,8 @@ docs/faults.md#f26 to #f31 and #f37.
 from __future__ import annotations
 
 import os
+import subprocess
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -333,3 +335,20 @@ def test_a_ref_that_is_not_there_needs_no_git_and_a_revision_does(
     assert repository.tip("refs/heads/main~1") == repository.tip("refs/bisect/bad") == tip
     monkeypatch.setattr(repository, "git", None)
     assert repository.tip("refs/heads/none") is repository.tip("refs/x/y.z-1") is None
+
+
+def test_a_work_tree_that_the_configuration_puts_elsewhere_is_refused_and_told(
+    tmp_path: Path,
+) -> None:
+    for name in ("here", "there"):
+        (tmp_path / name).mkdir()
+    run = partial(subprocess.run, cwd=tmp_path / "here", check=True)
+    run(["git", "init", "-q"])
+    Repository(str(tmp_path / "here")).close()
+    run(["git", "config", "core.worktree", ".."])
+    Repository(str(tmp_path / "here")).close()
+    run(["git", "config", "core.worktree", str(tmp_path / "there")])
+    with pytest.raises(YoloError) as raised:
+        Repository(str(tmp_path / "here"))
+    assert raised.value.reason is Reason.BARE_REPOSITORY
+    assert "core.worktree" in raised.value.message

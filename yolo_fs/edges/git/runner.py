@@ -279,7 +279,9 @@ def open_repository(start: str) -> git_python.Repo:
 
 
 def discover(start: str) -> RepositoryPaths:
-    """Find the repository that `start` lies in. Raises as `open_repository`."""
+    """Find the repository that `start` lies in. Raises as `open_repository`, and BARE_REPOSITORY
+    when its configuration names a work tree elsewhere.
+    """
     with open_repository(start) as found, found.config_reader() as config:
         root, common_dir = (
             os.path.realpath(str(found.working_tree_dir)),
@@ -287,6 +289,12 @@ def discover(start: str) -> RepositoryPaths:
         )
         hooks = os.path.expanduser(str(config.get_value("core", "hooksPath", "")))
         git_dir = os.path.realpath(str(found.git_dir))
+        # GitPython, unlike git, does not look there for the files of the user.
+        elsewhere = os.path.join(git_dir, str(config.get_value("core", "worktree", root)))
+    if git_dir == common_dir and os.path.realpath(elsewhere) != root:
+        said = f"core.worktree puts the work tree of {safe(root)} elsewhere"
+        hint = "Give it a linked work tree (`git worktree add`) instead."
+        raise YoloError(Reason.BARE_REPOSITORY, said, hint=hint, exit_code=Exit.NOT_HERE)
     return RepositoryPaths(
         root, git_dir, common_dir, os.path.join(root, hooks or f"{common_dir}/hooks")
     )
