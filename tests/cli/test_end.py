@@ -69,7 +69,7 @@ def test_what_the_system_refuses_is_no_defect_of_ours(
     number: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def refuse(**_: object) -> None:
-        raise OSError(number, "Too many open files")
+        raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(main.yolo_fs, "main", refuse)
     assert main.run(["status", "--json"]) == Exit.TRY_AGAIN

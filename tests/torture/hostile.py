@@ -88,16 +88,8 @@ LINES = (
     "message check -", "commit --task 01-01/T1 --type feat -m x", "hooks install", "hooks uninstall", "setup claude", "kept list",
     "kept restore 1", "team list", "agent list", "agent stalls", "schema show artifact/plan", "report --out ../report.html",
 )  # fmt: skip
-STREAMS = (
-    "closed:0",
-    "closed:1",
-    "closed:2",
-    "closed:012",
-    "full:1",
-    "full:2",
-    "broken:1",
-    "folder:0",
-)
+STREAMS = ("closed:0", "closed:1", "closed:2", "closed:012", "full:1", "full:2", "broken:1")
+"""A folder for stdin is none: the interpreter itself does not start then."""
 LIMITS = (
     "files:16",
     "files:32",
@@ -186,8 +178,6 @@ def make_odd() -> None:
             end, writing = os.pipe()
             os.close(end)
             os.dup2(writing, int(what))
-        case "folder":
-            os.dup2(os.open("/", os.O_RDONLY), int(what))
         case "umask":
             os.umask(int(what))
         case "deleted":

@@ -175,6 +175,18 @@ def test_a_number_that_is_none_stops_neither_the_daemon_nor_a_declaration(
     assert json.loads(file.read_text())["seq"] == 1
 
 
+@pytest.mark.parametrize("declared", ["x", ["status", "step"], 7, [["status"]]])
+def test_declarations_that_are_none_are_written_anew(
+    phase: Path, capsys: pytest.CaptureFixture[str], declared: Any
+) -> None:
+    place(phase, "critique")
+    once(phase)
+    file = phase / ".dept-status-backend.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"declared": declared}))
+    assert asked(capsys, phase, "dept", "update", "backend", "--status", "running")[0] == 0
+    assert json.loads(file.read_text())["declared"] == {"status": "running"}
+
+
 def test_what_a_killed_writer_left_is_gone_after_the_next_declaration(
     phase: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

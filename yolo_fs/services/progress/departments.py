@@ -96,9 +96,9 @@ def _declared(
         "eta": "",
         "seq": 0,
     }
-    declared = dict(old.get("declared") or {}) | {
-        key: said.values[key] for key in DECLARABLE if key in said.values
-    }
+    before = old.get("declared")
+    declared = dict(before) if isinstance(before, dict) else {}
+    declared |= {key: said.values[key] for key in DECLARABLE if key in said.values}
     fresh = {**empty, **old, **said.values, "updated_at": now, "seq": seq + 1}
     if said.blockers is not None:
         fresh["blockers"] = list(said.blockers)
