@@ -50,7 +50,7 @@ WORKFLOWS: dict[str, tuple[str, ...]] = {
     "a work tree beside": ("worktree add -q -b {new} ../{new}", "-C ../{new} commit -q --allow-empty -m '{text}'", "worktree remove --force ../{new}"),
     "patches by mail": (*TOPIC, "format-patch -q -1 -o ../{new}.d {new}", "switch -q main", "am -q ../{new}.d/*"),
     "push and pull": ("push -q --force ../there.git main", "pull -q --no-edit --no-rebase ../there.git main"),
-    "tags, notes and tidying": ("tag {new}", "notes add -m x {new}", "pack-refs --all", "gc -q --auto", "clean -q -f -d topic base"),
+    "tags, notes and tidying": ("tag {new}", "notes append -m x {new}", "pack-refs --all", "gc -q --auto", "clean -q -f -d topic base"),
 }  # fmt: skip
 """What somebody does → the commands of git, and files that are written."""
 
