@@ -158,18 +158,24 @@ def test_what_a_lead_alone_knows_survives(phase: Path, capsys: pytest.CaptureFix
     )
 
 
+def backend_with(phase: Path, **damage: Any) -> Path:
+    """Return the status file of the backend, with other values written into it."""
+    file = phase / ".dept-status-backend.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | damage))
+    return file
+
+
 @pytest.mark.parametrize("seq", ["x", [[]], {"a": 1}, True])
 def test_a_number_that_is_none_stops_neither_the_daemon_nor_a_declaration(
     phase: Path, capsys: pytest.CaptureFixture[str], seq: Any
 ) -> None:
     place(phase, "critique")
     once(phase)
-    file = phase / ".dept-status-backend.json"
-    file.write_text(json.dumps(json.loads(file.read_text()) | {"seq": seq}))
+    file = backend_with(phase, seq=seq)
     assert asked(capsys, phase, "dept", "update", "backend", "--eta", "tomorrow")[0] == 0
     assert json.loads(file.read_text())["seq"] == 1
 
-    file.write_text(json.dumps(json.loads(file.read_text()) | {"seq": seq}))
+    backend_with(phase, seq=seq)
     place(phase, "research")
     once(phase)
     assert json.loads(file.read_text())["seq"] == 1
@@ -181,8 +187,7 @@ def test_declarations_that_are_none_are_written_anew(
 ) -> None:
     place(phase, "critique")
     once(phase)
-    file = phase / ".dept-status-backend.json"
-    file.write_text(json.dumps(json.loads(file.read_text()) | {"declared": declared}))
+    file = backend_with(phase, declared=declared)
     assert asked(capsys, phase, "dept", "update", "backend", "--status", "running")[0] == 0
     assert json.loads(file.read_text())["declared"] == {"status": "running"}
 

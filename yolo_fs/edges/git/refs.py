@@ -128,10 +128,11 @@ class RefUpdater:
         for step in (b"start: ok", b"prepare: ok"):
             _expect(helper, step)
         failpoint.reach("refs.prepared")
-        common, own = self._repository.common_dir, self._repository.git_dir
+        is_plain = self._repository.has_plain_refs
+        lock, head = (f"{ref}.lock", "HEAD.lock") if is_plain else (REFTABLE_LOCK, REFTABLE_LOCK)
         # A private ref is not what HEAD names: a HEAD.lock is the user's.
-        heads = () if self._is_private else (f"{own}/HEAD.lock", f"{own}/{REFTABLE_LOCK}")
-        self._notes.write(helper.pid, (f"{common}/{ref}.lock", f"{common}/{REFTABLE_LOCK}", *heads))
+        heads = () if self._is_private else (f"{self._repository.git_dir}/{head}",)
+        self._notes.write(helper.pid, (f"{self._repository.common_dir}/{lock}", *heads))
         failpoint.reach("refs.noted")
         with within:
             helper.ask(b"commit\n")
@@ -146,9 +147,8 @@ class RefUpdater:
 
     def _make_name_durable(self, ref: str, *, is_new: bool) -> None:
         """Git syncs the ref's content, not the directory that the finished ref was renamed in."""
-        folder = os.path.dirname(f"{self._repository.common_dir}/{REFTABLE_LOCK}")
-        if not os.path.isdir(folder):
-            folder = os.path.dirname(f"{self._repository.common_dir}/{ref}")
+        name = ref if self._repository.has_plain_refs else REFTABLE_LOCK
+        folder = os.path.dirname(f"{self._repository.common_dir}/{name}")
         top = f"{self._repository.common_dir}/refs"
         with contextlib.suppress(OSError):
             sync_directory(folder)

@@ -130,13 +130,18 @@ def refusal(actor: Actor, rule: str, *ask: Role) -> AccessDecision:
     return AccessDecision(False, rule, tuple(actor.peer(role).name for role in roles), BRING)
 
 
+def department_of(name: str) -> Dept | None:
+    """Return the working department of a name, or None."""
+    return next((dept for dept in WORKING_NAMES if dept == name), None)
+
+
 def find_department(name: str) -> Dept:
     """Return the department of a name.
 
     Raises:
         YoloError: UNKNOWN_NAME.
     """
-    found = next((dept for dept in WORKING_NAMES if dept == name), None)
+    found = department_of(name)
     if found is None:
         hint = f"The departments are {', '.join(WORKING_NAMES)}."
         raise YoloError(

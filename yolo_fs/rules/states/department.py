@@ -11,8 +11,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from yolo_fs.protocol.departments import WORKING_NAMES
-from yolo_fs.protocol.names import Dept
 from yolo_fs.rules.phase.progress import DepartmentStatus, StepStanding
 
 DECLARABLE = ("status", "step", "plans_complete", "plans_total")
@@ -142,8 +140,3 @@ def _status_in(state: Mapping[str, Any], key: str) -> object:
         found = {str(one.get("id")): one for one in found if isinstance(one, dict)}
     entry = found.get(name) if name and isinstance(found, dict) else found
     return entry.get("status") if isinstance(entry, dict) else entry
-
-
-def department_of(name: str) -> Dept | None:
-    """Return the working department of a name, or None."""
-    return next((dept for dept in WORKING_NAMES if dept == name), None)
